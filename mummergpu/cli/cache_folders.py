@@ -61,6 +61,6 @@ def tell_cache_trouble(notice: Callable[[str], None]) -> None:
     notice : callable
         Receives one line, shown with -v.
     """
-    from mummergpu.runtime.code_cache import on_cache_trouble
+    from mummergpu.runtime.compiled.code_cache import on_cache_trouble
 
     on_cache_trouble(notice)

@@ -12,7 +12,7 @@ import click
 from mummergpu.cli.cache_folders import folder_of_kernels
 from mummergpu.cli.option_types import HELP_OPTIONS, PROGRAM
 from mummergpu.errors import OptionError, OutputError
-from mummergpu.runtime.code_target import GENERIC_TARGETS, GenericTarget, runnable_targets
+from mummergpu.runtime.compiled.code_target import GENERIC_TARGETS, GenericTarget, runnable_targets
 
 _NATIVE: Final = "native"
 
@@ -101,10 +101,10 @@ def _fill(context: click.Context, name: str, quiet: bool) -> None:
     import tempfile
 
     from mummergpu.cli.warmup_commands import run_all
-    from mummergpu.runtime.code_target import compile_for
+    from mummergpu.runtime.compiled.code_target import compile_for
 
     compile_for(next((one for one in runnable_targets() if one.name == name), None))
-    from mummergpu.runtime.code_cache import code_places, process_store
+    from mummergpu.runtime.compiled.code_cache import code_places, process_store
 
     store = process_store()
     folder = store.folder()

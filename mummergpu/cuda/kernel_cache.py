@@ -2,21 +2,16 @@
 
 A file is named by its key, the SHA-256 of everything that the kernels depend on: the names
 and texts of the files that the program can include, the compiler's options and version, and
-`CACHE_FORMAT`. The file begins with a header (see `_HEADER`). The header holds the key again,
-and the length and the SHA-256 of the image that follows, which the driver loads. If these do
-not agree, the kernels are compiled again and the file is replaced.
-
-A file appears under its name only when it is complete, so processes can share a folder without
-a lock. Files are not flushed to the disk: the header reveals what a crash has damaged.
+`CACHE_FORMAT`. It begins with a header (`kept_content.pack`); if that tells of damage, the kernels
+are compiled again and the file is replaced. A file appears under its name only when it is complete,
+so processes can share a folder without a lock.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-import struct
 import threading
-import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -25,26 +20,22 @@ from typing import Final
 
 from mummergpu.cuda.nvrtc import compile_program, compiler_options, nvrtc_version
 from mummergpu.cuda.program import ProgramSource
+from mummergpu.runtime.compiled.kept_content import (
+    FILE_MODE,
+    FOLDER_MODE,
+    MAXIMUM_BYTES,
+    Kept,
+    is_abandoned,
+    pack,
+    remove_least_used,
+    unpack,
+)
 from mummergpu.runtime.unfinished_file import is_temporary_name, write_whole_file
 
-CACHE_FORMAT: Final = 2
+CACHE_FORMAT: Final = 3
 """Increased when the header or the composition of the key changes."""
 
-MAXIMUM_BYTES: Final = 64 << 20
-"""The folder is pruned when the total size of its files exceeds this."""
-
-ABANDONED_SECONDS: Final = 3600
-"""An unfinished file that is older belongs to no running process."""
-
-_MAGIC: Final = b"mummergpu kernel"
-_HEADER: Final = struct.Struct("<16s32sQ32s")
-"""Magic, key, length of the image, SHA-256 of the image."""
-
 _SUFFIX: Final = ".kernel"
-
-# Other users may read the kernels: a container image can contain some that root has compiled.
-_FOLDER_MODE: Final = 0o755
-_FILE_MODE: Final = 0o644
 
 Compiler = Callable[[Mapping[str, str], ProgramSource, str], bytes]
 """Compiles sources, a program and an architecture, as `compile_program` does."""
@@ -164,8 +155,8 @@ class KernelCache:
         if not self._can_keep:
             return
         try:
-            path.parent.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
-            write_whole_file(str(path), content, _FILE_MODE)
+            path.parent.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+            write_whole_file(str(path), content, FILE_MODE)
         except OSError as error:
             # Images that others have kept there can still be loaded.
             self._can_keep = False
@@ -208,45 +199,6 @@ def cache_key(
     return digest.digest()
 
 
-def pack(image: bytes, key: bytes) -> bytes:
-    """Return the content of the file for an image.
-
-    Parameters
-    ----------
-    image : bytes
-        The image that the driver loads.
-    key : bytes
-        The key from `cache_key`.
-
-    Returns
-    -------
-    bytes
-        The header and the image.
-    """
-    return _HEADER.pack(_MAGIC, key, len(image), hashlib.sha256(image).digest()) + image
-
-
-def unpack(content: bytes, key: bytes) -> bytes | None:
-    """Return the image in a file.
-
-    Parameters
-    ----------
-    content : bytes
-        The whole file.
-    key : bytes
-        The key from `cache_key`.
-
-    Returns
-    -------
-    bytes or None
-        None if the file is truncated, damaged, made for another key, or of another kind.
-    """
-    if len(content) < _HEADER.size:
-        return None
-    image = content[_HEADER.size :]
-    return image if content == pack(image, key) else None
-
-
 def prune(folder: Path, maximum_bytes: int, kept: set[str]) -> None:
     """Remove abandoned files, and the least recently used ones.
 
@@ -259,25 +211,29 @@ def prune(folder: Path, maximum_bytes: int, kept: set[str]) -> None:
     kept : set of str
         Names of files that stay in any case.
     """
-    files = _files(folder)
-    excess = sum(found.st_size for _, found in files) - maximum_bytes
-    abandoned = time.time() - ABANDONED_SECONDS
-    for path, found in sorted(files, key=lambda file: file[1].st_mtime_ns):
-        old = is_temporary_name(path.name) and found.st_mtime < abandoned
-        if old or (excess > 0 and path.suffix == _SUFFIX and path.name not in kept):
-            # Another process may have removed it first.
-            with suppress(OSError):
-                path.unlink()
-            excess -= found.st_size
+
+    def remove(path: str) -> bool:
+        name = os.path.basename(path)
+        if not name.endswith(_SUFFIX) or name in kept:
+            return False
+        os.unlink(path)
+        return True
+
+    remove_least_used(_files(folder), maximum_bytes, remove)
 
 
-def _files(folder: Path) -> list[tuple[Path, os.stat_result]]:
-    """Return the cache's own files in a folder, which may hold other files too."""
+def _files(folder: Path) -> list[Kept]:
+    """Remove abandoned files; return the cache's others in a folder that may hold anything."""
     files = []
     with suppress(OSError):
         for path in folder.iterdir():
-            if path.suffix == _SUFFIX or is_temporary_name(path.name):
-                # A file may vanish between the two calls.
+            is_unfinished = is_temporary_name(path.name)
+            if path.suffix == _SUFFIX or is_unfinished:
+                # A file may vanish meanwhile.
                 with suppress(OSError):
-                    files.append((path, path.lstat()))
+                    found = path.lstat()
+                    if is_unfinished and is_abandoned(found.st_mtime):
+                        path.unlink()
+                    else:
+                        files.append(Kept(found.st_mtime, found.st_size, str(path)))
     return files

@@ -2,7 +2,7 @@
 
 `jit` is numba's ``njit`` with a cache on disk and the interpreter lock released, so
 that compiled functions run side by side in a pool of Python threads. Numba itself is imported
-only when something has to be compiled (`mummergpu.runtime.pending`).
+only when something has to be compiled (`mummergpu.runtime.compiled.pending`).
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
+from mummergpu.runtime.compiled.native.function import NativeFunction
+from mummergpu.runtime.compiled.pending import Pending, before_numba_compiles, wait_for_numba
 from mummergpu.runtime.llvm import intrinsic, ir, types
-from mummergpu.runtime.native.function import NativeFunction
-from mummergpu.runtime.pending import Pending, before_numba_compiles, wait_for_numba
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 def _dispatcher_of(function: Callable[..., Any], counts_references: bool) -> Any:
-    from mummergpu.runtime.compiler import dispatcher_of
+    from mummergpu.runtime.compiled.compiler import dispatcher_of
 
     return dispatcher_of(function, counts_references)
 
 
 def _inlined_dispatcher_of(function: Callable[..., Any], counts_references: bool) -> Any:
-    from mummergpu.runtime.compiler import inlined_dispatcher_of
+    from mummergpu.runtime.compiled.compiler import inlined_dispatcher_of
 
     return inlined_dispatcher_of(function, counts_references)
 
@@ -178,7 +178,7 @@ def on_first_compilation(announce: Callable[[], None], after: float = 0.0) -> No
     """
 
     def register() -> None:
-        from mummergpu.runtime.compiler import announce_compilation
+        from mummergpu.runtime.compiled.compiler import announce_compilation
 
         announce_compilation(announce, after)
 

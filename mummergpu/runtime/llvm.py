@@ -10,7 +10,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any, Final
 
-from mummergpu.runtime.pending import Pending, wait_for_numba
+from mummergpu.runtime.compiled.pending import Pending, wait_for_numba
 
 
 class _LateModule:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mummergpu.runtime.code_cache import process_store
+from mummergpu.runtime.compiled.code_cache import process_store
 
 COMMAND = [sys.executable, "-m", "mummergpu", "-v", "-C", "-l", "4", "t.fa", "t.fa"]
 ROWS = b"> t\n       1         1        12\n"

@@ -12,7 +12,7 @@ import pytest
 from helpers.claimed_processor import CLAIM, describe
 
 from mummergpu.cli.main import main
-from mummergpu.runtime.code_target import GENERIC_TARGETS, runnable_targets
+from mummergpu.runtime.compiled.code_target import GENERIC_TARGETS, runnable_targets
 
 RUN = CLAIM + "from mummergpu.__main__ import run\nrun()\n"
 

@@ -61,7 +61,7 @@ def keep_kernels(arguments: list[str]) -> int:
 
 def keep_code(arguments: list[str]) -> int:
     """Use a store of code for the processor, with code that takes no time to make."""
-    from mummergpu.runtime.code_store import CodeStore
+    from mummergpu.runtime.compiled.code_store import CodeStore
 
     def tell(line: str) -> None:
         print(line, file=sys.stderr)
@@ -81,7 +81,7 @@ def keep_code(arguments: list[str]) -> int:
 
 def compile_function(arguments: list[str]) -> int:
     """Call a function whose machine code is kept in a folder, or has to be compiled."""
-    from mummergpu.runtime.code_cache import keep_code_in, on_cache_trouble
+    from mummergpu.runtime.compiled.code_cache import keep_code_in, on_cache_trouble
 
     def tell(line: str) -> None:
         print(line, file=sys.stderr)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mummergpu.runtime.native.store import native_stores
+from mummergpu.runtime.compiled.native.store import native_stores
 
 COMPILER = {"numba.np.arrayobj", "numba.np.linalg", "numba.cpython.unicode"}
 TREES = {

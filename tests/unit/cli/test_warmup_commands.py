@@ -12,7 +12,7 @@ from mummergpu.cli.main import main
 PROGRAM = """
 import importlib, pkgutil, sys, tempfile
 from pathlib import Path
-from mummergpu.runtime.native import function
+from mummergpu.runtime.compiled.native import function
 
 made = []
 initialize = function.NativeFunction.__init__

@@ -14,16 +14,17 @@ import numba
 import numpy as np
 import pytest
 
-from mummergpu.runtime import code_cache, processors
+from mummergpu.runtime import processors
 from mummergpu.runtime.cache_places import processor_code_places
-from mummergpu.runtime.code_cache import keep_code_in
-from mummergpu.runtime.compiler import dispatcher_of
-from mummergpu.runtime.native import loader
-from mummergpu.runtime.native import store as native_store
-from mummergpu.runtime.native.build import build_code
-from mummergpu.runtime.native.function import NativeFunction, NativeKeeper
-from mummergpu.runtime.native.loader import load_code
-from mummergpu.runtime.native.values import UnsuitedValueError, flatten, text_of_types
+from mummergpu.runtime.compiled import code_cache
+from mummergpu.runtime.compiled.code_cache import keep_code_in
+from mummergpu.runtime.compiled.compiler import dispatcher_of
+from mummergpu.runtime.compiled.native import loader
+from mummergpu.runtime.compiled.native import store as native_store
+from mummergpu.runtime.compiled.native.build import build_code
+from mummergpu.runtime.compiled.native.function import NativeFunction, NativeKeeper
+from mummergpu.runtime.compiled.native.loader import load_code
+from mummergpu.runtime.compiled.native.values import UnsuitedValueError, flatten, text_of_types
 from mummergpu.sequence.codes import write_reverse_complements
 
 pytestmark = pytest.mark.skipif(
@@ -78,7 +79,7 @@ def needs_numba(function: NativeFunction, maker: Maker, monkeypatch: pytest.Monk
         function.make()
 
     with monkeypatch.context() as changed:
-        changed.setattr("mummergpu.runtime.pending.resolve", resolve)
+        changed.setattr("mummergpu.runtime.compiled.pending.resolve", resolve)
         assert works(function)
     return maker.count > 0
 
@@ -154,7 +155,7 @@ def test_a_version_that_differs_inside_is_tried_once(
         calls.append(result)
         raise AttributeError("another version")
 
-    monkeypatch.setattr("mummergpu.runtime.native.build.build_code", fail)
+    monkeypatch.setattr("mummergpu.runtime.compiled.native.build.build_code", fail)
     assert all(needs_numba(*fresh(), monkeypatch) for _ in range(3))
     assert len(calls) == 1
 

@@ -1,7 +1,7 @@
 """Functions that are called without numba if their code has been kept by an earlier run.
 
 Code is found by the types of the arguments at each call. If there is none for them, or if
-anything about it is unusual, numba takes over (`mummergpu.runtime.pending`).
+anything about it is unusual, numba takes over (`mummergpu.runtime.compiled.pending`).
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
 
-from mummergpu.runtime.native.loader import load_code
-from mummergpu.runtime.native.store import key_of, native_stores
-from mummergpu.runtime.native.values import UnsuitedValueError, flatten, text_of_types
-from mummergpu.runtime.pending import Pending
+from mummergpu.runtime.compiled.native.loader import load_code
+from mummergpu.runtime.compiled.native.store import key_of, native_stores
+from mummergpu.runtime.compiled.native.values import UnsuitedValueError, flatten, text_of_types
+from mummergpu.runtime.compiled.pending import Pending
 
 _LOCK: Final = threading.RLock()
 """Held while a store is used."""
@@ -120,7 +120,7 @@ class NativeKeeper:
         result : CompileResult
             The code that numba has compiled in this process or in an earlier one.
         """
-        from mummergpu.runtime.native.build import build_code, has_usual_settings
+        from mummergpu.runtime.compiled.native.build import build_code, has_usual_settings
 
         with suppress(UnsuitedValueError), _LOCK:
             key = self._key(text_of_types(signature))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from mummergpu.runtime.code_target import chosen_target
-from mummergpu.runtime.native.image import MachineImage, UnsuitedCodeError, image_of
-from mummergpu.runtime.native.loader import ALLOWED_SYMBOLS, pack_code
-from mummergpu.runtime.native.values import UnsuitedValueError, text_of_result
+from mummergpu.runtime.compiled.code_target import chosen_target
+from mummergpu.runtime.compiled.native.image import MachineImage, UnsuitedCodeError, image_of
+from mummergpu.runtime.compiled.native.loader import ALLOWED_SYMBOLS, pack_code
+from mummergpu.runtime.compiled.native.values import UnsuitedValueError, text_of_result
 
 _ENTRY: Final = "entry"
 _WORD_BYTES: Final = 8

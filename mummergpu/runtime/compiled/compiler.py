@@ -1,6 +1,6 @@
 """Makes numba's dispatchers of the functions to compile, with one common set of options.
 
-Nothing imports this module before numba is needed (`mummergpu.runtime.pending`).
+Nothing imports this module before numba is needed (`mummergpu.runtime.compiled.pending`).
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import Any, Final
 
 import numba
 
-from mummergpu.runtime import code_cache
-from mummergpu.runtime.argument_types import tell_types_of_plain_arrays
-from mummergpu.runtime.code_target import chosen_target
-from mummergpu.runtime.native.function import NativeKeeper
+from mummergpu.runtime.compiled import code_cache
+from mummergpu.runtime.compiled.argument_types import tell_types_of_plain_arrays
+from mummergpu.runtime.compiled.code_target import chosen_target
+from mummergpu.runtime.compiled.native.function import NativeKeeper
 
 _COUNTING: Final[dict[str, Any]] = {"error_model": "numpy"}
 

@@ -14,9 +14,13 @@ from hashlib import blake2b
 from typing import Any, Final, Protocol
 
 from mummergpu.runtime.cache_places import processor_code_places
-from mummergpu.runtime.code_generation import PACKAGE, digest_of_sources, generation_of_code
-from mummergpu.runtime.code_store import CodeStore
-from mummergpu.runtime.code_target import accepted_targets, chosen_target
+from mummergpu.runtime.compiled.code_generation import (
+    PACKAGE,
+    digest_of_sources,
+    generation_of_code,
+)
+from mummergpu.runtime.compiled.code_store import CodeStore
+from mummergpu.runtime.compiled.code_target import accepted_targets, chosen_target
 
 _KEY_BYTES: Final = 32
 

@@ -1,9 +1,7 @@
 """Keeps machine code on disk; no fault of the disk makes a run fail.
 
 A store has a generation: a name for everything that all of its code depends on. The code of
-one generation lies in one folder, with one file for each function and signature. A file begins
-with a header (see `_HEADER`) that holds the length and the BLAKE2 digest of the content; the
-digest covers the key of the code too. A file that does not match its header counts as missing.
+one generation lies in one folder, with one file for each function and signature.
 
 Files are written under a temporary name and renamed, so that processes can share a folder. Each
 process holds a shared lock on the generation that it uses. A generation without a lock can be
@@ -21,18 +19,21 @@ import re
 import secrets
 import shutil
 import stat
-import struct
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from hashlib import blake2b
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Final
 
-MAXIMUM_BYTES: Final = 64 << 20
-"""Older generations are removed when the total size of all generations exceeds this."""
-
-ABANDONED_SECONDS: Final = 3600
-"""An unfinished file that is older belongs to no running process."""
+from mummergpu.runtime.compiled.kept_content import (
+    FILE_MODE,
+    FOLDER_MODE,
+    MAXIMUM_BYTES,
+    Kept,
+    is_abandoned,
+    pack,
+    remove_least_used,
+    unpack,
+)
 
 _SECONDS_BETWEEN_MARKS: Final = 86400
 """The time of the last use is noted at most once a day."""
@@ -41,15 +42,6 @@ SUFFIX: Final = ".code"
 _UNFINISHED: Final = ".unfinished"
 _LOCK: Final = "lock"
 _GENERATION: Final = re.compile("[0-9a-f]{32}")
-
-# Other users may read the code: a container image can contain code that root has compiled.
-_FOLDER_MODE: Final = 0o755
-_FILE_MODE: Final = 0o644
-
-_MAGIC: Final = b"mummergpu code 1"
-_DIGEST_BYTES: Final = 32
-_HEADER: Final = struct.Struct(f"<16sQ{_DIGEST_BYTES}s")
-"""Magic, length of the content, BLAKE2 digest of the content under the key."""
 
 
 class UnsafeFolderError(OSError):
@@ -202,7 +194,7 @@ class CodeStore:
         temporary = f"{secrets.token_hex(8)}{_UNFINISHED}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         try:
-            with open(os.open(temporary, flags, _FILE_MODE, dir_fd=folder), "wb") as file:
+            with open(os.open(temporary, flags, FILE_MODE, dir_fd=folder), "wb") as file:
                 file.write(stored)
             os.replace(temporary, _name(key), src_dir_fd=folder, dst_dir_fd=folder)
         except OSError:
@@ -216,9 +208,9 @@ class CodeStore:
             return self._folders[place]
         path = os.path.join(place, self._generation)
         if create:
-            os.makedirs(place, mode=_FOLDER_MODE, exist_ok=True)
+            os.makedirs(place, mode=FOLDER_MODE, exist_ok=True)
             with suppress(FileExistsError):
-                os.mkdir(path, mode=_FOLDER_MODE)
+                os.mkdir(path, mode=FOLDER_MODE)
         # Until a folder is created here, further checks for each function would fail too.
         self._without_folder.add(place)
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -237,7 +229,7 @@ class CodeStore:
         with suppress(OSError):
             try:
                 flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
-                lock = os.open(_LOCK, flags, _FILE_MODE, dir_fd=folder)
+                lock = os.open(_LOCK, flags, FILE_MODE, dir_fd=folder)
             except OSError:
                 lock = os.open(_LOCK, os.O_RDONLY | os.O_CLOEXEC, dir_fd=folder)
             self._locks.append(lock)
@@ -266,46 +258,6 @@ def refuse_unsafe(folder: int) -> None:
         raise UnsafeFolderError("other users can write to it")
 
 
-def pack(content: bytes, key: bytes) -> bytes:
-    """Return the bytes of the file for content under a key.
-
-    Parameters
-    ----------
-    content : bytes
-        Anything.
-    key : bytes
-        As in `CodeStore.load`.
-
-    Returns
-    -------
-    bytes
-        The header and the content.
-    """
-    return _HEADER.pack(_MAGIC, len(content), _digest(content, key)) + content
-
-
-def unpack(stored: bytes, key: bytes) -> bytes | None:
-    """Return the content of a file.
-
-    Parameters
-    ----------
-    stored : bytes
-        The whole file.
-    key : bytes
-        As in `CodeStore.load`.
-
-    Returns
-    -------
-    bytes or None
-        None if the file is truncated, damaged, kept under another key, or of another kind.
-    """
-    if len(stored) < _HEADER.size:
-        return None
-    content = stored[_HEADER.size :]
-    header = (_MAGIC, len(content), _digest(content, key))
-    return content if _HEADER.unpack_from(stored) == header else None
-
-
 def prune(place: str, current: str, maximum_bytes: int) -> None:
     """Remove the least recently used generations, and abandoned files.
 
@@ -322,37 +274,30 @@ def prune(place: str, current: str, maximum_bytes: int) -> None:
     """
     with suppress(OSError):
         _remove_abandoned(os.path.join(place, current))
-        found = []
-        for name in os.listdir(place):
-            if _GENERATION.fullmatch(name):
-                path = os.path.join(place, name)
-                found.append((_last_use(path), _bytes_below(path), name, path))
-        total = sum(size for _, size, _, _ in found)
-        for _, size, name, path in sorted(found):
-            if total <= maximum_bytes:
-                break
-            if name != current:
-                with _nobody_holds(path) as free:
-                    if free:
-                        shutil.rmtree(path, ignore_errors=True)
-                        total -= size
+        names = [name for name in os.listdir(place) if _GENERATION.fullmatch(name)]
+        paths = [os.path.join(place, name) for name in names]
+        kept = [Kept(_last_use(path), _bytes_below(path), path) for path in paths]
+        remove_least_used(
+            kept,
+            maximum_bytes,
+            lambda path: os.path.basename(path) != current and _remove_unless_held(path),
+        )
 
 
-@contextmanager
-def _nobody_holds(generation: str) -> Iterator[bool]:
-    """Lock a generation for the block of a ``with`` statement; yield whether that succeeded."""
-    lock = -1
+def _remove_unless_held(generation: str) -> bool:
+    """Remove a generation and return true, unless a process has locked it."""
     try:
-        try:
-            lock = os.open(os.path.join(generation, _LOCK), os.O_RDWR | os.O_CREAT, _FILE_MODE)
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            yield False
-        else:
-            yield True
+        lock = os.open(os.path.join(generation, _LOCK), os.O_RDWR | os.O_CREAT, FILE_MODE)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(generation, ignore_errors=True)
+    except OSError:
+        return False
     finally:
-        if lock >= 0:
-            os.close(lock)
+        os.close(lock)
+    return True
 
 
 def _remove_abandoned(folder: str) -> None:
@@ -361,7 +306,7 @@ def _remove_abandoned(folder: str) -> None:
             path = os.path.join(folder, name)
             # Another process may have removed it first.
             with suppress(OSError):
-                if os.lstat(path).st_mtime < time.time() - ABANDONED_SECONDS:
+                if is_abandoned(os.lstat(path).st_mtime):
                     os.unlink(path)
 
 
@@ -379,10 +324,6 @@ def _bytes_below(folder: str) -> int:
             with suppress(OSError):
                 total += os.lstat(os.path.join(parent, name)).st_size
     return total
-
-
-def _digest(content: bytes, key: bytes) -> bytes:
-    return blake2b(content, digest_size=_DIGEST_BYTES, key=key).digest()
 
 
 def _name(key: bytes) -> str:

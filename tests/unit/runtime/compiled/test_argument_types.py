@@ -9,8 +9,12 @@ import numpy as np
 import pytest
 from numba.core.errors import NumbaTypeError
 
-from mummergpu.runtime import argument_types, jit
-from mummergpu.runtime.argument_types import tell_types_of_plain_arrays, type_of_plain_arrays
+from mummergpu.runtime import jit
+from mummergpu.runtime.compiled import argument_types
+from mummergpu.runtime.compiled.argument_types import (
+    tell_types_of_plain_arrays,
+    type_of_plain_arrays,
+)
 
 
 def read_only(array: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numba
 import pytest
 
-from mummergpu.runtime.code_generation import digest_of_sources, generation_of_code
+from mummergpu.runtime.compiled.code_generation import digest_of_sources, generation_of_code
 
 
 @pytest.fixture

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from mummergpu.runtime import code_store
-from mummergpu.runtime.code_store import ABANDONED_SECONDS, SUFFIX, CodeStore, pack, unpack
+from mummergpu.runtime.compiled import code_store
+from mummergpu.runtime.compiled.code_store import SUFFIX, CodeStore
+from mummergpu.runtime.compiled.kept_content import ABANDONED_SECONDS, pack, unpack
 
 KEY = bytes(range(32))
 OTHER_KEY = bytes(32)
@@ -57,6 +58,7 @@ def test_what_was_kept_is_found_by_another_process(tmp_path: Path, stores: Store
 
 
 def test_every_damage_is_seen() -> None:
+    assert unpack(pack(b"", KEY), KEY) == b""
     sound = pack(CONTENT, KEY)
     assert unpack(sound, KEY) == CONTENT
     assert unpack(sound, OTHER_KEY) is None

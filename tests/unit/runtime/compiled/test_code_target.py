@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 from helpers.claimed_processor import CLAIM, describe
 
-from mummergpu.runtime import code_target
-from mummergpu.runtime.code_target import (
+from mummergpu.runtime.compiled import code_target
+from mummergpu.runtime.compiled.code_target import (
     GENERIC_TARGETS,
     accepted_targets,
     chosen_target,
     compile_for,
     runnable_targets,
 )
-from mummergpu.runtime.native.store import native_stores
+from mummergpu.runtime.compiled.native.store import native_stores
 
 V3, V2, ARM64 = GENERIC_TARGETS
 FEW = frozenset({b"fpu", b"sse2"})
@@ -88,7 +88,8 @@ def test_a_target_must_be_chosen_before_numba_is_there(monkeypatch: pytest.Monke
 
 CALL = """
 import numpy as np
-from mummergpu.runtime import code_target, jit
+from mummergpu.runtime import jit
+from mummergpu.runtime.compiled import code_target
 jit.on_first_compilation(lambda: print("compiles", end=" "))
 for name in sys.argv[1:]:
     code_target.compile_for(next(one for one in code_target.GENERIC_TARGETS if one.name == name))

@@ -20,13 +20,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from mummergpu.runtime import code_cache
-from mummergpu.runtime.code_store import CodeStore
-from mummergpu.runtime.code_target import accepted_targets, chosen_target
+from mummergpu.runtime.compiled import code_cache
+from mummergpu.runtime.compiled.code_store import CodeStore
+from mummergpu.runtime.compiled.code_target import accepted_targets, chosen_target
 from mummergpu.runtime.processors import first_processor
 
 MAXIMUM_BYTES: Final = 16 << 20
-"""As `code_store.MAXIMUM_BYTES`; code without numba's additions is small."""
+"""As `kept_content.MAXIMUM_BYTES`; code without numba's additions is small."""
 
 _SUFFIX: Final = "-native"
 """What is added to the name of the folder in which numba's code is kept."""

@@ -15,12 +15,13 @@ import numpy as np
 import pytest
 from numba.core import event
 
-from mummergpu.runtime import code_cache, jit
+from mummergpu.runtime import jit
 from mummergpu.runtime.cache_places import processor_code_places
-from mummergpu.runtime.code_cache import keep_code_in, on_cache_trouble
-from mummergpu.runtime.code_generation import PACKAGE
-from mummergpu.runtime.compiler import announce_compilation
-from mummergpu.runtime.native.store import native_stores
+from mummergpu.runtime.compiled import code_cache
+from mummergpu.runtime.compiled.code_cache import keep_code_in, on_cache_trouble
+from mummergpu.runtime.compiled.code_generation import PACKAGE
+from mummergpu.runtime.compiled.compiler import announce_compilation
+from mummergpu.runtime.compiled.native.store import native_stores
 from mummergpu.sequence.codes import write_reverse_complements
 
 DECORATORS = [jit.jit, jit.jit_without_refcounts]

@@ -11,11 +11,12 @@ import os
 import sys
 from collections.abc import Iterator
 from hashlib import blake2b
+from pathlib import Path
 from typing import Final
 
 import numpy as np
 
-PACKAGE: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+PACKAGE: Final = str(Path(os.path.abspath(__file__)).parents[2])
 """The folder of the package."""
 
 _DIGEST_BYTES: Final = 16

@@ -10,8 +10,8 @@ import struct
 from collections.abc import Callable
 from typing import Any, Final
 
-from mummergpu.runtime.native.image import MachineImage
-from mummergpu.runtime.native.values import BOOLEAN, INTEGER, NOTHING
+from mummergpu.runtime.compiled.native.image import MachineImage
+from mummergpu.runtime.compiled.native.values import BOOLEAN, INTEGER, NOTHING
 
 ALLOWED_SYMBOLS: Final = frozenset({"memset", "memcpy", "memmove", "memcmp"})
 """The functions of the C library that code may call: those that a compiler calls unasked."""

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from llvmlite import binding
 
-from mummergpu.runtime.native.image import MachineImage, UnsuitedCodeError, image_of
-from mummergpu.runtime.native.loader import load_code, pack_code
-from mummergpu.runtime.native.values import BOOLEAN, INTEGER, NOTHING
+from mummergpu.runtime.compiled.native.image import MachineImage, UnsuitedCodeError, image_of
+from mummergpu.runtime.compiled.native.loader import load_code, pack_code
+from mummergpu.runtime.compiled.native.values import BOOLEAN, INTEGER, NOTHING
 
 pytestmark = pytest.mark.skipif(
     (sys.platform, platform.machine()) != ("linux", "x86_64"), reason="images are for x86-64"

@@ -1,0 +1,87 @@
+"""What stores of compiled code share: a header that reveals damage, and the removal of old code.
+
+Files are not flushed to the disk: what a crash has damaged does not match its header, and counts as
+missing.
+"""
+
+from __future__ import annotations
+
+import struct
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from hashlib import blake2b
+from typing import Final, NamedTuple
+
+MAXIMUM_BYTES: Final = 64 << 20
+"""The least recently used code is removed when the total size exceeds this."""
+
+ABANDONED_SECONDS: Final = 3600
+"""An unfinished file that is older belongs to no running process."""
+
+# Other users may read the code: a container image can contain code that root has compiled.
+FOLDER_MODE: Final = 0o755
+FILE_MODE: Final = 0o644
+
+_MAGIC: Final = b"mummergpu code 2"
+_DIGEST_BYTES: Final = 32
+_HEADER: Final = struct.Struct(f"<16sQ{_DIGEST_BYTES}s")
+"""Magic, length of the content, BLAKE2 digest of the content under the key."""
+
+
+class Kept(NamedTuple):
+    """A file or folder of a store; those that were used first come first."""
+
+    last_use: float
+    """As `time.time` tells it."""
+    size: int
+    """In bytes, of all that is in a folder."""
+    path: str
+
+
+def pack(content: bytes, key: bytes) -> bytes:
+    """Return the bytes of the file for content under a key of 64 bytes at most."""
+    return _HEADER.pack(_MAGIC, len(content), _digest(content, key)) + content
+
+
+def unpack(stored: bytes, key: bytes) -> bytes | None:
+    """Return the content of a file; None if it is damaged, of another kind or under another key."""
+    if len(stored) < _HEADER.size:
+        return None
+    content = stored[_HEADER.size :]
+    header = (_MAGIC, len(content), _digest(content, key))
+    return content if _HEADER.unpack_from(stored) == header else None
+
+
+def is_abandoned(written: float) -> bool:
+    """Return whether no running process can still be writing an unfinished file."""
+    return written < time.time() - ABANDONED_SECONDS
+
+
+def remove_least_used(
+    found: Iterable[Kept], maximum_bytes: int, remove: Callable[[str], bool]
+) -> None:
+    """Remove what was not used for longest until the rest has at most so many bytes.
+
+    Parameters
+    ----------
+    found : iterable of Kept
+        All that is kept.
+    maximum_bytes : int
+        The most bytes that may stay.
+    remove : callable
+        Removes a path and returns true, or returns false where it must stay. Another process may
+        have removed it first: an error of the system is ignored.
+    """
+    kept = sorted(found)
+    total = sum(one.size for one in kept)
+    for one in kept:
+        if total <= maximum_bytes:
+            break
+        with suppress(OSError):
+            if remove(one.path):
+                total -= one.size
+
+
+def _digest(content: bytes, key: bytes) -> bytes:
+    return blake2b(content, digest_size=_DIGEST_BYTES, key=key).digest()
