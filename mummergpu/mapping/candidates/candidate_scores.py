@@ -26,17 +26,7 @@ from mummergpu.mapping.candidates.candidates import (
     Target,
     read_length,
 )
-from mummergpu.mapping.candidates.ungapped import (
-    DELETION_EXTEND,
-    DELETION_OPEN,
-    END_BONUS,
-    INSERTION_EXTEND,
-    INSERTION_OPEN,
-    MATCH,
-    MISMATCH,
-    Qualities,
-    score_tail,
-)
+from mummergpu.mapping.candidates.ungapped import Qualities, score_tail
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import as_int64, inline_without_refcounts
 from mummergpu.sequence.codes import MARGIN
@@ -78,7 +68,7 @@ def score_candidate(
         reference, MARGIN + behind, record_ends[record] - behind, False, costs,
         qualities, quality_at, quality_step,
     )  # fmt: skip
-    core_score = core_length * costs[MATCH]
+    core_score = core_length * costs.match
     left_windows, right_windows = 0, 0
     if beside[1] > 0:
         left_windows = core_begin // beside[1]
@@ -108,17 +98,17 @@ def bound_of_tail(length: int, windows: int, costs: CostTuple, beside: Beside) -
     is in a gap, or a base that differs; an insertion of two bases may lie in two windows.
     """
     gap = min(
-        costs[DELETION_OPEN] + costs[DELETION_EXTEND],
-        costs[INSERTION_OPEN] + costs[INSERTION_EXTEND],
+        costs.deletion_open + costs.deletion_extend,
+        costs.insertion_open + costs.insertion_extend,
     )
-    loss = min(costs[MISMATCH] + costs[MATCH], gap)
+    loss = min(costs.mismatch + costs.match, gap)
     least = gap + (length - 1) // beside[0] * loss
     if windows > 1:
         # More windows in one insertion would cost more than all of their bases.
-        loss = min(loss, beside[1] * costs[MATCH])
-        of_two = costs[INSERTION_OPEN] + 2 * (costs[INSERTION_EXTEND] + costs[MATCH])
+        loss = min(loss, beside[1] * costs.match)
+        of_two = costs.insertion_open + 2 * (costs.insertion_extend + costs.match)
         least = max(least, min(gap + loss, of_two) + (windows - 2) * loss)
-    return length * costs[MATCH] + costs[END_BONUS] - least
+    return length * costs.match + costs.end_bonus - least
 
 
 @inline_without_refcounts

@@ -29,7 +29,6 @@ from mummergpu.mapping.candidates.candidates import (
     Candidates,
     Table,
 )
-from mummergpu.mapping.candidates.ungapped import MATCH
 from mummergpu.runtime.arrays import Int32Array, Int64Array
 from mummergpu.runtime.jit import as_int64, jit_without_refcounts
 from mummergpu.viterbi.recurrence.model import CostTuple
@@ -79,7 +78,7 @@ class FoundCandidates:
         # The array of a field is not contiguous: no function is compiled for those beforehand.
         words = self.rows.view(np.int32).reshape(-1, CANDIDATE.itemsize // 4)
         pairs = self.rows.view(np.int64).reshape(-1, CANDIDATE.itemsize // 8)
-        spread_rows(self.offsets, pairs, words, rescue_rows, costs[MATCH], table.arrays)
+        spread_rows(self.offsets, pairs, words, rescue_rows, costs.match, table.arrays)
 
 
 @jit_without_refcounts

@@ -7,7 +7,7 @@ diagonal of the match, one vector register at a time; only the bases that differ
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -24,17 +24,6 @@ Tail = tuple[int, int, int]
 Qualities = tuple[ByteArray, Int32Array]
 """The Phred qualities of the bases of a block of reads, and the credit of a base that differs for
 each quality (`evidence.credits_of_qualities`)."""
-
-MATCH: Final = 0
-MISMATCH: Final = 1
-UNKNOWN: Final = 2
-INSERTION_OPEN: Final = 3
-INSERTION_EXTEND: Final = 4
-DELETION_OPEN: Final = 5
-DELETION_EXTEND: Final = 6
-END_BONUS: Final = 7
-MOST_GAP: Final = 8
-"""The elements of `viterbi.model.CostTuple`."""
 
 
 def _differences_right(typing_context: Any, one: Any, at: Any, other: Any, other_at: Any) -> Any:
@@ -101,24 +90,24 @@ def score_tail(
         behind = 0
         while mask != np.uint64(0):
             place = first_bit(mask)
-            score += (place - behind) * costs[MATCH]
+            score += (place - behind) * costs.match
             if score >= best:
                 best, taken, best_credit = score, done + place, credit
             base = at - 1 - done - place if leftwards else at + done + place
             if read[base] == BREAK:
-                score -= costs[UNKNOWN]
+                score -= costs.unknown
             else:
-                score -= costs[MISMATCH]
+                score -= costs.mismatch
                 credit += credits[base_qualities[quality_at + quality_step * base]]
             behind = place + 1
             mask &= mask - np.uint64(1)
-        score += (count - behind) * costs[MATCH]
+        score += (count - behind) * costs.match
         done += count
         if score >= best:
             best, taken, best_credit = score, done, credit
-        elif score + (end - done) * costs[MATCH] + costs[END_BONUS] < best:
+        elif score + (end - done) * costs.match + costs.end_bonus < best:
             return best, taken, best_credit
     if end == length:
-        if score + costs[END_BONUS] >= best:
-            best, taken, best_credit = score + costs[END_BONUS], length, credit
+        if score + costs.end_bonus >= best:
+            best, taken, best_credit = score + costs.end_bonus, length, credit
     return best, taken, best_credit

@@ -174,7 +174,7 @@ def _next_close(
             gap = query_starts[anchor] + cut - query_end
             other_gap = reference_starts[anchor] + cut - reference_end
             longer, shorter = max(gap, other_gap), min(gap, other_gap)
-            pays = shorter * costs[0] >= (longer - shorter) * costs[4]
+            pays = shorter * costs.match >= (longer - shorter) * costs.insertion_extend
             if longer < break_length or pays or 2 * longer - shorter < distance:
                 found, found_anchor, found_cut = other, anchor, cut
                 distance = 2 * longer - shorter

@@ -56,7 +56,7 @@ def is_reached(end: tuple[int, int], begin: tuple[int, int], search: TargetSearc
             1 - 2 * back,
             costs,
             window if turn < 2 else longest_window(window),
-            0 if turn < 2 else costs[0] // _GAIN_OF_LONG_WINDOWS,
+            0 if turn < 2 else costs.match // _GAIN_OF_LONG_WINDOWS,
             scratch,
         )
         gap -= used
@@ -78,7 +78,7 @@ def is_reached(end: tuple[int, int], begin: tuple[int, int], search: TargetSearc
         operations,
         0,
     )
-    return score >= -costs[0] * break_length
+    return score >= -costs.match * break_length
 
 
 @inline_without_refcounts

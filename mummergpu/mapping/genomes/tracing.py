@@ -301,9 +301,9 @@ def _score_of(
             query_at += length
             reference_at += length
         elif kind == INSERTION_OPERATION:
-            score -= costs[3] + costs[4] * length
+            score -= costs.insertion_open + costs.insertion_extend * length
             query_at += length
         else:
-            score -= costs[5] + costs[6] * length
+            score -= costs.deletion_open + costs.deletion_extend * length
             reference_at += length
     return score

@@ -19,7 +19,6 @@ from mummergpu.mapping.candidates.candidates import (
     Table,
     read_length,
 )
-from mummergpu.mapping.candidates.ungapped import END_BONUS, MOST_GAP
 from mummergpu.mapping.placing.evidence import UNIT
 from mummergpu.mapping.placing.joint_scores import Template
 from mummergpu.mapping.placing.mapping_quality import (
@@ -61,9 +60,9 @@ def reported_score(table: Table, row: int, length: int, costs: CostTuple) -> int
     numbers = table[3]
     score = as_int64(numbers[row, SCORE])
     if numbers[row, CORE_BEGIN] == numbers[row, LEFT_TAKEN]:
-        score -= costs[END_BONUS]
+        score -= costs.end_bonus
     if numbers[row, CORE_BEGIN] + numbers[row, CORE_LENGTH] + numbers[row, RIGHT_TAKEN] == length:
-        score -= costs[END_BONUS]
+        score -= costs.end_bonus
     return score
 
 
@@ -112,7 +111,7 @@ def best_pair(
         if units + other_best < joint or not is_eligible(table, row, length, costs, least_score):
             continue
         begin, end = partner_range(
-            table, row, length, read + 1, other_length, pairing, costs[MOST_GAP]
+            table, row, length, read + 1, other_length, pairing, costs.most_gap
         )
         for other in range(begin, end):
             penalty = pair_penalty(table, row, length, other, other_length, pairing)

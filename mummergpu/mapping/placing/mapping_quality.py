@@ -11,7 +11,6 @@ from mummergpu.mapping.candidates.candidates import (
     Table,
     read_length,
 )
-from mummergpu.mapping.candidates.ungapped import MOST_GAP
 from mummergpu.mapping.placing.evidence import BEST_QUALITY, FARTHEST, UNIT
 from mummergpu.mapping.placing.pairing import (
     LAST_SIZE,
@@ -135,7 +134,7 @@ def weigh_pairs(
         if row != chosen[0] and not is_rival(table, row, chosen[0], length):
             continue
         begin, end = partner_range(
-            table, row, length, read + 1, other_length, pairing, costs[MOST_GAP]
+            table, row, length, read + 1, other_length, pairing, costs.most_gap
         )
         for other in range(begin, end):
             penalty = pair_penalty(table, row, length, other, other_length, pairing)

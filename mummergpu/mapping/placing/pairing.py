@@ -15,7 +15,6 @@ from mummergpu.mapping.candidates.candidates import (
     Table,
     read_length,
 )
-from mummergpu.mapping.candidates.ungapped import MOST_GAP
 from mummergpu.mapping.placing.evidence import UNIT
 from mummergpu.runtime.arrays import Int32Array
 from mummergpu.runtime.jit import as_int64, inline_without_refcounts
@@ -152,7 +151,7 @@ def best_partner(
     numbers = table[3]
     length, other_length = read_length(reads, read), read_length(reads, other_read)
     begin, end = partner_range(
-        table, row, length, other_read, other_length, pairing, costs[MOST_GAP]
+        table, row, length, other_read, other_length, pairing, costs.most_gap
     )
     most = as_int64(NOTHING)
     for other in range(begin, end):

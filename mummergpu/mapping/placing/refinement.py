@@ -29,7 +29,6 @@ from mummergpu.mapping.candidates.candidates import (
     Target,
     read_length,
 )
-from mummergpu.mapping.candidates.ungapped import MATCH
 from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.codes import MARGIN
 from mummergpu.viterbi.recurrence.model import CostTuple
@@ -59,7 +58,7 @@ def refine(
     core_begin = as_int64(numbers[row, CORE_BEGIN])
     core_length = as_int64(numbers[row, CORE_LENGTH])
     core_end = core_begin + core_length
-    core_score = core_length * costs[MATCH]
+    core_score = core_length * costs.match
     left = as_int64(numbers[row, LEFT_SCORE])
     right = as_int64(numbers[row, RIGHT_SCORE])
     record = numbers[row, RECORD]

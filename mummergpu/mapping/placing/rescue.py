@@ -23,13 +23,7 @@ from mummergpu.mapping.candidates.candidates import (
     Target,
     read_length,
 )
-from mummergpu.mapping.candidates.ungapped import (
-    END_BONUS,
-    MATCH,
-    MISMATCH,
-    Qualities,
-    differences_right,
-)
+from mummergpu.mapping.candidates.ungapped import Qualities, differences_right
 from mummergpu.mapping.placing.evidence import UNIT
 from mummergpu.mapping.placing.marked_diagonals import (
     DIAGONALS_AT_ONCE,
@@ -217,8 +211,8 @@ def most_of_rescued(length: int, seed_length: int, costs: CostTuple) -> int:
     It has no match of the seed length: otherwise it would be a candidate already.
     """
     edits = length // seed_length
-    loss = costs[MISMATCH] + costs[MATCH]
-    return length * costs[MATCH] + 2 * costs[END_BONUS] - edits * loss
+    loss = costs.mismatch + costs.match
+    return length * costs.match + 2 * costs.end_bonus - edits * loss
 
 
 @jit_without_refcounts

@@ -39,14 +39,13 @@ def most_unseen(length: int, seed_length: int, costs: CostTuple) -> int:
 
     A read of n bases with e edits has a match of at least ``(n - e) / (e + 1)`` bases.
     """
-    match, mismatch, _, insertion_open, insertion_extend, deletion_open, deletion_extend = costs[:7]
     edits = max(0, -(-(length - seed_length + 1) // seed_length))
     loss = min(
-        match + mismatch,
-        deletion_open + deletion_extend,
-        insertion_open + insertion_extend + match,
+        costs.match + costs.mismatch,
+        costs.deletion_open + costs.deletion_extend,
+        costs.insertion_open + costs.insertion_extend + costs.match,
     )
-    return length * match + 2 * costs[7] - edits * loss
+    return length * costs.match + 2 * costs.end_bonus - edits * loss
 
 
 @jit_without_refcounts

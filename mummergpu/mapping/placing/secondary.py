@@ -25,7 +25,6 @@ from mummergpu.mapping.candidates.candidates import (
     read_length,
 )
 from mummergpu.mapping.candidates.key_sort import sort_by_key
-from mummergpu.mapping.candidates.ungapped import MOST_GAP
 from mummergpu.mapping.placing.choice import reported_score
 from mummergpu.mapping.placing.refinement import refine
 from mummergpu.runtime.arrays import Int64Array
@@ -133,7 +132,7 @@ def collect_others(
             count += 1
     sort_by_key(keys, rows, count)
     # The path of an alignment leaves its diagonal by one gap on each side at most.
-    reach = length // PARTS_OF_PLACE + 2 * costs[MOST_GAP]
+    reach = length // PARTS_OF_PLACE + 2 * costs.most_gap
     kept = as_int64(0)
     for place in range(count):
         if kept == most:

@@ -21,7 +21,7 @@ from mummergpu.mapping.candidates.candidates import (
     read_length,
 )
 from mummergpu.mapping.candidates.key_sort import sort_by_key
-from mummergpu.mapping.candidates.ungapped import MOST_GAP, Qualities
+from mummergpu.mapping.candidates.ungapped import Qualities
 from mummergpu.mapping.placing.joint_scores import Tops
 from mummergpu.mapping.placing.pairing import Pairing
 from mummergpu.mapping.seeding.pruning import Pruning, prune_template
@@ -100,7 +100,7 @@ def score_diagonals(
     while first < count:
         key = keys[first]
         core_begin, core_length = 0, 0
-        has_neighbour = first > 0 and key - keys[first - 1] <= costs[MOST_GAP]
+        has_neighbour = first > 0 and key - keys[first - 1] <= costs.most_gap
         at_first = first
         # What is known already comes last on its diagonal.
         scored = as_int64(-1)
@@ -112,7 +112,7 @@ def score_diagonals(
                 core_begin = values[first] >> 32
             first += 1
         has_neighbour |= first - at_first > 1
-        has_neighbour |= first < count and keys[first] - key <= costs[MOST_GAP]
+        has_neighbour |= first < count and keys[first] - key <= costs.most_gap
         if scored >= 0:
             diagonals[filled] = earlier[2][scored]
             for number in range(NUMBERS):

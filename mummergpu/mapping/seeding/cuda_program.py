@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 from mummergpu.cuda.program import ProgramSource
-from mummergpu.mapping.candidates import ungapped
 from mummergpu.mapping.candidates.candidates import NOTHING_KNOWN
 from mummergpu.mapping.candidates.found_candidates import CANDIDATE
 from mummergpu.mapping.placing.evidence import FARTHEST, UNIT
@@ -13,14 +12,10 @@ from mummergpu.mapping.placing.split_reads import LEAST_CLIPPED
 from mummergpu.mapping.seeding.pruning import BEST_KEPT
 from mummergpu.sequence.bit_planes import BIT_PLANES_CONSTANTS
 from mummergpu.sequence.codes import BREAK
+from mummergpu.viterbi.recurrence.model import CostTuple
 
 COUNT_BYTES: Final = 4
 """The bytes of the number of candidates of a read."""
-
-_COSTS: Final = (
-    *("MATCH", "MISMATCH", "UNKNOWN", "INSERTION_OPEN", "INSERTION_EXTEND"),
-    *("DELETION_OPEN", "DELETION_EXTEND", "END_BONUS", "MOST_GAP"),
-)
 
 MAPPING_PROGRAM: Final = ProgramSource(
     "mapping",
@@ -35,7 +30,7 @@ MAPPING_PROGRAM: Final = ProgramSource(
         ("FARTHEST", FARTHEST),
         ("LEAST_CLIPPED", LEAST_CLIPPED),
         ("BEST_KEPT", BEST_KEPT),
-        *((name, int(getattr(ungapped, name))) for name in _COSTS),
+        *((name.upper(), place) for place, name in enumerate(CostTuple._fields)),
     ),
 )
 """The same program for every run; scores and options are arguments of the kernels."""

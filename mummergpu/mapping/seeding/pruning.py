@@ -22,7 +22,6 @@ from mummergpu.mapping.candidates.candidates import (
     Table,
     read_length,
 )
-from mummergpu.mapping.candidates.ungapped import MOST_GAP
 from mummergpu.mapping.placing.choice import reported_score
 from mummergpu.mapping.placing.evidence import FARTHEST, UNIT
 from mummergpu.mapping.placing.joint_scores import Template, Tops, score_template
@@ -143,7 +142,7 @@ def support_of(
         read, other_read = template[0] + mate, template[0] + 1 - mate
         length, other_length = read_length(reads, read), read_length(reads, other_read)
         begin, end = partner_range(
-            table, row, length, other_read, other_length, pairing, costs[MOST_GAP]
+            table, row, length, other_read, other_length, pairing, costs.most_gap
         )
         for other in range(begin, end):
             penalty = pair_penalty(table, row, length, other, other_length, pairing)

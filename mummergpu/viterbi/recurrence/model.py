@@ -11,7 +11,7 @@ All scores are integers. A penalty is a positive number that is subtracted.
 from __future__ import annotations
 
 from dataclasses import astuple, dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from mummergpu.errors import OptionError
 
@@ -21,8 +21,20 @@ LARGEST_COST: Final = 100
 LARGEST_MATCH: Final = 20
 """The largest score of a match: with it, the longest tile scores less than 16 bits hold."""
 
-CostTuple = tuple[int, int, int, int, int, int, int, int, int]
-"""The fields of `Costs` in their order, as compiled functions take them."""
+
+class CostTuple(NamedTuple):
+    """The fields of `Costs`, as compiled functions take them."""
+
+    match: int
+    mismatch: int
+    unknown: int
+    insertion_open: int
+    insertion_extend: int
+    deletion_open: int
+    deletion_extend: int
+    end_bonus: int
+    most_gap: int
+
 
 Tile = tuple[int, int, int, int, int]
 """The index of the first base of the read, its bases, the index of the first base of the reference,
@@ -158,4 +170,4 @@ class Costs:
 
     def as_tuple(self) -> CostTuple:
         """Return the numbers as compiled functions take them."""
-        return astuple(self)
+        return CostTuple(*astuple(self))

@@ -185,9 +185,9 @@ def _extend(
 
     There are no registers if the alignment has no gap.
     """
-    length, most_gap = tile[1], costs[8]
+    length, most_gap = tile[1], costs.most_gap
     if length == 0:
-        return (costs[7] if costs[7] >= least_score else CANNOT_REACH), 0, 0, 0
+        return (costs.end_bonus if costs.end_bonus >= least_score else CANNOT_REACH), 0, 0, 0
     is_sure, score, i = try_without_gap(read, reference, tile, costs, least_score)
     if is_sure:
         return (score, i, i, 0) if score >= least_score else (CANNOT_REACH, 0, 0, 0)
@@ -205,7 +205,7 @@ def _extend(
             traced,
             as_int64(ALL_PAIRS),
         )
-        score, i, j = _chosen_end(scratch[2], LANES * registers, length, used, costs[7])
+        score, i, j = _chosen_end(scratch[2], LANES * registers, length, used, costs.end_bonus)
         band = max(longest_gaps(length, costs, max(score, least_score)))
         if band < LANES * registers:
             break

@@ -84,10 +84,10 @@ def fill_gap(
     if length == 0 or reference_length == 0:
         score = 0
         if length > 0:
-            score = -costs[3] - length * costs[4]
+            score = -costs.insertion_open - length * costs.insertion_extend
             end = append_operation(operations, end, end, INSERTION_OPERATION, length)
         elif reference_length > 0:
-            score = -costs[5] - reference_length * costs[6]
+            score = -costs.deletion_open - reference_length * costs.deletion_extend
             end = append_operation(operations, end, end, DELETION_OPERATION, reference_length)
         return score, end - operations_at
     if length == reference_length:
@@ -102,8 +102,8 @@ def fill_gap(
     registers = (difference + _FIRST_BAND) // LANES + 1
     if length < MOST_BASES:
         band = -1
-        while registers <= MOST_REGISTERS and band < costs[8]:
-            band = min(LANES * registers - 1, costs[8])
+        while registers <= MOST_REGISTERS and band < costs.most_gap:
+            band = min(LANES * registers - 1, costs.most_gap)
             if band < difference:
                 break
             score, count = _align_in_band(
@@ -206,8 +206,8 @@ def _score_of_one_gap(
         base, other = query[query_at + inserted + k], reference[reference_at + deleted + k]
         score -= pair_score(base, other, costs)
         best = max(best, score)
-    best -= (costs[3] + costs[4] * inserted) * (inserted > 0)
-    best -= (costs[5] + costs[6] * deleted) * (deleted > 0)
+    best -= (costs.insertion_open + costs.insertion_extend * inserted) * (inserted > 0)
+    best -= (costs.deletion_open + costs.deletion_extend * deleted) * (deleted > 0)
     return as_int64(best)
 
 
@@ -262,9 +262,19 @@ def _align_in_band(
 
     The tile has one more base of each sequence, so that the alignment ends in a match.
     """
-    match = costs[0]
+    match = costs.match
     tile = (query_at, length + 1, reference_at, reference_length + 1, as_int64(1))
-    steps = costs[:7] + (as_int64(_ENDS_AT_CORNER), costs[8])  # noqa: RUF005
+    steps = CostTuple(
+        costs.match,
+        costs.mismatch,
+        costs.unknown,
+        costs.insertion_open,
+        costs.insertion_extend,
+        costs.deletion_open,
+        costs.deletion_extend,
+        as_int64(_ENDS_AT_CORNER),
+        costs.most_gap,
+    )
     least = as_int64(-_ENDS_AT_CORNER)
     compute_band(
         query,

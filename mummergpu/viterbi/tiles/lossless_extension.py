@@ -64,7 +64,8 @@ def extend_without_loss(
     if bases > 0:
         return bases, bases, as_int64(0)
     # A longer insertion costs more than all other bases score.
-    insertion = max(costs[0] * window - costs[3], 0) // (2 * costs[4] + costs[0])
+    most = max(costs.match * window - costs.insertion_open, 0)
+    insertion = most // (2 * costs.insertion_extend + costs.match)
     rows = min(window + insertion, length, as_int64(MOST_BASES))
     columns = min(2 * window, reference_length)
     tile = query_at, rows, reference_at, columns, direction
@@ -101,7 +102,7 @@ def _best_without_loss(
     scratch: Scratch,
 ) -> tuple[int, int, int]:
     """Return where the best alignment of a tile ends that scores 0 or more, and the registers."""
-    registers = min(max(longest_gaps(tile[1], costs, 0)), costs[8]) // LANES + 1
+    registers = min(max(longest_gaps(tile[1], costs, 0)), costs.most_gap) // LANES + 1
     if tile[1] == 0 or tile[3] == 0:
         return as_int64(0), as_int64(0), registers
     compute_band(

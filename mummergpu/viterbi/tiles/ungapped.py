@@ -98,7 +98,7 @@ def try_without_gap(
         The bases of the read, and of the reference, that the alignment uses.
     """
     length, reference_length = tile[1], tile[3]
-    match, mismatch, bonus = costs[0], costs[1], costs[7]
+    match, mismatch, bonus = costs.match, costs.mismatch, costs.end_bonus
     if reference_length < length:
         return False, 0, 0
     # The best score that is clipped before a difference, and where.
@@ -151,7 +151,7 @@ def _no_gap_pays(
         Whether none has.
     """
     match, mismatch, _, insertion_open, insertion_extend, deletion_open, deletion_extend = costs[:7]
-    length, bonus = tile[1], costs[7]
+    length, bonus = tile[1], costs.end_bonus
     insertion, deletion = longest_gaps(length, costs, score)
     if insertion == 0 and deletion == 0:
         return True

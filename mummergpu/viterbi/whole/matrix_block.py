@@ -64,13 +64,15 @@ def begin_edges(length: int, reference_length: int, costs: CostTuple, edges: Edg
     """
     to_match, to_insertion, row_match, row_deletion, corners = edges
     for column in range(reference_length + 1):
-        to_match[column] = border_score(costs[5], costs[6], column)
+        to_match[column] = border_score(costs.deletion_open, costs.deletion_extend, column)
         to_insertion[column] = NEVER
     for row in range(length):
-        row_match[row] = border_score(costs[3], costs[4], row + 1)
+        row_match[row] = border_score(costs.insertion_open, costs.insertion_extend, row + 1)
         row_deletion[row] = NEVER
     for strip in range(corners.size):
-        corners[strip] = border_score(costs[3], costs[4], strip * BLOCK_ROWS)
+        corners[strip] = border_score(
+            costs.insertion_open, costs.insertion_extend, strip * BLOCK_ROWS
+        )
 
 
 @jit_without_refcounts

@@ -62,8 +62,8 @@ def fits_matrix(length: int, reference_length: int) -> bool:
 def pair_score(base: int, other: int, costs: CostTuple) -> int:
     """Return what a base of the query scores on a base of the reference."""
     if base >= BREAK:
-        return -costs[2]
-    return costs[0] if base == other else -costs[1]
+        return -costs.unknown
+    return costs.match if base == other else -costs.mismatch
 
 
 @jit_without_refcounts
@@ -163,8 +163,8 @@ def _best_score(length: int, reference_length: int, costs: CostTuple) -> int:
     """Return a score that no alignment of so many bases exceeds, if a gap may be open before it."""
     more = reference_length - length
     if more >= 0:
-        return costs[0] * length - costs[6] * more
-    return costs[0] * reference_length + costs[4] * more
+        return costs.match * length - costs.deletion_extend * more
+    return costs.match * reference_length + costs.insertion_extend * more
 
 
 @inline_without_refcounts
