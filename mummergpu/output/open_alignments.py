@@ -13,7 +13,7 @@ from mummergpu.output.alignments.format import AlignmentHead
 from mummergpu.output.alignments.sam import AlignmentSamFormat
 from mummergpu.output.alignments.sink import AlignmentByteSink, AlignmentSink, Emit, writer_of
 from mummergpu.output.bytes.compression import BgzfCompressor, Compressor, compressor_of
-from mummergpu.output.records.sam_header import BY_COORDINATE, UNSORTED
+from mummergpu.output.records.header import BY_COORDINATE, UNSORTED
 from mummergpu.output.records.sam_options import ReadGroup
 from mummergpu.output.sorting.options import SortOptions
 from mummergpu.output.targets import BGZF, OutputTarget

@@ -128,19 +128,19 @@ def _mummer(facts: RunFacts) -> BlockFormat:
 
 
 def _paf(facts: RunFacts) -> BlockFormat:
-    from mummergpu.output.matches.paf import PafFormat
+    from mummergpu.output.matches.lines import PafFormat
 
     return PafFormat(facts.reference)
 
 
 def _bed(facts: RunFacts) -> BlockFormat:
-    from mummergpu.output.matches.bed import BedFormat
+    from mummergpu.output.matches.lines import BedFormat
 
     return BedFormat(facts.reference)
 
 
 def _tsv(facts: RunFacts) -> BlockFormat:
-    from mummergpu.output.matches.tsv import TsvFormat
+    from mummergpu.output.matches.lines import TsvFormat
 
     return TsvFormat(facts.reference)
 

@@ -42,8 +42,7 @@ def compressor_on_device(backend: Backend[Any], stats: Stats, stack: ExitStack) 
     from mummergpu.cuda.nvcomp import load_nvcomp
     from mummergpu.matching.backends.several_devices import SeveralDevices
     from mummergpu.matching.backends.streaming import StreamingBackend
-    from mummergpu.output.bytes.bgzf_program import BGZF_PROGRAM
-    from mummergpu.output.bytes.device_compression import DeviceBgzfCompressor
+    from mummergpu.output.bytes.device_compression import BGZF_PROGRAM, DeviceBgzfCompressor
 
     deflater = load_nvcomp()
     one = backend.first if isinstance(backend, SeveralDevices) else backend

@@ -8,11 +8,10 @@ from mummergpu.errors import OptionError
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.genomes.mapping_quality import MappingQualities
 from mummergpu.output.bytes.compression import Compressor, compressor_of
-from mummergpu.output.genomes.bam import GenomeBam
 from mummergpu.output.genomes.delta import GenomeDelta
 from mummergpu.output.genomes.format import GenomeFormat
 from mummergpu.output.genomes.paf import GenomePaf
-from mummergpu.output.genomes.sam import GenomeSam
+from mummergpu.output.genomes.sam import GenomeBam, GenomeSam
 from mummergpu.output.genomes.targets import GENOME_FORMATS
 from mummergpu.output.genomes.vcf import GenomeVcf
 from mummergpu.output.records.sam_options import usual_read_group

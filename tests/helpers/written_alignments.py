@@ -14,7 +14,7 @@ from mummergpu.output.alignments.bam import AlignmentBamFormat
 from mummergpu.output.alignments.format import AlignmentHead
 from mummergpu.output.alignments.sink import AlignmentByteSink, AlignmentSink, writer_of
 from mummergpu.output.bytes.compression import BgzfCompressor
-from mummergpu.output.records.sam_header import BY_COORDINATE, UNSORTED
+from mummergpu.output.records.header import BY_COORDINATE, UNSORTED
 from mummergpu.output.records.sam_options import ReadGroup
 from mummergpu.output.sorting.bam_index import index_kind
 from mummergpu.output.sorting.options import SortOptions

@@ -24,9 +24,8 @@ from mummergpu.cli.main import main
 from mummergpu.cuda.sources import read_sources
 from mummergpu.errors import BackendError, LibraryError, OptionError
 from mummergpu.output.bytes import device_compression
-from mummergpu.output.bytes.bgzf_program import BGZF_PROGRAM
 from mummergpu.output.bytes.compression import BGZF_BLOCK_BYTES, BgzfCompressor
-from mummergpu.output.bytes.device_compression import SLOTS, DeviceBgzfCompressor
+from mummergpu.output.bytes.device_compression import BGZF_PROGRAM, SLOTS, DeviceBgzfCompressor
 from mummergpu.runtime.stats import Stats
 
 BLOCKS = 3

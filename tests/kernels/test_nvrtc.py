@@ -29,8 +29,8 @@ from mummergpu.matching.kmer.cuda_program import KMER_PROGRAM
 from mummergpu.matching.tree import cuda_search as tree_search
 from mummergpu.matching.tree.cuda import KERNELS
 from mummergpu.matching.tree.cuda_program import tree_program
-from mummergpu.output.bytes import deflate_slot
-from mummergpu.output.bytes.bgzf_program import BGZF_PROGRAM
+from mummergpu.output.bytes import device_compression
+from mummergpu.output.bytes.device_compression import BGZF_PROGRAM
 from mummergpu.studies import gathers
 from mummergpu.studies.gathers import GATHER_PROGRAM
 from mummergpu.viterbi.device.cuda_program import VITERBI_PROGRAM
@@ -173,7 +173,7 @@ def test_the_backends_launch_what_there_is_and_all_of_it() -> None:
     assert set(text_search.KmerTextBackend.kernels) <= for_tables
     for_candidates = kernels_launched(device_candidates, launches)
     assert for_candidates == kernels_written(MAPPING_PROGRAM)
-    for_compression = kernels_launched(deflate_slot)
+    for_compression = kernels_launched(device_compression)
     assert for_compression == kernels_written(BGZF_PROGRAM)
     for_gathers = kernels_launched(gathers) | set(gathers.DEVICE_KERNELS.values())
     assert for_gathers == kernels_written(GATHER_PROGRAM)

@@ -31,6 +31,12 @@ SUPPLEMENTARY: Final = int(SamFlag.SUPPLEMENTARY)
 NO_QUALITY: Final = 0xFF
 """The quality of every base of a read that came without qualities."""
 
+NEXT_ROW, NEEDED_BYTES = 0, 1
+"""The elements of the state between two pieces: the row to go on with, and the bytes that a text
+must have for it."""
+
+STATE_SIZE: Final = 2
+
 ReadArrays = tuple[
     Int64Array,
     TextArray,

@@ -13,17 +13,133 @@ import numpy as np
 
 from mummergpu.errors import InputError
 from mummergpu.input.reference import Reference
+from mummergpu.mapping.alignments.columns import NO_ROW, AlignmentColumns
 from mummergpu.mapping.alignments.folded_columns import ToldColumns
-from mummergpu.output.alignments.arrays import ReadsWithQualities, block_arrays
-from mummergpu.output.alignments.bam_rows import MOST_OPERATIONS, fill_alignments
+from mummergpu.output.alignments.arrays import (
+    NEEDED_BYTES,
+    NEXT_ROW,
+    REVERSE,
+    SECONDARY,
+    OtherArrays,
+    ReadArrays,
+    ReadsWithQualities,
+    ReferenceArrays,
+    Texts,
+    block_arrays,
+)
 from mummergpu.output.alignments.format import AlignmentHead, PiecewiseFormat
+from mummergpu.output.alignments.tags import measure_row, orient, put_own_tags, put_tags
 from mummergpu.output.bytes.compression import BGZF_BLOCK_BYTES
-from mummergpu.output.bytes.text_stores import TextArray
-from mummergpu.output.records.bam_header import binary_header
-from mummergpu.output.records.sam_header import check_queries
-from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import writable
+from mummergpu.output.bytes.quality_text import NUMBERS_FROM, write_qualities
+from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray, store
+from mummergpu.output.records.bam_fields import (
+    NAME_AT,
+    Place,
+    pack_bases,
+    pack_letters,
+    write_fixed_fields,
+    write_name,
+)
+from mummergpu.output.records.header import binary_header, check_queries
+from mummergpu.runtime.arrays import Int32Array, Int64Array
+from mummergpu.runtime.jit import (
+    as_index,
+    as_int64,
+    inline_without_refcounts,
+    jit_without_refcounts,
+    writable,
+)
+from mummergpu.sequence.codes import MARGIN, CodeArray
 from mummergpu.sequence.offsets import longest_of
+
+MOST_OPERATIONS: Final = 0xFFFF
+"""The most operations of the CIGAR of a record."""
+
+
+@inline_without_refcounts
+def _place_of(rows: AlignmentColumns, record_ids: Int32Array, row: int) -> Place:
+    """Return where a row begins, by the number of its record in the header."""
+    record, position = -1, -1
+    if row != NO_ROW:
+        record, position = as_int64(rows.records[as_index(row)]), rows.positions[as_index(row)]
+        if record >= 0:
+            record = as_int64(record_ids[as_index(record)])
+    return record, position
+
+
+@jit_without_refcounts
+def fill_alignments(
+    text: TextArray,
+    state: Int64Array,
+    row_ends: Int64Array,
+    reads: ReadArrays,
+    rows: AlignmentColumns,
+    others: OtherArrays,
+    oriented: CodeArray,
+    reference: ReferenceArrays,
+    texts: Texts,
+    name_bytes: int,
+    record_ids: Int32Array,
+) -> int:
+    """Write the records of rows from `state` on, until they end or the text is full.
+
+    Returns the number of bytes written, and updates `state`.
+    """
+    offsets, names, name_offsets, codes, base_qualities, has_letters = reads[:6]
+    row_reads, flags, qualities = rows.reads, rows.flags, rows.qualities
+    cigar_offsets, cigars = rows.cigar_offsets, rows.cigars
+    template_lengths, mate_rows = rows.template_lengths, rows.mate_rows
+    room = text.size - OVERSHOOT - texts[1].size
+    at = 0
+    row = state[NEXT_ROW]
+    while row < flags.size:
+        read = row_reads[as_index(row)]
+        flag = as_int64(flags[as_index(row)])
+        cigar, cigar_end = cigar_offsets[as_index(row)], cigar_offsets[as_index(row + 1)]
+        needed, span, clips, parts = measure_row(reads, rows, others, row, name_bytes)
+        if at + needed > room:
+            state[NEEDED_BYTES] = needed + texts[1].size
+            break
+        is_reverse = flag & REVERSE != 0
+        begin, end = offsets[as_index(read)], offsets[as_index(read + 1)]
+        orient(oriented, codes, begin, end, is_reverse)
+        bases = 0 if flag & SECONDARY else max(0, end - begin - clips[0] - clips[1])
+        name = at + NAME_AT
+        place = write_name(text, name, names, name_offsets, read)
+        write_fixed_fields(
+            text,
+            at,
+            _place_of(rows, record_ids, row),
+            max(span, 1),
+            place - name,
+            as_int64(qualities[as_index(row)]),
+            flag,
+            cigar_end - cigar,
+            bases,
+            _place_of(rows, record_ids, mate_rows[as_index(row)]),
+            as_int64(template_lengths[as_index(row)]),
+        )
+        for operation in range(cigar, cigar_end):
+            store(text, place, cigars[as_index(operation)])
+            place += 4
+        if bases:
+            first = place
+            place = pack_bases(text, first, oriented, MARGIN + clips[0], bases, False)
+            if has_letters:
+                pack_letters(text, first, oriented, MARGIN + clips[0], bases)
+            bounds = begin, end
+            place = write_qualities(
+                text, place, base_qualities, bounds, clips[0], bases, is_reverse, NUMBERS_FROM
+            )
+        place = put_tags(text, place, rows, others, oriented, reference, texts, row, parts, True)
+        place = put_own_tags(text, place, reads, read)
+        store(text, at, np.uint32(place - at - 4))
+        at = place
+        row_ends[as_index(row)] = at
+        row += 1
+    state[NEXT_ROW] = row
+    return at
+
 
 PIECE_BYTES: Final = 64 * BGZF_BLOCK_BYTES
 """The records of a block are made in pieces of at most about this size."""

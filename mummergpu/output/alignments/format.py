@@ -11,16 +11,18 @@ import numpy as np
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.folded_columns import ToldColumns
 from mummergpu.output.alignments.arrays import (
+    NEEDED_BYTES,
+    NEXT_ROW,
+    STATE_SIZE,
     ReadsWithQualities,
     padded_text,
     record_texts,
     reference_arrays,
 )
-from mummergpu.output.alignments.sam_rows import NEEDED_BYTES, NEXT_ROW, STATE_SIZE
 from mummergpu.output.bytes.compression import Piece
 from mummergpu.output.bytes.piece_pool import PiecePool
 from mummergpu.output.bytes.text_stores import TextArray
-from mummergpu.output.records.sam_header import UNSORTED, sam_header
+from mummergpu.output.records.header import UNSORTED, sam_header
 from mummergpu.output.records.sam_options import ReadGroup, SamOptions
 from mummergpu.runtime.arrays import Int64Array
 
@@ -36,9 +38,9 @@ class AlignmentHead:
     command : str
         The command line of the run; empty if there is none.
     order : str
-        `sam_header.UNSORTED` or `sam_header.BY_COORDINATE`.
+        `header.UNSORTED` or `header.BY_COORDINATE`.
     checksums : sequence of str
-        The MD5 of each record of the reference (`sam_header.sam_header`); empty to leave them out.
+        The MD5 of each record of the reference (`header.sam_header`); empty to leave them out.
     input_groups : sequence of bytes
         The lines of the read groups of reads whose tags tell them (`ReadsWithQualities`).
     """

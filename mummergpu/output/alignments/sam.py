@@ -9,17 +9,172 @@ that its CIGAR does not clip.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
 
 from mummergpu.input.reference import Reference
+from mummergpu.mapping.alignments.columns import NO_ROW, AlignmentColumns
 from mummergpu.mapping.alignments.folded_columns import ToldColumns
-from mummergpu.output.alignments.arrays import ReadsWithQualities, block_arrays
+from mummergpu.output.alignments.arrays import (
+    NEEDED_BYTES,
+    NEXT_ROW,
+    NO_QUALITY,
+    REVERSE,
+    SECONDARY,
+    OtherArrays,
+    ReadArrays,
+    ReadsWithQualities,
+    ReferenceArrays,
+    Texts,
+    block_arrays,
+)
 from mummergpu.output.alignments.format import AlignmentHead, PiecewiseFormat
-from mummergpu.output.alignments.sam_rows import fill_lines
 from mummergpu.output.alignments.tag_text import text_tags
+from mummergpu.output.alignments.tags import measure_row, orient, put_own_tags, put_signed, put_tags
+from mummergpu.output.bytes.number_fields import put_one_number, put_small, put_tab
 from mummergpu.output.bytes.piece_pool import PIECE_BYTES
-from mummergpu.output.bytes.text_stores import TextArray
-from mummergpu.output.records.sam_header import check_queries
+from mummergpu.output.bytes.quality_text import LETTERS_FROM, write_qualities
+from mummergpu.output.bytes.sequence_text import write_bases, write_letters
+from mummergpu.output.bytes.text_arrays import RecordTexts
+from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray, copy_padded, copy_text, store
+from mummergpu.output.records.cigars import put_cigar
+from mummergpu.output.records.header import check_queries
 from mummergpu.runtime.arrays import Int64Array
+from mummergpu.runtime.jit import (
+    as_index,
+    as_int64,
+    inline_without_refcounts,
+    jit_without_refcounts,
+)
+from mummergpu.sequence.codes import MARGIN, CodeArray
+
+_STAR: Final = np.uint8(ord("*"))
+_LINE_END: Final = np.uint8(ord("\n"))
+_NO_PLACE: Final = np.frombuffer(b"*\t0\t", dtype="<u4")[0]
+_SAME_RECORD: Final = np.frombuffer(b"=\t", dtype="<u2")[0]
+_NO_BASES: Final = np.frombuffer(b"*\t*\t", dtype="<u4")[0]
+
+
+@inline_without_refcounts
+def _put_place(text: TextArray, at: int, records: RecordTexts, record: int, position: int) -> int:
+    """Write a record and a position in it with a tab after each; return where they end."""
+    if record < 0:
+        store(text, at, _NO_PLACE)
+        return at + 4
+    texts, offsets = records
+    at = copy_padded(text, at, texts, offsets[as_index(record)], offsets[as_index(record + 1)])
+    return put_tab(text, put_one_number(text, at, position + 1))
+
+
+@inline_without_refcounts
+def _put_mate(
+    text: TextArray, at: int, rows: AlignmentColumns, records: RecordTexts, row: int
+) -> int:
+    """Write the place of the mate and the length of the template; return where they end."""
+    row_records, positions = rows.records, rows.positions
+    template_lengths, mate_rows = rows.template_lengths, rows.mate_rows
+    mate = mate_rows[as_index(row)]
+    record, position = -1, -1
+    if mate != NO_ROW:
+        record, position = as_int64(row_records[as_index(mate)]), positions[as_index(mate)]
+    if record >= 0 and record == as_int64(row_records[as_index(row)]):
+        store(text, at, _SAME_RECORD)
+        at = put_tab(text, put_one_number(text, at + 2, position + 1))
+    else:
+        at = _put_place(text, at, records, record, position)
+    return put_tab(text, put_signed(text, at, as_int64(template_lengths[as_index(row)])))
+
+
+@inline_without_refcounts
+def _put_sequence(
+    text: TextArray,
+    at: int,
+    reads: ReadArrays,
+    oriented: CodeArray,
+    read: int,
+    clips: tuple[int, int],
+    is_reverse: bool,
+) -> int:
+    """Write the bases of a row and their qualities; return where they end."""
+    offsets, qualities, has_letters = reads[0], reads[4], reads[5]
+    begin, end = offsets[as_index(read)], offsets[as_index(read + 1)]
+    count = end - begin - clips[0] - clips[1]
+    if count <= 0:
+        store(text, at, _NO_BASES)
+        return at + 3
+    end_of_bases = write_bases(text, at, oriented, 0, end - begin, clips[0], count, False)
+    if has_letters:
+        write_letters(text, at, oriented, MARGIN + clips[0], count)
+    at = put_tab(text, end_of_bases)
+    if qualities[as_index(begin)] == NO_QUALITY:
+        store(text, at, _STAR)
+        return at + 1
+    return write_qualities(
+        text, at, qualities, (begin, end), clips[0], count, is_reverse, LETTERS_FROM
+    )
+
+
+@jit_without_refcounts
+def fill_lines(
+    text: TextArray,
+    state: Int64Array,
+    reads: ReadArrays,
+    rows: AlignmentColumns,
+    others: OtherArrays,
+    oriented: CodeArray,
+    reference: ReferenceArrays,
+    texts: Texts,
+    name_bytes: int,
+) -> int:
+    """Write the lines of rows from `state` on, until they end or the text is full.
+
+    Returns the number of bytes written, and updates `state`.
+    """
+    offsets, names, name_offsets, codes = reads[:4]
+    row_reads, flags, records, positions = rows.reads, rows.flags, rows.records, rows.positions
+    qualities, cigar_offsets, cigars = rows.qualities, rows.cigar_offsets, rows.cigars
+    room = text.size - OVERSHOOT - texts[1].size
+    at = 0
+    row = state[NEXT_ROW]
+    while row < flags.size:
+        read = row_reads[as_index(row)]
+        flag = as_int64(flags[as_index(row)])
+        cigar, cigar_end = cigar_offsets[as_index(row)], cigar_offsets[as_index(row + 1)]
+        needed, _, clips, parts = measure_row(reads, rows, others, row, name_bytes)
+        if at + needed > room:
+            state[NEEDED_BYTES] = needed + texts[1].size
+            break
+        is_reverse = flag & REVERSE != 0
+        orient(oriented, codes, offsets[as_index(read)], offsets[as_index(read + 1)], is_reverse)
+        name, name_end = name_offsets[as_index(read)], name_offsets[as_index(read + 1)]
+        if name == name_end:
+            store(text, at, _STAR)
+            at += 1
+        else:
+            at = copy_text(text, at, names, name, name_end)
+        at = put_tab(text, put_small(text, put_tab(text, at), flag))
+        record = as_int64(records[as_index(row)])
+        at = _put_place(text, at, texts[0], record, positions[as_index(row)])
+        at = put_tab(text, put_small(text, at, as_int64(qualities[as_index(row)])))
+        if cigar == cigar_end:
+            store(text, at, _STAR)
+            at += 1
+        else:
+            at = put_cigar(text, at, cigars, cigar, cigar_end, False)
+        at = _put_mate(text, put_tab(text, at), rows, texts[0], row)
+        if flag & SECONDARY:
+            store(text, at, _NO_BASES)
+            at += 3
+        else:
+            at = _put_sequence(text, at, reads, oriented, read, clips, is_reverse)
+        at = put_tags(text, at, rows, others, oriented, reference, texts, row, parts, False)
+        at = put_own_tags(text, at, reads, read)
+        store(text, at, _LINE_END)
+        at += 1
+        row += 1
+    state[NEXT_ROW] = row
+    return at
 
 
 class AlignmentSamFormat(PiecewiseFormat):

@@ -1,4 +1,7 @@
-"""Compiled functions for what SAM and BAM both say of an alignment: SA, and its strand and size."""
+"""Compiled functions that write the tags of an alignment, in text for SAM or in binary for BAM.
+
+Callers pass as a constant which of the two they want, so that no compiled loop asks for it.
+"""
 
 from __future__ import annotations
 
@@ -7,23 +10,81 @@ from typing import Final
 import numpy as np
 
 from mummergpu.mapping.alignments.columns import NO_ROW, AlignmentColumns
-from mummergpu.output.alignments.alternatives import alternative_bytes, put_record
 from mummergpu.output.alignments.arrays import (
     REVERSE,
     SECONDARY,
+    UNMAPPED,
     OtherArrays,
     ReadArrays,
+    ReferenceArrays,
+    Texts,
     rows_of_read,
     spans_of,
 )
 from mummergpu.output.bytes.number_fields import put_one_number, put_small
 from mummergpu.output.bytes.text_arrays import RecordTexts
-from mummergpu.output.bytes.text_stores import TextArray, copy_padded, copy_text, store
-from mummergpu.output.records.cigars import OPERATION_BYTES, put_cigar
+from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray, copy_padded, copy_text, store
+from mummergpu.output.records.bam_fields import write_tag
+from mummergpu.output.records.cigars import OPERATION_BYTES, put_cigar, put_mismatches
 from mummergpu.runtime.arrays import UInt16Array
 from mummergpu.runtime.jit import as_index, as_int64, inline_without_refcounts
 from mummergpu.sequence.codes import MARGIN, CodeArray, reverse_complement_lanes
 from mummergpu.sequence.codes import STEP as LANES
+
+_PLACE_BYTES: Final = 40
+"""The most bytes of a place besides the name of the record and the CIGAR."""
+
+_COMMA: Final = np.uint8(ord(","))
+_SEMICOLON: Final = np.uint8(ord(";"))
+_FORWARD: Final = np.frombuffer(b",+", dtype="<u2")[0]
+_BACKWARD: Final = np.frombuffer(b",-", dtype="<u2")[0]
+
+
+@inline_without_refcounts
+def has_alternatives(others: OtherArrays, row: int) -> bool:
+    """Return whether a row has alternatives."""
+    offsets = others[0]
+    return offsets.size > 0 and offsets[as_index(row)] < offsets[as_index(row + 1)]
+
+
+@inline_without_refcounts
+def alternative_bytes(others: OtherArrays, row: int, name_bytes: int) -> int:
+    """Return the most bytes of the alternatives of a row."""
+    if not has_alternatives(others, row):
+        return as_int64(0)
+    offsets, cigar_offsets = others[0], others[4]
+    first, end = offsets[as_index(row)], offsets[as_index(row + 1)]
+    operations = cigar_offsets[as_index(end)] - cigar_offsets[as_index(first)]
+    return as_int64((end - first) * (name_bytes + _PLACE_BYTES) + OPERATION_BYTES * operations)
+
+
+@inline_without_refcounts
+def put_record(text: TextArray, at: int, names: RecordTexts, record: int) -> int:
+    """Write the name of a record without the tab after it; return where the name ends."""
+    texts, offsets = names
+    begin, end = offsets[as_index(record)], offsets[as_index(record + 1)]
+    return copy_padded(text, at, texts, begin, end - 1)
+
+
+@inline_without_refcounts
+def put_alternatives(
+    text: TextArray, at: int, others: OtherArrays, names: RecordTexts, row: int
+) -> int:
+    """Write the value of XA; return where it ends."""
+    offsets, flags, records, positions, cigar_offsets, cigars, distances = others
+    for other in range(offsets[as_index(row)], offsets[as_index(row + 1)]):
+        at = put_record(text, at, names, as_int64(records[as_index(other)]))
+        store(text, at, _BACKWARD if flags[as_index(other)] & REVERSE else _FORWARD)
+        at = put_one_number(text, at + 2, positions[as_index(other)] + 1)
+        store(text, at, _COMMA)
+        cigar, cigar_end = cigar_offsets[as_index(other)], cigar_offsets[as_index(other + 1)]
+        at = put_cigar(text, at + 1, cigars, cigar, cigar_end, False)
+        store(text, at, _COMMA)
+        at = put_small(text, at + 1, as_int64(distances[as_index(other)]))
+        store(text, at, _SEMICOLON)
+        at += 1
+    return at
+
 
 SA_BYTES: Final = 40
 """The most bytes of an alignment in SA besides the name of the record and the CIGAR."""
@@ -31,8 +92,6 @@ SA_BYTES: Final = 40
 FIXED_BYTES: Final = 512
 """More than the bytes of a row besides names, CIGARs, bases, qualities, MD, SA and read group."""
 
-_COMMA: Final = np.uint8(ord(","))
-_SEMICOLON: Final = np.uint8(ord(";"))
 _FORWARD_STRAND: Final = np.frombuffer(b",+, ", dtype="<u4")[0]
 _REVERSE_STRAND: Final = np.frombuffer(b",-, ", dtype="<u4")[0]
 """The first three bytes count; what follows overwrites the fourth."""
@@ -137,3 +196,114 @@ def measure_row(
     if tag_offsets.size > 0:
         needed += tag_offsets[as_index(read + 1)] - tag_offsets[as_index(read)]
     return needed, span, (before, after), parts
+
+
+_TEXT_BYTES: Final = len("\tNM:i:")
+_BINARY_BYTES: Final = len("NMC")
+_END: Final = np.uint8(0)
+
+
+def _tag(name: str) -> np.uint64:
+    return np.frombuffer(b"\t" + name.encode().ljust(7), dtype="<u8")[0]  # type: ignore[no-any-return]
+
+
+_NM, _MD, _MC, _MQ = _tag("NM:i:"), _tag("MD:Z:"), _tag("MC:Z:"), _tag("MQ:i:")
+_AS, _XS, _SA, _XA = _tag("AS:i:"), _tag("XS:i:"), _tag("SA:Z:"), _tag("XA:Z:")
+
+
+@inline_without_refcounts
+def _letters_of(tag: np.uint64) -> int:
+    """Return the two letters of a tag, the first in the lower byte."""
+    return as_int64(tag >> np.uint64(8)) & 0xFFFF  # type: ignore[arg-type]
+
+
+@inline_without_refcounts
+def _write_negative_tag(text: TextArray, at: int, letters: int, number: int) -> int:
+    """Write a tag with a negative number in as few bytes as hold it; return where it ends."""
+    if number >= -(1 << 7):
+        kind, size = ord("c"), 1
+    elif number >= -(1 << 15):
+        kind, size = ord("s"), 2
+    else:
+        kind, size = ord("i"), 4
+    store(text, at, np.uint64(letters | kind << 16 | (number & 0xFFFF_FFFF) << 24))
+    return at + _BINARY_BYTES + size
+
+
+@inline_without_refcounts
+def _put_number_tag(text: TextArray, at: int, tag: np.uint64, number: int, is_binary: bool) -> int:
+    """Write a tag with a number; return where it ends."""
+    if not is_binary:
+        store(text, at, tag)
+        return put_signed(text, at + _TEXT_BYTES, number)
+    if number >= 0:
+        return write_tag(text, at, _letters_of(tag), number)
+    return _write_negative_tag(text, at, _letters_of(tag), number)
+
+
+@inline_without_refcounts
+def _begin_text_tag(text: TextArray, at: int, tag: np.uint64, is_binary: bool) -> int:
+    """Write what comes before the value of a tag with a text; return where that ends."""
+    if not is_binary:
+        store(text, at, tag)
+        return at + _TEXT_BYTES
+    store(text, at, np.uint32(_letters_of(tag) | ord("Z") << 16))
+    return at + _BINARY_BYTES
+
+
+@inline_without_refcounts
+def _end_text_tag(text: TextArray, at: int, is_binary: bool) -> int:
+    """End a tag with a text, after its value; return where it ends."""
+    if not is_binary:
+        return at
+    store(text, at, _END)
+    return at + 1
+
+
+@inline_without_refcounts
+def put_tags(
+    text: TextArray,
+    at: int,
+    rows: AlignmentColumns,
+    others: OtherArrays,
+    oriented: CodeArray,
+    reference: ReferenceArrays,
+    texts: Texts,
+    row: int,
+    parts: tuple[int, int],
+    is_binary: bool,
+) -> int:
+    """Write the tags of a row; return where they end."""
+    flags, records, positions, qualities = rows.flags, rows.records, rows.positions, rows.qualities
+    offsets, cigars, mate_rows = rows.cigar_offsets, rows.cigars, rows.mate_rows
+    scores, seconds = rows.scores, rows.second_scores
+    is_mapped = flags[as_index(row)] & UNMAPPED == 0
+    if is_mapped:
+        at = _put_number_tag(text, at, _NM, as_int64(rows.edit_distances[as_index(row)]), is_binary)
+        start = MARGIN + reference[1][as_index(records[as_index(row)])] + positions[as_index(row)]
+        begin, end = offsets[as_index(row)], offsets[as_index(row + 1)]
+        at = _begin_text_tag(text, at, _MD, is_binary)
+        at = put_mismatches(
+            text, at, oriented, MARGIN, reference[0], start, cigars, begin, end, reference[2]
+        )
+        at = _end_text_tag(text, at, is_binary)
+    mate = mate_rows[as_index(row)]
+    if mate != NO_ROW and flags[as_index(mate)] & UNMAPPED == 0:
+        begin, end = offsets[as_index(mate)], offsets[as_index(mate + 1)]
+        at = _begin_text_tag(text, at, _MC, is_binary)
+        at = put_cigar(text, at, cigars, begin, end, False)
+        at = _end_text_tag(text, at, is_binary)
+        at = _put_number_tag(text, at, _MQ, as_int64(qualities[as_index(mate)]), is_binary)
+    if is_mapped:
+        at = _put_number_tag(text, at, _AS, as_int64(scores[as_index(row)]), is_binary)
+        at = _put_number_tag(text, at, _XS, as_int64(seconds[as_index(row)]), is_binary)
+    at = copy_padded(text, at, texts[1], 0, texts[1].size - OVERSHOOT)
+    if parts[1] - parts[0] > 1 and has_other_parts(flags, row, parts[0], parts[1]):
+        at = _begin_text_tag(text, at, _SA, is_binary)
+        at = put_other_parts(text, at, rows, texts[0], row, parts[0], parts[1])
+        at = _end_text_tag(text, at, is_binary)
+    if has_alternatives(others, row):
+        at = _begin_text_tag(text, at, _XA, is_binary)
+        at = put_alternatives(text, at, others, texts[0], row)
+        at = _end_text_tag(text, at, is_binary)
+    return at

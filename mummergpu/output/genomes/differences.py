@@ -1,18 +1,207 @@
-"""The differences of genome alignments, one by one and as far to the left as they can be."""
+"""The differences of genome alignments, one by one and as far to the left as they can be.
+
+An event is a range of the reference and the range of the query that is in its place, without equal
+bases at their ends. Either may be empty, which is an insertion or a deletion. Such an event moves
+over the column before it while the last base of the longer range equals the base of the reference
+in that column. The alignments' gaps are to the left already where the bases of one sequence repeat;
+but what remains is seen here with the eyes of one who knows the reference only.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.genomes.columns import GenomeAlignments
-from mummergpu.output.genomes.difference_moves import Events, find_events
 from mummergpu.output.genomes.format import AlignedBases, AlignedQueries
-from mummergpu.runtime.arrays import BoolArray, ByteArray, Int64Array
-from mummergpu.runtime.jit import jit_without_refcounts
-from mummergpu.sequence.codes import MARGIN, CodeArray
+from mummergpu.runtime.arrays import BoolArray, ByteArray, Int64Array, UInt32Array
+from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
+from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
+from mummergpu.sequence.extension import extend_right
+
+Events = tuple[Int64Array, Int64Array, Int64Array, Int64Array, Int64Array, Int64Array]
+"""The alignment of each event; where it begins and ends in the reference, and in the query; and how
+many bases of an insertion must be taken from its end to its front."""
+
+_MATCH: Final = 0
+_INSERTION: Final = 1
+
+
+@jit_without_refcounts
+def find_events(
+    cigars: UInt32Array,
+    offsets: Int64Array,
+    queries: tuple[CodeArray, CodeArray],
+    reference: CodeArray,
+    strands: ByteArray,
+    query_begins: Int64Array,
+    reference_begins: Int64Array,
+    record_begins: Int64Array,
+    events: Events,
+    count: Int64Array,
+) -> None:
+    """Find the events of alignments."""
+    filled = 0
+    for row in range(offsets.size - 1):
+        query = queries[strands[row]]
+        first = filled
+        i, j = query_begins[row], reference_begins[row]
+        position = offsets[row]
+        while position < offsets[row + 1]:
+            operation = as_int64(cigars[position])
+            if operation & 15 == _MATCH:
+                length = operation >> 4
+                filled = _put_pairs(events, filled, row, query, i, reference, j, length)
+                i += length
+                j += length
+                position += 1
+                continue
+            query_end, end = i, j
+            while position < offsets[row + 1] and cigars[position] & np.uint32(15) != _MATCH:
+                operation = as_int64(cigars[position])
+                if operation & 15 == _INSERTION:
+                    query_end += operation >> 4
+                else:
+                    end += operation >> 4
+                position += 1
+            starts = query_begins[row], reference_begins[row], record_begins[row]
+            filled = _put_gap(
+                events, first, filled, row, query, i, query_end, reference, j, end, starts
+            )
+            i, j = query_end, end
+    count[0] = filled
+
+
+@inline_without_refcounts
+def _put(
+    events: Events, at: int, row: int, begin: int, end: int, query_begin: int, query_end: int
+) -> int:
+    """Write an event; return the place after it."""
+    rows, begins, ends, query_begins, query_ends, rotations = events
+    rows[at] = row
+    begins[at], ends[at] = begin, end
+    query_begins[at], query_ends[at] = query_begin, query_end
+    rotations[at] = 0
+    return at + 1
+
+
+@inline_without_refcounts
+def _put_pairs(
+    events: Events,
+    filled: int,
+    row: int,
+    query: CodeArray,
+    i: int,
+    reference: CodeArray,
+    j: int,
+    length: int,
+) -> int:
+    """Write an event for each pair of different bases; return how many events there are."""
+    done = 0
+    while done < length:
+        done += extend_right(query, i + done, reference, j + done, length - done)
+        if done < length:
+            if query[i + done] < BREAK and reference[j + done] < BREAK:
+                at, query_at = j + done, i + done
+                filled = _put(events, filled, row, at, at + 1, query_at, query_at + 1)
+            done += 1
+    return filled
+
+
+@inline_without_refcounts
+def _put_gap(
+    events: Events,
+    first: int,
+    filled: int,
+    row: int,
+    query: CodeArray,
+    query_begin: int,
+    query_end: int,
+    reference: CodeArray,
+    begin: int,
+    end: int,
+    starts: tuple[int, int, int],
+) -> int:
+    """Write the event of a gap, or of neighbouring ones; return how many events there are."""
+    _, begins, ends, query_begins, query_ends, rotations = events
+    query_start, start, record_start = starts
+    last_end = end
+    while True:
+        begin, end, query_begin, query_end = _trim(
+            reference, begin, end, query, query_begin, query_end
+        )
+        if begin < end and query_begin < query_end:
+            break
+        if filled > first and ends[filled - 1] == begin and query_ends[filled - 1] == query_begin:
+            size = ends[filled - 1] - begins[filled - 1]
+            if size != 1 or query_ends[filled - 1] - query_begins[filled - 1] != 1:
+                # Without an equal base between them, two gaps are one event.
+                filled -= 1
+                begin, query_begin = begins[filled], query_begins[filled]
+                continue
+        if begin == start or query_begin == query_start:
+            break
+        last = query[query_end - 1] if begin == end else reference[end - 1]
+        if reference[begin - 1] != last:
+            break
+        # The event passes a pair of bases. If they still differ, they are written again below.
+        filled -= filled > first and ends[filled - 1] == begin
+        begin -= 1
+        end -= 1
+        query_begin -= 1
+        query_end -= 1
+    pairs_begin, pairs_query_begin = end, query_end
+    if begin == start and (begin == end or query_begin == query_end):
+        begin, end = _leave(reference, begin, end, query, query_begin, query_end, record_start)
+    if begin < end or query_begin < query_end:
+        filled = _put(events, filled, row, begin, end, query_begin, query_end)
+        if begin == end:
+            rotations[filled - 1] = (pairs_begin - end) % (query_end - query_begin)
+    equal = last_end - pairs_begin
+    return _put_pairs(events, filled, row, query, pairs_query_begin, reference, pairs_begin, equal)
+
+
+@inline_without_refcounts
+def _trim(
+    reference: CodeArray, begin: int, end: int, query: CodeArray, query_begin: int, query_end: int
+) -> tuple[int, int, int, int]:
+    """Return two ranges without the equal bases at their ends."""
+    while begin < end and query_begin < query_end and reference[end - 1] == query[query_end - 1]:
+        end -= 1
+        query_end -= 1
+    while begin < end and query_begin < query_end and reference[begin] == query[query_begin]:
+        begin += 1
+        query_begin += 1
+    return begin, end, query_begin, query_end
+
+
+@inline_without_refcounts
+def _leave(
+    reference: CodeArray,
+    begin: int,
+    end: int,
+    query: CodeArray,
+    query_begin: int,
+    query_end: int,
+    record_start: int,
+) -> tuple[int, int]:
+    """Return where a gap at the start of its alignment begins and ends, farther to the left.
+
+    There the query has no bases to show, and the last base of an insertion becomes its first.
+    """
+    moved = 0
+    while begin - moved > record_start:
+        if begin == end:
+            last = query[query_end - 1 - moved % (query_end - query_begin)]
+        else:
+            last = reference[end - moved - 1]
+        if reference[begin - moved - 1] != last:
+            break
+        moved += 1
+    return begin - moved, end - moved
 
 
 @dataclass(frozen=True)
@@ -93,7 +282,7 @@ def find_differences(queries: AlignedQueries, reference: Reference) -> Differenc
 def _all_events(
     columns: GenomeAlignments, bases: AlignedBases, record_begins: Int64Array
 ) -> Events:
-    """Return what differs in all alignments (`difference_moves.find_events`)."""
+    """Return what differs in all alignments."""
     most = int(columns.mismatches.sum() + columns.gaps.sum())
     rows, begins, ends, firsts, lasts, rotations = (
         np.empty(most, dtype=np.int64) for _ in range(6)

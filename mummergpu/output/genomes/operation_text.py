@@ -1,16 +1,26 @@
-"""The operations of long alignments as text: CIGARs, and the distances between gaps."""
+"""The operations of long alignments as text: CIGARs, gaps of .delta, cs of PAF, and MD of SAM."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
 
-from mummergpu.output.bytes.number_fields import MOST_DIGITS, put_one_number
+from mummergpu.mapping.genomes.columns import GenomeAlignments
+from mummergpu.output.bytes.number_fields import MOST_DIGITS, put_one_number, put_small
 from mummergpu.output.bytes.text_stores import LINE_END, OVERSHOOT, TextArray, store
-from mummergpu.output.records.cigars import put_cigar
-from mummergpu.runtime.arrays import Int64Array, UInt32Array
-from mummergpu.runtime.jit import as_int64, jit_without_refcounts
+from mummergpu.output.genomes.format import AlignedBases
+from mummergpu.output.records.cigars import ReferenceLetters, put_cigar, put_mismatches
+from mummergpu.runtime.arrays import ByteArray, Int64Array, UInt32Array
+from mummergpu.runtime.jit import (
+    as_index,
+    as_int64,
+    inline_without_refcounts,
+    jit_without_refcounts,
+)
+from mummergpu.sequence.codes import BASES, CodeArray
+from mummergpu.sequence.extension import extend_right
 from mummergpu.viterbi.recurrence.operations import INSERTION_OPERATION, MATCH_OPERATION
 
 OperationArray = UInt32Array
@@ -100,3 +110,141 @@ def _write_distances(
                 at += 1
             columns = 0
         text_offsets[row + 1] = at
+
+
+_MATCH: Final = 0
+_INSERTION: Final = 1
+_COLON, _PLUS = (np.uint8(ord(mark)) for mark in ":+")
+_SMALL_LETTERS: Final = np.frombuffer(BASES.lower(), dtype=np.uint8)
+
+_PAIR_BYTES: Final = len("*ac") + len(":") + MOST_DIGITS
+"""The most bytes of a pair of different bases, with the equal bases before it."""
+_OPERATION_BYTES: Final = len("+") + len(":") + MOST_DIGITS
+"""The most bytes of an operation besides the bases of a gap."""
+
+
+def change_texts(columns: GenomeAlignments, bases: AlignedBases) -> Texts:
+    """Return the differences of each alignment, as the tag cs of PAF has them in its short form.
+
+    Equal bases are counted (``:12``); a pair of different ones follows a star, that of the
+    reference first (``*ag``); bases that the reference lacks follow a plus, and those that the
+    query lacks a minus. A letter that is no base is ``n``, and differs from every letter.
+    """
+    return _texts_of(columns, bases, _write_changes)
+
+
+def mismatch_texts(columns: GenomeAlignments, bases: AlignedBases) -> Texts:
+    """Return the differences of each alignment, as the tag MD of SAM has them."""
+    return _texts_of(columns, bases, _write_mismatches, bases.letters)
+
+
+def _texts_of(
+    columns: GenomeAlignments, bases: AlignedBases, write: Callable[..., None], *more: object
+) -> Texts:
+    """Return what a compiled loop writes of each alignment, and where each text begins."""
+    size = _PAIR_BYTES * int(columns.mismatches.sum()) + int(columns.gap_bases.sum())
+    # MD ends with a number even where the last operation is a gap.
+    size += _OPERATION_BYTES * (columns.cigars.size + columns.count)
+    text = np.empty(size + OVERSHOOT, dtype=np.uint8)
+    text_offsets = np.zeros(columns.count + 1, dtype=np.int64)
+    write(
+        columns.cigars,
+        columns.cigar_offsets,
+        bases.queries,
+        bases.reference,
+        bases.strands,
+        bases.query_begins,
+        bases.reference_begins,
+        text,
+        text_offsets,
+        *more,
+    )
+    return text, text_offsets
+
+
+@jit_without_refcounts
+def _write_mismatches(
+    cigars: UInt32Array,
+    offsets: Int64Array,
+    queries: tuple[CodeArray, CodeArray],
+    reference: CodeArray,
+    strands: ByteArray,
+    query_begins: Int64Array,
+    reference_begins: Int64Array,
+    text: TextArray,
+    text_offsets: Int64Array,
+    letters: ReferenceLetters,
+) -> None:
+    """Write MD of each alignment."""
+    at = 0
+    for row in range(offsets.size - 1):
+        query, begin = queries[strands[row]], reference_begins[row]
+        first, end = offsets[row], offsets[row + 1]
+        at = put_mismatches(
+            text, at, query, query_begins[row], reference, begin, cigars, first, end, letters
+        )
+        text_offsets[row + 1] = at
+
+
+@jit_without_refcounts
+def _write_changes(
+    cigars: UInt32Array,
+    offsets: Int64Array,
+    queries: tuple[CodeArray, CodeArray],
+    reference: CodeArray,
+    strands: ByteArray,
+    query_begins: Int64Array,
+    reference_begins: Int64Array,
+    text: TextArray,
+    text_offsets: Int64Array,
+) -> None:
+    """Write the differences of each alignment."""
+    at = 0
+    for row in range(offsets.size - 1):
+        query = queries[strands[row]]
+        i, j = query_begins[row], reference_begins[row]
+        for position in range(offsets[row], offsets[row + 1]):
+            operation = as_int64(cigars[position])
+            kind, length = operation & 15, operation >> 4
+            if kind == _MATCH:
+                at = _put_pairs(text, at, query, i, reference, j, length)
+                i += length
+                j += length
+            elif kind == _INSERTION:
+                store(text, at, _PLUS)
+                at = _put_letters(text, at + 1, query, i, length)
+                i += length
+            else:
+                store(text, at, _MINUS)
+                at = _put_letters(text, at + 1, reference, j, length)
+                j += length
+        text_offsets[row + 1] = at
+
+
+@inline_without_refcounts
+def _put_pairs(
+    text: TextArray, at: int, query: CodeArray, i: int, reference: CodeArray, j: int, length: int
+) -> int:
+    """Write the equal and the different bases of an operation; return where they end."""
+    done = 0
+    while done < length:
+        equal = extend_right(query, i + done, reference, j + done, length - done)
+        if equal > 0:
+            store(text, at, _COLON)
+            at = put_small(text, at + 1, equal)
+            done += equal
+        if done < length:
+            store(text, at, _STAR)
+            text[as_index(at + 1)] = _SMALL_LETTERS[as_index(reference[as_index(j + done)])]
+            text[as_index(at + 2)] = _SMALL_LETTERS[as_index(query[as_index(i + done)])]
+            at += 3
+            done += 1
+    return at
+
+
+@inline_without_refcounts
+def _put_letters(text: TextArray, at: int, codes: CodeArray, begin: int, length: int) -> int:
+    """Write bases as small letters; return where they end."""
+    for base in range(length):
+        text[as_index(at + base)] = _SMALL_LETTERS[as_index(codes[as_index(begin + base)])]
+    return at + length

@@ -16,9 +16,8 @@ from collections.abc import Iterator
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import SamFlag
 from mummergpu.mapping.genomes.mapping_quality import MappingQualities
-from mummergpu.output.genomes.difference_text import change_texts
 from mummergpu.output.genomes.format import AlignedQueries, GenomeFormat
-from mummergpu.output.genomes.operation_text import cigar_texts
+from mummergpu.output.genomes.operation_text import change_texts, cigar_texts
 
 _FIELDS = b"%b\t%d\t%d\t%d\t%b\t%b\t%d\t%d\t%d\t%d\t%d\t%d\tNM:i:%d\tAS:i:%d\ttp:A:%b\tcg:Z:%b"
 

@@ -15,17 +15,152 @@ from mummergpu.input.reference import Reference, record_lookup
 from mummergpu.output.bytes.compression import BGZF_BLOCK_BYTES, Piece
 from mummergpu.output.bytes.piece_pool import PiecePool
 from mummergpu.output.bytes.text_arrays import QueryColumns, query_columns
-from mummergpu.output.bytes.text_stores import TextArray
-from mummergpu.output.matches.bam_rows import FIXED_BYTES, NEXT_ROW, fill_records
+from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray, copy_text, store
 from mummergpu.output.matches.block_format import BlockFormat
 from mummergpu.output.matches.match_table import MOST_ROWS
-from mummergpu.output.matches.sam_rows import AlignmentTable, alignment_tables
-from mummergpu.output.records.bam_header import binary_header
-from mummergpu.output.records.sam_header import check_queries, sam_header
+from mummergpu.output.matches.sam_rows import (
+    REVERSE,
+    SECONDARY,
+    UNMAPPED,
+    AlignmentTable,
+    alignment_tables,
+)
+from mummergpu.output.records.bam_fields import (
+    NAME_AT,
+    pack_bases,
+    write_fixed_fields,
+    write_name,
+    write_tag,
+)
+from mummergpu.output.records.header import binary_header, check_queries, sam_header
 from mummergpu.output.records.sam_options import ReadGroup, SamOptions
-from mummergpu.runtime.jit import writable
-from mummergpu.sequence.codes import CodeArray, Strand
+from mummergpu.runtime.arrays import Int32Array, Int64Array, UInt16Array, UInt32Array
+from mummergpu.runtime.jit import (
+    as_index,
+    as_int64,
+    inline_without_refcounts,
+    jit_without_refcounts,
+    writable,
+)
+from mummergpu.sequence.codes import MARGIN, CodeArray, Strand
 from mummergpu.sequence.mems import MemColumns
+
+NumberArray = UInt32Array
+RowNumbers = tuple[NumberArray, NumberArray, NumberArray]
+RowPlaces = tuple[Int64Array, Int64Array, Int64Array]
+
+# The elements of the state between two pieces.
+NEXT_ROW: Final = 0
+
+_MOST_CIGAR_BYTES: Final = 12
+_MOST_TAG_BYTES: Final = 4 * 7
+FIXED_BYTES: Final = NAME_AT + 2 + _MOST_CIGAR_BYTES + _MOST_TAG_BYTES
+"""The most bytes of a record without its name, its bases and its read group."""
+
+_MAPPED: Final = 0xFF
+"""The mapping quality of an alignment: not known."""
+
+_SOFT_CLIP, _EQUAL = 4, 7
+
+_NO_QUALITIES: Final = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
+
+_NM, _AS, _NH, _HI = (int.from_bytes(tag, "little") for tag in (b"NM", b"AS", b"NH", b"HI"))
+
+
+@inline_without_refcounts
+def _write_operation(text: TextArray, at: int, length: int, operation: int) -> int:
+    """Write an operation of the CIGAR unless it has no base; return where it ends."""
+    if length == 0:
+        return at
+    store(text, at, np.uint32(length << 4 | operation))
+    return at + 4
+
+
+@inline_without_refcounts
+def _write_bases(
+    text: TextArray, at: int, codes: CodeArray, begin: int, length: int, is_reverse: bool
+) -> int:
+    """Write a query's bases, and qualities that are not known; return where they end."""
+    at = pack_bases(text, at, codes, MARGIN + begin, length, is_reverse)
+    end = at + length
+    for place in range(at, end, 8):
+        store(text, place, _NO_QUALITIES)
+    return end
+
+
+@jit_without_refcounts
+def fill_records(
+    text: TextArray,
+    state: Int64Array,
+    codes: CodeArray,
+    queries: QueryColumns,
+    numbers: RowNumbers,
+    places: RowPlaces,
+    records: Int32Array,
+    flags: UInt16Array,
+    record_ids: Int32Array,
+    read_group: TextArray,
+    with_bases: bool,
+) -> int:
+    """Write the records of rows from `state` on, until they end or the text is full.
+
+    Returns the number of bytes written, and updates `state`.
+    """
+    row_queries, hit_counts, hit_numbers = numbers
+    positions, clips, lengths = places
+    offsets, names, name_offsets = queries
+    room = text.size - OVERSHOOT
+    at = 0
+    row = state[NEXT_ROW]
+    while row < flags.size:
+        query = as_int64(row_queries[as_index(row)])
+        flag = as_int64(flags[as_index(row)])
+        begin = offsets[as_index(query)]
+        length = offsets[as_index(query + 1)] - begin
+        bases = 0 if flag & SECONDARY and not with_bases else length
+        name_bytes = name_offsets[as_index(query + 1)] - name_offsets[as_index(query)]
+        variable_bytes = name_bytes + bases + ((bases + 1) >> 1) + read_group.size
+        if at + FIXED_BYTES + variable_bytes > room:
+            break
+        name = at + NAME_AT
+        cigar = write_name(text, name, names, name_offsets, query)
+        end = cigar
+        if flag & UNMAPPED:
+            place, size, quality = (-1, -1), 1, 0
+        else:
+            place = as_int64(record_ids[records[as_index(row)]]), positions[as_index(row)]
+            size, clip, quality = lengths[as_index(row)], clips[as_index(row)], _MAPPED
+            end = _write_operation(text, end, clip, _SOFT_CLIP)
+            end = _write_operation(text, end, size, _EQUAL)
+            end = _write_operation(text, end, length - clip - size, _SOFT_CLIP)
+        operations = (end - cigar) >> 2
+        if bases:
+            end = _write_bases(text, end, codes, begin, length, flag & REVERSE != 0)
+        if flag & UNMAPPED == 0:
+            end = write_tag(text, end, _NM, 0)
+            end = write_tag(text, end, _AS, lengths[as_index(row)])
+            end = write_tag(text, end, _NH, as_int64(hit_counts[as_index(row)]))
+            end = write_tag(text, end, _HI, as_int64(hit_numbers[as_index(row)]))
+        end = copy_text(text, end, read_group, 0, read_group.size)
+        store(text, at, np.uint32(end - at - 4))
+        write_fixed_fields(
+            text,
+            at,
+            place,
+            size,
+            cigar - name,
+            quality,
+            flag,
+            operations,
+            bases,
+            (-1, -1),
+            0,
+        )
+        at = end
+        row += 1
+    state[NEXT_ROW] = row
+    return at
+
 
 PIECE_BYTES: Final = 16 * BGZF_BLOCK_BYTES
 """The records of a block are made in pieces of at most about this size."""

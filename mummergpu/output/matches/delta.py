@@ -19,29 +19,236 @@ and deletions, of which there are none.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 import numpy as np
 
 from mummergpu.errors import InputError
 from mummergpu.input.blocks.queries import QueryBlock
-from mummergpu.input.reference import Reference, record_lookup
+from mummergpu.input.reference import Reference, record_at, record_lookup
 from mummergpu.output.bytes.compression import Piece
+from mummergpu.output.bytes.number_fields import MOST_DIGITS, SMALL, put_number, put_small
+from mummergpu.output.bytes.number_text import digit_words
 from mummergpu.output.bytes.piece_pool import PIECE_BYTES, PiecePool
-from mummergpu.output.bytes.text_arrays import query_columns, texts_of
-from mummergpu.output.bytes.text_stores import TextArray
-from mummergpu.output.matches.block_format import BlockFormat
-from mummergpu.output.matches.delta_rows import (
-    COUNTERS,
-    LANES,
-    NEXT_QUERY,
-    NOT_BEGUN,
-    OTHER_BYTES,
-    TEXTS,
-    write_delta,
+from mummergpu.output.bytes.text_arrays import QueryColumns, RecordTexts, query_columns, texts_of
+from mummergpu.output.bytes.text_stores import (
+    LINE_END,
+    OVERSHOOT,
+    TextArray,
+    copy_padded,
+    copy_text,
+    store,
 )
-from mummergpu.output.matches.match_table import match_counts, strand_rows
+from mummergpu.output.matches.block_format import BlockFormat
+from mummergpu.output.matches.lines import Lookup
+from mummergpu.output.matches.match_table import StrandRows, match_counts, strand_rows
+from mummergpu.runtime.arrays import Int64Array
+from mummergpu.runtime.jit import (
+    as_index,
+    as_int64,
+    inline_without_refcounts,
+    jit_without_refcounts,
+)
 from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import MemColumns
+
+NEXT_QUERY, NEXT_ROW, LAST_RECORD = 0, 1, 2
+"""The elements of the state of the writer between two pieces."""
+
+NOT_BEGUN: Final = -1
+"""The next row of a query whose rows have not been ordered, and the record before the first."""
+
+_FEW: Final = 32
+"""More rows than these are ordered by counting, and so are those of fewer records than these."""
+
+LANES: Final = 8
+"""Keys that are compared at once."""
+
+_NO_KEY: Final = (1 << 63) - 1
+"""More than any key."""
+
+_DIGIT_BITS: Final = 8
+_DIGIT_MASK: Final = (1 << _DIGIT_BITS) - 1
+COUNTERS: Final = 1 << _DIGIT_BITS
+"""The counters that the ordering of many rows needs."""
+
+_BLANK: Final = np.uint8(ord(" "))
+_NO_ERRORS: Final = np.frombuffer(bytearray(b" 0 0 0\n0\n".ljust(OVERSHOOT)), dtype=np.uint8)
+_NO_ERRORS_BYTES: Final = len(b" 0 0 0\n0\n")
+
+TEXTS: Final = 2
+"""The texts of each record in headers: what comes before the name of a query, and after it."""
+
+OTHER_BYTES: Final = 6 * (MOST_DIGITS + 1) + _NO_ERRORS_BYTES
+"""The most bytes of a header and a row besides the name of the query and the text of the record."""
+
+
+@inline_without_refcounts
+def _order_few(keys: Int64Array, spare: Int64Array, count: int) -> None:
+    """Order a few keys, no two of which are equal."""
+    end = count + LANES
+    for place in range(count, end):
+        keys[as_index(place)] = _NO_KEY
+    # The place of a key is the number of those below it. All are compared, several at once: the
+    # processor cannot predict the branches of an order.
+    for place in range(count):
+        key = keys[as_index(place)]
+        below = 0
+        for first in range(0, count, LANES):
+            for lane in range(LANES):
+                below += as_int64(keys[as_index(first + lane)] < key)
+        spare[as_index(below)] = key
+    for first in range(0, count, LANES):
+        for lane in range(LANES):
+            keys[as_index(first + lane)] = spare[as_index(first + lane)]
+
+
+@inline_without_refcounts
+def _order_by_digits(
+    keys: Int64Array, spare: Int64Array, counters: Int64Array, count: int, shift: int, most: int
+) -> None:
+    """Order keys by their numbers of records; equal ones keep their order."""
+    while most > 0:
+        digits = min(COUNTERS, most + 1)
+        for digit in range(digits):
+            counters[digit] = 0
+        for place in range(count):
+            counters[(keys[place] >> shift) & _DIGIT_MASK] += 1
+        before = 0
+        for digit in range(digits):
+            before, counters[digit] = before + counters[digit], before
+        for place in range(count):
+            digit = (keys[place] >> shift) & _DIGIT_MASK
+            spare[counters[digit]] = keys[place]
+            counters[digit] += 1
+        for place in range(count):
+            keys[place] = spare[place]
+        shift += _DIGIT_BITS
+        most >>= _DIGIT_BITS
+
+
+@inline_without_refcounts
+def _order_rows(
+    rows: tuple[StrandRows, StrandRows],
+    query: int,
+    lookup: Lookup,
+    rooms: tuple[Int64Array, Int64Array, Int64Array],
+    row_bits: int,
+) -> None:
+    """Order the rows of a query by record."""
+    keys, spare, counters = rooms
+    record_starts, buckets, bucket_shift = lookup
+    count = 0
+    for strand in range(2):
+        offsets, _, positions, _ = rows[strand]
+        for row in range(offsets[query], offsets[query + 1]):
+            record = record_at(record_starts, buckets, bucket_shift, positions[row])
+            keys[count] = record << row_bits | count
+            count += 1
+    if count <= LANES or (count <= _FEW and record_starts.size > _FEW):
+        _order_few(keys, spare, count)
+    else:
+        _order_by_digits(keys, spare, counters, count, row_bits, record_starts.size - 1)
+
+
+@inline_without_refcounts
+def _write_header(
+    text: TextArray,
+    at: int,
+    queries: QueryColumns,
+    query: int,
+    records: RecordTexts,
+    record: int,
+    query_length: int,
+) -> int:
+    """Write the header of a pair of a record and a query; return where it ends."""
+    texts, text_offsets = records
+    _, names, name_offsets = queries
+    entry = TEXTS * record
+    begin, middle = text_offsets[as_index(entry)], text_offsets[as_index(entry + 1)]
+    at = copy_padded(text, at, texts, begin, middle)
+    begin, end = name_offsets[as_index(query)], name_offsets[as_index(query + 1)]
+    at = copy_text(text, at, names, begin, end)
+    at = copy_padded(text, at, texts, middle, text_offsets[as_index(entry + 2)])
+    at = put_small(text, at, query_length)
+    store(text, at, LINE_END)
+    return at + 1
+
+
+@inline_without_refcounts
+def _write_row(text: TextArray, at: int, places: tuple[int, int, int, int], is_short: bool) -> int:
+    """Write a match; return where it ends."""
+    first, last, query_first, query_last = places
+    words = digit_words(first, last, query_first, query_last)
+    at = put_number(text, at, first, words[0])
+    store(text, at, _BLANK)
+    at = put_number(text, at + 1, last, words[1])
+    store(text, at, _BLANK)
+    if is_short:
+        at = put_small(text, at + 1, query_first)
+        store(text, at, _BLANK)
+        at = put_small(text, at + 1, query_last)
+    else:
+        at = put_number(text, at + 1, query_first, words[2])
+        store(text, at, _BLANK)
+        at = put_number(text, at + 1, query_last, words[3])
+    return copy_padded(text, at, _NO_ERRORS, 0, _NO_ERRORS_BYTES)
+
+
+@jit_without_refcounts
+def write_delta(
+    text: TextArray,
+    state: Int64Array,
+    queries: QueryColumns,
+    rows: tuple[StrandRows, StrandRows],
+    lookup: Lookup,
+    records: RecordTexts,
+    rooms: tuple[Int64Array, Int64Array, Int64Array],
+    row_bits: int,
+    row_bytes: int,
+) -> int:
+    """Write headers and rows from `state` on, until the block ends or the text is full.
+
+    Returns the number of bytes written, and updates `state`.
+    """
+    query_offsets, record_starts, keys = queries[0], lookup[0], rooms[0]
+    query, row, last_record = state[NEXT_QUERY], state[NEXT_ROW], state[LAST_RECORD]
+    last_start = text.size - OVERSHOOT - row_bytes
+    at, mask = 0, (1 << row_bits) - 1
+    while query < query_offsets.size - 1:
+        if row == NOT_BEGUN:
+            row, last_record = 0, NOT_BEGUN
+            if record_starts.size > 1:
+                _order_rows(rows, query, lookup, rooms, row_bits)
+        begins = rows[0][0][as_index(query)], rows[1][0][as_index(query)]
+        forward_count = rows[0][0][as_index(query + 1)] - begins[0]
+        count = forward_count + rows[1][0][as_index(query + 1)] - begins[1]
+        query_length = query_offsets[as_index(query + 1)] - query_offsets[as_index(query)]
+        while row < count and at <= last_start:
+            place, record = row, 0
+            if record_starts.size > 1:
+                key = keys[as_index(row)]
+                place, record = key & mask, key >> row_bits
+            if record != last_record:
+                at = _write_header(text, at, queries, query, records, record, query_length)
+                last_record = record
+            strand = 0 if place < forward_count else 1
+            place += begins[0] if strand == 0 else begins[1] - forward_count
+            _, starts, positions, lengths = rows[1] if strand == 1 else rows[0]
+            first = positions[as_index(place)] - record_starts[as_index(record)] + 1
+            start, length = starts[as_index(place)], lengths[as_index(place)]
+            # A match on the reverse strand is written from its last base on the forward strand.
+            query_first = start + 1 if strand == 0 else query_length - start
+            query_last = start + length if strand == 0 else query_length - start - length + 1
+            places = (first, first + length - 1, query_first, query_last)
+            at = _write_row(text, at, places, query_length < SMALL)
+            row += 1
+        if row < count:
+            break
+        row = NOT_BEGUN
+        query += 1
+    state[NEXT_QUERY], state[NEXT_ROW], state[LAST_RECORD] = query, row, last_record
+    return at
 
 
 class DeltaFormat(BlockFormat):

@@ -23,34 +23,139 @@ from mummergpu.output.matches.match_table import (
     match_counts,
     strand_rows,
 )
-from mummergpu.output.matches.sam_choice import (
-    HAS_PRIMARY,
-    HITS,
-    LEAST,
-    LONGEST,
-    MATCHES,
-    NEXT_QUERY,
-    NEXT_ROW,
-    NEXT_STRAND,
-    NO_ROW,
-    NOT_BEGUN,
-    STATE_SIZE,
-    TIES_LEFT,
-    begin_query,
-    flag_of,
+from mummergpu.output.matches.match_table import (
+    NEXT_QUERY as NEXT_QUERY,
 )
-from mummergpu.output.matches.sam_choice import REVERSE as REVERSE
-from mummergpu.output.matches.sam_choice import SECONDARY as SECONDARY
-from mummergpu.output.matches.sam_choice import UNMAPPED as UNMAPPED
+from mummergpu.output.matches.match_table import (
+    NEXT_ROW as NEXT_ROW,
+)
+from mummergpu.output.matches.match_table import (
+    NEXT_STRAND as NEXT_STRAND,
+)
+from mummergpu.output.matches.match_table import (
+    NOT_BEGUN as NOT_BEGUN,
+)
 from mummergpu.runtime.arrays import Int32Array, Int64Array, UInt16Array
 from mummergpu.runtime.jit import (
     as_index,
+    as_int64,
     inline_without_refcounts,
     jit_without_refcounts,
     writable,
 )
 from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import MemColumns, match_count
+
+UNMAPPED: Final = 4
+REVERSE: Final = 16
+SECONDARY: Final = 256
+"""The flags of a row (SAM format specification, section 1.4)."""
+
+NO_ROW: Final = -1
+"""What `flag_of` returns for a match that is no row."""
+
+MATCHES, LONGEST, LEAST = 3, 4, 5
+"""The elements of the state, after where a loop goes on, with what is known of the query: how many
+matches it has, and the longest and the least length of its rows; the latter is 0 if all matches are
+rows."""
+
+HITS, TIES_LEFT, HAS_PRIMARY = 6, 7, 8
+"""The elements with what has become of its matches so far: the number of rows, how many matches of
+the least length may still become rows, and whether there was the primary row."""
+
+STATE_SIZE: Final = 9
+
+_STEP: Final = 8
+
+
+@inline_without_refcounts
+def begin_query(
+    state: Int64Array, heap: Int64Array, rows: tuple[StrandRows, StrandRows], query: int
+) -> None:
+    """Find what decides on the rows of a query."""
+    count, longest = 0, 0
+    for strand in range(2):
+        offsets, _, _, sizes = rows[strand]
+        begin, end = offsets[as_index(query)], offsets[as_index(query + 1)]
+        count += end - begin
+        longest = max(longest, _longest(sizes, begin, end))
+    state[MATCHES], state[LONGEST], state[LEAST] = count, longest, 0
+    state[HITS], state[TIES_LEFT], state[HAS_PRIMARY] = 0, 0, 0
+    if 0 < heap.size < count:
+        _fill_heap(heap, rows, query)
+        state[LEAST] = heap[0]
+        for place in range(heap.size):
+            state[TIES_LEFT] += heap[place] == heap[0]
+
+
+@inline_without_refcounts
+def _longest(sizes: Int64Array, begin: int, end: int) -> int:
+    """Return the largest of some sizes."""
+    longest = 0
+    # The first step is taken for an empty range too: most queries have few matches on a strand, and
+    # the processor cannot predict which of them have none.
+    first = begin
+    while True:
+        if first + _STEP <= sizes.size:
+            for lane in range(_STEP):
+                in_range = as_int64(first + lane < end)
+                longest = max(longest, sizes[as_index(first + lane)] & -in_range)
+        else:
+            for row in range(first, end):
+                longest = max(longest, sizes[as_index(row)])
+        first += _STEP
+        if first >= end:
+            break
+    return longest
+
+
+@inline_without_refcounts
+def flag_of(size: int, longest: int, least: int, ties_left: int, has_primary: int) -> int:
+    """Return the flag of a match without its strand, `NO_ROW` if it is no row."""
+    if size <= least and (size < least or ties_left == 0):
+        return NO_ROW
+    return 0 if size == longest and has_primary == 0 else SECONDARY
+
+
+@inline_without_refcounts
+def _fill_heap(heap: Int64Array, rows: tuple[StrandRows, StrandRows], query: int) -> None:
+    """Put the lengths of the longest matches of a query into a heap, as many as it holds."""
+    used = 0
+    for strand in range(2):
+        offsets, _, _, sizes = rows[strand]
+        for row in range(offsets[query], offsets[query + 1]):
+            size = sizes[row]
+            if used < heap.size:
+                _add(heap, used, size)
+                used += 1
+            elif size > heap[0]:
+                _replace_least(heap, size)
+
+
+@inline_without_refcounts
+def _add(heap: Int64Array, used: int, number: int) -> None:
+    """Add a number to a heap, whose first element is the least."""
+    place = used
+    while place > 0 and heap[(place - 1) >> 1] > number:
+        heap[place] = heap[(place - 1) >> 1]
+        place = (place - 1) >> 1
+    heap[place] = number
+
+
+@inline_without_refcounts
+def _replace_least(heap: Int64Array, number: int) -> None:
+    """Put a number into a full heap in place of the least one."""
+    place = 0
+    while 2 * place + 1 < heap.size:
+        child = 2 * place + 1
+        if child + 1 < heap.size and heap[child + 1] < heap[child]:
+            child += 1
+        if heap[child] >= number:
+            break
+        heap[place] = heap[child]
+        place = child
+    heap[place] = number
+
 
 NO_RECORD: Final = -1
 """The record and the position of an unmapped row."""
@@ -132,7 +237,7 @@ def alignment_tables(
 
 
 def hit_heap(mems: Mapping[Strand, MemColumns], most_hits: int | None) -> Int64Array:
-    """Return the room that `sam_choice.begin_query` needs for the most rows of a query."""
+    """Return the room that `begin_query` needs for the most rows of a query."""
     count = match_count(mems)
     return np.empty(0 if most_hits is None else min(most_hits, count), dtype=np.int64)
 

@@ -18,8 +18,14 @@ from mummergpu.errors import OutputError
 from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray
 from mummergpu.output.sorting.merging import MergedRows, RowRanges, Spread
 from mummergpu.output.sorting.radix_order import MOST_KEYS
-from mummergpu.output.sorting.record_gather import gather_records
-from mummergpu.output.sorting.row_tables import KEY, NUMBER, PLACE, RowTable, sizes_of
+from mummergpu.output.sorting.row_tables import (
+    KEY,
+    NUMBER,
+    PLACE,
+    RowTable,
+    gather_records,
+    sizes_of,
+)
 from mummergpu.runtime.arrays import ByteArray
 from mummergpu.runtime.temporary_file import open_temporary_file, temporary_data
 from mummergpu.runtime.thread_array import ThreadArray

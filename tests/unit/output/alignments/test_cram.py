@@ -21,7 +21,7 @@ from mummergpu.output.alignments.sink import AlignmentByteSink, AlignmentSink, E
 from mummergpu.output.bytes.compression import BgzfCompressor
 from mummergpu.output.bytes.text_stores import TextArray
 from mummergpu.output.records.cram_encoding import index_cram
-from mummergpu.output.records.sam_header import BY_COORDINATE, UNSORTED
+from mummergpu.output.records.header import BY_COORDINATE, UNSORTED
 from mummergpu.output.sorting.options import SortOptions
 from mummergpu.output.sorting.sorted_bam import PreparedRows, SortedBamSink
 from mummergpu.runtime.output_file import OutputFile

@@ -18,7 +18,7 @@ from mummergpu.input.reference import Reference
 from mummergpu.output.alignments.format import AlignmentHead
 from mummergpu.output.alignments.sam import AlignmentSamFormat
 from mummergpu.output.bytes.piece_pool import PIECE_BYTES
-from mummergpu.output.records.sam_header import BY_COORDINATE
+from mummergpu.output.records.header import BY_COORDINATE
 
 READS = ("spneumoniae_ERR1438863.R1.fastq.gz", "spneumoniae_ERR1438863.R2.fastq.gz")
 

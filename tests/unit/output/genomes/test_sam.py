@@ -24,9 +24,8 @@ from helpers.loops import each
 from mummergpu.errors import InputError
 from mummergpu.mapping.genomes.mapping_quality import MappingQualities
 from mummergpu.output.bytes.compression import BgzfCompressor
-from mummergpu.output.genomes.bam import MOST_OPERATIONS, GenomeBam
 from mummergpu.output.genomes.format import GenomeFormat
-from mummergpu.output.genomes.sam import GenomeSam
+from mummergpu.output.genomes.sam import MOST_OPERATIONS, GenomeBam, GenomeSam
 
 COMMAND = "mummergpu align r.fa q.fa"
 
@@ -157,7 +156,7 @@ def test_rows_equal_those_of_a_plain_formatter(seed: int) -> None:
 def test_many_parts_of_a_query_have_short_cigars_in_sa(monkeypatch: pytest.MonkeyPatch) -> None:
     cases = (random_case(random.Random(seed)) for seed in range(100))
     case = next(case for case in cases if plain_roles(case).count(2048) > 2)
-    monkeypatch.setattr("mummergpu.output.genomes.records.MOST_TAG_BYTES", 0)
+    monkeypatch.setattr("mummergpu.output.genomes.sam.MOST_TAG_BYTES", 0)
     text = content_of(GenomeSam(case.reference, GROUP, COMMAND, "q.fa"), case).decode()
     lines = [line.split("\t") for line in text.splitlines() if line[0] != "@"]
     parts = {(line[0], line[2], line[3], "+-"[int(line[1]) >> 4 & 1]): line[5] for line in lines}

@@ -15,11 +15,14 @@ from mummergpu.errors import InputError
 from mummergpu.input.reference import Reference
 from mummergpu.output.bytes.piece_pool import PIECE_BYTES
 from mummergpu.output.bytes.text_stores import OVERSHOOT
-from mummergpu.output.matches import line_format
-from mummergpu.output.matches.bed import BedFormat
-from mummergpu.output.matches.line_format import LineFormat
-from mummergpu.output.matches.paf import PafFormat
-from mummergpu.output.matches.tsv import COLUMNS, TsvFormat
+from mummergpu.output.matches.lines import (
+    COLUMNS,
+    BedFormat,
+    LineFormat,
+    PafFormat,
+    TsvFormat,
+    write_lines,
+)
 from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import MemColumns
 
@@ -225,4 +228,4 @@ def test_one_compilation_serves_all() -> None:
         for strand in Strand:
             columns = {strand: case.columns[strand]}
             assert list(make(case.reference).format_block(block, columns))
-    assert compilation_count(line_format.write_lines) == 1
+    assert compilation_count(write_lines) == 1

@@ -17,8 +17,7 @@ from mummergpu.drawing.coverage import CoverageCounter
 from mummergpu.drawing.lengths import LengthCounter
 from mummergpu.drawing.segments import Segments
 from mummergpu.output.matches import picture_sink
-from mummergpu.output.matches.picture_sink import file_title
-from mummergpu.output.matches.segment_store import SegmentStore
+from mummergpu.output.matches.picture_sink import SegmentStore, file_title
 from mummergpu.output.targets import OutputTarget, target_of
 from mummergpu.pipeline.match import run
 from mummergpu.runtime.progress import NullProgress

@@ -17,7 +17,7 @@ from mummergpu.output.bytes.piece_pool import PIECE_BYTES
 from mummergpu.output.bytes.text_stores import OVERSHOOT
 from mummergpu.output.matches import sam
 from mummergpu.output.matches.sam import SamFormat
-from mummergpu.output.records.sam_header import sam_header
+from mummergpu.output.records.header import sam_header
 from mummergpu.output.records.sam_options import SamOptions, read_group_of
 from mummergpu.sequence.codes import Strand, decode, encode
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mummergpu.output.matches.segment_store import SegmentColumns, SegmentStore
+from mummergpu.output.matches.picture_sink import SegmentColumns, SegmentStore
 
 parts_of_lengths = st.lists(st.lists(st.integers(1, 6), max_size=9), max_size=8)
 

@@ -10,7 +10,7 @@ from helpers.match_cases import MatchCase
 from helpers.text_cases import named_block, named_reference
 
 from mummergpu.errors import InputError, OptionError
-from mummergpu.output.records.sam_header import check_queries, sam_header
+from mummergpu.output.records.header import check_queries, sam_header
 from mummergpu.output.records.sam_options import SamOptions, read_group_of
 from mummergpu.version import __version__
 

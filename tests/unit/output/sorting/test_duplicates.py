@@ -28,7 +28,7 @@ from mummergpu.input.reference import Reference
 from mummergpu.output.sorting.duplicates import DuplicateFinder
 from mummergpu.output.sorting.options import SortOptions
 from mummergpu.output.sorting.places import axis_of
-from mummergpu.output.sorting.template_ends import TemplateArrays
+from mummergpu.output.sorting.templates import TemplateArrays
 
 End = tuple[int, int, bool]
 

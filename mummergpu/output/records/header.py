@@ -190,3 +190,23 @@ def _name_of(block: NamedSequences, query: int) -> str:
 
 def _refused(reference: Reference, name: bytes, message: str) -> InputError:
     return InputError(message, reference.path, None, name.decode(errors="backslashreplace"))
+
+
+_MAGIC: Final = b"BAM\x01"
+
+
+def binary_header(header: SamHeader, reference: Reference) -> bytes:
+    """Return the text of the header and the records of the reference with their lengths."""
+    lengths = reference.record_lengths.tolist()
+    records = [
+        b"%b%b\0%b" % (_number(len(name) + 1), name, _number(length))
+        for name, length in zip(reference.names, lengths, strict=True)
+        if length
+    ]
+    text = _MAGIC + _number(len(header.text)) + header.text
+    return text + _number(len(records)) + b"".join(records)
+
+
+def _number(number: int) -> bytes:
+    """Return a number of 32 bits."""
+    return number.to_bytes(4, "little")

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 import numpy as np
 
-from mummergpu.input.reference import record_at
+from mummergpu.errors import InputError
+from mummergpu.input.blocks.queries import QueryBlock
+from mummergpu.input.reference import Reference, record_at, record_lookup
+from mummergpu.output.bytes.compression import Piece
 from mummergpu.output.bytes.number_fields import MOST_DIGITS, put_number, put_small, put_tab
 from mummergpu.output.bytes.number_text import digit_words
-from mummergpu.output.bytes.text_arrays import QueryColumns, RecordTexts
+from mummergpu.output.bytes.piece_pool import PIECE_BYTES, PiecePool
+from mummergpu.output.bytes.text_arrays import QueryColumns, RecordTexts, query_columns, texts_of
 from mummergpu.output.bytes.text_stores import (
     LINE_END,
     OVERSHOOT,
@@ -18,15 +23,19 @@ from mummergpu.output.bytes.text_stores import (
     copy_text,
     store,
 )
+from mummergpu.output.matches.block_format import BlockFormat
 from mummergpu.output.matches.match_table import (
     NEXT_QUERY,
     NEXT_ROW,
     NEXT_STRAND,
     NOT_BEGUN,
     StrandRows,
+    strand_rows,
 )
 from mummergpu.runtime.arrays import Int32Array, Int64Array
 from mummergpu.runtime.jit import as_index, inline_without_refcounts, jit_without_refcounts
+from mummergpu.sequence.codes import Strand
+from mummergpu.sequence.mems import MemColumns
 
 Lookup = tuple[Int64Array, Int32Array, int]
 """The records of the reference (`record_lookup.RecordLookup`)."""
@@ -185,3 +194,94 @@ def write_lines(
         query += 1 - strand
     state[NEXT_QUERY], state[NEXT_STRAND], state[NEXT_ROW] = query, strand, row
     return at
+
+
+class LineFormat(BlockFormat):
+    """A format with a line for each match; several threads may share one."""
+
+    def __init__(
+        self,
+        kind: int,
+        reference: Reference,
+        record_texts: Iterable[bytes],
+        piece_bytes: int = PIECE_BYTES,
+    ) -> None:
+        self._kind = kind
+        lookup = record_lookup(reference.record_starts, reference.codes.size)
+        self._lookup = (lookup.starts, lookup.buckets, lookup.bucket_shift)
+        self._records = texts_of(record_texts)
+        self._most_bytes = OTHER_BYTES + int(np.diff(self._records[1]).max(initial=0))
+        self._pool = PiecePool(piece_bytes)
+
+    def format_block(
+        self, block: QueryBlock, matches: Mapping[Strand, MemColumns]
+    ) -> Iterator[TextArray]:
+        """Yield the lines of a block's matches in pieces (`BlockFormat.format_block`)."""
+        rows = (
+            strand_rows(matches, Strand.FORWARD, block),
+            strand_rows(matches, Strand.REVERSE, block),
+        )
+        queries = query_columns(block)
+        name_bytes = int(np.diff(block.name_offsets).max(initial=0))
+        start_text = np.empty(name_bytes + START_BYTES, dtype=np.uint8)
+        row_bytes = self._most_bytes + name_bytes
+        state = np.array([0, 0, NOT_BEGUN], dtype=np.int64)
+        while state[NEXT_QUERY] < block.query_count:
+            text = self._pool.room_for(max(row_bytes, self._pool.piece_bytes))
+            filled = write_lines(
+                text,
+                state,
+                queries,
+                rows,
+                self._lookup,
+                self._records,
+                start_text,
+                row_bytes,
+                self._kind,
+            )
+            yield text[:filled]
+
+    def take_back(self, piece: Piece) -> None:
+        """Reuse the memory of a piece (`BlockFormat.take_back`)."""
+        self._pool.take_back(piece)
+
+
+def names_and_lengths(reference: Reference) -> Iterator[bytes]:
+    """Yield the name and the length of each record, with a tab before, between and after them."""
+    for name, length in zip(reference.names, reference.record_lengths.tolist(), strict=True):
+        yield b"\t%b\t%d\t" % (name, length)
+
+
+class PafFormat(LineFormat):
+    """Turns matches into PAF; several threads may share one."""
+
+    def __init__(self, reference: Reference, piece_bytes: int = PIECE_BYTES) -> None:
+        super().__init__(PAF, reference, names_and_lengths(reference), piece_bytes)
+
+
+class BedFormat(LineFormat):
+    """Turns matches into BED; several threads may share one."""
+
+    def __init__(self, reference: Reference, piece_bytes: int = PIECE_BYTES) -> None:
+        if b"" in reference.names:
+            number = reference.names.index(b"") + 1
+            raise InputError(f"BED needs names, and record {number} has none", reference.path)
+        super().__init__(BED, reference, (b"%b\t" % name for name in reference.names), piece_bytes)
+
+
+COLUMNS: Final = (
+    *("query", "query_length", "query_start", "query_end", "strand"),
+    *("reference", "reference_length", "reference_start", "reference_end", "length"),
+)
+"""The names of the columns."""
+
+
+class TsvFormat(LineFormat):
+    """Turns matches into a table; several threads may share one."""
+
+    def __init__(self, reference: Reference, piece_bytes: int = PIECE_BYTES) -> None:
+        super().__init__(TSV, reference, names_and_lengths(reference), piece_bytes)
+
+    def head(self) -> bytes:
+        """Return the line of column names."""
+        return "\t".join(COLUMNS).encode() + b"\n"
