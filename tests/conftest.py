@@ -9,41 +9,17 @@ from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NoReturn
+from typing import Any
 
 import pytest
+from helpers.requirements import do_without, program_of
 
 from mummergpu.runtime.processors import processor_count
 
 SHARED_DATA = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
 """Real genomes and reads; they lie beside a checkout, never in it."""
 
-REQUIRE_MUMMER = "MUMMERGPU_REQUIRE_MUMMER"
-"""Set to 1 where a missing ``mummer`` must fail the tests that need it."""
-
-REQUIRE_SAMTOOLS = "MUMMERGPU_REQUIRE_SAMTOOLS"
-"""Set to 1 where a missing ``samtools`` must fail the tests that need it."""
-
-REQUIRE_BEDTOOLS = "MUMMERGPU_REQUIRE_BEDTOOLS"
-"""Set to 1 where a missing ``bedtools`` must fail the tests that need it."""
-
-REQUIRE_DWGSIM = "MUMMERGPU_REQUIRE_DWGSIM"
-"""Set to 1 where a missing ``dwgsim`` must fail the tests that simulate reads with it."""
-
-REQUIRE_BROWSER = "MUMMERGPU_REQUIRE_BROWSER"
-"""Set to 1 where a missing browser must fail the tests that open a page in one."""
-
-REQUIRE_DOCS = "MUMMERGPU_REQUIRE_DOCS"
-"""Set to 1 where tests that build the documentation must not be skipped."""
-
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-
-REQUIRE_MULTIQC = "MUMMERGPU_REQUIRE_MULTIQC"
-"""Set to 1 where a missing MultiQC must fail the tests that give it files."""
-
-REQUIRE_NVRTC = "MUMMERGPU_REQUIRE_NVRTC"
-"""Set to 1 where tests that compile the kernels must not be skipped."""
-
 
 MOST_WORKERS = 8
 """Processes beyond so many wait for each other's memory and files."""
@@ -115,114 +91,54 @@ def shared_data() -> Path:
     return SHARED_DATA
 
 
-@pytest.fixture(scope="session")
-def mummer_binary() -> str:
-    """The path of MUMmer 3.23's ``mummer``, the program to agree with.
+def _program(name: str, source: str | None = None) -> Any:
+    """Make a fixture that is the path of a program, or skips the test."""
 
-    Without it the test is skipped, or fails where `REQUIRE_MUMMER` is set to 1.
-    """
-    path = shutil.which("mummer")
-    if path is not None:
-        return path
-    _do_without("mummer is not installed (Debian: apt-get install mummer)", REQUIRE_MUMMER)
+    @pytest.fixture(scope="session")
+    def path() -> str:
+        return program_of(name, source=source)
+
+    return path
 
 
-@pytest.fixture(scope="session")
-def samtools_binary() -> str:
-    """The path of ``samtools``, which says what is a whole file of alignments.
+mummer_binary = _program("mummer")
+"""The program of MUMmer 3.23 to agree with."""
 
-    Without it the test is skipped, or fails where `REQUIRE_SAMTOOLS` is set to 1.
-    """
-    path = shutil.which("samtools")
-    if path is not None:
-        return path
-    _do_without("samtools is not installed (Debian: apt-get install samtools)", REQUIRE_SAMTOOLS)
-
-
-@pytest.fixture(scope="session")
-def bedtools_binary() -> str:
-    """The path of ``bedtools``, which reads BED.
-
-    Without it the test is skipped, or fails where `REQUIRE_BEDTOOLS` is set to 1.
-    """
-    path = shutil.which("bedtools")
-    if path is not None:
-        return path
-    _do_without("bedtools is not installed (Debian: apt-get install bedtools)", REQUIRE_BEDTOOLS)
-
-
-@pytest.fixture(scope="session")
-def dwgsim_binary() -> str:
-    """The path of ``dwgsim``, which simulates reads.
-
-    Without it the test is skipped, or fails where `REQUIRE_DWGSIM` is set to 1.
-    """
-    path = shutil.which("dwgsim")
-    if path is not None:
-        return path
-    _do_without("dwgsim is not installed (Debian: apt-get install dwgsim)", REQUIRE_DWGSIM)
+samtools_binary = _program("samtools")
+bedtools_binary = _program("bedtools")
+dwgsim_binary = _program("dwgsim")
+multiqc_binary = _program("multiqc", "pip install multiqc")
 
 
 @pytest.fixture(scope="session")
 def browser_binary() -> str:
-    """The path of a Chromium, which opens the pages of reports without a window.
-
-    Without it the test is skipped, or fails where `REQUIRE_BROWSER` is set to 1.
-    """
+    """The path of a Chromium, which opens the pages of reports without a window."""
     path = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if path is not None:
-        return path
-    _do_without("there is no browser (Debian: apt-get install chromium)", REQUIRE_BROWSER)
-
-
-@pytest.fixture(scope="session")
-def multiqc_binary() -> str:
-    """The path of ``multiqc``, which makes one page of the files of many programs.
-
-    Without it the test is skipped, or fails where `REQUIRE_MULTIQC` is set to 1.
-    """
-    path = shutil.which("multiqc")
-    if path is not None:
-        return path
-    _do_without("multiqc is not installed (pip install multiqc)", REQUIRE_MULTIQC)
+    return path or program_of("chromium", "BROWSER")
 
 
 @pytest.fixture(scope="session")
 def nvrtc() -> None:
-    """For tests that compile the kernels, for which no GPU is needed.
-
-    Without NVRTC the test is skipped, or fails where `REQUIRE_NVRTC` is set to 1.
-    """
+    """For tests that compile the kernels, for which no GPU is needed."""
     from mummergpu.cuda.nvrtc import nvrtc_version
     from mummergpu.errors import BackendError
 
     try:
         nvrtc_version()
     except BackendError as error:
-        _do_without(error.message, REQUIRE_NVRTC)
+        do_without(error.message, "NVRTC")
 
 
 @pytest.fixture(scope="session")
 def mkdocs() -> None:
-    """For tests that build the site of the documentation.
-
-    Without mkdocs, its theme or mkdocstrings the test is skipped, or fails where `REQUIRE_DOCS` is
-    set to 1.
-    """
+    """For tests that build the site of the documentation."""
     for name in ("mkdocs", "material", "mkdocstrings_handlers.python"):
         try:
             found = find_spec(name)
         except ModuleNotFoundError:
             found = None
         if found is None:
-            _do_without(f"{name} is not installed (pip install '.[docs]')", REQUIRE_DOCS)
-
-
-def _do_without(reason: str, variable: str) -> NoReturn:
-    """Skip the test, or fail it where the variable asks for that."""
-    if os.environ.get(variable) == "1":
-        pytest.fail(reason)
-    pytest.skip(reason)
+            do_without(f"{name} is not installed (pip install '.[docs]')", "DOCS")
 
 
 def pytest_configure() -> None:

@@ -9,8 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from helpers.alignment_tools import output_of, program_of
+from helpers.alignment_tools import output_of
 from helpers.genomes import bases, changed, reversed_complement
+from helpers.requirements import program_of
 
 from mummergpu.cli.main import main
 

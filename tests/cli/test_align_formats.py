@@ -8,7 +8,8 @@ import re
 from pathlib import Path
 
 import pytest
-from helpers.alignment_tools import NO_QUALITIES, output_of, picard_errors, program_of, samtools
+from helpers.alignment_tools import NO_QUALITIES, output_of, picard_errors, samtools
+from helpers.requirements import program_of
 
 from mummergpu.cli.main import main
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from helpers.alignment_tools import bwa_alignments, output_of, program_of, samtools
+from helpers.alignment_tools import bwa_alignments, output_of, samtools
+from helpers.requirements import program_of
 
 from mummergpu.cli.main import main
 

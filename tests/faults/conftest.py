@@ -5,33 +5,22 @@ from __future__ import annotations
 import os
 import random
 import shlex
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from helpers.faulty_runs import FaultyRuns
-
-REQUIRE_CXX = "MUMMERGPU_REQUIRE_CXX"
-"""Set to 1 where tests that need a compiler for the host must not be skipped."""
+from helpers.requirements import program_of
 
 SOURCE = Path(__file__).with_name("faults.c")
 
 
 @pytest.fixture(scope="session")
 def fault_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The compiled library that lets calls fail.
-
-    Without a C compiler ($CC, or gcc) the test is skipped, or fails where `REQUIRE_CXX` is set
-    to 1.
-    """
+    """The library that lets calls fail, compiled with $CC, or gcc."""
     compiler = shlex.split(os.environ.get("CC", "gcc"))
-    if shutil.which(compiler[0]) is None:
-        reason = f"there is no {compiler[0]} (Debian: apt-get install gcc libc6-dev)"
-        if os.environ.get(REQUIRE_CXX) == "1":
-            pytest.fail(reason)
-        pytest.skip(reason)
+    program_of(compiler[0], "CXX", "Debian: apt-get install gcc libc6-dev")
     library = tmp_path_factory.mktemp("faults") / "faults.so"
     options = ["-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror"]
     subprocess.run([*compiler, *options, "-o", str(library), str(SOURCE), "-ldl"], check=True)

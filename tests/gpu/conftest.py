@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from helpers.requirements import do_without
 
 from mummergpu.cuda.device import Device
 from mummergpu.cuda.device_library import DEVICE_LIBRARIES, device_opener
@@ -16,38 +17,21 @@ from mummergpu.cuda.driver import driver_facts
 from mummergpu.cuda.kernel_cache import KernelCache
 from mummergpu.cuda.requirements import cuda_facts, obstacles
 
-REQUIRE_GPU = "MUMMERGPU_REQUIRE_GPU"
-"""Set to 1 where a missing device must fail the tests."""
-
-REQUIRE_TWO_GPUS = "MUMMERGPU_REQUIRE_TWO_GPUS"
-"""Set to 1 where a missing second device must fail the tests of several."""
-
-
-REQUIRE_LIBRARIES = "MUMMERGPU_REQUIRE_DEVICE_LIBRARIES"
-"""Set to 1 where a missing library of devices must fail the tests that use it."""
-
 
 @pytest.fixture(scope="session", autouse=True)
 def cuda_device() -> None:
     missing = obstacles(cuda_facts(False))
-    if not missing:
-        return
-    reason = f"no CUDA device to test on: {missing[0]}"
-    if os.environ.get(REQUIRE_GPU) == "1":
-        pytest.fail(reason)
-    pytest.skip(reason)
+    if missing:
+        do_without(f"no CUDA device to test on: {missing[0]}", "GPU")
 
 
 @pytest.fixture(scope="session")
 def device_numbers(cuda_device: None) -> tuple[int, ...]:
     """The numbers of all devices, of which there are at least two."""
     numbers = tuple(device.number for device in driver_facts().devices)
-    if len(numbers) >= 2:
-        return numbers
-    reason = f"two CUDA devices are needed, and there is {len(numbers)}"
-    if os.environ.get(REQUIRE_TWO_GPUS) == "1":
-        pytest.fail(reason)
-    pytest.skip(reason)
+    if len(numbers) < 2:
+        do_without(f"two CUDA devices are needed, and there is {len(numbers)}", "TWO_GPUS")
+    return numbers
 
 
 @pytest.fixture(scope="module", params=DEVICE_LIBRARIES)
@@ -55,11 +39,9 @@ def device_library(cuda_device: None, request: pytest.FixtureRequest) -> str:
     """Each of the libraries that a device can be used through."""
     library: str = request.param
     missing = obstacles(cuda_facts(False, library), library)
-    if not missing:
-        return library
-    if os.environ.get(REQUIRE_LIBRARIES) == "1":
-        pytest.fail(str(missing[0]))
-    pytest.skip(str(missing[0]))
+    if missing:
+        do_without(str(missing[0]), "DEVICE_LIBRARIES")
+    return library
 
 
 @pytest.fixture

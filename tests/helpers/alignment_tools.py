@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 from pathlib import Path
-from typing import NoReturn
 
-import pytest
-
+from helpers.requirements import program_of
 from mummergpu.output.records.sam_options import read_group_of
 
 GROUP = read_group_of("@RG\\tID:lane 1\\tSM:sample\\tLB:library\\tPL:ILLUMINA")
@@ -20,13 +17,12 @@ NO_QUALITIES = ("-IGNORE", "QUALITY_NOT_STORED")
 
 def samtools(*words: object) -> bytes:
     """Run samtools, which must be installed and succeed; return what it prints."""
-    program = _found("samtools", "samtools", "MUMMERGPU_REQUIRE_SAMTOOLS")
-    return output_of(program, *words)
+    return output_of(program_of("samtools"), *words)
 
 
 def picard_errors(path: Path, reference: Path | None = None, *more: str) -> list[str]:
     """Return the lines in which Picard's ValidateSamFile tells of an error."""
-    program = shutil.which("picard") or _found("PicardCommandLine", "picard-tools", None)
+    program = _picard()
     words = [program, "ValidateSamFile", "-I", str(path), "-MODE", "VERBOSE", *more]
     if reference is not None:
         dictionary = reference.with_suffix(".dict")
@@ -42,7 +38,7 @@ def picard_errors(path: Path, reference: Path | None = None, *more: str) -> list
 
 def picard_marked(path: Path) -> Path:
     """Let Picard's MarkDuplicates flag the duplicates of a sorted BAM; return another BAM."""
-    program = shutil.which("picard") or _found("PicardCommandLine", "picard-tools", None)
+    program = _picard()
     marked = path.with_suffix(".picard.bam")
     metrics = path.with_suffix(".metrics")
     output_of(program, "MarkDuplicates", "-I", path, "-O", marked, "-M", metrics)
@@ -57,28 +53,11 @@ def bwa_alignments(reference: Path, *words: object) -> bytes:
     return output_of(program, "mem", *words[:-2], reference, *words[-2:])
 
 
-def program_of(name: str) -> str:
-    """Return the path of a program that comes in a package of its own name.
-
-    Without it the test is skipped, or fails if ``MUMMERGPU_REQUIRE_``, and the name in capital
-    letters, is set to 1.
-    """
-    return _found(name, name, f"MUMMERGPU_REQUIRE_{name.upper()}")
-
-
 def output_of(*words: object) -> bytes:
     """Run a program, which must succeed; return what it prints."""
     return subprocess.run([str(word) for word in words], check=True, capture_output=True).stdout
 
 
-def _found(program: str, package: str, required: str | None) -> str:
-    path = shutil.which(program)
-    if path is None:
-        _do_without(f"{program} is not installed (Debian: apt-get install {package})", required)
-    return path
-
-
-def _do_without(reason: str, required: str | None) -> NoReturn:
-    if required is not None and os.environ.get(required) == "1":
-        pytest.fail(reason)
-    pytest.skip(reason)
+def _picard() -> str:
+    source = "Debian: apt-get install picard-tools"
+    return shutil.which("picard") or program_of("PicardCommandLine", source=source)

@@ -5,18 +5,13 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
-import os
 import struct
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
-import pytest
-
+from helpers.requirements import do_without
 from mummergpu.input.bytes.formats import Compression
-
-REQUIRE_ZSTD = "MUMMERGPU_REQUIRE_ZSTD"
-"""Set to 1 where zstd must be at hand: its tests then fail without it, and are not skipped."""
 
 
 def zstd_of(data: bytes) -> bytes:
@@ -33,10 +28,7 @@ def _zstandard() -> Any:
     try:
         import zstandard
     except ImportError:
-        reason = "zstandard is not installed (pip install zstandard)"
-        if os.environ.get(REQUIRE_ZSTD) == "1":
-            pytest.fail(reason)
-        pytest.skip(reason)
+        do_without("zstandard is not installed (pip install zstandard)", "ZSTD")
     return zstandard
 
 

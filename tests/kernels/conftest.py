@@ -4,7 +4,6 @@ there is nothing to run, and a machine whose GPU is the host's."""
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -17,6 +16,7 @@ from helpers.host_device import everything_given_back
 from helpers.host_libraries import host_compiler, prune
 from helpers.opened_backends import OpenedTables, OpenedTrees, OpenTables, OpenTrees, close_all
 from helpers.played_machine import SOUND, Machine, Output, write_files
+from helpers.requirements import program_of
 from helpers.several_devices import POLICY, NamedDevice, OpenDevices, Several
 from helpers.watched_device import WatchedCompiler, WatchedDevice
 
@@ -34,23 +34,13 @@ from mummergpu.runtime.stats import Stats
 
 HERE = Path(__file__).resolve().parent
 
-REQUIRE_CXX = "MUMMERGPU_REQUIRE_CXX"
-"""Set to 1 where tests that run the kernels on the host must not be skipped."""
-
 
 @pytest.fixture(scope="session")
 def cxx() -> str:
-    """The compiler: $CXX, or g++.
-
-    Without it the test is skipped, or fails where `REQUIRE_CXX` is set to 1.
-    """
+    """The compiler: $CXX, or g++."""
     name = host_compiler()
-    if shutil.which(name) is not None:
-        return name
-    reason = f"there is no {name} (Debian: apt-get install g++)"
-    if os.environ.get(REQUIRE_CXX) == "1":
-        pytest.fail(reason)
-    pytest.skip(reason)
+    program_of(name, "CXX", "Debian: apt-get install g++")
+    return name
 
 
 @pytest.fixture(scope="session")

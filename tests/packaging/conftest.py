@@ -4,41 +4,26 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import shutil
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.requirements import do_without, program_of
 
-REQUIRE_PACKAGING = "MUMMERGPU_REQUIRE_PACKAGING"
-"""Set to 1 where a missing tool must fail the tests of packages and recipes."""
-
-INSTALL = "pip install 'mummergpu[packaging]'"
-
-
-def do_without(tool: str) -> None:
-    """Skip the test, or fail it where that is asked for."""
-    reason = f"{tool} is not installed ({INSTALL})"
-    if os.environ.get(REQUIRE_PACKAGING) == "1":
-        pytest.fail(reason)
-    pytest.skip(reason)
+SOURCE = "pip install 'mummergpu[packaging]'"
 
 
 def program(name: str) -> str:
     """Return the path of a program, which may lie beside this Python."""
     beside = Path(sys.executable).with_name(name)
-    found = str(beside) if beside.exists() else shutil.which(name)
-    if found is None:
-        do_without(name)
-    assert found is not None
-    return found
+    return str(beside) if beside.exists() else program_of(name, "PACKAGING", SOURCE)
 
 
 def module(name: str) -> Any:
     """Return a module; skip the test if it is not installed."""
     if importlib.util.find_spec(name) is None:
-        do_without(name)
+        do_without(f"{name} is not installed ({SOURCE})", "PACKAGING")
     return importlib.import_module(name)
 
 

@@ -6,7 +6,7 @@ import random
 from dataclasses import replace
 
 import pytest
-from helpers.alignment_tools import output_of, program_of
+from helpers.alignment_tools import output_of
 from helpers.alignments import bases_of, small_reference
 from helpers.genome_alignments import (
     DELETION,
@@ -17,6 +17,7 @@ from helpers.genome_alignments import (
     random_case,
 )
 from helpers.loops import each
+from helpers.requirements import program_of
 
 from mummergpu.errors import InputError
 from mummergpu.output.genomes.vcf import GenomeVcf
