@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.first_tests import in_order
 from helpers.requirements import do_without, program_of
 
 from mummergpu.runtime.processors import processor_count
@@ -71,16 +72,18 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what is marked slow, unless ``--all`` is given, ``-m slow``, or the test's name."""
-    if config.option.all or "slow" in config.option.markexpr:
-        return
-    named = tuple(word.split("::", 1)[1] for word in config.args if "::" in word)
-    left_out = [
-        item
-        for item in items
-        if item.get_closest_marker("slow") and not item.nodeid.split("::", 1)[1].startswith(named)
-    ]
-    config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if item not in set(left_out)]
+    if not config.option.all and "slow" not in config.option.markexpr:
+        named = tuple(word.split("::", 1)[1] for word in config.args if "::" in word)
+        left_out = {
+            item
+            for item in items
+            if item.get_closest_marker("slow")
+            and not item.nodeid.split("::", 1)[1].startswith(named)
+        }
+        config.hook.pytest_deselected(items=list(left_out))
+        items[:] = [item for item in items if item not in left_out]
+    processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    items[:] = in_order(items, processes, lambda item: item.nodeid.removeprefix("tests/"))
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,6 @@
 // such as a shuffle, to the next.
 #pragma once
 
-#include <csetjmp>
 #include <ucontext.h>
 
 #include "host_cuda.h"
@@ -14,12 +13,12 @@
 namespace warp {
 
 constexpr unsigned int LANES = 32;
-constexpr size_t STACK_BYTES = 64 << 10;  // A sanitizer clears its shadow at each turn.
+constexpr size_t STACK_BYTES = 64 << 10;
 
 // A thread of execution that runs until it hands over to another.
 struct Turn {
     ucontext_t context;  // where it begins
-    jmp_buf place;       // where it resumes
+    void* place[5];      // where it resumes, as the compiler keeps it
     bool has_begun;
 };
 
@@ -37,33 +36,36 @@ inline Lane lanes[LANES];
 inline Turn scheduler;
 inline bool is_running = false;
 
+inline const void* scheduler_stack = nullptr;
+inline size_t scheduler_stack_bytes = 0;
+
+// A jump makes no system call; a change of context does. These are the compiler's jumps: the
+// sanitizer takes those of the C library for jumps within one stack.
+__attribute__((noinline, no_sanitize("address"))) inline void resume(Turn& turn) {
+    if (turn.has_begun) {
+        __builtin_longjmp(turn.place, 1);
+    }
+    turn.has_begun = true;
+    setcontext(&turn.context);
+}
+
+// Hand over to another, whose stack is told to the sanitizer; return when handed back to.
+__attribute__((noinline, no_sanitize("address"))) inline void go(
+    Turn& from, Turn& to, [[maybe_unused]] const void* stack,
+    [[maybe_unused]] size_t stack_bytes) {
 #ifdef __SANITIZE_ADDRESS__
-inline void go(Turn& from, Turn& to, const void* stack, size_t stack_bytes) {
     void* kept = nullptr;
     __sanitizer_start_switch_fiber(&kept, stack, stack_bytes);
-    swapcontext(&from.context, &to.context);
-    __sanitizer_finish_switch_fiber(kept, nullptr, nullptr);
-}
-#else
-// A jump makes no system call; a change of context does.
-__attribute__((noinline)) inline void go(Turn& from, Turn& to, const void*, size_t) {
-    if (_setjmp(from.place) == 0) {
-        if (to.has_begun) {
-            _longjmp(to.place, 1);
-        }
-        to.has_begun = true;
-        setcontext(&to.context);
+#endif
+    if (__builtin_setjmp(from.place) == 0) {
+        resume(to);
     }
-}
-#endif
-
 #ifdef __SANITIZE_ADDRESS__
-inline const void* scheduler_stack;
-inline size_t scheduler_stack_bytes;
-#else
-constexpr const void* scheduler_stack = nullptr;
-constexpr size_t scheduler_stack_bytes = 0;
+    const bool from_scheduler = &from != &scheduler;
+    __sanitizer_finish_switch_fiber(kept, from_scheduler ? &scheduler_stack : nullptr,
+                                    from_scheduler ? &scheduler_stack_bytes : nullptr);
 #endif
+}
 
 // Hand over this lane's value. When all lanes have done so, return the values of all.
 template <typename Value>
@@ -91,14 +93,17 @@ Value taken(unsigned long long value) {
 inline void (*body)(void*);
 inline void* argument;
 
+// A lane runs one function after the other: to begin takes as long as a hundred turns.
 inline void lane_body() {
 #ifdef __SANITIZE_ADDRESS__
     __sanitizer_finish_switch_fiber(nullptr, &scheduler_stack, &scheduler_stack_bytes);
 #endif
-    const unsigned int number = threadIdx.x % LANES;
-    body(argument);
-    lanes[number].ended = true;
-    go(lanes[number].turn, scheduler, scheduler_stack, scheduler_stack_bytes);
+    for (;;) {
+        const unsigned int number = threadIdx.x % LANES;
+        body(argument);
+        lanes[number].ended = true;
+        go(lanes[number].turn, scheduler, scheduler_stack, scheduler_stack_bytes);
+    }
 }
 
 // Run a function in all lanes of a warp, which take turns.
@@ -107,13 +112,14 @@ inline void run(void (*function)(void*), void* given) {
     argument = given;
     is_running = true;
     for (Lane& lane : lanes) {
-        ucontext_t& context = lane.turn.context;
-        getcontext(&context);
-        context.uc_stack.ss_sp = lane.stack;
-        context.uc_stack.ss_size = STACK_BYTES;
-        context.uc_link = nullptr;
-        makecontext(&context, lane_body, 0);
-        lane.turn.has_begun = false;
+        if (!lane.turn.has_begun) {
+            ucontext_t& context = lane.turn.context;
+            getcontext(&context);
+            context.uc_stack.ss_sp = lane.stack;
+            context.uc_stack.ss_size = STACK_BYTES;
+            context.uc_link = nullptr;
+            makecontext(&context, lane_body, 0);
+        }
         lane.calls = 0;
         lane.ended = false;
     }

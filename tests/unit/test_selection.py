@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from helpers.first_tests import MEANWHILE, WARM_UP, in_order
 
 pytest_plugins = ["pytester"]
 
@@ -35,6 +36,9 @@ def suite(pytester: pytest.Pytester) -> pytest.Pytester:
     """A suite under the rules of this one."""
     folder = pytester.mkdir("tests")
     shutil.copy(TESTS / "conftest.py", folder)
+    (folder / "helpers").mkdir()
+    for name in ("first_tests.py", "requirements.py"):
+        shutil.copy(TESTS / "helpers" / name, folder / "helpers")
     shutil.copy(TESTS.parent / "pyproject.toml", pytester.path)
     (folder / "test_small.py").write_text(SMALL_SUITE)
     return pytester
@@ -79,3 +83,17 @@ def test_folders_are_shared_by_processes_and_single_files_are_not(
     monkeypatch.delenv("PYTEST_XDIST_AUTO_NUM_WORKERS")
     alone = suite.runpytest_inprocess("-rA", "-p", "no:hypothesispytest", "tests/test_small.py")
     alone.stdout.fnmatch_lines("worker None")
+
+
+def test_one_process_compiles_while_the_other_needs_no_compiled_code() -> None:
+    paths = [f"cli/{n}" for n in range(20)] + [f"unit/cuda/{n}" for n in range(5)] + [WARM_UP]
+    found = in_order(paths, 2, str)
+    assert sorted(found) == sorted(paths) and found[0] == WARM_UP
+    assert found[13:18] == [f"unit/cuda/{n}" for n in range(5)]
+    assert in_order(paths, 1, str) == paths
+    assert in_order(paths[:20], 2, str) == paths[:20]
+
+
+@pytest.mark.parametrize("start", [*MEANWHILE, WARM_UP])
+def test_what_processes_begin_with_is_there(start: str) -> None:
+    assert (TESTS / start).exists()
