@@ -33,7 +33,8 @@ from mummergpu.pipeline.matrix_opening import open_matrix
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import MARGIN, with_margins
 from mummergpu.viterbi.methods import AlignmentMethod
-from mummergpu.viterbi.whole.whole_matrix import align_whole
+from mummergpu.viterbi.recurrence.tile import Tile
+from mummergpu.viterbi.whole.whole_matrix import MatrixScratch, align_whole
 
 SIDES = (100, 200, 300, 400, 500, 1000, 2000, 3000, 4000, 5000, 10_000, 20_000)
 DIFFERENT = 0.1
@@ -68,18 +69,18 @@ def letters(codes: np.ndarray) -> str:
 def serial_job(query: np.ndarray, reference: np.ndarray) -> Job:
     """Return what computes the whole matrix row by row."""
     columns = reference.size + 1
-    scratch = (
+    scratch = MatrixScratch(
         np.empty(2 * columns, dtype=np.int64),
         np.empty((query.size + 1) * columns, dtype=np.uint8),
         np.empty(query.size + 1, dtype=np.int64),
     )
     operations = np.empty(query.size + reference.size, dtype=np.uint32)
-    given = with_margins(query), with_margins(reference)
+    codes = with_margins(query), with_margins(reference)
+    tile = Tile(MARGIN, query.size, MARGIN, reference.size, 1)
 
     def run() -> int:
         score, _ = align_whole(
-            *(given[0], MARGIN, query.size, given[1], MARGIN, reference.size),
-            *(NUCMER_COSTS.as_tuple(), -(1 << 40), scratch, operations, 0),
+            *codes, tile, NUCMER_COSTS.as_tuple(), -(1 << 40), scratch, operations, 0
         )
         return score
 

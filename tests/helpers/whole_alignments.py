@@ -6,7 +6,8 @@ import numpy as np
 
 from mummergpu.sequence.codes import MARGIN, with_margins
 from mummergpu.viterbi.recurrence.model import Costs
-from mummergpu.viterbi.whole.whole_matrix import align_whole
+from mummergpu.viterbi.recurrence.tile import Tile
+from mummergpu.viterbi.whole.whole_matrix import MatrixScratch, align_whole
 
 COSTS = [
     Costs(),
@@ -21,7 +22,7 @@ def whole_alignment(
 ) -> tuple[int, list[int]]:
     """The score and the operations of the whole matrix on the processor."""
     columns = reference.size + 1
-    scratch = (
+    scratch = MatrixScratch(
         np.empty(2 * columns, np.int64),
         np.empty((query.size + 1) * columns, np.uint8),
         np.empty(query.size + 1, np.int64),
@@ -29,11 +30,8 @@ def whole_alignment(
     operations = np.empty(query.size + reference.size + 1, dtype=np.uint32)
     score, count = align_whole(
         with_margins(query),
-        MARGIN,
-        query.size,
         with_margins(reference),
-        MARGIN,
-        reference.size,
+        Tile(MARGIN, query.size, MARGIN, reference.size, 1),
         costs.as_tuple(),
         -(1 << 40),
         scratch,

@@ -20,6 +20,7 @@ from mummergpu.viterbi.device.cuda_program import (
     VITERBI_PROGRAM,
 )
 from mummergpu.viterbi.recurrence.model import Costs
+from mummergpu.viterbi.recurrence.tile import Tile
 from mummergpu.viterbi.tiles.extension import CANNOT_REACH, extend_path
 from mummergpu.viterbi.tiles.scratch import new_scratch
 
@@ -66,12 +67,14 @@ class Tiles:
         for tile in self.tiles:
             *end, count = extend_path(
                 reversed_read if tile["flags"] & ON_REVERSE_STRAND else read,
-                int(tile["read_at"]) + MARGIN,
-                int(tile["length"]),
                 reference,
-                int(tile["reference_at"]) + MARGIN,
-                int(tile["reference_length"]),
-                -1 if tile["flags"] & LEFTWARD else 1,
+                Tile(
+                    int(tile["read_at"]) + MARGIN,
+                    int(tile["length"]),
+                    int(tile["reference_at"]) + MARGIN,
+                    int(tile["reference_length"]),
+                    -1 if tile["flags"] & LEFTWARD else 1,
+                ),
                 costs.as_tuple(),
                 8,
                 int(tile["least_score"]),

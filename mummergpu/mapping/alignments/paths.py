@@ -31,6 +31,7 @@ from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_withou
 from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
 from mummergpu.viterbi.left_alignment import align_left
 from mummergpu.viterbi.recurrence.model import CostTuple
+from mummergpu.viterbi.recurrence.tile import tile_at
 from mummergpu.viterbi.tiles.extension import extend_path
 from mummergpu.viterbi.tiles.scratch import Scratch
 
@@ -102,22 +103,30 @@ def trace_candidate(
     end = first
     if gapped & LEFT_GAPPED:
         at = diagonals[row] + core_begin
-        found = extend_path(
-            codes, MARGIN + begin + core_begin - 1, core_begin, reference,
-            MARGIN + at - 1, at - record_starts[record], -1, costs, FIRST_BAND,
-            as_int64(numbers[row, LEFT_SCORE]), scratch, tail, 0,
-        )  # fmt: skip
+        tile = tile_at(
+            MARGIN + begin + core_begin - 1,
+            core_begin,
+            MARGIN + at - 1,
+            at - record_starts[record],
+            -1,
+        )
+        least = as_int64(numbers[row, LEFT_SCORE])
+        found = extend_path(codes, reference, tile, costs, FIRST_BAND, least, scratch, tail, 0)
         end = add_operations(cigars, first, end, tail, found[3], True)
     else:
         end = add_operation(cigars, first, end, _MATCH, as_int64(numbers[row, LEFT_TAKEN]))
     end = add_operation(cigars, first, end, _MATCH, core_end - core_begin)
     if gapped & RIGHT_GAPPED:
         behind = diagonals[row] + core_end
-        found = extend_path(
-            codes, MARGIN + begin + core_end, length - core_end, reference,
-            MARGIN + behind, record_ends[record] - behind, 1, costs, FIRST_BAND,
-            as_int64(numbers[row, RIGHT_SCORE]), scratch, tail, 0,
-        )  # fmt: skip
+        tile = tile_at(
+            MARGIN + begin + core_end,
+            length - core_end,
+            MARGIN + behind,
+            record_ends[record] - behind,
+            1,
+        )
+        least = as_int64(numbers[row, RIGHT_SCORE])
+        found = extend_path(codes, reference, tile, costs, FIRST_BAND, least, scratch, tail, 0)
         return add_operations(cigars, first, end, tail, found[3], False)
     return add_operation(cigars, first, end, _MATCH, as_int64(numbers[row, RIGHT_TAKEN]))
 

@@ -14,6 +14,7 @@ from mummergpu.runtime.jit import jit_without_refcounts
 from mummergpu.viterbi.device.tile_set import AlignedTiles, TileSet, fit_two
 from mummergpu.viterbi.recurrence.model import Costs, CostTuple
 from mummergpu.viterbi.recurrence.operations import OperationArray
+from mummergpu.viterbi.recurrence.tile import tile_at
 from mummergpu.viterbi.tiles.gap_fill import is_diagonal_best
 from mummergpu.viterbi.tiles.scratch import MOST_BASES
 
@@ -80,9 +81,8 @@ def list_tiles(
             reference_length = reference_starts[anchor + 1] - reference_at
             if length == 0 or reference_length == 0 or length >= MOST_BASES:
                 continue
-            if length == reference_length and is_diagonal_best(
-                query, query_at, length, reference, reference_at, costs
-            ):
+            tile = tile_at(query_at, length, reference_at, reference_length, 1)
+            if length == reference_length and is_diagonal_best(query, reference, tile, costs):
                 continue
             found[end] = anchor
             end += 1

@@ -10,6 +10,7 @@ from mummergpu.runtime.jit import inline_without_refcounts
 from mummergpu.sequence.codes import CodeArray
 from mummergpu.viterbi.recurrence.model import CostTuple
 from mummergpu.viterbi.recurrence.operations import OperationArray
+from mummergpu.viterbi.recurrence.tile import tile_at
 from mummergpu.viterbi.tiles.drop_extension import longest_window, reach_before_drop
 from mummergpu.viterbi.tiles.gap_fill import fill_gap
 from mummergpu.viterbi.tiles.scratch import Scratch
@@ -46,14 +47,17 @@ def is_reached(end: tuple[int, int], begin: tuple[int, int], search: TargetSearc
         if turn > 0 and gap + other_gap <= break_length:
             break
         back = turn & 1
-        used, reference_used = reach_before_drop(
-            sequences[0],
+        tile = tile_at(
             query_at + back * (gap - 1),
             gap,
-            sequences[1],
             reference_at + back * (other_gap - 1),
             other_gap,
             1 - 2 * back,
+        )
+        used, reference_used = reach_before_drop(
+            sequences[0],
+            sequences[1],
+            tile,
             costs,
             window if turn < 2 else longest_window(window),
             0 if turn < 2 else costs.match // _GAIN_OF_LONG_WINDOWS,
@@ -65,19 +69,8 @@ def is_reached(end: tuple[int, int], begin: tuple[int, int], search: TargetSearc
         reference_at += reference_used * (1 - back)
     if gap + other_gap > break_length:
         return False
-    score, _ = fill_gap(
-        sequences[0],
-        query_at,
-        gap,
-        sequences[1],
-        reference_at,
-        other_gap,
-        costs,
-        scratch,
-        matrix,
-        operations,
-        0,
-    )
+    tile = tile_at(query_at, gap, reference_at, other_gap, 1)
+    score, _ = fill_gap(sequences[0], sequences[1], tile, costs, scratch, matrix, operations, 0)
     return score >= -costs.match * break_length
 
 

@@ -24,6 +24,7 @@ from mummergpu.viterbi.recurrence.operations import (
     length_of,
     reverse_operations,
 )
+from mummergpu.viterbi.recurrence.tile import Tile, rest_of, tile_at
 from mummergpu.viterbi.tiles.drop_extension import NO_ROOM, extend_until_drop, longest_window
 from mummergpu.viterbi.tiles.gap_fill import fill_gap
 from mummergpu.viterbi.tiles.scratch import MOST_BASES, Scratch
@@ -79,19 +80,15 @@ def trace_anchors(
         if anchor == offsets[alignment]:
             used, reference_used, count = 0, 0, 0
             if window > 0:
-                used, reference_used, count = extend_until_drop(
-                    sequences[0],
+                tile = tile_at(
                     query_at - 1,
                     query_at - bounds[0][alignment],
-                    sequences[1],
                     reference_at - 1,
                     reference_at - bounds[2][alignment],
                     _LEFT,
-                    costs,
-                    window,
-                    scratch,
-                    operations,
-                    filled,
+                )
+                used, reference_used, count = extend_until_drop(
+                    sequences[0], sequences[1], tile, costs, window, scratch, operations, filled
                 )
             if count == NO_ROOM or filled + count + 2 > operations.size:
                 return False
@@ -106,19 +103,15 @@ def trace_anchors(
         if is_last:
             used, reference_used, count = 0, 0, 0
             if window > 0:
-                used, reference_used, count = extend_until_drop(
-                    sequences[0],
+                tile = tile_at(
                     query_at,
                     bounds[1][alignment] - query_at,
-                    sequences[1],
                     reference_at,
                     bounds[3][alignment] - reference_at,
                     _RIGHT,
-                    costs,
-                    window,
-                    scratch,
-                    operations,
-                    filled,
+                )
+                used, reference_used, count = extend_until_drop(
+                    sequences[0], sequences[1], tile, costs, window, scratch, operations, filled
                 )
             if count == NO_ROOM:
                 return False
@@ -132,13 +125,17 @@ def trace_anchors(
                 return False
             filled += count
         else:
-            count = _trace_tile(
-                sequences[0],
+            tile = tile_at(
                 query_at,
                 query_starts[anchor + 1] - query_at,
-                sequences[1],
                 reference_at,
                 reference_starts[anchor + 1] - reference_at,
+                _RIGHT,
+            )
+            count = _trace_tile(
+                sequences[0],
+                sequences[1],
+                tile,
                 costs,
                 window,
                 scratch,
@@ -170,11 +167,8 @@ def _copy_tile(ready: ReadyTiles, tile: int, operations: OperationArray, filled:
 @inline_without_refcounts
 def _trace_tile(
     query: CodeArray,
-    query_at: int,
-    length: int,
     reference: CodeArray,
-    reference_at: int,
-    reference_length: int,
+    tile: Tile,
     costs: CostTuple,
     window: int,
     scratch: Scratch,
@@ -191,101 +185,70 @@ def _trace_tile(
     Beside the score of this alignment few cells of the whole tile matter; these are computed.
     """
     count, far_count = 0, 0
-    tile = query_at, length, reference_at, reference_length
-    if filled + length + reference_length > operations.size:
+    rest = tile
+    if filled + tile.length + tile.reference_length > operations.size:
         return NO_ROOM
     for longer in range(2):
         if longer == 0:
-            is_long = length >= MOST_BASES
+            is_long = rest.length >= MOST_BASES
         else:
-            is_long = not fits_matrix(length, reference_length)
+            is_long = not fits_matrix(rest.length, rest.reference_length)
         if not is_long:
             break
         reach = longest_window(window) if longer else window
         used, reference_used, more = extend_until_drop(
-            query,
-            query_at,
-            length,
-            reference,
-            reference_at,
-            reference_length,
-            _RIGHT,
-            costs,
-            reach,
-            scratch,
-            operations,
-            filled + count,
+            query, reference, rest, costs, reach, scratch, operations, filled + count
         )
         if more == NO_ROOM:
             return NO_ROOM
         count += more
-        query_at += used
-        reference_at += reference_used
-        length -= used
-        reference_length -= reference_used
+        rest = rest_of(rest, used, reference_used)
         used, reference_used, more = extend_until_drop(
-            query,
-            query_at + length - 1,
-            length,
-            reference,
-            reference_at + reference_length - 1,
-            reference_length,
-            _LEFT,
-            costs,
-            reach,
-            scratch,
-            far_operations,
-            far_count,
+            query, reference, _from_the_end(rest), costs, reach, scratch, far_operations, far_count
         )
         if more == NO_ROOM:
             break
         far_count += more
-        length -= used
-        reference_length -= reference_used
-    if filled + count + length + reference_length + 3 + far_count > operations.size:
+        rest = tile_at(
+            rest.read_at,
+            rest.length - used,
+            rest.reference_at,
+            rest.reference_length - reference_used,
+            _RIGHT,
+        )
+    if filled + count + rest.length + rest.reference_length + 3 + far_count > operations.size:
         return NO_ROOM
     _, between = fill_gap(
-        query,
-        query_at,
-        length,
-        reference,
-        reference_at,
-        reference_length,
-        costs,
-        scratch,
-        matrix,
-        operations,
-        filled + count,
+        query, reference, rest, costs, scratch, matrix, operations, filled + count
     )
     count += between
     for position in range(far_count):
         operations[filled + count + position] = far_operations[far_count - 1 - position]
     count += far_count
-    if tile[1] < MOST_BASES:
+    if tile.length < MOST_BASES:
         return count
-    score = _score_of(query, tile[0], reference, tile[2], operations, filled, count, costs)
-    _, whole = align_whole(
-        query,
-        tile[0],
-        tile[1],
-        reference,
-        tile[2],
-        tile[3],
-        costs,
-        score,
-        matrix,
-        operations,
-        filled,
-    )
+    score = _score_of(query, reference, tile, operations, filled, count, costs)
+    _, whole = align_whole(query, reference, tile, costs, score, matrix, operations, filled)
     return count if whole == NO_MEMORY else whole
+
+
+@inline_without_refcounts
+def _from_the_end(tile: Tile) -> Tile:
+    """Return a tile as it is seen from its far corner."""
+    return tile_at(
+        tile.read_at + tile.length - 1,
+        tile.length,
+        tile.reference_at + tile.reference_length - 1,
+        tile.reference_length,
+        _LEFT,
+    )
 
 
 @inline_without_refcounts
 def _score_of(
     query: CodeArray,
-    query_at: int,
     reference: CodeArray,
-    reference_at: int,
+    tile: Tile,
     operations: OperationArray,
     first: int,
     count: int,
@@ -293,6 +256,7 @@ def _score_of(
 ) -> int:
     """Return the score of some operations; a gap that two of them make counts as two."""
     score = 0
+    query_at, reference_at = tile.read_at, tile.reference_at
     for position in range(first, first + count):
         kind, length = kind_of(operations, position), length_of(operations, position)
         if kind == MATCH_OPERATION:

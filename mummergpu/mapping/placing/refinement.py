@@ -32,6 +32,7 @@ from mummergpu.mapping.candidates.candidates import (
 from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.codes import MARGIN
 from mummergpu.viterbi.recurrence.model import CostTuple
+from mummergpu.viterbi.recurrence.tile import tile_at
 from mummergpu.viterbi.tiles.extension import extend_score
 from mummergpu.viterbi.tiles.scratch import Scratch
 
@@ -67,11 +68,15 @@ def refine(
     right_bound = max(right, bound_of_tail(length - core_end, 0, costs, NOTHING_KNOWN))
     gapped = 0
     if left < bound_of_tail(core_begin, 0, costs, NOTHING_KNOWN):
-        found = extend_score(
-            codes, MARGIN + begin + core_begin - 1, core_begin, reference, MARGIN + at - 1,
-            at - record_starts[record], -1, costs, FIRST_BAND,
-            max(left + 1, least - core_score - right_bound), scratch,
-        )  # fmt: skip
+        tile = tile_at(
+            MARGIN + begin + core_begin - 1,
+            core_begin,
+            MARGIN + at - 1,
+            at - record_starts[record],
+            -1,
+        )
+        needed = max(left + 1, least - core_score - right_bound)
+        found = extend_score(codes, reference, tile, costs, FIRST_BAND, needed, scratch)
         if found[0] > left:
             left = found[0]
             numbers[row, LEFT_SCORE] = left
@@ -79,11 +84,15 @@ def refine(
             numbers[row, LEFT_SHIFT] = found[1] - found[2]
             gapped |= LEFT_GAPPED
     if right < right_bound:
-        found = extend_score(
-            codes, MARGIN + begin + core_end, length - core_end, reference, MARGIN + behind,
-            record_ends[record] - behind, 1, costs, FIRST_BAND,
-            max(right + 1, least - core_score - left), scratch,
-        )  # fmt: skip
+        tile = tile_at(
+            MARGIN + begin + core_end,
+            length - core_end,
+            MARGIN + behind,
+            record_ends[record] - behind,
+            1,
+        )
+        needed = max(right + 1, least - core_score - left)
+        found = extend_score(codes, reference, tile, costs, FIRST_BAND, needed, scratch)
         if found[0] > right:
             right = found[0]
             numbers[row, RIGHT_SCORE] = right

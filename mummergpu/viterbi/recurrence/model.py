@@ -36,11 +36,6 @@ class CostTuple(NamedTuple):
     most_gap: int
 
 
-Tile = tuple[int, int, int, int, int]
-"""The index of the first base of the read, its bases, the index of the first base of the reference,
-its bases, and the direction: the arguments of `extension.extend_score` in their order."""
-
-
 @dataclass(frozen=True)
 class State:
     """A state of a model.

@@ -8,14 +8,15 @@ from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_withou
 from mummergpu.sequence.codes import BREAK, STEP, CodeArray
 from mummergpu.viterbi.recurrence.lane_arithmetic import LANES
 from mummergpu.viterbi.recurrence.lanes import DIRECTION_WORDS, MOST_LANES, RESULTS
-from mummergpu.viterbi.recurrence.model import PAIRWISE, CostTuple, Tile
+from mummergpu.viterbi.recurrence.model import PAIRWISE, CostTuple
 from mummergpu.viterbi.recurrence.operations import (
     OperationArray,
     append_operation,
     reverse_operations,
 )
 from mummergpu.viterbi.recurrence.path_source import source_of
-from mummergpu.viterbi.tiles.scratch import PAD, Scratch
+from mummergpu.viterbi.recurrence.tile import Tile
+from mummergpu.viterbi.tiles.scratch import PAD, DirectionArray, Scratch
 from mummergpu.viterbi.tiles.tile_copy import (
     OUTSIDE_READ,
     OUTSIDE_REFERENCE,
@@ -23,7 +24,7 @@ from mummergpu.viterbi.tiles.tile_copy import (
     copy_codes,
     fill_codes,
 )
-from mummergpu.viterbi.tiles.tile_matrix import DirectionArray, compute_matrix
+from mummergpu.viterbi.tiles.tile_matrix import TileCopies, compute_matrix
 
 STEP_RESULTS: Final = 2 * MOST_LANES * RESULTS.index("step")
 END_RESULTS: Final = 2 * MOST_LANES * RESULTS.index("end")
@@ -52,35 +53,14 @@ def compute_band(
 ) -> int:
     """Compute the cells of a tile that are in a band around the corner's diagonal.
 
-    Parameters
-    ----------
-    read, reference : ndarray, dtype=uint8
-        Codes with margins.
-    tile : tuple of int
-        See `model.Tile`.
-    costs : tuple of int
-        `Costs.as_tuple()`.
-    registers : int
-        The width of the band: it has the diagonals from ``-LANES * registers`` on, and those below
-        ``LANES * registers``.
-    least_score : int
-        The least score that is of interest. If it is below 0, the corner is no end: of several
-        alignments that score nothing, none would be found beside it.
-    scratch : tuple of ndarray
-        From `new_scratch`; receives the results and the directions.
-    traced : int
-        1 if the directions are written, else 0.
-    most_pairs : int
-        How many pairs of anti-diagonals are computed at most: paths end before they have twice so
-        many bases of both sequences together.
-
-    Returns
-    -------
-    int
-        How many bases of the reference the band has.
+    The band has the diagonals from ``-LANES * registers`` on, and those below
+    ``LANES * registers``; returned is how many bases of the reference it has. If the least score is
+    below 0, the corner is no end: of several alignments that score nothing, none would be found
+    beside it. Paths end before they have twice `most_pairs` bases of both sequences together.
+    `scratch` receives the results, and the directions if `traced` is 1.
     """
     read_at, length, reference_at, reference_length, direction = tile
-    codes, state, results, directions = scratch
+    codes = scratch.codes
     half = LANES * registers // 2
     reference_length = min(reference_length, length + 2 * half - 1)
     pairs = (length + reference_length + 1) // 2
@@ -98,39 +78,16 @@ def compute_band(
     copy_codes(reference, reference_at, reference_length, direction, codes, second, break_step)
     after = max(0, pairs + half - reference_length)
     fill_codes(codes, second + reference_length, after, OUTSIDE_REFERENCE)
-    compute_matrix(
-        codes,
-        first,
-        second,
-        length,
-        reference_length,
-        least_score,
-        costs,
-        registers,
-        state,
-        results,
-        directions,
-        traced,
-        most_pairs,
-    )
+    copies = TileCopies(first, second, length, reference_length)
+    compute_matrix(scratch, copies, costs, registers, least_score, traced, most_pairs)
     return reference_length
 
 
 @inline_without_refcounts
 def lane_of(diagonal: int, band: int) -> int:
-    """Return where in the results of a band a diagonal is.
+    """Return where in the results a diagonal is of a band that so many lanes cover.
 
-    Parameters
-    ----------
-    diagonal : int
-        The position in the reference less that in the read, counted from the corner.
-    band : int
-        The lanes of the registers that cover the band.
-
-    Returns
-    -------
-    int
-        The index of the lane.
+    A diagonal is the position in the reference less that in the read, counted from the corner.
     """
     parity = diagonal & 1
     return ((diagonal + band - parity) >> 1) + parity * MOST_LANES
@@ -147,23 +104,8 @@ def write_path(
 ) -> int:
     """Write the operations from the corner to a cell in which the alignment ends with a match.
 
-    Parameters
-    ----------
-    i, j : int
-        The cell: how many bases of the read and of the reference the alignment uses.
-    registers : int
-        How many registers covered the band.
-    directions : ndarray, dtype=uint16
-        The directions that `compute_band` has traced.
-    operations : ndarray, dtype=uint32
-        Output: the operations as BAM packs them, from the corner outwards.
-    operations_at : int
-        Where in `operations` the first one is written.
-
-    Returns
-    -------
-    int
-        How many operations there are.
+    The cell is given by how many bases of the read and of the reference the alignment uses;
+    returned is the number of operations.
     """
     band = LANES * registers
     state = 0

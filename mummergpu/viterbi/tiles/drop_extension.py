@@ -21,6 +21,7 @@ from mummergpu.viterbi.recurrence.operations import (
     kind_of,
     length_of,
 )
+from mummergpu.viterbi.recurrence.tile import Tile, rest_of, tile_at
 from mummergpu.viterbi.tiles.band import write_path
 from mummergpu.viterbi.tiles.extension import extend_path, extend_score
 from mummergpu.viterbi.tiles.lossless_extension import extend_without_loss
@@ -41,30 +42,22 @@ _MORE_PATIENT: Final = 15
 
 @inline_without_refcounts
 def longest_window(window: int) -> int:
-    """Return the window of an extension towards a match that is known to go on with it.
-
-    Parameters
-    ----------
-    window : int
-        The window of other extensions.
-
-    Returns
-    -------
-    int
-        Up to `scratch.MOST_BASES`.
-    """
+    """Return the window of an extension towards a match that is known to go on with it."""
     return min(_MORE_PATIENT * window, MOST_BASES)
+
+
+@inline_without_refcounts
+def _window_of(rest: Tile, window: int) -> Tile:
+    """Return the first bases of a tile, with all of the reference."""
+    length = min(as_int64(window), rest.length)
+    return tile_at(rest.read_at, length, rest.reference_at, rest.reference_length, rest.direction)
 
 
 @jit_without_refcounts
 def reach_before_drop(
     query: CodeArray,
-    query_at: int,
-    length: int,
     reference: CodeArray,
-    reference_at: int,
-    reference_length: int,
-    direction: int,
+    tile: Tile,
     costs: CostTuple,
     window: int,
     least_gain: int,
@@ -76,20 +69,16 @@ def reach_before_drop(
     ----------
     query, reference : ndarray, dtype=uint8
         Codes with margins.
-    query_at, reference_at : int
-        The index of the first base of each that is not in the match.
-    length, reference_length : int
-        The most bases of each that the extension may use.
-    direction : int
-        1 to the right, -1 to the left: then the bases are ``query_at``, ``query_at - 1`` and so on.
-    costs : tuple of int
-        `Costs.as_tuple()`; nothing is scored for an end.
+    tile : Tile
+        What the extension may use, beside the match.
+    costs : CostTuple
+        The scores; nothing is scored for an end.
     window : int
         The bases of the query in which the score must improve, up to `scratch.MOST_BASES`.
     least_gain : int
         How much each base of the query in a window must score on average; the extension breaks
         where they score less. 0 if any improvement will do.
-    scratch : tuple of ndarray
+    scratch : Scratch
         From `scratch.new_scratch`.
 
     Returns
@@ -97,38 +86,15 @@ def reach_before_drop(
     tuple of int
         The bases of the query and of the reference that the extension uses.
     """
-    query_at, reference_at = as_int64(query_at), as_int64(reference_at)
-    direction = as_int64(direction)
     used, reference_used = as_int64(0), as_int64(0)
-    while used < length and reference_used < reference_length:
-        score, i, j = extend_score(
-            query,
-            query_at + direction * used,
-            min(as_int64(window), length - used),
-            reference,
-            reference_at + direction * reference_used,
-            reference_length - reference_used,
-            direction,
-            costs,
-            _FIRST_BAND,
-            _BETTER,
-            scratch,
-        )
+    while used < tile.length and reference_used < tile.reference_length:
+        rest = rest_of(tile, used, reference_used)
+        part = _window_of(rest, window)
+        score, i, j = extend_score(query, reference, part, costs, _FIRST_BAND, _BETTER, scratch)
         if least_gain > 0 and score < least_gain * i:
             break
         if i == 0:
-            i, j, _ = extend_without_loss(
-                query,
-                query_at + direction * used,
-                length - used,
-                reference,
-                reference_at + direction * reference_used,
-                reference_length - reference_used,
-                direction,
-                costs,
-                window,
-                scratch,
-            )
+            i, j, _ = extend_without_loss(query, reference, rest, costs, window, scratch)
             if i == 0:
                 break
         used += i
@@ -139,25 +105,19 @@ def reach_before_drop(
 @jit_without_refcounts
 def extend_until_drop(
     query: CodeArray,
-    query_at: int,
-    length: int,
     reference: CodeArray,
-    reference_at: int,
-    reference_length: int,
-    direction: int,
+    tile: Tile,
     costs: CostTuple,
     window: int,
     scratch: Scratch,
     operations: OperationArray,
     operations_at: int,
 ) -> tuple[int, int, int]:
-    """Return what `reach_before_drop` returns, and write the operations of the extension.
+    """Return what `reach_before_drop` returns for any gain, and write the operations.
 
     Parameters
     ----------
-    query, query_at, length, reference, reference_at, reference_length, direction
-        As in `reach_before_drop`.
-    costs, window, scratch
+    query, reference, tile, costs, window, scratch
         As in `reach_before_drop`.
     operations : ndarray, dtype=uint32
         Output: the operations as BAM packs them, from the match outwards.
@@ -170,45 +130,22 @@ def extend_until_drop(
         The bases of the query and of the reference, and the number of operations; `NO_ROOM` if
         they may not fit after `operations_at`.
     """
-    query_at, reference_at = as_int64(query_at), as_int64(reference_at)
-    direction = as_int64(direction)
     used, reference_used = as_int64(0), as_int64(0)
     end = as_int64(operations_at)
-    while used < length and reference_used < reference_length:
+    while used < tile.length and reference_used < tile.reference_length:
         if end + 4 * window + 1 > operations.size:
             return used, reference_used, as_int64(NO_ROOM)
+        rest = rest_of(tile, used, reference_used)
+        part = _window_of(rest, window)
         _, i, j, count = extend_path(
-            query,
-            query_at + direction * used,
-            min(as_int64(window), length - used),
-            reference,
-            reference_at + direction * reference_used,
-            reference_length - reference_used,
-            direction,
-            costs,
-            _FIRST_BAND,
-            _BETTER,
-            scratch,
-            operations,
-            end,
+            query, reference, part, costs, _FIRST_BAND, _BETTER, scratch, operations, end
         )
         if i == 0:
-            i, j, registers = extend_without_loss(
-                query,
-                query_at + direction * used,
-                length - used,
-                reference,
-                reference_at + direction * reference_used,
-                reference_length - reference_used,
-                direction,
-                costs,
-                window,
-                scratch,
-            )
+            i, j, registers = extend_without_loss(query, reference, rest, costs, window, scratch)
             if i == 0:
                 break
             if registers > 0:
-                count = write_path(i, j, registers, scratch[3], operations, end)
+                count = write_path(i, j, registers, scratch.directions, operations, end)
             else:
                 operations[end] = np.uint32(i << 4 | MATCH_OPERATION)
                 count = as_int64(1)

@@ -1,20 +1,10 @@
 """Extends an exact match through one side of a read: the score, and the path.
 
-Compiled code calls, for each tile,
-
-    extend_score(read, read_at, length, reference, reference_at, reference_length, direction,
-                 costs, first_band, least_score, scratch) -> (score, read_bases, reference_bases)
-    extend_path(..., scratch, operations, operations_at)
-        -> (score, read_bases, reference_bases, operation_count)
-
-with the same arguments; the second also writes the operations. `costs` is `Costs.as_tuple()`, and
-`scratch` is from `new_scratch`, one for each thread.
-
-An alignment begins at the corner, just after an exact match (`direction` 1) or just before one
-(-1), and ends in a match: anywhere, so that the rest of the read is clipped, or at the end of the
-read, which scores the bonus. The result is that of the whole matrix between the diagonals
-``-most_gap`` and ``most_gap`` (0 is the corner's), whatever the first band is. Of several
-alignments with the best score, the one is taken that
+An alignment begins at the corner of a tile, beside an exact match, and ends in a match: anywhere,
+so that the rest of the read is clipped, or at the end of the read, which scores the bonus. The
+result is that of the whole matrix between the diagonals ``-most_gap`` and ``most_gap`` (0 is the
+corner's), whatever the first band is. Of several alignments with the best score, the one is taken
+that
 
 1. reaches the end of the read,
 2. ends nearest to the diagonal that it began on,
@@ -35,8 +25,9 @@ from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_withou
 from mummergpu.sequence.codes import CodeArray
 from mummergpu.viterbi.recurrence.lane_arithmetic import LANES, NEVER
 from mummergpu.viterbi.recurrence.lanes import MOST_LANES
-from mummergpu.viterbi.recurrence.model import CostTuple, Tile
+from mummergpu.viterbi.recurrence.model import CostTuple
 from mummergpu.viterbi.recurrence.operations import MATCH_OPERATION, OperationArray
+from mummergpu.viterbi.recurrence.tile import Tile
 from mummergpu.viterbi.tiles.band import (
     ALL_PAIRS,
     END_RESULTS,
@@ -45,8 +36,7 @@ from mummergpu.viterbi.tiles.band import (
     lane_of,
     write_path,
 )
-from mummergpu.viterbi.tiles.scratch import Scratch
-from mummergpu.viterbi.tiles.tile_matrix import LaneArray
+from mummergpu.viterbi.tiles.scratch import LaneArray, Scratch
 from mummergpu.viterbi.tiles.ungapped import longest_gaps, try_without_gap
 
 CANNOT_REACH: Final = -1
@@ -56,12 +46,8 @@ CANNOT_REACH: Final = -1
 @jit_without_refcounts
 def extend_score(
     read: CodeArray,
-    read_at: int,
-    length: int,
     reference: CodeArray,
-    reference_at: int,
-    reference_length: int,
-    direction: int,
+    tile: Tile,
     costs: CostTuple,
     first_band: int,
     least_score: int,
@@ -71,29 +57,18 @@ def extend_score(
 
     Parameters
     ----------
-    read : ndarray, dtype=uint8
+    read, reference : ndarray, dtype=uint8
         Codes with margins.
-    read_at : int
-        The index of the first base of the tile, the one next to the corner.
-    length : int
-        The bases of the tile, from the corner to the end of the read; 0 or more.
-    reference : ndarray, dtype=uint8
-        Codes with margins.
-    reference_at : int
-        The index of the base of the reference that is next to the corner.
-    reference_length : int
-        How many bases of the reference the alignment may use, counted in the direction.
-    direction : int
-        1 if the tile lies to the right of the corner, -1 if to the left: then the bases are
-        ``read_at``, ``read_at - 1`` and so on.
-    costs : tuple of int
-        `Costs.as_tuple()`.
+    tile : Tile
+        From the corner to the end of the read; from `tile.tile_at`.
+    costs : CostTuple
+        The scores.
     first_band : int
         How far from the diagonal an alignment probably goes. It changes the time, not the result.
     least_score : int
         The least score that is of interest.
-    scratch : tuple of ndarray
-        From `new_scratch`.
+    scratch : Scratch
+        From `scratch.new_scratch`, one for each thread.
 
     Returns
     -------
@@ -102,13 +77,6 @@ def extend_score(
         alignment uses; `CANNOT_REACH`, 0 and 0 if the best score is below `least_score`.
     """
     # A constant of the caller would be a type of its own, for which all would be compiled again.
-    tile = (
-        as_int64(read_at),
-        as_int64(length),
-        as_int64(reference_at),
-        as_int64(reference_length),
-        as_int64(direction),
-    )
     band, least = as_int64(first_band), as_int64(least_score)
     score, i, j, _ = _extend(read, reference, tile, costs, band, least, scratch, as_int64(0))
     return score, i, j
@@ -117,12 +85,8 @@ def extend_score(
 @jit_without_refcounts
 def extend_path(
     read: CodeArray,
-    read_at: int,
-    length: int,
     reference: CodeArray,
-    reference_at: int,
-    reference_length: int,
-    direction: int,
+    tile: Tile,
     costs: CostTuple,
     first_band: int,
     least_score: int,
@@ -130,43 +94,27 @@ def extend_path(
     operations: OperationArray,
     operations_at: int,
 ) -> tuple[int, int, int, int]:
-    """Return what `extend_score` returns, and write the operations of the alignment.
+    """Return what `extend_score` returns and the number of operations, and write these.
 
     Parameters
     ----------
-    read, read_at, length, reference, reference_at, reference_length, direction
-        As in `extend_score`.
-    costs, first_band, least_score, scratch
+    read, reference, tile, costs, first_band, least_score, scratch
         As in `extend_score`.
     operations : ndarray, dtype=uint32
         Output: the operations as BAM packs them, from the corner outwards. There are at most
         ``2 * length + 1``.
     operations_at : int
         Where in `operations` the first one is written.
-
-    Returns
-    -------
-    tuple of int
-        The score, the bases of the read and of the reference, and the number of operations.
     """
-    # A constant of the caller would be a type of its own, for which all would be compiled again.
-    tile = (
-        as_int64(read_at),
-        as_int64(length),
-        as_int64(reference_at),
-        as_int64(reference_length),
-        as_int64(direction),
-    )
     band, least = as_int64(first_band), as_int64(least_score)
-    score, i, j, registers = _extend(
-        read, reference, tile, costs, band, least, scratch, as_int64(1)
-    )
+    traced = as_int64(1)
+    score, i, j, registers = _extend(read, reference, tile, costs, band, least, scratch, traced)
     if i == 0:
         return score, 0, 0, 0
     if registers == 0:
         operations[operations_at] = np.uint32(i << 4 | MATCH_OPERATION)
         return score, i, j, 1
-    count = write_path(i, j, registers, scratch[3], operations, operations_at)
+    count = write_path(i, j, registers, scratch.directions, operations, operations_at)
     return score, i, j, count
 
 
@@ -185,27 +133,21 @@ def _extend(
 
     There are no registers if the alignment has no gap.
     """
-    length, most_gap = tile[1], costs.most_gap
+    length, bonus = tile.length, costs.end_bonus
     if length == 0:
-        return (costs.end_bonus if costs.end_bonus >= least_score else CANNOT_REACH), 0, 0, 0
+        return (bonus if bonus >= least_score else CANNOT_REACH), 0, 0, 0
     is_sure, score, i = try_without_gap(read, reference, tile, costs, least_score)
     if is_sure:
         return (score, i, i, 0) if score >= least_score else (CANNOT_REACH, 0, 0, 0)
-    band = min(first_band, most_gap)
+    band = min(first_band, costs.most_gap)
+    all_pairs = as_int64(ALL_PAIRS)
+    # A path outside the band has longer gaps than may be in one with the score that was found.
     while True:
         registers = band // LANES + 1
         used = compute_band(
-            read,
-            reference,
-            tile,
-            costs,
-            registers,
-            least_score,
-            scratch,
-            traced,
-            as_int64(ALL_PAIRS),
+            read, reference, tile, costs, registers, least_score, scratch, traced, all_pairs
         )
-        score, i, j = _chosen_end(scratch[2], LANES * registers, length, used, costs.end_bonus)
+        score, i, j = _chosen_end(scratch.results, LANES * registers, length, used, bonus)
         band = max(longest_gaps(length, costs, max(score, least_score)))
         if band < LANES * registers:
             break
@@ -231,6 +173,7 @@ def _chosen_end(
     reached = end + bonus >= best
     first = END_RESULTS if reached else 0
     score = end if reached else best
+    # From the corner's diagonal outwards, and deletions first: the rules 2 and 3.
     for distance in range(band + 1):
         for diagonal in (distance, -distance):
             if diagonal < band:

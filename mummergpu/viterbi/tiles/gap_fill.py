@@ -24,6 +24,7 @@ from mummergpu.viterbi.recurrence.operations import (
     append_operation,
     length_of,
 )
+from mummergpu.viterbi.recurrence.tile import Tile, tile_at
 from mummergpu.viterbi.tiles.band import ALL_PAIRS, END_RESULTS, compute_band, lane_of, write_path
 from mummergpu.viterbi.tiles.scratch import MOST_BASES, Scratch
 from mummergpu.viterbi.whole.whole_matrix import MatrixScratch, align_whole, pair_score
@@ -38,11 +39,8 @@ _ENDS_AT_CORNER: Final = 1 << 20
 @jit_without_refcounts
 def fill_gap(
     query: CodeArray,
-    query_at: int,
-    length: int,
     reference: CodeArray,
-    reference_at: int,
-    reference_length: int,
+    tile: Tile,
     costs: CostTuple,
     scratch: Scratch,
     matrix: MatrixScratch,
@@ -55,17 +53,17 @@ def fill_gap(
     ----------
     query, reference : ndarray, dtype=uint8
         Codes with margins.
-    query_at, reference_at : int
-        The index of the first base of each that is not in the match before.
-    length, reference_length : int
-        The bases of each up to the match after. The bases at the two ends are that match's first:
-        they are equal.
-    costs : tuple of int
-        `Costs.as_tuple()`; nothing is scored for an end.
-    scratch, matrix : tuple of ndarray
-        Memory to work in, from `scratch.new_scratch` and for `whole_matrix.align_whole`.
+    tile : Tile
+        The bases between the matches, of direction 1. Those at the two ends of it are the first of
+        the match behind: they are equal.
+    costs : CostTuple
+        The scores; nothing is scored for an end.
+    scratch : Scratch
+        From `scratch.new_scratch`.
+    matrix : MatrixScratch
+        As for `whole_matrix.align_whole`.
     operations : ndarray, dtype=uint32
-        Output: the operations as BAM packs them; at most ``length + reference_length + 1``.
+        Output: the operations as BAM packs them; at most as many as the bases of both, and one.
     operations_at : int
         Where in `operations` the first one is written.
 
@@ -73,13 +71,10 @@ def fill_gap(
     -------
     tuple of int
         The score, and the number of operations. Of several paths with the best score, the one is
-        taken that, seen from the end, stays longest in a match, then prefers a deletion to an
-        insertion, and a shorter gap to a longer one.
+        taken that `whole_matrix.align_whole` takes.
     """
-    # A constant of the caller would be a type of its own, for which all would be compiled again.
-    query_at, reference_at = as_int64(query_at), as_int64(reference_at)
-    length, reference_length = as_int64(length), as_int64(reference_length)
     operations_at = as_int64(operations_at)
+    length, reference_length = tile.length, tile.reference_length
     end = operations_at
     if length == 0 or reference_length == 0:
         score = 0
@@ -91,116 +86,65 @@ def fill_gap(
             end = append_operation(operations, end, end, DELETION_OPERATION, reference_length)
         return score, end - operations_at
     if length == reference_length:
-        score = _score_of_diagonal(query, query_at, length, reference, reference_at, costs)
+        score = _score_of_diagonal(query, reference, tile, as_int64(0), as_int64(0), costs)
         if score >= _best_outside(length, reference_length, 0, costs):
             append_operation(operations, operations_at, operations_at, MATCH_OPERATION, length)
             return score, as_int64(1)
     difference = abs(reference_length - length)
-    least = _score_of_one_gap(
-        query, query_at, length, reference, reference_at, reference_length, costs
-    )
+    least = _score_of_one_gap(query, reference, tile, costs)
     registers = (difference + _FIRST_BAND) // LANES + 1
     if length < MOST_BASES:
         band = -1
+        # Each turn has the best path within the band, which may be the best one of all.
         while registers <= MOST_REGISTERS and band < costs.most_gap:
             band = min(LANES * registers - 1, costs.most_gap)
             if band < difference:
                 break
             score, count = _align_in_band(
-                query,
-                query_at,
-                length,
-                reference,
-                reference_at,
-                reference_length,
-                costs,
-                registers,
-                scratch,
-                operations,
-                operations_at,
+                query, reference, tile, costs, registers, scratch, operations, operations_at
             )
             # With the same score, a path outside might be the one that the whole matrix prefers.
             if score > _best_outside(length, reference_length, band, costs):
                 return score, count
             least = max(least, score)
             registers += 1
-    return align_whole(
-        query,
-        query_at,
-        length,
-        reference,
-        reference_at,
-        reference_length,
-        costs,
-        least,
-        matrix,
-        operations,
-        operations_at,
-    )
+    return align_whole(query, reference, tile, costs, least, matrix, operations, operations_at)
 
 
 @inline_without_refcounts
-def is_diagonal_best(
-    query: CodeArray,
-    query_at: int,
-    length: int,
-    reference: CodeArray,
-    reference_at: int,
-    costs: CostTuple,
-) -> bool:
-    """Return whether two equally long sequences are certainly aligned best without a gap.
-
-    Parameters
-    ----------
-    query, reference : ndarray, dtype=uint8
-        Codes.
-    query_at, reference_at : int
-        The index of the first base of each.
-    length : int
-        The bases of each.
-    costs : tuple of int
-        `Costs.as_tuple()`.
-    """
-    score = _score_of_diagonal(query, query_at, length, reference, reference_at, costs)
-    return score >= _best_outside(length, length, as_int64(0), costs)
+def is_diagonal_best(query: CodeArray, reference: CodeArray, tile: Tile, costs: CostTuple) -> bool:
+    """Return whether two equally long sequences are certainly aligned best without a gap."""
+    score = _score_of_diagonal(query, reference, tile, as_int64(0), as_int64(0), costs)
+    return score >= _best_outside(tile.length, tile.length, as_int64(0), costs)
 
 
 @inline_without_refcounts
 def _score_of_diagonal(
     query: CodeArray,
-    query_at: int,
-    length: int,
     reference: CodeArray,
-    reference_at: int,
+    tile: Tile,
+    inserted: int,
+    deleted: int,
     costs: CostTuple,
 ) -> int:
-    """Return the score of two equally long sequences without a gap."""
+    """Return the score of a tile without a gap, behind some bases of each sequence."""
     score = 0
-    for k in range(length):
+    query_at, reference_at = tile.read_at + inserted, tile.reference_at + deleted
+    for k in range(min(tile.length - inserted, tile.reference_length - deleted)):
         score += pair_score(query[query_at + k], reference[reference_at + k], costs)
     return score
 
 
 @inline_without_refcounts
-def _score_of_one_gap(
-    query: CodeArray,
-    query_at: int,
-    length: int,
-    reference: CodeArray,
-    reference_at: int,
-    reference_length: int,
-    costs: CostTuple,
-) -> int:
+def _score_of_one_gap(query: CodeArray, reference: CodeArray, tile: Tile, costs: CostTuple) -> int:
     """Return the best score of an alignment with a single gap, or with none."""
-    more = reference_length - length
+    query_at, reference_at = tile.read_at, tile.reference_at
+    more = tile.reference_length - tile.length
     inserted, deleted = max(0, -more), max(0, more)
-    shorter = min(length, reference_length)
     # The gap at the begin, and then farther on by one pair of bases after the other.
-    score = _score_of_diagonal(
-        query, query_at + inserted, shorter, reference, reference_at + deleted, costs
-    )
+    score = _score_of_diagonal(query, reference, tile, inserted, deleted, costs)
     best = score
-    for k in range(shorter):
+    for k in range(min(tile.length, tile.reference_length)):
         base, other = query[query_at + k], reference[reference_at + k]
         score += pair_score(base, other, costs)
         base, other = query[query_at + inserted + k], reference[reference_at + deleted + k]
@@ -213,58 +157,69 @@ def _score_of_one_gap(
 
 @inline_without_refcounts
 def _best_outside(length: int, reference_length: int, band: int, costs: CostTuple) -> int:
-    """Return a score that no alignment exceeds which goes further than some diagonals.
+    """Return a score that no alignment exceeds which leaves a band around the first corner.
 
-    Parameters
-    ----------
-    length, reference_length : int
-        The bases of the two sequences.
-    band : int
-        How far the diagonals go, on both sides of that of the first corner.
-    costs : tuple of int
-        `Costs.as_tuple()`.
-
-    Returns
-    -------
-    int
-        The score if all bases matched that are not in the gaps such a path must have.
+    The band has so many diagonals on both sides. The score is that of all bases that are not in the
+    gaps which such a path must have, if they matched.
     """
-    match, _, _, insertion_open, insertion_extend, deletion_open, deletion_extend = costs[:7]
     more = reference_length - length
     # Above the band: so many deletions, and back to the last corner.
     deleted = max(band + 1, more)
     inserted = deleted - more
-    above = match * (length - inserted) - deletion_open - deletion_extend * deleted
-    above -= (insertion_open + insertion_extend * inserted) * (inserted > 0)
+    above = costs.match * (length - inserted)
+    above -= costs.deletion_open + costs.deletion_extend * deleted
+    above -= (costs.insertion_open + costs.insertion_extend * inserted) * (inserted > 0)
     # Below the band: so many insertions, and back.
     inserted = max(band + 1, -more)
     deleted = inserted + more
-    below = match * (length - inserted) - insertion_open - insertion_extend * inserted
-    below -= (deletion_open + deletion_extend * deleted) * (deleted > 0)
+    below = costs.match * (length - inserted)
+    below -= costs.insertion_open + costs.insertion_extend * inserted
+    below -= (costs.deletion_open + costs.deletion_extend * deleted) * (deleted > 0)
     return max(above, below)
 
 
 @inline_without_refcounts
 def _align_in_band(
     query: CodeArray,
-    query_at: int,
-    length: int,
     reference: CodeArray,
-    reference_at: int,
-    reference_length: int,
+    tile: Tile,
     costs: CostTuple,
     registers: int,
     scratch: Scratch,
     operations: OperationArray,
     operations_at: int,
 ) -> tuple[int, int]:
-    """Return the best score within a band and the number of operations, and write them.
+    """Return the best score within a band and the number of operations, and write them."""
+    # One more base of each sequence, which is equal: so the alignment ends in a match.
+    length, reference_length = tile.length + 1, tile.reference_length + 1
+    longer = tile_at(tile.read_at, length, tile.reference_at, reference_length, as_int64(1))
+    least = as_int64(-_ENDS_AT_CORNER)
+    compute_band(
+        query,
+        reference,
+        longer,
+        _to_the_corner(costs),
+        registers,
+        least,
+        scratch,
+        as_int64(1),
+        as_int64(ALL_PAIRS),
+    )
+    lane = lane_of(reference_length - length, LANES * registers)
+    score = as_int64(scratch.results[END_RESULTS + lane]) - costs.match
+    directions = scratch.directions
+    count = write_path(length, reference_length, registers, directions, operations, operations_at)
+    last = operations_at + count - 1
+    if length_of(operations, last) == 1:
+        return score, count - 1
+    operations[last] -= np.uint32(16)
+    return score, count
 
-    The tile has one more base of each sequence, so that the alignment ends in a match.
-    """
-    match = costs.match
-    tile = (query_at, length + 1, reference_at, reference_length + 1, as_int64(1))
-    steps = CostTuple(
+
+@inline_without_refcounts
+def _to_the_corner(costs: CostTuple) -> CostTuple:
+    """Return costs with which the best path always ends at the end of the query."""
+    return CostTuple(
         costs.match,
         costs.mismatch,
         costs.unknown,
@@ -275,25 +230,3 @@ def _align_in_band(
         as_int64(_ENDS_AT_CORNER),
         costs.most_gap,
     )
-    least = as_int64(-_ENDS_AT_CORNER)
-    compute_band(
-        query,
-        reference,
-        tile,
-        steps,
-        registers,
-        least,
-        scratch,
-        as_int64(1),
-        as_int64(ALL_PAIRS),
-    )
-    lane = lane_of(reference_length - length, LANES * registers)
-    score = as_int64(scratch[2][END_RESULTS + lane]) - match
-    count = write_path(
-        length + 1, reference_length + 1, registers, scratch[3], operations, operations_at
-    )
-    last = operations_at + count - 1
-    if length_of(operations, last) == 1:
-        return score, count - 1
-    operations[last] -= np.uint32(16)
-    return score, count

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from mummergpu.runtime.arrays import Int16Array, UInt16Array
 from mummergpu.sequence.codes import STEP, CodeArray
 from mummergpu.viterbi.recurrence.lane_arithmetic import LANES
 from mummergpu.viterbi.recurrence.lanes import (
@@ -16,11 +17,24 @@ from mummergpu.viterbi.recurrence.lanes import (
     RESULTS,
     STATE_WORDS,
 )
-from mummergpu.viterbi.tiles.tile_matrix import DirectionArray, LaneArray
 
-Scratch = tuple[CodeArray, LaneArray, LaneArray, DirectionArray]
-"""What compiled functions write while they work: the copies of the two sequences, the state of
-a wide band, the results of all lanes, and the directions."""
+LaneArray = Int16Array
+DirectionArray = UInt16Array
+
+
+class Scratch(NamedTuple):
+    """What compiled functions write while they work, one for each thread."""
+
+    codes: CodeArray
+    """The copies of the two sequences (`tile_copy`)."""
+    state: LaneArray
+    """The cells of a wide band."""
+    results: LaneArray
+    """Of all lanes (`lanes.RESULTS`)."""
+    directions: DirectionArray
+    """For each anti-diagonal, from 0 on, and each register, `lanes.DIRECTION_WORDS` words with a
+    bit for each lane: what leaves the cell (`departures`)."""
+
 
 MOST_BASES: Final = 1500
 """The longest tile, in bases of the read: its scores fit 16 bits."""
@@ -32,7 +46,7 @@ _LINE_BYTES: Final = 64
 
 
 def new_scratch(most_bases: int, most_gap: int) -> Scratch:
-    """Return the arrays that one thread needs.
+    """Return the memory that one thread needs.
 
     Parameters
     ----------
@@ -40,23 +54,13 @@ def new_scratch(most_bases: int, most_gap: int) -> Scratch:
         The longest tile, in bases of the read, up to `MOST_BASES`.
     most_gap : int
         `Costs.most_gap`.
-
-    Returns
-    -------
-    tuple of ndarray
-        What the compiled functions of this room take as `scratch`.
-
-    Raises
-    ------
-    ValueError
-        If the tiles are longer than `MOST_BASES`.
     """
     if most_bases > MOST_BASES:
         raise ValueError(f"a tile of {most_bases} bases is longer than {MOST_BASES}")
     registers = most_gap // LANES + 1
     diagonals = 2 * LANES * registers
     steps = 2 * most_bases + diagonals
-    return (
+    return Scratch(
         _empty_lines(2 * (most_bases + 2 * PAD + diagonals + STEP), np.uint8),
         _empty_lines(STATE_WORDS, np.int16),
         _empty_lines(2 * len(RESULTS) * MOST_LANES, np.int16),

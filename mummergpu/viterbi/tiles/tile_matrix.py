@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
-from mummergpu.runtime.arrays import Int16Array, UInt16Array
 from mummergpu.runtime.jit import jit_without_refcounts
 from mummergpu.runtime.llvm import intrinsic, types
-from mummergpu.sequence.codes import CodeArray
 from mummergpu.viterbi.recurrence.lane_arithmetic import LANES
 from mummergpu.viterbi.recurrence.lanes import TileProgram
 from mummergpu.viterbi.recurrence.model import CostTuple
-
-LaneArray = Int16Array
-DirectionArray = UInt16Array
+from mummergpu.viterbi.tiles.scratch import Scratch
 
 
 def _tile_program(narrow: bool, traced: bool) -> Callable[..., Any]:
@@ -52,51 +48,34 @@ _score_wide = cast(Any, intrinsic(_tile_program(narrow=False, traced=False)))
 _trace_wide = cast(Any, intrinsic(_tile_program(narrow=False, traced=True)))
 
 
+class TileCopies(NamedTuple):
+    """Where in `Scratch.codes` the sequences of a tile are, as `tile_copy` has copied them."""
+
+    read_at: int
+    """The last base of the read, which comes first."""
+    reference_at: int
+    length: int
+    """The bases of the read, 1 or more."""
+    reference_length: int
+
+
 @jit_without_refcounts
 def compute_matrix(
-    codes: CodeArray,
-    read_at: int,
-    reference_at: int,
-    length: int,
-    reference_length: int,
-    least_score: int,
+    scratch: Scratch,
+    copies: TileCopies,
     costs: CostTuple,
     registers: int,
-    state: LaneArray,
-    results: LaneArray,
-    directions: DirectionArray,
+    least_score: int,
     traced: int,
     most_pairs: int,
 ) -> None:
     """Compute the scores of a tile, and from where the best path comes into each cell.
 
-    Parameters
-    ----------
-    codes : ndarray, dtype=uint8
-        The copies of `tile_copy`.
-    read_at, reference_at : int
-        Where in `codes` the read begins, its last base first, and the reference.
-    length, reference_length : int
-        The bases of the read, 1 or more, and of the reference.
-    least_score : int
-        The least score of interest.
-    costs : tuple of int
-        `Costs.as_tuple()`.
-    registers : int
-        How many registers cover the band, up to `lanes.MOST_REGISTERS`.
-    state : ndarray, dtype=int16
-        Memory to work in.
-    results : ndarray, dtype=int16
-        Output: see `lanes.RESULTS`.
-    directions : ndarray, dtype=uint16
-        Output if they are traced: for each anti-diagonal, from 0 on, and each register,
-        `lanes.DIRECTION_WORDS` words with a bit for each lane: what leaves the cell
-        (`departures.departures`).
-    traced : int
-        1 if the directions are written, else 0.
-    most_pairs : int
-        How many pairs of anti-diagonals are computed at most.
+    `registers` cover the band, up to `lanes.MOST_REGISTERS`. At most `most_pairs` pairs of
+    anti-diagonals are computed.
     """
+    codes, state, results, directions = scratch
+    read_at, reference_at, length, reference_length = copies
     half = registers * LANES // 2
     read_at, reference_at = read_at - half, reference_at - half
     pairs = min((length + reference_length + 1) // 2, most_pairs)

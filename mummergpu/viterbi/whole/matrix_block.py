@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from mummergpu.runtime.arrays import ByteArray, Int32Array
 from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
@@ -36,11 +36,34 @@ STATE_NUMBERS: Final = 7 * _LINE
 """The numbers that a thread works with: three anti-diagonals of what leaves for a match, two of
 what leaves for an insertion, and two of what leaves for a deletion."""
 
-Edges = tuple[ScoreArray, ScoreArray, ScoreArray, ScoreArray, ScoreArray]
-"""What blocks leave to later ones. By column, from the border on: what leaves the lowest row that
-is computed, for a match and for an insertion. By row: what leaves the last column that is computed,
-for a match and for a deletion. By strip: what leaves the row above the block, in the column before
-it, for a match."""
+
+class Edges(NamedTuple):
+    """What blocks leave to later ones."""
+
+    to_match: ScoreArray
+    to_insertion: ScoreArray
+    """By column, from the border on: what leaves the lowest row that is computed."""
+    row_match: ScoreArray
+    row_deletion: ScoreArray
+    """By row: what leaves the last column that is computed."""
+    corners: ScoreArray
+    """By strip: what leaves the row above the block, in the column before it, for a match."""
+
+
+class Block(NamedTuple):
+    """A block of a matrix, and where its sequences and directions are."""
+
+    strip: int
+    first_row: int
+    rows: int
+    first_column: int
+    columns: int
+    query_at: int
+    """The index of the first base; `WIDE_LANES` more than the rows may be read."""
+    reference_at: int
+    """The index of the first base in the reversed reference; as many more may be read."""
+    directions_at: int
+    """From there on are `BLOCK_STRIDE` bytes for each anti-diagonal, by row."""
 
 
 @inline_without_refcounts
@@ -51,17 +74,7 @@ def border_score(opening: int, extension: int, bases: int) -> int:
 
 @jit_without_refcounts
 def begin_edges(length: int, reference_length: int, costs: CostTuple, edges: Edges) -> None:
-    """Fill the edges of a matrix with what leaves its first row and its first column.
-
-    Parameters
-    ----------
-    length, reference_length : int
-        The rows and the columns.
-    costs : tuple of int
-        `Costs.as_tuple()`.
-    edges : tuple of ndarray, dtype=int32
-        Output (`Edges`).
-    """
+    """Fill the edges of a matrix with what leaves its first row and its first column."""
     to_match, to_insertion, row_match, row_deletion, corners = edges
     for column in range(reference_length + 1):
         to_match[column] = border_score(costs.deletion_open, costs.deletion_extend, column)
@@ -78,42 +91,19 @@ def begin_edges(length: int, reference_length: int, costs: CostTuple, edges: Edg
 @jit_without_refcounts
 def fill_block(
     query: CodeArray,
-    query_at: int,
     reference: CodeArray,
-    reference_at: int,
-    shape: tuple[int, int, int, int, int],
+    block: Block,
     costs: CostTuple,
     edges: Edges,
     state: ScoreArray,
     directions: ByteArray,
-    directions_at: int,
 ) -> int:
     """Compute a block; return what leaves its last cell for a match.
 
-    Parameters
-    ----------
-    query : ndarray, dtype=uint8
-        Codes; `WIDE_LANES` more may be read.
-    query_at : int
-        The index of the first base of the block.
-    reference : ndarray, dtype=uint8
-        The codes of the reference, the last base first; `WIDE_LANES` more may be read.
-    reference_at : int
-        The index of the first base of the block.
-    shape : tuple of int
-        The strip; the first row and the rows; the first column and the columns.
-    costs : tuple of int
-        `Costs.as_tuple()`.
-    edges : tuple of ndarray, dtype=int32
-        What the blocks before have left (`Edges`); brought up to date.
-    state : ndarray, dtype=int32, shape=(STATE_NUMBERS,)
-        Memory to work in.
-    directions : ndarray, dtype=uint8
-        Output: from `directions_at` on, `BLOCK_STRIDE` bytes for each anti-diagonal, by row.
-    directions_at : int
-        Where those of the block begin.
+    The edges are brought up to date. The codes of the reference have the last base first. `state`
+    has `STATE_NUMBERS`.
     """
-    strip, first_row, rows, first_column, columns = shape
+    strip, first_row, rows, first_column, columns, query_at, reference_at, directions_at = block
     above_match, above_insertion, left_match, left_deletion, corners = edges
     for number in range(STATE_NUMBERS):
         state[number] = NEVER

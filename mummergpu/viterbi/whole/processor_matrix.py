@@ -22,6 +22,7 @@ from mummergpu.viterbi.whole.matrix_block import (
     BLOCK_ROWS,
     BLOCK_STRIDE,
     STATE_NUMBERS,
+    Block,
     Edges,
     begin_edges,
     fill_block,
@@ -159,7 +160,7 @@ class _MatrixWork:
         self._margin = (self._query.size - query.size) // 2
         numbers = (reference.size + 1, reference.size + 1, query.size, query.size, plan.strips)
         first, second, third, fourth, fifth = (np.empty(n, dtype=np.int32) for n in numbers)
-        self._edges: Edges = first, second, third, fourth, fifth
+        self._edges = Edges(first, second, third, fourth, fifth)
         begin_edges(query.size, reference.size, costs, self._edges)
 
     def fill(self, strip: int, column: int, directions: ByteArray, directions_at: int) -> None:
@@ -169,17 +170,14 @@ class _MatrixWork:
         rows = min(BLOCK_ROWS, plan.length - first_row)
         columns = min(BLOCK_COLUMNS, plan.reference_length - first_column)
         state = self._take_state()
+        block = Block(
+            *(strip, first_row, rows, first_column, columns),
+            query_at=self._margin + first_row,
+            reference_at=self._margin + plan.reference_length - 1 - first_column,
+            directions_at=directions_at,
+        )
         score = fill_block(
-            self._query,
-            self._margin + first_row,
-            self._reference,
-            self._margin + plan.reference_length - 1 - first_column,
-            (strip, first_row, rows, first_column, columns),
-            self._costs,
-            self._edges,
-            state,
-            directions,
-            directions_at,
+            self._query, self._reference, block, self._costs, self._edges, state, directions
         )
         self._states.put(state)
         if strip == plan.strips - 1 and column == plan.column_blocks - 1:

@@ -7,7 +7,7 @@ known to be reached: those from which it would not be reached if all bases match
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -17,11 +17,20 @@ from mummergpu.sequence.codes import BREAK, CodeArray
 from mummergpu.viterbi.recurrence.model import CostTuple
 from mummergpu.viterbi.recurrence.operations import OperationArray, reverse_operations
 from mummergpu.viterbi.recurrence.scalar_recurrence import scalar_recurrence
+from mummergpu.viterbi.recurrence.tile import Tile
 from mummergpu.viterbi.whole.whole_path import append_backwards, state_before
 
-MatrixScratch = tuple[Int64Array, ByteArray, Int64Array]
-"""What leaves the cells of a row, two numbers for each column; the directions of all cells; and
-where those of each row would begin if it had all columns."""
+
+class MatrixScratch(NamedTuple):
+    """The memory in which a whole matrix is computed."""
+
+    rows: Int64Array
+    """What leaves the cells of a row, two numbers for each column."""
+    directions: ByteArray
+    """Of all cells that are computed."""
+    begins: Int64Array
+    """Where the directions of each row would begin if it had all columns."""
+
 
 MOST_CELLS: Final = 1 << 24
 """The largest matrix: its directions take so many bytes."""
@@ -43,7 +52,7 @@ _NEVER: Final = -(1 << 60)
 
 def new_matrix() -> MatrixScratch:
     """Return the memory that one thread needs; what is not used takes none."""
-    return (
+    return MatrixScratch(
         np.empty(2 * MOST_COLUMNS, dtype=np.int64),
         np.empty(MOST_CELLS, dtype=np.uint8),
         np.empty(MOST_ROWS, dtype=np.int64),
@@ -69,11 +78,8 @@ def pair_score(base: int, other: int, costs: CostTuple) -> int:
 @jit_without_refcounts
 def align_whole(
     query: CodeArray,
-    query_at: int,
-    length: int,
     reference: CodeArray,
-    reference_at: int,
-    reference_length: int,
+    tile: Tile,
     costs: CostTuple,
     least_score: int,
     scratch: MatrixScratch,
@@ -86,19 +92,16 @@ def align_whole(
     ----------
     query, reference : ndarray, dtype=uint8
         Codes.
-    query_at, reference_at : int
-        The index of the first base of each.
-    length, reference_length : int
-        The bases of each.
-    costs : tuple of int
-        `Costs.as_tuple()`; nothing is scored for an end.
+    tile : Tile
+        The bases to align, of direction 1.
+    costs : CostTuple
+        The scores; nothing is scored for an end.
     least_score : int
         A score that some alignment has, or less: the higher it is, the fewer cells are computed.
-    scratch : tuple of ndarray
-        From `new_matrix`, or room for two numbers for each column, a byte for each cell, and a
-        number for each row.
+    scratch : MatrixScratch
+        From `new_matrix`, or with room for all columns, cells and rows.
     operations : ndarray, dtype=uint32
-        Output: the operations as BAM packs them; at most ``length + reference_length``.
+        Output: the operations as BAM packs them; at most as many as the bases of both.
     operations_at : int
         Where in `operations` the first one is written.
 
@@ -111,6 +114,7 @@ def align_whole(
         and a shorter gap to a longer one.
     """
     rows, directions, begins = scratch
+    query_at, length, reference_at, reference_length, _ = tile
     columns = reference_length + 1
     if 2 * columns > rows.size or length >= begins.size:
         return as_int64(_NEVER), as_int64(NO_MEMORY)

@@ -28,6 +28,7 @@ from mummergpu.mapping.genomes.options import (
 )
 from mummergpu.sequence.codes import MARGIN, with_margins
 from mummergpu.viterbi.recurrence.model import Costs
+from mummergpu.viterbi.recurrence.tile import Tile
 from mummergpu.viterbi.whole.whole_matrix import ANY_SCORE, align_whole, new_matrix
 
 
@@ -74,9 +75,9 @@ def check_whole_matrix(
     for row in range(found.count):
         sides = sides_of(found, row, reference, queries)
         query, target = (with_margins(side) for side in sides)
-        lengths = sides[0].size, sides[1].size
+        tile = Tile(MARGIN, sides[0].size, MARGIN, sides[1].size, 1)
         score, _ = align_whole(
-            *(query, MARGIN, lengths[0], target, MARGIN, lengths[1]),
+            *(query, target, tile),
             *(costs.as_tuple(), ANY_SCORE, new_matrix(), operations, 0),
         )
         assert score == found.scores[row]

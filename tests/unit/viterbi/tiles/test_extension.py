@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from mummergpu.sequence.codes import BREAK, MARGIN, with_margins
 from mummergpu.viterbi.recurrence.model import Costs
+from mummergpu.viterbi.recurrence.tile import Tile
 from mummergpu.viterbi.tiles.extension import CANNOT_REACH, extend_path, extend_score
 from mummergpu.viterbi.tiles.scratch import new_scratch
 
@@ -44,11 +45,11 @@ def extended(
         array = np.array([*codes, *[1] * surroundings][::direction], dtype=np.uint8)
         arrays.append((with_margins(array), MARGIN if direction > 0 else MARGIN + array.size - 1))
     (read_codes, read_at), (reference_codes, reference_at) = arrays
-    tile = (read_codes, read_at, len(read), reference_codes, reference_at, len(reference))
-    how = (direction, costs.as_tuple(), first_band, least_score, SCRATCH)
+    tile = Tile(read_at, len(read), reference_at, len(reference), direction)
+    how = (read_codes, reference_codes, tile, costs.as_tuple(), first_band, least_score, SCRATCH)
     operations = np.zeros(1100, dtype=np.uint32)
-    score, i, j, count = extend_path(*tile, *how, operations, 3)
-    assert (score, i, j) == extend_score(*tile, *how)
+    score, i, j, count = extend_path(*how, operations, 3)
+    assert (score, i, j) == extend_score(*how)
     assert not operations[:3].any()
     return Extended(score, i, j, [(int(one) >> 4, int(one) & 15) for one in operations[3:][:count]])
 

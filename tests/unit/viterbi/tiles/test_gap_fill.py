@@ -12,9 +12,10 @@ from helpers.full_matrix import FullMatrix, score_of
 
 from mummergpu.sequence.codes import MARGIN, with_margins
 from mummergpu.viterbi.recurrence.model import Costs
+from mummergpu.viterbi.recurrence.tile import Tile
 from mummergpu.viterbi.tiles.gap_fill import fill_gap
 from mummergpu.viterbi.tiles.scratch import MOST_BASES, new_scratch
-from mummergpu.viterbi.whole.whole_matrix import ANY_SCORE, NO_MEMORY, align_whole
+from mummergpu.viterbi.whole.whole_matrix import ANY_SCORE, NO_MEMORY, MatrixScratch, align_whole
 
 GENOMES = Costs(3, 7, 7, 3, 7, 3, 7, 0, 100)
 COSTS = [GENOMES, Costs(1, 4, 4, 6, 1, 6, 1, 0, 100), Costs(2, 3, 3, 5, 2, 1, 4, 0, 20)]
@@ -46,13 +47,14 @@ def aligned(
     """The score and the operations; an equal base follows both sequences."""
     codes = [with_margins(np.array([*bases, 2], dtype=np.uint8)) for bases in (query, reference)]
     cells = (len(query) + 1) * (len(reference) + 1)
-    matrix = (
+    matrix = MatrixScratch(
         np.empty(2 * (len(reference) + 1), dtype=np.int64),
         np.empty(cells, dtype=np.uint8),
         np.empty(len(query) + 1, dtype=np.int64),
     )
     operations = np.full(len(query) + len(reference) + 3, 7, dtype=np.uint32)
-    sides = (codes[0], MARGIN, len(query), codes[1], MARGIN, len(reference), costs.as_tuple())
+    tile = Tile(MARGIN, len(query), MARGIN, len(reference), 1)
+    sides = (*codes, tile, costs.as_tuple())
     if whole:
         score, count = align_whole(*sides, least, matrix, operations, 1)
     else:
@@ -112,17 +114,19 @@ def test_few_cells_are_computed_if_the_score_is_known() -> None:
     score, operations = aligned(query, reference, GENOMES)
     assert (score, operations) == aligned(query, reference, GENOMES, True)
     codes = [with_margins(np.array([*bases, 2], dtype=np.uint8)) for bases in (query, reference)]
-    sides = (codes[0], MARGIN, len(query), codes[1], MARGIN, len(reference), GENOMES.as_tuple())
+    tile = Tile(MARGIN, len(query), MARGIN, len(reference), 1)
+    sides = (*codes, tile, GENOMES.as_tuple())
     made = np.empty(len(query) + len(reference), dtype=np.uint32)
     numbers = np.empty(2 * len(reference) + 2, dtype=np.int64)
     for share, fits in ((5, True), (1000, False)):
         directions = np.empty(len(query) * len(reference) // share, dtype=np.uint8)
-        matrix = numbers, directions, np.empty(len(query) + 1, dtype=np.int64)
+        matrix = MatrixScratch(numbers, directions, np.empty(len(query) + 1, dtype=np.int64))
         found, count = align_whole(*sides, score, matrix, made, 0)
         assert (found == score) == (count == len(operations)) == fits
         assert (count == NO_MEMORY) != fits
     for room in (numbers[1:], numbers[:10]):
-        matrix = room, np.empty(len(query) * len(reference), dtype=np.uint8), numbers
+        cells = np.empty(len(query) * len(reference), dtype=np.uint8)
+        matrix = MatrixScratch(room, cells, numbers)
         assert align_whole(*sides, score, matrix, made, 0)[1] == NO_MEMORY
 
 

@@ -11,6 +11,7 @@ from helpers.full_matrix import FullMatrix, score_of
 from mummergpu.mapping.genomes.options import NUCMER_COSTS
 from mummergpu.sequence.codes import MARGIN, with_margins
 from mummergpu.viterbi.recurrence.model import PAIRWISE
+from mummergpu.viterbi.recurrence.tile import Tile
 from mummergpu.viterbi.tiles.band import write_path
 from mummergpu.viterbi.tiles.drop_extension import extend_until_drop, reach_before_drop
 from mummergpu.viterbi.tiles.lossless_extension import extend_without_loss
@@ -58,8 +59,9 @@ def test_the_best_that_is_no_loss_is_found(window: int, direction: int) -> None:
         ]
         at = [MARGIN if direction > 0 else MARGIN + len(side) - 1 for side in (query, reference)]
         i, j, registers = extend_without_loss(
-            *(arrays[0], at[0], len(query), arrays[1], at[1], len(reference)),
-            *(direction, COSTS, window, SCRATCH),
+            *arrays,
+            Tile(at[0], len(query), at[1], len(reference), direction),
+            *(COSTS, window, SCRATCH),
         )
         best = best_in_triangle(FullMatrix(query, reference, NUCMER_COSTS), window)
         assert (i > 0) == (best >= 0)
@@ -69,7 +71,7 @@ def test_the_best_that_is_no_loss_is_found(window: int, direction: int) -> None:
         operations = np.array([i << 4], dtype=np.uint32)
         if registers:
             operations = np.empty(200, dtype=np.uint32)
-            count = write_path(i, j, registers, SCRATCH[3], operations, 0)
+            count = write_path(i, j, registers, SCRATCH.directions, operations, 0)
             operations = operations[:count]
         path = [(int(one) >> 4, int(one) & 15) for one in operations]
         score = score_of(path, query[:i], reference[:j], NUCMER_COSTS)
@@ -85,12 +87,12 @@ def codes_of(text: str) -> np.ndarray:
 
 
 def reached(query: str, reference: str, window: int, least_gain: int = 0) -> tuple[int, int]:
-    one, other = codes_of(query), codes_of(reference)
-    ends = MARGIN, len(query), other, MARGIN, len(reference), 1, COSTS, window
+    tile = Tile(MARGIN, len(query), MARGIN, len(reference), 1)
+    ends = codes_of(query), codes_of(reference), tile, COSTS, window
     operations = np.empty(2000, dtype=np.uint32)
-    found = reach_before_drop(one, *ends, least_gain, SCRATCH)
+    found = reach_before_drop(*ends, least_gain, SCRATCH)
     if least_gain == 0:
-        used = extend_until_drop(one, *ends, SCRATCH, operations, 0)
+        used = extend_until_drop(*ends, SCRATCH, operations, 0)
         assert used[:2] == found
         path = [(int(one) >> 4, int(one) & 15) for one in operations[: used[2]]]
         assert sum(length for length, kind in path if kind != 2) == found[0]
