@@ -157,15 +157,7 @@ class _Kernel:
 
 
 class BindingsProgram:
-    """A loaded module.
-
-    Parameters
-    ----------
-    cubin : bytes
-        The compiled program.
-    context : PrimaryContext
-        The context that is current in the calling thread.
-    """
+    """A loaded module."""
 
     def __init__(self, cubin: bytes, context: PrimaryContext) -> None:
         self._module = call(driver.cuModuleLoadData, cubin)
@@ -272,12 +264,9 @@ class BindingsStream:
 
 
 class BindingsDevice:
-    """A CUDA device, in its primary context, which other libraries share.
+    """A CUDA device, by its number from 0 in the driver's order.
 
-    Parameters
-    ----------
-    number : int
-        The number of the device, counted from 0 in the driver's order.
+    It works in the primary context, which other libraries share.
 
     Raises
     ------

@@ -103,22 +103,8 @@ class DeviceArray(Generic[Number]):
     ) -> object:
         """Return a capsule of DLPack, for the ``from_dlpack`` of another library.
 
-        Parameters
-        ----------
-        stream : int, optional
-            The stream on which the consumer will use the array; -1 for none. As all work on the
-            array is done, any stream may use it at once.
-        max_version : tuple of int, optional
-            The newest version of DLPack that the consumer knows; None for those before 1.0.
-        dl_device : tuple of int, optional
-            Where the consumer wants the array; only where it is.
-        copy : bool, optional
-            True is refused, for there is never a copy.
-
-        Returns
-        -------
-        object
-            A ``PyCapsule``.
+        As all work on the array is done, any `stream` may use it at once. The array goes nowhere
+        else than where it is, and is never copied: `dl_device` and `copy` may not ask for that.
 
         Raises
         ------

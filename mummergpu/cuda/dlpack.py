@@ -125,28 +125,7 @@ def new_capsule(
     place: tuple[int, int],
     is_versioned: bool,
 ) -> object:
-    """Return a capsule for a contiguous array.
-
-    Parameters
-    ----------
-    owner : object
-        Owns the memory; it is kept until the consumer calls the deleter.
-    address : int
-        The address of the array.
-    shape : tuple of int
-        Its shape.
-    dtype : dtype
-        Truth values, integers or floating-point numbers in native byte order.
-    place : tuple of int
-        The type and the number of the device.
-    is_versioned : bool
-        Whether the consumer knows the structure with a version, of DLPack 1.0.
-
-    Returns
-    -------
-    object
-        A ``PyCapsule``, which can be consumed once.
-    """
+    """Return a capsule for a contiguous array."""
     drop_refused()
     kind = np.dtype(dtype)
     strides = [1] * len(shape)

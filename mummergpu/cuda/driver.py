@@ -85,20 +85,9 @@ class DriverFacts:
 
 
 def ask_driver(measure_memory: bool, load: Callable[[str], Any] = ctypes.CDLL) -> DriverFacts:
-    """Query the driver for its version and its devices.
+    """Query the driver for its version and its devices; an error becomes a `problem`.
 
-    Parameters
-    ----------
-    measure_memory : bool
-        Measure free memory too. That needs a context on each device, which takes some tenths of a
-        second.
-    load : callable
-        Returns the library with a given name, or raises OSError.
-
-    Returns
-    -------
-    DriverFacts
-        An error becomes the `problem` of the driver or of one device.
+    Measuring free memory needs a context on each device, which takes some tenths of a second.
     """
     try:
         driver = _Driver(load(LIBRARY))

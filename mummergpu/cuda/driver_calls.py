@@ -13,15 +13,7 @@ from mummergpu.runtime.libraries import in_one_line
 
 
 class CallError(BackendError):
-    """A call of the driver failed.
-
-    Parameters
-    ----------
-    reason : str
-        The call that failed, and what the driver says of it.
-    is_out_of_memory : bool
-        Whether it failed because there is too little memory.
-    """
+    """A call of the driver failed."""
 
     def __init__(self, reason: str, is_out_of_memory: bool = False) -> None:
         super().__init__("cuda", f"the device failed: {reason}")
@@ -33,19 +25,7 @@ class CallError(BackendError):
 
 
 def call(function: Callable[..., tuple[Any, ...]], *arguments: Any) -> Any:
-    """Call a function of the driver.
-
-    Parameters
-    ----------
-    function : callable
-        A function of ``cuda.bindings.driver``, which returns an error code and values.
-    *arguments : object
-        Its arguments.
-
-    Returns
-    -------
-    object
-        None, the value, or the tuple of values.
+    """Call a function of ``cuda.bindings.driver``; return None, its value or its values.
 
     Raises
     ------
@@ -67,18 +47,6 @@ def call(function: Callable[..., tuple[Any, ...]], *arguments: Any) -> Any:
 
 def call_for_memory(wanted: str, function: Callable[..., tuple[Any, ...]], *arguments: Any) -> Any:
     """Call a function of the driver that takes memory of the device.
-
-    Parameters
-    ----------
-    wanted : str
-        What the memory is for, for the message of the error.
-    function, *arguments : callable and object
-        As in `call`.
-
-    Returns
-    -------
-    object
-        As in `call`.
 
     Raises
     ------

@@ -172,20 +172,7 @@ def cache_key(
     architecture: str,
     version: tuple[int, int],
 ) -> bytes:
-    """Return the key of the kernels that a compilation makes.
-
-    Parameters
-    ----------
-    sources, program, architecture
-        As in `compile_program`.
-    version : tuple of int
-        The version of the compiler.
-
-    Returns
-    -------
-    bytes
-        32 bytes, which differ if anything differs that the kernels depend on.
-    """
+    """Return 32 bytes, which differ if anything differs that the kernels depend on."""
     files = program.files(sources)
     texts = [part for name in sorted(files) for part in (name, files[name])]
     options = compiler_options(program, architecture)
@@ -200,17 +187,7 @@ def cache_key(
 
 
 def prune(folder: Path, maximum_bytes: int, kept: set[str]) -> None:
-    """Remove abandoned files, and the least recently used ones.
-
-    Parameters
-    ----------
-    folder : Path
-        The folder of the images.
-    maximum_bytes : int
-        The most bytes that may stay.
-    kept : set of str
-        Names of files that stay in any case.
-    """
+    """Remove abandoned files, and the least recently used ones except the `kept` names."""
 
     def remove(path: str) -> bool:
         name = os.path.basename(path)

@@ -97,11 +97,6 @@ class _Properties(ctypes.Structure):
 class Nvcomp:
     """The library as a `Deflater`.
 
-    Parameters
-    ----------
-    library : ctypes.CDLL
-        The library.
-
     Raises
     ------
     AttributeError

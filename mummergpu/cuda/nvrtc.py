@@ -30,17 +30,7 @@ the first digit is the same."""
 
 
 class CompilationError(BackendError):
-    """NVRTC failed to compile the kernels.
-
-    Parameters
-    ----------
-    program : str
-        The name of the program.
-    architecture : str
-        The architecture of the compilation.
-    log : str
-        The log of NVRTC.
-    """
+    """NVRTC failed to compile the kernels."""
 
     def __init__(self, program: str, architecture: str, log: str) -> None:
         lines = [line.strip() for line in log.splitlines() if line.strip()]
@@ -74,39 +64,12 @@ class Compiled:
 
 
 def compiler_options(program: ProgramSource, architecture: str) -> list[str]:
-    """Return the options of NVRTC for a program.
-
-    Parameters
-    ----------
-    program : ProgramSource
-        The program to compile.
-    architecture : str
-        ``sm_XX`` or ``compute_XX``.
-
-    Returns
-    -------
-    list of str
-        One option each.
-    """
+    """Return the options of NVRTC for a program."""
     return [f"--gpu-architecture={architecture}", *OPTIONS, *program.definitions()]
 
 
 def compile_program(sources: Mapping[str, str], program: ProgramSource, architecture: str) -> bytes:
     """Compile the kernels.
-
-    Parameters
-    ----------
-    sources : mapping of str to str
-        The text of every source file by its path, as `sources.read_sources` returns them.
-    program : ProgramSource
-        The program to compile.
-    architecture : str
-        ``sm_XX`` for machine code, or ``compute_XX`` for PTX.
-
-    Returns
-    -------
-    bytes
-        The image that the driver loads.
 
     Raises
     ------
@@ -122,16 +85,6 @@ def compile_with_log(
     sources: Mapping[str, str], program: ProgramSource, architecture: str
 ) -> Compiled:
     """Compile the kernels, and keep NVRTC's warnings.
-
-    Parameters
-    ----------
-    sources, program, architecture
-        As in `compile_program`.
-
-    Returns
-    -------
-    Compiled
-        The image that the driver loads, and the warnings.
 
     Raises
     ------
@@ -171,11 +124,6 @@ def compile_with_log(
 def nvrtc_version() -> tuple[int, int]:
     """Return the version of NVRTC.
 
-    Returns
-    -------
-    major, minor : int
-        The version of the CUDA toolkit that it belongs to.
-
     Raises
     ------
     BackendError
@@ -205,19 +153,9 @@ def known_architectures() -> list[int]:
 def choose_architecture(capability: tuple[int, int], known: Sequence[int] | None = None) -> str:
     """Return the architecture to compile for, so that a device can run the kernels.
 
-    Parameters
-    ----------
-    capability : tuple of int
-        The device's compute capability, such as (9, 0).
-    known : sequence of int, optional
-        The architectures that the compiler knows; by default `known_architectures`.
-
-    Returns
-    -------
-    str
-        The device's own architecture (``sm_90``) where it is known; else the nearest lower
-        one whose machine code runs on it; else the highest known below it as PTX
-        (``compute_90``), which the driver compiles for the device.
+    It is the device's own one (``sm_90``) where it is known, else the nearest lower one whose
+    machine code runs on it, else the highest known below it as PTX (``compute_90``), which the
+    driver compiles for the device. A compute capability is such as (9, 0).
 
     Raises
     ------

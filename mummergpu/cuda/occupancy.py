@@ -13,19 +13,8 @@ REGISTER_UNIT: Final = 8
 def occupancy(registers: int, most_threads: int, all_registers: int) -> float:
     """Return the resident threads of a multiprocessor, as a share of the most that it supports.
 
-    Parameters
-    ----------
-    registers : int
-        The registers of a thread.
-    most_threads : int
-        The most threads that a multiprocessor supports.
-    all_registers : int
-        The registers of a multiprocessor.
-
-    Returns
-    -------
-    float
-        From 0 to 1, in blocks of `BLOCK_THREADS` threads.
+    The threads come in blocks of `BLOCK_THREADS`; the registers are of a thread, and of a
+    multiprocessor.
     """
     taken = -(-max(registers, 1) // REGISTER_UNIT) * REGISTER_UNIT
     blocks = min(most_threads // BLOCK_THREADS, all_registers // (taken * BLOCK_THREADS))

@@ -22,11 +22,6 @@ Finalizer = Callable[[], Any]
 class PrimaryContext:
     """The primary context of a device, retained until `release` is called.
 
-    Parameters
-    ----------
-    number : int
-        The number of the device, counted from 0 in the driver's order.
-
     Attributes
     ----------
     device : object
@@ -63,23 +58,11 @@ class PrimaryContext:
     def finalizer(
         self, owner: object, free: Callable[[Any], tuple[Any, ...]], handle: Any
     ) -> Finalizer:
-        """Return a function that gives something of this context back.
+        """Return a function that gives a handle of this context back with a function of the driver.
 
-        Parameters
-        ----------
-        owner : object
-            The object that the thing belongs to. If nobody has called the function before, the
-            thing is given back when the owner is collected.
-        free : callable
-            The function of ``cuda.bindings.driver`` that gives the thing back.
-        handle : object
-            The thing, as the driver knows it.
-
-        Returns
-        -------
-        callable
-            Later calls do nothing. No error is raised: if the driver gives nothing back, it is
-            because the device has failed, which those who waited for its work have been told.
+        If nobody has called it before, that is done when the owner is collected; later calls do
+        nothing. No error is raised: if the driver gives nothing back, it is because the device has
+        failed, which those who waited for its work have been told.
         """
         found = weakref.finalize(owner, self.give_back, free, handle)
         # The end of the process gives everything back.

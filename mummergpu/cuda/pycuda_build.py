@@ -19,18 +19,6 @@ def can_build_pycuda(environment: Mapping[str, str], folder_of_python: str | Non
 
     That is a C++ compiler, and the headers of CUDA and of Python, where the installation of
     PyCUDA or the compiler looks for them.
-
-    Parameters
-    ----------
-    environment : mapping of str to str
-        The variables of the environment: ``PATH``, and the compiler's own.
-    folder_of_python : str, optional
-        The folder of the headers of Python; by default that of this Python.
-
-    Returns
-    -------
-    bool
-        False if any of them is missing.
     """
     path = environment.get("PATH", os.defpath)
     if not any(shutil.which(compiler, path=path) for compiler in _COMPILERS):

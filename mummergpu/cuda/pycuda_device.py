@@ -71,15 +71,7 @@ class PycudaMark:
 
 
 class PycudaProgram:
-    """A loaded module.
-
-    Parameters
-    ----------
-    cubin : bytes
-        The compiled program.
-    device : pycuda.driver.Device
-        The device that runs it.
-    """
+    """A loaded module."""
 
     def __init__(self, cubin: bytes, device: Any) -> None:
         self._module = cuda.module_from_buffer(cubin)
@@ -177,12 +169,9 @@ class PycudaStream:
 
 
 class PycudaDevice:
-    """A CUDA device, in its primary context, which other libraries share.
+    """A CUDA device, by its number from 0 in the driver's order.
 
-    Parameters
-    ----------
-    number : int
-        The number of the device, counted from 0 in the driver's order.
+    It works in the primary context, which other libraries share.
 
     Raises
     ------

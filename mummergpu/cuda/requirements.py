@@ -106,13 +106,7 @@ def cuda_facts(measure_memory: bool, library: str = AUTO) -> CudaFacts:
 
 
 def compiler_facts() -> CompilerFacts:
-    """Look for NVRTC.
-
-    Returns
-    -------
-    CompilerFacts
-        The result, with all problems; nothing is raised.
-    """
+    """Look for NVRTC."""
     try:
         return CompilerFacts(nvrtc_version(), tuple(known_architectures()), None)
     except BackendError as error:
@@ -228,20 +222,7 @@ def _obstacles_of_the_compiler(facts: CudaFacts) -> list[Obstacle]:
 
 
 def target(device: DeviceFacts, compiler: CompilerFacts) -> str | None:
-    """Return the architecture that the kernels are compiled for on a device.
-
-    Parameters
-    ----------
-    device : DeviceFacts
-        The device.
-    compiler : CompilerFacts
-        NVRTC.
-
-    Returns
-    -------
-    str or None
-        The result of `choose_architecture`; None if no architecture fits.
-    """
+    """Return the architecture that the kernels are compiled for on a device."""
     try:
         return choose_architecture(device.capability, compiler.architectures)
     except BackendError:

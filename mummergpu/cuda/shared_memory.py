@@ -25,13 +25,6 @@ from mummergpu.errors import BackendError
 class PrimaryContextMemory:
     """Linear memory in the primary context of a device (`device.SharedMemory`).
 
-    Parameters
-    ----------
-    number : int
-        The number of the device, counted from 0 in the driver's order, which is DLPack's too.
-    size : int
-        In bytes, at least 1.
-
     Raises
     ------
     DeviceMemoryError

@@ -13,13 +13,7 @@ from mummergpu.errors import BackendError
 
 
 def source_folder() -> Path:
-    """Return the folder of the kernels' source.
-
-    Returns
-    -------
-    Path
-        Inside the installed package, or beside it in a checkout.
-    """
+    """Return the folder of the kernels' source, in the installed package or beside it."""
     package = Path(__file__).resolve().parents[1]
     installed = package / "kernels"
     return installed if installed.is_dir() else package.parent / "kernels"

@@ -36,15 +36,7 @@ def new_texture(resource: Any) -> Any:
 
 
 class LinearTexture:
-    """A texture of linear memory, which it does not own.
-
-    Parameters
-    ----------
-    address : int
-        The address of the memory.
-    texels, texel_bytes : int
-        The number of texels, and the bytes per texel: 1, 8 or 16.
-    """
+    """A texture of linear memory, which it does not own."""
 
     def __init__(self, address: int, texels: int, texel_bytes: int) -> None:
         resource = driver.CUDA_RESOURCE_DESC()
@@ -62,14 +54,9 @@ class LinearTexture:
 
 
 class ArrayTexture:
-    """A texture of a two-dimensional array, which it creates and fills.
+    """A texture of a two-dimensional array, which it creates and fills row after row.
 
-    Parameters
-    ----------
-    data : ndarray
-        Contiguous, row after row.
-    width, texel_bytes : int
-        The texels per row, and the bytes per texel: 1, 8 or 16.
+    A texel has 1, 8 or 16 bytes.
     """
 
     def __init__(self, data: AnyArray, width: int, texel_bytes: int) -> None:

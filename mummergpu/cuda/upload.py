@@ -137,20 +137,7 @@ class Uploader:
 
 
 def thread_count(total_bytes: int, most: int) -> int:
-    """Return how many threads fill pinned memory.
-
-    Parameters
-    ----------
-    total_bytes : int
-        The bytes to copy.
-    most : int
-        The most threads to use, at least 1.
-
-    Returns
-    -------
-    int
-        At most `most` and `MOST_THREADS`; 0 if it is not worth while to pin any memory.
-    """
+    """Return how many threads fill pinned memory; 0 if it is not worth while to pin any."""
     if total_bytes < LEAST_BYTES:
         return 0
     return min(most, MOST_THREADS, total_bytes // BYTES_PER_THREAD)

@@ -45,16 +45,6 @@ def processor_code_places(environment: Mapping[str, str]) -> tuple[str, ...]:
 
     A folder that the user chose is the only one. Otherwise a folder of this user in the
     temporary directory comes after the usual one, because a home folder can be read-only.
-
-    Parameters
-    ----------
-    environment : mapping of str
-        As in `cache_folder`; ``TMPDIR`` names the temporary directory.
-
-    Returns
-    -------
-    tuple of str
-        Absolute paths, which need not exist yet.
     """
     usual = cache_folder(environment)
     places = [] if usual is None else [str(usual)]

@@ -190,21 +190,6 @@ def _prefetch(typing_context: Any, array: Any, index: Any) -> Any:
 
     A prefetch never faults and changes no data. Compiled functions call it as
     ``prefetch(array, index)``.
-
-    Parameters
-    ----------
-    typing_context : numba typing context
-        The context that numba passes to every intrinsic; not used.
-    array : numba array type
-        The type of ``array``, a C-contiguous array of any dtype and shape.
-    index : numba integer type
-        The type of ``index``, a position in ``array``, counted in elements from 0 for any number of
-        dimensions; it may lie outside.
-
-    Returns
-    -------
-    signature, callable
-        The signature of a function that returns nothing, and the generator of its code.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

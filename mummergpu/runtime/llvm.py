@@ -14,13 +14,7 @@ from mummergpu.runtime.compiled.pending import Pending, wait_for_numba
 
 
 class _LateModule:
-    """Imports a module when one of its names is used.
-
-    Parameters
-    ----------
-    name : str
-        The full name of the module.
-    """
+    """Imports a module when one of its names is used."""
 
     def __init__(self, name: str) -> None:
         self._name = name

@@ -112,13 +112,8 @@ def _available_memory() -> int:
 def _left_in_cgroups(own: Path, mounted: Path) -> Iterator[int]:
     """Yield the bytes that each limit on this process's control groups leaves.
 
-    Parameters
-    ----------
-    own : Path
-        The file that names the groups of this process, one line per hierarchy.
-    mounted : Path
-        The folder where the hierarchies are mounted: version 2 itself, version 1 in its subfolder
-        ``memory``.
+    The first file names the groups of this process. The hierarchies are mounted in the folder:
+    version 2 itself, version 1 in its subfolder ``memory``.
     """
     try:
         lines = own.read_text().splitlines()

@@ -28,11 +28,6 @@ def processor_count() -> int:
 def first_processor() -> dict[bytes, bytes]:
     """Return what the system tells of the first processor; the others are taken to be like it.
 
-    Returns
-    -------
-    dict of bytes to bytes
-        The values by their names, as in ``/proc/cpuinfo``.
-
     Raises
     ------
     OSError

@@ -293,12 +293,7 @@ class Stats:
 
 
 def peak_memory() -> int:
-    """Return the peak resident memory of the process so far.
-
-    Returns
-    -------
-    int
-        In bytes.
+    """Return the peak resident memory of the process so far in bytes.
 
     Notes
     -----

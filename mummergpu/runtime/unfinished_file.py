@@ -83,13 +83,6 @@ class UnfinishedFile:
 
     Until then an older file of that name stays as it is.
 
-    Parameters
-    ----------
-    target : str
-        The name, which is no symbolic link.
-    permissions : int or None
-        The permissions of the new file; None for the default under the umask.
-
     Attributes
     ----------
     descriptor : int
@@ -121,11 +114,7 @@ class UnfinishedFile:
     def finish(self, durable: bool = False) -> None:
         """Close the file and give it its name.
 
-        Parameters
-        ----------
-        durable : bool
-            Whether to wait until the content is on the disk before the file gets its name, and then
-            until the name is.
+        A durable file gets it when the content is on the disk, and the name is waited for too.
 
         Raises
         ------
@@ -220,11 +209,8 @@ class UnfinishedFile:
 def _open_nameless(folder: str) -> tuple[int, int] | None:
     """Open a new file without a name, and a handle through which it can get one.
 
-    Returns
-    -------
-    tuple of int, or None
-        The descriptor to write to, and one that stays open when the first is closed; None if that
-        is not possible.
+    Return the descriptor to write to, and one that stays open when the first is closed; None if
+    that is not possible.
     """
     if not (hasattr(os, "O_TMPFILE") and hasattr(os, "O_PATH")):
         # Only Linux has such files.

@@ -116,21 +116,7 @@ def _room_before(operations: OperationArray, first: int, kept: int, kind: int) -
 def _repeated_before(codes: CodeArray, at: int, length: int, most: int) -> int:
     """Return how many bases before a gap are those that end it, up to `most`.
 
-    Parameters
-    ----------
-    codes : ndarray, dtype=uint8
-        The sequence that has the bases of the gap.
-    at : int
-        The index of the first base of the gap.
-    length : int
-        The bases of the gap.
-    most : int
-        The bases of the match before the gap.
-
-    Returns
-    -------
-    int
-        Between 0 and `most`.
+    The codes are those of the sequence that has the bases of the gap, which begin at `at`.
     """
     equal = 0
     while equal < most:

@@ -21,10 +21,7 @@ _SEEN: Final[set[Any]] = set()
 def tell_types_of_plain_arrays(dispatcher: Any) -> None:
     """Make a dispatcher find the types of plain arrays itself, and ask numba for other types.
 
-    Parameters
-    ----------
-    dispatcher : Dispatcher
-        A dispatcher from ``numba.njit``. It stays as it is if it no longer has the method for this.
+    It stays as it is if it no longer has the method for this.
     """
     ask_numba = getattr(dispatcher, "typeof_pyval", None)
     if ask_numba is None:
@@ -40,15 +37,7 @@ def tell_types_of_plain_arrays(dispatcher: Any) -> None:
 def type_of_plain_arrays(value: Any) -> Any:
     """Return numba's type of a plain array (of no derived class), or of a tuple with some.
 
-    Parameters
-    ----------
-    value : any
-        An argument of a compiled function; a tuple may hold anything.
-
-    Returns
-    -------
-    numba type or None
-        The result of ``numba.typeof``; None for other values, or if numba has changed.
+    None stands for other values, and if numba has changed.
     """
     try:
         if type(value) is np.ndarray:

@@ -67,13 +67,7 @@ def on_cache_trouble(listener: Callable[[str], None]) -> None:
 
 
 def keep_code_in(places: tuple[str, ...]) -> None:
-    """Set the folders for code, instead of those from the environment.
-
-    Parameters
-    ----------
-    places : tuple of str
-        As in `CodeStore`; if empty, no code is kept.
-    """
+    """Set the folders for code, instead of those from the environment; none keep nothing."""
     _chosen_places[:] = [places]
     process_store.cache_clear()
 
@@ -90,13 +84,7 @@ def code_places() -> tuple[str, ...]:
 
 
 def digest_at_start() -> str | None:
-    """Return the digest of the package's sources as they were when this process began.
-
-    Returns
-    -------
-    str or None
-        As from `code_generation.digest_of_sources`.
-    """
+    """Return the digest of the package's sources as they were when this process began."""
     return _SOURCES
 
 
@@ -127,17 +115,6 @@ class KeptCode:
 
     Before numba's own cache looks on disk, it imports the code for everything that numba can
     compile. That takes two tenths of a second. Here the compiler imports it, only on a miss.
-
-    Parameters
-    ----------
-    function : callable
-        A function of this package, not yet compiled.
-    counts_references : bool
-        Whether its code needs numba's runtime.
-    options : str
-        The options of its compilation.
-    companion : Companion
-        Keeps the code in another form too.
     """
 
     cache_path = None
@@ -156,18 +133,7 @@ class KeptCode:
 
     @staticmethod
     def suits(dispatcher: Any) -> bool:
-        """Return whether a dispatcher can use such a cache.
-
-        Parameters
-        ----------
-        dispatcher : Dispatcher
-            A dispatcher from ``numba.njit``.
-
-        Returns
-        -------
-        bool
-            False if numba lacks something that is needed.
-        """
+        """Return whether a dispatcher can use such a cache."""
         try:
             from numba.core.compiler import CompileResult
             from numba.core.serialize import dumps
@@ -177,20 +143,7 @@ class KeptCode:
         return callable(dumps) and all(hasattr(owner, name) for owner, name in parts)
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
-        """Return the code for a signature.
-
-        Parameters
-        ----------
-        signature : tuple of numba types
-            The types of the arguments.
-        target_context : numba context
-            The target that the code is compiled for.
-
-        Returns
-        -------
-        CompileResult or None
-            None if no usable code is kept.
-        """
+        """Return the code for a signature."""
         try:
             found = self._find(signature)
             if found is None:
@@ -213,15 +166,7 @@ class KeptCode:
             return None
 
     def save_overload(self, signature: Any, result: Any) -> None:
-        """Keep the code for a signature, if that is possible.
-
-        Parameters
-        ----------
-        signature : tuple of numba types
-            As in `load_overload`.
-        result : CompileResult
-            The code that numba compiled.
-        """
+        """Keep the code for a signature, if that is possible."""
         try:
             # Code with an address of this process in it cannot be kept, nor code whose sources are
             # no longer on disk.
@@ -264,13 +209,7 @@ class KeptCode:
 
 
 class GuardedCache:
-    """Numba's own cache, but every failure counts as a miss.
-
-    Parameters
-    ----------
-    inner : numba cache
-        Numba's cache, which does the work.
-    """
+    """Numba's own cache, but every failure counts as a miss."""
 
     def __init__(self, inner: Any) -> None:
         self._inner = inner
@@ -298,13 +237,6 @@ def keep(dispatcher: Any, counts_references: bool, options: str, companion: Comp
 
     A function from outside the package is compiled in each process, because the name of a
     generation does not depend on its source.
-
-    Parameters
-    ----------
-    dispatcher : Dispatcher
-        A dispatcher from ``numba.njit``; any other object stays as it is.
-    counts_references, options, companion
-        As in `KeptCode`.
     """
     function = getattr(dispatcher, "py_func", None)
     if function is None or function.__closure__ is not None:

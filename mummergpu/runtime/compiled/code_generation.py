@@ -33,16 +33,8 @@ _SETTINGS: Final = (
 def generation_of_code(sources: str) -> str:
     """Return the name of all code that is compiled from the same sources in the same way.
 
-    Parameters
-    ----------
-    sources : str
-        The digest from `digest_of_sources`.
-
-    Returns
-    -------
-    str
-        32 hexadecimal digits. They depend on the sources, on the versions of Python, numba,
-        llvmlite and numpy, and on numba's settings, but not on the processor.
+    It has 32 hexadecimal digits, which depend on the sources, on the versions of Python, numba,
+    llvmlite and numpy, and on numba's settings, but not on the processor.
     """
     import llvmlite
     import numba
@@ -57,17 +49,7 @@ def digest_of_sources(package: str = PACKAGE) -> str | None:
     """Return a digest of the names and texts of all Python files of a package.
 
     The texts are read each time, which takes a millisecond, because two versions of a file can
-    have the same modification time.
-
-    Parameters
-    ----------
-    package : str
-        The folder of the package.
-
-    Returns
-    -------
-    str or None
-        32 hexadecimal digits; None if the sources are missing or cannot be read.
+    have the same modification time. None stands for sources that are missing or cannot be read.
     """
     digest = blake2b(digest_size=_DIGEST_BYTES)
     try:

@@ -51,16 +51,8 @@ class UnsafeFolderError(OSError):
 class CodeStore:
     """The code of one generation, in the first of several folders that can be used.
 
-    Parameters
-    ----------
-    places : sequence of str
-        Absolute paths of folders, the best first; they need not exist. If empty, nothing is kept.
-    generation : str
-        32 hexadecimal digits.
-    tell : callable
-        Receives one line for the user; called at most once, when the disk has caused trouble.
-    maximum_bytes : int
-        As `MAXIMUM_BYTES`.
+    The best of them comes first; they need not exist. With none, nothing is kept. A line for the
+    user is told once, when the disk has caused trouble.
 
     Attributes
     ----------
@@ -92,18 +84,7 @@ class CodeStore:
         self._locks: list[int] = []
 
     def load(self, key: bytes) -> bytes | None:
-        """Return the content kept under a key.
-
-        Parameters
-        ----------
-        key : bytes
-            At most 32 bytes, different for different code.
-
-        Returns
-        -------
-        bytes or None
-            None if nothing was kept, or if it is damaged or cannot be read.
-        """
+        """Return the content kept under a key of 32 bytes; None if it is missing or damaged."""
         for place in self._places:
             if place in self._without_folder:
                 continue
@@ -121,15 +102,7 @@ class CodeStore:
         return None
 
     def save(self, key: bytes, content: bytes) -> None:
-        """Keep content under a key, or report why that is not possible.
-
-        Parameters
-        ----------
-        key : bytes
-            As in `load`.
-        content : bytes
-            What `load` will return.
-        """
+        """Keep content under a key, or report why that is not possible."""
         while self._writable:
             place = self._writable[0]
             try:
@@ -148,10 +121,7 @@ class CodeStore:
     def folder(self) -> str | None:
         """Create the folder of this generation, for a cache that manages its own files.
 
-        Returns
-        -------
-        str or None
-            A path, or None if there is no safe folder that can be written to.
+        Return None if there is no safe folder that can be written to.
         """
         for place in self._writable:
             with suppress(OSError):
@@ -160,17 +130,7 @@ class CodeStore:
         return None
 
     def trouble(self, what: str, place: str, error: OSError | None) -> None:
-        """Report a fault, if it is the first one.
-
-        Parameters
-        ----------
-        what : str
-            The first part of the message, up to the name of the folder.
-        place : str
-            The folder.
-        error : OSError or None
-            The system's error, if there is one.
-        """
+        """Report the first fault; `what` is the message before the folder's name."""
         if not self._has_told:
             self._has_told = True
             reason = "" if error is None else f": {error.strerror or error}"
@@ -241,11 +201,6 @@ class CodeStore:
 def refuse_unsafe(folder: int) -> None:
     """Raise an error if another user could have put code into a folder.
 
-    Parameters
-    ----------
-    folder : int
-        An open descriptor.
-
     Raises
     ------
     UnsafeFolderError
@@ -262,15 +217,6 @@ def prune(place: str, current: str, maximum_bytes: int) -> None:
     """Remove the least recently used generations, and abandoned files.
 
     The current generation stays, and so does one that a process has locked.
-
-    Parameters
-    ----------
-    place : str
-        The folder of all generations; other files in it stay.
-    current : str
-        The generation that this process uses.
-    maximum_bytes : int
-        The most bytes that may stay.
     """
     with suppress(OSError):
         _remove_abandoned(os.path.join(place, current))

@@ -88,10 +88,7 @@ def chosen_target() -> GenericTarget | None:
 def accepted_targets() -> tuple[GenericTarget, ...]:
     """Return the generic targets whose code is used where that for the chosen one is missing.
 
-    Returns
-    -------
-    tuple of GenericTarget
-        `runnable_targets`; none after a call of `compile_for`.
+    There are none after a call of `compile_for`.
     """
     return () if _chosen else runnable_targets()
 

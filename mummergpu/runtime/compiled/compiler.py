@@ -51,20 +51,7 @@ _set_target()
 
 
 def dispatcher_of(function: Callable[..., Any], counts_references: bool) -> Any:
-    """Return a dispatcher that compiles a function at its first call, and keeps the code on disk.
-
-    Parameters
-    ----------
-    function : callable
-        A function in numba's subset of Python.
-    counts_references : bool
-        Whether it may create arrays, or slice them.
-
-    Returns
-    -------
-    Dispatcher
-        A dispatcher from ``numba.njit``.
-    """
+    """Return a dispatcher that compiles a function at its first call, and keeps the code."""
     options = _COUNTING if counts_references else _BORROWER
     dispatcher = numba.njit(nogil=True, **options)(function)
     tell_types_of_plain_arrays(dispatcher)
@@ -74,32 +61,13 @@ def dispatcher_of(function: Callable[..., Any], counts_references: bool) -> Any:
 
 
 def inlined_dispatcher_of(function: Callable[..., Any], counts_references: bool) -> Any:
-    """Return a dispatcher that compiles a function into each of its callers.
-
-    Parameters
-    ----------
-    function, counts_references
-        As in `dispatcher_of`.
-
-    Returns
-    -------
-    Dispatcher
-        A dispatcher from ``numba.njit``.
-    """
+    """Return a dispatcher that compiles a function into each of its callers."""
     options = _COUNTING if counts_references else _BORROWER
     return numba.njit(forceinline=True, **options)(function)
 
 
 def announce_compilation(announce: Callable[[], None], after: float) -> None:
-    """Call `announce` once, just before numba compiles a function.
-
-    Parameters
-    ----------
-    announce : callable
-        Called without arguments, at most once; never if numba does not report when it compiles.
-    after : float
-        The seconds of compiling before that.
-    """
+    """Call `announce` before numba compiles a function, after so many seconds of compiling."""
     with suppress(ImportError, AttributeError):
         from numba.core import event
 

@@ -20,15 +20,7 @@ _has_resolved = False
 
 
 class Pending:
-    """Stands for an object that numba makes of a function.
-
-    Parameters
-    ----------
-    function : callable
-        The function in plain Python.
-    make : callable
-        Returns numba's object for the function. It imports numba.
-    """
+    """Stands for an object that numba makes of a function; `make` imports numba."""
 
     def __init__(self, function: Callable[..., Any], make: Callable[[Any], Any]) -> None:
         self.function = function
@@ -36,13 +28,7 @@ class Pending:
         self._made: Any = None
 
     def made(self) -> Any:
-        """Return numba's object, and put it in place.
-
-        Returns
-        -------
-        object
-            Always the same one.
-        """
+        """Return numba's object, always the same one, and put it in place."""
         resolve()
         return self._made
 
@@ -63,18 +49,7 @@ class Pending:
 
 
 def wait_for_numba(pending: Pending) -> Any:
-    """Return what to use in place of a function.
-
-    Parameters
-    ----------
-    pending : Pending
-        A new one.
-
-    Returns
-    -------
-    object
-        `pending` itself, or numba's object if numba has been imported already.
-    """
+    """Return a new one itself, or numba's object if numba has been imported already."""
     with _LOCK:
         _waiting.append(pending)
         # There is nothing to gain any more; and code outside this package may use numba with it.
@@ -84,13 +59,7 @@ def wait_for_numba(pending: Pending) -> Any:
 
 
 def before_numba_compiles(action: Callable[[], None]) -> None:
-    """Call `action` once when numba has been imported, and at once if it has been already.
-
-    Parameters
-    ----------
-    action : callable
-        Called without arguments.
-    """
+    """Call `action` once when numba has been imported, and at once if it has been already."""
     with _LOCK:
         if not (_has_resolved or "numba" in sys.modules):
             _before_the_first.append(action)

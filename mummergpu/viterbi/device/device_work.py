@@ -17,20 +17,9 @@ STAGE: Final = "mapping"
 
 
 class DeviceWork:
-    """Aligns sequences on a device; one thread uses it at a time.
+    """Aligns sequences on a device; one thread uses it at a time, in which the device is current.
 
-    Parameters
-    ----------
-    device : Device
-        The device; it is current in the calling thread whenever a method is called.
-    program : Program
-        `cuda_program.VITERBI_PROGRAM`.
-    costs : Costs
-        The scores.
-    memory : int
-        The most bytes of device memory.
-    stats : Stats
-        Collects the times of the kernels.
+    It takes `memory` bytes of the device at most.
     """
 
     def __init__(

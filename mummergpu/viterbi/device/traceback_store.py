@@ -23,12 +23,7 @@ _BIT_MASK: Final = (1 << _BITS) - 1
 class TracebackStore:
     """Keeps the directions of rounds, and follows the best path back through them.
 
-    Parameters
-    ----------
-    plan : RoundPlan
-        The rounds.
-    block_lines : int
-        The steps of a block.
+    A block has `block_lines` steps.
     """
 
     def __init__(self, plan: RoundPlan, block_lines: int) -> None:
@@ -48,13 +43,7 @@ class TracebackStore:
         self._directions[first : first + directions.size] = directions
 
     def trace(self) -> OperationArray:
-        """Return the operations of the best path.
-
-        Returns
-        -------
-        ndarray, dtype=uint32
-            As BAM packs them, in their order.
-        """
+        """Return the operations of the best path."""
         plan = self._plan
         operations = np.empty(plan.length + plan.reference_length, dtype=np.uint32)
         count = trace_stored(

@@ -51,18 +51,9 @@ def _name_of(costs: tuple[str, ...]) -> str:
 
 
 def recurrence_source(model: Model) -> str:
-    """Return what the kernels need to know of a model.
+    """Return structures of the scores of a cell and of all costs, and a function for a step.
 
-    Parameters
-    ----------
-    model : Model
-        The states and transitions.
-
-    Returns
-    -------
-    str
-        Structures of the scores of a cell, of all costs, and of the sums that steps subtract; and a
-        function that returns what leaves a cell, a template over the arithmetic.
+    The function returns what leaves a cell; it is a template over the arithmetic.
     """
     states = [state.name for state in model.states]
     sums = sorted({_name_of(step.costs) for step in model.transitions if step.costs})

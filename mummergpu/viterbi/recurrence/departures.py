@@ -54,22 +54,7 @@ class Departure(Generic[Number, Truth]):
 def departures(
     model: Model, scores: Mapping[State, Number], arithmetic: Arithmetic[Number, Truth]
 ) -> list[Departure[Number, Truth]]:
-    """Return what leaves a cell whose states have some scores.
-
-    Parameters
-    ----------
-    model : Model
-        The states and transitions.
-    scores : mapping of State to number
-        The score of each state in the cell.
-    arithmetic : Arithmetic
-        What computes.
-
-    Returns
-    -------
-    list of Departure
-        One for each state, in the order of the model.
-    """
+    """Return what leaves a cell whose states have some scores, one for each state in order."""
     found = []
     for target in model.states:
         first, *others = model.into(target)
@@ -92,18 +77,8 @@ def bit_count(model: Model) -> int:
 def source_table(model: Model, target: State) -> int:
     """Return from which state a path comes into another, by the bits of the cell that it left.
 
-    Parameters
-    ----------
-    model : Model
-        The states and transitions; at most four states.
-    target : State
-        The state that is entered.
-
-    Returns
-    -------
-    int
-        A packed table: for each value of the bits of `departures`, the first the lowest,
-        the number of the source in ``model.states``, in `STATE_BITS` bits.
+    The table has, for each value of the bits of `departures`, the first the lowest, the number of
+    the source in ``model.states``, in `STATE_BITS` bits; so a model has four states at most.
     """
     first = 0
     for state in model.states:

@@ -18,15 +18,7 @@ NEVER: Final = -(1 << 15)
 
 
 class LaneArithmetic:
-    """Writes instructions for registers of `LANES` scores.
-
-    Parameters
-    ----------
-    builder : llvmlite.ir.IRBuilder
-        Where the instructions are written.
-    costs : llvmlite.ir.Value
-        The tuple `Costs.as_tuple()` of the compiled function.
-    """
+    """Writes instructions for registers of `LANES` scores; the costs are a `CostTuple`."""
 
     def __init__(self, builder: Any, costs: Any) -> None:
         self._builder = builder

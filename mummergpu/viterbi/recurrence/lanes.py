@@ -49,14 +49,7 @@ _EVEN, _ODD = 0, 1
 class TileProgram:
     """Writes the code of one loop over the anti-diagonals of a tile.
 
-    Parameters
-    ----------
-    context, builder, signature, arguments
-        What numba passes to the generator of an intrinsic.
-    narrow : bool
-        Whether the band is one register.
-    traced : bool
-        Whether the directions are stored.
+    A narrow band is one register. The directions are stored if it is traced.
     """
 
     def __init__(

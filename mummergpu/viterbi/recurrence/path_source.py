@@ -14,18 +14,5 @@ _STATE_MASK: Final = (1 << STATE_BITS) - 1
 
 @inline_without_refcounts
 def source_of(state: int, bits: int) -> int:
-    """Return from which state of a cell a path comes into a state of a later one.
-
-    Parameters
-    ----------
-    state : int
-        The state of the later cell, by its number in the model.
-    bits : int
-        The directions of the cell (`departures.departures`), of any integer type.
-
-    Returns
-    -------
-    int
-        The state, by its number in the model.
-    """
+    """Return from which state of a cell a path comes into a state of a later one."""
     return _SOURCES[state] >> STATE_BITS * as_int64(bits) & _STATE_MASK

@@ -95,22 +95,7 @@ def copy_codes(
 ) -> None:
     """Copy codes, forwards or backwards; up to `STEP` - 1 more are written, and as many are read.
 
-    Parameters
-    ----------
-    codes : ndarray, dtype=uint8
-        A sequence with margins.
-    at : int
-        The index of the first code.
-    length : int
-        How many codes are copied.
-    step : int
-        1 if the next code is the one after it, -1 if it is the one before.
-    copy : ndarray, dtype=uint8
-        Output.
-    to : int
-        Where in `copy` the first code is written.
-    break_step : int
-        What is added to a break.
+    `step` is 1 if the next code is the one after it, or -1; `break_step` is added to each break.
     """
     for done in range(0, length, STEP):
         if step > 0:
@@ -121,18 +106,6 @@ def copy_codes(
 
 @inline_without_refcounts
 def fill_codes(copy: CodeArray, to: int, length: int, code: int) -> None:
-    """Write one code at least `length` times, and up to `STEP` - 1 times more.
-
-    Parameters
-    ----------
-    copy : ndarray, dtype=uint8
-        Output.
-    to : int
-        Where the first one is written.
-    length : int
-        How many are needed.
-    code : int
-        The code.
-    """
+    """Write one code at least `length` times, and up to `STEP` - 1 times more."""
     for done in range(0, length, STEP):
         _fill(copy, to + done, code)

@@ -215,21 +215,7 @@ def trace_blocks(
     reference_length: int,
     operations: OperationArray,
 ) -> int:
-    """Write the operations of the best path through a matrix; return how many there are.
-
-    Parameters
-    ----------
-    directions : ndarray, dtype=uint8
-        Those of all blocks, round after round.
-    first_blocks : ndarray, dtype=int64
-        The blocks before each round.
-    column_blocks : int
-        The columns of blocks.
-    length, reference_length : int
-        The rows and the columns.
-    operations : ndarray, dtype=uint32
-        Output; at most ``length + reference_length``.
-    """
+    """Write the operations of the best path through a matrix; return how many there are."""
     i, j, state, end = length, reference_length, as_int64(0), as_int64(0)
     while i > 0 or j > 0:
         bits = as_int64(0)

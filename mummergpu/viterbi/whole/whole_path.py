@@ -23,14 +23,8 @@ _DELETION_STATE: Final = PAIRWISE.states.index(DELETION)
 def state_before(state: int, bits: int, i: int, j: int) -> int:
     """Return from which state of a cell a path comes into a state of a later one.
 
-    Parameters
-    ----------
-    state : int
-        The state of the later cell, by its number in the model; that of a match for the last cell.
-    bits : int
-        The directions of the cell (`departures.departures`); not used at a border.
-    i, j : int
-        The row and the column of the cell.
+    The cell is in row `i` and column `j`. The later state of the last cell is that of a match. The
+    bits are those of `departures`, and not used at a border.
     """
     if j == 0:
         return as_int64(_INSERTION_STATE)
@@ -43,19 +37,7 @@ def state_before(state: int, bits: int, i: int, j: int) -> int:
 def append_backwards(
     state: int, i: int, j: int, operations: OperationArray, first: int, end: int
 ) -> tuple[int, int, int]:
-    """Append the operation of a state; return the cell before, and the end of the operations.
-
-    Parameters
-    ----------
-    state : int
-        The state, by its number in the model.
-    i, j : int
-        The row and the column of the cell that is left.
-    operations : ndarray, dtype=uint32
-        The operations from the end of the path on, as BAM packs them.
-    first, end : int
-        Where those of this path begin, and the place after the last one.
-    """
+    """Append the operation of a state; return the cell before, and the end of the operations."""
     if state == _INSERTION_STATE:
         length = i if j == 0 else as_int64(1)
         end = append_operation(operations, first, end, INSERTION_OPERATION, length)

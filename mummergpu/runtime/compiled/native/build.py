@@ -18,10 +18,7 @@ _SETTINGS: Final = ("BOUNDSCHECK", "DEBUGINFO_DEFAULT")
 def has_usual_settings() -> bool:
     """Return whether numba compiles as it does if nobody but `code_target.compile_for` sets it.
 
-    Returns
-    -------
-    bool
-        False if the code that it makes is another; it must not be kept without its settings.
+    Otherwise the code that it makes is another; it must not be kept without its settings.
     """
     from numba import config
 
@@ -33,18 +30,7 @@ def has_usual_settings() -> bool:
 
 
 def build_code(result: Any) -> bytes:
-    """Return the code of a function in a form that can be called without numba.
-
-    Parameters
-    ----------
-    result : CompileResult
-        What numba has compiled.
-
-    Returns
-    -------
-    bytes
-        For `loader.load_code`; empty if the code needs numba's help.
-    """
+    """Return the code of a function that can be called without numba; empty if there is none."""
     try:
         told = text_of_result(result.signature.return_type)
         image = image_of(_object_of(result), _ENTRY)

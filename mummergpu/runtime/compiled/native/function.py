@@ -22,15 +22,7 @@ _LOCK: Final = threading.RLock()
 
 
 class NativeFunction(Pending):
-    """Stands for a dispatcher, and needs none for the types whose code has been kept.
-
-    Parameters
-    ----------
-    function, make
-        As in `Pending`.
-    counts_references : bool
-        As in `NativeKeeper`.
-    """
+    """Stands for a dispatcher, and needs none for the types whose code has been kept."""
 
     def __init__(
         self,
@@ -75,34 +67,14 @@ class NativeFunction(Pending):
 
 
 class NativeKeeper:
-    """Keeps the code of a function for later processes, besides what numba keeps.
-
-    Parameters
-    ----------
-    function : callable
-        The function in plain Python.
-    counts_references : bool
-        Whether it is compiled with numba's counting of references.
-    """
+    """Keeps the code of a function for later processes, besides what numba keeps."""
 
     def __init__(self, function: Callable[..., Any], counts_references: bool) -> None:
         self._function = function
         self._counts_references = counts_references
 
     def load(self, types: str) -> bytes | None:
-        """Return the kept code.
-
-        Parameters
-        ----------
-        types : str
-            The types of the arguments (`values.flatten`).
-
-        Returns
-        -------
-        bytes or None
-            What `loader.load_code` takes; empty if it is known that numba is needed; None if
-            nothing is kept.
-        """
+        """Return the kept code; empty if numba is known to be needed, None if nothing is kept."""
         with _LOCK:
             for store in native_stores():
                 code = store.load(self._key(types))
@@ -111,15 +83,7 @@ class NativeKeeper:
             return None
 
     def save_if_lacking(self, signature: Any, result: Any) -> None:
-        """Keep the code, or that it needs numba, if nothing is kept yet.
-
-        Parameters
-        ----------
-        signature : tuple of numba types
-            The types of the arguments.
-        result : CompileResult
-            The code that numba has compiled in this process or in an earlier one.
-        """
+        """Keep the code, or that it needs numba, if nothing is kept yet."""
         from mummergpu.runtime.compiled.native.build import build_code, has_usual_settings
 
         with suppress(UnsuitedValueError), _LOCK:

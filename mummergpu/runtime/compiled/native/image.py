@@ -67,19 +67,7 @@ class MachineImage:
 
 
 def image_of(object_file: bytes, entry: str) -> MachineImage:
-    """Link an object file in itself.
-
-    Parameters
-    ----------
-    object_file : bytes
-        An ELF file for x86-64 with position-independent code.
-    entry : str
-        The name of the function.
-
-    Returns
-    -------
-    MachineImage
-        The image.
+    """Link an object file with position-independent code in itself.
 
     Raises
     ------

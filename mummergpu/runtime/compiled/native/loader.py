@@ -32,20 +32,7 @@ class _Raised(ctypes.Structure):
 
 
 def pack_code(image: MachineImage, result: str) -> bytes:
-    """Return an image as bytes.
-
-    Parameters
-    ----------
-    image : MachineImage
-        The image.
-    result : str
-        What the function returns (`values.text_of_result`).
-
-    Returns
-    -------
-    bytes
-        What `load_code` takes.
-    """
+    """Return an image as bytes."""
     facts = {
         "entry": image.entry,
         "addresses": image.addresses,
@@ -56,20 +43,9 @@ def pack_code(image: MachineImage, result: str) -> bytes:
 
 
 def load_code(packed: bytes, number_count: int) -> Callable[[list[int]], Any]:
-    """Load code into memory.
+    """Load trusted code into memory; return what calls it with a list of so many numbers.
 
-    Parameters
-    ----------
-    packed : bytes
-        From `pack_code`; it is trusted.
-    number_count : int
-        The number of numbers that the arguments are passed as.
-
-    Returns
-    -------
-    callable
-        Calls the function with a list of so many numbers. Each number must fit an int64;
-        otherwise `struct.error` is raised before the call.
+    Each number must fit an int64; otherwise `struct.error` is raised before the call.
 
     Raises
     ------

@@ -42,13 +42,10 @@ _SETTINGS_FILE: Final = ".numba_config.yaml"
 
 
 def native_stores() -> tuple[CodeStore, ...]:
-    """Return the stores of code that runs without numba.
+    """Return the stores of code that runs without numba; calls to them must not overlap.
 
-    Returns
-    -------
-    tuple of CodeStore
-        First the store that new code goes to, then those of generic code that this machine can
-        run; none if no such code can be used here. Calls to the stores must not overlap.
+    The first is the one that new code goes to; those of generic code follow that this machine can
+    run. There are none if no such code can be used here.
     """
     return _stores_in(code_cache.code_places())
 
@@ -66,20 +63,7 @@ def _stores_in(places: tuple[str, ...]) -> tuple[CodeStore, ...]:
 
 
 def key_of(function: Callable[..., Any], kind: str) -> bytes:
-    """Return the key of the code of a function.
-
-    Parameters
-    ----------
-    function : callable
-        The function in plain Python.
-    kind : str
-        The types of its arguments, and how it is compiled.
-
-    Returns
-    -------
-    bytes
-        The key in the store.
-    """
+    """Return the key of a function's code for types of its arguments and a way of compiling."""
     code = function.__code__
     names = (function.__module__, function.__qualname__, code.co_filename)
     parts = (*names, code.co_firstlineno, kind)

@@ -35,19 +35,9 @@ class UnsuitedValueError(Exception):
 def flatten(arguments: Sequence[Any], numbers: list[int]) -> str:
     """Append the numbers that arguments are passed as; return the text of their types.
 
-    Parameters
-    ----------
-    arguments : sequence
-        The arguments of a call. Arrays must live until the call has ended.
-    numbers : list of int
-        Gets the numbers, in the order in which numba passes them. An array is the object that
-        owns its memory and the one that it is a part of (neither is given: nothing here counts
-        references), its number of elements, the bytes of one, its address, shape and strides.
-
-    Returns
-    -------
-    str
-        The text of the types.
+    An array is the object that owns its memory and the one that it is a part of (neither is given:
+    nothing here counts references), its number of elements, the bytes of one, its address, shape
+    and strides. Arrays must live until the call has ended.
 
     Raises
     ------
@@ -100,17 +90,7 @@ def _text_of_array(dtype: np.dtype[Any], dimensions: int) -> str:
 
 
 def text_of_types(kinds: Sequence[Any]) -> str:
-    """Return the text of the types of arguments.
-
-    Parameters
-    ----------
-    kinds : sequence of numba types
-        The types for which numba has compiled a function.
-
-    Returns
-    -------
-    str
-        As `flatten` returns for values of these types.
+    """Return the text that `flatten` returns for values of some types of numba.
 
     Raises
     ------
@@ -138,17 +118,7 @@ def text_of_types(kinds: Sequence[Any]) -> str:
 
 
 def text_of_result(kind: Any) -> str:
-    """Return the text of the type of a result.
-
-    Parameters
-    ----------
-    kind : numba type
-        What a compiled function returns.
-
-    Returns
-    -------
-    str
-        `INTEGER`, `BOOLEAN` or `NOTHING`.
+    """Return `INTEGER`, `BOOLEAN` or `NOTHING` for numba's type of a result.
 
     Raises
     ------
