@@ -61,18 +61,7 @@ class DeviceArray(Generic[Number]):
         return self._memory.address
 
     def to_host(self) -> npt.NDArray[Number]:
-        """Return a copy of the numbers in an array of numpy.
-
-        Returns
-        -------
-        ndarray
-            Of the same shape and dtype.
-
-        Raises
-        ------
-        BackendError
-            If the device fails.
-        """
+        """Return a copy of the numbers in an array of numpy; `BackendError` if the device fails."""
         found = np.empty(self.shape, dtype=self.dtype)
         self._memory.copy_out(found)
         return cast("npt.NDArray[Number]", found)

@@ -23,23 +23,10 @@ DEVICE_LIBRARIES: Final = (PYCUDA, CUDA_BINDINGS)
 
 
 def device_opener(library: str) -> Callable[[int], Device]:
-    """Return what opens a device through a library.
+    """Return what opens a device through one of `DEVICE_LIBRARIES`, by its number for the driver.
 
-    Parameters
-    ----------
-    library : str
-        One of `DEVICE_LIBRARIES`, which is installed.
-
-    Returns
-    -------
-    callable
-        Opens the device with a given number, in the driver's order, and returns it; raises
-        `BackendError` if it cannot be opened.
-
-    Raises
-    ------
-    ImportError
-        If the library is not installed.
+    It raises `BackendError` if the device cannot be opened; `ImportError` is raised here if the
+    library is not installed.
     """
     if library == PYCUDA:
         from mummergpu.cuda.pycuda_device import PycudaDevice

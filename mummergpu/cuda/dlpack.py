@@ -75,17 +75,7 @@ class _VersionedTensor(ctypes.Structure):
 
 @dataclass
 class _Export:
-    """An array that a consumer has, or may take.
-
-    Attributes
-    ----------
-    parts : tuple of object
-        What must stay while the consumer has the array: the owner of the memory among it.
-    name : bytes
-        The name of the capsule as long as nobody has taken the array.
-    capsule : object
-        The capsule; None when the array is known to be taken.
-    """
+    """An array that a consumer has, or may take; no capsule when it is known to be taken."""
 
     parts: tuple[Any, ...]
     name: bytes
@@ -125,7 +115,11 @@ def new_capsule(
     place: tuple[int, int],
     is_versioned: bool,
 ) -> object:
-    """Return a capsule for a contiguous array."""
+    """Return a capsule for a contiguous array, which can be consumed once.
+
+    The owner of the memory is kept until the consumer calls the deleter. The place is the type and
+    the number of the device; a consumer of DLPack 1.0 knows the structure with a version.
+    """
     drop_refused()
     kind = np.dtype(dtype)
     strides = [1] * len(shape)

@@ -108,13 +108,9 @@ _ASKING: Final = threading.Lock()
 
 
 def driver_facts() -> DriverFacts:
-    """Return the driver's version and devices; the process queries the driver only once.
+    """Return the driver's version and devices, without free memory.
 
-    Returns
-    -------
-    DriverFacts
-        The result of `ask_driver`, without free memory. Threads that call at the same time wait for
-        one query.
+    The process queries the driver only once; threads that call at the same time wait for one query.
     """
     with _ASKING:
         return _kept_facts()

@@ -44,30 +44,16 @@ Compiler = Callable[[Mapping[str, str], ProgramSource, str], bytes]
 class KernelCache:
     """Loads kernels that were compiled before, and compiles the others.
 
-    Parameters
-    ----------
-    folder : Path or None
-        The folder of the images, created when it is first needed. None keeps nothing.
-    notice : callable
-        Receives one line for the user; called at most once, when nothing can be kept.
-    maximum_bytes : int
-        As `MAXIMUM_BYTES`.
-    version : callable
-        Returns the compiler's version, as `nvrtc_version` does.
+    The folder is created when it is first needed; None keeps nothing. A notice, one line for the
+    user, is given once, when nothing can be kept. Threads may share a cache. They compile different
+    programs side by side; for the same program they wait for each other.
 
     Attributes
     ----------
-    hits : int
-        Images that were found.
-    misses : int
-        Images that were compiled, including the repaired ones.
+    hits, misses : int
+        Images that were found, and those that were compiled.
     repaired : int
-        Images that were compiled because their file was damaged.
-
-    Notes
-    -----
-    Threads may share a cache. They compile different programs side by side; for the same program
-    they wait for each other.
+        Images that were compiled because their file was damaged; misses too.
     """
 
     def __init__(
@@ -96,7 +82,7 @@ class KernelCache:
         architecture: str,
         compile: Compiler = compile_program,
     ) -> bytes:
-        """Return the compiled kernels.
+        """Return the compiled kernels: a cubin, or PTX if the architecture asks for it.
 
         Parameters
         ----------
@@ -108,11 +94,6 @@ class KernelCache:
             As in `compile_program`.
         compile : callable
             Compiles the kernels if the image is not found.
-
-        Returns
-        -------
-        bytes
-            A cubin, or PTX if the architecture asks for it.
 
         Raises
         ------

@@ -17,22 +17,10 @@ end long before others, and later blocks take their place."""
 
 
 class Launcher:
-    """Launches kernels on a stream and records their times.
+    """Launches kernels on a stream and records their times as those of a stage.
 
-    Parameters
-    ----------
-    device : Device
-        The device; it must be current in the thread that calls any method.
-    stream : Stream
-        The stream of the launches.
-    workspace : Workspace
-        Provides the little memory that a scan needs.
-    stats : Stats
-        Collects the times of the kernels.
-    stage : str
-        The stage that the kernels belong to.
-    stages : mapping of str to str, optional
-        The stages of kernels that belong to another stage, by kernel name.
+    The device must be current in the thread that calls any method. The workspace provides the
+    little memory that a scan needs; `stages` names those of kernels that belong to another stage.
     """
 
     def __init__(
@@ -57,16 +45,8 @@ class Launcher:
     ) -> None:
         """Run a kernel on a number of blocks of threads.
 
-        Parameters
-        ----------
-        program : Program
-            The program of the kernel.
-        kernel : str
-            The name of the kernel.
-        blocks : int
-            The number of blocks.
-        arguments : sequence of int or numpy.uint32
-            The arguments in the order of the kernel's parameters, structures member by member.
+        The arguments are integers of 64 bits or `numpy.uint32`, in the order of the kernel's
+        parameters, structures member by member.
         """
         before = self._stream.mark()
         self._stream.launch(program, kernel, blocks, arguments)
@@ -92,7 +72,7 @@ class Launcher:
         counts : int
             The address of `count` numbers, of the program's ``SCAN_COUNT_BYTES`` each.
         count : int
-            The number of counts; may be 0.
+            May be 0.
         offsets : int
             The address of a buffer for `count` + 1 numbers of 64 bits.
         """

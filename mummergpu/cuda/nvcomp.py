@@ -151,18 +151,7 @@ class Nvcomp:
 
 @cache
 def load_nvcomp() -> Nvcomp:
-    """Load the library.
-
-    Returns
-    -------
-    Nvcomp
-        The library.
-
-    Raises
-    ------
-    LibraryError
-        If it is not installed, or not in a version that is known.
-    """
+    """Load the library; `LibraryError` if it is missing, or not in a version that is known."""
     problem = "not installed"
     for path in _paths():
         try:

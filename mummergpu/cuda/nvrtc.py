@@ -134,17 +134,9 @@ def nvrtc_version() -> tuple[int, int]:
 
 
 def known_architectures() -> list[int]:
-    """Return the architectures that NVRTC compiles for.
+    """Return the architectures that NVRTC compiles for, ascending: 90 is compute capability 9.0.
 
-    Returns
-    -------
-    list of int
-        The architectures in ascending order: 90 is compute capability 9.0.
-
-    Raises
-    ------
-    BackendError
-        If there is no NVRTC.
+    `BackendError` says that there is no NVRTC.
     """
     (architectures,) = _checked(_nvrtc().nvrtcGetSupportedArchs())
     return sorted(architectures)

@@ -21,14 +21,8 @@ PIECES: Final = 2
 class Staging:
     """The pinned memory of one stream, for copies to and from the device.
 
-    Parameters
-    ----------
-    device : Device
-        Provides the pinned memory; it must be current in the thread that calls any method.
-    stream : Stream
-        The stream of the copies, which follow the work already queued.
-    piece_bytes : int, optional
-        The size of each of its `PIECES` pieces of memory.
+    The device must be current in the thread that calls any method. The copies follow the work that
+    is already queued. Each of its `PIECES` pieces of memory has so many bytes.
     """
 
     def __init__(self, device: Device, stream: Stream, piece_bytes: int | None = None) -> None:
@@ -39,15 +33,7 @@ class Staging:
         self._next = 0
 
     def copy_in(self, address: int, array: AnyArray) -> None:
-        """Copy an array to the device; it may be changed as soon as this returns.
-
-        Parameters
-        ----------
-        address : int
-            The device address to copy to.
-        array : ndarray
-            Contiguous, of any type.
-        """
+        """Copy a contiguous array to the device; it may be changed as soon as this returns."""
         data = array.reshape(-1).view(np.uint8)
         for begin in range(0, data.size, self._piece_bytes):
             number = self._take_piece()
@@ -58,26 +44,13 @@ class Staging:
             self._marks[number] = self._stream.mark()
 
     def copy_out(self, array: AnyArray, address: int) -> None:
-        """Fill an array from the device, and wait until that is done.
-
-        Parameters
-        ----------
-        array : ndarray
-            Contiguous, of any type.
-        address : int
-            The device address to copy from.
-        """
+        """Fill a contiguous array from the device, and wait until that is done."""
         self.copy_out_all((array,), address)
 
     def copy_out_all(self, arrays: Iterable[AnyArray], address: int) -> None:
-        """Fill arrays from consecutive bytes of the device, and wait until that is done.
+        """Fill contiguous arrays from consecutive bytes of the device, and wait until that is done.
 
-        Parameters
-        ----------
-        arrays : iterable of ndarray
-            Contiguous, of any type. Each is drawn when the copy into it begins.
-        address : int
-            The device address to copy the first array from.
+        Each array is drawn when the copy into it begins.
         """
         on_its_way: tuple[AnyArray, int] | None = None
         for array in arrays:

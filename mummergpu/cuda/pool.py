@@ -11,19 +11,11 @@ from mummergpu.runtime.closing import ClosedAtEnd
 
 
 class DevicePool(ClosedAtEnd):
-    """The devices that a process has opened; callers borrow them.
+    """The devices that a process has opened; threads may share it.
 
-    The pool is a context manager that closes the devices at its end.
-
-    Parameters
-    ----------
-    open_device : callable
-        Opens the device with a given number, in the driver's order, and returns it; raises
-        `BackendError` if it cannot be opened.
-
-    Notes
-    -----
-    Threads may share a pool. Different devices are opened one after the other.
+    `open_device` opens the device with a given number, in the driver's order, or raises
+    `BackendError`. Different devices are opened one after the other, and closed at the end of the
+    ``with`` block.
     """
 
     def __init__(self, open_device: Callable[[int], Device]) -> None:
@@ -38,18 +30,10 @@ class DevicePool(ClosedAtEnd):
         return tuple(self._devices)
 
     def device(self, number: int) -> Device:
-        """Return a device; the first call for a device opens it.
+        """Return a device by its number as in ``--device``; the first call for a device opens it.
 
-        Parameters
-        ----------
-        number : int
-            As in ``--device``: 0 is the first that the driver finds.
-
-        Returns
-        -------
-        Device
-            The caller must not close it, and must free its memory and streams before the pool is
-            closed.
+        The caller must not close it, and must free its memory and streams before the pool is
+        closed.
 
         Raises
         ------

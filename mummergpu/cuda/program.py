@@ -68,13 +68,9 @@ class ProgramSource:
         return [f"-D{name}={value}" for name, value in self.macros]
 
     def constants_header(self) -> str:
-        """Return the text of the header `CONSTANTS_HEADER`.
+        """Return the text of the header `CONSTANTS_HEADER`, and what was generated.
 
-        Returns
-        -------
-        str
-            CUDA C++ with one constant per number, of 32 bits, or of 64 bits for larger numbers,
-            and what was generated.
+        It has one constant per number, of 32 bits, or of 64 bits for larger numbers.
         """
         lines = ["// Generated: what the kernels share with the host.", "#pragma once"]
         for name, value in {**_COMMON_CONSTANTS, **dict(self.constants)}.items():
@@ -83,22 +79,10 @@ class ProgramSource:
         return "\n".join(lines) + "\n" + self.generated
 
     def files(self, sources: Mapping[str, str]) -> dict[str, str]:
-        """Return all files that the program may include.
+        """Return the entry, all files that it may include and the generated header, by name.
 
-        Parameters
-        ----------
-        sources : mapping of str to str
-            The text of every source file, by its path relative to the folder of all kernels.
-
-        Returns
-        -------
-        dict of str to str
-            The entry, the files that it can include, and the generated header, by name.
-
-        Raises
-        ------
-        BackendError
-            If the entry is not among the sources.
+        The sources are texts by their path relative to the folder of all kernels. `BackendError`
+        says that the entry is not among them.
         """
         if self.entry not in sources:
             raise BackendError("cuda", f"the kernels' source is not complete: no {self.entry}")

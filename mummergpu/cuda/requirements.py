@@ -46,14 +46,7 @@ class CompilerFacts:
 class CudaFacts:
     """The state of everything that the backend needs.
 
-    Attributes
-    ----------
-    driver : DriverFacts
-        The driver and its devices.
-    pycuda, bindings : Library
-        The two libraries that a device can be used through; the second also compiles the kernels.
-    compiler : CompilerFacts
-        NVRTC.
+    A device can be used through either library; `bindings` also compile the kernels.
     """
 
     driver: DriverFacts
@@ -64,15 +57,7 @@ class CudaFacts:
 
 @dataclass(frozen=True)
 class Obstacle:
-    """Something that keeps the backend from working.
-
-    Attributes
-    ----------
-    what : str
-        What is wrong.
-    remedy : str
-        What to do about it: a command, where one helps.
-    """
+    """Something that keeps the backend from working, and a remedy: a command, where one helps."""
 
     what: str
     remedy: str
@@ -82,20 +67,11 @@ class Obstacle:
 
 
 def cuda_facts(measure_memory: bool, library: str = AUTO) -> CudaFacts:
-    """Check everything that the backend needs.
+    """Check everything that the backend needs; nothing is raised.
 
-    Parameters
-    ----------
-    measure_memory : bool
-        As in `ask_driver`; if False, the process queries the driver only once.
-    library : str
-        The library of the device that the user wants, as in ``--device-library``. PyCUDA, which
-        takes some time to import, is not looked for if it is another.
-
-    Returns
-    -------
-    CudaFacts
-        The result, with all problems; nothing is raised.
+    Without free memory (`ask_driver`), the process queries the driver only once. The library is the
+    one that the user wants, as in ``--device-library``: PyCUDA, which takes some time to import, is
+    not looked for if it is another.
     """
     return CudaFacts(
         ask_driver(True) if measure_memory else driver_facts(),
@@ -114,19 +90,9 @@ def compiler_facts() -> CompilerFacts:
 
 
 def library_to_use(facts: CudaFacts, library: str = AUTO) -> str | None:
-    """Return the library through which a device is used.
+    """Return the one of `DEVICE_LIBRARIES` through which a device is used.
 
-    Parameters
-    ----------
-    facts : CudaFacts
-        The result of `cuda_facts`.
-    library : str
-        The library that the user wants, as in ``--device-library``.
-
-    Returns
-    -------
-    str or None
-        One of `DEVICE_LIBRARIES`; None if the one that is wanted, or every one, is missing.
+    None if the one that the user wants, as in ``--device-library``, is missing, or every one.
     """
     problems = {PYCUDA: facts.pycuda.problem, CUDA_BINDINGS: facts.bindings.problem}
     wanted = (PYCUDA, CUDA_BINDINGS) if library == AUTO else (library,)
@@ -134,19 +100,9 @@ def library_to_use(facts: CudaFacts, library: str = AUTO) -> str | None:
 
 
 def obstacles(facts: CudaFacts, library: str = AUTO) -> list[Obstacle]:
-    """Return the obstacles that keep the cuda backend from working.
+    """Return what keeps the cuda backend from working, in the order in which to remove it.
 
-    Parameters
-    ----------
-    facts : CudaFacts
-        The result of `cuda_facts`, for the same library.
-    library : str
-        The library that the user wants, as in ``--device-library``.
-
-    Returns
-    -------
-    list of Obstacle
-        Empty if the backend can work; otherwise in the order in which to remove them.
+    The facts are those of `cuda_facts` for the same library.
     """
     found = [*_obstacles_of_the_driver(facts.driver)]
     if library == PYCUDA and (obstacle := _obstacle_of_pycuda(facts)):

@@ -20,23 +20,10 @@ def source_folder() -> Path:
 
 
 def read_sources(folder: Path | None = None) -> dict[str, str]:
-    """Return the text of every source file of the kernels.
+    """Return the text of every source file of the kernels by its path, in alphabetical order.
 
-    Parameters
-    ----------
-    folder : Path, optional
-        The folder of the source, with one folder per engine; by default `source_folder`.
-
-    Returns
-    -------
-    dict of str to str
-        The texts by path relative to the folder, such as ``tree/program.cu``, in alphabetical
-        order.
-
-    Raises
-    ------
-    BackendError
-        If they cannot be read.
+    The folder has one for each engine; by default it is `source_folder`. `BackendError` says that
+    they cannot be read.
     """
     folder = source_folder() if folder is None else folder
 

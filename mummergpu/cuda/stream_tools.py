@@ -14,22 +14,9 @@ from mummergpu.runtime.stats import Stats
 
 @dataclass(frozen=True)
 class StreamTools:
-    """What works on one block at a time.
+    """What works on one block at a time; the device is current in the calling thread.
 
-    Attributes
-    ----------
-    device : Device
-        The device, which is current in the calling thread.
-    stream : Stream
-        Runs the kernels.
-    workspace : Workspace
-        Provides memory for the block and what is made of it.
-    staging : Staging
-        Copies to and from the device.
-    load_program : callable
-        Returns a program, compiled and loaded.
-    stats : Stats
-        Collects times and bytes.
+    `load_program` returns a program, compiled and loaded.
     """
 
     device: Device

@@ -38,22 +38,9 @@ LEAST_BYTES: Final = 4 * BYTES_PER_THREAD
 class Uploader:
     """Copies large arrays to a device through pinned memory that several threads fill.
 
-    Parameters
-    ----------
-    device : Device
-        The device; it must be current in the thread that calls any method.
-    stream : Stream
-        The stream of the copies (attribute `stream`).
-    threads : int
-        The most threads that fill pinned memory; never more than `MOST_THREADS`.
-    piece_bytes : int, optional
-        The size of a piece of pinned memory; `UPLOAD_PIECE_BYTES` unless given.
-
-    Attributes
-    ----------
-    stream : Stream
-        The stream of the copies. They follow the work already queued, and later work follows
-        them.
+    The device must be current in the thread that calls any method. Copies on `stream` follow the
+    work already queued, and later work follows them. There are never more threads than
+    `MOST_THREADS`.
     """
 
     def __init__(
@@ -74,12 +61,8 @@ class Uploader:
     def prepared(self, total_bytes: int) -> Iterator[None]:
         """Have pinned memory for the copies of a ``with`` statement, and wait for them at its end.
 
-        The memory is pinned when it is first needed and freed at the end.
-
-        Parameters
-        ----------
-        total_bytes : int
-            About how many bytes will be copied. If they are too few, no memory is pinned.
+        The memory is pinned when it is first needed and freed at the end; none is for too few
+        bytes.
         """
         threads = thread_count(total_bytes, self._most_threads)
         with ExitStack() as stack:
@@ -95,21 +78,10 @@ class Uploader:
             yield
 
     def copy_in(self, address: int, array: AnyArray) -> None:
-        """Copy an array to the device.
+        """Copy a contiguous array to the device.
 
-        It must not be changed before the stream is synchronized.
-
-        Parameters
-        ----------
-        address : int
-            The device address to copy to.
-        array : ndarray
-            Contiguous, of any type.
-
-        Raises
-        ------
-        Exception
-            The first exception of a thread that fills pinned memory. All threads have stopped.
+        It must not change before the stream is synchronized. The first exception of a thread that
+        fills pinned memory is raised when all have stopped.
         """
         if self._executor is None:
             self.stream.copy_in(address, array)

@@ -17,18 +17,10 @@ LIBRARY: Final = "libcuda.so.1"
 
 
 def ask_for_contexts(devices: Sequence[int] | None) -> threading.Thread:
-    """Create the primary contexts of devices in threads; nothing has to wait for them.
+    """Create the primary contexts of devices, or of all, in threads; nothing has to wait for them.
 
-    Parameters
-    ----------
-    devices : sequence of int or None
-        The numbers of the devices, in the driver's order; None for all devices.
-
-    Returns
-    -------
-    threading.Thread
-        A thread that ends when all contexts are created, already started. It reports no errors:
-        the code that uses a device later meets the same error and reports it.
+    Returned is a thread that ends when all contexts are created. It reports no errors: the code
+    that uses a device later meets the same error and reports it.
     """
     thread = threading.Thread(target=_retain_all, args=(devices,), name="context", daemon=True)
     thread.start()

@@ -14,15 +14,7 @@ SLACK: Final = 8
 
 
 class Workspace:
-    """Named buffers in the linear memory of a device.
-
-    Parameters
-    ----------
-    device : Device
-        The device that owns the memory.
-    limit : int
-        The most bytes that all buffers may take together.
-    """
+    """Named buffers in the linear memory of a device, of so many bytes together at most."""
 
     def __init__(self, device: Device, limit: int) -> None:
         self._device = device
@@ -35,26 +27,10 @@ class Workspace:
         return sum(buffer.size for buffer in self._buffers.values())
 
     def buffer(self, name: str, size: int) -> int:
-        """Return the address of a buffer of at least `size` bytes.
+        """Return the address of a buffer of at least `size` bytes, a multiple of 256.
 
-        Its contents are lost if it has to grow.
-
-        Parameters
-        ----------
-        name : str
-            The name of the buffer.
-        size : int
-            In bytes; may be 0.
-
-        Returns
-        -------
-        int
-            Its address, a multiple of 256.
-
-        Raises
-        ------
-        DeviceMemoryError
-            If the buffers would exceed the limit, or the device has too little free memory.
+        Its contents are lost if it has to grow. `DeviceMemoryError` says that the buffers would
+        exceed the limit, or that the device has too little free memory.
         """
         buffer = self._buffers.get(name)
         if buffer is not None and buffer.size >= size:

@@ -17,18 +17,10 @@ _PROCESSOR_CODE: Final = "processor"
 
 
 def cache_folder(environment: Mapping[str, str]) -> Path | None:
-    """Return the folder for all data that is kept between runs.
+    """Return the folder for all data that is kept between runs, which need not exist yet.
 
-    Parameters
-    ----------
-    environment : mapping of str
-        ``MUMMERGPU_CACHE_DIR`` names the folder. Otherwise it is ``mummergpu`` in
-        ``XDG_CACHE_HOME``, or in ``~/.cache``. An empty variable counts as unset.
-
-    Returns
-    -------
-    Path or None
-        An absolute path that need not exist yet; None if there is no home folder either.
+    ``MUMMERGPU_CACHE_DIR`` names it. Otherwise it is ``mummergpu`` in ``XDG_CACHE_HOME``, or in
+    ``~/.cache``; None if there is no home folder either. An empty variable counts as unset.
     """
     chosen = environment.get(CACHE_VARIABLE)
     if chosen:
@@ -55,36 +47,16 @@ def processor_code_places(environment: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def folder_of_compiled_code(environment: Mapping[str, str]) -> Path:
-    """Return the folder that keeps new code for this processor.
+    """Return the folder that keeps new code for this processor, which may not exist yet.
 
-    Parameters
-    ----------
-    environment : mapping of str
-        As in `processor_code_places`.
-
-    Returns
-    -------
-    Path
-        The first of the possible folders that can be written to; if none can, the first. It may
-        not exist yet.
+    It is the first of the possible ones that can be written to; if none can, the first.
     """
     places = processor_code_places(environment)
     return Path(next(filter(can_be_written, places), places[0]))
 
 
 def can_be_written(folder: str) -> bool:
-    """Return whether this user can create files in a folder, or the folder itself.
-
-    Parameters
-    ----------
-    folder : str
-        An absolute path.
-
-    Returns
-    -------
-    bool
-        True if this user may do so.
-    """
+    """Return whether this user can create files in a folder, or the folder itself."""
     while not os.path.lexists(folder):
         folder = os.path.dirname(folder)
     return os.path.isdir(folder) and os.access(folder, os.W_OK | os.X_OK)

@@ -43,88 +43,39 @@ _inlined_borrowing = partial(_inlined_dispatcher_of, counts_references=False)
 def jit(function: Function) -> Function:
     """Compile `function` at its first call, cache the machine code, release the lock.
 
-    Parameters
-    ----------
-    function : callable
-        A function in numba's subset of Python.
-
-    Returns
-    -------
-    callable
-        The dispatcher; typed as `function` itself.
+    The function is in numba's subset of Python. Returned is the dispatcher, typed as the function
+    itself; so it is from the other decorators here.
     """
     return cast(Function, wait_for_numba(NativeFunction(function, _counting, True)))
 
 
 def inline(function: Function) -> Function:
-    """Compile `function` into each compiled caller, to save the call.
-
-    Parameters
-    ----------
-    function : callable
-        A small function in numba's subset of Python.
-
-    Returns
-    -------
-    callable
-        The dispatcher; typed as `function` itself.
-    """
+    """Compile a small `function` into each compiled caller, to save the call."""
     return cast(Function, wait_for_numba(Pending(function, _inlined_counting)))
 
 
 def jit_without_refcounts(function: Function) -> Function:
     """Compile as `jit` does, for functions that create no array and slice none.
 
-    The caller keeps their arrays alive, so these functions need not count references. Numba
-    counts with atomic operations whenever an array is passed to an inlined function. In loops
-    of a few nanoseconds per step, that takes three quarters of the time.
-
-    Parameters
-    ----------
-    function : callable
-        A function in numba's subset of Python that uses only arrays from its arguments.
-
-    Returns
-    -------
-    callable
-        The dispatcher; typed as `function` itself.
+    They use only arrays from their arguments. The caller keeps these alive, so they need not count
+    references. Numba counts with atomic operations whenever an array is passed to an inlined
+    function. In loops of a few nanoseconds per step, that takes three quarters of the time.
     """
     return cast(Function, wait_for_numba(NativeFunction(function, _borrowing, False)))
 
 
 def inline_without_refcounts(function: Function) -> Function:
-    """Compile as `inline` does, for functions that create no array and slice none.
-
-    Parameters
-    ----------
-    function : callable
-        A small function in numba's subset of Python that uses only arrays from its arguments.
-
-    Returns
-    -------
-    callable
-        The dispatcher; typed as `function` itself.
-    """
+    """Compile as `inline` does, for functions that create no array and slice none."""
     return cast(Function, wait_for_numba(Pending(function, _inlined_borrowing)))
 
 
 @inline
 def as_index(number: int) -> int:
-    """Return a non-negative index as an unsigned number.
+    """Return a non-negative index of any integer type as uint64.
 
     Compiled code checks whether an index is negative, to count it from the end. Without that
     check the hottest loops are a fifth faster. Do not use it for arithmetic, where signed and
     unsigned numbers must not be mixed.
-
-    Parameters
-    ----------
-    number : int
-        An index of any integer type, not negative.
-
-    Returns
-    -------
-    int
-        The same number as uint64.
     """
     return np.uint64(number)  # type: ignore[return-value]
 
@@ -133,15 +84,7 @@ def as_index(number: int) -> int:
 def as_int64(number: int) -> int:
     """Return a number from an array as 64 bits, before it is shifted or multiplied.
 
-    Parameters
-    ----------
-    number : int
-        A number of any integer type; if it is unsigned, it is less than 2**63.
-
-    Returns
-    -------
-    int
-        The same number as int64.
+    If it is unsigned, it is less than 2**63.
     """
     return np.int64(number)  # type: ignore[return-value]
 
@@ -149,15 +92,7 @@ def as_int64(number: int) -> int:
 def writable(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
     """Return an array as compiled functions take it: for read-only ones numba would compile again.
 
-    Parameters
-    ----------
-    array : ndarray
-        Any array.
-
-    Returns
-    -------
-    ndarray
-        The array, or a copy if it is read-only or not contiguous.
+    It is a copy if the array is read-only or not contiguous.
     """
     flags = array.flags
     if flags.c_contiguous and flags.writeable:
@@ -168,13 +103,8 @@ def writable(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
 def on_first_compilation(announce: Callable[[], None], after: float = 0.0) -> None:
     """Call `announce` once, just before the first compilation (a warm cache has none).
 
-    Parameters
-    ----------
-    announce : callable
-        Called without arguments, at most once per process; never if numba does not report when it
-        compiles.
-    after : float, default 0.0
-        Wait until so many seconds of compiling are over, and a further function is compiled.
+    It is called after so many seconds of compiling, before a further function is compiled; at most
+    once per process, and never if numba does not report when it compiles.
     """
 
     def register() -> None:
@@ -188,8 +118,8 @@ def on_first_compilation(announce: Callable[[], None], after: float = 0.0) -> No
 def _prefetch(typing_context: Any, array: Any, index: Any) -> Any:
     """Prefetch the cache line of an element of a contiguous array, or of memory after it.
 
-    A prefetch never faults and changes no data. Compiled functions call it as
-    ``prefetch(array, index)``.
+    A prefetch never faults and changes no data. Compiled functions call it as ``prefetch(array,
+    index)``; the index counts elements from 0 for any number of dimensions, and may lie outside.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

@@ -26,20 +26,7 @@ class Library:
 
 
 def look_for(name: str, module: str) -> Library:
-    """Find a library, and import it.
-
-    Parameters
-    ----------
-    name : str
-        The name of the library for pip.
-    module : str
-        The module that must be importable.
-
-    Returns
-    -------
-    Library
-        The library; any error becomes its `problem`.
-    """
+    """Find a library by its name for pip, and import a module of it; any error is its `problem`."""
     # Many modules of Python come with this one, and few runs need it.
     from importlib import metadata
 
@@ -59,17 +46,6 @@ def look_for(name: str, module: str) -> Library:
 
 
 def in_one_line(error: Exception) -> str:
-    """Return the message of an exception in one line.
-
-    Parameters
-    ----------
-    error : Exception
-        An exception from any library.
-
-    Returns
-    -------
-    str
-        The first line of its message, or the name of its class if it has none.
-    """
+    """Return the first line of an exception's message, or the name of its class if it has none."""
     lines = str(error).strip().splitlines()
     return lines[0] if lines else type(error).__name__

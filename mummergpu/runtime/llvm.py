@@ -30,17 +30,9 @@ types: Final[Any] = _LateModule("numba.core.types")
 
 
 def intrinsic(generator: Callable[..., Any]) -> Any:
-    """Return a function for compiled code whose code is written by hand.
+    """Return a function for compiled code whose code a generator writes by hand.
 
-    Parameters
-    ----------
-    generator : callable
-        As for ``numba.extending.intrinsic``.
-
-    Returns
-    -------
-    object
-        What compiled functions call.
+    The generator is one for ``numba.extending.intrinsic``.
     """
     return wait_for_numba(Pending(generator, _intrinsic_of))
 
@@ -53,21 +45,10 @@ def _intrinsic_of(generator: Callable[..., Any]) -> Any:
 
 
 def address_of(context: Any, builder: Any, kind: Any, array_type: Any, array: Any, at: Any) -> Any:
-    """Return the address of ``array[at]`` as a pointer to another type, in compiled code.
+    """Return the address of ``array[at]`` as a pointer to LLVM's type `kind`, in compiled code.
 
-    Parameters
-    ----------
-    context, builder : object
-        What numba passes to the generator of an intrinsic.
-    kind : object
-        LLVM's type of what is stored there.
-    array_type, array, at : object
-        The array's type for numba, the array, and the number of an element, which is not checked.
-
-    Returns
-    -------
-    object
-        The address.
+    The first two arguments are what numba passes to the generator of an intrinsic; `array_type` is
+    the array's type for numba. The place is not checked.
     """
     view = context.make_array(array_type)(context, builder, array)
     return builder.bitcast(builder.gep(view.data, [at]), kind.as_pointer())
@@ -76,15 +57,7 @@ def address_of(context: Any, builder: Any, kind: Any, array_type: Any, array: An
 def load_from(context: Any, builder: Any, kind: Any, array_type: Any, array: Any, at: Any) -> Any:
     """Return what lies from ``array[at]`` on as a value of another type, in compiled code.
 
-    Parameters
-    ----------
-    context, builder, kind, array_type, array, at : object
-        As for `address_of`.
-
-    Returns
-    -------
-    object
-        The value; its address need not be aligned.
+    The arguments are those of `address_of`; the address need not be aligned.
     """
     address = address_of(context, builder, kind, array_type, array, at)
     return builder.load(address, align=1, typ=kind)

@@ -60,25 +60,16 @@ class MemoryBudget:
 
 
 def free_memory() -> int:
-    """Return how much memory can be allocated without forcing used memory out.
+    """Return how many bytes can be allocated without forcing used memory out.
 
-    Returns
-    -------
-    int
-        The bytes that the kernel reports as available, or half of all memory if it reports none. In
-        a container, at most the bytes that the limits of its control groups leave.
+    They are those that the kernel reports as available, or half of all memory if it reports none.
+    In a container, they are at most what the limits of its control groups leave.
     """
     return min([_available_memory(), *_left_in_cgroups(Path(_OWN_CGROUPS), Path(_CGROUPS))])
 
 
 def total_memory() -> int:
-    """Return how much memory the machine has.
-
-    Returns
-    -------
-    int
-        In bytes; `ASSUMED_MEMORY` if the system does not tell.
-    """
+    """Return how many bytes the machine has; `ASSUMED_MEMORY` if the system does not tell."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (ValueError, OSError):

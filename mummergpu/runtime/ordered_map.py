@@ -89,19 +89,10 @@ def ordered_map(
     take: Callable[[Result], None],
     cut: Callable[[Item], Iterable[Item]] | None = None,
 ) -> None:
-    """Apply `work` to all items in a pool of threads and `take` to the results in order.
+    """Apply `work` to all items as `ordered_results` does, and `take` to the results in order.
 
-    Parameters
-    ----------
-    executor, window, items, work, cut
-        As for `ordered_results`.
-    take : callable
-        Receives the results in the calling thread, in the order of the items.
-
-    Raises
-    ------
-    Exception
-        The first exception that `items`, `work` or `take` raises; no further work starts.
+    The calling thread takes them. The first exception that `items`, `work` or `take` raises is
+    raised; no further work starts.
     """
     results = ordered_results(executor, window, items, work, cut)
     with closing(results):

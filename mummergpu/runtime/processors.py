@@ -13,11 +13,7 @@ _ENOUGH_OF_IT: Final = 8192
 def processor_count() -> int:
     """Return how many processors this process may use.
 
-    Returns
-    -------
-    int
-        At least 1. Where the system does not tell what a process may use, such as macOS, all
-        processors of the machine count.
+    Where the system does not tell that, such as macOS, all processors of the machine count.
     """
     try:
         return len(os.sched_getaffinity(0))

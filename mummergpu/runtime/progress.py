@@ -86,13 +86,7 @@ class Work:
 
 
 class NullProgress:
-    """Shows no progress, and writes lines of text at once.
-
-    Parameters
-    ----------
-    stream : text stream
-        The stream for lines of text: standard error.
-    """
+    """Shows no progress, and writes lines of text to a stream at once."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -101,24 +95,12 @@ class NullProgress:
         """Record what is done; any thread may call this."""
 
     def write_line(self, text: str) -> None:
-        """Write a line of text for the user.
-
-        Parameters
-        ----------
-        text : str
-            The text without the line end.
-        """
+        """Write a line of text for the user, which has no line end."""
         self._stream.write(text + "\n")
         self._stream.flush()
 
     def close(self, is_done: bool) -> None:
-        """End the display.
-
-        Parameters
-        ----------
-        is_done : bool
-            Whether the run has done all of its work.
-        """
+        """End the display; the run has done all of its work or has not."""
 
 
 class Progress(NullProgress):
@@ -128,16 +110,8 @@ class Progress(NullProgress):
     rewritten in place. Elsewhere it is a line every 30 seconds. If any line has appeared, the last
     one tells what was done in all. Any thread may call all methods.
 
-    Parameters
-    ----------
-    stream : text stream
-        Standard error.
-    on_terminal : bool
-        Whether the stream is a terminal.
-    clock : callable
-        Returns seconds; only differences count.
-    ticking : bool
-        Whether a thread shows a line when it is due.
+    Of the seconds that the clock returns only differences count. If it is ticking, a thread shows a
+    line when it is due.
     """
 
     def __init__(
@@ -164,26 +138,14 @@ class Progress(NullProgress):
             self._ticker.start()
 
     def tell(self, work: Work) -> None:
-        """Record what is done; the first call of a phase starts its clock.
-
-        Parameters
-        ----------
-        work : Work
-            What is done of the phase so far.
-        """
+        """Record what is done; the first call of a phase starts its clock."""
         with self._lock:
             if work.phase not in self._beginnings:
                 self._beginnings[work.phase] = (self._clock(), work)
             self._work = work
 
     def write_line(self, text: str) -> None:
-        """Write a line of text for the user, above the line of progress.
-
-        Parameters
-        ----------
-        text : str
-            The text without the line end.
-        """
+        """Write a line of text for the user, above the line of progress."""
         with self._lock:
             self._wipe()
             super().write_line(text)
@@ -200,10 +162,7 @@ class Progress(NullProgress):
     def close(self, is_done: bool) -> None:
         """Show the last line if there has been one, and no further one.
 
-        Parameters
-        ----------
-        is_done : bool
-            Whether the run has done all of its work; the last line then tells how long it took.
+        If all work is done, it tells how long that took.
         """
         with self._lock:
             self._closed.set()

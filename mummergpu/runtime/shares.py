@@ -9,10 +9,7 @@ from collections.abc import Callable
 class Shares:
     """Counts the steps of the parts of a job; any thread may call what `part` returns.
 
-    Parameters
-    ----------
-    tell : callable
-        Receives the share of the job that is done, 0 to 1, after each step.
+    After each step, the share of the job is told that is done, 0 to 1.
     """
 
     def __init__(self, tell: Callable[[float], None]) -> None:
@@ -21,19 +18,9 @@ class Shares:
         self._done = 0.0
 
     def part(self, share: float, steps: int) -> Callable[[], None]:
-        """Begin a part of the job.
+        """Begin a part, which is expected to take a share of the job and has so many steps.
 
-        Parameters
-        ----------
-        share : float
-            The share of the job that the part is expected to take.
-        steps : int
-            The number of its steps.
-
-        Returns
-        -------
-        callable
-            To be called after each step.
+        Returned is what to call after each step.
         """
         step = share / max(steps, 1)
 

@@ -153,18 +153,7 @@ class Stats:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Time the block of a ``with`` statement as part of a stage.
-
-        Parameters
-        ----------
-        name : str
-            One of `STAGES`.
-
-        Raises
-        ------
-        KeyError
-            If there is no such stage.
-        """
+        """Time the block of a ``with`` statement as part of a stage, one of `STAGES`."""
         stage = self.stages[name]
         begin = time.perf_counter()
         try:
@@ -197,17 +186,7 @@ class Stats:
             _add(self.bytes, numbers)
 
     def add_kernel(self, name: str, stage: str, milliseconds: float) -> None:
-        """Add a launch of a kernel to the kernel's cost and to the cost of a stage.
-
-        Parameters
-        ----------
-        name : str
-            The name of the kernel.
-        stage : str
-            One of `STAGES`.
-        milliseconds : float
-            The device time.
-        """
+        """Add a launch of a kernel to its cost and to that of a stage, in device time."""
         with self._lock:
             kernel = self.kernels.setdefault(name, Kernel())
             kernel.milliseconds += milliseconds
@@ -267,23 +246,11 @@ class Stats:
             }
 
     def as_json(self) -> bytes:
-        """Return `as_dict` as indented JSON text with a line end.
-
-        Returns
-        -------
-        bytes
-            ASCII text.
-        """
+        """Return `as_dict` as indented JSON in ASCII, with a line end."""
         return json.dumps(self.as_dict(), indent=2).encode() + b"\n"
 
     def summary(self) -> list[str]:
-        """Return a line of text, for the user, about each stage that ran.
-
-        Returns
-        -------
-        list of str
-            Name, seconds, number of runs and peak memory.
-        """
+        """Return a line for the user about each stage that ran: its time, runs and peak memory."""
         return [
             f"{name:<18} {stage.seconds:10.3f} s in {counted(stage.count, 'run')}, "
             f"peak {stage.peak_memory_bytes / 2**20:,.0f} MiB"

@@ -21,17 +21,7 @@ FEWEST_STEPS: Final = 3
 
 
 class StepProgress:
-    """Reports the steps of a job: one line that is rewritten on a terminal, else a line at times.
-
-    Parameters
-    ----------
-    stream : text stream
-        Where the lines go: standard error.
-    hidden : bool
-        Show nothing.
-    clock : callable
-        Returns seconds; only differences count.
-    """
+    """Reports the steps of a job: a line that is rewritten on a terminal, else a line at times."""
 
     def __init__(
         self, stream: TextIO, hidden: bool, clock: Callable[[], float] = time.monotonic
@@ -52,15 +42,7 @@ class StepProgress:
         self._done_before = done
 
     def step(self, label: str, done: int, total: int) -> None:
-        """Record that steps are done.
-
-        Parameters
-        ----------
-        label : str
-            What is being worked on.
-        done, total : int
-            The number of steps that are done, and of all steps.
-        """
+        """Record how many steps are done of all; the label says what is being worked on."""
         now = self._clock()
         if self._hidden or now - self._last_shown < self._interval:
             return

@@ -15,17 +15,9 @@ _PREFIX: Final = "mummergpu-"
 
 @contextmanager
 def temporary_data(folder: str | None = None) -> Iterator[None]:
-    """Raise errors with a temporary file as an error that names its folder.
+    """Raise an `OSError` of the ``with`` block as an `OutputError` that names the folder.
 
-    Parameters
-    ----------
-    folder : str or None
-        The folder, None for that of the system.
-
-    Raises
-    ------
-    OutputError
-        If the ``with`` block raises an `OSError`, for example because the disk is full.
+    None stands for the folder of the system.
     """
     try:
         yield
@@ -37,22 +29,9 @@ def temporary_data(folder: str | None = None) -> Iterator[None]:
 
 
 def open_temporary_file(folder: str | None = None) -> BinaryIO:
-    """Create a temporary file without a name; it is removed when it is closed.
+    """Create a temporary file without a name, to write and read; it is removed when it is closed.
 
-    Parameters
-    ----------
-    folder : str or None
-        The folder to create it in, None for that of the system.
-
-    Returns
-    -------
-    file
-        Open for writing and reading.
-
-    Raises
-    ------
-    OSError
-        If no folder can hold it; `temporary_data` turns this into a message.
+    None stands for the folder of the system. `temporary_data` turns an `OSError` into a message.
     """
     return cast(BinaryIO, tempfile.TemporaryFile(prefix=_PREFIX, dir=folder))
 

@@ -13,11 +13,6 @@ class ThreadArray(threading.local):
     """An array for each thread that asks for it, which grows to the largest size asked for.
 
     New memory is cleared by the system page by page, and threads wait for each other meanwhile.
-
-    Parameters
-    ----------
-    dtype : dtype
-        The type of the elements.
     """
 
     def __init__(self, dtype: npt.DTypeLike) -> None:
@@ -26,15 +21,7 @@ class ThreadArray(threading.local):
     def of_size(self, size: int) -> npt.NDArray[Any]:
         """Return an array of the calling thread, with anything in it.
 
-        Parameters
-        ----------
-        size : int
-            The number of elements.
-
-        Returns
-        -------
-        ndarray, shape=(size,)
-            It shares its memory with what the thread got before.
+        It shares its memory with what the thread got before.
         """
         if self._array.size < size:
             # The next task may be a little larger. What is too small goes first.

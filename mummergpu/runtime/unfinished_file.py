@@ -51,21 +51,10 @@ def is_temporary_name(name: str) -> bool:
 
 
 def write_whole_file(path: str, content: bytes, permissions: int | None = None) -> None:
-    """Write a file that appears only when all of it is written.
+    """Write a file that appears only when all of it is written; an older file is replaced.
 
-    Parameters
-    ----------
-    path : str
-        The name of the file, which is no symbolic link; an older file is replaced.
-    content : bytes
-        The content of the file.
-    permissions : int or None
-        As for `UnfinishedFile`.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be written; nothing of it is left then.
+    The path is no symbolic link; the permissions are as for `UnfinishedFile`. If an `OSError` says
+    that the file cannot be written, nothing of it is left.
     """
     file = UnfinishedFile(path, permissions)
     try:

@@ -58,10 +58,7 @@ _chosen_places: list[tuple[str, ...]] = []
 def on_cache_trouble(listener: Callable[[str], None]) -> None:
     """Call `listener` once, when code cannot be kept or kept code cannot be used.
 
-    Parameters
-    ----------
-    listener : callable
-        Receives one line for the user that names the folder.
+    It receives one line for the user that names the folder.
     """
     _trouble.listen(listener)
 
@@ -75,10 +72,7 @@ def keep_code_in(places: tuple[str, ...]) -> None:
 def code_places() -> tuple[str, ...]:
     """Return the folders in which this process keeps code, the best first.
 
-    Returns
-    -------
-    tuple of str
-        Those from `keep_code_in`, or else those that the environment of the process names.
+    They are those from `keep_code_in`, or else those that the environment names.
     """
     return _chosen_places[0] if _chosen_places else processor_code_places(os.environ)
 
@@ -90,13 +84,7 @@ def digest_at_start() -> str | None:
 
 @cache
 def process_store() -> CodeStore:
-    """Return the store of this process.
-
-    Returns
-    -------
-    CodeStore
-        The store, by default in the folders that the environment of the process names.
-    """
+    """Return the store of this process."""
     places = code_places()
     if _SOURCES is None:
         places = ()

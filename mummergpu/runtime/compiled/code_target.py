@@ -94,12 +94,9 @@ def accepted_targets() -> tuple[GenericTarget, ...]:
 
 
 def runnable_targets() -> tuple[GenericTarget, ...]:
-    """Return the generic targets whose code this machine can run.
+    """Return the generic targets whose code this machine can run, the best first.
 
-    Returns
-    -------
-    tuple of GenericTarget
-        The best first; none if the system does not tell what its processors can do.
+    There are none if the system does not tell what its processors can do.
     """
     machine = platform.machine()
     related = [target for target in GENERIC_TARGETS if machine in target.machines]

@@ -63,15 +63,8 @@ def remove_least_used(
 ) -> None:
     """Remove what was not used for longest until the rest has at most so many bytes.
 
-    Parameters
-    ----------
-    found : iterable of Kept
-        All that is kept.
-    maximum_bytes : int
-        The most bytes that may stay.
-    remove : callable
-        Removes a path and returns true, or returns false where it must stay. Another process may
-        have removed it first: an error of the system is ignored.
+    `remove` removes a path and returns true, or returns false where it must stay. Another process
+    may have removed it first: an error of the system is ignored.
     """
     kept = sorted(found)
     total = sum(one.size for one in kept)

@@ -59,17 +59,8 @@ class DeviceMatrix(DeviceWork):
     def align(self, query: CodeArray, reference: CodeArray) -> tuple[int, OperationArray]:
         """Align two sequences; the directions of all cells stay on the device (section IV A).
 
-        Parameters
-        ----------
-        query, reference : ndarray, dtype=uint8
-            Codes without margins, 1 or more of each; the matrix has room (`has_room`).
-
-        Returns
-        -------
-        score : int
-            The best score from end to end.
-        operations : ndarray, dtype=uint32
-            Those of `whole_matrix.align_whole`.
+        The codes have no margins and 1 base or more; the matrix has room (`has_room`). Returned are
+        the best score from end to end, and the operations of `whole_matrix.align_whole`.
         """
         plan = self.plan(query, reference)
         first_blocks = plan.first_blocks
@@ -101,17 +92,9 @@ class DeviceMatrix(DeviceWork):
         return score, written
 
     def align_streamed(self, query: CodeArray, reference: CodeArray) -> tuple[int, OperationArray]:
-        """Align two sequences; the directions go to the host meanwhile (section IV B).
+        """Align as `align` does; the directions go to the host meanwhile (section IV B).
 
-        Parameters
-        ----------
-        query, reference : ndarray, dtype=uint8
-            As for `align`; only the host needs room for the matrix.
-
-        Returns
-        -------
-        tuple of int and ndarray
-            As of `align`.
+        Only the host needs room for the matrix.
         """
         plan = self.plan(query, reference)
         kept = TracebackStore(plan, BLOCK_LINES)

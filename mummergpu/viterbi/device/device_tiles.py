@@ -76,20 +76,7 @@ class DeviceTiles(DeviceWork):
     """Aligns tiles (`DeviceWork`)."""
 
     def align(self, queries: CodeArray, reference: CodeArray, tiles: TileSet) -> AlignedTiles:
-        """Align tiles from corner to corner.
-
-        Parameters
-        ----------
-        queries, reference : ndarray, dtype=uint8
-            Codes.
-        tiles : TileSet
-            The tiles, for all of which `fit_two` holds.
-
-        Returns
-        -------
-        AlignedTiles
-            Their alignments.
-        """
+        """Align tiles from corner to corner, for all of which `fit_two` holds."""
         scores = np.zeros(tiles.count, dtype=np.int64)
         counts = np.zeros(tiles.count, dtype=np.int64)
         room_ends = np.cumsum(tiles.lengths + tiles.reference_lengths)

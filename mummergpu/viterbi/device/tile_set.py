@@ -63,20 +63,10 @@ class AlignedTiles:
 
 
 def fit_two(costs: Costs, lengths: Int64Array, reference_lengths: Int64Array) -> BoolArray:
-    """Return which tiles have scores that the halves of words hold.
+    """Return for each tile whether the halves of words hold its scores.
 
-    Parameters
-    ----------
-    costs : Costs
-        The scores.
-    lengths, reference_lengths : ndarray, dtype=int64, shape=(n_tiles,)
-        The bases of each tile.
-
-    Returns
-    -------
-    ndarray, dtype=bool, shape=(n_tiles,)
-        Whether no path is the best one that leaves the range of scores: it would have to come back
-        by matches, and score more than the tile's diagonal with one gap.
+    That is where no path that leaves the range of scores is the best one: it would have to come
+    back by matches, and score more than the tile's diagonal with one gap.
     """
     shorter = np.minimum(lengths, reference_lengths)
     gap = np.abs(lengths - reference_lengths)

@@ -68,18 +68,8 @@ def trace_stored(
 ) -> int:
     """Write the operations of the best path through a matrix; return how many there are.
 
-    Parameters
-    ----------
-    directions : ndarray, dtype=uint32
-        The directions of all rounds: of each step of each block, a word for each lane.
-    first_blocks : ndarray, dtype=int64
-        The blocks before each round.
-    shape : tuple of int
-        The columns of blocks, the columns of a block, and the steps of a block.
-    length, reference_length : int
-        The rows and the columns.
-    operations : ndarray, dtype=uint32
-        Output; at most ``length + reference_length``.
+    The directions are those of all rounds: of each step of each block, a word for each lane. The
+    shape is the columns of blocks, the columns of a block, and the steps of a block.
     """
     column_blocks, block_columns, block_lines = shape
     i, j, state, end = length, reference_length, as_int64(0), as_int64(0)

@@ -34,17 +34,7 @@ class Arithmetic(Protocol[Number, Truth]):
 
 @dataclass(frozen=True)
 class Departure(Generic[Number, Truth]):
-    """What leaves a cell for one state of a later cell.
-
-    Attributes
-    ----------
-    target : State
-        The state that it arrives in.
-    score : number
-        The best score over all transitions into the state, before what the state emits.
-    bits : tuple of truth
-        For each transition but the preferred one, whether it is better than those before it.
-    """
+    """What leaves a cell for one state of a later cell."""
 
     target: State
     score: Number

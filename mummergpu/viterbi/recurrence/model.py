@@ -63,15 +63,7 @@ class State:
 
 @dataclass(frozen=True)
 class Transition:
-    """A step from one state to another.
-
-    Attributes
-    ----------
-    source, target : State
-        The states.
-    costs : tuple of str
-        The fields of `Costs` that the step subtracts.
-    """
+    """A step from one state to another, which subtracts some fields of `Costs`."""
 
     source: State
     target: State

@@ -33,23 +33,10 @@ def length_of(operations: OperationArray, position: int) -> int:
 def append_operation(
     operations: OperationArray, first: int, end: int, kind: int, length: int
 ) -> int:
-    """Write an operation after others, or make the last one longer.
+    """Write an operation after others, or make the last one longer; return the place after it.
 
-    Parameters
-    ----------
-    operations : ndarray, dtype=uint32
-        Changed in place.
-    first, end : int
-        Where the operations of the alignment begin, and the place after the last one.
-    kind : int
-        What the operation does, as BAM numbers it.
-    length : int
-        Its bases; nothing is written for 0.
-
-    Returns
-    -------
-    int
-        The place after the last operation.
+    The operations of the alignment are those from `first` to before `end`. Nothing is written for a
+    length of 0.
     """
     if length == 0:
         return end
@@ -62,15 +49,7 @@ def append_operation(
 
 @inline_without_refcounts
 def reverse_operations(operations: OperationArray, first: int, end: int) -> None:
-    """Put operations into the opposite order.
-
-    Parameters
-    ----------
-    operations : ndarray, dtype=uint32
-        Changed in place.
-    first, end : int
-        Where the operations begin, and the place after the last one.
-    """
+    """Put the operations from `first` to before `end` into the opposite order."""
     for k in range((end - first) // 2):
         one, other = first + k, end - 1 - k
         operations[one], operations[other] = operations[other], operations[one]

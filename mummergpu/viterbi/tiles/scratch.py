@@ -46,14 +46,9 @@ _LINE_BYTES: Final = 64
 
 
 def new_scratch(most_bases: int, most_gap: int) -> Scratch:
-    """Return the memory that one thread needs.
+    """Return the memory that one thread needs for tiles of so many bases of the read.
 
-    Parameters
-    ----------
-    most_bases : int
-        The longest tile, in bases of the read, up to `MOST_BASES`.
-    most_gap : int
-        `Costs.most_gap`.
+    There are `MOST_BASES` of them at most; `most_gap` is that of `Costs`.
     """
     if most_bases > MOST_BASES:
         raise ValueError(f"a tile of {most_bases} bases is longer than {MOST_BASES}")

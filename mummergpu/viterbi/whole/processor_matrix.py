@@ -39,12 +39,7 @@ BUFFERS: Final = 3
 class ProcessorMatrix:
     """Aligns pairs of sequences from end to end; one thread calls it, and several work.
 
-    Parameters
-    ----------
-    costs : Costs
-        The scores.
-    map_function : callable
-        Called like `map`, to compute the blocks of a round side by side.
+    The function is called like `map`, to compute the blocks of a round side by side.
     """
 
     def __init__(self, costs: Costs, map_function: MapFunction = map) -> None:
@@ -63,17 +58,8 @@ class ProcessorMatrix:
     def align(self, query: CodeArray, reference: CodeArray) -> tuple[int, OperationArray]:
         """Align two sequences; the directions of all cells stay in memory (section IV A).
 
-        Parameters
-        ----------
-        query, reference : ndarray, dtype=uint8
-            Codes without margins, 1 or more of each and at most `matrix_block.LONGEST`.
-
-        Returns
-        -------
-        score : int
-            The best score from end to end.
-        operations : ndarray, dtype=uint32
-            Those of `whole_matrix.align_whole`.
+        The codes have no margins, 1 base or more and at most `matrix_block.LONGEST`. Returned are
+        the best score from end to end, and the operations of `whole_matrix.align_whole`.
         """
         plan = self.plan(query, reference)
         first_blocks = plan.first_blocks
@@ -84,22 +70,9 @@ class ProcessorMatrix:
         return work.score, _trace(plan, directions)
 
     def align_streamed(self, query: CodeArray, reference: CodeArray) -> tuple[int, OperationArray]:
-        """Align two sequences; the directions go to a temporary file meanwhile (section IV B).
+        """Align as `align` does; the directions go to a temporary file meanwhile (section IV B).
 
-        Parameters
-        ----------
-        query, reference : ndarray, dtype=uint8
-            As for `align`; memory needs room for a few rounds only.
-
-        Returns
-        -------
-        tuple of int and ndarray
-            As of `align`.
-
-        Raises
-        ------
-        OSError
-            If the file cannot be written.
+        Memory needs room for a few rounds only. An `OSError` says that the file cannot be written.
         """
         plan = self.plan(query, reference)
         first_blocks = plan.first_blocks
@@ -135,13 +108,7 @@ class ProcessorMatrix:
 
 
 class _MatrixWork:
-    """A matrix that is being computed.
-
-    Attributes
-    ----------
-    score : int
-        The best score from end to end, when all blocks have been computed.
-    """
+    """A matrix that is being computed; `score` is the best when all blocks have been."""
 
     def __init__(
         self,

@@ -16,14 +16,9 @@ from mummergpu.runtime.arrays import Int64Array
 
 @dataclass(frozen=True)
 class RoundPlan:
-    """A matrix that is cut into blocks.
+    """A matrix that is cut into blocks of so many rows and columns.
 
-    Attributes
-    ----------
-    length, reference_length : int
-        The bases of the two sequences, 1 or more.
-    block_rows, block_columns : int
-        The bases of the query and of the reference in a block.
+    Both sequences have 1 base or more.
     """
 
     length: int
