@@ -37,8 +37,9 @@ from mummergpu.cuda.program import CONSTANTS_HEADER, ProgramSource
 
 HERE = Path(__file__).resolve().parents[1] / "kernels"
 KERNELS = HERE.parents[1] / "kernels"
-SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-O0")
-"""Compiling takes longer than running, hence no optimisation."""
+SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+UNOPTIMISED = "-O0"
+"""For what takes longer to compile than to run."""
 BARRIER_KERNELS = {
     *("sum_tiles", "scan_tile_sums", "scan_tiles", "sort_long_candidates"),
     *("count_frequent_kmer_mems", "write_frequent_kmer_mems", "sort_long_query_mems"),

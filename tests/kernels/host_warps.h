@@ -29,19 +29,22 @@ struct Lane {
     bool ended;
 };
 
+// Everything is static: a process that loads several libraries would otherwise share the lanes of
+// the first.
+
 // The values of the lanes in a warp-wide call. There are two sets, because a lane may write its
 // value for the next call before all lanes have read the values of this one.
-inline unsigned long long handed_over[2][LANES];
-inline Lane lanes[LANES];
-inline Turn scheduler;
-inline bool is_running = false;
+static unsigned long long handed_over[2][LANES];
+static Lane lanes[LANES];
+static Turn scheduler;
+static bool is_running = false;
 
-inline const void* scheduler_stack = nullptr;
-inline size_t scheduler_stack_bytes = 0;
+static const void* scheduler_stack = nullptr;
+static size_t scheduler_stack_bytes = 0;
 
 // A jump makes no system call; a change of context does. These are the compiler's jumps: the
 // sanitizer takes those of the C library for jumps within one stack.
-__attribute__((noinline, no_sanitize("address"))) inline void resume(Turn& turn) {
+__attribute__((noinline, no_sanitize("address"))) static inline void resume(Turn& turn) {
     if (turn.has_begun) {
         __builtin_longjmp(turn.place, 1);
     }
@@ -50,7 +53,7 @@ __attribute__((noinline, no_sanitize("address"))) inline void resume(Turn& turn)
 }
 
 // Hand over to another, whose stack is told to the sanitizer; return when handed back to.
-__attribute__((noinline, no_sanitize("address"))) inline void go(
+__attribute__((noinline, no_sanitize("address"))) static inline void go(
     Turn& from, Turn& to, [[maybe_unused]] const void* stack,
     [[maybe_unused]] size_t stack_bytes) {
 #ifdef __SANITIZE_ADDRESS__
@@ -60,6 +63,8 @@ __attribute__((noinline, no_sanitize("address"))) inline void go(
     if (__builtin_setjmp(from.place) == 0) {
         resume(to);
     }
+    // Others have changed what lies in memory.
+    asm volatile("" ::: "memory");
 #ifdef __SANITIZE_ADDRESS__
     const bool from_scheduler = &from != &scheduler;
     __sanitizer_finish_switch_fiber(kept, from_scheduler ? &scheduler_stack : nullptr,
@@ -90,11 +95,11 @@ Value taken(unsigned long long value) {
 }
 
 // The function that the lanes run, and its argument.
-inline void (*body)(void*);
-inline void* argument;
+static void (*body)(void*);
+static void* argument;
 
 // A lane runs one function after the other: to begin takes as long as a hundred turns.
-inline void lane_body() {
+static inline void lane_body() {
 #ifdef __SANITIZE_ADDRESS__
     __sanitizer_finish_switch_fiber(nullptr, &scheduler_stack, &scheduler_stack_bytes);
 #endif
@@ -106,19 +111,23 @@ inline void lane_body() {
     }
 }
 
+__attribute__((noinline)) static inline void prepare(Lane& lane) {
+    ucontext_t& context = lane.turn.context;
+    getcontext(&context);
+    context.uc_stack.ss_sp = lane.stack;
+    context.uc_stack.ss_size = STACK_BYTES;
+    context.uc_link = nullptr;
+    makecontext(&context, lane_body, 0);
+}
+
 // Run a function in all lanes of a warp, which take turns.
-inline void run(void (*function)(void*), void* given) {
+static inline void run(void (*function)(void*), void* given) {
     body = function;
     argument = given;
     is_running = true;
     for (Lane& lane : lanes) {
         if (!lane.turn.has_begun) {
-            ucontext_t& context = lane.turn.context;
-            getcontext(&context);
-            context.uc_stack.ss_sp = lane.stack;
-            context.uc_stack.ss_size = STACK_BYTES;
-            context.uc_link = nullptr;
-            makecontext(&context, lane_body, 0);
+            prepare(lane);
         }
         lane.calls = 0;
         lane.ended = false;

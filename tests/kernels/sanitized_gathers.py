@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from helpers.host_device import SANITIZERS, HostBuffer, HostCompiler, HostDevice
+from helpers.host_device import SANITIZERS, UNOPTIMISED, HostBuffer, HostCompiler, HostDevice
 
 from mummergpu.studies.gathers import DEVICE_KERNELS, RECORD_BYTES, device_gathers
 
@@ -24,7 +24,7 @@ class ShortDevice(HostDevice):
 
 
 def main() -> int:
-    compiler = HostCompiler(Path(sys.argv[1]), SANITIZERS)
+    compiler = HostCompiler(Path(sys.argv[1]), (*SANITIZERS, UNOPTIMISED))
     if "--short" in sys.argv:
         device_gathers(ShortDevice(), compiler, 40 * RECORD_BYTES, 1)  # type: ignore[arg-type]
         print("nobody minds")

@@ -20,7 +20,13 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from helpers.host_device import SANITIZERS, HostCompiler, HostDevice, everything_given_back
+from helpers.host_device import (
+    SANITIZERS,
+    UNOPTIMISED,
+    HostCompiler,
+    HostDevice,
+    everything_given_back,
+)
 from helpers.search_cases import ANY, CASES, STRANDS, SearchCase, rows_of
 
 from mummergpu.cuda import workspace
@@ -148,7 +154,7 @@ def main() -> int:
     workspace.SMALLEST_BUFFER = 1
     workspace.SLACK = PLENTY
     searching.Workspace = ExactWorkspace
-    compiler = HostCompiler(given.folder, SANITIZERS)
+    compiler = HostCompiler(given.folder, (*SANITIZERS, UNOPTIMISED))
     if given.short is not None:
         check(CASES[0], CASES[0].pages(Layout.of(Policy())), Policy(), compiler, 1)
         print("nobody minds" if ExactWorkspace.was_short else f"there is no buffer {given.short}")
