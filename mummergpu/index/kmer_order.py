@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -61,19 +61,21 @@ def order_long_lists(
     group = min(GROUP_KMERS, kmers)
     sizes = np.diff(table.offsets[::group].astype(np.int64))
     groups = np.flatnonzero(sizes > LONGEST_ASCENDING)
-    last_position = page.joined_reference.size - table.sampling.kmer_length - page.page.begin
+    lists = PositionLists(
+        table.offsets,
+        table.positions,
+        LONGEST_ASCENDING,
+        page.padded_reference,
+        page.page.begin,
+        page.joined_reference.size - table.sampling.kmer_length - page.page.begin,
+    )
 
     def order(numbers: CountArray) -> bool:
         longest = int(sizes[numbers].max())
         return order_lists(
-            table.offsets,
-            table.positions,
+            lists,
             numbers * group,
             group,
-            LONGEST_ASCENDING,
-            page.padded_reference,
-            page.page.begin,
-            last_position,
             period,
             np.empty(min(longest, table.positions.size), dtype=np.uint32),
             np.empty(DIGITS, dtype=np.int64),
@@ -87,35 +89,58 @@ def order_long_lists(
     return replace(page, table=ordered)
 
 
+class PositionLists(NamedTuple):
+    """The lists of a table, whose positions count from a part of the reference.
+
+    Attributes
+    ----------
+    offsets, positions : ndarray, dtype=uint32
+        The table (`kmer_table.KmerTable`).
+    longest_ascending : int
+        The most positions of a list that stays as it is.
+    reference : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
+        The codes of the whole reference with margins.
+    part_begin, last_position : int
+        Where in the reference the part begins, 0-based, and the last position at which a whole
+        k-mer of the reference can begin.
+    """
+
+    offsets: PositionArray
+    positions: PositionArray
+    longest_ascending: int
+    reference: CodeArray
+    part_begin: int
+    last_position: int
+
+
 @jit_without_refcounts
 def order_lists(
-    table_offsets: PositionArray,
-    positions: PositionArray,
+    lists: PositionLists,
     first_kmers: CountArray,
     kmer_count: int,
-    longest_ascending: int,
-    reference: CodeArray,
-    part_begin: int,
-    last_position: int,
     period: int,
     scratch: PositionArray,
     counts: CountArray,
 ) -> bool:
-    """Sort the long lists of some k-mers; return whether all lie inside table and reference."""
+    """Sort the long lists of groups of k-mers; return whether all lie inside table and reference.
+
+    `scratch` has room for the longest of them, and `counts` for `DIGITS` numbers.
+    """
+    positions, reference = lists.positions, lists.reference
     for first in first_kmers:
         for kmer in range(first, first + kmer_count):
-            begin = as_int64(table_offsets[kmer])
-            end = as_int64(table_offsets[kmer + 1])
-            if end - begin <= longest_ascending:
+            begin = as_int64(lists.offsets[kmer])
+            end = as_int64(lists.offsets[kmer + 1])
+            if end - begin <= lists.longest_ascending:
                 continue
             if end > positions.size or end - begin > scratch.size:
                 return False
             for place in range(begin, end):
-                if positions[place] > last_position:
+                if positions[place] > lists.last_position:
                     return False
             # From the farthest bases to the nearest: a later pass keeps the order of equal digits.
             for digit in range((period - 1) // DIGIT_BASES, -1, -1):
-                before = part_begin + MARGIN - digit * DIGIT_BASES
+                before = lists.part_begin + MARGIN - digit * DIGIT_BASES
                 counts[:] = 0
                 for place in range(begin, end):
                     counts[digit_before(reference, before + as_int64(positions[place]))] += 1

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -92,6 +92,29 @@ class KmerTable:
         return self.longest_ascending if period <= self.ordered_bases else MAXIMUM_TABLE_BASES
 
 
+class KmerSlice(NamedTuple):
+    """The k-mers of a slice of a reference, and how they are put into buckets.
+
+    Attributes
+    ----------
+    codes : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
+        The codes of the whole reference with margins.
+    begin, end, step : int
+        The slice, as indices of `codes`, and the bases from one k-mer to the next.
+    kmer_length : int
+        The bases of a k-mer.
+    shift : int
+        A k-mer shifted to the right by this many bits is the number of its bucket.
+    """
+
+    codes: CodeArray
+    begin: int
+    end: int
+    step: int
+    kmer_length: int
+    shift: int
+
+
 def most_scratch_bytes(bases: int) -> int:
     """Return the bytes that building a table takes besides the table, if there is plenty.
 
@@ -121,7 +144,14 @@ def build_kmer_table(
     shift = max(0, 2 * kmer_length - MOST_BUCKET_BITS)
     bucket_count = 1 << (2 * kmer_length - shift)
     slices = [
-        (MARGIN + _next_multiple(first, step), MARGIN + min(first + SLICE_BASES, end))
+        KmerSlice(
+            codes,
+            MARGIN + -(-first // step) * step,
+            MARGIN + min(first + SLICE_BASES, end),
+            step,
+            kmer_length,
+            shift,
+        )
         for first in range(begin, end, SLICE_BASES)
     ]
     counts = np.zeros((len(slices), bucket_count), dtype=np.int64)
@@ -130,7 +160,7 @@ def build_kmer_table(
     counted = shares.part(COUNTING_SHARE, len(slices))
 
     def count(number: int) -> None:
-        count_buckets(codes, *slices[number], step, kmer_length, shift, counts[number])
+        count_buckets(slices[number], counts[number])
         counted()
 
     list(map_function(count, range(len(slices))))
@@ -148,9 +178,8 @@ def build_kmer_table(
         entries: EntryArray,
         filled: Callable[[], None],
     ) -> None:
-        part = slices[number]
         own = places[number] - base
-        fill_buckets(codes, *part, step, MARGIN + begin, kmer_length, shift, *group, own, entries)
+        fill_buckets(slices[number], MARGIN + begin, *group, own, entries)
         filled()
 
     def sort(
@@ -174,11 +203,6 @@ def build_kmer_table(
     return KmerTable(sampling, offsets, positions)
 
 
-def _next_multiple(number: int, step: int) -> int:
-    """Return the smallest multiple of `step` that is not less than `number`."""
-    return -(-number // step) * step
-
-
 def _ranges_of_buckets(
     bounds: CountArray, most: int, first: int, behind: int
 ) -> list[tuple[int, int]]:
@@ -193,25 +217,18 @@ def _ranges_of_buckets(
 
 
 @jit_without_refcounts
-def count_buckets(
-    codes: CodeArray, begin: int, end: int, step: int, length: int, shift: int, counts: CountArray
-) -> None:
-    """Add to `counts` the k-mers of each bucket at every `step`-th base of ``codes[begin:end]``."""
-    for at in range(begin, end, step):
-        kmer = kmer_at(codes, at, length)
+def count_buckets(part: KmerSlice, counts: CountArray) -> None:
+    """Add the k-mers of a slice to the counts of their buckets."""
+    for at in range(part.begin, part.end, part.step):
+        kmer = kmer_at(part.codes, at, part.kmer_length)
         if kmer >= 0:
-            counts[np.uint64(kmer) >> np.uint64(shift)] += 1
+            counts[np.uint64(kmer) >> np.uint64(part.shift)] += 1
 
 
 @jit_without_refcounts
 def fill_buckets(
-    codes: CodeArray,
-    begin: int,
-    end: int,
-    step: int,
+    part: KmerSlice,
     origin: int,
-    length: int,
-    shift: int,
     first: int,
     behind: int,
     places: CountArray,
@@ -219,12 +236,13 @@ def fill_buckets(
 ) -> None:
     """Write the k-mers of some buckets to `entries`, with their positions.
 
-    An entry is a k-mer in the upper 32 bits and its position in the lower ones. `places` holds the
-    index of each bucket's next entry, and is advanced.
+    An entry is a k-mer in the upper 32 bits and its position in the lower ones, counted from the
+    index `origin` of the codes. `places` holds the index of each bucket's next entry, and is
+    advanced.
     """
-    for at in range(begin, end, step):
-        kmer = kmer_at(codes, at, length)
-        bucket = kmer >> shift  # negative if the k-mer contains a break
+    for at in range(part.begin, part.end, part.step):
+        kmer = kmer_at(part.codes, at, part.kmer_length)
+        bucket = kmer >> part.shift  # negative if the k-mer contains a break
         if kmer >= 0 and first <= bucket < behind:
             entries[places[bucket]] = np.uint64(kmer) << np.uint64(32) | np.uint64(at - origin)
             places[bucket] += 1

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -57,7 +57,29 @@ FINDING_SHARE: Final = 0.5
 GROUPING_SHARE: Final = 0.25
 """The shares of the time that finding and grouping minimizers take; sorting them takes the rest."""
 
-PlacedMinimizers = tuple[PositionArray, RankArray]
+
+class PlacedMinimizers(NamedTuple):
+    """The places and the ranks of minimizers (`sequence.minimizers`), without the margin."""
+
+    places: PositionArray
+    ranks: RankArray
+
+
+class Buckets(NamedTuple):
+    """The lowest bits of a rank that are its bucket, and how many of these do not choose its group.
+
+    The group of a minimizer is thus ``(rank & mask) >> shift``.
+    """
+
+    mask: int
+    shift: int
+
+
+class GroupedEntries(NamedTuple):
+    """The entries of minimizers by group (`MinimizerTable`), and their ranks."""
+
+    entries: EntryArray
+    ranks: RankArray
 
 
 @dataclass(frozen=True)
@@ -118,7 +140,7 @@ def build_minimizer_table(
     bits = bucket_bits_for(bases, window)
     shift = max(0, bits - GROUP_BITS)
     group_count = 1 << (bits - shift)
-    mask = (1 << bits) - 1
+    buckets = Buckets((1 << bits) - 1, shift)
     slices = range(MARGIN, MARGIN + bases, SLICE_BASES)
     shares = Shares(tell)
     scratch = ThreadArray(np.int64), ThreadArray(np.uint32)
@@ -133,31 +155,31 @@ def build_minimizer_table(
             codes, MARGIN, MARGIN + bases, first, min(first + SLICE_BASES, MARGIN + bases),
             kmer_length, window, new_workspace(), 0, *room,
         )  # fmt: skip
-        places = np.empty(count, dtype=np.uint32)
-        ranks = np.empty(count, dtype=np.uint32)
-        keep_minimizers(*room, mask, shift, places, ranks, counts[number])
-        found[number] = places, ranks
+        minimizers = PlacedMinimizers(
+            np.empty(count, dtype=np.uint32), np.empty(count, dtype=np.uint32)
+        )
+        keep_minimizers(*room, buckets, minimizers, counts[number])
+        found[number] = minimizers
         is_found()
 
     list(map_function(find, range(len(slices))))
     bounds = np.concatenate(([0], np.cumsum(counts.sum(axis=0))))
     # Where each slice writes its first minimizer of each group.
     begins = np.cumsum(counts, axis=0) - counts + bounds[:-1]
-    grouped = np.empty(bounds[-1], dtype=np.uint64)
-    grouped_ranks = np.empty(bounds[-1], dtype=np.uint32)
+    grouped = GroupedEntries(
+        np.empty(bounds[-1], dtype=np.uint64), np.empty(bounds[-1], dtype=np.uint32)
+    )
     is_grouped = shares.part(GROUPING_SHARE, len(slices))
 
     def group(number: int) -> None:
         minimizers = found[number]
         assert minimizers is not None
-        group_minimizers(
-            codes, kmer_length, *minimizers, mask, shift, begins[number], grouped, grouped_ranks
-        )
+        group_minimizers(codes, kmer_length, minimizers, buckets, begins[number], grouped)
         found[number] = None
         is_grouped()
 
     list(map_function(group, range(len(slices))))
-    offsets = np.empty(mask + 2, dtype=np.uint32)
+    offsets = np.empty(buckets.mask + 2, dtype=np.uint32)
     offsets[-1] = bounds[-1]
     entries = np.empty(bounds[-1], dtype=np.uint64)
     first_groups = range(0, group_count, GROUPS_OF_TASK)
@@ -165,7 +187,7 @@ def build_minimizer_table(
 
     def sort(first: int) -> None:
         behind = min(first + GROUPS_OF_TASK, group_count)
-        sort_groups(grouped, grouped_ranks, bounds, first, behind, mask, shift, offsets, entries)
+        sort_groups(grouped, bounds, first, behind, buckets, offsets, entries)
         is_sorted()
 
     list(map_function(sort, first_groups))
@@ -176,62 +198,57 @@ def build_minimizer_table(
 def keep_minimizers(
     places: CountArray,
     ranks: RankArray,
-    mask: int,
-    shift: int,
-    kept_places: PositionArray,
-    kept_ranks: RankArray,
+    buckets: Buckets,
+    kept: PlacedMinimizers,
     counts: CountArray,
 ) -> None:
     """Copy what `find_minimizers` has written, without margins, and count those of each group."""
-    for number in range(kept_places.size):
+    for number in range(kept.places.size):
         rank = as_int64(ranks[as_index(number)])
-        kept_places[as_index(number)] = np.uint32(places[as_index(number)] - 2 * MARGIN)
-        kept_ranks[as_index(number)] = np.uint32(rank)
-        counts[as_index((rank & mask) >> shift)] += 1
+        # A place is twice a position, and one bit.
+        kept.places[as_index(number)] = np.uint32(places[as_index(number)] - 2 * MARGIN)
+        kept.ranks[as_index(number)] = np.uint32(rank)
+        counts[as_index((rank & buckets.mask) >> buckets.shift)] += 1
 
 
 @jit_without_refcounts
 def group_minimizers(
     codes: CodeArray,
     kmer_length: int,
-    places: PositionArray,
-    ranks: RankArray,
-    mask: int,
-    shift: int,
+    minimizers: PlacedMinimizers,
+    buckets: Buckets,
     begins: CountArray,
-    grouped: EntryArray,
-    grouped_ranks: RankArray,
+    grouped: GroupedEntries,
 ) -> None:
     """Write the entries of a slice's minimizers to their groups.
 
     `begins` holds where the slice writes its next minimizer of each group, and is advanced.
     """
-    for number in range(places.size):
-        place = as_int64(places[as_index(number)])
-        rank = ranks[as_index(number)]
-        group = as_index((as_int64(rank) & mask) >> shift)
+    for number in range(minimizers.places.size):
+        place = as_int64(minimizers.places[as_index(number)])
+        rank = minimizers.ranks[as_index(number)]
+        group = as_index((as_int64(rank) & buckets.mask) >> buckets.shift)
         context = context_at(codes, MARGIN + (place >> 1), kmer_length, place & 1 == 1)
         target = begins[group]
         begins[group] = target + 1
-        grouped[as_index(target)] = np.uint64(place) << _PLACE_SHIFT | context
-        grouped_ranks[as_index(target)] = rank
+        grouped.entries[as_index(target)] = np.uint64(place) << _PLACE_SHIFT | context
+        grouped.ranks[as_index(target)] = rank
 
 
 @jit_without_refcounts
 def sort_groups(
-    grouped: EntryArray,
-    ranks: RankArray,
+    grouped: GroupedEntries,
     bounds: CountArray,
     first_group: int,
     group_behind: int,
-    mask: int,
-    shift: int,
+    buckets: Buckets,
     offsets: PositionArray,
     entries: EntryArray,
 ) -> None:
     """Sort the entries of some groups by bucket, and write them to both arrays of the table."""
+    ranks, mask = grouped.ranks, buckets.mask
     for group in range(first_group, group_behind):
-        first, behind = group << shift, (group + 1) << shift
+        first, behind = group << buckets.shift, (group + 1) << buckets.shift
         begin, end = bounds[group], bounds[group + 1]
         for bucket in range(first, behind):
             offsets[as_index(bucket)] = 0
@@ -246,4 +263,4 @@ def sort_groups(
             bucket = as_index(as_int64(ranks[as_index(number)]) & mask)
             place = offsets[bucket] - np.uint32(1)
             offsets[bucket] = place
-            entries[as_index(place)] = grouped[as_index(number)]
+            entries[as_index(place)] = grouped.entries[as_index(number)]

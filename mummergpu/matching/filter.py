@@ -11,19 +11,14 @@ import numpy as np
 from mummergpu.matching.row_order import ColumnArray, sort_rows
 from mummergpu.runtime.arrays import BoolArray
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
-from mummergpu.sequence.mems import MemColumns
+from mummergpu.sequence.mems import MemColumns, MemRows
 
 
 def keep_long(columns: MemColumns, minimum_length: int) -> MemColumns:
     """Keep the matches that are long enough."""
     keep = columns.lengths >= minimum_length
     kept_before = np.concatenate(([0], np.cumsum(keep, dtype=np.int64)))
-    return MemColumns(
-        kept_before[columns.offsets],
-        columns.query_starts[keep],
-        columns.reference_starts[keep],
-        columns.lengths[keep],
-    )
+    return MemColumns(kept_before[columns.offsets], *(column[keep] for column in columns.rows))
 
 
 def keep_unique(columns: MemColumns, in_query: bool) -> MemColumns:
@@ -42,20 +37,13 @@ def keep_unique(columns: MemColumns, in_query: bool) -> MemColumns:
     most = int(np.diff(columns.offsets).max(initial=0))
     mark_unique(
         columns.offsets,
-        columns.query_starts,
-        columns.reference_starts,
-        columns.lengths,
+        columns.rows,
         in_query,
         (np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)),
         keep,
         offsets,
     )
-    return MemColumns(
-        offsets,
-        columns.query_starts[keep],
-        columns.reference_starts[keep],
-        columns.lengths[keep],
-    )
+    return MemColumns(offsets, *(column[keep] for column in columns.rows))
 
 
 def order_by_reference(columns: MemColumns) -> MemColumns:
@@ -66,20 +54,13 @@ def order_by_reference(columns: MemColumns) -> MemColumns:
     """
     queries = np.repeat(np.arange(columns.offsets.size - 1), np.diff(columns.offsets))
     order = np.lexsort((columns.reference_starts, queries))
-    return MemColumns(
-        columns.offsets,
-        columns.query_starts[order],
-        columns.reference_starts[order],
-        columns.lengths[order],
-    )
+    return MemColumns(columns.offsets, *(column[order] for column in columns.rows))
 
 
 @jit_without_refcounts
 def mark_unique(
     offsets: ColumnArray,
-    query_starts: ColumnArray,
-    reference_starts: ColumnArray,
-    lengths: ColumnArray,
+    columns: MemRows,
     in_query: bool,
     room: tuple[ColumnArray, ColumnArray],
     keep: BoolArray,
@@ -89,18 +70,21 @@ def mark_unique(
 
     The outputs begin with zeros. `room` has two numbers for each row of the query with the most.
     """
+    lengths = columns.lengths
     starts, rows = room
     for query in range(offsets.size - 1):
         begin = offsets[query]
         end = offsets[query + 1]
         for row in range(begin, end):
-            starts[row - begin], rows[row - begin] = query_starts[row], row
+            starts[row - begin], rows[row - begin] = columns.query_starts[row], row
         _mark_uncontained(starts, lengths, rows, end - begin, keep)
         if in_query:
+            # Of the rows that are unique in the reference, those whose copies on the reference's
+            # side contain no other's: the same test with both sides exchanged.
             count = 0
             for row in range(begin, end):
                 if keep[row]:
-                    starts[count], rows[count] = reference_starts[row], row
+                    starts[count], rows[count] = columns.reference_starts[row], row
                     keep[row] = False
                     count += 1
             sort_rows(starts, rows, 0, count)

@@ -15,20 +15,19 @@ reported once, in full and in order, however long it is.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from mummergpu.input.blocks.queries import OffsetArray, QueryBlock
-from mummergpu.matching.row_order import ColumnArray
+from mummergpu.input.queries import OffsetArray, QueryBlock
+from mummergpu.matching.query_codes import QueryCodes
 from mummergpu.runtime.jit import jit_without_refcounts
 from mummergpu.sequence.codes import MARGIN, CodeArray, empty_with_margins
 from mummergpu.sequence.extension import extend_match
-from mummergpu.sequence.mems import MemColumns, new_columns
+from mummergpu.sequence.mems import MemColumns, MemRows, join_rows, new_rows
 
 
-@dataclass(frozen=True)
-class Pieces:
+class Pieces(NamedTuple):
     """Pieces of the queries of a block, in order; each array has one int64 for each piece.
 
     `begins` and `ends` bound the starts that a piece owns, and `text_begins` and `text_ends` the
@@ -54,13 +53,7 @@ class Pieces:
             end = int(np.searchsorted(before, before[first] + part_bases))
             end = min(max(end, first + 1), self.queries.size)
             part = slice(first, end)
-            yield Pieces(
-                self.queries[part],
-                self.begins[part],
-                self.ends[part],
-                self.text_begins[part],
-                self.text_ends[part],
-            )
+            yield Pieces(*(column[part] for column in self))
             first = end
 
     def as_block(self, codes: CodeArray) -> QueryBlock:
@@ -104,82 +97,58 @@ def gather(
             texts[place] = codes[place + shift]
 
 
-@dataclass(frozen=True)
-class PartMems:
+class PartMems(NamedTuple):
     """The matches of some pieces of a block, and how many of them each query has."""
 
     counts: OffsetArray
-    columns: tuple[ColumnArray, ColumnArray, ColumnArray]
+    rows: MemRows
 
 
 def owned_mems(
-    part: Pieces,
-    found: MemColumns,
-    offsets: OffsetArray,
-    codes: CodeArray,
-    joined_reference: CodeArray,
+    part: Pieces, found: MemColumns, queries: QueryCodes, joined_reference: CodeArray
 ) -> PartMems:
     """Turn the matches of pieces, each searched as a query, into matches of their queries.
 
     They are all matches that start in an owned range, at their full length.
     """
-    counts = np.zeros(offsets.size - 1, dtype=np.int64)
-    columns = new_columns(found.count)
-    filled = take_owned(
-        part.queries,
-        part.begins,
-        part.ends,
-        part.text_begins,
-        part.text_ends,
-        (found.offsets, found.query_starts, found.reference_starts, found.lengths),
-        offsets,
-        codes,
-        joined_reference,
-        counts,
-        columns,
-    )
-    starts, reference_starts, lengths = columns
-    return PartMems(counts, (starts[:filled], reference_starts[:filled], lengths[:filled]))
+    mems = PartMems(np.zeros(queries.offsets.size - 1, dtype=np.int64), new_rows(found.count))
+    filled = take_owned(part, found.offsets, found.rows, queries, joined_reference, mems)
+    return mems._replace(rows=MemRows(*(column[:filled] for column in mems.rows)))
 
 
 @jit_without_refcounts
 def take_owned(
-    queries: OffsetArray,
-    begins: OffsetArray,
-    ends: OffsetArray,
-    text_begins: OffsetArray,
-    text_ends: OffsetArray,
-    found: tuple[ColumnArray, ColumnArray, ColumnArray, ColumnArray],
+    pieces: Pieces,
     offsets: OffsetArray,
-    codes: CodeArray,
+    found: MemRows,
+    queries: QueryCodes,
     joined_reference: CodeArray,
-    counts: OffsetArray,
-    taken: tuple[ColumnArray, ColumnArray, ColumnArray],
+    taken: PartMems,
 ) -> int:
     """Write the matches that start in owned ranges; return how many there are."""
-    found_offsets, found_starts, found_reference_starts, found_lengths = found
-    starts, reference_starts, lengths = taken
+    rows = taken.rows
     filled = 0
-    for piece in range(queries.size):
-        query = queries[piece]
-        for row in range(found_offsets[piece], found_offsets[piece + 1]):
-            start = text_begins[piece] + found_starts[row]
-            if start < begins[piece] or start >= ends[piece]:
+    for piece in range(pieces.queries.size):
+        query = pieces.queries[piece]
+        for row in range(offsets[piece], offsets[piece + 1]):
+            start = pieces.text_begins[piece] + found.query_starts[row]
+            if start < pieces.begins[piece] or start >= pieces.ends[piece]:
                 continue
-            length = found_lengths[row]
-            if start + length == text_ends[piece]:
+            length = found.lengths[row]
+            # A match that reaches the end of its piece may go on in the next one.
+            if start + length == pieces.text_ends[piece]:
                 length = extend_match(
                     joined_reference,
-                    codes,
+                    queries.codes,
                     start,
-                    offsets[query + 1],
-                    found_reference_starts[row],
+                    queries.offsets[query + 1],
+                    found.reference_starts[row],
                     length,
                 )
-            starts[filled] = start - offsets[query]
-            reference_starts[filled] = found_reference_starts[row]
-            lengths[filled] = length
-            counts[query] += 1
+            rows.query_starts[filled] = start - queries.offsets[query]
+            rows.reference_starts[filled] = found.reference_starts[row]
+            rows.lengths[filled] = length
+            taken.counts[query] += 1
             filled += 1
     return filled
 
@@ -187,7 +156,5 @@ def take_owned(
 def join_parts(parts: Sequence[PartMems]) -> MemColumns:
     """Join the matches of all parts of a block, in the order of the pieces."""
     counts = np.sum([part.counts for part in parts], axis=0, dtype=np.int64)
-    columns = [np.concatenate(column) for column in zip(*(p.columns for p in parts), strict=True)]
-    starts, reference_starts, lengths = columns
     offsets = np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
-    return MemColumns(offsets, starts, reference_starts, lengths)
+    return MemColumns(offsets, *join_rows(part.rows for part in parts))

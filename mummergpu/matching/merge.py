@@ -8,7 +8,7 @@ import numpy as np
 
 from mummergpu.matching.row_order import ColumnArray
 from mummergpu.runtime.jit import jit
-from mummergpu.sequence.mems import MemColumns, new_columns
+from mummergpu.sequence.mems import MemColumns, MemRows, join_rows, new_rows
 
 
 def merge_pages(pages: Sequence[MemColumns]) -> MemColumns:
@@ -22,25 +22,23 @@ def merge_pages(pages: Sequence[MemColumns]) -> MemColumns:
 
 
 def _merge_two(one: MemColumns, other: MemColumns) -> MemColumns:
-    count = one.count + other.count
-    columns = new_columns(count)
-    merge_rows(
-        (one.offsets, one.query_starts, one.reference_starts, one.lengths),
-        (other.offsets, other.query_starts, other.reference_starts, other.lengths),
-        columns,
-    )
-    return MemColumns(one.offsets + other.offsets, *columns)
+    rows = new_rows(one.count + other.count)
+    merge_rows(one.offsets, one.rows, other.offsets, other.rows, rows)
+    return MemColumns(one.offsets + other.offsets, *rows)
 
 
 @jit
 def merge_rows(
-    one: tuple[ColumnArray, ColumnArray, ColumnArray, ColumnArray],
-    other: tuple[ColumnArray, ColumnArray, ColumnArray, ColumnArray],
-    merged: tuple[ColumnArray, ColumnArray, ColumnArray],
+    offsets: ColumnArray,
+    rows: MemRows,
+    other_offsets: ColumnArray,
+    other_rows: MemRows,
+    merged: MemRows,
 ) -> None:
     """Merge the rows of each query by query start, and by reference start if these are equal."""
-    offsets, starts, reference_starts, lengths = one
-    other_offsets, other_starts, other_reference_starts, other_lengths = other
+    # Names of arrays: each access to a field within the loop would count its references.
+    starts, reference_starts, lengths = rows
+    other_starts, other_reference_starts, other_lengths = other_rows
     merged_starts, merged_reference_starts, merged_lengths = merged
     filled = 0
     for query in range(offsets.size - 1):
@@ -68,21 +66,12 @@ def merge_rows(
 
 def join_blocks(one: MemColumns, other: MemColumns) -> MemColumns:
     """Append the matches of a block to those of the block before it."""
-    return MemColumns(
-        np.concatenate((one.offsets[:-1], one.offsets[-1] + other.offsets)),
-        np.concatenate((one.query_starts, other.query_starts)),
-        np.concatenate((one.reference_starts, other.reference_starts)),
-        np.concatenate((one.lengths, other.lengths)),
-    )
+    return join_all((one, other))
 
 
 def join_all(parts: Sequence[MemColumns]) -> MemColumns:
     """Join the matches of consecutive blocks of queries, at least one, as `join_blocks` does."""
     begins = np.cumsum([0, *(part.count for part in parts)], dtype=np.int64).tolist()
     offsets = [part.offsets[1:] + begin for part, begin in zip(parts, begins, strict=False)]
-    return MemColumns(
-        np.concatenate([np.zeros(1, dtype=np.int64), *offsets]),
-        np.concatenate([part.query_starts for part in parts]),
-        np.concatenate([part.reference_starts for part in parts]),
-        np.concatenate([part.lengths for part in parts]),
-    )
+    rows = join_rows(part.rows for part in parts)
+    return MemColumns(np.concatenate([np.zeros(1, dtype=np.int64), *offsets]), *rows)

@@ -6,6 +6,7 @@ from typing import Final
 
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
+from mummergpu.sequence.mems import MemRows
 
 ColumnArray = Int64Array
 
@@ -63,27 +64,24 @@ def sift_down(keys: ColumnArray, values: ColumnArray, begin: int, root: int, cou
 
 
 @jit_without_refcounts
-def sort_rows_of_queries(
-    offsets: ColumnArray,
-    query_starts: ColumnArray,
-    reference_starts: ColumnArray,
-    lengths: ColumnArray,
-) -> None:
+def sort_rows_of_queries(offsets: ColumnArray, rows: MemRows) -> None:
     """Sort the rows of each query by query start, then by reference start, in place.
 
     A sample finds MEMs that begin before those of earlier samples if the reference step is more
     than one base, because a period of pairs is then longer than the step from sample to sample.
     Query starts are less than ``1 << LEFT_BITS``.
     """
+    query_starts, reference_starts = rows.query_starts, rows.reference_starts
     mask = (1 << START_BITS) - 1
     for query in range(offsets.size - 1):
         begin, end = offsets[query], offsets[query + 1]
+        # Both starts share a number while the rows are sorted: it is the key.
         is_sorted = True
         for row in range(begin, end):
             reference_starts[row] |= query_starts[row] << START_BITS
             is_sorted &= row == begin or reference_starts[row - 1] < reference_starts[row]
         if not is_sorted:
-            sort_rows(reference_starts, lengths, begin, end)
+            sort_rows(reference_starts, rows.lengths, begin, end)
         for row in range(begin, end):
             query_starts[row] = reference_starts[row] >> START_BITS
             reference_starts[row] &= mask

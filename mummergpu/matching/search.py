@@ -18,6 +18,7 @@ from mummergpu.matching.long_queries import (
     owned_mems,
 )
 from mummergpu.matching.merge import merge_pages
+from mummergpu.matching.query_codes import QueryCodes
 from mummergpu.sequence.codes import CodeArray, Strand, reverse_complement_each
 from mummergpu.sequence.mems import BlockMems, MemColumns
 
@@ -95,23 +96,31 @@ class BlockSearch:
         self,
         block: QueryBlock,
         max_rows: int = UNBOUNDED,
-        map_function: Callable[..., Iterable[PartMems]] = map,
+        map_function: Callable[..., Iterable[Any]] = map,
     ) -> BlockMems | None:
         """Return the matches of a block on the loaded pages.
 
         None means that there are more matches than `max_rows` and no query of the block is long.
         Parts of long queries are searched through `map_function`.
         """
-        mems: BlockMems | None
         backend = self._backend
+        is_long = has_long_query(block, self.sizes.long_query)
         if isinstance(backend, UniqueBackend) and backend.only_unique:
-            return self._find_unique(backend, block, max_rows, map_function)
-        if has_long_query(block, self.sizes.long_query):
+
+            def tell(bases: int) -> None:
+                if is_long:
+                    self._tell(block, len(self.strands) * bases)
+
+            # The backend searches parts of long queries by itself.
+            most = UNBOUNDED if is_long else max_rows
+            return backend.find_unique(block, self.strands, most, map_function, tell)
+        mems: BlockMems | None
+        if is_long:
             mems = {
                 strand: self._find_in_pieces(block, strand, map_function) for strand in self.strands
             }
         else:
-            mems = self._backend.find_mems(block, self.strands, max_rows)
+            mems = backend.find_mems(block, self.strands, max_rows)
         if mems is None or self._search_length >= self.minimum_length:
             return mems
         return {strand: keep_long(columns, self.minimum_length) for strand, columns in mems.items()}
@@ -119,23 +128,6 @@ class BlockSearch:
     def merge_groups(self, groups: Sequence[BlockMems]) -> BlockMems:
         """Merge the matches of a block on several groups of pages."""
         return {strand: merge_pages([group[strand] for group in groups]) for strand in self.strands}
-
-    def _find_unique(
-        self,
-        backend: UniqueBackend,
-        block: QueryBlock,
-        max_rows: int,
-        map_function: Callable[..., Iterable[Any]],
-    ) -> BlockMems | None:
-        """Return the unique matches; the backend searches parts of long queries by itself."""
-        is_long = has_long_query(block, self.sizes.long_query)
-
-        def tell(bases: int) -> None:
-            if is_long:
-                self._tell(block, len(self.strands) * bases)
-
-        most = UNBOUNDED if is_long else max_rows
-        return backend.find_unique(block, self.strands, most, map_function, tell)
 
     def _find_in_pieces(
         self,
@@ -152,11 +144,13 @@ class BlockSearch:
         if strand is Strand.REVERSE:
             codes = reverse_complement_each(codes, block.offsets)
 
+        queries = QueryCodes(codes, block.offsets)
+
         def search(part: Pieces) -> PartMems:
             found = self._backend.find_mems(part.as_block(codes), (Strand.FORWARD,), UNBOUNDED)
             assert found is not None
             self._tell(block, part.owned_bases)
-            return owned_mems(part, found[Strand.FORWARD], block.offsets, codes, self._reference)
+            return owned_mems(part, found[Strand.FORWARD], queries, self._reference)
 
         pieces = cut_queries(block.offsets, self._search_length - 1, self.sizes.piece_bases)
         return join_parts(list(map_function(search, pieces.parts(self.sizes.part_bases))))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,14 @@ from mummergpu.runtime.arrays import Int64Array
 from mummergpu.sequence.codes import Strand
 
 ColumnArray = Int64Array
+
+
+class MemRows(NamedTuple):
+    """The columns with a number for each match, as compiled functions take them (`MemColumns`)."""
+
+    query_starts: ColumnArray
+    reference_starts: ColumnArray
+    lengths: ColumnArray
 
 
 @dataclass(frozen=True)
@@ -42,6 +50,11 @@ class MemColumns:
         """The number of matches."""
         return self.lengths.size
 
+    @property
+    def rows(self) -> MemRows:
+        """The columns without the offsets."""
+        return MemRows(self.query_starts, self.reference_starts, self.lengths)
+
 
 BlockMems = Mapping[Strand, MemColumns]
 """The matches of a block of queries, on each strand that was searched."""
@@ -52,10 +65,19 @@ def match_count(mems: Mapping[Any, MemColumns]) -> int:
     return sum(columns.count for columns in mems.values())
 
 
-def new_columns(count: int) -> tuple[ColumnArray, ColumnArray, ColumnArray]:
-    """Return empty arrays for the query starts, reference starts and lengths of `count` rows."""
-    return (
-        np.empty(count, dtype=np.int64),
-        np.empty(count, dtype=np.int64),
-        np.empty(count, dtype=np.int64),
-    )
+def longer_rows(rows: MemRows, filled: int, count: int) -> MemRows:
+    """Return columns for more matches, with the filled rows of shorter ones."""
+    longer = new_rows(count)
+    for column, longer_column in zip(rows, longer, strict=True):
+        longer_column[:filled] = column[:filled]
+    return longer
+
+
+def join_rows(parts: Iterable[MemRows]) -> MemRows:
+    """Return the columns of all parts, one after the other."""
+    return MemRows(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+
+def new_rows(count: int) -> MemRows:
+    """Return empty columns for `count` matches."""
+    return MemRows(*(np.empty(count, dtype=np.int64) for _ in MemRows._fields))

@@ -31,7 +31,7 @@ PROCESSOR_GATHERS: Final = 1 << 16
 """The records that a lane of a processor's thread reads."""
 
 LANES: Final = 16
-"""The chains of addresses that a processor's thread follows in turn, as in `cpu_lanes`."""
+"""The chains of addresses that a processor's thread follows in turn, as in `cpu_match`."""
 
 DEVICE_KERNELS: Final = {"merged": "read_merged", "split": "read_split", "half": "read_halves"}
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Sequence
 from typing import Generic, TypeVar
 
-from mummergpu.input.blocks.queries import OffsetArray, QueryBlock
+from mummergpu.input.queries import QueryBlock
 from mummergpu.matching.backends.interface import WorkSizes
 from mummergpu.matching.merge import merge_pages
+from mummergpu.matching.query_codes import QueryCodes
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import CodeArray, Strand, padded_reverse_complements
+from mummergpu.sequence.codes import Strand, padded_reverse_complements
 from mummergpu.sequence.mems import MemColumns
 
 PageType = TypeVar("PageType")
@@ -48,39 +50,32 @@ class PageByPageBackend(ABC, Generic[PageType]):
     ) -> dict[Strand, MemColumns] | None:
         """Return the MEMs between the loaded pages and a block (`interface.Backend.find_mems`)."""
         found: dict[Strand, MemColumns] = {}
+        counted: Counter[str] = Counter()
         for strand in strands:
             padded = block.padded_codes
             if strand is Strand.REVERSE:
                 padded = padded_reverse_complements(padded, block.offsets)
-            columns = self._search_strand(block, padded, max_rows)
-            if columns is None:
-                return None
-            max_rows -= columns.count
-            found[strand] = columns
+            queries = QueryCodes(padded, block.offsets)
+            on_pages = []
+            for page in self._pages:
+                columns = self._search_page(page, queries, max_rows, counted)
+                if columns is None:
+                    # The block is searched again in parts, and counted then.
+                    return None
+                max_rows -= columns.count
+                on_pages.append(columns)
+            if len(on_pages) > 1:
+                with self.stats.stage("coords_to_buffers"):
+                    on_pages = [merge_pages(on_pages)]
+            (found[strand],) = on_pages
+        self.stats.add(**counted)
         return found
-
-    def _search_strand(
-        self, block: QueryBlock, padded_codes: CodeArray, max_rows: int
-    ) -> MemColumns | None:
-        """Return the MEMs of all pages, or None if there are too many."""
-        found = []
-        for page in self._pages:
-            columns = self._search_page(page, block.offsets, padded_codes, max_rows)
-            if columns is None:
-                return None
-            max_rows -= columns.count
-            found.append(columns)
-        if len(found) == 1:
-            return found[0]
-        with self.stats.stage("coords_to_buffers"):
-            return merge_pages(found)
 
     @abstractmethod
     def _search_page(
-        self, indexed: PageType, offsets: OffsetArray, padded_codes: CodeArray, max_rows: int
+        self, indexed: PageType, queries: QueryCodes, max_rows: int, counted: Counter[str]
     ) -> MemColumns | None:
         """Return the MEMs of one page, or None if there are too many.
 
-        Offsets do not count the margins of the codes, which are those of the strand that is
-        searched.
+        What is added to `counted` counts if the block is not searched again.
         """

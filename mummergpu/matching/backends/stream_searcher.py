@@ -18,7 +18,7 @@ from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.backends.device_codes import PADDING_BYTES, WORD_BYTES
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
-from mummergpu.sequence.mems import MemColumns, new_columns
+from mummergpu.sequence.mems import MemColumns, new_rows
 
 ContextType = TypeVar("ContextType")
 PreparedType = TypeVar("PreparedType")
@@ -172,7 +172,7 @@ class StreamSearcher(ABC, Generic[ContextType, PreparedType]):
     ) -> MemColumns:
         """Copy MEMs to the host."""
         host_offsets = np.empty(query_count + 1, dtype=np.int64)
-        host_columns = new_columns(count)
+        host_columns = new_rows(count)
         # The stage must not count the kernels that are still running.
         self._stream.synchronize()
         with self._stats.stage("matches_from_device"):

@@ -14,9 +14,9 @@ its use: the table's offsets, then its positions, then the reference.
 
 from __future__ import annotations
 
-import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -24,22 +24,29 @@ from mummergpu.index.damage import damage_error
 from mummergpu.index.kmer_page import KmerPage
 from mummergpu.index.kmer_sampling import MAXIMUM_PERIOD
 from mummergpu.index.kmer_table import MAXIMUM_TABLE_BASES, PositionArray
-from mummergpu.input.blocks.queries import OffsetArray, QueryBlock
+from mummergpu.input.queries import QueryBlock
 from mummergpu.matching.backends.interface import WorkSizes
 from mummergpu.matching.backends.page_by_page import PageByPageBackend
-from mummergpu.matching.kmer.cpu_samples import (
-    DAMAGED_HERE,
-    RowArrays,
-    extend_sample,
-    find_lists,
-)
-from mummergpu.matching.row_order import LEFT_BITS, sort_rows_of_queries
+from mummergpu.matching.query_codes import QueryCodes
+from mummergpu.matching.row_order import LEFT_BITS, START_BITS, sort_rows, sort_rows_of_queries
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import jit_without_refcounts, prefetch
+from mummergpu.runtime.jit import (
+    as_index,
+    as_int64,
+    inline_without_refcounts,
+    jit_without_refcounts,
+    prefetch,
+)
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import MARGIN, CodeArray, Strand
-from mummergpu.sequence.extension import kmer_at
-from mummergpu.sequence.mems import MemColumns, new_columns
+from mummergpu.sequence.extension import (
+    WORD_STEP,
+    extend_left,
+    extend_right,
+    extend_word_left,
+    kmer_at,
+)
+from mummergpu.sequence.mems import MemColumns, MemRows, longer_rows, new_rows
 
 if TYPE_CHECKING:
     from mummergpu.index.minimizer_index import MinimizerPage
@@ -48,8 +55,16 @@ if TYPE_CHECKING:
 BATCH: Final = 64
 """The samples whose memory accesses run at the same time."""
 
+# The numbers of a sample in a batch. The k-mer becomes the start of its list (`find_lists`).
+QUERY_OF: Final = 0
+PLACE: Final = 1
+KMER: Final = 2
+LIST_BEGIN: Final = 2
+LIST_END: Final = 3
 BATCH_NUMBERS: Final = 4
-"""The numbers of a sample: its query, its position, and the start and end of its list."""
+
+PLACES_AHEAD: Final = 4
+"""The occurrences of a list that are prefetched before the first is compared."""
 
 assert MAXIMUM_PERIOD <= 1 << LEFT_BITS
 
@@ -68,16 +83,61 @@ LEAST_ROOM: Final = 1 << 12
 """The least number of rows to allocate."""
 
 QUERY, SAMPLE, FILLED, SKIPPED = 0, 1, 2, 3
-"""The elements of the state that the kernel keeps when it stops because the rows are full."""
+"""The elements of the state that the kernel keeps when it stops because the rows are full: the
+query of the next sample, its position in the block, the filled rows, and the skipped samples."""
 
 ROWS_FULL, DONE, DAMAGED = 0, 1, 2
-"""The reasons why the kernel stops."""
+"""The reasons why the kernel stops: the next MEMs do not fit the rows, nothing is left to do, or a
+list is not inside the table or a position not inside the reference."""
+
+ROWS_FULL_HERE: Final = -1
+DAMAGED_HERE: Final = -2
+"""Returned in place of a row number."""
 
 
-class _Found(threading.local):
-    """What a thread has found in its block besides MEMs: samples whose k-mers are too frequent."""
+class KmerLookup(NamedTuple):
+    """The table of a part of the reference, and the reference (`kmer_table.KmerTable`).
 
-    skipped = 0
+    Attributes
+    ----------
+    offsets, positions : ndarray, dtype=uint32
+        The table; positions count from `part_begin`.
+    kmer_length, part_begin : int
+        The bases of a k-mer, and where in the reference the part begins, 0-based.
+    last_position : int
+        The last position at which a whole k-mer of the reference can begin.
+    longest_whole : int
+        The most positions of a list of which nothing is skipped (`KmerTable.longest_whole`).
+    max_occurrences : int
+        Samples with longer lists are skipped.
+    reference : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
+        The codes of the whole reference with margins.
+    """
+
+    offsets: PositionArray
+    positions: PositionArray
+    kmer_length: int
+    part_begin: int
+    last_position: int
+    longest_whole: int
+    max_occurrences: int
+    reference: CodeArray
+
+
+class SampleSteps(NamedTuple):
+    """Where samples are: all in bases (`kmer_sampling`).
+
+    Attributes
+    ----------
+    min_length : int
+        The fewest bases of a MEM.
+    step, period : int
+        The distances from one sample to the next and from one pair of a MEM to the next.
+    """
+
+    min_length: int
+    step: int
+    period: int
 
 
 class KmerCpuBackend(PageByPageBackend[KmerPage]):
@@ -86,7 +146,6 @@ class KmerCpuBackend(PageByPageBackend[KmerPage]):
     def __init__(self, stats: Stats) -> None:
         super().__init__(stats, SIZES)
         self._rows_per_base = 0.0
-        self._found = _Found()
         self._unique: UniqueSearch | None = None
 
     @property
@@ -102,7 +161,7 @@ class KmerCpuBackend(PageByPageBackend[KmerPage]):
         tables = [page for page in pages if isinstance(page, KmerPage)]
         for page in pages:
             if not isinstance(page, KmerPage):
-                # Most searches are by tables of k-mers, and start without these modules.
+                # Most searches are by tables of k-mers, and start without this module.
                 from mummergpu.matching.kmer.unique import UniqueSearch
 
                 self._unique = UniqueSearch(page, minimum_length, self.stats)
@@ -125,134 +184,239 @@ class KmerCpuBackend(PageByPageBackend[KmerPage]):
         assert self._unique is not None
         return self._unique.find(block, strands, max_rows, map_function, tell)
 
-    def find_mems(
-        self, block: QueryBlock, strands: Sequence[Strand], max_rows: int
-    ) -> dict[Strand, MemColumns] | None:
-        """Return the MEMs of a block (`page_by_page`); count the samples that were skipped."""
-        self._found.skipped = 0
-        found = super().find_mems(block, strands, max_rows)
-        # Without a result, the block is searched again in parts.
-        if found is not None and self._found.skipped:
-            self.stats.add(skipped_lookups=self._found.skipped)
-        return found
-
     def _search_page(
-        self, indexed: KmerPage, offsets: OffsetArray, padded_codes: CodeArray, max_rows: int
-    ) -> MemColumns | None:
-        with self.stats.stage("kmer_kernel"):
-            return self._search_part(indexed, offsets, padded_codes, max_rows)
-
-    def _search_part(
-        self, indexed: KmerPage, offsets: OffsetArray, padded_codes: CodeArray, max_rows: int
+        self, indexed: KmerPage, queries: QueryCodes, max_rows: int, counted: Counter[str]
     ) -> MemColumns | None:
         """Return the MEMs whose first sample occurs in one part of the reference."""
-        table, sampling = indexed.table, indexed.table.sampling
-        period = indexed.period(self.minimum_length)
-        most_occurrences = indexed.most_occurrences
-        if most_occurrences is None:
-            most_occurrences = MAXIMUM_TABLE_BASES
-        counts = np.zeros(offsets.size, dtype=np.int64)
-        state = np.zeros(4, dtype=np.int64)
-        batch = np.empty((BATCH, BATCH_NUMBERS), dtype=np.int64)
-        # Somewhat more rows than the last block needed; a wrong guess costs a copy of the rows.
-        room = LEAST_ROOM + int(1.25 * self._rows_per_base * offsets[-1])
-        rows = new_columns(min(room, max_rows))
-        while True:
-            ending = kmer_kernel(
-                table.offsets,
-                table.positions,
-                sampling.kmer_length,
-                indexed.page.begin,
-                indexed.padded_reference,
-                padded_codes,
-                offsets,
-                self.minimum_length,
-                indexed.query_step(self.minimum_length),
-                period,
-                table.longest_whole(period),
-                most_occurrences,
-                batch,
-                state,
-                counts[1:],
-                rows,
-            )
-            if ending == DONE:
-                break
-            if ending == DAMAGED:
-                raise damage_error(indexed.page, indexed.index_path)
-            filled, room = int(state[FILLED]), rows[0].size
-            if room == max_rows:
-                return None
-            larger = new_columns(min(2 * room, max_rows))
-            for column, larger_column in zip(rows, larger, strict=True):
-                larger_column[:filled] = column[:filled]
-            rows = larger
-        self._found.skipped += int(state[SKIPPED])
-        filled = int(state[FILLED])
-        self._rows_per_base = filled / max(1, int(offsets[-1]))
-        np.cumsum(counts, out=counts)
-        starts, reference_starts, lengths = (column[:filled] for column in rows)
-        if sampling.reference_step > 1:
-            sort_rows_of_queries(counts, starts, reference_starts, lengths)
-        return MemColumns(counts, starts, reference_starts, lengths)
+        with self.stats.stage("kmer_kernel"):
+            min_length = self.minimum_length
+            step, period = indexed.query_step(min_length), indexed.period(min_length)
+            lookup = _lookup_of(indexed, period)
+            bases = int(queries.offsets[-1])
+            counts = np.zeros(queries.offsets.size, dtype=np.int64)
+            state = np.zeros(4, dtype=np.int64)
+            batch = np.empty((BATCH, BATCH_NUMBERS), dtype=np.int64)
+            # Somewhat more rows than the last block needed; a wrong guess costs a copy of the rows.
+            room = min(LEAST_ROOM + int(1.25 * self._rows_per_base * bases), max_rows)
+            rows = new_rows(room)
+            steps = SampleSteps(min_length, step, period)
+            while (
+                ending := kmer_kernel(lookup, queries, steps, batch, state, counts[1:], rows)
+            ) != DONE:
+                if ending == DAMAGED:
+                    raise damage_error(indexed.page, indexed.index_path)
+                if room == max_rows:
+                    return None
+                room = min(2 * room, max_rows)
+                rows = longer_rows(rows, int(state[FILLED]), room)
+            if state[SKIPPED]:
+                counted["skipped_lookups"] += int(state[SKIPPED])
+            filled = int(state[FILLED])
+            self._rows_per_base = filled / max(1, bases)
+            np.cumsum(counts, out=counts)
+            rows = MemRows(*(column[:filled] for column in rows))
+            if indexed.table.sampling.reference_step > 1:
+                sort_rows_of_queries(counts, rows)
+            return MemColumns(counts, *rows)
+
+
+def _lookup_of(page: KmerPage, period: int) -> KmerLookup:
+    """Return a page as compiled functions take it, for a search with a period of pairs."""
+    table, kmer_length = page.table, page.table.sampling.kmer_length
+    max_occurrences = page.most_occurrences
+    return KmerLookup(
+        table.offsets,
+        table.positions,
+        kmer_length,
+        page.page.begin,
+        page.joined_reference.size - kmer_length - page.page.begin,
+        table.longest_whole(period),
+        MAXIMUM_TABLE_BASES if max_occurrences is None else max_occurrences,
+        page.padded_reference,
+    )
 
 
 @jit_without_refcounts
 def kmer_kernel(
-    table_offsets: PositionArray,
-    positions: PositionArray,
-    kmer_length: int,
-    part_begin: int,
-    reference: CodeArray,
-    codes: CodeArray,
-    offsets: OffsetArray,
-    minimum_length: int,
-    step: int,
-    period: int,
-    longest_whole: int,
-    most_occurrences: int,
+    lookup: KmerLookup,
+    queries: QueryCodes,
+    steps: SampleSteps,
     batch: Int64Array,
     state: Int64Array,
-    counts: OffsetArray,
-    rows: RowArrays,
+    counts: Int64Array,
+    rows: MemRows,
 ) -> int:
-    """Find the MEMs of queries with one table; return why the kernel stopped."""
+    """Find the MEMs of queries with one table; return why the kernel stopped.
+
+    After `ROWS_FULL` the caller calls the kernel again with longer rows. The number of matches of
+    each query is added to its count.
+    """
+    offsets, kmer_length = queries.offsets, lookup.kmer_length
     query, at, filled = state[QUERY], state[SAMPLE], state[FILLED]
-    last_position = reference.size - 2 * MARGIN - kmer_length - part_begin
     while query < offsets.size - 1:
+        # A batch takes three turns, for each of which the one before prefetches memory: its k-mers,
+        # their lists, and the extension of their occurrences.
         size = 0
         while size < BATCH and query < offsets.size - 1:
             end = offsets[query + 1]
-            if at + kmer_length > end or end - offsets[query] < minimum_length:
+            if at + kmer_length > end or end - offsets[query] < steps.min_length:
                 query += 1
                 at = end
                 continue
-            kmer = kmer_at(codes, MARGIN + at, kmer_length)
+            kmer = kmer_at(queries.codes, MARGIN + at, kmer_length)
             if kmer >= 0:
-                prefetch(table_offsets, kmer)
-                batch[size, 0] = query
-                batch[size, 1] = at
-                batch[size, 2] = kmer
+                prefetch(lookup.offsets, kmer)
+                batch[size, QUERY_OF] = query
+                batch[size, PLACE] = at
+                batch[size, KMER] = kmer
                 size += 1
-            at += step
-        if not find_lists(table_offsets, positions, part_begin, reference, batch, size):
+            at += steps.step
+        if not find_lists(lookup, batch, size):
             return DAMAGED
         for sample in range(size):
-            if batch[sample, 3] - batch[sample, 2] > most_occurrences:
+            if batch[sample, LIST_END] - batch[sample, LIST_BEGIN] > lookup.max_occurrences:
                 state[SKIPPED] += 1
                 continue
-            row = extend_sample(
-                positions, last_position, kmer_length, part_begin, reference, codes, offsets,
-                minimum_length, period, longest_whole, batch, sample, filled, rows,
-            )  # fmt: skip
+            row = extend_sample(lookup, queries, steps, batch, sample, filled, rows)
             if row < 0:
                 if row == DAMAGED_HERE:
                     return DAMAGED
-                state[QUERY], state[SAMPLE], state[FILLED] = (
-                    batch[sample, 0], batch[sample, 1], filled,
-                )  # fmt: skip
+                # The next call begins with this sample, and the rows of earlier ones stay.
+                state[QUERY] = batch[sample, QUERY_OF]
+                state[SAMPLE] = batch[sample, PLACE]
+                state[FILLED] = filled
                 return ROWS_FULL
-            counts[batch[sample, 0]] += row - filled
+            counts[batch[sample, QUERY_OF]] += row - filled
             filled = row
     state[QUERY], state[SAMPLE], state[FILLED] = query, at, filled
     return DONE
+
+
+@inline_without_refcounts
+def find_lists(lookup: KmerLookup, batch: Int64Array, size: int) -> bool:
+    """Replace the k-mer of each sample by its list, and prefetch the first occurrences.
+
+    Return False if a list is not inside the table's positions: the table is damaged.
+    """
+    offsets, positions = lookup.offsets, lookup.positions
+    for sample in range(size):
+        kmer = as_index(batch[sample, KMER])
+        begin = as_int64(offsets[kmer])
+        end = as_int64(offsets[kmer + np.uint64(1)])
+        if begin > end or end > positions.size:
+            return False
+        batch[sample, LIST_BEGIN] = begin
+        batch[sample, LIST_END] = end
+        prefetch(positions, begin)
+    for sample in range(size):
+        begin = batch[sample, LIST_BEGIN]
+        for place in range(begin, min(batch[sample, LIST_END], begin + PLACES_AHEAD)):
+            position = as_int64(positions[as_index(place)])
+            prefetch(lookup.reference, MARGIN + lookup.part_begin + position)
+    return True
+
+
+@inline_without_refcounts
+def extend_sample(
+    lookup: KmerLookup,
+    queries: QueryCodes,
+    steps: SampleSteps,
+    batch: Int64Array,
+    sample: int,
+    filled: int,
+    rows: MemRows,
+) -> int:
+    """Write the MEMs for which this is the first sample; return where their rows end.
+
+    `ROWS_FULL_HERE` is returned if not all of them fit, and `DAMAGED_HERE` if a position is larger
+    than the last one.
+    """
+    positions, reference, codes = lookup.positions, lookup.reference, queries.codes
+    kmer_length, period = lookup.kmer_length, steps.period
+    at = batch[sample, PLACE]
+    query_begin = queries.offsets[batch[sample, QUERY_OF]]
+    query_end = queries.offsets[batch[sample, QUERY_OF] + 1]
+    list_begin, list_end = batch[sample, LIST_BEGIN], batch[sample, LIST_END]
+    row = filled
+    is_sorted_by_bases = list_end - list_begin > lookup.longest_whole
+    # Of a list that is sorted by the bases before each position, those lie side by side that match
+    # for a whole period to the left: an earlier sample has found them.
+    skipped_begin = skipped_end = list_end
+    if is_sorted_by_bases and at - query_begin >= period:
+        skipped_begin = place_by_bases(lookup, codes, at, period, list_begin, list_end, False)
+        skipped_end = place_by_bases(lookup, codes, at, period, skipped_begin, list_end, True)
+    place, stop = list_begin, skipped_begin
+    while place < list_end:
+        for one in range(place, stop):
+            if one + PLACES_AHEAD < list_end:
+                coming = as_int64(positions[as_index(one + PLACES_AHEAD)])
+                prefetch(reference, MARGIN + lookup.part_begin + coming)
+            position = as_int64(positions[as_index(one)])
+            if position > lookup.last_position:
+                return DAMAGED_HERE
+            found = lookup.part_begin + position
+            most_left = min(period, at - query_begin)
+            if period <= WORD_STEP:
+                left = extend_word_left(codes, MARGIN + at, reference, MARGIN + found)
+                left = min(left, most_left)
+            else:
+                left = extend_left(codes, MARGIN + at, reference, MARGIN + found, most_left)
+            if left == period:
+                continue
+            behind = at + kmer_length
+            length = left + kmer_length
+            length += extend_right(
+                codes, MARGIN + behind, reference, MARGIN + found + kmer_length, query_end - behind
+            )
+            if length < steps.min_length:
+                continue
+            if row == rows.lengths.size:
+                return ROWS_FULL_HERE
+            # The key sorts by query start, then by reference start; the last loop decodes it.
+            rows.query_starts[row] = at - query_begin
+            rows.reference_starts[row] = (period - 1 - left) << START_BITS | (found - left)
+            rows.lengths[row] = length
+            row += 1
+        place, stop = (skipped_end, list_end) if stop < list_end else (list_end, list_end)
+    # With a period of one base, matches of an ascending list begin at the sample and ascend too.
+    if row - filled > 1 and (period > 1 or is_sorted_by_bases):
+        sort_rows(rows.reference_starts, rows.lengths, filled, row)
+    for one in range(filled, row):
+        key = rows.reference_starts[one]
+        rows.query_starts[one] -= period - 1 - (key >> START_BITS)
+        rows.reference_starts[one] = key & ((1 << START_BITS) - 1)
+    return row
+
+
+@inline_without_refcounts
+def place_by_bases(
+    lookup: KmerLookup,
+    codes: CodeArray,
+    at: int,
+    period: int,
+    list_begin: int,
+    list_end: int,
+    behind_equal: bool,
+) -> int:
+    """Return the first place of a list that is sorted by bases whose bases come after a sample's.
+
+    With `behind_equal` it is the first place after those with the same bases, and else the first of
+    these. If a break is among the sample's bases, no place has the same bases, and the result does
+    not depend on `behind_equal`.
+    """
+    low, high = list_begin, list_end
+    # The place is in [low, high]: all before `low` have smaller bases, and none from `high` on.
+    while low < high:
+        middle = (low + high) // 2
+        position = min(as_int64(lookup.positions[as_index(middle)]), lookup.last_position)
+        found = lookup.part_begin + position
+        left = extend_left(codes, MARGIN + at, lookup.reference, MARGIN + found, period)
+        is_before = behind_equal
+        if left < period:
+            mine = codes[as_index(MARGIN + at - 1 - left)]
+            is_before = lookup.reference[as_index(MARGIN + found - 1 - left)] < mine
+        if is_before:
+            low = middle + 1
+        else:
+            high = middle
+    return low

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from collections import Counter
+from typing import Final
 
 import numpy as np
 
 from mummergpu.index.damage import damage_error
 from mummergpu.index.tree.page import TreePage
-from mummergpu.input.blocks.queries import OffsetArray
 from mummergpu.matching.backends.interface import WorkSizes
 from mummergpu.matching.backends.page_by_page import PageByPageBackend
-from mummergpu.matching.tree.cpu_frequent import GATHERED_NODES, GATHERED_NUMBERS, MOST_GATHERED
-from mummergpu.matching.tree.cpu_lanes import LANE_NUMBERS, LANES
-from mummergpu.matching.tree.cpu_match import close_ranks, match_kernel
+from mummergpu.matching.query_codes import QueryCodes
+from mummergpu.matching.tree.cpu_access import arrays_of
+from mummergpu.matching.tree.cpu_frequent import PageText, no_kept_leaves
+from mummergpu.matching.tree.cpu_match import (
+    LANE_NUMBERS,
+    LANES,
+    Candidates,
+    close_ranks,
+    match_kernel,
+)
 from mummergpu.matching.tree.cpu_print import RING, print_kernel
-from mummergpu.runtime.arrays import Int32Array
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import MARGIN, CodeArray
-from mummergpu.sequence.mems import MemColumns, new_columns
+from mummergpu.sequence.codes import MARGIN
+from mummergpu.sequence.mems import MemColumns, new_rows
 
 SIZES: Final = WorkSizes(
     block_bases=1 << 20,
@@ -35,25 +41,6 @@ MOST_VISITS: Final = 256
 """The leaves below a node are kept if a search for them visits more nodes than this."""
 
 
-class _Candidates(NamedTuple):
-    """The candidate matches of a block in a page.
-
-    Attributes
-    ----------
-    positions : ndarray, dtype=int32
-        Where each begins in its query.
-    lowest_nodes, edge_lengths : ndarray, dtype=int32
-        The lowest node that it reaches, and its length along the edge to it.
-    offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
-        Where the candidates of each query begin, and where those of the last query end.
-    """
-
-    positions: Int32Array
-    lowest_nodes: Int32Array
-    edge_lengths: Int32Array
-    offsets: OffsetArray
-
-
 class TreeCpuBackend(PageByPageBackend[TreePage]):
     """Matches blocks of queries against suffix trees (`page_by_page.PageByPageBackend`)."""
 
@@ -61,87 +48,61 @@ class TreeCpuBackend(PageByPageBackend[TreePage]):
         super().__init__(stats, SIZES)
 
     def _search_page(
-        self, indexed: TreePage, offsets: OffsetArray, padded_codes: CodeArray, max_rows: int
+        self, indexed: TreePage, queries: QueryCodes, max_rows: int, counted: Counter[str]
     ) -> MemColumns | None:
-        codes = padded_codes[MARGIN : padded_codes.size - MARGIN]
-        candidates = self._match(indexed, offsets, codes)
-        return self._print(indexed, offsets, codes, candidates, max_rows)
+        queries = queries._replace(codes=queries.codes[MARGIN : queries.codes.size - MARGIN])
+        return self._print(indexed, queries, self._match(indexed, queries), max_rows)
 
-    def _match(self, indexed: TreePage, offsets: OffsetArray, codes: CodeArray) -> _Candidates:
+    def _match(self, indexed: TreePage, queries: QueryCodes) -> Candidates:
         """Return the candidate matches of a block in a page."""
-        tree = indexed.tree
-        candidate_offsets = np.zeros(offsets.size, dtype=np.int64)
-        lengths = np.diff(offsets)
-        np.cumsum(np.maximum(lengths - self.minimum_length + 1, 0), out=candidate_offsets[1:])
-        room = int(candidate_offsets[-1])
-        found = _Candidates(
+        offsets = np.zeros(queries.offsets.size, dtype=np.int64)
+        lengths = np.diff(queries.offsets)
+        np.cumsum(np.maximum(lengths - self.minimum_length + 1, 0), out=offsets[1:])
+        room = int(offsets[-1])
+        found = Candidates(
             np.empty(room, dtype=np.int32),
             np.empty(room, dtype=np.int32),
             np.empty(room, dtype=np.int32),
-            candidate_offsets,
+            offsets,
         )
-        counts = np.empty(offsets.size - 1, dtype=np.int64)
+        counts = np.empty(lengths.size, dtype=np.int64)
         with self.stats.stage("match_kernel"):
-            sound = match_kernel(
-                tree.nodes,
-                tree.children,
-                tree.layout.node_stride,
-                tree.reference,
-                tree.layout.reference_strip_bits,
-                codes,
-                offsets,
-                self.minimum_length,
-                np.empty((LANES, LANE_NUMBERS), dtype=np.int64),
-                *found,
-                counts,
-            )
-            if not sound:
+            lanes = np.empty((LANES, LANE_NUMBERS), dtype=np.int64)
+            tree = arrays_of(indexed.tree)
+            if not match_kernel(tree, queries, self.minimum_length, lanes, found, counts):
                 raise damage_error(indexed.page, indexed.index_path)
-            close_ranks(*found, counts)
+            close_ranks(found, counts)
         self.stats.add(candidate_matches=int(counts.sum()))
         return found
 
     def _print(
-        self,
-        indexed: TreePage,
-        offsets: OffsetArray,
-        codes: CodeArray,
-        candidates: _Candidates,
-        max_rows: int,
+        self, indexed: TreePage, queries: QueryCodes, candidates: Candidates, max_rows: int
     ) -> MemColumns | None:
         """Turn candidate matches into MEMs, or return None if there are too many."""
         tree, page = indexed.tree, indexed.page
-        mem_offsets = np.zeros(offsets.size, dtype=np.int64)
+        mem_offsets = np.zeros(queries.offsets.size, dtype=np.int64)
         owned_count = page.owned_end - page.begin
-        leaves = np.empty(min(owned_count, MOST_GATHERED), dtype=np.int32)
-        gathered = np.full((GATHERED_NODES, GATHERED_NUMBERS), -1, dtype=np.int64)
-        columns = new_columns(0)
+        text = PageText(page.begin, tree.base_count, owned_count, indexed.joined_reference)
+        kept = no_kept_leaves(owned_count, MOST_VISITS)
+        rows = new_rows(0)
         with self.stats.stage("print_kernel"):
             for counting in (True, False):
                 if not counting:
-                    columns = new_columns(int(mem_offsets[-1]))
+                    rows = new_rows(int(mem_offsets[-1]))
                 if counting or mem_offsets[-1] > 0:
                     sound = print_kernel(
-                        tree.nodes,
-                        tree.children,
-                        tree.layout.node_stride,
-                        tree.base_count,
-                        page.begin,
-                        owned_count,
-                        indexed.joined_reference,
-                        codes,
-                        offsets,
+                        arrays_of(tree),
+                        text,
+                        queries,
                         self.minimum_length,
+                        candidates,
                         np.empty(RING, dtype=np.int64),
-                        MOST_VISITS,
-                        leaves,
-                        gathered,
-                        *candidates,
+                        kept,
                         mem_offsets,
-                        *columns,
+                        rows,
                     )
                     if not sound:
                         raise damage_error(page, indexed.index_path)
                 if mem_offsets[-1] > max_rows:
                     return None
-        return MemColumns(mem_offsets, *columns)
+        return MemColumns(mem_offsets, *rows)

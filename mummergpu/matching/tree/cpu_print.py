@@ -11,28 +11,43 @@ from __future__ import annotations
 
 from typing import Final
 
-from mummergpu.index.tree.layout import NodeHalfArray
+from mummergpu.index.tree.layout import NO_NODE
+from mummergpu.matching.query_codes import QueryCodes
 from mummergpu.matching.row_order import sort_rows
 from mummergpu.matching.tree.cpu_access import (
+    TreeArrays,
     child_of,
     is_leaf,
+    leaf_id_of,
+    next_child,
+    next_leaf_of,
     parent_depth_of,
     parent_of,
+    preceding_base_of,
     prefetch_node,
+    slot_behind,
     string_depth_of,
 )
 from mummergpu.matching.tree.cpu_frequent import (
     GATHERED_NODES,
+    Candidate,
+    KeptLeaves,
+    PageText,
     gather_leaves,
-    kept_leaves,
+    kept_count,
     take_gathered,
 )
-from mummergpu.matching.tree.cpu_lanes import OffsetArray
-from mummergpu.matching.tree.cpu_leaves import search_below
-from mummergpu.runtime.arrays import Int32Array
-from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
+from mummergpu.matching.tree.cpu_match import Candidates
+from mummergpu.runtime.arrays import Int64Array
+from mummergpu.runtime.jit import (
+    as_index,
+    as_int64,
+    inline_without_refcounts,
+    jit_without_refcounts,
+)
 from mummergpu.sequence.codes import BREAK, CodeArray
 from mummergpu.sequence.extension import extend_match
+from mummergpu.sequence.mems import MemRows
 
 RING: Final = 32
 TURNS_AHEAD: Final = 24
@@ -41,125 +56,76 @@ TURNS_TO_TOP: Final = 16
 """How many candidates ahead memory is prefetched. `RING` is a power of two that is larger than the
 number of turns between finding P and using it."""
 
+DAMAGED: Final = -1
+"""Returned in place of a number of rows."""
+
 
 @jit_without_refcounts
 def print_kernel(
-    nodes: NodeHalfArray,
-    children: NodeHalfArray,
-    stride: int,
-    base_count: int,
-    page_begin: int,
-    owned_count: int,
-    joined_reference: CodeArray,
-    codes: CodeArray,
-    offsets: OffsetArray,
-    minimum_length: int,
-    tops: OffsetArray,
-    most_visits: int,
-    leaves: Int32Array,
-    gathered: OffsetArray,
-    positions: Int32Array,
-    lowest_nodes: Int32Array,
-    edge_lengths: Int32Array,
-    candidate_offsets: OffsetArray,
-    mem_offsets: OffsetArray,
-    query_starts: OffsetArray,
-    reference_starts: OffsetArray,
-    lengths: OffsetArray,
+    tree: TreeArrays,
+    page: PageText,
+    queries: QueryCodes,
+    min_length: int,
+    candidates: Candidates,
+    tops: Int64Array,
+    kept: KeptLeaves,
+    mem_offsets: Int64Array,
+    rows: MemRows,
 ) -> bool:
     """Count the MEMs of each query, or write them; return whether the tree is sound.
 
-    With empty rows, the run only counts. The writing run takes what the counting run keeps of
-    leaves, and computes the offsets again. The rows of a query ascend by query start, then by
-    reference start. A circle of nodes, or a match that is longer than its candidate, shows that the
-    tree is damaged; the output is then invalid.
+    With empty rows, the run only counts. The writing run takes the leaves that the counting run
+    keeps, and computes the offsets again. The rows of a query ascend by query start, then by
+    reference start. `tops` is scratch memory for `RING` numbers. A circle of nodes, or a match that
+    is longer than its candidate, shows that the tree is damaged; the output is then invalid.
     """
-    slots = nodes.size // stride
+    offsets = queries.offsets
+    reference_starts, lengths = rows.reference_starts, rows.lengths
     counting = lengths.size == 0
-    candidate_count = candidate_offsets[offsets.size - 1]
+    candidate_count = candidates.offsets[offsets.size - 1]
     filled = 0
     query = 0
-    kept = kept_leaves(gathered)
+    kept_end = kept_count(kept)
     for step in range(candidate_count + TURNS_AHEAD):
-        if not foresee(
-            nodes,
-            children,
-            stride,
-            minimum_length,
-            lowest_nodes,
-            candidate_count,
-            tops,
-            step,
-        ):
+        if not foresee(tree, min_length, candidates, candidate_count, tops, step):
             return False
-        candidate = step - TURNS_AHEAD
-        if candidate < 0:
+        number = step - TURNS_AHEAD
+        if number < 0:
             continue
-        while candidate >= candidate_offsets[query + 1]:
+        while number >= candidates.offsets[query + 1]:
             query += 1
             mem_offsets[query] = filled
-        start = offsets[query] + positions[candidate]
+        start = offsets[query] + candidates.positions[number]
         before = filled
-        top = tops[candidate & (RING - 1)]
-        number = top & (GATHERED_NODES - 1)
-        if kept > 0 and gathered[number, 0] == top:
-            filled = take_gathered(
-                page_begin,
-                joined_reference,
-                codes,
-                offsets[query],
-                start,
-                offsets[query + 1],
-                minimum_length,
-                leaves,
-                gathered,
-                number,
-                reference_starts,
-                lengths,
-                filled,
-            )
+        candidate = Candidate(
+            offsets[query],
+            start,
+            offsets[query + 1],
+            tops[number & (RING - 1)],
+            as_int64(candidates.lowest_nodes[number]),
+            as_int64(candidates.edge_lengths[number]),
+        )
+        top = candidate.top
+        if kept_end > 0 and kept.gathered[top & (GATHERED_NODES - 1), 0] == top:
+            filled = take_gathered(page, kept, queries.codes, candidate, min_length, rows, filled)
         else:
             filled, visits = search_below(
-                nodes,
-                children,
-                stride,
-                slots,
-                owned_count,
-                codes,
-                offsets[query],
-                start,
-                top,
-                lowest_nodes[candidate],
-                edge_lengths[candidate],
-                reference_starts,
-                lengths,
-                filled,
+                tree, page.owned_count, queries.codes, candidate, rows, filled
             )
             if filled < 0:
                 return False
-            if visits > most_visits:
-                kept = gather_leaves(
-                    nodes,
-                    children,
-                    stride,
-                    slots,
-                    owned_count,
-                    page_begin,
-                    joined_reference,
-                    top,
-                    leaves,
-                    gathered,
-                    kept,
-                )
+            if visits > kept.most_visits:
+                kept_end = gather_leaves(tree, page, kept, top, kept_end)
         if counting:
             continue
         for row in range(before, filled):
-            query_starts[row] = positions[candidate]
-            reference_starts[row] += page_begin
-            if reference_starts[row] + lengths[row] == page_begin + base_count:
+            rows.query_starts[row] = candidates.positions[number]
+            reference_starts[row] += page.begin
+            # The tree ends with the page, and the match may not.
+            if reference_starts[row] + lengths[row] == page.begin + page.base_count:
                 lengths[row] = extend_match(
-                    joined_reference,
-                    codes,
+                    page.joined_reference,
+                    queries.codes,
                     start,
                     offsets[query + 1],
                     reference_starts[row],
@@ -173,40 +139,146 @@ def print_kernel(
 
 @inline_without_refcounts
 def foresee(
-    nodes: NodeHalfArray,
-    children: NodeHalfArray,
-    stride: int,
-    minimum_length: int,
-    lowest_nodes: Int32Array,
+    tree: TreeArrays,
+    min_length: int,
+    candidates: Candidates,
     candidate_count: int,
-    tops: OffsetArray,
+    tops: Int64Array,
     step: int,
 ) -> bool:
     """Find P of a candidate some turns before its own turn, and prefetch the nodes around it.
 
-    The function prefetches L first, then the parent of L, then the children of P. Each address is
-    known only after the node before it has arrived. The tree is damaged if the string depth does
-    not decrease from a node to its parent, or if that of P is less than the minimum length.
+    The function prefetches L first, then the parent of L, then the children of P. Each address
+    is known only after the node before it has arrived. It returns False if the string depth does
+    not decrease from a node to its parent, or if that of P is less than the minimum length: the
+    tree is damaged.
     """
+    lowest_nodes = candidates.lowest_nodes
     if step < candidate_count:
-        prefetch_node(nodes, stride, lowest_nodes[step])
+        prefetch_node(tree, lowest_nodes[step])
     candidate = step - TURNS_TO_PARENT
     if 0 <= candidate < candidate_count:
-        prefetch_node(nodes, stride, parent_of(nodes, stride, lowest_nodes[candidate]))
+        prefetch_node(tree, parent_of(tree, lowest_nodes[candidate]))
     candidate = step - TURNS_TO_TOP
     if 0 <= candidate < candidate_count:
         top = as_int64(lowest_nodes[candidate])
-        depth_above = parent_depth_of(nodes, stride, top)
-        while depth_above >= minimum_length:
+        depth_above = parent_depth_of(tree, top)
+        while depth_above >= min_length:
             depth_below = depth_above
-            top = parent_of(nodes, stride, top)
-            depth_above = parent_depth_of(nodes, stride, top)
+            top = parent_of(tree, top)
+            depth_above = parent_depth_of(tree, top)
             if depth_above >= depth_below:
                 return False
-        if string_depth_of(nodes, stride, top) < minimum_length:
+        if string_depth_of(tree, top) < min_length:
             return False
         tops[candidate & (RING - 1)] = top
-        if not is_leaf(nodes, stride, top):
+        if not is_leaf(tree, top):
             for slot in range(BREAK + 1):
-                prefetch_node(nodes, stride, child_of(children, stride, top, slot))
+                prefetch_node(tree, child_of(tree, top, slot))
     return True
+
+
+@inline_without_refcounts
+def search_below(
+    tree: TreeArrays,
+    owned_count: int,
+    codes: CodeArray,
+    candidate: Candidate,
+    rows: MemRows,
+    filled: int,
+) -> tuple[int, int]:
+    """Search the leaves below P; count the MEMs, and write them unless the rows are empty.
+
+    It returns where the rows end, and the number of nodes visited; `DAMAGED` in place of the former
+    if the search visits more nodes than there are, or if a match is longer than the candidate.
+
+    The query path leads from P to L. `distance` counts the edges between the current node and
+    the path; `length` is the length of the match at the last node of the path that was
+    visited. When all children of a node are visited, the search goes back to the parent. It
+    compares addresses to see which child it came from. It follows a ``$`` chain from leaf to
+    leaf. `level` counts the edges below P, so that the search ends even if a parent pointer is
+    wrong.
+    """
+    start, lowest = candidate.start, candidate.lowest
+    match_length = parent_depth_of(tree, lowest) + candidate.edge_length
+    preceding = as_int64(codes[as_index(start - 1)]) if start > candidate.query_begin else BREAK
+    node = candidate.top
+    level = 0
+    visits_left = tree.slots
+    distance = 0
+    length = match_length if node == lowest else string_depth_of(tree, node)
+    while True:
+        slot = 0
+        if is_leaf(tree, node):
+            if length > match_length:
+                return DAMAGED, 0
+            filled, visits_left = take_leaves(
+                tree, node, owned_count, preceding, length, rows, filled, visits_left
+            )
+            slot = BREAK + 1
+        child, slot = next_child(tree, node, slot)
+        while child == NO_NODE:
+            if level == 0:
+                return filled if visits_left >= 0 else DAMAGED, tree.slots - visits_left
+            level -= 1
+            came_from = node
+            node = parent_of(tree, node)
+            if distance > 0:
+                distance -= 1
+            else:
+                # Back on a node of the query path: its leaves share less with the query than L.
+                length = string_depth_of(tree, node)
+            slot = slot_behind(tree, node, came_from)
+            child, slot = next_child(tree, node, slot)
+        level += 1
+        visits_left -= 1
+        if visits_left < 0:
+            return DAMAGED, 0
+        if (
+            distance == 0
+            and node != lowest
+            and slot - 1 == query_code(tree, codes, start, match_length, node)
+        ):
+            length = match_length if child == lowest else string_depth_of(tree, child)
+        else:
+            distance += 1
+        node = child
+
+
+@inline_without_refcounts
+def take_leaves(
+    tree: TreeArrays,
+    leaf: int,
+    owned_count: int,
+    preceding: int,
+    length: int,
+    rows: MemRows,
+    filled: int,
+    visits_left: int,
+) -> tuple[int, int]:
+    """Count the MEMs at a leaf and its chain; write them unless the rows are empty.
+
+    It returns where the rows end, and how many nodes may still be visited: -1 if the chain is a
+    circle. `preceding` is the base before the match in the query.
+    """
+    while visits_left >= 0:
+        suffix = leaf_id_of(tree, leaf)
+        base_before = preceding_base_of(tree, leaf)
+        # A break matches nothing, not even another break.
+        if suffix < owned_count and (base_before != preceding or preceding == BREAK):
+            if rows.lengths.size > 0:
+                rows.reference_starts[filled] = suffix
+                rows.lengths[filled] = length
+            filled += 1
+        leaf = next_leaf_of(tree, leaf)
+        if leaf == NO_NODE:
+            return filled, visits_left
+        visits_left -= 1
+    return filled, visits_left
+
+
+@inline_without_refcounts
+def query_code(tree: TreeArrays, codes: CodeArray, start: int, match_length: int, node: int) -> int:
+    """Return the code by which the query path leaves a node above L, or -1 if it ends there."""
+    depth = string_depth_of(tree, node)
+    return as_int64(codes[as_index(start + depth)]) if depth < match_length else -1
