@@ -29,9 +29,8 @@ from measure import machine, save
 
 from mummergpu.cuda.kernel_cache import KernelCache
 from mummergpu.cuda.pool import DevicePool
-from mummergpu.index.kmer_costs import DEVICE_COSTS
 from mummergpu.index.kmer_page import KmerPage, build_kmer_page
-from mummergpu.index.kmer_plan import KmerJob, choose_sampling, most_table_bytes
+from mummergpu.index.kmer_plan import DEVICE_COSTS, KmerJob, choose_sampling, most_table_bytes
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.pages import Page
 from mummergpu.matching.kmer.cpu import KmerCpuBackend

@@ -33,9 +33,8 @@ from measure import in_turn, machine, run_process, save
 
 from mummergpu.cuda.kernel_cache import KernelCache
 from mummergpu.cuda.pool import DevicePool
-from mummergpu.index.kmer_costs import DEVICE_COSTS
 from mummergpu.index.kmer_page import build_kmer_page
-from mummergpu.index.kmer_plan import KmerJob, choose_sampling, most_table_bytes
+from mummergpu.index.kmer_plan import DEVICE_COSTS, KmerJob, choose_sampling, most_table_bytes
 from mummergpu.index.pages import Page
 from mummergpu.input.blocks.queries import QueryBlock, QueryReader
 from mummergpu.input.reference import read_reference

@@ -21,9 +21,14 @@ import numpy as np
 import numpy.typing as npt
 from measure import machine, save
 
-from mummergpu.index.kmer_costs import PROCESSOR_COSTS
 from mummergpu.index.kmer_page import KmerPage
-from mummergpu.index.kmer_plan import KmerJob, choose_sampling, expected_cost, most_table_bytes
+from mummergpu.index.kmer_plan import (
+    PROCESSOR_COSTS,
+    KmerJob,
+    choose_sampling,
+    expected_cost,
+    most_table_bytes,
+)
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.kmer_table import build_kmer_table
 from mummergpu.index.pages import Page

@@ -24,7 +24,7 @@ from mummergpu.api.requests import (
     truth,
 )
 from mummergpu.api.run import RunStats
-from mummergpu.index.kind_of_file import kind_for_reference
+from mummergpu.index.file import kind_for_reference
 from mummergpu.index.options import DEFAULT_MINIMUM_LENGTH, IndexOptions
 from mummergpu.output.genomes.targets import genome_target
 from mummergpu.pipeline import align_genomes as pipeline

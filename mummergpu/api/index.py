@@ -25,9 +25,8 @@ from mummergpu.api.requests import (
 )
 from mummergpu.api.tables import SearchedReference
 from mummergpu.errors import OptionError
-from mummergpu.index.file import IndexFile
+from mummergpu.index.file import IndexFile, kind_of_file
 from mummergpu.index.format import is_index
-from mummergpu.index.kind_of_file import kind_of_file
 from mummergpu.index.options import DEFAULT_MINIMUM_LENGTH, IndexOptions, KmerOptions
 from mummergpu.index.reference_index import BuildWork
 from mummergpu.index.verification import require_reference, verify

@@ -22,7 +22,7 @@ from mummergpu.api.requests import (
     truth,
 )
 from mummergpu.errors import OptionError
-from mummergpu.index.kind_of_file import kind_for_reference
+from mummergpu.index.file import kind_for_reference
 from mummergpu.index.options import DEFAULT_MINIMUM_LENGTH, IndexOptions
 from mummergpu.output.matches.mummer import TextStyle
 from mummergpu.output.records.sam_options import SamOptions, usual_read_group

@@ -167,7 +167,7 @@ def align_options(given: Given, command: str) -> AlignOptions:
     MummergpuError
         If an option makes no sense.
     """
-    from mummergpu.index.kind_of_file import kind_for_reference
+    from mummergpu.index.file import kind_for_reference
     from mummergpu.index.options import IndexOptions
     from mummergpu.mapping.genomes.options import ClusterOptions, GenomeOptions, costs_of_gaps
     from mummergpu.output.targets import target_of

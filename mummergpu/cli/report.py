@@ -36,10 +36,8 @@ def report(sources: tuple[str, ...], folder: str | None, quiet: bool) -> None:
                 "Missing option '-o' / '--output', for the report of several folders or of a file"
             )
         folder = sources[0]
-    from mummergpu.studies.report.assemble import make_report
+    from mummergpu.studies.report.assemble import make_report, read_inputs, require_libraries
     from mummergpu.studies.report.files import write_report
-    from mummergpu.studies.report.inputs import read_inputs
-    from mummergpu.studies.report.libraries import require_libraries
 
     require_libraries()
     page = write_report(make_report(read_inputs(sources)), Path(folder))

@@ -19,12 +19,12 @@ import numpy.typing as npt
 
 from mummergpu.errors import InputError, OptionError
 from mummergpu.index.checksums import checksum_of
-from mummergpu.index.format import IndexHeader, Section, read_header
+from mummergpu.index.format import IndexHeader, Section, is_index, read_header
 from mummergpu.index.kmer_sampling import MAXIMUM_PERIOD, KmerSampling
 from mummergpu.index.kmer_table import KmerTable
 from mummergpu.index.mapped_file import bring_in, give_up, map_file
-from mummergpu.index.page_groups import groups_within
-from mummergpu.index.pages import Page
+from mummergpu.index.options import KmerOptions, TreeOptions
+from mummergpu.index.pages import Page, groups_within
 from mummergpu.index.tree.layout import REFERENCE_WIDTH_BITS, Layout, length_in_strips
 from mummergpu.index.tree.policy import Policy
 from mummergpu.input.bytes.files import reading
@@ -320,3 +320,21 @@ class IndexFile:
     def _require(self, sound: bool, what: str) -> None:
         if not sound:
             raise InputError(f"the index is damaged: its {what} cannot be", self.path)
+
+
+def kind_of_file(file: IndexFile) -> KmerOptions | TreeOptions:
+    """Return the kind of an index file, with the options that a search needs."""
+    header = file.header
+    if header.search == KmerOptions.search:
+        return KmerOptions(header.page_size)
+    policy = Policy.from_code(header.policy)
+    return TreeOptions(header.page_size, header.address_bits, header.builder, policy)
+
+
+def kind_for_reference(path: str) -> KmerOptions | TreeOptions:
+    """Return the kind of index to search a reference with.
+
+    It is that of the index file if the reference is one, which raises `InputError` if the file is
+    damaged or of another version, and otherwise a k-mer index.
+    """
+    return kind_of_file(IndexFile(path)) if is_index(path) else KmerOptions()

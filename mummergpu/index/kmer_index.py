@@ -9,14 +9,16 @@ from typing import Any, ClassVar, Final
 from mummergpu.errors import OptionError
 from mummergpu.index.file import IndexFile, section_name
 from mummergpu.index.format import IndexHeader, PageEntry
-from mummergpu.index.kmer_costs import DEVICE_COSTS, PROCESSOR_COSTS, KmerCosts
 from mummergpu.index.kmer_likeness import kmer_likeness
 from mummergpu.index.kmer_order import order_long_lists
 from mummergpu.index.kmer_page import KmerPage, build_kmer_page
 from mummergpu.index.kmer_plan import (
+    DEVICE_COSTS,
+    PROCESSOR_COSTS,
     SMALL_INDEX_SLOWDOWN,
     SMALLER_IF_WITHIN,
     KmerCost,
+    KmerCosts,
     KmerJob,
     choose_sampling,
     expected_cost,
@@ -26,8 +28,7 @@ from mummergpu.index.kmer_plan import (
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.kmer_table import MAXIMUM_TABLE_BASES, most_scratch_bytes
 from mummergpu.index.options import KmerOptions
-from mummergpu.index.page_groups import groups_within
-from mummergpu.index.pages import Page, plan_pages
+from mummergpu.index.pages import Page, groups_within, plan_pages
 from mummergpu.index.reference_index import BuildFacts, BuildWork, StorableIndex
 from mummergpu.index.writer import SectionWriter
 from mummergpu.input.reference import Reference

@@ -10,8 +10,7 @@ from mummergpu.errors import OptionError
 from mummergpu.index.file import IndexFile, section_name
 from mummergpu.index.format import IndexHeader, PageEntry
 from mummergpu.index.options import TreeOptions
-from mummergpu.index.page_groups import groups_built_within
-from mummergpu.index.pages import Page, plan_pages
+from mummergpu.index.pages import Page, groups_built_within, plan_pages
 from mummergpu.index.reference_index import BuildFacts, BuildWork, StorableIndex
 from mummergpu.index.tree.build import build_pages
 from mummergpu.index.tree.layout import MAXIMUM_PAGE_BASES, MAXIMUM_WIDE_PAGE_BASES, Layout

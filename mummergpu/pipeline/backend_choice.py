@@ -6,8 +6,14 @@ import os
 from dataclasses import replace
 from typing import Final
 
-from mummergpu.index.kmer_costs import DEVICE_COSTS, THREADS_BESIDE_DEVICE
-from mummergpu.index.kmer_plan import KmerJob, choose_sampling, expected_cost, most_table_bytes
+from mummergpu.index.kmer_plan import (
+    DEVICE_COSTS,
+    THREADS_BESIDE_DEVICE,
+    KmerJob,
+    choose_sampling,
+    expected_cost,
+    most_table_bytes,
+)
 from mummergpu.index.options import KmerOptions
 from mummergpu.pipeline.options import MatchOptions
 from mummergpu.pipeline.query_volume import estimate_query_bases

@@ -301,7 +301,7 @@ def _open_tree_files(
     """Return the files that show the trees, each with the function that makes its text."""
     if options.dot_path is None and options.dump_tree_path is None:
         return []
-    from mummergpu.output.tree_text import check_dot_size, dot_text, table_text
+    from mummergpu.index.tree.text import check_dot_size, dot_text, table_text
 
     if options.dot_path is not None:
         check_dot_size(reference)

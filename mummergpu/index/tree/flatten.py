@@ -17,7 +17,7 @@ from mummergpu.index.tree.layout import (
     place_in_strips,
     zeros_aligned,
 )
-from mummergpu.index.tree.node_words import (
+from mummergpu.index.tree.node_fields import (
     NodeWordArray,
     as_words,
     mark_leaf,

@@ -1,4 +1,4 @@
-"""Builds the suffix tree of one page from its sorted suffixes (`suffix_array`).
+"""Builds the suffix tree of one page from its sorted suffixes.
 
 The tree is the same as that of `ukkonen`, and is built faster. An inner node is a maximal run
 of neighbouring suffixes that share some number of bases. Ukkonen's algorithm numbers nodes in
@@ -13,6 +13,17 @@ suffix makes at most one node.
 3. Walk the tree by visiting the sorted suffixes from left to right, and set children and suffix
    links. The suffix link of a node made by suffix s leads to the node that lies on the path of
    suffix s + 1 and is one base less deep. The walk knows the whole path to each leaf.
+
+libdivsufsort sorts the suffixes (through `pydivsufsort`, an optional library). Breaks sort after
+all bases, so suffixes that begin with a break come last and are left out. The *shared bases* of two
+neighbours are those up to the first difference or break. Codes after a break affect the order of
+suffixes, but not the number of shared bases.
+
+References
+----------
+T. Kasai et al., Linear-time longest-common-prefix computation in suffix arrays and its
+applications, CPM 2001; J. Karkkainen, G. Manzini and S. J. Puglisi, Permuted
+longest-common-prefix array, CPM 2009.
 """
 
 from __future__ import annotations
@@ -21,8 +32,8 @@ from typing import Final
 
 import numpy as np
 
+from mummergpu.errors import OptionError
 from mummergpu.index.tree.layout import zeros_aligned
-from mummergpu.index.tree.suffix_array import LOOK_AHEAD, shared_bases, sort_suffixes
 from mummergpu.index.tree.ukkonen import (
     FIRST_CHILD,
     FIRST_SUFFIX,
@@ -34,6 +45,60 @@ from mummergpu.index.tree.ukkonen import (
 from mummergpu.runtime.arrays import Int32Array, Int64Array
 from mummergpu.runtime.jit import as_index, as_int64, inline, jit, prefetch
 from mummergpu.sequence.codes import BREAK, CodeArray
+
+LOOK_AHEAD: Final = 16
+"""The number of suffixes or nodes by which prefetching runs ahead."""
+
+
+def sort_suffixes(codes: CodeArray) -> Int32Array:
+    """Return the positions of a page's suffixes in the order of their codes, breaks last.
+
+    `OptionError` is raised if the library is not installed.
+    """
+    try:
+        from pydivsufsort import divsufsort
+    except ImportError as error:
+        message = f"'sa' needs pydivsufsort (pip install 'mummergpu[sa]'): {error}"
+        raise OptionError("--builder", message) from error
+    suffixes: Int32Array = divsufsort(codes)
+    return suffixes
+
+
+@jit
+def shared_bases(codes: CodeArray, suffixes: Int32Array) -> Int32Array:
+    """Return the number of bases that each suffix shares with the one before it, and a final 0.
+
+    Suffixes that begin with a break are left out.
+    """
+    # `before` has, for each suffix, the one before it in order, and then the bases that they share.
+    shared = np.zeros(suffixes.size + 1, dtype=np.int32)
+    before = np.full(codes.size, -1, dtype=np.int32)
+    for place in range(1, suffixes.size):
+        if place + LOOK_AHEAD < suffixes.size:
+            prefetch(before, suffixes[place + LOOK_AHEAD])
+        before[as_index(suffixes[place])] = suffixes[place - 1]
+    # From one suffix of the page to the next, the shared bases become fewer by one at most, so that
+    # nothing is compared twice: linear time (Kasai).
+    length = 0
+    for suffix in range(codes.size):
+        if suffix + LOOK_AHEAD < codes.size:
+            prefetch(codes, before[suffix + LOOK_AHEAD] + length)
+        other = as_int64(before[suffix])
+        if other < 0:
+            length = 0
+            continue
+        code = codes[as_index(suffix + length)]
+        while code != BREAK and code == codes[as_index(other + length)]:
+            length += 1
+            code = codes[as_index(suffix + length)]
+        before[suffix] = length
+        length = max(length - 1, 0)
+    for place in range(1, suffixes.size):
+        if place + LOOK_AHEAD < suffixes.size:
+            prefetch(before, suffixes[place + LOOK_AHEAD])
+        shared[place] = before[as_index(suffixes[place])]
+    return shared
+
 
 WordArray = Int64Array
 

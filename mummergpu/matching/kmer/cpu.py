@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from mummergpu.index.damage import damage_error
 from mummergpu.index.kmer_page import KmerPage
 from mummergpu.index.kmer_sampling import MAXIMUM_PERIOD
 from mummergpu.index.kmer_table import MAXIMUM_TABLE_BASES, PositionArray
+from mummergpu.index.pages import damage_error
 from mummergpu.input.queries import QueryBlock
 from mummergpu.matching.backends.interface import WorkSizes
 from mummergpu.matching.backends.page_by_page import PageByPageBackend

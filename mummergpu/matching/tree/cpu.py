@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from mummergpu.index.damage import damage_error
+from mummergpu.index.pages import damage_error
 from mummergpu.index.tree.page import TreePage
 from mummergpu.matching.backends.interface import WorkSizes
 from mummergpu.matching.backends.page_by_page import PageByPageBackend

@@ -1,9 +1,18 @@
-"""A report from its data: the sections in their order."""
+"""What a report shows and needs, and its sections in their order."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from mummergpu.errors import InputError, LibraryError
+from mummergpu.input.files import reading
+from mummergpu.runtime.libraries import look_for
+from mummergpu.studies.analysis.run_stats import RunStats, read_run_stats
+from mummergpu.studies.records import SETUP_FILE, Sweep, read_sweep
 from mummergpu.studies.report.blocks import Report
-from mummergpu.studies.report.inputs import ReportInputs
 from mummergpu.studies.report.machine_sections import (
     gathers_section,
     kernels_section,
@@ -44,3 +53,55 @@ def make_report(inputs: ReportInputs) -> Report:
     names = "; ".join(study.title for study in studies)
     title = f"Policy study: {names}" if len(studies) < 4 else f"Policy study: {len(studies)} sweeps"
     return Report(title, tuple(sections), f"mummergpu {__version__}")
+
+
+@dataclass(frozen=True)
+class ReportInputs:
+    """The data of a report: sweeps in the order of the arguments, and files of ordinary runs."""
+
+    sweeps: tuple[Sweep, ...]
+    runs: tuple[RunStats, ...]
+
+
+def read_inputs(paths: Sequence[str]) -> ReportInputs:
+    """Read everything that a report shows.
+
+    Paths are folders of sweeps, folders whose folders are sweeps, and files of ``--stats``. One
+    that is none of these, or damaged, raises `InputError`.
+    """
+    folders: list[Path] = []
+    files: list[Path] = []
+    for path in paths:
+        with reading(path):
+            (folders.extend if Path(path).is_dir() else files.extend)(_sources(Path(path)))
+    return ReportInputs(
+        tuple(read_sweep(folder) for folder in folders),
+        tuple(read_run_stats(file) for file in files),
+    )
+
+
+def _sources(path: Path) -> list[Path]:
+    """Return the folders of sweeps that a path names, or the path itself if it is a file."""
+    if not path.is_dir() or (path / SETUP_FILE).exists():
+        return [path]
+    inner = sorted(one for one in path.iterdir() if (one / SETUP_FILE).exists())
+    if not inner:
+        message = f"holds no sweep: there is no {SETUP_FILE} in it or in a folder of it"
+        raise InputError(message, str(path))
+    return inner
+
+
+_LIBRARIES: Final = (
+    ("matplotlib", "matplotlib.figure"),
+    ("jinja2", "jinja2"),
+    ("scipy", "scipy.special"),
+)
+"""Their names for pip, and a module of each."""
+
+
+def require_libraries() -> None:
+    """Raise `LibraryError` if a library that reports need is not installed or does not work."""
+    for name, module in _LIBRARIES:
+        library = look_for(name, module)
+        if library.problem:
+            raise LibraryError("mummergpu report", name, "report", library.problem)

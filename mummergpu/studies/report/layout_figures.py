@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from mummergpu.drawing.colours import BLUE, FAINT, INK, ORANGE
 from mummergpu.drawing.style import short_title
 from mummergpu.studies.analysis.clusters import texture_clusters, texture_name
+from mummergpu.studies.records import STAGES
 from mummergpu.studies.report.blocks import Drawing
 from mummergpu.studies.report.study import Study, captioned, compared, named_layouts
 from mummergpu.studies.report.style import MARKERS, SERIES, drawn, new_figure, panels
@@ -18,17 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MOST_COLUMNS: Final = 2
-_STAGES: Final = (
-    "build",
-    "order",
-    "flatten",
-    "upload",
-    "match",
-    "print",
-    "ordering",
-    "download",
-    "search",
-)
 
 
 def layouts_figure(studies: Sequence[Study]) -> Drawing | None:
@@ -183,7 +173,7 @@ def _draw_clusters(axes: Axes, study: Study) -> None:
 
 
 def _draw_stages(axes: Axes, study: Study) -> None:
-    stages = [stage for stage in _STAGES if stage in study.timings.stages]
+    stages = [stage for stage in STAGES if stage in study.timings.stages]
     layouts = list({one.policy: one for one in reversed(named_layouts(study))}.values())[::-1]
     for number, named in enumerate(layouts):
         times = [study.timings.of(named.policy, stage) for stage in stages]

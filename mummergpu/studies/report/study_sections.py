@@ -12,7 +12,6 @@ from mummergpu.studies.analysis.linear_model import LinearModel, linear_model
 from mummergpu.studies.analysis.paper import STAGES_OF_PAPER
 from mummergpu.studies.analysis.timings import ALL_STAGES, MADE_ONCE
 from mummergpu.studies.report.blocks import Block, Drawing, Paragraph, Section, Table
-from mummergpu.studies.report.common_layout import common_layouts
 from mummergpu.studies.report.effect_figures import (
     effects_figure,
     interactions_figure,
@@ -23,7 +22,7 @@ from mummergpu.studies.report.layout_figures import (
     layouts_figure,
     stages_figure,
 )
-from mummergpu.studies.report.study import Study, captioned, compared, named_layouts
+from mummergpu.studies.report.study import Study, captioned, common_layouts, compared, named_layouts
 from mummergpu.studies.report.words import (
     ABSENT,
     letters_text,

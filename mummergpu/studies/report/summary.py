@@ -17,13 +17,13 @@ from mummergpu.studies.analysis.effects import (
     policy_effects,
 )
 from mummergpu.studies.report.blocks import Block, Paragraph, PointList, Section, Table
-from mummergpu.studies.report.common_layout import common_layouts
 from mummergpu.studies.report.study import (
     CONTROL_POLICY,
     FASTEST,
     SLOWEST,
     Study,
     captioned,
+    common_layouts,
     compared,
     named_layouts,
 )

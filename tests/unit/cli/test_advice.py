@@ -30,7 +30,7 @@ SHOWN_BY: Final = {
     "output/open_alignments.py": ("map",),
     "output/records/sam_options.py": ("match", "map"),
     "output/sorting": ("map",),
-    "output/tree_text.py": ("match",),
+    "index/tree/text.py": ("match",),
     "output/matches/mummer.py": ("match",),
     "output/matches/picture_sink.py": ("plot",),
     "pipeline/align_options.py": ("align",),

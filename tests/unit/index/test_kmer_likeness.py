@@ -12,9 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mummergpu.index import kmer_likeness as module
-from mummergpu.index.kmer_costs import DEVICE_COSTS, PROCESSOR_COSTS, KmerCosts
 from mummergpu.index.kmer_likeness import kmer_likeness
-from mummergpu.index.kmer_plan import KmerJob, choose_sampling, expected_cost, most_table_bytes
+from mummergpu.index.kmer_plan import (
+    DEVICE_COSTS,
+    PROCESSOR_COSTS,
+    KmerCosts,
+    KmerJob,
+    choose_sampling,
+    expected_cost,
+    most_table_bytes,
+)
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.sequence.codes import BREAK, with_margins
 from mummergpu.sequence.extension import MAXIMUM_KMER_LENGTH

@@ -8,14 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mummergpu.index.kmer_costs import DEVICE_COSTS, PROCESSOR_COSTS, KmerCosts
 from mummergpu.index.kmer_plan import (
     BYTES_PER_BASE,
+    DEVICE_COSTS,
     LEAST_PASSING_BYTES,
     LEAST_TABLE_BYTES,
     MAXIMUM_REFERENCE_STEP,
+    PROCESSOR_COSTS,
     SLOWDOWN_FOR_MEMORY,
     SMALLER_IF_WITHIN,
+    KmerCosts,
     KmerJob,
     choose_sampling,
     expected_cost,

@@ -11,8 +11,7 @@ import pytest
 from helpers.loops import each
 from helpers.trees import LAYOUTS, PLAIN, WIDE, WIDE_LAYOUTS, check_tree, layout_id, reference_of
 
-from mummergpu.index.page_groups import groups_built_within
-from mummergpu.index.pages import Page, plan_pages
+from mummergpu.index.pages import Page, groups_built_within, plan_pages
 from mummergpu.index.tree.build import build_page, build_pages, page_codes
 from mummergpu.index.tree.layout import MAXIMUM_PAGE_BASES, Layout
 from mummergpu.runtime.stats import Stats

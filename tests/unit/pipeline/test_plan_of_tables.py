@@ -10,14 +10,19 @@ from helpers.plans import padded_bytes, plan_of, reference_of_size, sizes_of
 
 from mummergpu.cuda.pool import DevicePool
 from mummergpu.index import kmer_index
-from mummergpu.index.kmer_costs import DEVICE_COSTS, PROCESSOR_COSTS
 from mummergpu.index.kmer_index import (
     LEAST_PAGE_BASES,
     LEAST_SCRATCH_BYTES,
     UNKNOWN_QUERY_BASES,
     KmerIndex,
 )
-from mummergpu.index.kmer_plan import KmerJob, choose_sampling, most_table_bytes
+from mummergpu.index.kmer_plan import (
+    DEVICE_COSTS,
+    PROCESSOR_COSTS,
+    KmerJob,
+    choose_sampling,
+    most_table_bytes,
+)
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.kmer_table import MAXIMUM_TABLE_BASES, MOST_SCRATCH_BYTES, most_scratch_bytes
 from mummergpu.index.options import KmerOptions

@@ -23,8 +23,7 @@ from mummergpu.errors import OptionError
 from mummergpu.index.pages import Page, plan_pages
 from mummergpu.index.tree.build import BUILDERS, build_page, build_pages
 from mummergpu.index.tree.layout import Layout
-from mummergpu.index.tree.sorted_tree import grow_sorted_tree
-from mummergpu.index.tree.suffix_array import sort_suffixes
+from mummergpu.index.tree.sorted_tree import grow_sorted_tree, sort_suffixes
 from mummergpu.index.tree.ukkonen import GrownTree, grow_tree
 from mummergpu.input.reference import Reference
 from mummergpu.runtime.stats import Stats

@@ -15,7 +15,7 @@ from mummergpu.index.tree.build import build_page
 from mummergpu.index.tree.decode import decode_nodes
 from mummergpu.index.tree.layout import Layout
 from mummergpu.index.tree.page import TreePage
-from mummergpu.output.tree_text import (
+from mummergpu.index.tree.text import (
     COLUMNS,
     MAXIMUM_DOT_BASES,
     NODES_AT_ONCE,
