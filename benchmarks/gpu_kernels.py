@@ -30,7 +30,7 @@ from mummergpu.cuda.kernel_cache import KernelCache
 from mummergpu.cuda.pool import DevicePool
 from mummergpu.index.pages import plan_pages
 from mummergpu.index.tree.build import build_pages
-from mummergpu.index.tree.layout import MAXIMUM_PAGE_BASES, Layout
+from mummergpu.index.tree.layout import MAX_PAGE_BASES, Layout
 from mummergpu.index.tree.page import TreePage
 from mummergpu.index.tree.policy import LETTERS, Policy
 from mummergpu.input.blocks.queries import QueryBlock, QueryReader
@@ -75,7 +75,7 @@ class Workload:
     def build(self, layout: Layout) -> list[TreePage]:
         """Build the trees of all pages."""
         overlap = self.minimum_length - 1
-        pages = plan_pages(self.reference.codes.size, MAXIMUM_PAGE_BASES, overlap)
+        pages = plan_pages(self.reference.codes.size, MAX_PAGE_BASES, overlap)
         stats = Stats()
         return build_pages(self.reference, pages, layout, stats, self._executor, lambda: None)
 
@@ -100,7 +100,7 @@ def measure(
         Policy.from_code(code),
         stats,
         lambda _: None,
-        most_block_bases=ONE_BLOCK,
+        max_block_bases=ONE_BLOCK,
         pool=pool,
     )
     figures: list[dict[str, float]] = []
@@ -151,7 +151,7 @@ def node_visits(
         stats,
         lambda _: None,
         profile=True,
-        most_block_bases=ONE_BLOCK,
+        max_block_bases=ONE_BLOCK,
         pool=pool,
     )
     try:

@@ -30,7 +30,7 @@ from measure import machine, save
 from mummergpu.cuda.kernel_cache import KernelCache
 from mummergpu.cuda.pool import DevicePool
 from mummergpu.index.kmer_page import KmerPage, build_kmer_page
-from mummergpu.index.kmer_plan import DEVICE_COSTS, KmerJob, choose_sampling, most_table_bytes
+from mummergpu.index.kmer_plan import DEVICE_COSTS, KmerJob, choose_sampling, max_table_bytes
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.pages import Page
 from mummergpu.matching.kmer.cpu import KmerCpuBackend
@@ -131,7 +131,7 @@ def measure(
     stats = Stats()
     pool = DevicePool(open_device)
     backend = KmerCudaBackend(
-        pool.device(0), cache, stats, lambda _: None, most_block_bases=ONE_BLOCK, pool=pool
+        pool.device(0), cache, stats, lambda _: None, max_block_bases=ONE_BLOCK, pool=pool
     )
     figures: list[dict[str, float]] = []
     try:
@@ -170,7 +170,7 @@ def workload_figures(
 ) -> dict[str, Any]:
     bases, longest = workload.reference.codes.size, workload.minimum_length
     job = KmerJob(bases, longest, workload.block.base_count)
-    chosen = choose_sampling(job, most_table_bytes(bases), DEVICE_COSTS)
+    chosen = choose_sampling(job, max_table_bytes(bases), DEVICE_COSTS)
     lengths = {min(longest, chosen.kmer_length + more) for more in (-1, 0, 1)}
     samplings = {chosen} | {
         KmerSampling(length, step)

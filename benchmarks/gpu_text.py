@@ -34,7 +34,7 @@ from measure import in_turn, machine, run_process, save
 from mummergpu.cuda.kernel_cache import KernelCache
 from mummergpu.cuda.pool import DevicePool
 from mummergpu.index.kmer_page import build_kmer_page
-from mummergpu.index.kmer_plan import DEVICE_COSTS, KmerJob, choose_sampling, most_table_bytes
+from mummergpu.index.kmer_plan import DEVICE_COSTS, KmerJob, choose_sampling, max_table_bytes
 from mummergpu.index.pages import Page
 from mummergpu.input.blocks.queries import QueryBlock, QueryReader
 from mummergpu.input.reference import read_reference
@@ -115,7 +115,7 @@ class Job:
         bases = reference.codes.size
         query_bases = sum(block.base_count for block in self.blocks)
         job = KmerJob(bases, length, query_bases * len(strands))
-        sampling = choose_sampling(job, most_table_bytes(bases), DEVICE_COSTS)
+        sampling = choose_sampling(job, max_table_bytes(bases), DEVICE_COSTS)
         page = Page(0, 0, bases, bases)
         pages = [build_kmer_page(reference, page, sampling, 1 << 30, Stats(), executor.map)]
         self.backend.load_pages(pages, length)

@@ -27,7 +27,7 @@ from mummergpu.index.kmer_plan import (
     KmerJob,
     choose_sampling,
     expected_cost,
-    most_table_bytes,
+    max_table_bytes,
 )
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.kmer_table import build_kmer_table
@@ -190,7 +190,7 @@ def compared(found: list[Measured]) -> dict[str, Any]:
         }
         for query_bases in QUERY_BASES:
             job = KmerJob(bases, length, query_bases)
-            most = most_table_bytes(bases)
+            most = max_table_bytes(bases)
             allowed = {key: one for key, one in tried.items() if key.table_bytes(bases) <= most}
             best = min(allowed.values(), key=lambda one: one.seconds(query_bases))
             # Among those that were measured, the one that the model would take.

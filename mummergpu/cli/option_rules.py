@@ -198,7 +198,7 @@ def _kind_to_build(given: Given) -> KmerOptions | TreeOptions:
     if given["search"] != AUTO:
         with_trees = given["search"] == TreeOptions.search
     if not with_trees:
-        return KmerOptions(None if size == AUTO else size, most_occurrences=most)
+        return KmerOptions(None if size == AUTO else size, max_occurrences=most)
     kind = TreeOptions(policy=_policy(given, lambda: _chosen(given).policy))
     if size is not None:
         kind = replace(kind, page_size=None if size == AUTO else size)
@@ -214,7 +214,7 @@ def _kind_of_file(given: Given, header: IndexHeader) -> KmerOptions | TreeOption
         raise OptionError("--search", f"the index '{path}' is for '{header.search}'")
     had: dict[str, Any] = {"page_size": header.page_size}
     most = given.get("max_occurrences")
-    kind: KmerOptions | TreeOptions = KmerOptions(header.page_size, most_occurrences=most)
+    kind: KmerOptions | TreeOptions = KmerOptions(header.page_size, max_occurrences=most)
     if header.search == KmerOptions.search:
         if of_trees := _told_of_trees(given):
             raise OptionError(of_trees[0], f"speaks of trees, and the index '{path}' has none")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 BINS: Final = 700
 
-_MOST_RECORDS: Final = 400
+_MAX_RECORDS: Final = 400
 """Bins end at the borders of records if there are not more of these."""
 
 
@@ -34,7 +34,7 @@ class CoverageCounter:
         self.references = references
         total = references.base_count
         edges = np.linspace(0, total, min(bins, total) + 1).astype(np.int64)
-        if references.count <= _MOST_RECORDS:
+        if references.count <= _MAX_RECORDS:
             edges = np.concatenate((edges, references.offsets))
         self.edges: Int64Array = np.unique(edges)
         self.match_count = 0

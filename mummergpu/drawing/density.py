@@ -10,7 +10,7 @@ import numpy.typing as npt
 from mummergpu.drawing.segments import Segments
 from mummergpu.runtime.arrays import Float64Array, Int64Array
 
-_MOST_STEPS: Final = 1 << 20
+_MAX_STEPS: Final = 1 << 20
 """So many steps of matches are computed at once: they take little memory."""
 
 _SHADES: Final = 16
@@ -59,7 +59,7 @@ def bases_in_pixels(segments: Segments, width: int, height: int, way: int) -> Fl
     sums = np.cumsum(steps)
     at = done = 0
     while at < chosen.size:
-        end = max(at + 1, int(np.searchsorted(sums, done + _MOST_STEPS, side="right")))
+        end = max(at + 1, int(np.searchsorted(sums, done + _MAX_STEPS, side="right")))
         part = chosen[at:end]
         _add_bases(
             bases.reshape(height, width),

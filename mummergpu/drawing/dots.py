@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 LINE_WIDTH: Final = 1.2
 """The width of a match in points."""
 
-_MOST_LINES: Final = 100_000
+_MAX_LINES: Final = 100_000
 """More matches than this are drawn as an image."""
-_MOST_VECTORS: Final = 1_000
+_MAX_VECTORS: Final = 1_000
 """More lines than this are pixels in a file of vectors, which would become large and slow."""
-_MOST_PIXELS: Final = 3000
+_MAX_PIXELS: Final = 3000
 """The most pixels of an image in breadth and in height."""
 
 
@@ -40,7 +40,7 @@ def draw_dots(
     label_axis(axes, "y", segments.queries)
     add_strand_legend(axes)
     add_head(axes, title, remarks(segments, what))
-    if segments.count > _MOST_LINES:
+    if segments.count > _MAX_LINES:
         _draw_image(axes, segments)
     else:
         _draw_lines(axes, segments, line_width)
@@ -67,7 +67,7 @@ def _draw_lines(axes: Axes, segments: Segments, line_width: float) -> None:
             colors=colour,
             linewidths=line_width,
             capstyle="round",
-            rasterized=segments.count > _MOST_VECTORS,
+            rasterized=segments.count > _MAX_VECTORS,
             zorder=2,
         )
         axes.add_collection(lines, autolim=False)
@@ -91,7 +91,7 @@ def _draw_image(axes: Axes, segments: Segments) -> None:
 
     # With the pixels of the axes as they are now, the image is not scaled, which would blur it.
     box = axes.get_window_extent()
-    width, height = (min(_MOST_PIXELS, max(1, round(side))) for side in (box.width, box.height))
+    width, height = (min(_MAX_PIXELS, max(1, round(side))) for side in (box.width, box.height))
     image = density_image(segments, width, height, (to_rgb(FORWARD), to_rgb(REVERSE)))
     extent = (0, segments.references.base_count, 0, segments.queries.base_count)
     axes.imshow(

@@ -15,8 +15,8 @@ from mummergpu.runtime.arrays import Int64Array
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_MOST_BARS: Final = 50
-_MOST_TICKS: Final = 12
+_MAX_BARS: Final = 50
+_MAX_TICKS: Final = 12
 _LEAST_LENGTHS: Final = 3
 """The first bar has about so many lengths."""
 _LOWEST: Final = 0.7
@@ -61,7 +61,7 @@ class LengthCounter:
         first, end = int(self.lengths[0]), int(self.lengths[-1]) + 1
         # The first bar gets several lengths: with one or two by turns, bars would go up and down.
         growth = math.log1p(_LEAST_LENGTHS / first)
-        bars = max(1, min(_MOST_BARS, int(math.log(end / first) / growth)))
+        bars = max(1, min(_MAX_BARS, int(math.log(end / first) / growth)))
         edges = np.unique(np.geomspace(first, end, bars + 1).round().astype(np.int64))
         numbers = np.searchsorted(edges, self.lengths, side="right") - 1
         counts = np.zeros(edges.size - 1, dtype=np.int64)
@@ -86,7 +86,7 @@ def draw_lengths(
         edges, counts = counter.bars()
         for axis, scale in ((axes.xaxis, axes.set_xscale), (axes.yaxis, axes.set_yscale)):
             scale("log")
-            number_plainly(axis, (1.0, 2.0, 5.0), _MOST_TICKS)
+            number_plainly(axis, (1.0, 2.0, 5.0), _MAX_TICKS)
         bottom = max(_LOWEST, float(counts[counts > 0].min()) / 2)
         axes.stairs(counts, edges, baseline=bottom, fill=True, color=FORWARD)
         axes.set_xlim(float(edges[0]), float(edges[-1]))

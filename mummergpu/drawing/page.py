@@ -20,7 +20,7 @@ from mummergpu.drawing.segments import Segments
 from mummergpu.drawing.style import short_title
 from mummergpu.runtime.arrays import Int64Array
 
-MOST_BYTES: Final = 5_000_000
+MAX_BYTES: Final = 5_000_000
 """The most bytes of the matches and records of a page."""
 
 _FILES: Final = Path(__file__).resolve().parent / "page_files"
@@ -30,14 +30,14 @@ _RECORD_BYTES: Final = 30
 
 
 def page_of(
-    segments: Segments, title: str, what: str = "matches", most_bytes: int = MOST_BYTES
+    segments: Segments, title: str, what: str = "matches", max_bytes: int = MAX_BYTES
 ) -> str:
     """Return a dot plot as a page of HTML that needs neither a network nor other files.
 
     Of what the page knows about matches and records, the shortest matches that have no room in
-    `most_bytes` are left out, and the page says so.
+    `max_bytes` are left out, and the page says so.
     """
-    shown = _longest_first(segments, most_bytes)
+    shown = _longest_first(segments, max_bytes)
     script = (_FILES / "page.js").read_text()
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     title = short_title(title, _LONGEST_TITLE) or "Dot plot"
@@ -57,10 +57,10 @@ def page_of(
     return "".join(parts[piece] if at % 2 else piece for at, piece in enumerate(pieces))
 
 
-def _longest_first(segments: Segments, most_bytes: int) -> Segments:
+def _longest_first(segments: Segments, max_bytes: int) -> Segments:
     """Return the matches in the order of their lengths, as many as there is room for."""
     bytes_each = 16 if _is_small(segments) else 32
-    order = np.argsort(-segments.lengths, kind="stable")[: most_bytes // bytes_each]
+    order = np.argsort(-segments.lengths, kind="stable")[: max_bytes // bytes_each]
     costs = np.full(order.size, bytes_each, dtype=np.int64)
     for records, positions in (
         (segments.references, segments.reference_positions),
@@ -69,7 +69,7 @@ def _longest_first(segments: Segments, most_bytes: int) -> Segments:
         found, first = np.unique(records.numbers_of(positions[order]), return_index=True)
         names = [len(records.names[number].encode(errors="replace")) for number in found.tolist()]
         costs[first] += np.array(names, dtype=np.int64) + _RECORD_BYTES
-    kept = order[: int(np.searchsorted(np.cumsum(costs), most_bytes, side="right"))]
+    kept = order[: int(np.searchsorted(np.cumsum(costs), max_bytes, side="right"))]
     return replace(
         segments,
         reference_positions=segments.reference_positions[kept],

@@ -24,7 +24,7 @@ _LINE: Final = 1.3
 """The height of a line of text, and a little air, in heights of its font."""
 _LETTER: Final = 0.75
 """The mean width of a letter of an axis's title, in heights of the font of its ticks."""
-_LEAST_POINTS: Final = 1.0
+_MIN_POINTS: Final = 1.0
 """A record that is smaller than that in the picture has no name."""
 _TICK: Final = 5.0
 """The least distance between two labelled ticks."""
@@ -35,12 +35,12 @@ _LONGEST_NAME: Final = 24
 _SHORTEST_NAME: Final = 6
 _NAME_SHARE: Final = 0.4
 """Names have about so many letters for the breadth of the axes in heights of the font."""
-_MOST_NAMES: Final = 2000
+_MAX_NAMES: Final = 2000
 """Only so many of the largest records are candidates for a name."""
 _MOSTLY: Final = 0.8
 """Names are written along the axis if the records that have room for theirs have this share of all
 bases, else across."""
-_MOST_BORDERS: Final = 400
+_MAX_BORDERS: Final = 400
 """So many borders between records are drawn at most: more would hide the matches."""
 
 
@@ -68,7 +68,7 @@ def label_axis(axes: Axes, which: str, records: Records) -> None:
         _name_records(axes, horizontal, records, points, size, longest)
     axis.set_label_text(f"{what} {scale}")
     axis.labelpad = _LABEL_POINTS
-    if 1 < records.count <= _MOST_BORDERS:
+    if 1 < records.count <= _MAX_BORDERS:
         line = axes.axvline if horizontal else axes.axhline
         for border in records.offsets[1:-1].tolist():
             line(border, color=FAINT, linewidth=0.4, alpha=0.6, zorder=0.5)
@@ -102,12 +102,12 @@ def length_text(bases: int) -> str:
     return f"{bases / size:,.3g} {name}" if bases < 1000 * size else f"{bases / size:,.0f} {name}"
 
 
-def tick_step(total: int, most_ticks: int) -> int:
+def tick_step(total: int, max_ticks: int) -> int:
     """Return the least round number of bases of which an axis has at most so many steps."""
     power = 1
     while True:
         for factor in _STEPS:
-            if total <= factor * power * most_ticks:
+            if total <= factor * power * max_ticks:
                 return factor * power
         power *= 10
 
@@ -131,7 +131,7 @@ def _name_records(
     `points` is the length of the axis, and `size` the height of the font, both in points; `longest`
     is the most letters of a name.
     """
-    largest = np.argsort(-records.lengths, kind="stable")[:_MOST_NAMES]
+    largest = np.argsort(-records.lengths, kind="stable")[:_MAX_NAMES]
     names = {number: short_name(records.label(number), longest) for number in largest.tolist()}
     scale = points / max(1, records.base_count)
     # A name needs about as much room as a line is high, if it has but one letter.
@@ -144,7 +144,7 @@ def _name_records(
     middles = (records.offsets[:-1] + records.offsets[1:]) / 2
     is_along = bool(records.lengths[chosen].sum() >= _MOSTLY * records.base_count)
     if not is_along:
-        visible = [number for number in names if records.lengths[number] * scale >= _LEAST_POINTS]
+        visible = [number for number in names if records.lengths[number] * scale >= _MIN_POINTS]
         chosen = _spread_out(middles * scale, visible, _LINE * size)
     axis: Axis = axes.xaxis if horizontal else axes.yaxis
     axis.remove_overlapping_locs = False

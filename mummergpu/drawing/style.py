@@ -92,12 +92,12 @@ def saved(figure: Figure, kind: str) -> bytes:
 
 
 def number_plainly(
-    axis: Axis, multiples: Sequence[float] = (1.0,), most_ticks: int | None = None
+    axis: Axis, multiples: Sequence[float] = (1.0,), max_ticks: int | None = None
 ) -> None:
     """Write plain numbers beside a logarithmic axis, with ticks at multiples of powers of ten."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-    axis.set_major_locator(LogLocator(subs=multiples, numticks=most_ticks))
+    axis.set_major_locator(LogLocator(subs=multiples, numticks=max_ticks))
     axis.set_major_formatter(FuncFormatter(lambda number, _place: f"{number:,.12g}"))
     axis.set_minor_formatter(NullFormatter())
 

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from mummergpu.errors import InputError, OptionError
 from mummergpu.index.checksums import checksum_of
 from mummergpu.index.format import IndexHeader, Section, is_index, read_header
-from mummergpu.index.kmer_sampling import MAXIMUM_PERIOD, KmerSampling
+from mummergpu.index.kmer_sampling import MAX_PERIOD, KmerSampling
 from mummergpu.index.kmer_table import KmerTable
 from mummergpu.index.mapped_file import bring_in, give_up, map_file
 from mummergpu.index.options import KmerOptions, TreeOptions
@@ -250,7 +250,7 @@ class IndexFile:
         self._require(header.search in ("kmer", "tree") and bool(self.pages), "search")
         if header.search == "kmer":
             self._require(1 <= header.kmer_length <= MAXIMUM_KMER_LENGTH, "k-mer length")
-            self._require(1 <= header.reference_step <= MAXIMUM_PERIOD, "reference step")
+            self._require(1 <= header.reference_step <= MAX_PERIOD, "reference step")
         else:
             no_tables = header.kmer_length == header.reference_step == 0
             self._require(no_tables and header.search_length > 0, "overlap")
@@ -258,7 +258,7 @@ class IndexFile:
         for page in self.pages:
             self._require(
                 page.begin == behind <= page.owned_end <= page.end <= self.reference.codes.size
-                and (header.search == "kmer" or page.end - page.begin <= self.layout.maximum_bases),
+                and (header.search == "kmer" or page.end - page.begin <= self.layout.max_bases),
                 f"page {page.index}",
             )
             behind = page.owned_end

@@ -38,7 +38,7 @@ _BYTE_ORDER_MARK: Final = 0x01020304
 _BYTE_ORDER_MARK_SWAPPED: Final = 0x04030201
 _FIELDS: Final = struct.Struct("<8sIIQQQ")
 _HASH_BYTES: Final = 32
-_MOST_HEADER_BYTES: Final = 1 << 28
+_MAX_HEADER_BYTES: Final = 1 << 28
 ITEM_BYTES: Final = {"<u1": 1, "<u4": 4, "<i8": 8}
 """The bytes of an element, for each type that a section can have, by numpy's type names."""
 
@@ -209,7 +209,7 @@ def read_header(file: BinaryIO, path: str) -> IndexHeader:
     if size != actual:
         what = "truncated" if actual < size else "damaged"
         raise InputError(f"the index is {what}: it has {actual} bytes, not {size}", path)
-    if header_bytes > _MOST_HEADER_BYTES or header_offset + header_bytes != size:
+    if header_bytes > _MAX_HEADER_BYTES or header_offset + header_bytes != size:
         raise InputError("the header of the index is damaged", path)
     file.seek(header_offset)
     text = _read(file, header_bytes)

@@ -22,11 +22,11 @@ from mummergpu.index.kmer_plan import (
     KmerJob,
     choose_sampling,
     expected_cost,
-    most_table_bytes,
+    max_table_bytes,
     sampling_to_count,
 )
 from mummergpu.index.kmer_sampling import KmerSampling
-from mummergpu.index.kmer_table import MAXIMUM_TABLE_BASES, most_scratch_bytes
+from mummergpu.index.kmer_table import MAX_TABLE_BASES, max_scratch_bytes
 from mummergpu.index.options import KmerOptions
 from mummergpu.index.pages import Page, groups_within, plan_pages
 from mummergpu.index.reference_index import BuildFacts, BuildWork, StorableIndex
@@ -34,11 +34,11 @@ from mummergpu.index.writer import SectionWriter
 from mummergpu.input.reference import Reference
 from mummergpu.runtime.memory import MemoryBudget
 
-LEAST_PAGE_BASES: Final = 1 << 20
+MIN_PAGE_BASES: Final = 1 << 20
 """Too little memory never makes a page smaller than this."""
 
-LEAST_SCRATCH_BYTES: Final = 1 << 24
-"""The least memory that building a table may take besides the table itself; `most_scratch_bytes`
+MIN_SCRATCH_BYTES: Final = 1 << 24
+"""The least memory that building a table may take besides the table itself; `max_scratch_bytes`
 is the most."""
 
 UNKNOWN_QUERY_BASES: Final = 10**9
@@ -66,7 +66,7 @@ class KmerIndex(StorableIndex[KmerPage]):
     ----------
     scratch_bytes : int
         The approximate memory that building a table may take besides the table, in bytes.
-    most_occurrences : int or None
+    max_occurrences : int or None
         A search skips k-mers that a table lists more often; None for none.
     """
 
@@ -83,14 +83,14 @@ class KmerIndex(StorableIndex[KmerPage]):
         costs: KmerCosts,
         scratch_bytes: int,
         file: IndexFile | None = None,
-        most_occurrences: int | None = None,
+        max_occurrences: int | None = None,
     ) -> None:
         super().__init__(reference, groups, page_size, search_length, file)
         self.sampling = sampling
         self._job = job
         self._costs = costs
         self.scratch_bytes = scratch_bytes
-        self.most_occurrences = most_occurrences
+        self.max_occurrences = max_occurrences
         self.query_step = sampling.query_step(search_length, job.looks_up_all)
 
     @classmethod
@@ -116,30 +116,30 @@ class KmerIndex(StorableIndex[KmerPage]):
         """
         bases = reference.codes.size
         # A table lists only positions of bases that can match.
-        most_positions = reference.base_count
-        page_size = min(options.page_size or bases, MAXIMUM_TABLE_BASES)
+        max_positions = reference.base_count
+        page_size = min(options.page_size or bases, MAX_TABLE_BASES)
         room = max(0, budget.host - reference.padded_codes.nbytes)
-        most_scratch = most_scratch_bytes(min(page_size, most_positions))
-        scratch_bytes = min(max(room // 4, LEAST_SCRATCH_BYTES), most_scratch)
-        most_bytes = max(0, room - scratch_bytes)
+        max_scratch = max_scratch_bytes(min(page_size, max_positions))
+        scratch_bytes = min(max(room // 4, MIN_SCRATCH_BYTES), max_scratch)
+        max_bytes = max(0, room - scratch_bytes)
         if budget.device is not None:
-            most_bytes = min(most_bytes, budget.device)
+            max_bytes = min(max_bytes, budget.device)
         costs = _costs_within(budget)
         job = replace(
-            KmerJob.of_purpose(options.purpose, most_positions, minimum_length, query_bases),
-            looks_up_all=options.most_occurrences is not None,
+            KmerJob.of_purpose(options.purpose, max_positions, minimum_length, query_bases),
+            looks_up_all=options.max_occurrences is not None,
         )
-        if options.most_occurrences is None:
+        if options.max_occurrences is None:
             if options.sampling is None and job.query_bases >= BASES_WORTH_A_SAMPLE:
                 job = replace(job, likeness=kmer_likeness(reference.padded_codes))
-            page_size, sampling = _choose_tables(options, job, costs, page_size, most_bytes)
+            page_size, sampling = _choose_tables(options, job, costs, page_size, max_bytes)
         else:
             # How often a k-mer occurs in a page must not depend on the memory.
-            sampling = options.sampling or sampling_to_count(most_positions, minimum_length)
+            sampling = options.sampling or sampling_to_count(max_positions, minimum_length)
         groups = groups_within(
             plan_pages(bases, page_size, 0),
-            most_bytes,
-            lambda page: _table_bytes(page, most_positions, sampling),
+            max_bytes,
+            lambda page: _table_bytes(page, max_positions, sampling),
         )
         return cls(
             reference,
@@ -150,7 +150,7 @@ class KmerIndex(StorableIndex[KmerPage]):
             job,
             costs,
             scratch_bytes,
-            most_occurrences=options.most_occurrences,
+            max_occurrences=options.max_occurrences,
         )
 
     @classmethod
@@ -160,7 +160,7 @@ class KmerIndex(StorableIndex[KmerPage]):
         minimum_length: int,
         budget: MemoryBudget,
         query_bases: int = UNKNOWN_QUERY_BASES,
-        most_occurrences: int | None = None,
+        max_occurrences: int | None = None,
     ) -> KmerIndex:
         """Divide the pages of an index file into groups.
 
@@ -168,7 +168,7 @@ class KmerIndex(StorableIndex[KmerPage]):
         ----------
         query_bases : int
             About how many bases the queries have, on all strands that are searched.
-        most_occurrences : int or None
+        max_occurrences : int or None
             A search skips k-mers that a table lists more often; None for none.
 
         Raises
@@ -195,12 +195,12 @@ class KmerIndex(StorableIndex[KmerPage]):
                 minimum_length,
                 query_bases,
                 is_kept=True,
-                looks_up_all=most_occurrences is not None,
+                looks_up_all=max_occurrences is not None,
             ),
             _costs_within(budget),
             0,
             file,
-            most_occurrences,
+            max_occurrences,
         )
 
     def load_pages(self, group: Sequence[Page], work: BuildWork) -> list[KmerPage]:
@@ -228,7 +228,7 @@ class KmerIndex(StorableIndex[KmerPage]):
         expected = self.expected_cost()
         return asdict(self.sampling) | {
             "query_step": self.query_step,
-            "max_occurrences": self.most_occurrences,
+            "max_occurrences": self.max_occurrences,
             "expected_query_bases": self._job.query_bases,
             "expected_table_seconds": expected.table,
             "expected_search_seconds": expected.search,
@@ -253,7 +253,7 @@ class KmerIndex(StorableIndex[KmerPage]):
         job = self._job
         # An index file is made for searches that skip no k-mers.
         all_found = replace(job, looks_up_all=False)
-        best = choose_sampling(all_found, most_table_bytes(job.bases, is_kept=True), self._costs)
+        best = choose_sampling(all_found, max_table_bytes(job.bases, is_kept=True), self._costs)
         expected, possible = self.expected_cost(), expected_cost(job, best, self._costs)
         slowdown = expected.seconds / possible.seconds
         if slowdown < WORTH_A_WARNING or expected.seconds - possible.seconds < SECONDS_OF_WARNING:
@@ -273,7 +273,7 @@ class KmerIndex(StorableIndex[KmerPage]):
         return tables + self.scratch_bytes
 
     def _load_for_search(self, page: Page, work: BuildWork) -> KmerPage:
-        loaded = replace(self._load_page(page, work), most_occurrences=self.most_occurrences)
+        loaded = replace(self._load_page(page, work), max_occurrences=self.max_occurrences)
         if self._job.query_bases * POSITIONS_WORTH_A_QUERY_BASE >= loaded.table.positions.size:
             with work.stats.stage("table_construction"):
                 period = loaded.period(self.search_length)
@@ -306,7 +306,7 @@ def _costs_within(budget: MemoryBudget) -> KmerCosts:
 
 
 def _choose_tables(
-    options: KmerOptions, job: KmerJob, costs: KmerCosts, page_size: int, most_bytes: int
+    options: KmerOptions, job: KmerJob, costs: KmerCosts, page_size: int, max_bytes: int
 ) -> tuple[int, KmerSampling]:
     """Return the bases of a page, and the k-mers that its table lists.
 
@@ -317,16 +317,16 @@ def _choose_tables(
         positions = min(page_size, job.bases)
         sampling = options.sampling or choose_sampling(
             replace(job, bases=positions),
-            min(most_bytes, most_table_bytes(positions, job.is_kept)),
+            min(max_bytes, max_table_bytes(positions, job.is_kept)),
             costs,
             slowdown,
         )
-        fits = sampling.table_bytes(positions) <= most_bytes
-        if fits or options.page_size is not None or page_size <= LEAST_PAGE_BASES:
+        fits = sampling.table_bytes(positions) <= max_bytes
+        if fits or options.page_size is not None or page_size <= MIN_PAGE_BASES:
             return page_size, sampling
         page_size = -(-page_size // 2)
 
 
-def _table_bytes(page: Page, most_positions: int, sampling: KmerSampling) -> int:
+def _table_bytes(page: Page, max_positions: int, sampling: KmerSampling) -> int:
     """Return the most bytes that the table of a page takes."""
-    return sampling.table_bytes(min(page.end - page.begin, most_positions))
+    return sampling.table_bytes(min(page.end - page.begin, max_positions))

@@ -28,7 +28,7 @@ LONGEST_ASCENDING: Final = 1024
 """Lists of at most this many positions stay in ascending order: to look for what can be skipped
 would take longer than to extend them."""
 
-MOST_ORDERED_BASES: Final = 256
+MAX_ORDERED_BASES: Final = 256
 """No list is sorted by more bases than this; with a longer period none is sorted."""
 
 DIGIT_BASES: Final = 4
@@ -51,10 +51,10 @@ def order_long_lists(
     """Sort the long lists of a page's table in place, by the bases before each position.
 
     All lists must ascend. The returned page's table says how they are sorted; a page whose period
-    exceeds `MOST_ORDERED_BASES` is returned as it is. Positions outside the reference, as in a
+    exceeds `MAX_ORDERED_BASES` is returned as it is. Positions outside the reference, as in a
     damaged file, raise `InputError`.
     """
-    if period > MOST_ORDERED_BASES:
+    if period > MAX_ORDERED_BASES:
         return page
     table = page.table
     kmers = table.offsets.size - 1

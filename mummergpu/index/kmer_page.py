@@ -26,7 +26,7 @@ class KmerPage:
         The codes of the whole reference with margins (`codes.with_margins`), shared.
     index_path : str
         The index file that the page is from, or ``""`` if it was built in memory.
-    most_occurrences : int or None
+    max_occurrences : int or None
         A search skips k-mers that the table lists more often; None for none.
     sample_step : int or None
         A search looks up k-mers only at multiples of so many bases of a query, and misses the
@@ -38,7 +38,7 @@ class KmerPage:
     table: KmerTable
     padded_reference: CodeArray
     index_path: str = ""
-    most_occurrences: int | None = None
+    max_occurrences: int | None = None
     sample_step: int | None = None
 
     @property
@@ -49,7 +49,7 @@ class KmerPage:
     @property
     def looks_up_all(self) -> bool:
         """Whether a search looks up all k-mers of a query: where it skips frequent ones."""
-        return self.most_occurrences is not None
+        return self.max_occurrences is not None
 
     def query_step(self, minimum_length: int) -> int:
         """Return the bases from one k-mer that is looked up to the next (`KmerSampling`)."""

@@ -14,7 +14,7 @@ from math import ceil, expm1, inf
 from typing import Final
 
 from mummergpu.index.kmer_sampling import KmerSampling
-from mummergpu.index.kmer_table import ENTRY_BYTES, most_scratch_bytes
+from mummergpu.index.kmer_table import ENTRY_BYTES, max_scratch_bytes
 from mummergpu.sequence.extension import MAXIMUM_KMER_LENGTH
 
 
@@ -115,18 +115,18 @@ DEVICE_COSTS: Final = KmerCosts(
 threads that build and upload the table wait for it."""
 
 
-MAXIMUM_REFERENCE_STEP: Final = 64
+MAX_REFERENCE_STEP: Final = 64
 """The largest reference step that is considered: a larger one saves hardly any time or memory."""
 
 SMALLER_IF_WITHIN: Final = 1.05
 """The smallest table is chosen among those whose cost is at most this many times the least."""
 
 BYTES_PER_BASE: Final = 8
-LEAST_TABLE_BYTES: Final = 64 << 20
-LEAST_PASSING_BYTES: Final = 512 << 20
+MIN_TABLE_BYTES: Final = 64 << 20
+MIN_PASSING_BYTES: Final = 512 << 20
 LARGE_TABLE_BYTES: Final = 6 * 10**9
 BYTES_PER_BASE_OF_LARGE: Final = 1.9
-"""The bounds of the size of a table (`most_table_bytes`); one that is in no file may be larger."""
+"""The bounds of the size of a table (`max_table_bytes`); one that is in no file may be larger."""
 
 BASES_OF_MANY_READS: Final = 10**10
 """The bases of queries that an index file for reads is made for."""
@@ -229,7 +229,7 @@ class _CostsOfLength:
         self._costs = costs
         self.kmer_length = kmer_length
         self._kmers = kmers = float(4**kmer_length)
-        self._scratch_bytes = most_scratch_bytes(job.bases)
+        self._scratch_bytes = max_scratch_bytes(job.bases)
         cache = costs.cache_bytes
         self._lookup = _memory_cost(4 * kmers, cache, costs.cached_lookup, costs.lookup)
         self._candidate = _memory_cost(job.bases, cache, costs.cached_candidate, costs.candidate)
@@ -265,7 +265,7 @@ class _CostsOfLength:
             search += self._resorting
         return KmerCost(table * 1e-9, search * job.query_bases * 1e-9)
 
-    def least_seconds(self) -> float:
+    def min_seconds(self) -> float:
         """Return a time that the job takes at least, whatever the reference step is."""
         job, costs, kmers = self._job, self._costs, self._kmers
         table = kmers * (4 * costs.load_byte if job.is_kept else costs.offset)
@@ -277,7 +277,7 @@ class _CostsOfLength:
 
 def choose_sampling(
     job: KmerJob,
-    most_bytes: int,
+    max_bytes: int,
     costs: KmerCosts = PROCESSOR_COSTS,
     slowdown: float = SMALLER_IF_WITHIN,
 ) -> KmerSampling:
@@ -285,7 +285,7 @@ def choose_sampling(
 
     Parameters
     ----------
-    most_bytes : int
+    max_bytes : int
         The most bytes that the table may take. If no table is so small that costs at most
         `SLOWDOWN_FOR_MEMORY` times as much as the cheapest of any size, the smallest that does is
         returned: several pages are then better than one with a tiny table.
@@ -301,17 +301,17 @@ def choose_sampling(
     models = [_CostsOfLength(job, length, costs) for length in lengths]
     tables: list[tuple[KmerSampling, int, float]] = []
     least = inf
-    for model in sorted(models, key=_CostsOfLength.least_seconds):
+    for model in sorted(models, key=_CostsOfLength.min_seconds):
         # However short memory is, a table that costs more than this is not chosen.
-        if model.least_seconds() > slowdown * SLOWDOWN_FOR_MEMORY * least:
+        if model.min_seconds() > slowdown * SLOWDOWN_FOR_MEMORY * least:
             break
         for sampling in _possible_samplings(job.minimum_length, model.kmer_length):
             seconds = model.of(sampling).seconds
             least = min(least, seconds)
             tables.append((sampling, sampling.table_bytes(job.bases), seconds))
     worst = SLOWDOWN_FOR_MEMORY * least
-    most_bytes = max(most_bytes, min(size for _, size, seconds in tables if seconds <= worst))
-    fitting = [table for table in tables if table[1] <= most_bytes]
+    max_bytes = max(max_bytes, min(size for _, size, seconds in tables if seconds <= worst))
+    fitting = [table for table in tables if table[1] <= max_bytes]
     bound = slowdown * min(seconds for _, _, seconds in fitting)
     good = [(size, sampling) for sampling, size, seconds in fitting if seconds <= bound]
     # Of two tables of one size, that of shorter k-mers.
@@ -329,15 +329,15 @@ def sampling_to_count(bases: int, minimum_length: int) -> KmerSampling:
     return KmerSampling(min(length, minimum_length, MAXIMUM_KMER_LENGTH))
 
 
-def most_table_bytes(bases: int, is_kept: bool = False) -> int:
+def max_table_bytes(bases: int, is_kept: bool = False) -> int:
     """Return how large a table may be for its speed's sake.
 
-    That is `BYTES_PER_BASE` bytes for each base, but at least `LEAST_TABLE_BYTES`, or
-    `LEAST_PASSING_BYTES` without a file, and at most `LARGE_TABLE_BYTES`, or
+    That is `BYTES_PER_BASE` bytes for each base, but at least `MIN_TABLE_BYTES`, or
+    `MIN_PASSING_BYTES` without a file, and at most `LARGE_TABLE_BYTES`, or
     `BYTES_PER_BASE_OF_LARGE` for each base if that is more.
     """
     large = max(LARGE_TABLE_BYTES, int(BYTES_PER_BASE_OF_LARGE * bases))
-    least = LEAST_TABLE_BYTES if is_kept else LEAST_PASSING_BYTES
+    least = MIN_TABLE_BYTES if is_kept else MIN_PASSING_BYTES
     return max(least, min(BYTES_PER_BASE * bases, large))
 
 
@@ -349,6 +349,6 @@ def _memory_cost(size: float, cache_bytes: int, cached: float, uncached: float) 
 
 def _possible_samplings(minimum_length: int, kmer_length: int) -> Iterator[KmerSampling]:
     """Yield the tables of k-mers of a length with which all matches can be found."""
-    most = min(minimum_length - kmer_length + 1, MAXIMUM_REFERENCE_STEP)
+    most = min(minimum_length - kmer_length + 1, MAX_REFERENCE_STEP)
     for reference_step in range(1, most + 1):
         yield KmerSampling(kmer_length, reference_step)

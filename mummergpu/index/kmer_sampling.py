@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import gcd
 from typing import Final
 
-MAXIMUM_PERIOD: Final = 1 << 20
+MAX_PERIOD: Final = 1 << 20
 """The longest period of pairs in bases, even for long matches."""
 
 
@@ -57,7 +57,7 @@ class KmerSampling:
         """
         if looks_up_all:
             return 1
-        longest_period = min(minimum_length - self.kmer_length + 1, MAXIMUM_PERIOD)
+        longest_period = min(minimum_length - self.kmer_length + 1, MAX_PERIOD)
         step = longest_period // self.reference_step
         while gcd(step, self.reference_step) > 1:
             step -= 1

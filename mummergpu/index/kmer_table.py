@@ -28,17 +28,17 @@ PositionArray = UInt32Array
 CountArray = Int64Array
 EntryArray = UInt64Array
 
-MAXIMUM_TABLE_BASES: Final = (1 << 32) - 1
+MAX_TABLE_BASES: Final = (1 << 32) - 1
 """The most bases that one table covers: its positions are numbers of 32 bits."""
 
 ENTRY_BYTES: Final = 8
 """The bytes of a k-mer and its position while a table is built."""
 
-MOST_SCRATCH_BYTES: Final = 1 << 28
+MAX_SCRATCH_BYTES: Final = 1 << 28
 SCRATCH_BYTES_PER_BASE: Final = 2
-"""The bounds of `most_scratch_bytes`."""
+"""The bounds of `max_scratch_bytes`."""
 
-MOST_BUCKET_BITS: Final = 10
+MAX_BUCKET_BITS: Final = 10
 """The most bits of a k-mer that choose its bucket: a task writes to all buckets in turn."""
 
 SLICE_BASES: Final = 1 << 22
@@ -76,7 +76,7 @@ class KmerTable:
     offsets: PositionArray
     positions: PositionArray
     ordered_bases: int = 0
-    longest_ascending: int = MAXIMUM_TABLE_BASES
+    longest_ascending: int = MAX_TABLE_BASES
 
     @property
     def byte_count(self) -> int:
@@ -89,7 +89,7 @@ class KmerTable:
         Of longer lists, those positions can be skipped that the query matches for a whole period
         before them, because they lie side by side.
         """
-        return self.longest_ascending if period <= self.ordered_bases else MAXIMUM_TABLE_BASES
+        return self.longest_ascending if period <= self.ordered_bases else MAX_TABLE_BASES
 
 
 class KmerSlice(NamedTuple):
@@ -115,12 +115,12 @@ class KmerSlice(NamedTuple):
     shift: int
 
 
-def most_scratch_bytes(bases: int) -> int:
+def max_scratch_bytes(bases: int) -> int:
     """Return the bytes that building a table takes besides the table, if there is plenty.
 
     A table of all positions of a large reference then takes four passes over it.
     """
-    return max(MOST_SCRATCH_BYTES, SCRATCH_BYTES_PER_BASE * bases)
+    return max(MAX_SCRATCH_BYTES, SCRATCH_BYTES_PER_BASE * bases)
 
 
 def build_kmer_table(
@@ -138,10 +138,10 @@ def build_kmer_table(
     the construction passes over the reference; the table does not depend on that. Any thread calls
     `tell` with the share that is done, 0 to 1.
     """
-    assert end - begin <= MAXIMUM_TABLE_BASES
+    assert end - begin <= MAX_TABLE_BASES
     kmer_length, step = sampling.kmer_length, sampling.reference_step
     assert 1 <= kmer_length <= MAXIMUM_KMER_LENGTH
-    shift = max(0, 2 * kmer_length - MOST_BUCKET_BITS)
+    shift = max(0, 2 * kmer_length - MAX_BUCKET_BITS)
     bucket_count = 1 << (2 * kmer_length - shift)
     slices = [
         KmerSlice(

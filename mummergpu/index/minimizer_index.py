@@ -13,14 +13,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
-from mummergpu.index.kmer_plan import KmerCost, KmerJob, choose_sampling, most_table_bytes
+from mummergpu.index.kmer_plan import KmerCost, KmerJob, choose_sampling, max_table_bytes
 from mummergpu.index.kmer_plan import expected_cost as expected_kmer_cost
 from mummergpu.index.minimizer_table import (
-    MAXIMUM_BASES,
+    MAX_BASES,
     TABLE_BYTES_OF_MINIMIZER,
     MinimizerTable,
     build_minimizer_table,
-    most_build_bytes,
+    max_build_bytes,
 )
 from mummergpu.index.options import KmerOptions
 from mummergpu.index.pages import Page
@@ -41,7 +41,7 @@ GOOD_WINDOW: Final = CONTEXT_BASES
 """Windows are so long where k-mers of two lengths suffice. In longer ones, contexts do not show
 whether a match begins before the window."""
 
-LEAST_WINDOW: Final = 6
+MIN_WINDOW: Final = 6
 """With shorter windows, a table of k-mers at every few positions takes less time and memory."""
 
 
@@ -149,7 +149,7 @@ class MinimizerIndex(ReferenceIndex[MinimizerPage]):
         kmer_length, window = chosen
         # How many minimizers a reference with many repeats has, only their search tells.
         expected = bases if budget.is_limit else minimizers_expected(bases, window)
-        build_bytes = most_build_bytes(bases, window, expected)
+        build_bytes = max_build_bytes(bases, window, expected)
         if reference.padded_codes.nbytes + build_bytes > budget.host:
             return None
         job = KmerJob(reference.base_count, minimum_length, query_bases)
@@ -202,8 +202,8 @@ def choose_minimizers(
     would be too short.
     """
     asks_for_pages = options.page_size is not None and options.page_size < joined_bases
-    asks_for_kmers = options.sampling is not None or options.most_occurrences is not None
-    if asks_for_pages or asks_for_kmers or joined_bases > MAXIMUM_BASES:
+    asks_for_kmers = options.sampling is not None or options.max_occurrences is not None
+    if asks_for_pages or asks_for_kmers or joined_bases > MAX_BASES:
         return None
     kmer_length = _kmer_length_for(bases, minimum_length)
     if kmer_length is None:
@@ -230,7 +230,7 @@ def kept_seconds(kept: KmerCost, bases: int) -> float:
 
 def kmer_seconds(job: KmerJob) -> float:
     """Return what the cheapest table of k-mers and its search are expected to cost, in seconds."""
-    sampling = choose_sampling(job, most_table_bytes(job.bases))
+    sampling = choose_sampling(job, max_table_bytes(job.bases))
     return expected_kmer_cost(job, sampling).seconds
 
 
@@ -243,7 +243,7 @@ def _kmer_length_for(bases: int, minimum_length: int) -> int | None:
     for length in KMER_LENGTHS:
         window = minimum_length - length + 1
         is_enough = found is not None and BASES_PER_KMER * 4**found >= bases
-        if window < LEAST_WINDOW or (is_enough and window < GOOD_WINDOW):
+        if window < MIN_WINDOW or (is_enough and window < GOOD_WINDOW):
             break
         found = length
     is_longest = found == KMER_LENGTHS[-1]

@@ -31,7 +31,7 @@ from mummergpu.sequence.minimizers import (
 POSITION_SHIFT: Final = 34
 """The bits of an entry below its position."""
 
-MAXIMUM_BASES: Final = 1 << (64 - POSITION_SHIFT)
+MAX_BASES: Final = 1 << (64 - POSITION_SHIFT)
 """The most bases of a reference."""
 
 _PLACE_SHIFT: Final = np.uint64(POSITION_SHIFT - 1)
@@ -45,7 +45,7 @@ GROUP_BITS: Final = 10
 GROUPS_OF_TASK: Final = 16
 """The groups that one task sorts."""
 
-MOST_BUCKET_BITS: Final = 28
+MAX_BUCKET_BITS: Final = 28
 
 BYTES_OF_MINIMIZER: Final = 8 + 12
 """The most bytes of a minimizer while a table is built: its entry, and the same in its group."""
@@ -113,10 +113,10 @@ class MinimizerTable:
 def bucket_bits_for(bases: int, window: int) -> int:
     """Return the bits of a bucket's number, with which a bucket holds about one minimizer."""
     expected = minimizers_expected(bases, window)
-    return min(max(expected.bit_length() - 1, 1), MOST_BUCKET_BITS)
+    return min(max(expected.bit_length() - 1, 1), MAX_BUCKET_BITS)
 
 
-def most_build_bytes(bases: int, window: int, minimizers: int) -> int:
+def max_build_bytes(bases: int, window: int, minimizers: int) -> int:
     """Return the most bytes that a table of so many minimizers and its construction take."""
     return BYTES_OF_MINIMIZER * minimizers + (4 << bucket_bits_for(bases, window))
 
@@ -133,10 +133,10 @@ def build_minimizer_table(
     Parameters
     ----------
     codes : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
-        The codes of the reference with margins; at most `MAXIMUM_BASES` bases.
+        The codes of the reference with margins; at most `MAX_BASES` bases.
     """
     bases = codes.size - 2 * MARGIN
-    assert bases <= MAXIMUM_BASES
+    assert bases <= MAX_BASES
     bits = bucket_bits_for(bases, window)
     shift = max(0, bits - GROUP_BITS)
     group_count = 1 << (bits - shift)

@@ -28,7 +28,7 @@ class KmerOptions:
         the reference) or ``memory`` (a small index); None if the index is for one run.
     sampling : KmerSampling or None
         Which k-mers to list; None for the choice of `kmer_plan`.
-    most_occurrences : int or None
+    max_occurrences : int or None
         A search skips k-mers that a table lists more often; None for none.
     unique_strands : int
         The number of strands of the queries that are searched, if only matches are wanted that are
@@ -40,7 +40,7 @@ class KmerOptions:
     page_size: int | None = None
     purpose: str | None = None
     sampling: KmerSampling | None = None
-    most_occurrences: int | None = None
+    max_occurrences: int | None = None
     unique_strands: int = 0
 
 

@@ -13,7 +13,7 @@ from mummergpu.index.options import TreeOptions
 from mummergpu.index.pages import Page, groups_built_within, plan_pages
 from mummergpu.index.reference_index import BuildFacts, BuildWork, StorableIndex
 from mummergpu.index.tree.build import build_pages
-from mummergpu.index.tree.layout import MAXIMUM_PAGE_BASES, MAXIMUM_WIDE_PAGE_BASES, Layout
+from mummergpu.index.tree.layout import MAX_PAGE_BASES, MAX_WIDE_PAGE_BASES, Layout
 from mummergpu.index.tree.page import TreePage
 from mummergpu.index.tree.policy import Policy
 from mummergpu.index.writer import SectionWriter
@@ -72,7 +72,7 @@ class TreeIndex(StorableIndex[TreePage]):
         page_size = options.page_size
         if page_size is None:
             page_size = largest_pages(options, bases, leaves, length - 1, room, budget.device)
-        wide = options.address_bits == 32 or min(page_size, bases) > MAXIMUM_PAGE_BASES
+        wide = options.address_bits == 32 or min(page_size, bases) > MAX_PAGE_BASES
         layout = Layout.of(options.policy, wide)
         groups = groups_built_within(
             plan_pages(bases, page_size, length - 1),
@@ -190,7 +190,7 @@ def tree_bytes(bases: int, leaves: int, layout: Layout) -> int:
 
     `leaves` are the bases of the whole reference that can match.
     """
-    return min(bases, leaves) * (layout.most_bytes_per_base - 1) + bases
+    return min(bases, leaves) * (layout.max_bytes_per_base - 1) + bases
 
 
 def build_bytes(bases: int, leaves: int) -> int:
@@ -205,7 +205,7 @@ def search_length(page_size: int | None, minimum_length: int) -> int:
     across the ends of pages, so they can be longer than a page. Pages overlap by this length minus
     one base.
     """
-    page_size = MAXIMUM_PAGE_BASES if page_size is None else page_size
+    page_size = MAX_PAGE_BASES if page_size is None else page_size
     return min(minimum_length, (page_size + 1) // 2)
 
 
@@ -213,13 +213,13 @@ def check_page_size(options: TreeOptions) -> None:
     """Refuse pages that are too large for the addresses of the chosen format, or of any."""
     if options.page_size is None:
         return
-    if options.page_size > MAXIMUM_WIDE_PAGE_BASES:
+    if options.page_size > MAX_WIDE_PAGE_BASES:
         raise OptionError(
-            "--page-size", f"a page can have at most {MAXIMUM_WIDE_PAGE_BASES} bases (1G)"
+            "--page-size", f"a page can have at most {MAX_WIDE_PAGE_BASES} bases (1G)"
         )
-    if options.address_bits == 24 and options.page_size > MAXIMUM_PAGE_BASES:
+    if options.address_bits == 24 and options.page_size > MAX_PAGE_BASES:
         raise OptionError(
-            "--address-bits", f"24 allow pages of at most {MAXIMUM_PAGE_BASES} bases (8M)"
+            "--address-bits", f"24 allow pages of at most {MAX_PAGE_BASES} bases (8M)"
         )
 
 
@@ -236,8 +236,8 @@ def largest_pages(
     Too little memory never makes a page smaller than the paper's. Larger pages all have about the
     same size, so that no memory stays idle. `leaves` are the bases of the reference that can match.
     """
-    if bases <= MAXIMUM_PAGE_BASES or options.address_bits == 24:
-        return MAXIMUM_PAGE_BASES
+    if bases <= MAX_PAGE_BASES or options.address_bits == 24:
+        return MAX_PAGE_BASES
     layout = Layout.of(options.policy, wide=True)
 
     def fits(page_bases: int) -> bool:
@@ -246,14 +246,14 @@ def largest_pages(
             return False
         return tree + build_bytes(page_bases, leaves) <= memory
 
-    fitting = min(bases, layout.maximum_bases)
+    fitting = min(bases, layout.max_bases)
     if not fits(fitting):
-        low, high = MAXIMUM_PAGE_BASES, fitting
+        low, high = MAX_PAGE_BASES, fitting
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (middle, high) if fits(middle) else (low, middle)
         fitting = low
-    if fitting == MAXIMUM_PAGE_BASES:
+    if fitting == MAX_PAGE_BASES:
         return fitting
     count = -(-(bases - overlap) // (fitting - overlap))
     return -(-(bases - overlap) // count) + overlap

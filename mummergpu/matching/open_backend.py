@@ -18,7 +18,7 @@ def open_backend(
     device: DeviceOptions,
     stats: Stats,
     notice: Callable[[str], None],
-    most_block_bases: int = LARGEST_BLOCK,
+    max_block_bases: int = LARGEST_BLOCK,
 ) -> Backend[Any]:
     """Return the backend that the options name, or the best available one.
 
@@ -28,7 +28,7 @@ def open_backend(
         The backend: ``cpu``, ``cuda``, or ``auto`` for ``cuda`` wherever it is available.
     notice : callable
         Receives progress messages, shown with -v.
-    most_block_bases : int
+    max_block_bases : int
         The most bases of a block of queries that a device searches at once.
 
     Raises
@@ -41,7 +41,7 @@ def open_backend(
     from mummergpu.matching.open_cuda import open_cuda_backend
 
     try:
-        return open_cuda_backend(kind, device, stats, notice, most_block_bases)
+        return open_cuda_backend(kind, device, stats, notice, max_block_bases)
     except BackendError as error:
         if device.backend == "cuda":
             raise

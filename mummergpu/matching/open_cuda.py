@@ -31,7 +31,7 @@ def open_cuda_backend(
     device: DeviceOptions,
     stats: Stats,
     notice: Notice,
-    most_block_bases: int = LARGEST_BLOCK,
+    max_block_bases: int = LARGEST_BLOCK,
 ) -> Backend[Any]:
     """Return the backend on the devices that the options name, ready to load pages.
 
@@ -47,7 +47,7 @@ def open_cuda_backend(
     if numbers is None:
         numbers = tuple(each.number for each in driver.devices)
     folder = None if device.kernel_folder is None else Path(device.kernel_folder)
-    opening = _Opening(kind, device, stats, KernelCache(folder, notice), most_block_bases)
+    opening = _Opening(kind, device, stats, KernelCache(folder, notice), max_block_bases)
     pool = DevicePool(open_device)
     try:
         if len(numbers) == 1:
@@ -102,13 +102,13 @@ class _Opening:
         options: DeviceOptions,
         stats: Stats,
         cache: KernelCache,
-        most_block_bases: int,
+        max_block_bases: int,
     ) -> None:
         self._kind = kind
         self._options = options
         self._stats = stats
         self._cache = cache
-        self._most_block_bases = most_block_bases
+        self._max_block_bases = max_block_bases
 
     def open_one(
         self,
@@ -129,7 +129,7 @@ class _Opening:
                 self._stats,
                 notice,
                 memory,
-                self._most_block_bases,
+                self._max_block_bases,
                 pool,
                 threads,
             )
@@ -141,7 +141,7 @@ class _Opening:
             notice,
             memory,
             self._options.profile,
-            self._most_block_bases,
+            self._max_block_bases,
             pool,
             threads,
         )

@@ -12,7 +12,7 @@ from mummergpu.index.kmer_plan import (
     KmerJob,
     choose_sampling,
     expected_cost,
-    most_table_bytes,
+    max_table_bytes,
 )
 from mummergpu.index.options import KmerOptions
 from mummergpu.pipeline.options import MatchOptions
@@ -121,7 +121,7 @@ def processor_is_faster(
         What the model of the k-mer search's costs says (`kmer_plan`).
     """
     job = KmerJob(bases, minimum_length, query_bases, is_kept=has_index)
-    most_bytes = most_table_bytes(bases, has_index)
+    most_bytes = max_table_bytes(bases, has_index)
     by_processor = expected_cost(job, choose_sampling(job, most_bytes))
     return by_processor.seconds / threads < _device_seconds(job, threads)
 
@@ -129,7 +129,7 @@ def processor_is_faster(
 def _device_seconds(job: KmerJob, threads: int) -> float:
     """Return how long a GPU is expected to take for a job, with its start."""
     new = replace(job, is_kept=False)
-    sampling = choose_sampling(new, most_table_bytes(job.bases), DEVICE_COSTS)
+    sampling = choose_sampling(new, max_table_bytes(job.bases), DEVICE_COSTS)
     cost = expected_cost(new, sampling, DEVICE_COSTS)
     seconds = DEVICE_START_SECONDS + cost.search / THREADS_BESIDE_DEVICE
     return seconds if job.is_kept else seconds + cost.table / threads

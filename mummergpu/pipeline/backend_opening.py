@@ -26,7 +26,7 @@ def start_to_open(
     device: DeviceOptions,
     stats: Stats,
     notice: Callable[[str], None],
-    most_block_bases: int = LARGEST_BLOCK,
+    max_block_bases: int = LARGEST_BLOCK,
 ) -> Future[Backend[Any]]:
     """Open the backend in a thread: a device takes as long as reading a reference.
 
@@ -44,7 +44,7 @@ def start_to_open(
         Collects counts, bytes and times.
     notice : callable
         Receives progress messages.
-    most_block_bases : int
+    max_block_bases : int
         The most bases of a block of queries that a device searches at once.
 
     Returns
@@ -52,7 +52,7 @@ def start_to_open(
     concurrent.futures.Future of Backend
         It also holds the error if the backend cannot be opened.
     """
-    opening = executor.submit(open_backend, kind, device, stats, notice, most_block_bases)
+    opening = executor.submit(open_backend, kind, device, stats, notice, max_block_bases)
     stack.callback(_close_if_opened, opening)
     # After a failure, do not wait for the tasks that are still running.
     stack.callback(executor.shutdown, wait=False, cancel_futures=True)

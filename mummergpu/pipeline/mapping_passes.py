@@ -90,7 +90,7 @@ class SecondSearch:
 
     def load_pages(self, pages: Sequence[KmerPage]) -> None:
         """Load the pages to search, in place of earlier ones."""
-        rare = [replace(page, most_occurrences=MOST_OCCURRENCES) for page in pages]
+        rare = [replace(page, max_occurrences=MOST_OCCURRENCES) for page in pages]
         self._backend.load_pages(rare, self._length)
 
     def release_pages(self) -> None:

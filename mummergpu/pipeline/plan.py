@@ -175,7 +175,7 @@ def _open_index(
             f"'mummergpu index --search {kind.search}'",
         )
     if not isinstance(kind, TreeOptions):
-        return KmerIndex.from_file(file, length, budget, query_bases, kind.most_occurrences)
+        return KmerIndex.from_file(file, length, budget, query_bases, kind.max_occurrences)
     from mummergpu.index.tree_index import TreeIndex
 
     return TreeIndex.from_file(file, kind.policy, length, budget)

@@ -45,7 +45,7 @@ FINALISTS: Final = 4
 FINAL_RUNS: Final = 5
 """The runs of each combination in the last round."""
 
-MOST_HALVINGS: Final = 3
+MAX_HALVINGS: Final = 3
 """The first round searches no less than an eighth of the queries."""
 
 RESAMPLES: Final = 2000
@@ -150,7 +150,7 @@ class _Arms:
         self._progress = progress
         self._total = total
         self._flat: dict[Layout, tuple[list[TreePage], dict[str, float]]] = {}
-        self._most_layouts = layouts_that_fit(index)
+        self._max_layouts = layouts_that_fit(index)
         progress.begin(0)
 
     def measure(
@@ -168,7 +168,7 @@ class _Arms:
             shuffled = some.sample(codes, len(codes))
             for layout, same in by_layout(shuffled, self._index.layout.wide).items():
                 if layout not in self._flat:
-                    if len(self._flat) >= self._most_layouts:
+                    if len(self._flat) >= self._max_layouts:
                         self._flat.clear()
                     self._flat[layout] = self._store.flatten(layout)
                 pages, seconds = self._flat[layout]
@@ -197,7 +197,7 @@ def _rounds(data: DataSet, arms: int) -> list[DataSet]:
         arms = max(FINALISTS, arms // 2)
         count += 1
     parts = [data]
-    while len(parts) <= min(count, MOST_HALVINGS):
+    while len(parts) <= min(count, MAX_HALVINGS):
         parts.append(parts[-1].halved())
     return [parts[min(number, len(parts) - 1)] for number in range(count, 0, -1)]
 

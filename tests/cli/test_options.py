@@ -12,7 +12,7 @@ from helpers.options import match_options, told_value
 import mummergpu
 from mummergpu.cli.main import main
 from mummergpu.index.options import PAPER_PAGE_BASES, TreeOptions
-from mummergpu.index.tree.layout import MAXIMUM_PAGE_BASES
+from mummergpu.index.tree.layout import MAX_PAGE_BASES
 from mummergpu.index.tree.policy import LETTERS, Policy
 from mummergpu.matching.options import Uniqueness
 from mummergpu.output.targets import OutputTarget
@@ -298,4 +298,4 @@ def test_a_kmer_search_has_no_trees(words: str, capsys: pytest.CaptureFixture[st
 
 
 def test_the_pages_of_trees_are_as_large_as_the_papers_format_allows() -> None:
-    assert PAPER_PAGE_BASES == MAXIMUM_PAGE_BASES
+    assert PAPER_PAGE_BASES == MAX_PAGE_BASES

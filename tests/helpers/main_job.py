@@ -49,7 +49,7 @@ class Setting:
     kmer_length: int | None = None
     reference_step: int = 1
     longest_ascending: int = kmer_order.LONGEST_ASCENDING
-    most_visits: int = trees.MOST_VISITS
+    max_visits: int = trees.MAX_VISITS
     minimizer_lengths: tuple[int, ...] = minimizer_index.KMER_LENGTHS
     task_bases: int = unique.TASK_BASES
 
@@ -99,14 +99,14 @@ def found_text(
     with (
         patch.object(sampled if setting.search == "kmer" else trees, "SIZES", sizes),
         patch.object(kmer_order, "LONGEST_ASCENDING", setting.longest_ascending),
-        patch.object(trees, "MOST_VISITS", setting.most_visits),
+        patch.object(trees, "MAX_VISITS", setting.max_visits),
         patch.object(
             minimizer_index,
             "KMER_LENGTHS",
             # Where it is said which k-mers a table lists, there is such a table.
             (1 << 20,) if setting.kmer_length else setting.minimizer_lengths,
         ),
-        patch.object(minimizer_index, "LEAST_WINDOW", 1),
+        patch.object(minimizer_index, "MIN_WINDOW", 1),
         patch.object(minimizer_index, "kmer_seconds", lambda job: inf),
         patch.object(unique, "TASK_BASES", setting.task_bases),
         patch.object(kmer_index, "choose_sampling", lambda job, *_: sampling)

@@ -156,7 +156,7 @@ def check_all(compiler: HostCompiler) -> int:
             pages = (tables_of, ordered_tables_of)[searches % 2](case, sampling)
             if searches % 3 == 0:
                 # The widest step of all; nothing is so frequent.
-                pages = [replace(page, most_occurrences=1 << 30) for page in pages]
+                pages = [replace(page, max_occurrences=1 << 30) for page in pages]
             # One block of threads, some, and more than there are items.
             blocks = (1, 2, 3, 10_000)[searches % 4]
             count, differences = check(case, pages, compiler, blocks)

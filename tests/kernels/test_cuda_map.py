@@ -166,7 +166,7 @@ def test_blocks_that_do_not_fit_are_cut(
 ) -> None:
     write_repeats(Path(), 60)
     expected, _ = output("map", "r.fa", "1.fq", "2.fq", "-C")
-    monkeypatch.setattr("mummergpu.matching.backends.streaming.MOST_ROWS", 500)
+    monkeypatch.setattr("mummergpu.matching.backends.streaming.MAX_ROWS", 500)
     ours, _ = output("map", "r.fa", "1.fq", "2.fq", "--backend", "cuda")
     assert rows(ours) == rows(expected)
     use_matches = KmerResidentSearcher.use_matches
@@ -176,7 +176,7 @@ def test_blocks_that_do_not_fit_are_cut(
             raise DeviceMemoryError("no room")
         return use_matches(*given)
 
-    monkeypatch.setattr("mummergpu.matching.backends.streaming.MOST_ROWS", 1 << 24)
+    monkeypatch.setattr("mummergpu.matching.backends.streaming.MAX_ROWS", 1 << 24)
     monkeypatch.setattr(KmerResidentSearcher, "use_matches", refuse_many)
     ours, told = output("map", "r.fa", "1.fq", "2.fq", "--backend", "cuda", "-v")
     assert rows(ours) == rows(expected) and "do not fit the device: no room" in told

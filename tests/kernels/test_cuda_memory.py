@@ -78,7 +78,7 @@ def test_blocks_are_halved_beside_each_other(opened_trees: OpenTrees, small_bloc
     ("code", "module", "limit", "value", "message"),
     [
         ("QRT", cuda_program, "TEXTURE_PART_BITS", 4, "too large for textures"),
-        ("QRTmrt", resident, "MOST_ARRAY_ROWS", 31, "too large for two-dimensional textures"),
+        ("QRTmrt", resident, "MAX_ARRAY_ROWS", 31, "too large for two-dimensional textures"),
     ],
     ids=["one dimension", "two dimensions"],
 )

@@ -101,9 +101,9 @@ def test_a_text_that_is_too_long_is_made_of_smaller_blocks(
     machine: Machine, output: Output, monkeypatch: pytest.MonkeyPatch, limit: str
 ) -> None:
     if limit == "rows":
-        monkeypatch.setattr(streaming, "MOST_ROWS", 40)
+        monkeypatch.setattr(streaming, "MAX_ROWS", 40)
     else:
-        monkeypatch.setattr(device_text, "MOST_TEXT_BYTES", 2000 if limit == "bytes" else 10)
+        monkeypatch.setattr(device_text, "MAX_TEXT_BYTES", 2000 if limit == "bytes" else 10)
     given = ["r.fa", "q.fa", "-l", "9", "-b", "--search", "sampled"]
     ours, _ = output(*given, "--backend", "cuda", "--stats", "stats.json")
     told = json.loads(Path("stats.json").read_text())

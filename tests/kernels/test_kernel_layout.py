@@ -132,7 +132,7 @@ def test_slots_are_the_fields_of_a_half_but_the_flags(compiled: Compile, wide: b
 
 def test_the_largest_page_of_the_paper_fits_its_textures(compiled: Compile) -> None:
     merged = Layout.of(Policy(merged_tree=True))
-    texels = 2 * merged.maximum_bases * merged.node_stride_bytes
+    texels = 2 * merged.max_bases * merged.node_stride_bytes
     texels //= compiled("T", False).values["sizeof(NodeHalf::Texel)"]
     assert texels <= cuda_program.texture_parts(False) << cuda_program.TEXTURE_PART_BITS
 
@@ -196,7 +196,7 @@ def test_items_lie_in_the_same_places(compiled: Compile, what: str, wide: bool) 
         width_bits, strip_bits, most = ours.tree_width_bits, ours.tree_strip_bits, 1 << 31
     else:
         width_bits, strip_bits = layout.REFERENCE_WIDTH_BITS, ours.reference_strip_bits
-        most = ours.maximum_bases
+        most = ours.max_bases
     strip = 1 << (width_bits + strip_bits)
     random = np.random.default_rng(3)
     numbers = [*NUMBERS_IN_STRIPS, strip - 1, strip, strip + 1, most - strip, most - 1]

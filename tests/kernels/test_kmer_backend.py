@@ -80,7 +80,7 @@ def test_tables_that_do_not_fit_are_an_error_and_leave_nothing(opened_tables: Op
 def test_a_block_of_too_many_bases_is_halved(
     opened_tables: OpenTables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(searching, "MOST_BASES", GENOME.block().base_count - 1)
+    monkeypatch.setattr(searching, "MAX_BASES", GENOME.block().base_count - 1)
     given = opened_tables()
     given.load_pages(GENOME)
     assert given.find(GENOME.block()) == GENOME.expected(FORWARD)

@@ -186,7 +186,7 @@ def test_frequent_kmers_are_skipped_as_on_the_processor(
     block = case.block()
     given = opened_tables(WatchedDevice(1 << 30, (1, 3, 100_000)[seed % 3]))
     for sampling in (KmerSampling(4), KmerSampling(3, 5)):
-        pages = [replace(page, most_occurrences=most) for page in ordered_tables_of(case, sampling)]
+        pages = [replace(page, max_occurrences=most) for page in ordered_tables_of(case, sampling)]
         stats = Stats()
         cpu = KmerCpuBackend(stats)
         before = given.stats.counts.get("skipped_lookups", 0)

@@ -99,7 +99,7 @@ def studied(compiler: WatchedCompiler, monkeypatch: pytest.MonkeyPatch) -> Itera
         Policy(),
         stats,
         lambda line: None,
-        most_block_bases=ONE_BLOCK,
+        max_block_bases=ONE_BLOCK,
         pool=pool,
     )
     searcher = DeviceSearcher(backend, stats, DeviceOptions(kernel_folder=None))

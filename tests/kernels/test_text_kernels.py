@@ -235,7 +235,7 @@ def test_halves_that_are_too_long_together_are_no_text(
     block = awkwardly_named(REPEATS.block())
     size = len(expected(block))
     for limit in (size - 1, size):
-        monkeypatch.setattr(cuda_text, "MOST_TEXT_BYTES", limit)
+        monkeypatch.setattr(cuda_text, "MAX_TEXT_BYTES", limit)
         found = given.backend.find_text(block, STRANDS, ANY)
         assert (found is None) == (limit < size)
     assert given.halved

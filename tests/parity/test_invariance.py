@@ -20,7 +20,7 @@ from helpers.options import match_options
 from helpers.pairwise import layouts_to_try
 from helpers.trees import LAYOUTS, WIDE_LAYOUTS, layout_id
 
-from mummergpu.index.kmer_index import LEAST_SCRATCH_BYTES, UNKNOWN_QUERY_BASES
+from mummergpu.index.kmer_index import MIN_SCRATCH_BYTES, UNKNOWN_QUERY_BASES
 from mummergpu.index.kmer_plan import KmerJob, choose_sampling
 from mummergpu.index.tree.layout import Layout
 from mummergpu.matching.options import Uniqueness
@@ -144,7 +144,7 @@ def test_groups_of_pages(
         block_size=50_000,
         memory={
             "much": None,
-            "some": 18_000_000 if search == "tree" else LEAST_SCRATCH_BYTES + 3 * TABLE,
+            "some": 18_000_000 if search == "tree" else MIN_SCRATCH_BYTES + 3 * TABLE,
             "none": 1,
         }[memory],
         search=search,

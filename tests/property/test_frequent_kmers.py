@@ -47,7 +47,7 @@ def test_matches_are_lost_that_begin_with_a_frequent_kmer(case: SearchCase) -> N
     for sampling in samplings(case):
         for most in (1, 3, 20, 100_000):
             for made in (tables_of, ordered_tables_of):
-                pages = [replace(page, most_occurrences=most) for page in made(case, sampling)]
+                pages = [replace(page, max_occurrences=most) for page in made(case, sampling)]
                 stats = Stats()
                 backend = KmerCpuBackend(stats)
                 backend.load_pages(pages, case.minimum_length)

@@ -87,7 +87,7 @@ def flatten_tree(tree: GrownTree, order: Int32Array, layout: Layout, base_before
     the format allows raises `ValueError`.
     """
     base_count = tree.codes.size - 1
-    if base_count > layout.maximum_bases:
+    if base_count > layout.max_bases:
         raise ValueError(f"{base_count} bases do not fit {layout.address_bits}-bit addresses")
     facts = leaf_facts(tree.codes, base_before)
     addresses = np.zeros(len(tree.inner_nodes), dtype=np.int32)

@@ -64,9 +64,9 @@ PRECEDING_BASE_MASK: Final = 0x07
 NO_NODE: Final = 0
 ROOT: Final = 0
 
-MAXIMUM_PAGE_BASES: Final = 1 << 23
+MAX_PAGE_BASES: Final = 1 << 23
 """The most bases of a page in the paper's format: 8,388,608."""
-MAXIMUM_WIDE_PAGE_BASES: Final = 1 << 30
+MAX_WIDE_PAGE_BASES: Final = 1 << 30
 """The most bases of a page in the wide format: 1,073,741,824."""
 
 TREE_WIDTH_BITS: Final = 12
@@ -145,12 +145,12 @@ class Layout:
         return self.node_stride * self.element_bytes
 
     @property
-    def maximum_bases(self) -> int:
+    def max_bases(self) -> int:
         """The most bases of a page; a tree has at most two nodes per base."""
-        return MAXIMUM_WIDE_PAGE_BASES if self.wide else MAXIMUM_PAGE_BASES
+        return MAX_WIDE_PAGE_BASES if self.wide else MAX_PAGE_BASES
 
     @property
-    def most_bytes_per_base(self) -> int:
+    def max_bytes_per_base(self) -> int:
         """The most bytes of a flat tree per base: two nodes and the base itself."""
         return 2 * 2 * self.half_bytes + 1
 

@@ -22,7 +22,7 @@ from mummergpu.sequence.codes import BASES, BREAK, decode
 
 TextArray = ByteArray
 
-MAXIMUM_DOT_BASES: Final = 10_000
+MAX_DOT_BASES: Final = 10_000
 """The largest reference to draw; beyond it Graphviz needs minutes and nobody can read the graph."""
 
 LONGEST_LABEL: Final = 24
@@ -73,14 +73,14 @@ def check_dot_size(reference: Reference) -> None:
     Raises
     ------
     OptionError
-        If the reference has more than `MAXIMUM_DOT_BASES` bases.
+        If the reference has more than `MAX_DOT_BASES` bases.
     """
     base_count = reference.codes.size
-    if base_count > MAXIMUM_DOT_BASES:
+    if base_count > MAX_DOT_BASES:
         raise OptionError(
             "--dot",
             f"a reference of {base_count:,} bases is too large to draw; "
-            f"at most {MAXIMUM_DOT_BASES:,} bases can be",
+            f"at most {MAX_DOT_BASES:,} bases can be",
         )
 
 

@@ -47,7 +47,7 @@ def usable_memory(free: int, limit: int | None) -> int:
 
 
 def divide_memory(
-    free: int, limit: int | None, streams: int, most_block_bases: int = LARGEST_BLOCK
+    free: int, limit: int | None, streams: int, max_block_bases: int = LARGEST_BLOCK
 ) -> MemoryPlan:
     """Divide the memory of a device: blocks get at most half, trees get the rest.
 
@@ -55,7 +55,7 @@ def divide_memory(
     `BackendError`.
     """
     budget = usable_memory(free, limit)
-    block_bases = min(most_block_bases, budget // 2 // streams // WORK_BYTES_PER_BASE)
+    block_bases = min(max_block_bases, budget // 2 // streams // WORK_BYTES_PER_BASE)
     if block_bases < SMALLEST_BLOCK:
         least = 2 * streams * SMALLEST_BLOCK * WORK_BYTES_PER_BASE
         raise BackendError(

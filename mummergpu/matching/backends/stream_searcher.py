@@ -26,7 +26,7 @@ PreparedType = TypeVar("PreparedType")
 COUNTER_BYTES: Final = 32
 """The size of the buffer of counters that is copied back to the host."""
 
-MOST_BASES: Final = 1 << 30
+MAX_BASES: Final = 1 << 30
 """The most bases of a block; positions have 32 bits on the device, with some to spare."""
 
 
@@ -135,7 +135,7 @@ class StreamSearcher(ABC, Generic[ContextType, PreparedType]):
     def _upload_block(self, block: QueryBlock) -> UploadedBlock:
         """Copy a block to the device."""
         codes, offsets = block.codes, block.offsets
-        if block.base_count > MOST_BASES:
+        if block.base_count > MAX_BASES:
             raise DeviceMemoryError(f"{block.base_count} bases in one block")
         size = -(-codes.size // WORD_BYTES) * WORD_BYTES + PADDING_BYTES
         uploaded = UploadedBlock(

@@ -31,7 +31,7 @@ STREAMS: Final = 3
 """The blocks processed at once: one is copied in, one searched, one copied out."""
 
 PART_BASES: Final = 1 << 23
-MOST_ROWS: Final = 1 << 24
+MAX_ROWS: Final = 1 << 24
 
 
 class StreamingBackend(ABC, Generic[PageType, ContextType]):
@@ -43,7 +43,7 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
         Receives progress messages, shown with -v.
     memory : int or None
         The most bytes of device memory to use; None for nearly all free memory.
-    most_block_bases : int
+    max_block_bases : int
         The most bases of a block of queries; fewer if memory is short.
     pool : DevicePool or None
         The pool of the device, closed with the backend; None if others use it too.
@@ -80,7 +80,7 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
         stats: Stats,
         notice: Callable[[str], None],
         memory: int | None = None,
-        most_block_bases: int = LARGEST_BLOCK,
+        max_block_bases: int = LARGEST_BLOCK,
         pool: DevicePool | None = None,
         threads: int = 1,
     ) -> None:
@@ -98,7 +98,7 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
         self._idle: queue.SimpleQueue[StreamSearcher[ContextType, Any] | None] = queue.SimpleQueue()
         with device.current():
             free, total = device.memory()
-            plan = divide_memory(free, memory, STREAMS, most_block_bases)
+            plan = divide_memory(free, memory, STREAMS, max_block_bases)
             self._stream = device.new_stream()
             self._uploader = Uploader(device, self._stream, threads)
             for _ in range(STREAMS):
@@ -109,7 +109,7 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
             self.piece_bases,
             self.long_query,
             min(PART_BASES, plan.block_bases),
-            MOST_ROWS,
+            MAX_ROWS,
             plan.block_bases,
         )
         self.page_memory = plan.tree_bytes

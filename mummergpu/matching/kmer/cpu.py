@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from mummergpu.index.kmer_page import KmerPage
-from mummergpu.index.kmer_sampling import MAXIMUM_PERIOD
-from mummergpu.index.kmer_table import MAXIMUM_TABLE_BASES, PositionArray
+from mummergpu.index.kmer_sampling import MAX_PERIOD
+from mummergpu.index.kmer_table import MAX_TABLE_BASES, PositionArray
 from mummergpu.index.pages import damage_error
 from mummergpu.input.queries import QueryBlock
 from mummergpu.matching.backends.interface import WorkSizes
@@ -66,7 +66,7 @@ BATCH_NUMBERS: Final = 4
 PLACES_AHEAD: Final = 4
 """The occurrences of a list that are prefetched before the first is compared."""
 
-assert MAXIMUM_PERIOD <= 1 << LEFT_BITS
+assert MAX_PERIOD <= 1 << LEFT_BITS
 
 SIZES: Final = WorkSizes(
     block_bases=1 << 22,
@@ -79,7 +79,7 @@ SIZES: Final = WorkSizes(
 """A block is so large that many threads seldom wait for the lock of the interpreter. One with many
 matches is cut into parts that are about as large as `trial_bases` or larger."""
 
-LEAST_ROOM: Final = 1 << 12
+MIN_ROOM: Final = 1 << 12
 """The least number of rows to allocate."""
 
 QUERY, SAMPLE, FILLED, SKIPPED = 0, 1, 2, 3
@@ -197,7 +197,7 @@ class KmerCpuBackend(PageByPageBackend[KmerPage]):
             state = np.zeros(4, dtype=np.int64)
             batch = np.empty((BATCH, BATCH_NUMBERS), dtype=np.int64)
             # Somewhat more rows than the last block needed; a wrong guess costs a copy of the rows.
-            room = min(LEAST_ROOM + int(1.25 * self._rows_per_base * bases), max_rows)
+            room = min(MIN_ROOM + int(1.25 * self._rows_per_base * bases), max_rows)
             rows = new_rows(room)
             steps = SampleSteps(min_length, step, period)
             while (
@@ -223,7 +223,7 @@ class KmerCpuBackend(PageByPageBackend[KmerPage]):
 def _lookup_of(page: KmerPage, period: int) -> KmerLookup:
     """Return a page as compiled functions take it, for a search with a period of pairs."""
     table, kmer_length = page.table, page.table.sampling.kmer_length
-    max_occurrences = page.most_occurrences
+    max_occurrences = page.max_occurrences
     return KmerLookup(
         table.offsets,
         table.positions,
@@ -231,7 +231,7 @@ def _lookup_of(page: KmerPage, period: int) -> KmerLookup:
         page.page.begin,
         page.joined_reference.size - kmer_length - page.page.begin,
         table.longest_whole(period),
-        MAXIMUM_TABLE_BASES if max_occurrences is None else max_occurrences,
+        MAX_TABLE_BASES if max_occurrences is None else max_occurrences,
         page.padded_reference,
     )
 
@@ -355,12 +355,12 @@ def extend_sample(
             if position > lookup.last_position:
                 return DAMAGED_HERE
             found = lookup.part_begin + position
-            most_left = min(period, at - query_begin)
+            max_left = min(period, at - query_begin)
             if period <= WORD_STEP:
                 left = extend_word_left(codes, MARGIN + at, reference, MARGIN + found)
-                left = min(left, most_left)
+                left = min(left, max_left)
             else:
-                left = extend_left(codes, MARGIN + at, reference, MARGIN + found, most_left)
+                left = extend_left(codes, MARGIN + at, reference, MARGIN + found, max_left)
             if left == period:
                 continue
             behind = at + kmer_length

@@ -82,7 +82,7 @@ class KmerCudaBackend(StreamingBackend[KmerPage, KmerSearchContext]):
             pages[0].period(minimum_length),
             reference,
             tables,
-            pages[0].most_occurrences,
+            pages[0].max_occurrences,
             pages[0].sample_step is not None,
         )
 

@@ -40,7 +40,7 @@ class KmerSearchContext:
         of a MEM to the next (`kmer_sampling`), in bases.
     reference : int
         The address of the joined reference, as bit planes.
-    most_occurrences : int or None
+    max_occurrences : int or None
         Samples whose k-mers occur more often are skipped; None for none.
     steps_in_queries : bool
         Whether samples begin at multiples of the step in their query, and not in the block.
@@ -52,7 +52,7 @@ class KmerSearchContext:
     period: int
     reference: int
     tables: Sequence[ResidentTable]
-    most_occurrences: int | None
+    max_occurrences: int | None
     steps_in_queries: bool
 
     def arguments(self, table: ResidentTable) -> tuple[Argument, ...]:

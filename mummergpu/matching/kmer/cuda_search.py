@@ -10,8 +10,8 @@ import numpy as np
 
 from mummergpu.cuda.device import Argument, Program
 from mummergpu.cuda.program import WARP_LANES
-from mummergpu.index.kmer_table import MAXIMUM_TABLE_BASES
-from mummergpu.input.blocks.queries import QueryBlock
+from mummergpu.index.kmer_table import MAX_TABLE_BASES
+from mummergpu.input.queries import QueryBlock
 from mummergpu.matching.backends.stream_searcher import (
     COUNTER_BYTES,
     DeviceMems,
@@ -43,7 +43,7 @@ average; otherwise one thread does."""
 SKIPPED_COUNT: Final = 8
 """The offset of the number of skipped samples in the buffer of counters, in bytes."""
 
-NO_LIMIT: Final = MAXIMUM_TABLE_BASES
+NO_LIMIT: Final = MAX_TABLE_BASES
 """More occurrences than a k-mer can have."""
 
 
@@ -223,7 +223,7 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
             ),
         )
         found = self._read_total(counted.offsets, counted.tiles)
-        if context.most_occurrences is not None:
+        if context.max_occurrences is not None:
             self._stream.copy_out(self._counters, counted.frequent[1])
             self._stream.synchronize()
             self._skipped += int(self._counters[SKIPPED_COUNT // 8])
@@ -269,7 +269,7 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
             np.uint32(context.step),
             np.uint32(context.period),
             np.uint32(context.minimum_length),
-            np.uint32(NO_LIMIT if context.most_occurrences is None else context.most_occurrences),
+            np.uint32(NO_LIMIT if context.max_occurrences is None else context.max_occurrences),
             *context.arguments(table),
         )
         tiles = -(-count // TILE_SAMPLES)

@@ -14,7 +14,7 @@ from mummergpu.matching.kmer.cuda import KERNELS, KmerCudaBackend
 from mummergpu.matching.kmer.cuda_arrays import KmerSearchContext, PackedQueries
 from mummergpu.matching.kmer.cuda_search import KmerStreamSearcher
 from mummergpu.matching.kmer.device_text import (
-    MOST_TEXT_BYTES,
+    MAX_TEXT_BYTES,
     TEXT_KERNELS,
     ResidentFormat,
     TextMaker,
@@ -156,7 +156,7 @@ class KmerTextBackend(KmerCudaBackend):
         if first is None:
             return None
         second = self._text_in_halves(searcher, other, strands, max_rows - first.count)
-        if second is None or first.size + second.size > MOST_TEXT_BYTES:
+        if second is None or first.size + second.size > MAX_TEXT_BYTES:
             return None
         return join_texts(first, second)
 

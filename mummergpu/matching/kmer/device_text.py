@@ -35,7 +35,7 @@ WINDOW_BYTES: Final = 1 << 25
 """About how many bytes of a block's text are on the device at once. Larger windows need no more
 launches than a block does; smaller ones would leave part of the device idle."""
 
-MOST_TEXT_BYTES: Final = 1 << 30
+MAX_TEXT_BYTES: Final = 1 << 30
 """A block with a longer text is cut in two, to limit the memory of the host."""
 
 NO_ROWS: Final = DeviceMems(0, (0, 0, 0), 0)
@@ -75,7 +75,7 @@ class TextMaker:
         block_offsets: int,
         found: Mapping[Strand, DeviceMems],
     ) -> BlockText | None:
-        """Return the text of MEMs on the device, or None if it is longer than `MOST_TEXT_BYTES`.
+        """Return the text of MEMs on the device, or None if it is longer than `MAX_TEXT_BYTES`.
 
         The forward strand comes first in `found`, and `block_offsets` is the device address of
         where each query begins. `DeviceMemoryError` is raised if a part of the text does not fit.
@@ -104,7 +104,7 @@ class TextMaker:
         # The stage must not count the kernels that are still running.
         self._stream.synchronize()
         self._copy_text_out([tile_offsets], offsets)
-        if tile_offsets[-1] > MOST_TEXT_BYTES:
+        if tile_offsets[-1] > MAX_TEXT_BYTES:
             return None
         pieces: list[TextArray] = []
         windows = list(_windows(tile_offsets))

@@ -58,7 +58,7 @@ TASK_BASES: Final = 1 << 19
 CANDIDATES: Final = 64
 """The entries of a minimizer that are prefetched and then compared together."""
 
-LEAST_ROOM: Final = 1 << 12
+MIN_ROOM: Final = 1 << 12
 """The rows that a task first has room for, on each strand."""
 
 BUCKETS_AHEAD: Final = 32
@@ -212,7 +212,7 @@ class UniqueSearch:
         minimizers = QueryMinimizers(places, ranks, count, MARGIN + first, MARGIN + end)
         state = np.array([0, query, 0, 0], dtype=np.int64)
         candidates = np.empty(CANDIDATES, dtype=np.int64)
-        room = LEAST_ROOM
+        room = MIN_ROOM
         forward, reverse = new_rows(room), new_rows(room)
         while not find_unique_rows(
             lookup, queries, minimizers, candidates, state, forward, reverse
@@ -483,9 +483,9 @@ def is_elsewhere(
     is_reverse = strand != np.uint64(place & 1)
     behind = right - kmer_length
     # Seen along the strand on which the k-mer is the lower number.
-    least_before = min(behind if place & 1 == 1 else left, CONTEXT_BASES)
-    least_after = min(left if place & 1 == 1 else behind, CONTEXT_BASES)
-    least = sides_mask(least_before, least_after)
+    min_before = min(behind if place & 1 == 1 else left, CONTEXT_BASES)
+    min_after = min(left if place & 1 == 1 else behind, CONTEXT_BASES)
+    least = sides_mask(min_before, min_after)
     for other in range(sample.listed_begin, sample.listed_end):
         entry = entries[as_index(other)]
         if (entry ^ sample.context) & least != 0 or other == own:

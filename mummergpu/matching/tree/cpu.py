@@ -37,7 +37,7 @@ SIZES: Final = WorkSizes(
 """A block or part is so large that its start-up cost does not matter, and so small that all
 threads get some."""
 
-MOST_VISITS: Final = 256
+MAX_VISITS: Final = 256
 """The leaves below a node are kept if a search for them visits more nodes than this."""
 
 
@@ -83,7 +83,7 @@ class TreeCpuBackend(PageByPageBackend[TreePage]):
         mem_offsets = np.zeros(queries.offsets.size, dtype=np.int64)
         owned_count = page.owned_end - page.begin
         text = PageText(page.begin, tree.base_count, owned_count, indexed.joined_reference)
-        kept = no_kept_leaves(owned_count, MOST_VISITS)
+        kept = no_kept_leaves(owned_count, MAX_VISITS)
         rows = new_rows(0)
         with self.stats.stage("print_kernel"):
             for counting in (True, False):

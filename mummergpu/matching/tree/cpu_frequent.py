@@ -35,7 +35,7 @@ GATHERED_NODES: Final = 1 << 10
 GATHERED_NUMBERS: Final = BREAK + 3
 """The numbers of a node whose leaves are kept: its address, and the bounds of its ranges."""
 
-MOST_GATHERED: Final = 1 << 24
+MAX_GATHERED: Final = 1 << 24
 """The most leaves that are kept."""
 
 
@@ -91,20 +91,20 @@ class KeptLeaves(NamedTuple):
     gathered : ndarray, dtype=int64, shape=(GATHERED_NODES, GATHERED_NUMBERS)
         By the lowest bits of a node's address: the address, where in `leaves` the range for each
         base before them begins, and where the last one ends. Negative where no node is kept.
-    most_visits : int
+    max_visits : int
         The leaves below a node are kept if a search for them visits more nodes than this.
     """
 
     leaves: Int32Array
     gathered: Int64Array
-    most_visits: int
+    max_visits: int
 
 
-def no_kept_leaves(owned_count: int, most_visits: int) -> KeptLeaves:
+def no_kept_leaves(owned_count: int, max_visits: int) -> KeptLeaves:
     """Return room for the leaves of a page that reports so many suffixes."""
-    leaves = np.empty(min(owned_count, MOST_GATHERED), dtype=np.int32)
+    leaves = np.empty(min(owned_count, MAX_GATHERED), dtype=np.int32)
     gathered = np.full((GATHERED_NODES, GATHERED_NUMBERS), -1, dtype=np.int64)
-    return KeptLeaves(leaves, gathered, most_visits)
+    return KeptLeaves(leaves, gathered, max_visits)
 
 
 @inline_without_refcounts

@@ -55,7 +55,7 @@ LANE_NUMBERS: Final = 8
 
 NO_LEAF: Final = -1
 
-MOST_SKIPS_PER_BASE: Final = 16
+MAX_SKIPS_PER_BASE: Final = 16
 """The most edges skipped for each base of the queries; a sound tree needs fewer than five.
 
 A damaged tree can have circles of skipped edges, which would never end. In a sound tree, each
@@ -113,7 +113,7 @@ def match_kernel(
         if lanes[active, QUERY] < 0:
             break
         active += 1
-    most_skips = MOST_SKIPS_PER_BASE * (queries.codes.size + queries.offsets.size)
+    max_skips = MAX_SKIPS_PER_BASE * (queries.codes.size + queries.offsets.size)
     for number in range(LANES):
         lanes[number, SKIPS] = 0
     lane = 0
@@ -121,7 +121,7 @@ def match_kernel(
     # it had its last turn, so that the node arrives while the others work.
     while active > 0:
         lane = lane + 1 if lane + 1 < active else 0
-        ended = advance(tree, queries.codes, lanes, lane, most_skips)
+        ended = advance(tree, queries.codes, lanes, lane, max_skips)
         if not ended:
             continue
         query = lanes[lane, QUERY]
@@ -140,7 +140,7 @@ def match_kernel(
         if lanes[lane, START] + min_length <= lanes[lane, END]:
             follow_suffix_link(tree, lanes, lane)
             continue
-        if lanes[lane, SKIPS] > most_skips:
+        if lanes[lane, SKIPS] > max_skips:
             return False
         upcoming = begin_query(queries, min_length, counts, lanes, lane, upcoming)
         if lanes[lane, QUERY] < 0:
@@ -199,13 +199,13 @@ def begin_query(
 
 @inline_without_refcounts
 def advance(
-    tree: TreeArrays, codes: CodeArray, lanes: Int64Array, lane: int, most_skips: int
+    tree: TreeArrays, codes: CodeArray, lanes: Int64Array, lane: int, max_skips: int
 ) -> bool:
     """Continue a lane's match at its prefetched node; return whether the match has ended.
 
     As long as the bases are known to match, the function compares only the first base of each
     edge (skip and count); after that, it compares every base. A match also ends when its lane has
-    skipped more than `most_skips` edges: the tree has a circle.
+    skipped more than `max_skips` edges: the tree has a circle.
     """
     node = lanes[lane, NODE]
     matched = lanes[lane, MATCHED]
@@ -232,7 +232,7 @@ def advance(
             return True
     else:
         lanes[lane, SKIPS] += 1
-        if lanes[lane, SKIPS] > most_skips:
+        if lanes[lane, SKIPS] > max_skips:
             return True
     code = as_int64(codes[as_index(start + depth)])
     child = child_of(tree, node, code) if code != BREAK else NO_NODE

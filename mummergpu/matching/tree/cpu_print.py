@@ -114,7 +114,7 @@ def print_kernel(
             )
             if filled < 0:
                 return False
-            if visits > kept.most_visits:
+            if visits > kept.max_visits:
                 kept_end = gather_leaves(tree, page, kept, top, kept_end)
         if counting:
             continue

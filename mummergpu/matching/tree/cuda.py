@@ -52,7 +52,7 @@ class TreeCudaBackend(StreamingBackend[TreePage, TreeSearchContext]):
         notice: Callable[[str], None],
         memory: int | None = None,
         profile: bool = False,
-        most_block_bases: int = LARGEST_BLOCK,
+        max_block_bases: int = LARGEST_BLOCK,
         pool: DevicePool | None = None,
         threads: int = 1,
     ) -> None:
@@ -60,7 +60,7 @@ class TreeCudaBackend(StreamingBackend[TreePage, TreeSearchContext]):
         self.profile = profile
         self._pages: list[ResidentPage] = []
         self._joined: ResidentCodes | None = None
-        super().__init__(device, cache, stats, notice, memory, most_block_bases, pool, threads)
+        super().__init__(device, cache, stats, notice, memory, max_block_bases, pool, threads)
 
     def load_pages(self, pages: Sequence[TreePage], minimum_length: int) -> None:
         """Copy a group of pages to the device, in place of the last group.

@@ -14,7 +14,7 @@ from mummergpu.index.tree.policy import Policy
 from mummergpu.matching.backends.device_codes import ResidentCodes
 from mummergpu.matching.tree import cuda_program
 
-MOST_ARRAY_ROWS: Final = 1 << 16
+MAX_ARRAY_ROWS: Final = 1 << 16
 """The most rows of a two-dimensional texture, on every device that CUDA supports."""
 
 
@@ -91,7 +91,7 @@ class ResidentPage:
         return *addresses, *textures[0], *textures[1]
 
     def _array_texture(self, array: AnyArray, width: int, texel_bytes: int) -> int:
-        if array.nbytes // (width * texel_bytes) > MOST_ARRAY_ROWS:
+        if array.nbytes // (width * texel_bytes) > MAX_ARRAY_ROWS:
             raise BackendError(
                 "cuda",
                 "the tree is too large for two-dimensional textures; use a smaller --page-size",

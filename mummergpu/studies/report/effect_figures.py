@@ -47,7 +47,7 @@ def effects_figure(studies: Sequence[Study]) -> Drawing | None:
         "effects",
         caption,
         "Points with intervals: change of the time in percent for each policy and stage",
-        lambda: in_panels(shown, 3.0, _draw_effects, most_columns=1),
+        lambda: in_panels(shown, 3.0, _draw_effects, max_columns=1),
     )
 
 

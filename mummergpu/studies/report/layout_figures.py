@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_MOST_COLUMNS: Final = 2
+_MAX_COLUMNS: Final = 2
 
 
 def layouts_figure(studies: Sequence[Study]) -> Drawing | None:
@@ -88,10 +88,10 @@ def in_panels(
     shown: Sequence[Study],
     height: float,
     draw: Callable[[Axes, Study], None],
-    most_columns: int = _MOST_COLUMNS,
+    max_columns: int = _MAX_COLUMNS,
 ) -> Figure:
     """Return a figure with a panel of a height in inches for each study."""
-    columns = min(most_columns, len(shown))
+    columns = min(max_columns, len(shown))
     figure = new_figure(0.3 + height * -(-len(shown) // columns))
     for axes, study in zip(panels(figure, len(shown), columns, share=False), shown, strict=True):
         axes.set_title(short_title(study.title), fontsize=8 if columns == 1 else 7)

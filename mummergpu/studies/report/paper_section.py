@@ -181,7 +181,7 @@ def _workloads_table(studies: Sequence[Study]) -> Table:
 _GAP: Final = 1.0
 """The space between two groups of bars, in bars."""
 
-_LEAST_BARS: Final = 18
+_MIN_BARS: Final = 18
 """A panel has room for so many bars, so that few bars do not become broad."""
 
 _WIDEST: Final = 3.0
@@ -362,7 +362,7 @@ def _finish(axes: Axes, panel: _Panel) -> None:
     axes.set_title(short_title(panel.study.title), pad=14)
     axes.set_xticks(places, panel.labels, rotation=90)
     axes.tick_params(axis="x", length=0)
-    axes.set_xlim(places[0] - 1, max(places[-1] + 1, _LEAST_BARS))
+    axes.set_xlim(places[0] - 1, max(places[-1] + 1, _MIN_BARS))
     axes.grid(axis="y")
     groups: dict[str, list[float]] = {}
     for place, bar in zip(places, panel.bars, strict=True):

@@ -37,7 +37,7 @@ from mummergpu.studies.report.words import (
     time_text,
 )
 
-_MOST_CODES: Final = 8
+_MAX_CODES: Final = 8
 _NOISY: Final = 3.0
 """The coefficient of variation in percent from which a machine counts as noisy."""
 
@@ -75,7 +75,7 @@ def gap_text(study: Study) -> str | None:
         f"were made, {missing.runs:,} are missing."
     )
     if missing.codes:
-        shown = [code for code in missing.codes[:_MOST_CODES]]
+        shown = [code for code in missing.codes[:_MAX_CODES]]
         more = len(missing.codes) - len(shown)
         codes = ", ".join(shown) + (f" and {more} more" if more else "")
         text += f" {counted(len(missing.codes), 'layout')} were not measured at all: {codes}."
@@ -143,8 +143,8 @@ def _best_text(study: Study) -> str:
     ]
     text += f" {_capital(listed(others))}." if others else ""
     if equal:
-        more = len(equal) - _MOST_CODES
-        shown = equal[:_MOST_CODES] + ([f"{more} more"] if more > 0 else [])
+        more = len(equal) - _MAX_CODES
+        shown = equal[:_MAX_CODES] + ([f"{more} more"] if more > 0 else [])
         text += f" Within the noise of the fastest: {listed(shown)}."
     return text
 

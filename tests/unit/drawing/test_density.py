@@ -26,7 +26,7 @@ def test_pixels_hold_all_bases_where_they_lie(data: Any, most_steps: int) -> Non
         length = data.draw(st.integers(1, size - max(query, place)))
         rows.append((0, 0, query, place, length, data.draw(st.booleans())))
     segments = segments_of(made_matches(rows, [size], [size]))
-    with patch.object(density, "_MOST_STEPS", most_steps):
+    with patch.object(density, "_MAX_STEPS", most_steps):
         for way in (0, 1):
             found = bases_in_pixels(segments, pixels, pixels, way)
             chosen = [row for row in rows if row[5] == bool(way)]

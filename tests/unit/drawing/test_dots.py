@@ -49,7 +49,7 @@ def colour_at(pixels: Any, reference: float, query: float) -> str:
 @pytest.mark.parametrize("as_image", [False, True])
 def test_matches_are_where_they_should_be(as_image: bool) -> None:
     segments = segments_of(made_matches([FORWARD_ROW, REVERSE_ROW], [SIZE], [SIZE]))
-    with patch.object(dots, "_MOST_LINES", 1 if as_image else 10):
+    with patch.object(dots, "_MAX_LINES", 1 if as_image else 10):
         pixels = drawn(segments, line_width=3)
     for done in (0.1, 0.5, 0.9):
         assert colour_at(pixels, 200 + 300 * done, 100 + 300 * done) == FORWARD
@@ -62,7 +62,7 @@ def test_matches_are_where_they_should_be(as_image: bool) -> None:
 @pytest.mark.parametrize("as_image", [False, True])
 def test_a_short_match_is_seen(as_image: bool) -> None:
     segments = segments_of(made_matches([(0, 0, 500, 500, 1, False)], [SIZE], [SIZE]))
-    with patch.object(dots, "_MOST_LINES", 0 if as_image else 10):
+    with patch.object(dots, "_MAX_LINES", 0 if as_image else 10):
         pixels = drawn(segments)
     part = pixels[190:210, 190:210]
     assert (part.sum(axis=2) < 700).any()

@@ -76,7 +76,7 @@ def test_a_page_leaves_out_the_shortest_and_says_so() -> None:
         )
     ]
     matches = made_matches(rows, [100] * 50, [1000])
-    page = page_of(segments_of(matches), "many", "MUMs", most_bytes=20_000)
+    page = page_of(segments_of(matches), "many", "MUMs", max_bytes=20_000)
     found = data_of(page)
     assert 1000 < found["count"] < 1250
     lengths = sorted((row[4] for row in rows), reverse=True)

@@ -20,7 +20,7 @@ from mummergpu.index.kmer_plan import (
     KmerJob,
     choose_sampling,
     expected_cost,
-    most_table_bytes,
+    max_table_bytes,
 )
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.sequence.codes import BREAK, with_margins
@@ -103,6 +103,6 @@ def test_crowded_kmers_cost_more_and_longer_ones_are_chosen(
     cost = expected_cost(other, sampling, costs)
     assert cost.table == expected_cost(job, sampling, costs).table
     assert cost.search > expected_cost(job, sampling, costs).search
-    most = most_table_bytes(job.bases)
+    most = max_table_bytes(job.bases)
     chosen = [choose_sampling(one, most, costs).kmer_length for one in (job, other)]
     assert chosen[0] < chosen[1]

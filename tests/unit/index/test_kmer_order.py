@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mummergpu.errors import InputError
 from mummergpu.index import kmer_order
-from mummergpu.index.kmer_order import MOST_ORDERED_BASES, order_long_lists
+from mummergpu.index.kmer_order import MAX_ORDERED_BASES, order_long_lists
 from mummergpu.index.kmer_page import KmerPage
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.kmer_table import build_kmer_table
@@ -82,7 +82,7 @@ def test_lists_are_sorted_by_the_bases_before_each_position(
     check(codes, begin, length, step, longest, period)
 
 
-@pytest.mark.parametrize("period", [1, 4, 5, 63, 64, 65, 100, MOST_ORDERED_BASES])
+@pytest.mark.parametrize("period", [1, 4, 5, 63, 64, 65, 100, MAX_ORDERED_BASES])
 @pytest.mark.parametrize("begin", [0, 7])
 def test_bases_before_the_reference_are_breaks(begin: int, period: int) -> None:
     assert check(CODES, begin, 3, 1, 20, period) == 3
@@ -90,7 +90,7 @@ def test_bases_before_the_reference_are_breaks(begin: int, period: int) -> None:
 
 def test_lists_are_not_sorted_for_a_very_long_period() -> None:
     page = page_of(CODES, 0, 3)
-    assert ordered(page, 20, MOST_ORDERED_BASES + 1) is page
+    assert ordered(page, 20, MAX_ORDERED_BASES + 1) is page
 
 
 def test_threads_sort_the_same_lists() -> None:

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from mummergpu.index.kmer_plan import (
     BYTES_PER_BASE,
     DEVICE_COSTS,
-    LEAST_PASSING_BYTES,
-    LEAST_TABLE_BYTES,
-    MAXIMUM_REFERENCE_STEP,
+    MAX_REFERENCE_STEP,
+    MIN_PASSING_BYTES,
+    MIN_TABLE_BYTES,
     PROCESSOR_COSTS,
     SLOWDOWN_FOR_MEMORY,
     SMALLER_IF_WITHIN,
@@ -21,7 +21,7 @@ from mummergpu.index.kmer_plan import (
     KmerJob,
     choose_sampling,
     expected_cost,
-    most_table_bytes,
+    max_table_bytes,
 )
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.sequence.extension import MAXIMUM_KMER_LENGTH
@@ -39,43 +39,43 @@ some_costs = st.sampled_from([PROCESSOR_COSTS, DEVICE_COSTS])
 
 
 @settings(deadline=None, max_examples=40)
-@given(job=jobs, costs=some_costs, most_bytes=st.integers(0, 1 << 36))
+@given(job=jobs, costs=some_costs, max_bytes=st.integers(0, 1 << 36))
 def test_a_choice_serves_the_length_and_fits_if_any_does(
-    job: KmerJob, costs: object, most_bytes: int
+    job: KmerJob, costs: object, max_bytes: int
 ) -> None:
-    sampling = choose_sampling(job, most_bytes, costs)  # type: ignore[arg-type]
+    sampling = choose_sampling(job, max_bytes, costs)  # type: ignore[arg-type]
     assert 1 <= sampling.kmer_length <= MAXIMUM_KMER_LENGTH
     assert sampling.shortest_match <= job.minimum_length
     smallest = choose_sampling(job, 0, costs)  # type: ignore[arg-type]
     size = sampling.table_bytes(job.bases)
-    assert size <= max(most_bytes, smallest.table_bytes(job.bases))
+    assert size <= max(max_bytes, smallest.table_bytes(job.bases))
 
 
 def choice_among_all(
-    job: KmerJob, most_bytes: int, costs: KmerCosts, slowdown: float
+    job: KmerJob, max_bytes: int, costs: KmerCosts, slowdown: float
 ) -> KmerSampling:
     """The choice if the cost of every table is looked at."""
     every = [
         KmerSampling(length, step)
         for length in range(1, min(job.minimum_length, MAXIMUM_KMER_LENGTH) + 1)
-        for step in range(1, min(job.minimum_length - length + 1, MAXIMUM_REFERENCE_STEP) + 1)
+        for step in range(1, min(job.minimum_length - length + 1, MAX_REFERENCE_STEP) + 1)
     ]
     seconds = {one: expected_cost(job, one, costs).seconds for one in every}
     sizes = {one: one.table_bytes(job.bases) for one in every}
     worst = SLOWDOWN_FOR_MEMORY * min(seconds.values())
-    most = max(most_bytes, min(sizes[one] for one in every if seconds[one] <= worst))
+    most = max(max_bytes, min(sizes[one] for one in every if seconds[one] <= worst))
     fitting = [one for one in every if sizes[one] <= most]
     bound = slowdown * min(seconds[one] for one in fitting)
     return min((one for one in fitting if seconds[one] <= bound), key=sizes.__getitem__)
 
 
 @settings(deadline=None, max_examples=100)
-@given(job=jobs, costs=some_costs, most_bytes=st.integers(0, 1 << 36), slowdown=st.floats(1, 10))
+@given(job=jobs, costs=some_costs, max_bytes=st.integers(0, 1 << 36), slowdown=st.floats(1, 10))
 def test_tables_that_are_left_out_would_not_be_chosen(
-    job: KmerJob, costs: KmerCosts, most_bytes: int, slowdown: float
+    job: KmerJob, costs: KmerCosts, max_bytes: int, slowdown: float
 ) -> None:
-    expected = choice_among_all(job, most_bytes, costs, slowdown)
-    assert choose_sampling(job, most_bytes, costs, slowdown) == expected
+    expected = choice_among_all(job, max_bytes, costs, slowdown)
+    assert choose_sampling(job, max_bytes, costs, slowdown) == expected
 
 
 @settings(deadline=None, max_examples=40)
@@ -140,10 +140,10 @@ def test_to_look_up_all_kmers_costs_as_much_as_matches_that_allow_no_other_step(
 
 
 def test_the_bounds_of_tables() -> None:
-    assert most_table_bytes(1000) == LEAST_PASSING_BYTES
-    assert most_table_bytes(1000, is_kept=True) == LEAST_TABLE_BYTES
-    assert most_table_bytes(10_000_000, is_kept=True) == BYTES_PER_BASE * 10_000_000
-    assert most_table_bytes(100_000_000) == BYTES_PER_BASE * 100_000_000
-    human = most_table_bytes(3_100_000_000) / 3_100_000_000
+    assert max_table_bytes(1000) == MIN_PASSING_BYTES
+    assert max_table_bytes(1000, is_kept=True) == MIN_TABLE_BYTES
+    assert max_table_bytes(10_000_000, is_kept=True) == BYTES_PER_BASE * 10_000_000
+    assert max_table_bytes(100_000_000) == BYTES_PER_BASE * 100_000_000
+    human = max_table_bytes(3_100_000_000) / 3_100_000_000
     assert 1.9 <= human < 2
-    assert most_table_bytes(20_000_000_000) / 20_000_000_000 == pytest.approx(1.9)
+    assert max_table_bytes(20_000_000_000) / 20_000_000_000 == pytest.approx(1.9)

@@ -8,7 +8,7 @@ from math import gcd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mummergpu.index.kmer_sampling import MAXIMUM_PERIOD, KmerSampling
+from mummergpu.index.kmer_sampling import MAX_PERIOD, KmerSampling
 from mummergpu.matching.row_order import LEFT_BITS
 from mummergpu.sequence.extension import MAXIMUM_KMER_LENGTH
 
@@ -47,7 +47,7 @@ def test_no_larger_step_would_do(kmer_length: int, reference_step: int, more: in
     sampling = KmerSampling(kmer_length, reference_step)
     minimum_length = sampling.shortest_match + more
     step = sampling.query_step(minimum_length)
-    longest = min(minimum_length - kmer_length + 1, MAXIMUM_PERIOD) // reference_step
+    longest = min(minimum_length - kmer_length + 1, MAX_PERIOD) // reference_step
     assert gcd(step, reference_step) == 1
     assert all(gcd(larger, reference_step) > 1 for larger in range(step + 1, longest + 1)[:300])
 
@@ -55,11 +55,11 @@ def test_no_larger_step_would_do(kmer_length: int, reference_step: int, more: in
 def test_one_step_alone_is_the_whole_period() -> None:
     assert KmerSampling(7).query_step(20) == 14
     assert KmerSampling(7, 14).query_step(20) == 1
-    assert KmerSampling(7).query_step(1 << 40) == MAXIMUM_PERIOD
+    assert KmerSampling(7).query_step(1 << 40) == MAX_PERIOD
     # 4 * 4 would fit, but both steps would be even.
     assert KmerSampling(13, 4).query_step(28) == 3
     # Left extensions are shorter than a period, and are ordered by so many bits.
-    assert MAXIMUM_PERIOD <= 1 << LEFT_BITS
+    assert MAX_PERIOD <= 1 << LEFT_BITS
 
 
 def test_all_kmers_of_a_query_may_be_looked_up() -> None:

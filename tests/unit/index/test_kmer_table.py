@@ -140,7 +140,7 @@ def test_little_memory_makes_groups_of_buckets_and_the_same_table(
     assert np.array_equal(found.offsets, expected.offsets)
     assert np.array_equal(found.positions, expected.positions)
     # One pass that counts, then for each group one that fills and one that sorts.
-    buckets = 1 << kmer_table.MOST_BUCKET_BITS
+    buckets = 1 << kmer_table.MAX_BUCKET_BITS
     assert plenty.tasks == [4, 4, buckets]
     assert set(scarce.tasks[1::2]) == {4}
     assert sum(scarce.tasks[2::2]) == buckets

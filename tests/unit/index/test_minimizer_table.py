@@ -23,11 +23,11 @@ from mummergpu.index.minimizer_index import (
     kmer_seconds,
 )
 from mummergpu.index.minimizer_table import (
-    MAXIMUM_BASES,
+    MAX_BASES,
     POSITION_SHIFT,
     MinimizerTable,
     build_minimizer_table,
-    most_build_bytes,
+    max_build_bytes,
 )
 from mummergpu.index.options import KmerOptions
 from mummergpu.index.reference_index import BuildWork
@@ -141,12 +141,12 @@ def test_what_a_table_of_minimizers_cannot_do_is_left_to_tables_of_kmers() -> No
     assert plan_of(4000, 20) is not None
     assert plan_of(4000, 20, page_size=4000) is not None
     assert plan_of(4000, 20, page_size=3999) is None
-    assert plan_of(4000, 20, most_occurrences=5) is None
+    assert plan_of(4000, 20, max_occurrences=5) is None
     assert plan_of(4000, 20, sampling=KmerSampling(5)) is None
     assert plan_of(4000, 20, MemoryBudget(1 << 40, device=1 << 40)) is None
     assert plan_of(4000, 13) is None
     assert plan_of(4000, 20, kmer_seconds=0) is None
-    assert MAXIMUM_BASES == 1 << 30
+    assert MAX_BASES == 1 << 30
 
 
 def test_the_cheaper_one_of_both_tables_is_chosen() -> None:
@@ -186,12 +186,12 @@ def test_the_plan_keeps_to_the_memory() -> None:
     padded = 4000 + 2 * MARGIN
     plan = plan_of(4000, 20)
     assert plan is not None
-    expected = most_build_bytes(4000, plan.window, 2 * 4000 // (plan.window + 1) + 1)
+    expected = max_build_bytes(4000, plan.window, 2 * 4000 // (plan.window + 1) + 1)
     (group,) = plan.groups
     assert plan.peak_bytes(group, 4) == expected
     assert plan_of(4000, 20, MemoryBudget(padded + expected)) is not None
     assert plan_of(4000, 20, MemoryBudget(padded + expected - 1)) is None
-    most = most_build_bytes(4000, plan.window, 4000)
+    most = max_build_bytes(4000, plan.window, 4000)
     assert plan_of(4000, 20, MemoryBudget(padded + most - 1, is_limit=True)) is None
     limited = plan_of(4000, 20, MemoryBudget(padded + most, is_limit=True))
     assert limited is not None and limited.peak_bytes(group, 4) == most

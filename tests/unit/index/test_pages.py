@@ -13,7 +13,7 @@ from helpers.trees import LAYOUTS, PLAIN, WIDE, WIDE_LAYOUTS, check_tree, layout
 
 from mummergpu.index.pages import Page, groups_built_within, plan_pages
 from mummergpu.index.tree.build import build_page, build_pages, page_codes
-from mummergpu.index.tree.layout import MAXIMUM_PAGE_BASES, Layout
+from mummergpu.index.tree.layout import MAX_PAGE_BASES, Layout
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import BREAK, decode
 
@@ -86,7 +86,7 @@ class LazyExecutor(Executor):
 
 def test_a_failure_is_passed_on_and_waiting_pages_are_not_built() -> None:
     reference = reference_of(["A"])
-    codes = np.full(MAXIMUM_PAGE_BASES + 1, BREAK, dtype=np.uint8)
+    codes = np.full(MAX_PAGE_BASES + 1, BREAK, dtype=np.uint8)
     too_large = Page(0, 0, codes.size, codes.size)
     object.__setattr__(reference, "codes", codes)
     executor = LazyExecutor()
@@ -115,7 +115,7 @@ def test_groups_hold_all_pages_in_order_and_keep_to_both_memories(
 
     def fits(group: list[Page]) -> bool:
         sizes = sorted((page.end - page.begin for page in group), reverse=True)
-        trees = sum(sizes) * layout.most_bytes_per_base
+        trees = sum(sizes) * layout.max_bytes_per_base
         building = sum(sizes[:threads]) * BUILD_BYTES_PER_BASE
         on_device = device_memory is None or trees <= device_memory
         return trees + building <= memory and on_device
@@ -124,7 +124,7 @@ def test_groups_hold_all_pages_in_order_and_keep_to_both_memories(
         pages,
         memory,
         threads,
-        lambda page: (page.end - page.begin) * layout.most_bytes_per_base,
+        lambda page: (page.end - page.begin) * layout.max_bytes_per_base,
         lambda page: (page.end - page.begin) * BUILD_BYTES_PER_BASE,
         device_memory,
     )
@@ -140,4 +140,4 @@ def test_a_tree_takes_no_more_than_is_planned_for() -> None:
         reference = reference_of([decode(codes).decode()])
         (page,) = plan_pages(codes.size, 1 << 20, 3)
         tree = build_page(reference, page, layout, Stats()).tree
-        assert tree.byte_count <= codes.size * layout.most_bytes_per_base + 1
+        assert tree.byte_count <= codes.size * layout.max_bytes_per_base + 1

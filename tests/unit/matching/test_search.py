@@ -20,14 +20,14 @@ from mummergpu.output.matches.mummer import MummerFormatter, TextStyle
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
 
-MOST_ROWS = 77
+MAX_ROWS = 77
 LONG_QUERY = 20
 
 
 class Columns:
     """A backend that finds nothing."""
 
-    sizes = WorkSizes(100, 10, LONG_QUERY, 50, MOST_ROWS, 100)
+    sizes = WorkSizes(100, 10, LONG_QUERY, 50, MAX_ROWS, 100)
 
 
 class Texts(Columns):
@@ -69,7 +69,7 @@ def test_a_backend_is_told_the_format_before_it_loads_pages() -> None:
     assert search.makes_text(BLOCK)
     text = search.find_text(BLOCK)
     assert text is not None and text.count == 5
-    assert backend.asked == [(tuple(Strand), MOST_ROWS)]
+    assert backend.asked == [(tuple(Strand), MAX_ROWS)]
 
 
 def test_pages_may_be_such_that_there_are_columns_only() -> None:

@@ -11,8 +11,8 @@ from helpers.plans import padded_bytes, plan_of, reference_of_size, sizes_of
 from mummergpu.cuda.pool import DevicePool
 from mummergpu.index import kmer_index
 from mummergpu.index.kmer_index import (
-    LEAST_PAGE_BASES,
-    LEAST_SCRATCH_BYTES,
+    MIN_PAGE_BASES,
+    MIN_SCRATCH_BYTES,
     UNKNOWN_QUERY_BASES,
     KmerIndex,
 )
@@ -21,10 +21,10 @@ from mummergpu.index.kmer_plan import (
     PROCESSOR_COSTS,
     KmerJob,
     choose_sampling,
-    most_table_bytes,
+    max_table_bytes,
 )
 from mummergpu.index.kmer_sampling import KmerSampling
-from mummergpu.index.kmer_table import MAXIMUM_TABLE_BASES, MOST_SCRATCH_BYTES, most_scratch_bytes
+from mummergpu.index.kmer_table import MAX_SCRATCH_BYTES, MAX_TABLE_BASES, max_scratch_bytes
 from mummergpu.index.options import KmerOptions
 from mummergpu.matching.kmer.cuda import KmerCudaBackend
 from mummergpu.pipeline.plan import describe_plan
@@ -61,18 +61,18 @@ def table_bytes_of(plan: Any) -> list[int]:
 def fastest(bases: int, minimum_length: int = 20) -> KmerSampling:
     """The k-mers to list if memory is plenty."""
     job = KmerJob(bases, minimum_length, UNKNOWN_QUERY_BASES)
-    return choose_sampling(job, most_table_bytes(bases))
+    return choose_sampling(job, max_table_bytes(bases))
 
 
 def needed_bytes(bases: int) -> int:
     """The least memory with which a reference has one table."""
     tables = fastest(bases).table_bytes(bases)
     # A quarter of what the reference leaves is for the construction, within bounds.
-    scratch = min(max(-(-tables // 3), LEAST_SCRATCH_BYTES), most_scratch_bytes(bases))
+    scratch = min(max(-(-tables // 3), MIN_SCRATCH_BYTES), max_scratch_bytes(bases))
     return padded_bytes(bases) + tables + scratch
 
 
-@pytest.mark.parametrize("bases", [1, 1000, LEAST_PAGE_BASES, 50_000_000, 3_100_000_000])
+@pytest.mark.parametrize("bases", [1, 1000, MIN_PAGE_BASES, 50_000_000, 3_100_000_000])
 def test_a_reference_has_one_table_if_it_fits_the_memory(bases: int, free: Any) -> None:
     needed = needed_bytes(bases) + 4
     free(2 * needed)
@@ -91,7 +91,7 @@ def test_a_table_that_does_not_fit_is_several(share: float, most_of: str) -> Non
     smallest = choose_sampling(job, 0, costs).table_bytes(bases)
     most = int(smallest / share)
     if most_of == "the host":
-        memory = padded_bytes(bases) + most + min(most // 3, MOST_SCRATCH_BYTES)
+        memory = padded_bytes(bases) + most + min(most // 3, MAX_SCRATCH_BYTES)
         plan = tables_of(bases, memory=memory)
     else:
         plan = tables_of(bases, most, memory=1 << 40)
@@ -149,16 +149,16 @@ def test_unknown_bases_need_no_memory_but_their_own() -> None:
 
 
 def test_parts_are_not_made_smaller_for_ever() -> None:
-    for bases in (1000, LEAST_PAGE_BASES, 10_000_000):
+    for bases in (1000, MIN_PAGE_BASES, 10_000_000):
         plan = tables_of(bases, memory=1)
-        assert plan.page_size >= min(bases, LEAST_PAGE_BASES // 2)
-        assert plan.page_size <= LEAST_PAGE_BASES
+        assert plan.page_size >= min(bases, MIN_PAGE_BASES // 2)
+        assert plan.page_size <= MIN_PAGE_BASES
         assert [len(group) for group in plan.groups] == [1] * len(plan.pages)
 
 
 def test_the_positions_of_a_table_are_numbers_of_32_bits() -> None:
-    plan = tables_of(2 * MAXIMUM_TABLE_BASES + 5, memory=1 << 50)
-    assert sizes_of(plan) == [MAXIMUM_TABLE_BASES, MAXIMUM_TABLE_BASES, 5]
+    plan = tables_of(2 * MAX_TABLE_BASES + 5, memory=1 << 50)
+    assert sizes_of(plan) == [MAX_TABLE_BASES, MAX_TABLE_BASES, 5]
     assert len(plan.groups) == 1
 
 
@@ -170,7 +170,7 @@ def test_parts_are_as_large_as_is_asked_for_and_make_groups() -> None:
     # With a limit the table is as small as the limit asks.
     sampling = KmerSampling(4, 2)
     two = 2 * sampling.table_bytes(300)
-    besides = padded_bytes(1000) + LEAST_SCRATCH_BYTES
+    besides = padded_bytes(1000) + MIN_SCRATCH_BYTES
     reference, options = reference_of_size(1000), KmerOptions(page_size=300, sampling=sampling)
     # The last part is smaller, and may go with the one before it.
     for memory, expected in ((two, [2, 2]), (two - 1, [1, 1, 2]), (1, [1, 1, 1, 1])):
@@ -190,9 +190,9 @@ def test_matches_may_be_longer_than_a_part(minimum_length: int) -> None:
 
 def test_scratch_memory_is_a_part_of_the_memory() -> None:
     for memory, expected in (
-        (1, LEAST_SCRATCH_BYTES),
-        (padded_bytes(1000) + 4 * LEAST_SCRATCH_BYTES + 400, LEAST_SCRATCH_BYTES + 100),
-        (1 << 50, MOST_SCRATCH_BYTES),
+        (1, MIN_SCRATCH_BYTES),
+        (padded_bytes(1000) + 4 * MIN_SCRATCH_BYTES + 400, MIN_SCRATCH_BYTES + 100),
+        (1 << 50, MAX_SCRATCH_BYTES),
     ):
         assert tables_of(1000, memory=memory).scratch_bytes == expected
 
@@ -218,6 +218,6 @@ def test_the_report_tells_the_plan_of_a_kmer_search() -> None:
 def test_no_part_is_larger_than_a_table_can_be(
     page_size: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kmer_index, "MAXIMUM_TABLE_BASES", 100)
+    monkeypatch.setattr(kmer_index, "MAX_TABLE_BASES", 100)
     plan = plan_of(250, search="kmer", page_size=page_size)
     assert [(page.begin, page.end) for page in plan.pages] == [(0, 100), (100, 200), (200, 250)]

@@ -34,8 +34,8 @@ from mummergpu.index.tree.flatten import (
 )
 from mummergpu.index.tree.layout import (
     FIELDS,
-    MAXIMUM_PAGE_BASES,
-    MAXIMUM_WIDE_PAGE_BASES,
+    MAX_PAGE_BASES,
+    MAX_WIDE_PAGE_BASES,
     Layout,
     place_in_strips,
 )
@@ -141,16 +141,16 @@ def test_facts_of_leaves_have_room_for_the_largest_page() -> None:
         BASE_MASK << BASE_SHIFT,
     ]
     assert sum(parts) == (1 << 64) - 1, "they overlap, or leave bits unused"
-    assert ADDRESS_MASK >= 2 * MAXIMUM_WIDE_PAGE_BASES - 1
-    assert LENGTH_MASK >= MAXIMUM_WIDE_PAGE_BASES - 1
+    assert ADDRESS_MASK >= 2 * MAX_WIDE_PAGE_BASES - 1
+    assert LENGTH_MASK >= MAX_WIDE_PAGE_BASES - 1
     assert BASE_MASK >= BREAK
 
 
 @pytest.mark.parametrize(
     ("layout", "most", "message"),
     [
-        (PLAIN, MAXIMUM_PAGE_BASES, "8388609 bases do not fit 24-bit addresses"),
-        (WIDE, MAXIMUM_WIDE_PAGE_BASES, "1073741825 bases do not fit 32-bit addresses"),
+        (PLAIN, MAX_PAGE_BASES, "8388609 bases do not fit 24-bit addresses"),
+        (WIDE, MAX_WIDE_PAGE_BASES, "1073741825 bases do not fit 32-bit addresses"),
     ],
 )
 def test_a_page_too_large_for_the_format_is_refused(
@@ -164,28 +164,28 @@ def test_a_page_too_large_for_the_format_is_refused(
 
 @pytest.mark.parametrize("layout", [PLAIN, AS_CONSTRUCTED, TWO_DIMENSIONAL, WIDE], ids=layout_id)
 def test_positions_reach_the_end_of_the_largest_page(layout: Layout) -> None:
-    codes = np.full(MAXIMUM_PAGE_BASES + 1, BREAK, dtype=np.uint8)
-    codes[:4] = codes[MAXIMUM_PAGE_BASES - 5 : MAXIMUM_PAGE_BASES - 1] = [0, 1, 0, 1]
-    codes[MAXIMUM_PAGE_BASES - 1] = 3
+    codes = np.full(MAX_PAGE_BASES + 1, BREAK, dtype=np.uint8)
+    codes[:4] = codes[MAX_PAGE_BASES - 5 : MAX_PAGE_BASES - 1] = [0, 1, 0, 1]
+    codes[MAX_PAGE_BASES - 1] = 3
     tree = flat_tree_of(codes, layout, 3)
     check_tree(tree, codes, 3)
-    assert decode_nodes(tree).edge_ends.max() == MAXIMUM_PAGE_BASES
+    assert decode_nodes(tree).edge_ends.max() == MAX_PAGE_BASES
 
 
 @pytest.mark.slow
 def test_the_largest_tree_fills_24_bits_to_the_last_address() -> None:
     """A page of one repeated base has two nodes a base, each below the one before."""
-    codes = np.zeros(MAXIMUM_PAGE_BASES + 1, dtype=np.uint8)
+    codes = np.zeros(MAX_PAGE_BASES + 1, dtype=np.uint8)
     codes[-1] = BREAK
     tree = flat_tree_of(codes, PLAIN, 1)
     assert tree.node_count == 1 << 24
-    times_seen = np.zeros((2, MAXIMUM_PAGE_BASES + 1), dtype=np.int8)
+    times_seen = np.zeros((2, MAX_PAGE_BASES + 1), dtype=np.int8)
     for begin in range(0, 1 << 24, 1 << 20):
         columns = decode_nodes(tree, begin, begin + (1 << 20))
         leaf, depths = columns.is_leaf, columns.string_depths
         assert np.array_equal(columns.addresses, begin + np.arange(1 << 20))
-        assert (columns.edge_ends[leaf] == MAXIMUM_PAGE_BASES).all()
-        assert np.array_equal(columns.leaf_ids[leaf], MAXIMUM_PAGE_BASES - depths[leaf])
+        assert (columns.edge_ends[leaf] == MAX_PAGE_BASES).all()
+        assert np.array_equal(columns.leaf_ids[leaf], MAX_PAGE_BASES - depths[leaf])
         assert (columns.edge_ends - columns.edge_starts <= 1).all()
         times_seen[0, depths[~leaf]] += 1
         times_seen[1, depths[leaf]] += 1

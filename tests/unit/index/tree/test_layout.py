@@ -17,8 +17,8 @@ from mummergpu.index.tree.layout import (
     IS_LEAF,
     LEAF_FLAG,
     LEAF_ID,
-    MAXIMUM_PAGE_BASES,
-    MAXIMUM_WIDE_PAGE_BASES,
+    MAX_PAGE_BASES,
+    MAX_WIDE_PAGE_BASES,
     NEXT_LEAF,
     PARENT,
     PRECEDING_BASE_MASK,
@@ -79,13 +79,13 @@ def test_flags_hold_the_mark_of_a_leaf_and_any_code() -> None:
 
 
 def test_the_largest_pages() -> None:
-    assert MAXIMUM_PAGE_BASES == 8_388_608
-    assert MAXIMUM_WIDE_PAGE_BASES == 1_073_741_824
+    assert MAX_PAGE_BASES == 8_388_608
+    assert MAX_WIDE_PAGE_BASES == 1_073_741_824
     for wide in (False, True):
         layout = Layout.of(Policy(), wide)
-        nodes = 2 * layout.maximum_bases
+        nodes = 2 * layout.max_bases
         assert nodes - 1 < 1 << min(layout.address_bits, 31)
-        assert layout.maximum_bases < 1 << min(layout.address_bits, 31), "positions fit, too"
+        assert layout.max_bases < 1 << min(layout.address_bits, 31), "positions fit, too"
 
 
 NUMBERS = [0, 1, 0xFF, 0x100, 0x7FFFFF, 0x800000, 0xFFFF00, 0xFFFFFF]
@@ -198,7 +198,7 @@ def test_strides_and_strips_of_a_layout(layout: Layout) -> None:
     assert layout.half_bytes == half
     assert layout.node_stride_bytes == (2 * half if layout.merged_tree else half)
     assert layout.half_elements * layout.element_bytes == half
-    assert layout.most_bytes_per_base == (97 if layout.wide else 65)
+    assert layout.max_bytes_per_base == (97 if layout.wide else 65)
     assert layout.tree_width_bits == (14 if layout.wide else 12)
     assert layout.tree_strip_bits == (5 if layout.two_dimensional_tree else 0)
     assert layout.reference_strip_bits == (2 if layout.two_dimensional_reference else 0)

@@ -17,7 +17,7 @@ from mummergpu.index.tree.layout import Layout
 from mummergpu.index.tree.page import TreePage
 from mummergpu.index.tree.text import (
     COLUMNS,
-    MAXIMUM_DOT_BASES,
+    MAX_DOT_BASES,
     NODES_AT_ONCE,
     TABLE_HEADER,
     check_dot_size,
@@ -243,7 +243,7 @@ def test_positions_of_later_pages_are_their_own_but_bases_the_references() -> No
 
 
 def test_only_small_references_can_be_drawn() -> None:
-    check_dot_size(reference_of(["A" * MAXIMUM_DOT_BASES]))
+    check_dot_size(reference_of(["A" * MAX_DOT_BASES]))
     with pytest.raises(OptionError, match=r"^--dot: .*10,001 bases .*at most 10,000") as caught:
         check_dot_size(reference_of(["A" * 5_000, "C" * 5_000]))
     assert caught.value.option == "--dot"

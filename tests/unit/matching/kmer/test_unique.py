@@ -146,7 +146,7 @@ def test_neither_parts_nor_room_change_anything(seed: int) -> None:
     for task_bases, room, candidates in ((1, 1, 64), (37, 2, 1), (500, 7, 3)):
         with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(3) as executor:
             patch.setattr(unique, "TASK_BASES", task_bases)
-            patch.setattr(unique, "LEAST_ROOM", room)
+            patch.setattr(unique, "MIN_ROOM", room)
             patch.setattr(unique, "CANDIDATES", candidates)
             told: list[int] = []
             backend = backend_with(case, kmer_length, window)
