@@ -228,6 +228,7 @@ def group_minimizers(
         place = as_int64(minimizers.places[as_index(number)])
         rank = minimizers.ranks[as_index(number)]
         group = as_index((as_int64(rank) & buckets.mask) >> buckets.shift)
+        # The context lies beside the position, so most k-mers are told apart without the reference.
         context = context_at(codes, MARGIN + (place >> 1), kmer_length, place & 1 == 1)
         target = begins[group]
         begins[group] = target + 1

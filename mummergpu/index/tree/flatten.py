@@ -150,6 +150,7 @@ def leaf_facts(codes: CodeArray, base_before: int) -> WordArray:
     """
     facts = np.zeros(codes.size, dtype=np.int64)
     path_end = codes.size - 1
+    # From right to left, `path_end` is the next break.
     for position in range(codes.size - 1, -1, -1):
         if codes[position] == BREAK:
             path_end = position
@@ -198,6 +199,7 @@ def write_nodes(
     for place in range(order.size):
         foresee(order, inner_nodes, facts, addresses, place)
         name = order[as_index(place)]
+        # A leaf has no record: what its parent knows is needed to write it.
         if name < 0:
             continue
         address = as_int64(addresses[as_index(name)])
@@ -213,6 +215,7 @@ def write_nodes(
             if child == 0:
                 continue
             if child > 0:
+                # Only what the child does not know itself: its edge's start and its parent.
                 child_address = as_int64(addresses[as_index(child)])
                 write_half(nodes, child_address * stride, depth, 0, 0, address, 0)
             else:

@@ -79,6 +79,7 @@ def order_subtree(
 
     `waiting` is scratch memory for as many names as `order` has.
     """
+    # `waiting` is a stack of `count` names; children are pushed from the last to the first.
     count = 0
     node = top
     while True:
@@ -97,6 +98,7 @@ def order_subtree(
             child = waiting[count]
             if child > 0:
                 node = child
+            # A leaf of a chain is followed by the rest of the chain.
             while child != 0:
                 order[filled] = child
                 filled += 1
@@ -108,6 +110,7 @@ def order_as_constructed(codes: CodeArray, inner_nodes: Int32Array, order: Int32
     """Fill `order` suffix by suffix: the inner node that its insertion made, then its leaf."""
     order[0] = 0
     filled = 1
+    # Inner nodes are numbered in the order of their first suffixes, so one pass meets all of them.
     made = 1
     for suffix in range(codes.size):
         if codes[suffix] == BREAK:

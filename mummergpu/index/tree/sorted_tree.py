@@ -160,6 +160,7 @@ def find_makers(
     stack[0, 0], stack[0, 1], stack[0, 2] = 0, nobody, nobody
     top = 0
     first = makers.size
+    # The stack holds the open nodes: those above both this suffix and the one to its right.
     for place in range(suffixes.size - 1, -1, -1):
         depth = shared[place]
         smallest = suffixes[place]
@@ -271,6 +272,8 @@ def walk(
     path = np.zeros((suffixes.size + 2, 2), dtype=np.int32)
     top = 0
     reached = 0
+    # `path` holds the nodes from the root to this leaf's parent. Neighbours leave it where they
+    # share fewer bases, and join it where they share more.
     for place in range(suffixes.size):
         look_ahead(codes, suffixes, shared, made_by, inner_nodes, place)
         suffix = suffixes[place]

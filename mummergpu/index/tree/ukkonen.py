@@ -115,6 +115,8 @@ def insert_suffixes(
         if depth == 0 and codes[suffix] == BREAK:
             continue
         node, node_depth, below = descend(codes, inner_nodes, suffix, node, node_depth, depth)
+        # The node that the last suffix made gets its link now: to a node that is there already, or
+        # to the one that this suffix makes below.
         if unlinked > 0 and node_depth == depth:
             inner_nodes[unlinked, SUFFIX_LINK] = node
             unlinked = 0
@@ -122,6 +124,7 @@ def insert_suffixes(
             codes, inner_nodes, suffix, node, node_depth, depth, below
         )
         if node_depth == depth:
+            # The match ends at a node: `below` is the chain of the leaves that end there too, or 0.
             code = codes[suffix + depth]
             next_leaves[suffix] = below
             inner_nodes[node, FIRST_CHILD + code] = ~suffix
@@ -170,6 +173,7 @@ def descend(
         if below < 0:
             break
         below_depth = inner_nodes[below, STRING_DEPTH]
+        # The path ends inside this edge. All its bases are known to match, so none is compared.
         if below_depth > depth:
             break
         node = below
@@ -192,6 +196,7 @@ def extend(
     The state is the deepest inner node, its string depth, the number of matched bases, and the
     child in whose edge the match ends. If it ends at a node: its child for the next code, or 0.
     """
+    # Inside an edge, bases are compared with those of any suffix below it.
     occurrence = first_suffix_below(inner_nodes, below)
     while True:
         code = codes[suffix + depth]
