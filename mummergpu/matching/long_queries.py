@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mummergpu.input.queries import OffsetArray, QueryBlock
+from mummergpu.input.blocks.queries import OffsetArray, QueryBlock
 from mummergpu.matching.query_codes import QueryCodes
 from mummergpu.runtime.jit import jit_without_refcounts
 from mummergpu.sequence.codes import MARGIN, CodeArray, empty_with_margins

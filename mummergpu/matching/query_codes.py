@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from mummergpu.input.queries import OffsetArray
+from mummergpu.input.blocks.queries import OffsetArray
 from mummergpu.sequence.codes import CodeArray
 
 

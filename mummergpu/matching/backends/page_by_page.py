@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Generic, TypeVar
 
-from mummergpu.input.queries import QueryBlock
+from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.backends.interface import WorkSizes
 from mummergpu.matching.merge import merge_pages
 from mummergpu.matching.query_codes import QueryCodes

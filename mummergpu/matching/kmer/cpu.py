@@ -24,7 +24,7 @@ from mummergpu.index.kmer_page import KmerPage
 from mummergpu.index.kmer_sampling import MAX_PERIOD
 from mummergpu.index.kmer_table import MAX_TABLE_BASES, PositionArray
 from mummergpu.index.pages import damage_error
-from mummergpu.input.queries import QueryBlock
+from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.backends.interface import WorkSizes
 from mummergpu.matching.backends.page_by_page import PageByPageBackend
 from mummergpu.matching.query_codes import QueryCodes

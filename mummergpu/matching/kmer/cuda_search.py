@@ -11,7 +11,7 @@ import numpy as np
 from mummergpu.cuda.device import Argument, Program
 from mummergpu.cuda.program import WARP_LANES
 from mummergpu.index.kmer_table import MAX_TABLE_BASES
-from mummergpu.input.queries import QueryBlock
+from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.backends.stream_searcher import (
     COUNTER_BYTES,
     DeviceMems,

@@ -27,7 +27,7 @@ import numpy as np
 from mummergpu.index.kmer_table import EntryArray, PositionArray
 from mummergpu.index.minimizer_index import MinimizerPage
 from mummergpu.index.minimizer_table import POSITION_SHIFT
-from mummergpu.input.queries import QueryBlock
+from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.query_codes import QueryCodes
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import (

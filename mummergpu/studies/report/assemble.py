@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from mummergpu.errors import InputError, LibraryError
-from mummergpu.input.files import reading
+from mummergpu.input.bytes.files import reading
 from mummergpu.runtime.libraries import look_for
 from mummergpu.studies.analysis.run_stats import RunStats, read_run_stats
 from mummergpu.studies.records import SETUP_FILE, Sweep, read_sweep
