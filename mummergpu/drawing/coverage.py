@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from mummergpu.drawing.captions import add_head, add_strand_legend
 from mummergpu.drawing.colours import FORWARD, REVERSE
 from mummergpu.drawing.record_axis import label_axis, length_text
 from mummergpu.drawing.records import Records
+from mummergpu.drawing.style import add_head, add_strand_legend
 from mummergpu.runtime.arrays import BoolArray, Float64Array, Int64Array
 
 if TYPE_CHECKING:

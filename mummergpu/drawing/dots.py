@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from mummergpu.drawing.captions import add_head, add_strand_legend
 from mummergpu.drawing.colours import FORWARD, REVERSE
 from mummergpu.drawing.density import density_image
 from mummergpu.drawing.record_axis import label_axis
 from mummergpu.drawing.records import TURNED_MARK
 from mummergpu.drawing.segments import Segments
+from mummergpu.drawing.style import add_head, add_strand_legend
 from mummergpu.runtime.arrays import Float64Array
 
 if TYPE_CHECKING:

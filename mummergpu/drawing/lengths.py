@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from mummergpu.drawing.captions import add_head
 from mummergpu.drawing.colours import FORWARD
-from mummergpu.drawing.style import number_plainly
+from mummergpu.drawing.style import add_head, number_plainly
 from mummergpu.runtime.arrays import Int64Array
 
 if TYPE_CHECKING:

@@ -1,15 +1,16 @@
-"""How figures look, and how they become bytes: the same bytes for the same data."""
+"""How figures look, their heads, and how they become the same bytes for the same data."""
 
 from __future__ import annotations
 
 import logging
+import textwrap
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Final
 
-from mummergpu.drawing.colours import INK
+from mummergpu.drawing.colours import FORWARD, INK, REVERSE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -114,3 +115,42 @@ def points_of(axes: Axes) -> tuple[float, float]:
     """Return the width and the height of axes in points, in which the size of text is measured."""
     box, scale = axes.get_window_extent(), 72 / axes.figure.dpi
     return box.width * scale, box.height * scale
+
+
+_LETTER_POINTS: Final = 4.3
+"""The mean width of a letter of a title in points."""
+_LEGEND_POINTS: Final = 14.0
+"""The height of the legend in points: titles stand above it."""
+_LONGEST_HEAD: Final = 200
+
+
+def add_head(axes: Axes, title: str | None, remarks: Sequence[str]) -> None:
+    """Write a title and remarks above the axes and their legend, broken into lines that fit."""
+    root = axes.figure.canvas.figure
+    if root.get_layout_engine() is not None:
+        # Labels take their room from the axes.
+        root.draw_without_rendering()
+    letters = max(20, int(points_of(axes)[0] / _LETTER_POINTS))
+    texts = [short_title(title, _LONGEST_HEAD)] if title else []
+    texts.append(" · ".join(remarks))
+    lines = [line for text in texts for line in textwrap.wrap(text, letters)]
+    pad = _LEGEND_POINTS if axes.get_legend() else None
+    axes.set_title("\n".join(lines), loc="left", pad=pad)
+
+
+def add_strand_legend(axes: Axes) -> None:
+    """Say above the axes, on the right, which colour is which strand."""
+    from matplotlib.lines import Line2D
+
+    handles = [
+        Line2D([], [], color=colour, linewidth=2, label=label)
+        for colour, label in ((FORWARD, "forward"), (REVERSE, "reverse"))
+    ]
+    axes.legend(
+        handles=handles,
+        loc="lower right",
+        bbox_to_anchor=(1.0, 1.0),
+        ncols=2,
+        borderaxespad=0.2,
+        frameon=False,
+    )

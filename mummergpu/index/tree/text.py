@@ -63,18 +63,7 @@ TABLE_HEADER: Final = (
 
 
 def check_dot_size(reference: Reference) -> None:
-    """Refuse to draw the tree of a reference that is too large.
-
-    Parameters
-    ----------
-    reference : Reference
-        The reference; the breaks between its records count as bases.
-
-    Raises
-    ------
-    OptionError
-        If the reference has more than `MAX_DOT_BASES` bases.
-    """
+    """Refuse to draw the tree of a reference of more than `MAX_DOT_BASES` bases and breaks."""
     base_count = reference.codes.size
     if base_count > MAX_DOT_BASES:
         raise OptionError(
@@ -85,19 +74,10 @@ def check_dot_size(reference: Reference) -> None:
 
 
 def table_text(pages: Iterable[TreePage]) -> Iterator[bytes | TextArray]:
-    """Yield the nodes of trees as a tab-separated table.
+    """Yield the nodes of trees as a tab-separated table, in pieces.
 
-    Parameters
-    ----------
-    pages : iterable of TreePage
-        The trees, in the order of the text. Several calls may make one table, each for one
-        group of pages.
-
-    Yields
-    ------
-    bytes, or ndarray, dtype=uint8
-        Pieces of text: those of `page_rows` for each page. `TABLE_HEADER` comes before the
-        first page of the reference.
+    `TABLE_HEADER` comes before the first page of the reference, so several calls may make one
+    table, each for one group of pages.
     """
     for indexed in pages:
         if indexed.page.index == 0:
@@ -108,9 +88,10 @@ def table_text(pages: Iterable[TreePage]) -> Iterator[bytes | TextArray]:
 def page_rows(indexed: TreePage) -> Iterator[bytes | TextArray]:
     """Yield the nodes of one tree as rows of a table, one line for each node.
 
-    Notes
-    -----
-    This takes about 10 MiB of memory, independent of the size of the tree.
+    A comment line says where the page lies in the joined reference. Rows of `COLUMNS` are in the
+    order of the nodes: by address in one dimension, by strip and column in two. A "-" stands for a
+    value that a node does not have. This takes about 10 MiB of memory, independent of the size of
+    the tree.
     """
     page = indexed.page
     yield b"# page %d: bases %d to %d of the joined reference, counted from 0\n" % (
@@ -152,7 +133,8 @@ def table_numbers(page: int, columns: NodeColumns) -> Int32Array:
 def write_numbers(numbers: Int32Array, text: TextArray) -> int:
     """Write rows of numbers, separated by tabs; return the number of bytes.
 
-    A negative number is written as a character; its code is the number without the sign.
+    A negative number is written as a character; its code is the number without the sign. Each
+    number has room for `NUMBER_BYTES`.
     """
     at = 0
     for row in range(numbers.shape[0]):
@@ -178,25 +160,11 @@ def write_numbers(numbers: Int32Array, text: TextArray) -> int:
 
 
 def dot_text(pages: Iterable[TreePage]) -> Iterator[bytes]:
-    """Yield the suffix trees of a small reference as one Graphviz graph.
+    """Yield the suffix trees of a small reference (`check_dot_size`) as one Graphviz graph.
 
-    Inner nodes show their address and string depth, leaves their address and leaf id. Edges
-    show their bases, with a ``$`` at the end of the edge to a leaf. Suffix links are dashed;
-    the links from leaf to leaf of a ``$`` chain are dotted.
-
-    Parameters
-    ----------
-    pages : iterable of TreePage
-        The trees, drawn side by side.
-
-    Yields
-    ------
-    bytes
-        Pieces of text, one or more lines each.
-
-    Notes
-    -----
-    The caller checks the reference with `check_dot_size` first.
+    Inner nodes show their address and string depth, leaves their address and leaf id. Edges show
+    their bases, with a ``$`` at the end of the edge to a leaf. Suffix links are dashed; the links
+    from leaf to leaf of a ``$`` chain are dotted.
     """
     yield b'digraph "suffix tree" {\n  node [shape=ellipse];\n'
     for indexed in pages:
@@ -233,7 +201,10 @@ def _dot_lines(indexed: TreePage, columns: NodeColumns, number: int) -> bytes:
 
 
 def edge_label(indexed: TreePage, columns: NodeColumns, number: int) -> bytes:
-    """Return the bases of the edge to a node, shortened in the middle if they are many."""
+    """Return the bases of the edge to a node, shortened in the middle if they are many.
+
+    For example ``ACG``, ``ACG$`` on the edge to a leaf, ``ACGTACGTAC..980..TTGACCGATA``.
+    """
     begin = indexed.page.begin + int(columns.edge_starts[number])
     end = indexed.page.begin + int(columns.edge_ends[number])
     bases = decode(indexed.joined_reference[begin:end])
