@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -94,6 +95,13 @@ def rows_of(columns: MemColumns) -> list[list[Row]]:
     rows = list(zip(*(getattr(columns, name).tolist() for name in COLUMNS[1:]), strict=True))
     assert columns.offsets[0] == 0 and columns.offsets[-1] == len(rows)
     return [rows[begin:end] for begin, end in pairwise(columns.offsets.tolist())]
+
+
+def columns_of(rows: Sequence[Sequence[Row]]) -> MemColumns:
+    """The columns of the rows of each query."""
+    flat = np.array([row for each in rows for row in each], dtype=np.int64).reshape(-1, 3)
+    offsets = np.cumsum([0, *map(len, rows)], dtype=np.int64)
+    return MemColumns(offsets, *(np.ascontiguousarray(column) for column in flat.T))
 
 
 def difference(one: MemColumns, other: MemColumns) -> str | None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from helpers.search_cases import Row, columns_of
 from mummergpu.cuda.device import Device
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import Reference
@@ -19,9 +20,6 @@ from mummergpu.output.matches.mummer import PIECE_BYTES, MummerFormatter, TextSt
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand, with_margins
 from mummergpu.sequence.mems import MemColumns
-
-Row = tuple[int, int, int]
-"""Query start, reference start in the joined reference, length; 0-based."""
 
 STYLES = [TextStyle(*flags) for flags in product((False, True), repeat=3)]
 BOTH = (Strand.FORWARD, Strand.REVERSE)
@@ -79,12 +77,6 @@ def awkward_names(count: int) -> list[bytes]:
     """Names of any length, none and long ones among them."""
     lengths = (4, 0, 1, 17, 300, 6)
     return [(b"name_%d_" % number * 80)[: lengths[number % 6]] for number in range(count)]
-
-
-def columns_of(rows: Sequence[Sequence[Row]]) -> MemColumns:
-    flat = np.array([row for each in rows for row in each], dtype=np.int64).reshape(-1, 3)
-    offsets = np.cumsum([0, *map(len, rows)], dtype=np.int64)
-    return MemColumns(offsets, *(np.ascontiguousarray(column) for column in flat.T))
 
 
 def awkwardly_named(block: QueryBlock) -> QueryBlock:

@@ -2,26 +2,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from helpers.search_cases import block_of
 
-from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.long_queries import cut_queries, has_long_query
-from mummergpu.sequence.codes import encode, with_margins
 
 PIECE_BASES = 4
 LONG_QUERY = 8
 PART_BASES = 9
 
 
-def block_of(*queries: bytes) -> QueryBlock:
-    offsets = np.cumsum([0, *map(len, queries)], dtype=np.int64)
-    no_names = np.zeros(len(queries) + 1, dtype=np.int64)
-    return QueryBlock(
-        0, with_margins(encode(b"".join(queries))), offsets, np.empty(0, np.uint8), no_names
-    )
-
-
 def test_pieces_own_every_start_once_and_see_what_they_need() -> None:
-    block = block_of(b"ACGTACGTAC", b"", b"GGT", b"TTTTACGT")
+    block = block_of(["ACGTACGTAC", "", "GGT", "TTTTACGT"])
     pieces = cut_queries(block.offsets, 3, PIECE_BASES)
     assert pieces.queries.tolist() == [0, 0, 0, 1, 2, 3, 3]
     assert pieces.begins.tolist() == [0, 4, 8, 10, 10, 13, 17]
@@ -31,7 +22,7 @@ def test_pieces_own_every_start_once_and_see_what_they_need() -> None:
 
 
 def test_parts_hold_all_pieces_in_order() -> None:
-    block = block_of(b"ACGTACGTACCA", b"GGT", b"TTTTACGT")
+    block = block_of(["ACGTACGTACCA", "GGT", "TTTTACGT"])
     pieces = cut_queries(block.offsets, 3, PIECE_BASES)
     parts = list(pieces.parts(PART_BASES))
     assert len(parts) > 2
@@ -47,12 +38,12 @@ def test_parts_hold_all_pieces_in_order() -> None:
 @pytest.mark.parametrize(
     ("queries", "expected"),
     [
-        ([b"ACGTACGT"], False),
-        ([b"ACGTACGTA"], True),
-        ([b"ACGT", b"ACGT", b"ACGT"], False),
-        ([b"", b"ACGTACGTACGT"], True),
+        (["ACGTACGT"], False),
+        (["ACGTACGTA"], True),
+        (["ACGT", "ACGT", "ACGT"], False),
+        (["", "ACGTACGTACGT"], True),
         ([], False),
     ],
 )
-def test_only_blocks_with_a_long_query_are_cut(queries: list[bytes], expected: bool) -> None:
-    assert has_long_query(block_of(*queries), LONG_QUERY) is expected
+def test_only_blocks_with_a_long_query_are_cut(queries: list[str], expected: bool) -> None:
+    assert has_long_query(block_of(queries), LONG_QUERY) is expected

@@ -2,31 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
+from helpers.search_cases import Row, columns_of, rows_of
 
 from mummergpu.matching.merge import join_blocks, merge_pages
-from mummergpu.sequence.mems import MemColumns
 
-Rows = list[tuple[int, int, int]]
-"""Query start, reference start, length."""
-
+Rows = list[Row]
 PAGE_BASES = 1000
-
-
-def columns_of(queries: list[Rows]) -> MemColumns:
-    rows = np.array([row for rows in queries for row in rows], dtype=np.int64).reshape(-1, 3)
-    offsets = np.cumsum([0, *map(len, queries)], dtype=np.int64)
-    return MemColumns(offsets, *(np.ascontiguousarray(column) for column in rows.T))
-
-
-def rows_of(columns: MemColumns) -> list[Rows]:
-    names = ("query_starts", "reference_starts", "lengths")
-    rows = list(zip(*(getattr(columns, name).tolist() for name in names), strict=True))
-    assert columns.offsets[0] == 0 and columns.offsets[-1] == len(rows)
-    return [rows[begin:end] for begin, end in pairwise(columns.offsets.tolist())]
 
 
 def made_rows(random: np.random.Generator, page: int, query_count: int) -> list[Rows]:

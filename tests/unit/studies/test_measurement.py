@@ -11,14 +11,13 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from helpers.opened_backends import GENOME
-from helpers.search_cases import CASES, ONE_PAGE, STRANDS, SearchCase, made_bases
+from helpers.search_cases import CASES, ONE_PAGE, STRANDS, SearchCase, columns_of, made_bases
 from helpers.studies import QuickSearcher, data_of
 
 from mummergpu.index.tree.layout import Layout
 from mummergpu.index.tree.policy import Policy
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
-from mummergpu.sequence.mems import MemColumns
 from mummergpu.studies import measurement
 from mummergpu.studies.combinations import PlannedRun, differing_policies
 from mummergpu.studies.data_set import DataSet
@@ -124,12 +123,6 @@ def test_time_for_hashing_is_not_time_for_searching(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(measurement.time, "perf_counter", clock)
     (run,) = measured(GENOME, data_of(GENOME, 3))
     assert 0 < run.seconds["search"] < 1
-
-
-def columns_of(rows: list[list[tuple[int, int, int]]]) -> MemColumns:
-    flat = np.array([row for rows_of_query in rows for row in rows_of_query], dtype=np.int64)
-    offsets = np.cumsum([0, *map(len, rows)], dtype=np.int64)
-    return MemColumns(offsets, *(np.ascontiguousarray(column) for column in flat.reshape(-1, 3).T))
 
 
 def digest_of(*blocks: dict[Strand, list[list[tuple[int, int, int]]]]) -> str:

@@ -7,16 +7,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from helpers.search_cases import block_of, find_on
 
 from mummergpu.errors import InputError
 from mummergpu.index.kmer_page import KmerPage
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.kmer_table import KmerTable, build_kmer_table
 from mummergpu.index.pages import Page
-from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.kmer.cpu import KmerCpuBackend
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import Strand, with_margins
+from mummergpu.sequence.codes import decode, with_margins
 
 KMER = 6
 BASES = 500
@@ -32,14 +32,12 @@ def page_of(change: Callable[[KmerTable], None], path: str = "r.mgi") -> KmerPag
 
 def matches_of(page: KmerPage) -> int:
     """Search the last part of the reference, with every sample a k-mer of it."""
-    codes = CODES[200:].copy()
-    names = np.frombuffer(bytearray(b"q"), np.uint8)
-    block = QueryBlock(0, with_margins(codes), np.array([0, codes.size]), names, np.array([0, 1]))
+    block = block_of([decode(CODES[200:]).decode()])
     backend = KmerCpuBackend(Stats())
     backend.load_pages([page], KMER)
-    found = backend.find_mems(block, [Strand.FORWARD], 1 << 20)
+    found = find_on(backend, block)
     assert found is not None
-    return found[Strand.FORWARD].count
+    return found.count
 
 
 def kmer_number(position: int) -> int:

@@ -8,23 +8,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.search_cases import block_of, find_on
 
 from mummergpu.errors import InputError
 from mummergpu.index.pages import Page
 from mummergpu.index.tree.build import build_page
 from mummergpu.index.tree.decode import decode_nodes
-from mummergpu.index.tree.layout import (
-    EDGE_START,
-    FIELDS,
-    PARENT,
-    Layout,
-)
+from mummergpu.index.tree.layout import EDGE_START, FIELDS, PARENT, Layout
 from mummergpu.index.tree.page import TreePage
-from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import Reference
 from mummergpu.matching.tree.cpu import TreeCpuBackend
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import Strand, with_margins
+from mummergpu.sequence.codes import decode
 
 LENGTH = 12
 WIDE = Layout(True, False, False, False, wide=True)
@@ -41,14 +36,12 @@ def page() -> TreePage:
 
 
 def matches_of(indexed: TreePage) -> int:
-    codes = CODES[90:560].copy()
-    names = np.frombuffer(bytearray(b"q"), np.uint8)
-    block = QueryBlock(0, with_margins(codes), np.array([0, codes.size]), names, np.array([0, 1]))
+    block = block_of([decode(CODES[90:560]).decode()])
     backend = TreeCpuBackend(Stats())
     backend.load_pages([indexed], LENGTH)
-    found = backend.find_mems(block, [Strand.FORWARD], 1 << 20)
+    found = find_on(backend, block)
     assert found is not None
-    return found[Strand.FORWARD].count
+    return found.count
 
 
 def nodes_of(indexed: TreePage) -> Any:

@@ -2,35 +2,23 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from helpers.loops import each
 from helpers.oracle import brute_force_mems
-from helpers.search_cases import find_on
+from helpers.search_cases import block_of, find_on, rows_of
 from helpers.trees import LAYOUTS, PLAIN, WIDE_LAYOUTS, layout_id, reference_of
 
 from mummergpu.index.pages import Page, plan_pages
 from mummergpu.index.tree.build import build_page
 from mummergpu.index.tree.layout import Layout
-from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import Reference
 from mummergpu.matching.tree.cpu import TreeCpuBackend
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import encode, with_margins
 from mummergpu.sequence.mems import MemColumns
 
-ANY = 1 << 40
 Rows = list[tuple[int, int, int]]
 """Start in the query, start in the joined reference, length."""
-
-
-def block_of(queries: list[str]) -> QueryBlock:
-    offsets = np.cumsum([0, *map(len, queries)]).astype(np.int64)
-    nothing = np.zeros(0, dtype=np.uint8)
-    codes = with_margins(encode("".join(queries).encode()))
-    return QueryBlock(0, codes, offsets, nothing, np.zeros(offsets.size, dtype=np.int64))
 
 
 def columns_of(
@@ -47,19 +35,6 @@ def columns_of(
     columns = find_on(backend, block)
     assert columns is not None
     return columns
-
-
-def rows_of(columns: MemColumns) -> list[Rows]:
-    rows = list(
-        zip(
-            columns.query_starts.tolist(),
-            columns.reference_starts.tolist(),
-            columns.lengths.tolist(),
-            strict=True,
-        )
-    )
-    offsets = columns.offsets.tolist()
-    return [rows[begin:end] for begin, end in pairwise(offsets)]
 
 
 def on_one_page(record: str, queries: list[str], minimum_length: int) -> list[Rows]:
@@ -94,30 +69,26 @@ def test_homopolymers_give_every_pair_of_ends(length: int) -> None:
     assert [rows] == expected(["A" * 100], ["A" * length], 5)
 
 
-def test_queries_too_short_and_empty_have_no_rows() -> None:
-    assert on_one_page("ACGTACGT", ["ACG", "", "ACGT", "A"], 4) == [
-        [],
-        [],
-        [(0, 0, 4), (0, 4, 4)],
-        [],
-    ]
-
-
-def test_a_block_without_queries_has_no_rows() -> None:
-    assert on_one_page("ACGTACGT", [], 4) == []
-
-
-def test_blocks_whose_queries_are_all_too_short_have_no_rows() -> None:
-    assert on_one_page("ACGTACGT", ["ACG", ""], 4) == [[], []]
+@pytest.mark.parametrize(
+    ("record", "queries", "least", "rows"),
+    [
+        ("ACGTACGT", ["ACG", "", "ACGT", "A"], 4, [[], [], [(0, 0, 4), (0, 4, 4)], []]),
+        ("ACGTACGT", [], 4, []),
+        ("ACGTACGT", ["ACG", ""], 4, [[], []]),
+        # Breaks before both sequences do not match each other.
+        ("CCNGATTACAT", ["CTNGATTACAC"], 4, [[(3, 3, 7)]]),
+    ],
+    ids=["some too short", "no queries", "all too short", "breaks"],
+)
+def test_rows_of_small_blocks(
+    record: str, queries: list[str], least: int, rows: list[Rows]
+) -> None:
+    assert on_one_page(record, queries, least) == rows
 
 
 def test_left_maximality_is_settled_by_the_base_before_also_at_breaks() -> None:
     record, query = "TACGTNACGTGACGT", "TACGTNACGTNNACGT"
     assert on_one_page(record, [query], 4) == expected([record], [query], 4)
-
-
-def test_breaks_before_both_sequences_do_not_match_each_other() -> None:
-    assert on_one_page("CCNGATTACAT", ["CTNGATTACAC"], 4) == [[(3, 3, 7)]]
 
 
 def test_suffixes_that_end_behind_the_same_bases_are_all_reported() -> None:
