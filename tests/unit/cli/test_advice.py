@@ -22,6 +22,7 @@ SEARCHES: Final = ("match", "map", "align")
 
 SHOWN_BY: Final = {
     "index/tree/policy.py": ("match", "index"),
+    "index/tree/text.py": ("match",),
     "index/tree": ("match", "index", "sweep"),
     "index/tree_index.py": ("match", "index"),
     "matching/tree": ("match", "sweep"),
@@ -30,7 +31,6 @@ SHOWN_BY: Final = {
     "output/open_alignments.py": ("map",),
     "output/records/sam_options.py": ("match", "map"),
     "output/sorting": ("map",),
-    "index/tree/text.py": ("match",),
     "output/matches/mummer.py": ("match",),
     "output/matches/picture_sink.py": ("plot",),
     "pipeline/align_options.py": ("align",),
