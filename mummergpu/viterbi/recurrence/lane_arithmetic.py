@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import fields
 from typing import Any, Final
 
 from mummergpu.runtime.llvm import ir
 from mummergpu.sequence.codes import BREAK
-from mummergpu.viterbi.recurrence.model import Costs
+from mummergpu.viterbi.recurrence.model import CostTuple
 
 LANES: Final = 16
 """The cells of a register, in 16 bits each."""
@@ -17,15 +16,19 @@ NEVER: Final = -(1 << 15)
 """The score of a cell that no path reaches; sums and differences saturate there."""
 
 
+def costs_by_name(builder: Any, costs: Any) -> dict[str, Any]:
+    """Return the fields of a `CostTuple` of the compiled function, of 64 bits each."""
+    return {
+        name: builder.extract_value(costs, number) for number, name in enumerate(CostTuple._fields)
+    }
+
+
 class LaneArithmetic:
     """Writes instructions for registers of `LANES` scores; the costs are a `CostTuple`."""
 
     def __init__(self, builder: Any, costs: Any) -> None:
         self._builder = builder
-        self._costs = {
-            field.name: builder.extract_value(costs, number)
-            for number, field in enumerate(fields(Costs))
-        }
+        self._costs = costs_by_name(builder, costs)
         self._subtracted: dict[tuple[str, ...], Any] = {}
         match, mismatch, unknown = (
             self._splat_bytes(self._costs[name]) for name in ("match", "mismatch", "unknown")

@@ -1,4 +1,7 @@
-"""The operations of alignments, packed as BAM packs them: the length above four bits of kind."""
+"""The operations of alignments, and the step back along a path that they come from.
+
+They are packed as BAM packs them: the length above four bits of kind.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,18 @@ from typing import Final
 import numpy as np
 
 from mummergpu.runtime.arrays import UInt32Array
-from mummergpu.runtime.jit import inline_without_refcounts
-from mummergpu.viterbi.recurrence.model import DELETION, INSERTION, MATCH
+from mummergpu.runtime.jit import as_int64, inline_without_refcounts
+from mummergpu.viterbi.recurrence.departures import STATE_BITS, source_table
+from mummergpu.viterbi.recurrence.model import DELETION, INSERTION, MATCH, PAIRWISE
 
 OperationArray = UInt32Array
 
 MATCH_OPERATION: Final = MATCH.operation
 INSERTION_OPERATION: Final = INSERTION.operation
 DELETION_OPERATION: Final = DELETION.operation
+
+_SOURCES: Final = tuple(source_table(PAIRWISE, state) for state in PAIRWISE.states)
+_STATE_MASK: Final = (1 << STATE_BITS) - 1
 
 
 @inline_without_refcounts
@@ -53,3 +60,9 @@ def reverse_operations(operations: OperationArray, first: int, end: int) -> None
     for k in range((end - first) // 2):
         one, other = first + k, end - 1 - k
         operations[one], operations[other] = operations[other], operations[one]
+
+
+@inline_without_refcounts
+def source_of(state: int, bits: int) -> int:
+    """Return from which state of a cell a path comes into a state of a later one."""
+    return _SOURCES[state] >> STATE_BITS * as_int64(bits) & _STATE_MASK

@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from collections.abc import Mapping
 from typing import Any, cast
 
 from mummergpu.runtime.llvm import intrinsic, ir, types
 from mummergpu.viterbi.recurrence.departures import departures
-from mummergpu.viterbi.recurrence.model import PAIRWISE, Costs
+from mummergpu.viterbi.recurrence.lane_arithmetic import costs_by_name
+from mummergpu.viterbi.recurrence.model import PAIRWISE
 
 
-class _CellArithmetic:
-    """Writes instructions for single scores of 64 bits (`departures.Arithmetic`)."""
+class NumberArithmetic:
+    """Writes instructions for integers, or vectors of them (`departures.Arithmetic`)."""
 
-    def __init__(self, builder: Any, costs: Any) -> None:
-        self._builder = builder
-        self._costs = {
-            field.name: builder.extract_value(costs, number)
-            for number, field in enumerate(fields(Costs))
-        }
+    def __init__(self, builder: Any, costs: Mapping[str, Any]) -> None:
+        self.builder, self.costs = builder, costs
 
     def subtract(self, score: Any, costs: tuple[str, ...]) -> Any:
+        """Return a score less some costs."""
         for name in costs:
-            score = self._builder.sub(score, self._costs[name])
+            score = self.builder.sub(score, self.costs[name])
         return score
 
     def exceeds(self, score: Any, other: Any) -> Any:
-        return self._builder.icmp_signed(">", score, other)
+        """Return whether one score is higher than another."""
+        return self.builder.icmp_signed(">", score, other)
 
     def choose(self, truth: Any, score: Any, other: Any) -> Any:
-        return self._builder.select(truth, score, other)
+        """Return one score where something is true, else the other."""
+        return self.builder.select(truth, score, other)
 
 
 def _scalar_recurrence(
@@ -40,7 +40,7 @@ def _scalar_recurrence(
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         *scores, costs = arguments
         cell = dict(zip(PAIRWISE.states, scores, strict=True))
-        found = departures(PAIRWISE, cell, _CellArithmetic(builder, costs))
+        found = departures(PAIRWISE, cell, NumberArithmetic(builder, costs_by_name(builder, costs)))
         number = ir.IntType(64)
         packed = ir.Constant(number, 0)
         noted = [bit for departure in found for bit in departure.bits]

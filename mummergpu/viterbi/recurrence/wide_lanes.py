@@ -2,46 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import Any, Final, cast
 
 from mummergpu.runtime.llvm import intrinsic, ir, types
 from mummergpu.sequence.codes import BREAK
 from mummergpu.viterbi.recurrence.departures import departures
-from mummergpu.viterbi.recurrence.model import DELETION, INSERTION, MATCH, PAIRWISE, Costs
+from mummergpu.viterbi.recurrence.lane_arithmetic import costs_by_name
+from mummergpu.viterbi.recurrence.model import DELETION, INSERTION, MATCH, PAIRWISE
+from mummergpu.viterbi.recurrence.scalar_recurrence import NumberArithmetic
 
 WIDE_LANES: Final = 16
 """The cells that are computed at a time."""
 
 
-class _WideArithmetic:
-    """Writes instructions for vectors of scores (`departures.Arithmetic`)."""
+class _WideArithmetic(NumberArithmetic):
+    """Writes instructions for vectors of scores."""
 
     def __init__(self, builder: Any, costs: Any) -> None:
-        self.builder = builder
-        self.costs = {
-            field.name: self.splat(builder.extract_value(costs, number))
-            for number, field in enumerate(fields(Costs))
-        }
-
-    def splat(self, number: Any) -> Any:
-        """Return a vector with a number of 64 bits in every lane."""
-        kind = _vector(32)
-        undefined = ir.Constant(kind, ir.Undefined)
-        short = self.builder.trunc(number, ir.IntType(32))
-        first = self.builder.insert_element(undefined, short, ir.Constant(ir.IntType(32), 0))
-        return self.builder.shuffle_vector(first, undefined, ir.Constant(kind, [0] * WIDE_LANES))
-
-    def subtract(self, score: Any, costs: tuple[str, ...]) -> Any:
-        for name in costs:
-            score = self.builder.sub(score, self.costs[name])
-        return score
-
-    def exceeds(self, score: Any, other: Any) -> Any:
-        return self.builder.icmp_signed(">", score, other)
-
-    def choose(self, truth: Any, score: Any, other: Any) -> Any:
-        return self.builder.select(truth, score, other)
+        single = costs_by_name(builder, costs)
+        super().__init__(builder, {name: _splat(builder, one) for name, one in single.items()})
 
     def emission(self, bases: Any, others: Any) -> Any:
         """Return what pairs of codes score."""
@@ -58,6 +37,15 @@ class _WideArithmetic:
 
 def _vector(bits: int) -> Any:
     return ir.VectorType(ir.IntType(bits), WIDE_LANES)
+
+
+def _splat(builder: Any, number: Any) -> Any:
+    """Return a vector with a number of 64 bits in every lane."""
+    kind = _vector(32)
+    undefined = ir.Constant(kind, ir.Undefined)
+    short = builder.trunc(number, ir.IntType(32))
+    first = builder.insert_element(undefined, short, ir.Constant(ir.IntType(32), 0))
+    return builder.shuffle_vector(first, undefined, ir.Constant(kind, [0] * WIDE_LANES))
 
 
 def _fill_lanes(

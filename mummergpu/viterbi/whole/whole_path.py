@@ -12,8 +12,8 @@ from mummergpu.viterbi.recurrence.operations import (
     MATCH_OPERATION,
     OperationArray,
     append_operation,
+    source_of,
 )
-from mummergpu.viterbi.recurrence.path_source import source_of
 
 _INSERTION_STATE: Final = PAIRWISE.states.index(INSERTION)
 _DELETION_STATE: Final = PAIRWISE.states.index(DELETION)

@@ -10,8 +10,13 @@ import pytest
 from mummergpu.cuda import requirements
 from mummergpu.cuda.device_library import AUTO, CUDA_BINDINGS, PYCUDA, device_opener
 from mummergpu.cuda.driver import DeviceFacts, DriverFacts
-from mummergpu.cuda.pycuda_build import can_build_pycuda
-from mummergpu.cuda.requirements import CompilerFacts, CudaFacts, library_to_use, obstacles
+from mummergpu.cuda.requirements import (
+    CompilerFacts,
+    CudaFacts,
+    can_build_pycuda,
+    library_to_use,
+    obstacles,
+)
 from mummergpu.runtime.libraries import Library
 
 GIB = 1 << 30
@@ -108,7 +113,7 @@ def machine_that_builds(folder: Path) -> tuple[dict[str, str], Path]:
 def test_pycuda_needs_a_compiler_and_headers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mummergpu.cuda.pycuda_build._SYSTEM_FOLDERS", ())
+    monkeypatch.setattr("mummergpu.cuda.requirements._SYSTEM_FOLDERS", ())
     environment, python = machine_that_builds(tmp_path)
     assert can_build_pycuda(environment, str(python))
     for name in ("bin/g++", "cuda/bin/nvcc", "cuda/include/cuda.h", "python/Python.h"):

@@ -10,8 +10,8 @@ import pytest
 from numba.core.errors import NumbaTypeError
 
 from mummergpu.runtime import jit
-from mummergpu.runtime.compiled import argument_types
-from mummergpu.runtime.compiled.argument_types import (
+from mummergpu.runtime.compiled import compiler
+from mummergpu.runtime.compiled.compiler import (
     tell_types_of_plain_arrays,
     type_of_plain_arrays,
 )
@@ -76,7 +76,7 @@ def test_masked_arrays_are_still_refused() -> None:
 
 
 def test_a_numba_that_has_changed_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(argument_types.types, "Array", None)
+    monkeypatch.setattr(compiler.types, "Array", None)
     assert type_of_plain_arrays(np.zeros(1)) is None
 
     class Other:
