@@ -183,24 +183,22 @@ def test_no_driver_is_a_problem_and_no_error() -> None:
     )
 
 
-@pytest.mark.parametrize("function", ["cuInit", "cuDeviceGetCount", "cuDeviceGet"])
-def test_a_driver_that_fails_says_why(function: str) -> None:
-    facts = ask(PlayedDriver({function: 803}))
-    assert facts == DriverFacts((12, 9), (), f"{function}: what 803 means")
-
-
-def test_a_driver_without_a_version_has_none() -> None:
-    facts = ask(PlayedDriver({"cuDriverGetVersion": 3}))
-    assert facts == DriverFacts(None, (), "cuDriverGetVersion: what 3 means")
-
-
-def test_an_error_without_a_text_has_its_number() -> None:
-    facts = ask(PlayedDriver({"cuInit": 999, "cuGetErrorString": 1}))
-    assert facts.problem == "cuInit: error 999"
-
-
-def test_a_driver_may_have_no_device() -> None:
-    assert ask(PlayedDriver(devices=0)) == DriverFacts((12, 9), (), "the driver has no device")
+@pytest.mark.parametrize(
+    ("driver", "version", "problem"),
+    [
+        *(
+            (PlayedDriver({function: 803}), (12, 9), f"{function}: what 803 means")
+            for function in ("cuInit", "cuDeviceGetCount", "cuDeviceGet")
+        ),
+        (PlayedDriver({"cuDriverGetVersion": 3}), None, "cuDriverGetVersion: what 3 means"),
+        (PlayedDriver({"cuInit": 9, "cuGetErrorString": 1}), (12, 9), "cuInit: error 9"),
+        (PlayedDriver(devices=0), (12, 9), "the driver has no device"),
+    ],
+)
+def test_a_driver_that_fails_says_why(
+    driver: PlayedDriver, version: tuple[int, int] | None, problem: str
+) -> None:
+    assert ask(driver) == DriverFacts(version, (), problem)
 
 
 def test_a_driver_may_lack_a_function() -> None:

@@ -7,31 +7,15 @@ import stat
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.nameless_files import WAYS, take_way
 
 from mummergpu.errors import OutputError
 from mummergpu.runtime import output_file as files
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.unfinished_file import remove_unfinished
-
-
-@pytest.fixture
-def umask() -> Iterator[None]:
-    before = os.umask(0o027)
-    yield
-    os.umask(before)
-
-
-@pytest.fixture(params=WAYS)
-def way(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """How the file is kept from being seen; a test with it runs in both ways."""
-    take_way(request.param, tmp_path, monkeypatch)
-    return str(request.param)
 
 
 def test_file_appears_when_complete(tmp_path: Path, way: str) -> None:
@@ -138,11 +122,14 @@ def test_folder_and_file_without_permission(tmp_path: Path) -> None:
         tmp_path.chmod(0o755)
 
 
-def test_full_device_is_an_error_and_stays_a_device() -> None:
+def test_devices_stay_devices_and_a_full_one_is_an_error() -> None:
+    with OutputFile("/dev/null") as output:
+        output.write(b"text")
     with pytest.raises(OutputError, match=r"^/dev/full: cannot be written: No space left"):
         with OutputFile("/dev/full") as output:
             output.write(b"text")
-    assert stat.S_ISCHR(os.stat("/dev/full").st_mode)
+    for name in ("null", "full"):
+        assert stat.S_ISCHR(os.stat(f"/dev/{name}").st_mode)
 
 
 @pytest.mark.parametrize(("limit", "piece"), [(1000, 4000), (11 << 20, 3 << 20)])
@@ -168,12 +155,6 @@ def test_file_that_outgrows_its_limit_is_removed(tmp_path: Path, limit: int, pie
     # Room that is reserved beyond the limit does no harm before it is needed.
     assert int(written[-1]) == limit // piece * piece
     assert os.listdir(tmp_path) == []
-
-
-def test_null_device_stays_a_device() -> None:
-    with OutputFile("/dev/null") as output:
-        output.write(b"text")
-    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
 
 
 def test_named_pipe_is_written_directly(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import time
+from typing import Any
 
 import pytest
 
@@ -22,19 +23,6 @@ from mummergpu.runtime.progress import (
 CLEAR = "\r\x1b[K"
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
 @pytest.fixture
 def stream() -> io.StringIO:
     return io.StringIO()
@@ -48,7 +36,7 @@ def reads(done: int, bases: int = 0, share: float | None = None) -> Work:
     return Work(Phase.READS, (done,), bases, share)
 
 
-def on_terminal(stream: io.StringIO, clock: Clock) -> Progress:
+def on_terminal(stream: io.StringIO, clock: Any) -> Progress:
     return Progress(stream, True, clock, ticking=False)
 
 
@@ -58,7 +46,7 @@ def last_line(stream: io.StringIO) -> str:
 
 @pytest.mark.parametrize("is_done", [True, False])
 def test_nothing_appears_in_the_first_two_seconds(
-    clock: Clock, stream: io.StringIO, is_done: bool
+    clock: Any, stream: io.StringIO, is_done: bool
 ) -> None:
     progress = on_terminal(stream, clock)
     progress.tell(pages(1, 2))
@@ -69,9 +57,7 @@ def test_nothing_appears_in_the_first_two_seconds(
     assert stream.getvalue() == ""
 
 
-def test_nothing_appears_before_there_is_something_to_tell(
-    clock: Clock, stream: io.StringIO
-) -> None:
+def test_nothing_appears_before_there_is_something_to_tell(clock: Any, stream: io.StringIO) -> None:
     progress = on_terminal(stream, clock)
     clock.now += 60
     progress.draw()
@@ -79,7 +65,7 @@ def test_nothing_appears_before_there_is_something_to_tell(
     assert stream.getvalue() == ""
 
 
-def test_the_line_is_rewritten_and_the_last_one_is_kept(clock: Clock, stream: io.StringIO) -> None:
+def test_the_line_is_rewritten_and_the_last_one_is_kept(clock: Any, stream: io.StringIO) -> None:
     progress = on_terminal(stream, clock)
     progress.tell(pages(1, 3))
     clock.now += DELAY
@@ -95,7 +81,7 @@ def test_the_line_is_rewritten_and_the_last_one_is_kept(clock: Clock, stream: io
     assert stream.getvalue() == first + CLEAR + last + "\n"
 
 
-def test_a_run_that_fails_keeps_how_far_it_came(clock: Clock, stream: io.StringIO) -> None:
+def test_a_run_that_fails_keeps_how_far_it_came(clock: Any, stream: io.StringIO) -> None:
     progress = on_terminal(stream, clock)
     progress.tell(reads(0, 0, 0.0))
     clock.now += 4
@@ -106,7 +92,7 @@ def test_a_run_that_fails_keeps_how_far_it_came(clock: Clock, stream: io.StringI
     assert last_line(stream) == expected
 
 
-def test_there_are_a_rate_and_a_time_left(clock: Clock, stream: io.StringIO) -> None:
+def test_there_are_a_rate_and_a_time_left(clock: Any, stream: io.StringIO) -> None:
     progress = on_terminal(stream, clock)
     clock.now += 60
     progress.tell(reads(0, 0, 0.0))
@@ -117,7 +103,7 @@ def test_there_are_a_rate_and_a_time_left(clock: Clock, stream: io.StringIO) -> 
     assert last_line(stream) == expected
 
 
-def test_the_rate_is_that_of_the_last_seconds(clock: Clock, stream: io.StringIO) -> None:
+def test_the_rate_is_that_of_the_last_seconds(clock: Any, stream: io.StringIO) -> None:
     progress = on_terminal(stream, clock)
     progress.tell(reads(0, 0, 0.0))
     clock.now += 100  # Nothing happens for long.
@@ -134,7 +120,7 @@ def test_the_rate_is_that_of_the_last_seconds(clock: Clock, stream: io.StringIO)
     assert last_line(stream).endswith("20.0 Mbp, 111 kbp/s, 20%, 12 min 0 s left")
 
 
-def test_each_phase_has_a_clock_of_its_own(clock: Clock, stream: io.StringIO) -> None:
+def test_each_phase_has_a_clock_of_its_own(clock: Any, stream: io.StringIO) -> None:
     progress = on_terminal(stream, clock)
     for bases in (0, 1_000_000, 2_000_000):
         progress.tell(Work(Phase.PAGES, (bases // 1_000_000, 2), bases, bases / 2_000_000))
@@ -152,7 +138,7 @@ def test_each_phase_has_a_clock_of_its_own(clock: Clock, stream: io.StringIO) ->
     assert last_line(stream) == "mummergpu: 10 reads done, 3.00 kbp, 1.50 kbp/s"
 
 
-def test_unknown_share_shows_no_time_left(clock: Clock, stream: io.StringIO) -> None:
+def test_unknown_share_shows_no_time_left(clock: Any, stream: io.StringIO) -> None:
     progress = on_terminal(stream, clock)
     progress.tell(reads(0))
     clock.now += 4
@@ -161,7 +147,7 @@ def test_unknown_share_shows_no_time_left(clock: Clock, stream: io.StringIO) -> 
     assert last_line(stream) == "mummergpu: 100 reads done, 10.0 kbp, 2.50 kbp/s"
 
 
-def test_line_fits_the_terminal(clock: Clock, stream: io.StringIO) -> None:
+def test_line_fits_the_terminal(clock: Any, stream: io.StringIO) -> None:
     progress = on_terminal(stream, clock)
     progress.tell(pages(10**30, 10**40))
     clock.now += 4
@@ -169,7 +155,7 @@ def test_line_fits_the_terminal(clock: Clock, stream: io.StringIO) -> None:
     assert len(last_line(stream)) == 79
 
 
-def test_text_is_written_above_the_line(clock: Clock, stream: io.StringIO) -> None:
+def test_text_is_written_above_the_line(clock: Any, stream: io.StringIO) -> None:
     progress = on_terminal(stream, clock)
     progress.write_line("early")
     progress.tell(pages(1, 1))
@@ -182,7 +168,7 @@ def test_text_is_written_above_the_line(clock: Clock, stream: io.StringIO) -> No
     assert last_line(stream) == "mummergpu: 1 of 1 page ready, 4 s in all\n"
 
 
-def test_without_a_terminal_there_is_a_line_at_times(clock: Clock, stream: io.StringIO) -> None:
+def test_without_a_terminal_there_is_a_line_at_times(clock: Any, stream: io.StringIO) -> None:
     progress = Progress(stream, False, clock, ticking=False)
     progress.tell(reads(0, 0, 0.0))
     clock.now += LINE_INTERVAL - 1
@@ -206,7 +192,7 @@ def test_without_a_terminal_there_is_a_line_at_times(clock: Clock, stream: io.St
 
 @pytest.mark.parametrize("terminal", [True, False])
 def test_ticking_draws_without_being_asked(
-    clock: Clock, stream: io.StringIO, monkeypatch: pytest.MonkeyPatch, terminal: bool
+    clock: Any, stream: io.StringIO, monkeypatch: pytest.MonkeyPatch, terminal: bool
 ) -> None:
     for name in ("INTERVAL", "LINE_INTERVAL"):
         monkeypatch.setattr(f"mummergpu.runtime.progress.{name}", 0.001)
@@ -220,7 +206,7 @@ def test_ticking_draws_without_being_asked(
     assert stream.getvalue().endswith("mummergpu: 1 of 1 page ready, 4 s in all\n")
 
 
-def test_a_terminal_that_has_gone_is_no_error(clock: Clock) -> None:
+def test_a_terminal_that_has_gone_is_no_error(clock: Any) -> None:
     class Gone(io.StringIO):
         def write(self, text: str) -> int:
             raise OSError(5, "Input/output error")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from helpers.studies import Sink
 
@@ -11,21 +13,8 @@ from mummergpu.runtime.step_progress import DRAW_INTERVAL, LINE_INTERVAL, StepPr
 CLEAR = "\r\x1b[K"
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
 @pytest.mark.parametrize("terminal", [False, True])
-def test_a_line_comes_at_times(clock: Clock, terminal: bool) -> None:
+def test_a_line_comes_at_times(clock: Any, terminal: bool) -> None:
     stream = Sink(terminal)
     progress = StepProgress(stream, False, clock)
     interval = DRAW_INTERVAL if terminal else LINE_INTERVAL
@@ -43,7 +32,7 @@ def test_a_line_comes_at_times(clock: Clock, terminal: bool) -> None:
     assert first.startswith("mummergpu: LMONO: 4 of 2,000 runs, 0%, ")
 
 
-def test_lines_follow_each_other_where_there_is_no_terminal(clock: Clock) -> None:
+def test_lines_follow_each_other_where_there_is_no_terminal(clock: Any) -> None:
     stream = Sink()
     progress = StepProgress(stream, False, clock)
     progress.begin(0)
@@ -61,7 +50,7 @@ def test_lines_follow_each_other_where_there_is_no_terminal(clock: Clock) -> Non
     )
 
 
-def test_a_line_is_rewritten_and_erased_on_a_terminal(clock: Clock) -> None:
+def test_a_line_is_rewritten_and_erased_on_a_terminal(clock: Any) -> None:
     stream = Sink(terminal=True)
     progress = StepProgress(stream, False, clock)
     progress.begin(0)
@@ -80,7 +69,7 @@ def test_a_line_is_rewritten_and_erased_on_a_terminal(clock: Clock) -> None:
     )
 
 
-def test_closing_erases_the_line_once(clock: Clock) -> None:
+def test_closing_erases_the_line_once(clock: Any) -> None:
     stream = Sink(terminal=True)
     progress = StepProgress(stream, False, clock)
     clock.now += 1
@@ -91,7 +80,7 @@ def test_closing_erases_the_line_once(clock: Clock) -> None:
 
 
 @pytest.mark.parametrize("terminal", [False, True])
-def test_what_is_hidden_writes_nothing(clock: Clock, terminal: bool) -> None:
+def test_what_is_hidden_writes_nothing(clock: Any, terminal: bool) -> None:
     stream = Sink(terminal)
     progress = StepProgress(stream, True, clock)
     progress.begin(0)
@@ -102,7 +91,7 @@ def test_what_is_hidden_writes_nothing(clock: Clock, terminal: bool) -> None:
     assert stream.getvalue() == ""
 
 
-def test_the_time_left_is_that_of_the_steps_since_the_beginning(clock: Clock) -> None:
+def test_the_time_left_is_that_of_the_steps_since_the_beginning(clock: Any) -> None:
     """Steps that an earlier process did took no time of this one."""
     stream = Sink()
     progress = StepProgress(stream, False, clock)
@@ -117,7 +106,7 @@ def test_the_time_left_is_that_of_the_steps_since_the_beginning(clock: Clock) ->
     assert stream.getvalue().endswith("\nmummergpu: x: 70 of 100 runs, 70%\n")
 
 
-def test_a_line_fits_the_terminal(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_fits_the_terminal(clock: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(step_progress, "columns_of", lambda stream: 30)
     stream = Sink(terminal=True)
     progress = StepProgress(stream, False, clock)
@@ -126,7 +115,7 @@ def test_a_line_fits_the_terminal(clock: Clock, monkeypatch: pytest.MonkeyPatch)
     assert len(stream.getvalue().removeprefix(CLEAR)) == 29
 
 
-def test_a_terminal_that_has_gone_does_not_end_the_job(clock: Clock) -> None:
+def test_a_terminal_that_has_gone_does_not_end_the_job(clock: Any) -> None:
     class Gone(Sink):
         def write(self, text: str) -> int:
             raise OSError(5, "Input/output error")

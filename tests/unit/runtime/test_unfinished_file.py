@@ -8,12 +8,12 @@ import signal
 import stat
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.nameless_files import WAYS, take_way
+from helpers.nameless_files import take_way
 
 from mummergpu.errors import OutputError
 from mummergpu.runtime import unfinished_file
@@ -21,22 +21,9 @@ from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.unfinished_file import UnfinishedFile
 
 
-@pytest.fixture(params=WAYS)
-def way(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    take_way(request.param, tmp_path, monkeypatch)
-    return str(request.param)
-
-
 @pytest.fixture
 def nameless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     take_way("nameless", tmp_path, monkeypatch)
-
-
-@pytest.fixture
-def umask() -> Iterator[None]:
-    before = os.umask(0o027)
-    yield
-    os.umask(before)
 
 
 def write(path: Path, text: bytes, durable: bool = False) -> None:
@@ -201,25 +188,6 @@ def test_failures_to_give_a_name_leave_nothing(
     assert open_descriptors() == before
 
 
-@pytest.mark.parametrize("where", ["nowhere", "to another file"])
-def test_without_proc_files_have_a_name(
-    where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    other = tmp_path / "other" / "file"
-    other.parent.mkdir()
-    if where == "to another file":
-        other.touch()
-    before = open_descriptors()
-    monkeypatch.setattr(unfinished_file, "_path_of", lambda _descriptor: str(other))
-    file = UnfinishedFile(str(tmp_path / "out"))
-    assert len(os.listdir(tmp_path)) == 2
-    os.write(file.descriptor, b"text")
-    file.finish()
-    assert sorted(os.listdir(tmp_path)) == ["other", "out"]
-    assert (tmp_path / "out").read_bytes() == b"text"
-    assert open_descriptors() == before
-
-
 def test_a_system_that_forgets_the_umask_is_not_trusted(
     umask: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -364,12 +332,15 @@ def test_a_file_that_cannot_be_synced_gets_no_name(
     assert os.listdir(tmp_path) == ["out"]
 
 
-@pytest.mark.parametrize("name", ["O_TMPFILE", "O_PATH", "/proc"])
+@pytest.mark.parametrize("name", ["O_TMPFILE", "O_PATH", "/proc", "/proc/self"])
 def test_on_other_systems_an_unfinished_file_has_a_temporary_name(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if name == "/proc":
         monkeypatch.setattr(unfinished_file, "_path_of", lambda number: f"/none/{number}")
+    elif name == "/proc/self":
+        # What lies there is another file.
+        monkeypatch.setattr(unfinished_file, "_path_of", lambda _number: __file__)
     else:
         monkeypatch.delattr(os, name)
     before = open_descriptors()
