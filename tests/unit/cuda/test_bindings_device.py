@@ -51,6 +51,15 @@ def open_device(played: PlayedDriver) -> OpenDevice:
     return BindingsDevice
 
 
+@pytest.fixture
+def device(open_device: OpenDevice) -> Iterator[BindingsDevice]:
+    """A device that is current during the test."""
+    made = open_device(0)
+    with made.current():
+        yield made
+    made.close()
+
+
 def test_a_device_says_what_it_is(played: PlayedDriver, open_device: OpenDevice) -> None:
     device = open_device(1)
     assert (device.name, device.architecture) == ("Played 71", "sm_90")
@@ -92,48 +101,42 @@ def test_statements_may_be_nested_and_leave_what_was_current(
     other.close()
 
 
-def test_bytes_go_to_the_device_and_back(played: PlayedDriver, open_device: OpenDevice) -> None:
-    device = open_device(0)
-    with device.current():
-        stream, buffer = device.new_stream(), device.allocate(800)
-        assert buffer.size == 800
-        sent = np.arange(100, dtype=np.int64)
-        stream.copy_in(buffer.address, sent)
-        stream.fill_zero(buffer.address + 80, 80)
-        received = device.pinned(100, np.int64)
-        stream.copy_out(received, buffer.address)
-        stream.synchronize()
-        sent[10:20] = 0
-        assert received.tolist() == sent.tolist()
-        before = len(played.calls)
-        for nothing in (sent[:0], np.empty((0, 3))):
-            stream.copy_in(buffer.address, nothing)
-            stream.copy_out(nothing, buffer.address)
-        stream.fill_zero(buffer.address, 0)
-        assert len(played.calls) == before
-        del received
-        buffer.free()
-        stream.free()
-    device.close()
+def test_bytes_go_to_the_device_and_back(played: PlayedDriver, device: BindingsDevice) -> None:
+    stream, buffer = device.new_stream(), device.allocate(800)
+    assert buffer.size == 800
+    sent = np.arange(100, dtype=np.int64)
+    stream.copy_in(buffer.address, sent)
+    stream.fill_zero(buffer.address + 80, 80)
+    received = device.pinned(100, np.int64)
+    stream.copy_out(received, buffer.address)
+    stream.synchronize()
+    sent[10:20] = 0
+    assert received.tolist() == sent.tolist()
+    before = len(played.calls)
+    for nothing in (sent[:0], np.empty((0, 3))):
+        stream.copy_in(buffer.address, nothing)
+        stream.copy_out(nothing, buffer.address)
+    stream.fill_zero(buffer.address, 0)
+    assert len(played.calls) == before
+    del received
+    buffer.free()
+    stream.free()
 
 
 def test_arguments_are_packed_as_the_kernel_reads_them(
-    played: PlayedDriver, open_device: OpenDevice
+    played: PlayedDriver, device: BindingsDevice
 ) -> None:
-    device = open_device(0)
-    with device.current():
-        stream, program = device.new_stream(), device.load(b"image")
-        for turn in range(3):
-            arguments = (ADDRESS, np.uint32(turn), np.uint32(7), np.int64(9), np.uint32(3), 11)
-            stream.launch(program, "search", 1 + turn, arguments)
-            # A number of 64 bits begins at a multiple of eight bytes.
-            expected = struct.pack("QIIQI4xQ", ADDRESS, turn, 7, 9, 3, 11)
-            assert played.packed.pop() == expected
-        stream.launch(program, "nothing", 1, ())
-        assert played.packed.pop() == b""
-        assert played.calls.count("cuModuleGetFunction") == 2
-        stream.free()
-    device.close()
+    stream, program = device.new_stream(), device.load(b"image")
+    for turn in range(3):
+        arguments = (ADDRESS, np.uint32(turn), np.uint32(7), np.int64(9), np.uint32(3), 11)
+        stream.launch(program, "search", 1 + turn, arguments)
+        # A number of 64 bits begins at a multiple of eight bytes.
+        expected = struct.pack("QIIQI4xQ", ADDRESS, turn, 7, 9, 3, 11)
+        assert played.packed.pop() == expected
+    stream.launch(program, "nothing", 1, ())
+    assert played.packed.pop() == b""
+    assert played.calls.count("cuModuleGetFunction") == 2
+    stream.free()
 
 
 def test_threads_launch_one_kernel_at_once(played: PlayedDriver, open_device: OpenDevice) -> None:
@@ -162,23 +165,20 @@ def test_threads_launch_one_kernel_at_once(played: PlayedDriver, open_device: Op
 
 
 def test_marks_that_are_gone_leave_their_events_to_others(
-    played: PlayedDriver, open_device: OpenDevice
+    played: PlayedDriver, device: BindingsDevice
 ) -> None:
-    device = open_device(0)
-    with device.current():
-        stream = device.new_stream()
-        for _ in range(10):
-            before, after = stream.mark(), stream.mark()
-            assert after.milliseconds_since(before) == -before.milliseconds_since(after)
-            after.wait()
-        # Two are held while two are made.
-        assert played.owned["events"] == 4
-        del after
-        stream.free()
-        assert played.owned["events"] == 1
-        del before
-        assert played.owned["events"] == 0
-    device.close()
+    stream = device.new_stream()
+    for _ in range(10):
+        before, after = stream.mark(), stream.mark()
+        assert after.milliseconds_since(before) == -before.milliseconds_since(after)
+        after.wait()
+    # Two are held while two are made.
+    assert played.owned["events"] == 4
+    del after
+    stream.free()
+    assert played.owned["events"] == 1
+    del before
+    assert played.owned["events"] == 0
 
 
 def test_pinned_memory_lives_as_long_as_its_last_array(
@@ -251,15 +251,12 @@ def test_what_outlives_the_device_is_not_given_back(
 
 
 def test_resources_are_those_that_the_driver_tells(
-    played: PlayedDriver, open_device: OpenDevice
+    played: PlayedDriver, device: BindingsDevice
 ) -> None:
-    device = open_device(0)
-    with device.current():
-        found = device.load(b"image").resources("search")
+    found = device.load(b"image").resources("search")
     assert (found.registers, found.local_bytes, found.shared_bytes) == (40, 8, 1024)
     # 65536 registers are enough for 6 of 8 blocks of 256 threads.
     assert found.occupancy == 6 / 8
-    device.close()
 
 
 CALLS: dict[str, Callable[[Any, Any], Any]] = {
@@ -283,32 +280,26 @@ CALLS: dict[str, Callable[[Any, Any], Any]] = {
 
 @pytest.mark.parametrize("name", CALLS)
 def test_an_error_of_the_driver_is_an_error_of_the_backend(
-    played: PlayedDriver, open_device: OpenDevice, name: str
+    played: PlayedDriver, device: BindingsDevice, name: str
 ) -> None:
-    device = open_device(0)
-    with device.current():
-        stream = device.new_stream()
-        played.fail("ILLEGAL_ADDRESS", name)
-        expected = f"the device failed: {name} failed: what 700 means"
-        with pytest.raises(BackendError) as caught:
-            CALLS[name](device, stream)
-        assert caught.value.message == expected
-        assert pickle.loads(pickle.dumps(caught.value)).message == expected
-        del caught
-        stream.free()
-    device.close()
+    stream = device.new_stream()
+    played.fail("ILLEGAL_ADDRESS", name)
+    expected = f"the device failed: {name} failed: what 700 means"
+    with pytest.raises(BackendError) as caught:
+        CALLS[name](device, stream)
+    assert caught.value.message == expected
+    assert pickle.loads(pickle.dumps(caught.value)).message == expected
+    del caught
+    stream.free()
 
 
-def test_too_little_memory_is_no_failure(played: PlayedDriver, open_device: OpenDevice) -> None:
-    device = open_device(0)
+def test_too_little_memory_is_no_failure(played: PlayedDriver, device: BindingsDevice) -> None:
     played.fail("OUT_OF_MEMORY", "cuMemAlloc", "cuMemHostAlloc")
-    with device.current():
-        with pytest.raises(DeviceMemoryError, match="77 bytes"):
-            device.allocate(77)
-        # Pinned memory is the host's: to split the work in two is in vain.
-        with pytest.raises(BackendError, match="cuMemHostAlloc failed: what 2 means"):
-            device.pinned(1, np.uint8)
-    device.close()
+    with pytest.raises(DeviceMemoryError, match="77 bytes"):
+        device.allocate(77)
+    # Pinned memory is the host's: to split the work in two is in vain.
+    with pytest.raises(BackendError, match="cuMemHostAlloc failed: what 2 means"):
+        device.pinned(1, np.uint8)
 
 
 def test_a_device_that_fails_lets_everything_else_be_given_back(
