@@ -66,6 +66,8 @@ def align_left(
     i, j = read_at, reference_at
     kept = operations_at
     end = operations_at + count
+    # Up to `kept`, operations have their place, and end before `i` and `j`; only a gap that comes
+    # later can still shorten the last match of them.
     for position in range(operations_at, end):
         kind, length = kind_of(operations, position), length_of(operations, position)
         if length == 0:
@@ -93,6 +95,7 @@ def align_left(
                     break
                 i -= moved
                 j -= moved
+                # The match before the gap gives its last bases to the match after it.
                 operations[kept - 1] -= np.uint32(moved << 4)
                 operations[position + 1] += np.uint32(moved << 4)
                 kept -= length_of(operations, kept - 1) == 0

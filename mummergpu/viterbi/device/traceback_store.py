@@ -82,6 +82,7 @@ def trace_stored(
             number = strip + block
             first_strip = max(0, number - column_blocks + 1)
             line = (first_blocks[number] + strip - first_strip) * block_lines
+            # Each lane begins a step later than the one before it; a word has all of its rows.
             line += column % block_columns + lane
             word = as_int64(directions[line * WARP_LANES + lane])
             bits = word >> _BITS * (row % LANE_ROWS) & _BIT_MASK

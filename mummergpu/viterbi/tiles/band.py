@@ -189,6 +189,7 @@ def write_path(
     band = LANES * registers
     state = 0
     end = operations_at
+    # From the end back to the corner: what a state consumes leads to the cell that it came from.
     while i > 0 or j > 0:
         end = append_operation(operations, operations_at, end, _OPERATIONS >> 4 * state & 15, 1)
         i -= _READ_BASES >> state & 1
@@ -205,6 +206,7 @@ def _state_before(state: int, i: int, j: int, band: int, directions: DirectionAr
     lane = (diagonal + band - (diagonal & 1)) >> 1
     at = ((i + j) * band + lane) // LANES * DIRECTION_WORDS
     bits = 0
+    # A register has a word for each bit of a cell, with a bit for each lane.
     for word in range(DIRECTION_WORDS):
         bits |= (as_int64(directions[at + word]) >> (lane % LANES) & 1) << word
     return source_of(state, bits)

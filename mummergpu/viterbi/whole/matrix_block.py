@@ -111,6 +111,7 @@ def fill_block(
     before, last, next_match = as_int64(0), as_int64(_LINE), as_int64(2 * _LINE)
     insertion, next_insertion = as_int64(3 * _LINE), as_int64(4 * _LINE)
     deletion, next_deletion = as_int64(5 * _LINE), as_int64(6 * _LINE)
+    # The corner of the next block of the strip: its place is written to below.
     corner = above_match[first_column + columns]
     upper, left = as_int64(corners[strip]), as_int64(corners[strip])
     for diagonal in range(rows + columns - 1):
@@ -155,6 +156,7 @@ def fill_block(
             row = diagonal - columns + 1
             left_match[first_row + row] = state[next_match + row + 1]
             left_deletion[first_row + row] = state[next_deletion + row + 1]
+        # The oldest anti-diagonal gives its place to the next one.
         before, last, next_match = last, next_match, before
         insertion, next_insertion = next_insertion, insertion
         deletion, next_deletion = next_deletion, deletion

@@ -189,6 +189,8 @@ def trace_blocks(
         if i > 0 and j > 0:
             strip, column = (i - 1) // BLOCK_ROWS, (j - 1) // BLOCK_COLUMNS
             row, own_column = (i - 1) % BLOCK_ROWS, (j - 1) % BLOCK_COLUMNS
+            # A round is an anti-diagonal of blocks, in the order of their strips. In a block, each
+            # anti-diagonal of cells has a line of bytes, by row.
             number = strip + column
             block = first_blocks[number] + strip - max(0, number - column_blocks + 1)
             at = block * BLOCK_BYTES + (row + own_column) * BLOCK_STRIDE + row

@@ -149,6 +149,7 @@ def align_whole(
             directions[filled] = bits
             filled += 1
             best_after = _best_score(length - i, reference_length - j, costs)
+            # No path through this cell has the score, so none needs to leave it.
             if to_match + best_after < least_score:
                 to_match, to_insertion, to_deletion = _NEVER, _NEVER, _NEVER
             else:
