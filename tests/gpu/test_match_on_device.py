@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 from helpers.device_columns import columns_of_device, columns_of_host, difference, on_host
 from helpers.oracle import reverse_complement
-from helpers.text_cases import BOTH, TEXT_CASES, TextCase, named_block, named_reference
+from helpers.text_cases import TEXT_CASES, TextCase, many_rows
 
 import mummergpu
 from mummergpu.api import find_matches
@@ -27,7 +27,6 @@ from mummergpu.api.requests import device_options
 from mummergpu.cuda.device import Device, DeviceMemoryError
 from mummergpu.cuda.kernel_cache import KernelCache
 from mummergpu.matching.options import DeviceOptions
-from mummergpu.sequence.mems import MemColumns
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
 
@@ -45,37 +44,21 @@ def library(name: str) -> Any:
             pytest.skip(f"{name} cannot be imported: {error}")
 
 
+@pytest.mark.parametrize("record_count", [1, 2000])
+def test_many_columns_are_those_of_the_host(
+    device: Device, cache: KernelCache, record_count: int
+) -> None:
+    case = many_rows(record_count)
+    found = columns_of_device(device, cache, case)
+    assert difference(on_host(found), columns_of_host(case)) is None
+
+
 @pytest.mark.parametrize("case", TEXT_CASES, ids=lambda case: case.name)
 def test_awkward_columns_are_those_of_the_host(
     device: Device, cache: KernelCache, case: TextCase
 ) -> None:
     columns = columns_of_device(device, cache, case)
     assert difference(on_host(columns), columns_of_host(case)) is None
-
-
-@pytest.mark.parametrize("record_count", [1, 2000])
-def test_many_columns_are_those_of_the_host(
-    device: Device, cache: KernelCache, record_count: int
-) -> None:
-    """Most of the queries have few rows, and one has very many."""
-    random = np.random.default_rng(record_count)
-    reference = named_reference([b"r%d" % n for n in range(record_count)], [60_000] * record_count)
-    queries, columns = 100_000, {}
-    for strand in BOTH:
-        counts = random.integers(0, 20, queries)
-        counts[queries // 2] = 500_000
-        offsets = np.concatenate(([0], np.cumsum(counts)))
-        rows = int(offsets[-1])
-        columns[strand] = MemColumns(
-            offsets,
-            random.integers(0, 100, rows),
-            random.integers(0, reference.codes.size, rows),
-            random.integers(1, 1 << random.integers(1, 40), rows),
-        )
-    block = named_block([b""] * queries, [120] * queries)
-    case = TextCase("many", reference, block, columns)
-    found = columns_of_device(device, cache, case)
-    assert difference(on_host(found), columns_of_host(case)) is None
 
 
 @pytest.fixture(scope="module")

@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
-from helpers.text_cases import (
-    BOTH,
-    STYLES,
-    TEXT_CASES,
-    TextCase,
-    awkward_names,
-    named_block,
-    named_reference,
-    text_of_device,
-)
+from helpers.text_cases import STYLES, TEXT_CASES, TextCase, many_rows, text_of_device
 
 from mummergpu.cuda.device import Device
 from mummergpu.cuda.kernel_cache import KernelCache
 from mummergpu.matching.kmer.device_text import WINDOW_BYTES
 from mummergpu.output.matches.mummer import MummerFormatter
-from mummergpu.sequence.mems import MemColumns
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
 
@@ -46,23 +35,7 @@ def test_awkward_lines_are_those_of_the_host(
 def test_many_lines_are_those_of_the_host(
     device: Device, cache: KernelCache, record_count: int
 ) -> None:
-    """Lines of several windows; most of the queries have few rows, and one has very many."""
-    random = np.random.default_rng(record_count)
-    reference = named_reference([b"r%d" % n for n in range(record_count)], [60_000] * record_count)
-    queries = 100_000
-    columns = {}
-    for strand in BOTH:
-        counts = random.integers(0, 20, queries)
-        counts[queries // 2] = 500_000
-        offsets = np.concatenate(([0], np.cumsum(counts)))
-        rows = int(offsets[-1])
-        columns[strand] = MemColumns(
-            offsets,
-            random.integers(0, 100, rows),
-            random.integers(0, reference.codes.size, rows),
-            random.integers(1, 1 << random.integers(1, 40), rows),
-        )
-    block = named_block(awkward_names(queries), [120] * queries)
-    case = TextCase("many", reference, block, columns)
+    """Lines of several windows."""
+    case = many_rows(record_count)
     for number in (0, 7):
         assert check(device, cache, case, number) > 2 * WINDOW_BYTES

@@ -106,6 +106,26 @@ def _random_case(seed: int) -> TextCase:
     return TextCase(f"random {seed}", reference, block, columns)
 
 
+def many_rows(record_count: int) -> TextCase:
+    """Most of 100,000 queries have few rows, and one has very many."""
+    random = np.random.default_rng(record_count)
+    reference = named_reference([b"r%d" % n for n in range(record_count)], [60_000] * record_count)
+    queries, columns = 100_000, {}
+    for strand in BOTH:
+        counts = random.integers(0, 20, queries)
+        counts[queries // 2] = 500_000
+        offsets = np.concatenate(([0], np.cumsum(counts)))
+        rows = int(offsets[-1])
+        columns[strand] = MemColumns(
+            offsets,
+            random.integers(0, 100, rows),
+            random.integers(0, reference.codes.size, rows),
+            random.integers(1, 1 << random.integers(1, 40), rows),
+        )
+    block = named_block(awkward_names(queries), [120] * queries)
+    return TextCase("many", reference, block, columns)
+
+
 def _number_case(name: str, record_names: Sequence[bytes]) -> TextCase:
     """Each of the awkward numbers in every column."""
     numbers = AWKWARD_NUMBERS

@@ -11,11 +11,12 @@ from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
+from types import ModuleType
 
 import pytest
 from helpers.host_device import everything_given_back
 from helpers.opened_backends import FORWARD, GENOME, REPEATS, OpenedTrees, OpenTrees
-from helpers.search_cases import ANY, ONE_PAGE, STRANDS, SearchCase, block_of, find_on, rows_of
+from helpers.search_cases import ANY, STRANDS, block_of, find_on, rows_of
 from helpers.watched_device import WatchedCompiler, WatchedDevice
 
 from mummergpu.cuda.pool import DevicePool
@@ -24,6 +25,8 @@ from mummergpu.index.tree.layout import Layout
 from mummergpu.index.tree.page import TreePage
 from mummergpu.index.tree.policy import Policy
 from mummergpu.matching.backends.streaming import STREAMS
+from mummergpu.matching.tree import cuda_pages as resident
+from mummergpu.matching.tree import cuda_program
 from mummergpu.matching.tree.cpu import TreeCpuBackend
 from mummergpu.matching.tree.cuda import KERNELS, TreeCudaBackend
 from mummergpu.matching.tree.cuda_program import tree_program
@@ -64,23 +67,6 @@ def test_more_matches_on_both_strands_than_there_may_be_are_none(opened_trees: O
     assert given.backend.find_mems(GENOME.block(), STRANDS, sum(counts)) is not None
     assert given.backend.find_mems(GENOME.block(), STRANDS, sum(counts) - 1) is None
     assert given.backend.find_mems(GENOME.block(), STRANDS, counts[0]) is None
-
-
-@pytest.mark.parametrize("halving", [False, True], ids=["whole", "in halves"])
-@pytest.mark.parametrize("page_size", [ONE_PAGE, 120])
-def test_more_matches_than_there_may_be_are_none(
-    opened_trees: OpenTrees, small_blocks: int, page_size: int, halving: bool
-) -> None:
-    case = SearchCase("repeats", REPEATS.records, REPEATS.queries, 5, page_size)
-    given = opened_trees("QRT", memory=small_blocks if halving else None)
-    given.load_pages(case)
-    expected = REPEATS.expected(FORWARD)
-    count = sum(map(len, expected))
-    assert given.find(case.block(), count) == expected
-    for most in (0, 1, count // 3, count // 2, count - 1):
-        assert given.find(case.block(), most) is None
-    assert given.find(case.block(), count) == expected
-    assert bool(given.halved) == halving
 
 
 def groups_of(pages: Sequence[TreePage]) -> list[Sequence[TreePage]]:
@@ -210,26 +196,6 @@ def test_a_search_after_the_end_is_an_error(opened_trees: OpenTrees) -> None:
             given.find(GENOME.block())
 
 
-def test_as_many_blocks_are_under_way_as_there_are_streams(opened_trees: OpenTrees) -> None:
-    given = opened_trees("QRT")
-    case = SearchCase("one page", GENOME.records, GENOME.queries, 6)
-    given.load_pages(case)
-    meeting = threading.Barrier(STREAMS, timeout=60)
-
-    def before_launch(kernel: str) -> None:
-        if kernel == "match_kernel":
-            meeting.wait()
-
-    given.device.before_launch = before_launch
-    given.device.most_users = 0
-    queries = [case.queries[number:] for number in range(3 * STREAMS)]
-    with ThreadPoolExecutor(3 * STREAMS) as pool:
-        found = list(pool.map(lambda part: given.find(block_of(part)), queries))
-    assert found == [case.expected(FORWARD)[number:] for number in range(3 * STREAMS)]
-    assert given.device.most_users == STREAMS
-    assert len(given.device.streams) == 1 + STREAMS
-
-
 @pytest.mark.parametrize(
     ("code", "resident_textures", "of_search"),
     [("m", 0, 0), ("Q", 0, 1), ("QRT", 3, 1), ("QRTmrt", 2, 1)],
@@ -314,3 +280,37 @@ def test_every_launch_and_byte_is_accounted_for(opened_trees: OpenTrees) -> None
     assert block.codes.size <= moved - block.offsets.nbytes <= block.codes.size + 32
     for kernel in KERNELS:
         assert given.stats.kernels[kernel].resources["registers"] == 1
+
+
+@pytest.mark.parametrize(
+    ("code", "module", "limit", "value", "message"),
+    [
+        ("QRT", cuda_program, "TEXTURE_PART_BITS", 4, "too large for textures"),
+        ("QRTmrt", resident, "MAX_ARRAY_ROWS", 31, "too large for two-dimensional textures"),
+    ],
+    ids=["one dimension", "two dimensions"],
+)
+def test_trees_too_large_for_textures_are_an_error(
+    opened_trees: OpenTrees,
+    monkeypatch: pytest.MonkeyPatch,
+    code: str,
+    module: ModuleType,
+    limit: str,
+    value: int,
+    message: str,
+) -> None:
+    given = opened_trees(code)
+    with monkeypatch.context() as patched:
+        patched.setattr(module, limit, value)
+        with pytest.raises(BackendError, match=f"{message}; use a smaller --page-size"):
+            given.load_pages(GENOME)
+    given.load_pages(GENOME)
+    assert given.find(GENOME.block()) == GENOME.expected(FORWARD)
+
+
+@pytest.mark.parametrize("free", [1 << 20, 79 << 20])
+def test_a_device_with_too_little_memory_is_refused(compiler: WatchedCompiler, free: int) -> None:
+    device = WatchedDevice(free)
+    with pytest.raises(BackendError, match="bytes of device memory are too few"):
+        TreeCudaBackend(device, compiler, Policy(), Stats(), lambda line: None)
+    assert not device.buffers and not device.streams

@@ -1,25 +1,18 @@
-"""The k-mer search's backend around its kernels: memory that runs out, groups of parts, threads.
-
-`test_cuda_backend.py` and `test_cuda_memory.py` do the same with trees.
-"""
+"""The k-mer search's backend around its kernels: groups of parts, what is counted."""
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from helpers.kmer_cases import dense_case, far_case, tables_of
-from helpers.opened_backends import FORWARD, GENOME, REPEATS, OpenTables, refused
-from helpers.search_cases import ANY, ONE_PAGE, SearchCase, block_of, find_on, rows_of
+from helpers.opened_backends import FORWARD, GENOME, OpenTables
+from helpers.search_cases import ANY, find_on, rows_of
 from helpers.watched_device import WatchedCompiler
 
 from mummergpu.cuda.device import DeviceMemoryError
-from mummergpu.errors import BackendError
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.matching.backends import stream_searcher as searching
-from mummergpu.matching.backends.streaming import STREAMS
 from mummergpu.matching.kmer.cpu import KmerCpuBackend
 from mummergpu.matching.kmer.cuda import KERNELS
 from mummergpu.matching.kmer.cuda_program import KMER_PROGRAM
@@ -38,45 +31,6 @@ def test_the_reference_takes_what_is_planned_for_it(opened_tables: OpenTables) -
     assert given.backend.memory_for_pages(1 << 50) == 0
 
 
-def test_any_request_may_be_refused_and_no_match_is_lost(opened_tables: OpenTables) -> None:
-    given = opened_tables()
-    given.load_pages(GENOME)
-    block = GENOME.block()
-    with refused(given.device, lambda number, size: False):
-        assert given.find(block) == GENOME.expected(FORWARD)
-        requests = given.device.requests
-    assert requests > 12
-    for searcher in given.backend._searchers:
-        searcher.release()
-    for wanted in range(1, requests + 1):
-        lines = len(given.notices)
-        with refused(given.device, lambda number, size, wanted=wanted: number == wanted):
-            assert given.find(block) == GENOME.expected(FORWARD)
-        assert given.halved[lines - 1 :] == [13]
-        for searcher in given.backend._searchers:
-            searcher.release()
-    assert given.device.refusals == requests
-
-
-def test_tables_that_do_not_fit_are_an_error_and_leave_nothing(opened_tables: OpenTables) -> None:
-    given = opened_tables()
-    with refused(given.device, lambda number, size: False):
-        given.load_pages(GENOME)
-        requests, held = given.device.requests, given.device.used
-    # The reference and its codes, which go when they are packed, and two arrays a part.
-    assert requests == 2 + 2 * len(tables_of(GENOME, KmerSampling(3)))
-    for wanted in range(1, requests + 1):
-        with (
-            refused(given.device, lambda number, size, wanted=wanted: number == wanted),
-            pytest.raises(BackendError, match="the tables do not fit the device's memory"),
-        ):
-            given.load_pages(GENOME)
-        assert not given.device.buffers
-    given.load_pages(GENOME)
-    assert given.device.used == held
-    assert given.find(GENOME.block()) == GENOME.expected(FORWARD)
-
-
 def test_a_block_of_too_many_bases_is_halved(
     opened_tables: OpenTables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -89,23 +43,6 @@ def test_a_block_of_too_many_bases_is_halved(
         given.backend._searchers[0].find_mems(
             given.backend._context, GENOME.block(), (FORWARD,), ANY
         )
-
-
-@pytest.mark.parametrize("halving", [False, True], ids=["whole", "in halves"])
-@pytest.mark.parametrize("page_size", [ONE_PAGE, 120])
-def test_more_matches_than_there_may_be_are_none(
-    opened_tables: OpenTables, small_blocks: int, page_size: int, halving: bool
-) -> None:
-    case = SearchCase("repeats", REPEATS.records, REPEATS.queries, 5, page_size)
-    given = opened_tables(memory=small_blocks if halving else None)
-    given.load_pages(case)
-    expected = REPEATS.expected(FORWARD)
-    count = sum(map(len, expected))
-    assert given.find(case.block(), count) == expected
-    for most in (0, 1, count // 3, count // 2, count - 1):
-        assert given.find(case.block(), most) is None
-    assert given.find(case.block(), count) == expected
-    assert bool(given.halved) == halving
 
 
 def test_groups_of_parts_take_each_others_place(opened_tables: OpenTables) -> None:
@@ -141,23 +78,6 @@ def test_the_kernels_are_compiled_once(
         assert given.find(case.block()) == case.expected(FORWARD)
     assert compiler.asked[before:] == [KMER_PROGRAM]
     assert given.stats.stages["kernels_compiled"].count == 1
-
-
-def test_many_threads_search_at_once(opened_tables: OpenTables) -> None:
-    given = opened_tables()
-    given.load_pages(GENOME)
-    meeting = threading.Barrier(STREAMS, timeout=60)
-
-    def before_launch(kernel: str) -> None:
-        if kernel == "mark_queries":
-            meeting.wait()
-
-    given.device.before_launch = before_launch
-    queries = [GENOME.queries[number:] for number in range(3 * STREAMS)]
-    with ThreadPoolExecutor(3 * STREAMS) as pool:
-        found = list(pool.map(lambda part: given.find(block_of(part)), queries))
-    assert found == [GENOME.expected(FORWARD)[number:] for number in range(3 * STREAMS)]
-    assert given.device.most_users == STREAMS
 
 
 def test_every_launch_and_byte_is_accounted_for(opened_tables: OpenTables) -> None:
