@@ -12,8 +12,8 @@ from typing import TypeVar
 
 WARM_UP = "unit/cli/test_warmup_commands.py"
 MEANWHILE = (
-    *("kernels/test_nvrtc.py", "kernels/test_host_kernels.py", "unit/cuda/", "unit/drawing/"),
-    *("unit/studies/", "unit/cli/", "unit/test_architecture.py"),
+    *("kernels/test_nvrtc.py", "unit/cuda/", "unit/drawing/", "unit/studies/", "unit/cli/"),
+    *("unit/test_architecture.py", "kernels/test_host_kernels.py"),
 )
 
 Item = TypeVar("Item")
