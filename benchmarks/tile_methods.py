@@ -19,7 +19,6 @@ import os
 import statistics
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Any
 
@@ -29,8 +28,8 @@ from measure import RESULTS, save
 from mummergpu import Index
 from mummergpu.mapping.genomes.options import NUCMER_COSTS
 from mummergpu.matching.options import DeviceOptions
+from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.matrix_opening import open_matrix
-from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import MARGIN, with_margins
 from mummergpu.viterbi.methods import AlignmentMethod
 from mummergpu.viterbi.recurrence.tile import Tile
@@ -120,13 +119,14 @@ def main() -> None:
     options = parser.parse_args()
     table: list[dict[str, Any]] = []
     with ExitStack() as stack:
-        executor = stack.enter_context(ThreadPoolExecutor(len(os.sched_getaffinity(0))))
+        context = RunContext(len(os.sched_getaffinity(0)), notice=print)
+        stack.enter_context(context.executor)
         matrices = {}
         for backend in options.backends.split(","):
             device = DeviceOptions(backend=backend)
             for method in MATRIX_METHODS:
                 matrices[f"{method.value} {backend}"] = open_matrix(
-                    method, NUCMER_COSTS, device, stack, executor.map, Stats(), print
+                    method, NUCMER_COSTS, device, context, stack
                 )
         for side in map(int, options.sides.split(",")):
             seconds: dict[str, list[float]] = {}

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from mummergpu.api.run import match as match
     from mummergpu.cuda.device_array import DeviceArray as DeviceArray
     from mummergpu.errors import MummergpuError as MummergpuError
+    from mummergpu.output.matches.mummer import TextStyle as TextStyle
+    from mummergpu.output.records.sam_options import SamOptions as SamOptions
 
 # A star import of these hides Python's own `map`.
 __all__ = [
@@ -45,6 +47,8 @@ __all__ = [
     "Matches",
     "MummergpuError",
     "RunStats",
+    "SamOptions",
+    "TextStyle",
     "__version__",
     "align",
     "map",
@@ -64,6 +68,8 @@ _PLACES = {
     "Matches": "mummergpu.api.matches",
     "MummergpuError": "mummergpu.errors",
     "RunStats": "mummergpu.api.run",
+    "SamOptions": "mummergpu.output.records.sam_options",
+    "TextStyle": "mummergpu.output.matches.mummer",
     "align": "mummergpu.api.align_run",
     "map": "mummergpu.api.map_run",
     "match": "mummergpu.api.run",

@@ -75,7 +75,8 @@ class OptionError(MummergpuError):
     Parameters
     ----------
     option : str
-        The option as it is written on the command line.
+        The option as it is written on the command line, or the parameter in Python: the command
+        spells ``seed_length`` as ``--seed-length``.
     message : str
         What is wrong with it.
     """

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import click
@@ -11,7 +12,10 @@ import click
 from mummergpu.cli.endings import PROGRAM
 from mummergpu.cli.main import commands
 from mummergpu.cli.main_group import MAIN_VERB
-from mummergpu.cli.option_types import SECTIONS
+from mummergpu.cli.option_types import OptionWithOldName, SectionedCommand
+
+ALSO_ACCEPTED = "Also accepted"
+"""The title of options that repeat others, and of former names, which the help does not show."""
 
 WIDTH = 1000
 """The width of usage lines, so that none is broken."""
@@ -95,17 +99,29 @@ def _verb(root: click.Context, name: str, command: click.Command) -> Verb:
 def _sections(
     command: click.Command, context: click.Context
 ) -> Mapping[str, tuple[OptionText, ...]]:
-    help_option = command.get_help_option(context)
-    own = [*command.params, *([help_option] if help_option else [])]
-    titled = SECTIONS if command.name == MAIN_VERB else {"Options": own}
+    titled = {"Options": command.params}
+    if isinstance(command, SectionedCommand):
+        titled = command.sections
     sections = {title: _texts(options, context) for title, options in titled.items()}
-    if command.name == MAIN_VERB and help_option:
+    if help_option := command.get_help_option(context):
         last = next(reversed(sections))
         sections[last] = (*sections[last], *_texts([help_option], context))
+    sections[ALSO_ACCEPTED] = tuple(_also_accepted(command, context))
     return {title: texts for title, texts in sections.items() if texts}
 
 
-def _texts(parameters: list[click.Parameter], context: click.Context) -> tuple[OptionText, ...]:
+def _also_accepted(command: click.Command, context: click.Context) -> Iterator[OptionText]:
+    """Yield hidden options; those without a help are for tests and other programs alone."""
+    for option in command.params:
+        if isinstance(option, OptionWithOldName):
+            yield OptionText(option.old_name, f"The former name of {option.opts[0]}.")
+        elif isinstance(option, click.Option) and option.hidden and option.help:
+            shown = copy.copy(option)
+            shown.hidden = False
+            yield from _texts([shown], context)
+
+
+def _texts(parameters: Sequence[click.Parameter], context: click.Context) -> tuple[OptionText, ...]:
     # Some versions of click have records of arguments, too, which only repeat their names.
     options = [parameter for parameter in parameters if isinstance(parameter, click.Option)]
     records = [option.get_help_record(context) for option in options]

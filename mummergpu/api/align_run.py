@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from io import StringIO
 
 from mummergpu.api.genome_requests import (
+    ClusterAsked,
     alignment_filter,
     alignment_method,
     format_of_request,
     genome_options,
 )
-from mummergpu.api.log import LOG, tell_of_compiling
+from mummergpu.api.log import context_of
 from mummergpu.api.requests import (
     PathLike,
     device_options,
     memory_asked,
+    new_or_former,
     path_asked,
     paths_asked,
     positive,
     search_options,
-    thread_count,
     truth,
 )
 from mummergpu.api.run import RunStats
@@ -30,8 +30,6 @@ from mummergpu.output.genomes.targets import genome_target
 from mummergpu.pipeline import align_genomes as pipeline
 from mummergpu.pipeline.align_options import AlignOptions
 from mummergpu.pipeline.options import MatchOptions
-from mummergpu.runtime.progress import NullProgress
-from mummergpu.runtime.stats import Stats
 
 
 def align(
@@ -56,11 +54,12 @@ def align(
     method: str = "tile",
     one_to_one: bool = False,
     min_identity: float = 0.0,
-    min_aligned: int = 0,
+    min_alignment_length: int | None = None,
     format: str | None = None,
     max_memory: int | None = None,
     any_letters: bool = False,
     no_empty: bool = False,
+    min_aligned: int | None = None,
 ) -> RunStats:
     """Align genomes, contigs or long reads in files, and write the alignments to a file.
 
@@ -117,8 +116,8 @@ def align(
         Keep only alignments that map each base to its best place, in both genomes.
     min_identity : float, default 0.0
         Keep only alignments with at least this share of equal columns, between 0 and 1.
-    min_aligned : int, default 0
-        Keep only alignments of at least so many bases, in both genomes.
+    min_alignment_length : int, optional
+        Keep only alignments of at least so many bases, in both genomes; by default of any length.
     format : str, optional
         ``delta``, ``paf``, ``sam``, ``bam`` or ``vcf``, whatever the name of the output.
     max_memory : int, optional
@@ -127,6 +126,8 @@ def align(
         Accept records whose letters are mostly not DNA or RNA.
     no_empty : bool, default False
         Treat a file without queries as an error.
+    min_aligned : int, optional
+        The former name of `min_alignment_length`.
 
     Returns
     -------
@@ -138,7 +139,7 @@ def align(
     MummergpuError
         If the input, an argument or the machine is at fault. No file is left then.
     """
-    count = thread_count(threads)
+    device = device_options(backend, threads)
     name, paths = path_asked("reference", reference), paths_asked("queries", queries)
     target = genome_target(path_asked("output", output), format_of_request(format), "output")
     length = positive("min_length", min_length)
@@ -146,26 +147,27 @@ def align(
         name,
         paths,
         (target,),
-        threads=count,
+        threads=device.threads,
         index=IndexOptions(length, kind_for_reference(name), memory_asked(max_memory)),
         search=search_options(length, strands, mode),
-        device=device_options(backend, count),
+        device=device,
         any_letters=truth("any_letters", any_letters),
         no_empty=truth("no_empty", no_empty),
     )
-    clusters = min_cluster, max_gap, diagonal_difference, diagonal_factor
+    clusters = ClusterAsked(min_cluster, max_gap, diagonal_difference, diagonal_factor)
     genomes = genome_options(
-        *clusters, break_length, gap_open, gap_extend, extend, simplify, (target.format,)
+        clusters, break_length, gap_open, gap_extend, extend, simplify, (target.format,)
     )
+    least = new_or_former("min_alignment_length", min_alignment_length, "min_aligned", min_aligned)
+    filtering = alignment_filter(one_to_one, min_identity, *least)
     has_length = length != DEFAULT_MINIMUM_LENGTH
     options = AlignOptions(
         anchors,
         target,
         genomes,
-        alignment_filter(one_to_one, min_identity, min_aligned),
+        filtering,
         method=alignment_method(method, genomes, anchors.search, has_length),
     )
-    stats = Stats()
-    tell_of_compiling()
-    pipeline.run(options, stats, NullProgress(StringIO()), LOG.info, LOG.warning)
-    return RunStats.of(stats)
+    context = context_of(device.threads)
+    pipeline.run(options, context)
+    return RunStats.of(context.stats)

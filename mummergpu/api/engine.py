@@ -4,56 +4,48 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
-from mummergpu.api.device_search import columns_of, offer_records, refuse_several_parts
-from mummergpu.api.kept_index import KeptIndex, OpenSearch
 from mummergpu.api.kept_minimizers import KeptMinimizers
 from mummergpu.api.log import LOG, tell_of_compiling
+from mummergpu.api.query_blocks import QuerySource
 from mummergpu.errors import BackendError, OptionError
 from mummergpu.index.file import IndexFile
 from mummergpu.index.kmer_index import KmerIndex
 from mummergpu.index.options import IndexOptions, KmerOptions
-from mummergpu.index.reference_index import BuildWork, StorableIndex
+from mummergpu.index.reference_index import StorableIndex
 from mummergpu.input.blocks.queries import QueryBlock
-from mummergpu.input.reference import Reference
+from mummergpu.input.reference import Reference, record_lookup
 from mummergpu.mapping.options import MappingOptions
-from mummergpu.matching.backends.interface import Backend
+from mummergpu.matching.backends.interface import Backend, ColumnsBackend
 from mummergpu.matching.open_backend import open_backend, open_cpu_backend
-from mummergpu.matching.options import DeviceOptions, SearchOptions
-from mummergpu.matching.search import BlockSearch
+from mummergpu.matching.options import DeviceOptions, SearchOptions, Uniqueness
 from mummergpu.pipeline.backend_choice import processor_is_faster
+from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.found_matches import filter_mems
-from mummergpu.pipeline.mapping_passes import pages_of_first_pass
+from mummergpu.pipeline.mapping_search import pages_of_first_pass
+from mummergpu.pipeline.open_search import KeptIndex, OpenSearch
 from mummergpu.pipeline.passes import GroupPasses
 from mummergpu.pipeline.plan import plan_storable_index
 from mummergpu.pipeline.query_progress import QueryProgress
 from mummergpu.runtime.progress import Work
 from mummergpu.runtime.stats import Stats
+from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import BlockMems
 
 if TYPE_CHECKING:
     from mummergpu.matching.device_columns import DeviceColumns
 
-Result = TypeVar("Result")
+_REST: Final = "'match' and 'stream' find these matches, and return them on the host"
 
 FoundBlock = tuple[QueryBlock, BlockMems]
 
 
 class Engine:
-    """Searches one reference, as often as asked, also from several threads at once.
-
-    Parameters
-    ----------
-    source : Reference or IndexFile
-        The reference, or the file that holds its index.
-    options : IndexOptions
-        How to build the index; for a file, what it holds.
-    """
+    """Searches one reference, as often as asked, also from several threads at once."""
 
     def __init__(self, source: Reference | IndexFile, options: IndexOptions) -> None:
         tell_of_compiling()
@@ -69,128 +61,82 @@ class Engine:
 
     def prepare(self, threads: int) -> None:
         """Build or open the pages now, so that no search has to."""
-        with self._lock, ThreadPoolExecutor(threads) as executor:
+        context = RunContext(threads)
+        with context.executor:
             kept = self.kept_index(self.options.minimum_length)
             if kept.has_one_group:
-                self._bring_in(kept, BuildWork(executor, threads, Stats(), _do_nothing))
+                kept.bring_in(context.build_work())
 
-    def choose_backend(
-        self, asked: str, query_bases: int, minimum_length: int, threads: int
-    ) -> str:
-        """Return the backend for queries of so many bases, on all strands that are searched."""
+    def device_for(
+        self, device: DeviceOptions, query_bases: int | None, minimum_length: int
+    ) -> DeviceOptions:
+        """Return where to search so many bases of queries, on all strands that are searched."""
         is_open = any(one.backend.name != "cpu" for one in self._open.values())
-        if asked != "auto" or is_open or not isinstance(self.options.kind, KmerOptions):
-            return asked
-        bases = self.reference.codes.size
-        faster = processor_is_faster(bases, minimum_length, query_bases, threads, has_index=True)
-        return "cpu" if faster else asked
+        if device.backend != "auto" or is_open or query_bases is None:
+            return device
+        if not isinstance(self.options.kind, KmerOptions):
+            return device
+        work = self.reference.codes.size, minimum_length, query_bases, device.threads
+        faster = processor_is_faster(*work, has_index=True)
+        return replace(device, backend="cpu") if faster else device
 
     def block_bases(self, device: DeviceOptions, minimum_length: int) -> int:
         """Return about how many bases of queries make a block: so few that none need be cut."""
         return self._opened(device, minimum_length).backend.sizes.trial_bases
 
-    def search(
+    def find(
+        self, queries: QuerySource, options: SearchOptions, device: DeviceOptions
+    ) -> Generator[FoundBlock]:
+        """Search queries, and yield them in blocks, each with its matches, in order."""
+        bases = queries.base_count
+        searched = None if bases is None else bases * len(options.strands)
+        device = self.device_for(device, searched, options.minimum_length)
+        block_bases = self.block_bases(device, options.minimum_length)
+
+        def found() -> Generator[FoundBlock]:
+            with queries.blocks(block_bases, device.threads) as blocks:
+                yield from self._search(blocks, options, device, searched)
+
+        return found()
+
+    def _search(
         self,
         blocks: Iterator[QueryBlock],
         options: SearchOptions,
         device: DeviceOptions,
-        threads: int,
-        query_bases: int | None = None,
+        query_bases: int | None,
     ) -> Generator[FoundBlock]:
-        """Search blocks of queries, and yield each with its matches, in order.
-
-        Parameters
-        ----------
-        blocks : iterator of QueryBlock
-            The queries.
-        options : SearchOptions
-            Which matches to find.
-        device : DeviceOptions
-            Where to search.
-        threads : int
-            The number of working threads, which end with the iterator.
-        query_bases : int, optional
-            About how many bases the queries have, on all strands that are searched, if that is
-            known.
-
-        Yields
-        ------
-        block : QueryBlock
-            The queries.
-        mems : dict of Strand to MemColumns
-            Their matches on each strand that is searched.
-        """
-        stats = Stats()
+        opened = self._opened_for(device, options, query_bases)
+        context = RunContext(device.threads)
 
         def prepare(block: QueryBlock, mems: BlockMems) -> FoundBlock:
-            return block, filter_mems(mems, options.uniqueness, stats)
+            return block, filter_mems(mems, options.uniqueness, context.stats)
 
-        return self.results(blocks, options, device, threads, prepare, query_bases)
-
-    def results(
-        self,
-        blocks: Iterator[QueryBlock],
-        options: SearchOptions,
-        device: DeviceOptions,
-        threads: int,
-        prepare: Callable[[QueryBlock, BlockMems], Result],
-        query_bases: int | None = None,
-    ) -> Generator[Result]:
-        """Search blocks of queries, and yield what is made of each and its matches, in order.
-
-        Parameters
-        ----------
-        blocks, device, threads, query_bases
-            As for `search`.
-        options : SearchOptions
-            Which matches to find; those that are not unique may be among them.
-        prepare : callable
-            Receives a block and its matches; the working threads call it.
-
-        Yields
-        ------
-        Result
-            What `prepare` returns.
-        """
-        opened = self._opened_for(device, options, query_bases)
-        stats = Stats()
-        search = BlockSearch(
-            opened.backend,
-            self.reference.codes,
-            options.strands,
-            options.minimum_length,
-            opened.search_length,
-        )
         done = QueryProgress(_ignore, len(options.strands))
-
-        executor = ThreadPoolExecutor(threads, thread_name_prefix="mummergpu")
-        work = BuildWork(executor, threads, stats, _do_nothing)
+        search = opened.block_search(options)
         try:
-            with _exclusive(opened):
-                yield from GroupPasses(search, executor, threads, stats, done, False).results(
-                    len(opened.index.plan.groups),
-                    lambda number: self._load_group(opened, number, work),
+            with opened.exclusive():
+                yield from GroupPasses(search, context, done, cuts_blocks=False).results(
+                    len(opened.index.groups),
+                    lambda number: opened.load_group(number, context),
                     blocks,
                     prepare,
                 )
         finally:
             # Searches that are under way read the pages, which must not go before they end.
-            executor.shutdown(wait=True, cancel_futures=True)
+            context.executor.shutdown(wait=True, cancel_futures=True)
 
     def find_on_device(
-        self, blocks: Iterator[QueryBlock], options: SearchOptions, device: DeviceOptions
-    ) -> DeviceColumns:
-        """Search blocks of queries, and leave the columns of their matches on a GPU.
-
-        Parameters
-        ----------
-        blocks, options, device
-            As for `search`, where `device` names the backend ``cuda``.
+        self, queries: QuerySource, options: SearchOptions, device: DeviceOptions
+    ) -> tuple[list[QueryBlock], DeviceColumns]:
+        """Search queries, and leave the columns of their matches on a GPU.
 
         Returns
         -------
-        DeviceColumns
-            The matches of all blocks, in order.
+        blocks : list of QueryBlock
+            The queries, on the host: one block of all that are in memory.
+        columns : DeviceColumns
+            Their matches.
 
         Raises
         ------
@@ -198,13 +144,21 @@ class Engine:
             If the search takes several steps, whose matches only the host puts together; or there
             is no GPU, or too little memory on it.
         """
-        opened = self._opened(device, options.minimum_length)
-        refuse_several_parts(opened.index.plan.groups)
-        executor = ThreadPoolExecutor(device.threads, thread_name_prefix="mummergpu")
-        with executor:
-            work = BuildWork(executor, device.threads, Stats(), _do_nothing)
-            self._load_group(opened, 0, work)
-        return columns_of(opened.backend, blocks, options.strands)
+        _refuse_several_steps(self.options, options)
+        kept = [] if queries.block is None else [queries.block]
+        block_bases = self.block_bases(device, options.minimum_length)
+
+        def keep_each(blocks: Iterator[QueryBlock]) -> Iterator[QueryBlock]:
+            for block in blocks:
+                if queries.paths is not None:
+                    kept.append(block)
+                yield block
+
+        with queries.blocks(block_bases, device.threads) as blocks:
+            opened = self._opened(device, options.minimum_length)
+            _refuse_several_parts(opened.index.groups)
+            self._load(opened, device.threads)
+            return kept, _columns_of(opened.backend, keep_each(blocks), options.strands)
 
     @contextmanager
     def lend_search(
@@ -235,10 +189,9 @@ class Engine:
                 yield opened.backend, None
             return
         opened = self._opened(device, options.seed_length)
-        with ThreadPoolExecutor(device.threads) as executor:
-            self._load_group(opened, 0, BuildWork(executor, device.threads, Stats(), _do_nothing))
-        backend, pages = opened.backend, opened.index.pages
-        assert pages is not None
+        self._load(opened, device.threads)
+        assert opened.kept is not None and opened.kept.pages is not None
+        backend, pages = opened.backend, opened.kept.pages
         if backend.name == "cpu":
             # One of its own takes no time, and skips k-mers that other searches need.
             backend = open_cpu_backend(self.options.kind, Stats())
@@ -249,11 +202,6 @@ class Engine:
         """Return the index that serves a minimum length.
 
         One table of k-mers serves every length from its own upwards; trees have a plan for each.
-
-        Raises
-        ------
-        OptionError
-            If the index finds no matches that are so short.
         """
         with self._lock:
             built_for = self.options.minimum_length
@@ -290,6 +238,7 @@ class Engine:
 
     def _opened(self, device: DeviceOptions, minimum_length: int) -> OpenSearch:
         """Return the backend for a search, opened if need be."""
+        # A fork copies locks as they are, also those that another thread held.
         if self._process != os.getpid():
             self._go_on_after_fork()
         with self._lock:
@@ -303,10 +252,10 @@ class Engine:
             if key not in self._open:
                 kept = self.kept_index(minimum_length)
                 backend = self._open_backend(device, kept)
-                offer_records(backend, self.reference)
+                _offer_records(backend, self.reference)
                 is_kmer = isinstance(kept.plan, KmerIndex)
                 length = minimum_length if is_kmer else kept.plan.search_length
-                self._open[key] = OpenSearch(kept, backend, length)
+                self._open[key] = OpenSearch(kept.plan, backend, length, kept)
             return self._open[key]
 
     def _opened_for(
@@ -314,7 +263,7 @@ class Engine:
     ) -> OpenSearch:
         """Return the backend for a search, with the pages that are expected to be the fastest."""
         opened = self._opened(device, options.minimum_length)
-        kmers = opened.index.plan
+        kmers = opened.index
         if opened.backend.name != "cpu" or not isinstance(kmers, KmerIndex):
             return opened
         with self._lock:
@@ -324,7 +273,7 @@ class Engine:
             key = ("unique", options.minimum_length)
             if key not in self._open:
                 backend = open_cpu_backend(self.options.kind, Stats())
-                self._open[key] = OpenSearch(kept, backend, options.minimum_length)
+                self._open[key] = OpenSearch(kept.plan, backend, options.minimum_length, kept)
             return self._open[key]
 
     def _open_backend(self, device: DeviceOptions, kept: KeptIndex[Any]) -> Backend[Any]:
@@ -341,27 +290,12 @@ class Engine:
         LOG.info("%s: the processor searches", text)
         return open_backend(self.options.kind, replace(device, backend="cpu"), Stats(), LOG.info)
 
-    def _load_group(self, opened: OpenSearch, number: int, work: BuildWork) -> None:
-        """Load a group of pages into a backend, unless it has it."""
-        with opened.lock:
-            kept = opened.index
-            if opened.is_loaded:
-                return
-            if kept.has_one_group:
-                with self._lock:
-                    pages = self._bring_in(kept, work)
-            else:
-                # Two groups together would not fit into memory.
-                opened.backend.release_pages()
-                pages = kept.plan.load_pages(kept.plan.groups[number], work)
-            opened.backend.load_pages(pages, opened.search_length)
-            opened.is_loaded = kept.has_one_group
-
-    def _bring_in(self, kept: KeptIndex[Any], work: BuildWork) -> list[Any]:
-        """Return the pages of the only group, built or opened once."""
-        if kept.pages is None:
-            kept.pages = kept.plan.load_pages(kept.plan.groups[0], work)
-        return kept.pages
+    @staticmethod
+    def _load(opened: OpenSearch, threads: int) -> None:
+        """Load the only group of pages into a backend, unless it has it."""
+        context = RunContext(threads)
+        with context.executor:
+            opened.load_group(0, context)
 
     def _go_on_after_fork(self) -> None:
         """Replace the locks, which a thread of the parent may have held; refuse its GPU."""
@@ -373,21 +307,49 @@ class Engine:
         self._lock = threading.RLock()
         for one in self._open.values():
             one.lock = threading.RLock()
-
-
-@contextmanager
-def _exclusive(opened: OpenSearch) -> Iterator[None]:
-    """Let no other search change the pages, if a search has to change them."""
-    if opened.index.has_one_group:
-        yield
-        return
-    with opened.lock:
-        yield
-
-
-def _do_nothing() -> None:
-    """Report nothing when a page is ready."""
+            if one.kept is not None:
+                one.kept.lock = threading.RLock()
+        for kept in self._kept.values():
+            kept.lock = threading.RLock()
 
 
 def _ignore(_work: Work) -> None:
     """Report no progress."""
+
+
+def _refuse_several_steps(index: IndexOptions, search: SearchOptions) -> None:
+    """Raise `OptionError` if the matches of a search are put together or filtered by the host."""
+    if not isinstance(index.kind, KmerOptions):
+        text = "this index has suffix trees, and only tables of k-mers leave matches on a device"
+        raise OptionError("match_on_device", f"{text}; {_REST}")
+    if search.uniqueness is not Uniqueness.ALL:
+        text = f"{search.uniqueness.value!r} is filtered on the host; only 'all' stays on a device"
+        raise OptionError("mode", f"{text}; {_REST}")
+
+
+def _refuse_several_parts(groups: Sequence[Sequence[object]]) -> None:
+    """Raise `OptionError` if an index has several groups of pages, or several pages."""
+    count = sum(map(len, groups))
+    if len(groups) > 1:
+        text = f"the index is searched in {len(groups)} steps, which a larger max_memory would join"
+    elif count > 1:
+        text = f"the reference is in {count} parts, whose matches the host puts together"
+    else:
+        return
+    raise OptionError("match_on_device", f"{text}; {_REST}")
+
+
+def _offer_records(backend: Backend[Any], reference: Reference) -> None:
+    """Tell a backend that can leave columns on a device where the records of the reference are."""
+    if isinstance(backend, ColumnsBackend):
+        backend.set_records(record_lookup(reference.record_starts, reference.codes.size))
+
+
+def _columns_of(
+    backend: Backend[Any], blocks: Iterable[QueryBlock], strands: tuple[Strand, ...]
+) -> DeviceColumns:
+    """Return the columns that a backend leaves on its device."""
+    if not isinstance(backend, ColumnsBackend) or not backend.leaves_columns:
+        text = "the places of the records do not fit the device's memory beside the index"
+        raise BackendError("cuda", f"{text}; {_REST}")
+    return backend.find_columns(blocks, strands)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import NamedTuple
 
 from mummergpu.api.requests import count_asked, meaning, number_asked, truth
 from mummergpu.errors import OptionError
@@ -13,11 +14,17 @@ from mummergpu.pipeline.align_options import AlignmentFilter
 from mummergpu.viterbi.methods import AlignmentMethod
 
 
+class ClusterAsked(NamedTuple):
+    """Which matches form a cluster, as for `mummergpu.align`."""
+
+    min_cluster: int
+    max_gap: int
+    diagonal_difference: int
+    diagonal_factor: float
+
+
 def genome_options(
-    min_cluster: int,
-    max_gap: int,
-    diagonal_difference: int,
-    diagonal_factor: float,
+    cluster: ClusterAsked,
     break_length: int,
     gap_open: int | None,
     gap_extend: int | None,
@@ -25,38 +32,12 @@ def genome_options(
     simplify: bool,
     formats: Collection[str] = (),
 ) -> GenomeOptions:
-    """Return how genomes are aligned.
-
-    Parameters
-    ----------
-    min_cluster, max_gap, diagonal_difference, diagonal_factor
-        Which matches form a cluster, as for `mummergpu.align`.
-    break_length : int
-        For how many bases an extension goes on without getting better.
-    gap_open, gap_extend : int or None
-        The penalties of a gap and of each of its bases; None for the usual ones.
-    extend : bool
-        Whether alignments are extended beyond clusters at all.
-    simplify : bool
-        Whether alignments that lie inside another one are left out.
-    formats : collection of str
-        What is written, on which the usual penalties of gaps depend.
-
-    Returns
-    -------
-    GenomeOptions
-        The typed options.
-
-    Raises
-    ------
-    OptionError
-        If a number is not one, negative, or too large.
-    """
+    """Return how genomes are aligned; what is written decides on the usual penalties of gaps."""
     clusters = ClusterOptions(
-        count_asked("min_cluster", min_cluster),
-        count_asked("max_gap", max_gap),
-        count_asked("diagonal_difference", diagonal_difference),
-        number_asked("diagonal_factor", diagonal_factor),
+        count_asked("min_cluster", cluster.min_cluster),
+        count_asked("max_gap", cluster.max_gap),
+        count_asked("diagonal_difference", cluster.diagonal_difference),
+        number_asked("diagonal_factor", cluster.diagonal_factor),
     )
     length = count_asked("break_length", break_length)
     if gap_open is not None:
@@ -73,22 +54,7 @@ def alignment_method(
 ) -> AlignmentMethod:
     """Return the method by which sequences are aligned.
 
-    Parameters
-    ----------
-    name : str
-        ``tile``, ``wavefront`` or ``streaming``.
-    genomes : GenomeOptions
-        How genomes are aligned.
-    search : SearchOptions
-        Which matches alignments begin with.
-    has_length : bool
-        Whether the length of these matches was asked for.
-
-    Raises
-    ------
-    OptionError
-        If there is no such method; or it aligns whole sequences, and an option about matches is not
-        what it is by default.
+    One that aligns whole sequences refuses options about matches that are not the default ones.
     """
     method = meaning("method", name, {known.value: known for known in AlignmentMethod})
     if method is AlignmentMethod.TILE:
@@ -111,27 +77,14 @@ def alignment_method(
     return method
 
 
-def alignment_filter(one_to_one: bool, min_identity: float, min_aligned: int) -> AlignmentFilter:
-    """Return which alignments are written.
-
-    Parameters
-    ----------
-    one_to_one : bool
-        Only those that map each base to its best place.
-    min_identity : float
-        The least share of equal columns, between 0 and 1.
-    min_aligned : int
-        The fewest bases of the reference and of the query.
-
-    Raises
-    ------
-    OptionError
-        If a number is not one, or out of its range.
-    """
+def alignment_filter(
+    one_to_one: bool, min_identity: float, word: str, min_alignment_length: int | None
+) -> AlignmentFilter:
+    """Return which alignments are written; `word` is how the length is called."""
     return AlignmentFilter(
         truth("one_to_one", one_to_one),
         number_asked("min_identity", min_identity, 1),
-        count_asked("min_aligned", min_aligned),
+        0 if min_alignment_length is None else count_asked(word, min_alignment_length),
     )
 
 

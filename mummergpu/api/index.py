@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from itertools import groupby
 
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.api.align_genomes import AlignsGenomes
+from mummergpu.api.align_genomes import align_to_index
+from mummergpu.api.aligned_genomes import AlignedGenomes
+from mummergpu.api.alignments import Alignments
+from mummergpu.api.device_matches import DeviceMatches
 from mummergpu.api.engine import Engine
-from mummergpu.api.find_matches import FindsMatches
-from mummergpu.api.log import LOG
-from mummergpu.api.map_reads import MapsReads
+from mummergpu.api.genome_requests import ClusterAsked, alignment_method, genome_options
+from mummergpu.api.log import LOG, context_of
+from mummergpu.api.map_reads import alignments_of, map_to_index
+from mummergpu.api.mapping_requests import Mates, Reads, map_options
+from mummergpu.api.matches import Matches
+from mummergpu.api.query_blocks import Queries, QuerySource, no_queries
 from mummergpu.api.requests import (
     PathLike,
+    device_options,
     meaning,
     memory_asked,
+    new_or_former,
     path_asked,
+    paths_asked,
     positive,
+    search_options,
     thread_count,
     truth,
 )
@@ -28,20 +40,19 @@ from mummergpu.errors import OptionError
 from mummergpu.index.file import IndexFile, kind_of_file
 from mummergpu.index.format import is_index
 from mummergpu.index.options import DEFAULT_MINIMUM_LENGTH, IndexOptions, KmerOptions
-from mummergpu.index.reference_index import BuildWork
 from mummergpu.index.verification import require_reference, verify
 from mummergpu.input.blocks.memory import NamedSequence, reference_in_memory
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.reference import Reference, read_reference
+from mummergpu.matching.merge import join_all
 from mummergpu.pipeline.build_index import open_index_file, write_index
 from mummergpu.runtime.closing import ClosedAtEnd
 from mummergpu.runtime.processors import processor_count
-from mummergpu.runtime.stats import Stats
 
 PURPOSES = ("reads", "genomes", "memory")
 
 
-class Index(ClosedAtEnd, FindsMatches, MapsReads, AlignsGenomes):
+class Index(ClosedAtEnd):
     """The index of a reference, from `Index.build` or `Index.open`.
 
     Several threads may search one index at the same time. It is a context manager; without a
@@ -62,7 +73,7 @@ class Index(ClosedAtEnd, FindsMatches, MapsReads, AlignsGenomes):
     >>> index = mummergpu.Index.build([("one", "ACGTACGTTGCATTAGCAGGAT")], min_length=8)
     >>> index
     <mummergpu.Index of 1 record, 22 bases, for matches of 8 bases or more>
-    >>> print(index.match([("q", "ATCCTGCTAATG")], min_length=8))
+    >>> print(index.match([("q", "ATCCTGCTAATG")], strands="both"))
     1 match of 1 query
       q:0-12 - one:10-22
     """
@@ -78,10 +89,11 @@ class Index(ClosedAtEnd, FindsMatches, MapsReads, AlignsGenomes):
         reference: PathLike | Iterable[NamedSequence],
         min_length: int = DEFAULT_MINIMUM_LENGTH,
         *,
-        purpose: str | None = None,
+        index_for: str | None = None,
         threads: int | None = None,
         max_memory: int | None = None,
         any_letters: bool = False,
+        purpose: str | None = None,
     ) -> Index:
         """Build the index of a reference.
 
@@ -91,7 +103,7 @@ class Index(ClosedAtEnd, FindsMatches, MapsReads, AlignsGenomes):
             A FASTA file, plain or compressed, or names and sequences.
         min_length : int, default 20
             The length, in bases, of the shortest matches to look for.
-        purpose : str, optional
+        index_for : str, optional
             ``reads`` for many queries, ``genomes`` for queries about as long as the reference,
             ``memory`` for a small index.
         threads : int, optional
@@ -101,6 +113,8 @@ class Index(ClosedAtEnd, FindsMatches, MapsReads, AlignsGenomes):
             that do not fit are built again by each search.
         any_letters : bool, default False
             Accept records whose letters are mostly not DNA or RNA.
+        purpose : str, optional
+            The former name of `index_for`.
 
         Returns
         -------
@@ -113,11 +127,12 @@ class Index(ClosedAtEnd, FindsMatches, MapsReads, AlignsGenomes):
             If the input or an argument is at fault.
         """
         count = thread_count(threads)
-        if purpose is not None:
-            purpose = meaning("purpose", purpose, {name: name for name in PURPOSES})
+        asked, index_for = new_or_former("index_for", index_for, "purpose", purpose)
+        if index_for is not None:
+            index_for = meaning(asked, index_for, {name: name for name in PURPOSES})
         options = IndexOptions(
             positive("min_length", min_length),
-            KmerOptions(purpose=purpose),
+            KmerOptions(purpose=index_for),
             memory_asked(max_memory),
         )
         source = _source_of(reference, truth("any_letters", any_letters), count)
@@ -182,11 +197,11 @@ class Index(ClosedAtEnd, FindsMatches, MapsReads, AlignsGenomes):
         engine, name = self._engine, path_asked("path", path)
         if isinstance(engine.source, IndexFile):
             raise OptionError("save", f"the index is in the file '{self._path}' already")
-        with ThreadPoolExecutor(processor_count()) as executor:
-            work = BuildWork(executor, processor_count(), Stats(), _do_nothing)
+        context = context_of(processor_count())
+        with context.executor:
             plan = engine.kept_index(self.min_length).plan
             with open_index_file(name) as output:
-                write_index(plan, self.min_length, output, work, LOG.debug)
+                write_index(plan, self.min_length, output, context.build_work(), LOG.debug)
 
     def verify(self, reference: PathLike | None = None) -> None:
         """Compare the whole index file with its checksums, and with its reference.
@@ -213,9 +228,395 @@ class Index(ClosedAtEnd, FindsMatches, MapsReads, AlignsGenomes):
             if name is not None:
                 require_reference(file, read_reference(name), executor.map)
 
+    def match(
+        self,
+        queries: Queries,
+        min_length: int | None = None,
+        strands: str = "forward",
+        mode: str = "all",
+        backend: str = "auto",
+        threads: int | None = None,
+        *,
+        any_letters: bool = False,
+        pair: bool = False,
+    ) -> Matches:
+        """Return all maximal exact matches of queries in memory.
+
+        Parameters
+        ----------
+        queries : str, bytes, or iterable of tuple
+            One sequence, or names and sequences.
+        min_length : int, optional
+            The fewest bases of a match; by default what the index was made for.
+        strands : str, default "forward"
+            ``both``, ``forward`` or ``reverse``.
+        mode : str, default "all"
+            ``all``; ``mumreference`` for matches whose bases occur once in the reference; ``mum``
+            for those that occur once in the query, too.
+        backend : str, default "auto"
+            ``cpu``, ``cuda``, or the one that is expected to be faster.
+        threads : int, optional
+            The number of working threads; by default one for each processor.
+        any_letters : bool, default False
+            Accept queries whose letters are mostly not DNA or RNA.
+        pair : bool, default False
+            The queries are pairs of reads, first and second mates in turn. Their names end in
+            ``/1`` and ``/2``; mates whose names differ are an error.
+
+        Returns
+        -------
+        Matches
+            In the order of the command's output.
+
+        Raises
+        ------
+        MummergpuError
+            If a sequence or an argument is at fault.
+        """
+        if isinstance(queries, os.PathLike):
+            raise OptionError("queries", "'match' takes sequences; 'stream' reads files")
+        source = QuerySource.of(queries, any_letters, pair)
+        if source.block is None:
+            return Matches.of_block(no_queries(), {}, self._searched)
+        options = search_options(self._length(min_length), strands, mode)
+        results = self._engine.find(source, options, device_options(backend, threads))
+        found = [mems for _, mems in results]
+        mems = {strand: join_all([one[strand] for one in found]) for strand in options.strands}
+        return Matches.of_block(source.block, mems, self._searched)
+
+    def stream(
+        self,
+        *paths: PathLike,
+        min_length: int | None = None,
+        strands: str = "forward",
+        mode: str = "all",
+        backend: str = "auto",
+        threads: int | None = None,
+        any_letters: bool = False,
+        pair: bool = False,
+    ) -> Generator[Matches]:
+        """Yield the matches of the queries in files, block by block, in order.
+
+        Parameters
+        ----------
+        *paths : path
+            FASTA, FASTQ, SAM, BAM or CRAM, plain or compressed.
+        min_length, strands, mode, backend, threads, any_letters
+            As for `match`.
+        pair : bool, default False
+            As for `match`, but mates may also be in two files in turn.
+
+        Yields
+        ------
+        Matches
+            The matches of some millions of bases of queries, also of queries without any. Memory
+            holds a few blocks. You may stop before the end: closing the iterator ends its threads.
+
+        Raises
+        ------
+        MummergpuError
+            If a file or an argument is at fault; for arguments, before the first block is asked
+            for.
+        """
+        source = QuerySource.of_files(paths_asked("paths", paths), any_letters, pair)
+        options = search_options(self._length(min_length), strands, mode)
+        found = self._engine.find(source, options, device_options(backend, threads))
+
+        def blocks() -> Generator[Matches]:
+            with closing(found):
+                for block, mems in found:
+                    yield Matches.of_block(block, mems, self._searched)
+
+        return blocks()
+
+    def match_on_device(
+        self,
+        queries: Queries | PathLike | Sequence[PathLike],
+        min_length: int | None = None,
+        strands: str = "forward",
+        mode: str = "all",
+        threads: int | None = None,
+        *,
+        any_letters: bool = False,
+        pair: bool = False,
+    ) -> DeviceMatches:
+        """Return all maximal exact matches as columns in the memory of the GPU that finds them.
+
+        Parameters
+        ----------
+        queries : str, bytes, iterable of tuple, pathlib.Path, or list of pathlib.Path
+            Queries in memory, as for `match`, or the files that hold them.
+        min_length, strands, threads, any_letters, pair
+            As for `match`, and for `stream` if they are in files.
+        mode : str, default "all"
+            Only ``all``.
+
+        Returns
+        -------
+        DeviceMatches
+            They stay there when the index is closed.
+
+        Raises
+        ------
+        MummergpuError
+            If a query or an argument is at fault, or no GPU can do it in one step; it says why.
+        """
+        options = search_options(self._length(min_length), strands, mode)
+        device = device_options("cuda", threads)
+        source = QuerySource.of(queries, any_letters, pair)
+        kept, columns = self._engine.find_on_device(source, options, device)
+        return DeviceMatches(kept, columns, self._searched, options.strands)
+
+    def map(
+        self,
+        reads: Reads,
+        mates: Mates | None = None,
+        *,
+        interleaved: bool = False,
+        insert_size: Sequence[float] | None = None,
+        seed_length: int | None = None,
+        max_secondary: int = 0,
+        max_xa: int = 0,
+        backend: str = "auto",
+        threads: int | None = None,
+        any_letters: bool = False,
+        long_reads: str = "unmapped",
+        comments: bool = False,
+    ) -> Alignments:
+        """Map reads in memory or in files, and return their alignments in memory.
+
+        `mummergpu.map` takes the same reads and writes a file, in little memory. If the index is
+        larger than `max_memory`, all reads are searched on one part after the other; the result is
+        the same.
+
+        Parameters
+        ----------
+        reads : iterable of tuple, path, or iterable of paths
+            The reads: names and sequences, and after them the qualities of the bases, if there are
+            any: a text as in FASTQ, numbers from 0 to 93, or None. Or pairs of such reads. Or the
+            files that have reads; a plain text is the name of a file.
+        mates : iterable of tuple, path, or iterable of paths, optional
+            The second read of each template, if `reads` has the first ones; or the files of them,
+            one for each of `reads`.
+        interleaved : bool, default False
+            Mates alternate in `reads`, or in each of its files.
+        insert_size, seed_length, any_letters, long_reads, comments
+            As for `mummergpu.map`.
+        max_secondary : int, default 0
+            The most secondary alignments of a read: rows with flag 256 after its other rows.
+        max_xa : int, default 0
+            The most other places in the tag XA of an alignment, as for `mummergpu.map`. Each is a
+            row with flag 256 after that of the alignment; files have them in the tag.
+        backend : str, default "auto"
+            ``cpu``, ``cuda``, or the one that is found.
+        threads : int, optional
+            The number of working threads; by default one for each processor.
+
+        Returns
+        -------
+        Alignments
+            Of all reads, in their order, with their bases and qualities.
+
+        Raises
+        ------
+        MummergpuError
+            If a read, a file or an argument is at fault, or this index cannot map: it has suffix
+            trees. An index of `min_length` 16 suits reads of all lengths.
+
+        Examples
+        --------
+        >>> import mummergpu
+        >>> bases = "ACGTTGCATTAGCAGGATCCATTGACCAGTCAATCGGATTCCGATAGCAATTCGGACTTAC"
+        >>> index = mummergpu.Index.build([("chr", bases)], min_length=16)
+        >>> found = index.map([("one", bases[5:45]), ("two", bases[10:50], "F" * 40)])
+        >>> [(row.name, row.reference, row.position, row.cigar) for row in found]
+        [('one', 'chr', 5, '40M'), ('two', 'chr', 10, '40M')]
+        """
+        options = map_options(
+            self._path,
+            reads,
+            mates,
+            interleaved=interleaved,
+            insert_size=insert_size,
+            seed_length=seed_length,
+            max_secondary=max_secondary,
+            max_xa=max_xa,
+            backend=backend,
+            threads=threads,
+            any_letters=any_letters,
+            long_reads=long_reads,
+            comments=comments,
+        )
+        with closing(map_to_index(self._engine, options)) as found:
+            return alignments_of(list(found), self._searched, options)
+
+    def stream_map(
+        self,
+        reads: Reads,
+        mates: Mates | None = None,
+        *,
+        interleaved: bool = False,
+        insert_size: Sequence[float] | None = None,
+        seed_length: int | None = None,
+        max_secondary: int = 0,
+        max_xa: int = 0,
+        backend: str = "auto",
+        threads: int | None = None,
+        any_letters: bool = False,
+        long_reads: str = "unmapped",
+        comments: bool = False,
+    ) -> Generator[Alignments]:
+        """Yield the alignments of reads block by block, in their order.
+
+        Parameters
+        ----------
+        reads, mates
+            As for `map`. An iterable of reads in memory may yield them as they come; it is asked
+            for more in another thread.
+        interleaved, insert_size, seed_length, max_secondary, max_xa, backend, threads
+            As for `map`.
+        any_letters, long_reads, comments
+            As for `map`.
+
+        Yields
+        ------
+        Alignments
+            Those of some millions of bases of reads; both mates of a pair are in the same block.
+            Memory holds a few blocks. You may stop before the end: closing the iterator ends its
+            threads.
+
+        Raises
+        ------
+        MummergpuError
+            If a read, a file or an argument is at fault; for most arguments, before the first block
+            is asked for.
+        """
+        options = map_options(
+            self._path,
+            reads,
+            mates,
+            interleaved=interleaved,
+            insert_size=insert_size,
+            seed_length=seed_length,
+            max_secondary=max_secondary,
+            max_xa=max_xa,
+            backend=backend,
+            threads=threads,
+            any_letters=any_letters,
+            long_reads=long_reads,
+            comments=comments,
+        )
+
+        def blocks() -> Generator[Alignments]:
+            with closing(map_to_index(self._engine, options)) as found:
+                for _, parts in groupby(found, lambda mapped: mapped[0][0].index):
+                    yield alignments_of(list(parts), self._searched, options)
+
+        return blocks()
+
+    def align(
+        self,
+        queries: Queries | PathLike | Sequence[PathLike],
+        min_length: int | None = None,
+        strands: str = "both",
+        mode: str = "mumreference",
+        backend: str = "auto",
+        threads: int | None = None,
+        *,
+        min_cluster: int = 65,
+        max_gap: int = 90,
+        diagonal_difference: int = 5,
+        diagonal_factor: float = 0.12,
+        break_length: int = 200,
+        gap_open: int | None = None,
+        gap_extend: int | None = None,
+        extend: bool = True,
+        simplify: bool = True,
+        method: str = "tile",
+        any_letters: bool = False,
+    ) -> AlignedGenomes:
+        """Align genomes, contigs or long reads, and return the alignments in memory.
+
+        `mummergpu.align` takes files and writes a file. The options and their defaults are those of
+        nucmer.
+
+        Parameters
+        ----------
+        queries : str, bytes, iterable of tuple, pathlib.Path, or list of pathlib.Path
+            One sequence, or names and sequences; or the files that hold them.
+        min_length : int, optional
+            The shortest matches that alignments begin with, in bases; by default what the index was
+            made for.
+        strands : str, default "both"
+            ``both``, ``forward`` or ``reverse``: those of the queries.
+        mode : str, default "mumreference"
+            ``mumreference`` to begin with matches whose bases occur once in the reference; ``mum``
+            for those that occur once in the query, too; ``all`` for all.
+        backend : str, default "auto"
+            ``cpu``, ``cuda``, or the one that is found: where matches are searched.
+        threads : int, optional
+            The number of working threads; by default one for each processor.
+        min_cluster : int, default 65
+            The fewest bases of all matches of a cluster together.
+        max_gap : int, default 90
+            The most bases of the query between two matches of a cluster.
+        diagonal_difference : int, default 5
+            How far apart the diagonals of two neighbouring matches of a cluster may be, in bases.
+        diagonal_factor : float, default 0.12
+            The same as a share of the gap between them; the larger of both counts.
+        break_length : int, default 200
+            An alignment is extended until it gets no better for so many bases of both sequences
+            together.
+        gap_open : int, optional
+            The penalty of a gap, beside that of its bases; by default nucmer's 3. For VCF,
+            `mummergpu.align` takes 16 and 1, and finds more of the true differences.
+        gap_extend : int, optional
+            The penalty of each base of a gap, by default nucmer's 7; an equal base scores 3, and a
+            different one -7.
+        extend : bool, default True
+            Whether alignments are extended beyond clusters at all.
+        simplify : bool, default True
+            Whether alignments that lie inside another one are left out. To find the repeats of a
+            genome, align it with itself without that.
+        method : str, default "tile"
+            ``tile`` to let matches cut the matrix of two sequences into tiles; ``wavefront`` or
+            ``streaming`` to align each query with each record of the reference from end to end,
+            with the whole matrix, for short sequences with few matches. ``streaming`` keeps the
+            matrix in the memory of the host beside a GPU, or in a temporary file. Both take no
+            option about matches.
+        any_letters : bool, default False
+            Accept queries whose letters are mostly not DNA or RNA.
+
+        Returns
+        -------
+        AlignedGenomes
+            In the order of the command's output.
+
+        Raises
+        ------
+        MummergpuError
+            If a query or an argument is at fault.
+        """
+        length = self.min_length if min_length is None else min_length
+        genomes = genome_options(
+            ClusterAsked(min_cluster, max_gap, diagonal_difference, diagonal_factor),
+            *(break_length, gap_open, gap_extend, extend, simplify),
+        )
+        search = search_options(length, strands, mode)
+        method_asked = alignment_method(method, genomes, search, min_length is not None)
+        source = QuerySource.of(queries, any_letters)
+        job = genomes, search, method_asked
+        return align_to_index(
+            self._engine, self._searched, source, *job, device_options(backend, threads)
+        )
+
     def close(self) -> None:
         """Release the memory and the devices; searches that are under way must have ended."""
         self._engine.close()
+
+    def _length(self, asked: int | None) -> int:
+        """Return the fewest bases of a match: by default what the index was made for."""
+        return self.min_length if asked is None else asked
 
     def __repr__(self) -> str:
         records, bases = len(self._reference.names), int(self._reference.record_lengths.sum())
@@ -241,7 +642,3 @@ def _source_of(
         raise OptionError("reference", f"'{path}' is an index already; use Index.open")
     with ReadingThreads(threads) as reading:
         return read_reference(path, any_letters=any_letters, threads=reading)
-
-
-def _do_nothing() -> None:
-    """Report nothing when a page is ready."""

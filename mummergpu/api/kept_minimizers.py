@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mummergpu.api.kept_index import KeptIndex
 from mummergpu.index.kmer_index import UNKNOWN_QUERY_BASES, KmerIndex
 from mummergpu.index.kmer_plan import KmerCost, KmerJob
 from mummergpu.index.kmer_plan import expected_cost as expected_kmer_cost
@@ -12,6 +11,7 @@ from mummergpu.index.minimizer_index import MinimizerIndex, expected_cost, kept_
 from mummergpu.index.options import IndexOptions, KmerOptions
 from mummergpu.input.reference import Reference
 from mummergpu.matching.options import SearchOptions, Uniqueness
+from mummergpu.pipeline.open_search import KeptIndex
 from mummergpu.runtime.memory import MemoryBudget
 
 
@@ -19,13 +19,6 @@ class KeptMinimizers:
     """Says which searches look up minimizers; one thread calls it at a time.
 
     One table serves every length of a match from that of the index upwards.
-
-    Parameters
-    ----------
-    reference : Reference
-        The reference.
-    options : IndexOptions
-        How its index was built.
     """
 
     def __init__(self, reference: Reference, options: IndexOptions) -> None:
@@ -36,24 +29,11 @@ class KeptMinimizers:
     def index_for(
         self, kmers: KmerIndex, search: SearchOptions, query_bases: int | None
     ) -> KeptIndex[MinimizerIndex] | None:
-        """Return the minimizers if a search on the processor looks them up.
+        """Return the minimizers if a search on the processor looks them up, else None.
 
-        Parameters
-        ----------
-        kmers : KmerIndex
-            The index of the same reference that finds all matches.
-        search : SearchOptions
-            Which matches to find.
-        query_bases : int or None
-            About how many bases the queries have, on all strands that are searched; None if that is
-            not known.
-
-        Returns
-        -------
-        KeptIndex or None
-            None if other matches are wanted too, if the tables of k-mers are expected to be the
-            faster ones, or if the index is to be small. The table of minimizers is counted unless
-            an earlier search has had it built.
+        That is if only unique matches are wanted, the index need not be small, and the tables of
+        k-mers are not expected to be faster. The table of minimizers is counted unless an earlier
+        search has had it built.
         """
         kind, length = self._options.kind, self._options.minimum_length
         is_unique = search.uniqueness is not Uniqueness.ALL and search.minimum_length >= length

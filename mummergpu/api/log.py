@@ -7,6 +7,7 @@ import os
 from functools import cache
 from typing import Final
 
+from mummergpu.pipeline.context import RunContext
 from mummergpu.runtime.cache_places import folder_of_compiled_code
 from mummergpu.runtime.jit import on_first_compilation
 
@@ -31,3 +32,9 @@ def tell_of_compiling() -> None:
         )
 
     on_first_compilation(tell, SILENT_SECONDS)
+
+
+def context_of(threads: int) -> RunContext:
+    """Return what a job works with that tells the log what it does."""
+    tell_of_compiling()
+    return RunContext(threads, notice=LOG.info, warn=LOG.warning)

@@ -3,34 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from io import StringIO
+from dataclasses import replace
 
-from mummergpu.api.log import LOG, tell_of_compiling
+from mummergpu.api.log import context_of
 from mummergpu.api.mapping_requests import (
     Mates,
     Reads,
     alignment_target,
-    insert_sizes,
-    other_places,
+    map_options,
     read_group_asked,
-    read_sources,
-    refuses_long,
-    seed_length_asked,
     sort_options,
 )
-from mummergpu.api.requests import (
-    PathLike,
-    device_options,
-    memory_asked,
-    path_asked,
-    thread_count,
-    truth,
-)
+from mummergpu.api.requests import PathLike, memory_asked, path_asked, truth
 from mummergpu.api.run import RunStats
 from mummergpu.pipeline import map_reads as pipeline
-from mummergpu.pipeline.map_options import MapOptions
-from mummergpu.runtime.progress import NullProgress
-from mummergpu.runtime.stats import Stats
 
 
 def map(
@@ -121,29 +107,31 @@ def map(
     MummergpuError
         If the input, an argument or the machine is at fault. No file is left then.
     """
-    count = thread_count(threads)
-    stats, places = Stats(), other_places(max_secondary, max_xa)
-    sources = read_sources(reads, mates, interleaved)
-    options = MapOptions(
+    options = map_options(
         path_asked("reference", reference),
-        sources,
-        alignment_target(output, format, "output"),
-        threads=count,
-        seed_length=seed_length_asked(seed_length),
-        insert_sizes=insert_sizes(insert_size),
-        most_secondary=places.most_secondary,
-        most_alternatives=places.most_alternatives,
-        memory=memory_asked(max_memory),
-        device=device_options(backend, count),
-        read_group=read_group_asked(read_group, sources),
-        sort=sort_options(sort, mark_duplicates, count),
-        gpu_compression=truth("gpu_compression", gpu_compression),
-        any_letters=truth("any_letters", any_letters),
-        no_empty=truth("no_empty", no_empty),
-        refuses_long=refuses_long(long_reads),
-        keeps_groups=read_group is None,
-        comments=truth("comments", comments),
+        reads,
+        mates,
+        interleaved=interleaved,
+        insert_size=insert_size,
+        seed_length=seed_length,
+        max_secondary=max_secondary,
+        max_xa=max_xa,
+        backend=backend,
+        threads=threads,
+        any_letters=any_letters,
+        long_reads=long_reads,
+        comments=comments,
     )
-    tell_of_compiling()
-    pipeline.run(options, stats, NullProgress(StringIO()), LOG.info, LOG.warning)
-    return RunStats.of(stats)
+    options = replace(
+        options,
+        output=alignment_target(output, format, "output"),
+        memory=memory_asked(max_memory),
+        read_group=read_group_asked(read_group, options.sources),
+        keeps_groups=read_group is None,
+        sort=sort_options(sort, mark_duplicates, options.threads),
+        gpu_compression=truth("gpu_compression", gpu_compression),
+        no_empty=truth("no_empty", no_empty),
+    )
+    context = context_of(options.threads)
+    pipeline.run(options, context)
+    return RunStats.of(context.stats)

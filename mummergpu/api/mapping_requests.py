@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Final
+from typing import Any, Final, TypedDict, Unpack
 
 from mummergpu.api.requests import (
     PathLike,
     count_asked,
+    device_options,
     meaning,
     path_asked,
     paths_asked,
     positive,
     shown,
     text_asked,
+    thread_count,
     truth,
 )
 from mummergpu.errors import OptionError
@@ -27,9 +28,13 @@ from mummergpu.output.open_alignments import ALIGNMENT_FORMATS
 from mummergpu.output.records.sam_options import ReadGroup, read_group_of, usual_read_group
 from mummergpu.output.sorting.options import SortOptions
 from mummergpu.output.targets import OutputTarget, target_of
+from mummergpu.pipeline.map_options import MapOptions
 
 LONGEST_SEED: Final = 200
 """The longest matches that alignments may be asked to begin with, as for the command."""
+
+LONG_READS: Final = {"unmapped": False, "error": True}
+"""Whether reads that are too long to be mapped are an error; else they stay unmapped."""
 
 Reads = PathLike | Iterable[PathLike] | Iterable[NamedSequence] | Iterable[NamedPair]
 """Files of reads, or reads in memory."""
@@ -38,25 +43,44 @@ Mates = PathLike | Iterable[PathLike] | Iterable[NamedSequence]
 """Files of second mates, or second mates in memory."""
 
 
+class MapAsked(TypedDict):
+    """What `mummergpu.map`, `Index.map` and `Index.stream_map` are asked alike."""
+
+    interleaved: bool
+    insert_size: Sequence[float] | None
+    seed_length: int | None
+    max_secondary: int
+    max_xa: int
+    backend: str
+    threads: int | None
+    any_letters: bool
+    long_reads: str
+    comments: bool
+
+
+def map_options(
+    reference: str, reads: Reads, mates: Mates | None, **asked: Unpack[MapAsked]
+) -> MapOptions:
+    """Return the options of mapping reads, which stay in memory; refuse what makes no sense."""
+    count = thread_count(asked["threads"])
+    return MapOptions(
+        reference,
+        read_sources(reads, mates, asked["interleaved"]),
+        threads=count,
+        seed_length=seed_length_asked(asked["seed_length"]),
+        insert_sizes=insert_sizes(asked["insert_size"]),
+        most_secondary=count_asked("max_secondary", asked["max_secondary"]),
+        most_alternatives=count_asked("max_xa", asked["max_xa"]),
+        device=device_options(asked["backend"], count),
+        any_letters=truth("any_letters", asked["any_letters"]),
+        refuses_long=meaning("long_reads", asked["long_reads"], LONG_READS),
+        keeps_groups=True,
+        comments=truth("comments", asked["comments"]),
+    )
+
+
 def read_sources(reads: Reads, mates: Mates | None, interleaved: bool) -> tuple[ReadSource, ...]:
-    """Return the files of reads, those of mates two and two; or what has the reads in memory.
-
-    Parameters
-    ----------
-    reads : path, iterable of paths, or iterable of tuple
-        The files; those of first mates, if there are others. Or reads with their names, or pairs of
-        them.
-    mates : path, iterable of paths, iterable of tuple, or None
-        The file of second mates for each of `reads`; or the second mates in memory.
-    interleaved : bool
-        Whether mates alternate in each of `reads`.
-
-    Raises
-    ------
-    OptionError
-        If there is nothing to map, a file of mates too few or too many, or one of both is in files
-        and the other in memory.
-    """
+    """Return the files of reads, those of mates two and two; or what has the reads in memory."""
     interleaved = truth("interleaved", interleaved)
     if mates is not None and interleaved:
         raise OptionError("interleaved", "mates that alternate have no other file or list")
@@ -107,43 +131,6 @@ def insert_sizes(asked: Sequence[float] | None) -> InsertSizes | None:
     return InsertSizes.of_user(mean, deviation)
 
 
-@dataclass(frozen=True)
-class OtherPlaces:
-    """Which other places of reads are wanted: at most one of the two is not 0.
-
-    Attributes
-    ----------
-    most_secondary : int
-        The most secondary alignments of a read.
-    most_alternatives : int
-        The most places in the tag XA of an alignment.
-    """
-
-    most_secondary: int
-    most_alternatives: int
-
-
-def other_places(max_secondary: int, max_xa: int) -> OtherPlaces:
-    """Return which other places of reads are wanted.
-
-    Parameters
-    ----------
-    max_secondary : int
-        The most secondary alignments of a read.
-    max_xa : int
-        The most places in the tag XA of an alignment.
-
-    Raises
-    ------
-    OptionError
-        If a number is negative, or neither is 0.
-    """
-    places = OtherPlaces(count_asked("max_secondary", max_secondary), count_asked("max_xa", max_xa))
-    if places.most_secondary and places.most_alternatives:
-        raise OptionError("max_xa", "other places are secondary alignments, or in XA, not both")
-    return places
-
-
 def read_group_asked(line: str | None, sources: Sequence[ReadSource] = ()) -> ReadGroup | None:
     """Return the read group of a line; None for an empty one, the usual one for None."""
     if line is None:
@@ -151,11 +138,6 @@ def read_group_asked(line: str | None, sources: Sequence[ReadSource] = ()) -> Re
         return usual_read_group(sources[0].paths if of_file else ["-"])
     text = text_asked("read_group", line)
     return read_group_of(text) if text else None
-
-
-def refuses_long(long_reads: str) -> bool:
-    """Return whether reads that are too long to be mapped are an error; else they stay unmapped."""
-    return meaning("long_reads", long_reads, {"unmapped": False, "error": True})
 
 
 def sort_options(sort: bool, mark_duplicates: bool, threads: int) -> SortOptions | None:

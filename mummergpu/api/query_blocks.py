@@ -5,58 +5,92 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from typing import cast
 
 from mummergpu.api.log import LOG
-from mummergpu.api.requests import PathLike, paths_asked, truth
+from mummergpu.api.requests import PathLike, paths_asked, refuse_single_mates, truth
 from mummergpu.input.blocks.memory import NamedSequence, block_in_memory
 from mummergpu.input.blocks.paired_queries import pairs_in_memory
 from mummergpu.input.blocks.queries import QueryBlock, QueryRules
 from mummergpu.input.blocks.query_stream import QueryStream
 from mummergpu.input.bytes.files import PLACE
 from mummergpu.input.bytes.reading_threads import ReadingThreads
+from mummergpu.pipeline.query_volume import estimate_query_bases
 from mummergpu.runtime.stats import Stats
 
 Queries = str | bytes | Iterable[NamedSequence]
 
 
-def query_rules(any_letters: bool, pair: bool) -> QueryRules:
-    """Return the rules for queries, whose warnings go to the log of the package.
+class QuerySource:
+    """The queries of a user, in memory or in files.
 
-    Parameters
+    Attributes
     ----------
-    any_letters : bool
-        Accept queries whose letters are mostly not DNA or RNA.
-    pair : bool
-        The queries are pairs of reads: first and second mates in turn, or in two files in turn.
+    paths : tuple of str or None
+        The files; None if the queries are in memory.
+    block : QueryBlock or None
+        The queries in memory, None if there are none; the names of mates end in ``/1`` and ``/2``.
     """
+
+    def __init__(
+        self, paths: tuple[str, ...] | None, block: QueryBlock | None, rules: QueryRules
+    ) -> None:
+        self.paths = paths
+        self.block = block
+        self._rules = rules
+
+    @classmethod
+    def of(
+        cls,
+        queries: Queries | PathLike | Sequence[PathLike],
+        any_letters: bool,
+        pair: bool = False,
+    ) -> QuerySource:
+        """Return the queries that an argument means; a plain text is a sequence, and no file."""
+        several = list(queries) if isinstance(queries, list | tuple) else [queries]
+        if several and all(isinstance(path, os.PathLike) for path in several):
+            return cls.of_files(paths_asked("queries", queries), any_letters, pair)
+        rules = _rules(any_letters, pair)
+        named = cast("Queries", queries)
+        if isinstance(named, str | bytes):
+            named = [("query", named)]
+        block = block_in_memory(named, any_letters=rules.any_letters)
+        if rules.paired and block is not None:
+            block = pairs_in_memory(block, PLACE)
+        return cls(None, block, rules)
+
+    @classmethod
+    def of_files(cls, paths: tuple[str, ...], any_letters: bool, pair: bool) -> QuerySource:
+        """Return the queries in files."""
+        rules = _rules(any_letters, pair)
+        refuse_single_mates(paths, rules.paired)
+        return cls(paths, None, rules)
+
+    @property
+    def base_count(self) -> int | None:
+        """About how many bases the queries have; None if that is unknown."""
+        if self.paths is not None:
+            return estimate_query_bases(self.paths)
+        return 0 if self.block is None else self.block.base_count
+
+    @contextmanager
+    def blocks(self, block_bases: int, threads: int) -> Iterator[Iterator[QueryBlock]]:
+        """Give the queries while a ``with`` statement lasts, in blocks of about so many bases."""
+        if self.paths is None:
+            yield iter(()) if self.block is None else parts_of_block(self.block, block_bases)
+            return
+        with ExitStack() as stack:
+            reading = stack.enter_context(ReadingThreads(threads))
+            stream = stack.enter_context(
+                QueryStream(self.paths, block_bases, Stats(), _ignore, self._rules, reading)
+            )
+            yield stream.blocks(block_bases)
+
+
+def _rules(any_letters: bool, pair: bool) -> QueryRules:
+    """Return the rules for queries, whose warnings go to the log of the package."""
     letters = truth("any_letters", any_letters)
     return QueryRules(letters, warn=LOG.warning, paired=truth("pair", pair))
-
-
-def one_block(queries: Queries, rules: QueryRules) -> QueryBlock | None:
-    """Return queries in memory as one block, None if there are none.
-
-    Parameters
-    ----------
-    queries : str, bytes, or iterable of tuple
-        One sequence, or names and sequences.
-    rules : QueryRules
-        Which sequences are accepted, and whether they are pairs of reads.
-
-    Returns
-    -------
-    QueryBlock or None
-        The queries; the names of mates end in ``/1`` and ``/2``.
-
-    Raises
-    ------
-    InputError
-        If a sequence is not DNA or RNA, or a read has no mate.
-    """
-    if isinstance(queries, str | bytes):
-        queries = [("query", queries)]
-    block = block_in_memory(queries, any_letters=rules.any_letters)
-    return pairs_in_memory(block, PLACE) if rules.paired and block is not None else block
 
 
 def parts_of_block(block: QueryBlock, most_bases: int) -> Iterator[QueryBlock]:
@@ -66,50 +100,6 @@ def parts_of_block(block: QueryBlock, most_bases: int) -> Iterator[QueryBlock]:
         return
     for half in block.halves():
         yield from parts_of_block(half, most_bases)
-
-
-@contextmanager
-def blocks_of_files(
-    names: tuple[str, ...], block_bases: int, rules: QueryRules, threads: int
-) -> Iterator[Iterator[QueryBlock]]:
-    """Read the queries in files while a ``with`` statement lasts.
-
-    Parameters
-    ----------
-    names : tuple of str
-        The files, in order.
-    block_bases : int
-        About how many bases a block has.
-    rules : QueryRules
-        Which files are accepted, and whether they have pairs of reads.
-    threads : int
-        The number of threads that read.
-
-    Yields
-    ------
-    iterator of QueryBlock
-        The queries, in order, which can be read once.
-    """
-    with ExitStack() as stack:
-        reading = stack.enter_context(ReadingThreads(threads))
-        stream = stack.enter_context(
-            QueryStream(names, block_bases, Stats(), _ignore, rules, reading)
-        )
-        yield stream.blocks(block_bases)
-
-
-def names_of_files(queries: Queries | PathLike | Sequence[PathLike]) -> tuple[str, ...] | None:
-    """Return the names of the files of queries, None if the queries are in memory.
-
-    Parameters
-    ----------
-    queries : str, bytes, iterable of tuple, pathlib.Path, or list of pathlib.Path
-        The queries. A plain text is a sequence, and not a file.
-    """
-    several = list(queries) if isinstance(queries, list | tuple) else [queries]
-    if several and all(isinstance(path, os.PathLike) for path in several):
-        return paths_asked("queries", queries)
-    return None
 
 
 def no_queries() -> QueryBlock:

@@ -12,20 +12,13 @@ from typing import Final, TypeVar
 import numpy as np
 
 from mummergpu.errors import OptionError
-from mummergpu.matching.options import DeviceOptions, SearchOptions, Uniqueness
+from mummergpu.matching.options import STRANDS, DeviceOptions, SearchOptions, Uniqueness
 from mummergpu.runtime.cache_places import cache_folder
 from mummergpu.runtime.processors import processor_count
-from mummergpu.sequence.codes import Strand
 
 Meaning = TypeVar("Meaning")
 
 PathLike = str | os.PathLike[str]
-
-STRANDS: Final[dict[str, tuple[Strand, ...]]] = {
-    "both": (Strand.FORWARD, Strand.REVERSE),
-    "forward": (Strand.FORWARD,),
-    "reverse": (Strand.REVERSE,),
-}
 
 MODES: Final = {
     "all": Uniqueness.ALL,
@@ -43,27 +36,7 @@ BACKENDS: Final = ("auto", "cpu", "cuda")
 
 
 def search_options(minimum_length: int, strands: str, mode: str) -> SearchOptions:
-    """Return the options of a search.
-
-    Parameters
-    ----------
-    minimum_length : int
-        The fewest bases of a match, at least 1.
-    strands : str
-        ``both``, ``forward`` or ``reverse``.
-    mode : str
-        ``all`` (or ``maxmatch``), ``mumreference`` or ``mum``.
-
-    Returns
-    -------
-    SearchOptions
-        The typed options.
-
-    Raises
-    ------
-    OptionError
-        If a word is none of these, or the length is not a positive integer.
-    """
+    """Return the options of a search."""
     return SearchOptions(
         positive("min_length", minimum_length),
         meaning("strands", strands, STRANDS),
@@ -71,51 +44,16 @@ def search_options(minimum_length: int, strands: str, mode: str) -> SearchOption
     )
 
 
-def device_options(backend: str, threads: int) -> DeviceOptions:
-    """Return the options of the device on which a search runs.
-
-    Parameters
-    ----------
-    backend : str
-        ``auto``, ``cpu`` or ``cuda``.
-    threads : int
-        The number of working threads.
-
-    Returns
-    -------
-    DeviceOptions
-        The first GPU, if a GPU is used; compiled kernels are kept where the command keeps them.
-
-    Raises
-    ------
-    OptionError
-        If there is no such backend.
-    """
+def device_options(backend: str, threads: int | None) -> DeviceOptions:
+    """Return the options of the first GPU, or of the processor, with the kernels of the command."""
     folder = cache_folder(os.environ)
     kept = None if folder is None else str(folder)
-    return DeviceOptions(backend=backend_asked(backend), threads=threads, kernel_folder=kept)
-
-
-def backend_asked(backend: object) -> str:
-    """Return the name of a backend; refuse what is none."""
-    return meaning("backend", backend, {name: name for name in BACKENDS})
+    name = meaning("backend", backend, {name: name for name in BACKENDS})
+    return DeviceOptions(backend=name, threads=thread_count(threads), kernel_folder=kept)
 
 
 def refuse_single_mates(paths: Sequence[str], pair: bool) -> None:
-    """Refuse files of pairs if one of them has no partner.
-
-    Parameters
-    ----------
-    paths : sequence of str
-        The files.
-    pair : bool
-        Whether they have pairs of reads.
-
-    Raises
-    ------
-    OptionError
-        If there are several files, and not two for each set of pairs.
-    """
+    """Refuse files of pairs if one of them has no partner."""
     if pair and len(paths) > 1 and len(paths) % 2:
         raise OptionError("pair", "needs one file of pairs, or two files for each set of pairs")
 
@@ -208,6 +146,17 @@ def thread_count(asked: int | None) -> int:
 def memory_asked(asked: int | None) -> int | None:
     """Return the most bytes for an index, or None."""
     return None if asked is None else positive("max_memory", asked)
+
+
+def new_or_former(
+    name: str, value: Meaning | None, former: str, old: Meaning | None
+) -> tuple[str, Meaning | None]:
+    """Return the name and the value of an argument that may be given by its former name, too."""
+    if old is None:
+        return name, value
+    if value is not None:
+        raise OptionError(former, f"is the former name of {name}, which is given, too")
+    return former, old
 
 
 def shown(value: object) -> str:

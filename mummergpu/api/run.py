@@ -2,35 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from io import StringIO
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
-from mummergpu.api.log import LOG, tell_of_compiling
+from mummergpu.api.log import context_of
 from mummergpu.api.requests import (
+    MODES,
     PathLike,
     device_options,
     instance,
     meaning,
     memory_asked,
+    new_or_former,
     path_asked,
     paths_asked,
     positive,
     refuse_single_mates,
     search_options,
-    thread_count,
     truth,
 )
 from mummergpu.errors import OptionError
 from mummergpu.index.file import kind_for_reference
 from mummergpu.index.options import DEFAULT_MINIMUM_LENGTH, IndexOptions
+from mummergpu.matching.options import STRANDS
 from mummergpu.output.matches.mummer import TextStyle
 from mummergpu.output.records.sam_options import SamOptions, usual_read_group
 from mummergpu.output.targets import FORMATS, OutputTarget, target_of
 from mummergpu.pipeline import match as pipeline
 from mummergpu.pipeline.options import MatchOptions
-from mummergpu.pipeline.purposes import NEEDS, TEXT_FORMAT
-from mummergpu.runtime.progress import NullProgress
+from mummergpu.pipeline.purposes import NEEDS, TextRequest, with_needs
 from mummergpu.runtime.stats import Stats
 
 
@@ -91,7 +91,7 @@ def match(
     queries: PathLike | Iterable[PathLike],
     output: PathLike | Iterable[PathLike],
     min_length: int = DEFAULT_MINIMUM_LENGTH,
-    strands: str = "both",
+    strands: str | None = None,
     mode: str = "all",
     backend: str = "auto",
     threads: int | None = None,
@@ -103,6 +103,7 @@ def match(
     any_letters: bool = False,
     no_empty: bool = False,
     pair: bool = False,
+    for_program: str | None = None,
     purpose: str | None = None,
 ) -> RunStats:
     """Find the matches of all queries in files, and write them to files.
@@ -117,8 +118,8 @@ def match(
         The files for the matches; the name of each decides on its format and compression.
     min_length : int, default 20
         The fewest bases of a match.
-    strands : str, default "both"
-        ``both``, ``forward`` (the command's default) or ``reverse``.
+    strands : str, optional
+        ``forward``, the default unless `for_program` needs both; ``reverse`` or ``both``.
     mode : str, default "all"
         ``all`` (or ``maxmatch``), ``mumreference`` or ``mum``.
     backend : str, default "auto"
@@ -130,7 +131,7 @@ def match(
     style : TextStyle, optional
         The options of MUMmer's text.
     sam : SamOptions, optional
-        The options of SAM, BAM and CRAM (`mummergpu.output.records.sam_options`); by default all
+        The options of SAM, BAM and CRAM; by default all
         matches are written, in a read group with the name of the first file of queries.
     max_memory : int, optional
         The most bytes for the reference and its index; by default half of what is free.
@@ -141,9 +142,12 @@ def match(
     pair : bool, default False
         The queries are pairs of reads, as for ``--pair``: first and second mates from two files in
         turn, or one after the other from one file. Names end in ``/1`` and ``/2``.
+    for_program : str, optional
+        The program that reads the text, as for ``--for``: ``mgaps``, ``nucmer`` (which takes both
+        strands unless `strands` is ``reverse``, and ``mumreference`` unless `mode` is ``mum`` or
+        ``maxmatch``) or ``mummerplot``, which takes both strands, too.
     purpose : str, optional
-        The program that reads the text, as for ``--for``: ``mgaps``, ``nucmer`` (which takes
-        ``mumreference`` unless `mode` is ``mum`` or ``maxmatch``) or ``mummerplot``.
+        The former name of `for_program`.
 
     Returns
     -------
@@ -155,34 +159,38 @@ def match(
     MummergpuError
         If the input, an argument or the machine is at fault. No file is left then.
     """
-    count, pair = thread_count(threads), truth("pair", pair)
+    pair = truth("pair", pair)
     name = path_asked("reference", reference)
     paths, targets = paths_asked("queries", queries), _targets_of(output, format)
     refuse_single_mates(paths, pair)
     style = instance("style", TextStyle() if style is None else style, TextStyle)
     sam = SamOptions(usual_read_group(paths)) if sam is None else sam
-    strands, mode, style = _with_purpose(
-        purpose, strands, mode, style, [target.format for target in targets]
-    )
-    length = positive("min_length", min_length)
-    stats = Stats()
+    word, program = new_or_former("for_program", for_program, "purpose", purpose)
+    if program is not None:
+        program = meaning(word, program, {one: one for one in NEEDS})
+    if strands is not None:
+        meaning("strands", strands, STRANDS)
+    meaning("mode", mode, MODES)
+    asked = TextRequest(strands, None if mode == "all" else mode, style)
+    asked = with_needs(program, asked, [target.format for target in targets])
+    length, device = positive("min_length", min_length), device_options(backend, threads)
     options = MatchOptions(
         name,
         paths,
         targets,
-        threads=count,
+        threads=device.threads,
         index=IndexOptions(length, kind_for_reference(name), memory_asked(max_memory)),
-        search=search_options(length, strands, mode),
-        device=device_options(backend, count),
-        style=style,
+        search=search_options(length, asked.strands or "forward", asked.mode or "all"),
+        device=device,
+        style=asked.style,
         sam=instance("sam", sam, SamOptions),
         any_letters=truth("any_letters", any_letters),
         no_empty=truth("no_empty", no_empty),
         paired=pair,
     )
-    tell_of_compiling()
-    pipeline.run(options, stats, NullProgress(StringIO()), LOG.info, LOG.warning)
-    return RunStats.of(stats)
+    context = context_of(options.threads)
+    pipeline.run(options, context)
+    return RunStats.of(context.stats)
 
 
 def _targets_of(
@@ -194,42 +202,3 @@ def _targets_of(
         if len(names) > 1:
             raise OptionError("format", "several outputs take their formats from their names")
     return tuple(target_of(name, format_name, "output") for name in names)
-
-
-def _with_purpose(
-    purpose: str | None, strands: str, mode: str, style: TextStyle, formats: Sequence[str]
-) -> tuple[str, str, TextStyle]:
-    """Return the strands, the mode and the style of a run, with what its purpose needs.
-
-    Parameters
-    ----------
-    purpose : str or None
-        ``mgaps``, ``nucmer`` or ``mummerplot``; None changes nothing.
-    strands, mode, style
-        As for `match`; the mode ``maxmatch`` stands for all matches in spite of the purpose.
-    formats : sequence of str
-        The formats of the outputs.
-
-    Raises
-    ------
-    OptionError
-        If there is no such purpose, or something else makes no sense for it.
-    """
-    if purpose is None:
-        return strands, mode, style
-    needs = meaning("purpose", purpose, NEEDS)
-    clashes = [name for name in needs.refused if getattr(style, name)]
-    if needs.both_strands and strands == "forward":
-        clashes.append("strands='forward'")
-    if TEXT_FORMAT not in formats:
-        clashes.append(f"output as {formats[0]}")
-    if clashes:
-        raise OptionError("purpose", f"{purpose!r} and {clashes[0]} exclude each other")
-    if needs.unique_in_reference and mode == "all":
-        mode = "mumreference"
-    style = replace(
-        style,
-        forward_coordinates=style.forward_coordinates or needs.forward_coordinates,
-        three_columns_for=purpose if needs.three_columns else "",
-    )
-    return strands, mode, style

@@ -2,17 +2,278 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
+from click.core import ParameterSource
 
-from mummergpu.cli.align_options import ALIGN_OPTIONS, align_options
-from mummergpu.cli.alignment_run import run_alignment
-from mummergpu.cli.option_types import HELP_OPTIONS
+from mummergpu.cli.option_rules import Params, device_options, strands_of
+from mummergpu.cli.option_types import (
+    HELP_OPTIONS,
+    INFORMATION,
+    INPUT_OPTIONS,
+    MACHINE_OPTIONS,
+    MAIN_OPTIONS,
+    MESSAGE_OPTIONS,
+    OptionWithOldName,
+    SectionedCommand,
+    Sections,
+    complete_files,
+    flag,
+)
+from mummergpu.cli.run_verb import Verb, run_verb
+from mummergpu.output.genomes.targets import GENOME_FORMATS, genome_target
+from mummergpu.runtime.output_file import STANDARD_OUTPUT
+from mummergpu.viterbi.methods import AlignmentMethod
+
+if TYPE_CHECKING:
+    from mummergpu.matching.options import SearchOptions
+    from mummergpu.pipeline.align_options import AlignOptions
+
+_OF_TILES: Final = frozenset(
+    {
+        *("mum", "mumreference", "maxmatch", "min_length", "least_bases", "most_gap"),
+        *("diagonal_difference", "diagonal_factor", "break_length", "no_extend"),
+    }
+)
+"""The options that are about matches and what is between them."""
 
 
-@click.command("align", context_settings=HELP_OPTIONS, params=ALIGN_OPTIONS)
-def align_command(**given: Any) -> None:
+def _number(names: str, default: int, least: int, text: str) -> click.Option:
+    return click.Option(
+        names.split(),
+        type=click.IntRange(least),
+        metavar="N",
+        default=default,
+        show_default=True,
+        help=text,
+    )
+
+
+def _share(names: str, text: str, default: float = 0.0) -> click.Option:
+    return click.Option(
+        names.split(),
+        type=click.FloatRange(0),
+        metavar="X",
+        default=default,
+        show_default=True,
+        help=text,
+    )
+
+
+ALIGN_ARGUMENTS: Final = [
+    click.Argument(["reference"], shell_complete=complete_files),
+    click.Argument(["query"], nargs=-1, required=True, shell_complete=complete_files),
+]
+
+ALIGN_SECTIONS: Final[Sections] = {
+    "Matches that alignments begin with": [
+        flag(
+            "-mum --mum mum", "Begin with matches that are unique in the reference and the query."
+        ),
+        flag(
+            "-mumreference --mumreference mumreference",
+            "Begin with matches that are unique in the reference.  [default]",
+            hidden=True,
+        ),
+        flag("-maxmatch --maxmatch maxmatch", "Begin with all matches."),
+        _number("-l --minmatch min_length", 20, 1, "Begin with matches of at least N bases."),
+        flag("-f --forward forward", "Align only the forward strand of the queries."),
+        flag("-r --reverse reverse", "Align only the reverse complement of the queries."),
+    ],
+    "Alignment": [
+        click.Option(
+            ["--method"],
+            type=click.Choice([method.value for method in AlignmentMethod]),
+            default=AlignmentMethod.TILE.value,
+            show_default=True,
+            help="tile: matches cut the matrix of two sequences into tiles. wavefront, streaming: "
+            "each query is aligned with each record of the reference from end to end, with the "
+            "whole matrix, for short sequences with few matches; streaming keeps it in the memory "
+            "of the host beside a GPU, or in a temporary file.",
+        ),
+        _number("-c --mincluster least_bases", 65, 0, "The fewest matching bases of a cluster."),
+        _number("-g --maxgap most_gap", 90, 0, "The most bases between two matches of a cluster."),
+        _number(
+            "-D --diagdiff diagonal_difference",
+            5,
+            0,
+            "How far apart the diagonals of two neighbouring matches of a cluster may be.",
+        ),
+        _share(
+            "-d --diagfactor diagonal_factor", "The same as a share of the gap between them.", 0.12
+        ),
+        _number(
+            "-b --breaklen break_length",
+            200,
+            2,
+            "Extend an alignment until it gets no better for N bases of both sequences together.",
+        ),
+        click.Option(
+            ["--gap-open"],
+            type=click.IntRange(0),
+            help="The penalty of a gap, beside its bases'.  [default: nucmer's 3; 16 for VCF that "
+            "is written without .delta]",
+        ),
+        click.Option(
+            ["--gap-extend"],
+            type=click.IntRange(1),
+            help="The penalty of each base of a gap; an equal base scores 3, and a different one "
+            "-7.  [default: nucmer's 7; 1 for VCF that is written without .delta]",
+        ),
+        flag("--noextend no_extend", "Do not extend alignments beyond the clusters of matches."),
+        flag(
+            "--nosimplify no_simplify",
+            "Keep alignments that lie inside another one: to find the repeats of a genome in "
+            "itself.",
+        ),
+    ],
+    "Alignments that are written": [
+        flag(
+            "--one-to-one",
+            "Keep only alignments that map each base to its best place, in the reference and in "
+            "the query, as 'delta-filter -1' does.",
+        ),
+        click.Option(
+            ["--min-identity"],
+            type=click.FloatRange(0, 100),
+            metavar="PERCENT",
+            default=0.0,
+            show_default=True,
+            help="Keep only alignments with at least so many percent of equal columns.",
+        ),
+        OptionWithOldName(
+            ["--min-alignment-length", "least_length"],
+            "--min-length",
+            type=click.IntRange(0),
+            metavar="N",
+            default=0,
+            show_default=True,
+            help="Keep only alignments of at least N bases.",
+        ),
+    ],
+    "Input": INPUT_OPTIONS,
+    "Output": [
+        click.Option(
+            ["-o", "--output"],
+            metavar="FILE",
+            default=STANDARD_OUTPUT,
+            shell_complete=complete_files,
+            help="Write the alignments to FILE: .delta, .paf, .sam, .bam or .vcf (also .paf.gz and "
+            "the like) by its name.  [default: .delta on standard output]",
+        ),
+        click.Option(
+            ["--format", "format_name"],
+            type=click.Choice(GENOME_FORMATS),
+            help="Write this format, whatever the name of the file.",
+        ),
+        click.Option(
+            ["--vcf"],
+            metavar="FILE",
+            shell_complete=complete_files,
+            help="Also write the differences of the alignments to FILE, as VCF (also .vcf.gz).",
+        ),
+        flag("--cs with_changes", "Let PAF tell the bases of the differences, as cs:Z."),
+        flag("--no-bases", "Let SAM leave out the bases of the queries, and MD."),
+    ],
+    "Search": [
+        *MACHINE_OPTIONS,
+        click.Option(["--block-size"], callback=MAIN_OPTIONS["max_memory"].callback, hidden=True),
+    ],
+    "Reports": [MAIN_OPTIONS["stats"], *MESSAGE_OPTIONS],
+    INFORMATION: [],
+}
+"""The options, in the order of the help."""
+
+
+def align_options(params: Params, command: str) -> AlignOptions:
+    """Return the options of the job."""
+    from mummergpu.index.file import kind_for_reference
+    from mummergpu.index.options import IndexOptions
+    from mummergpu.mapping.genomes.options import ClusterOptions, GenomeOptions, costs_of_gaps
+    from mummergpu.output.targets import target_of
+    from mummergpu.pipeline.align_options import AlignmentFilter, AlignOptions
+    from mummergpu.pipeline.options import MatchOptions
+
+    target = genome_target(params["output"], params["format_name"])
+    differences = None if params["vcf"] is None else target_of(params["vcf"], "vcf", "--vcf")
+    targets = (target,) if differences is None else (target, differences)
+    anchors = MatchOptions(
+        reference_path=params["reference"],
+        query_paths=params["query"],
+        any_letters=params["any_letters"],
+        no_empty=params["no_empty"],
+        outputs=targets,
+        command=command,
+        threads=params["threads"],
+        index=IndexOptions(
+            params["min_length"], kind_for_reference(params["reference"]), params["max_memory"]
+        ),
+        search=_search(params),
+        device=device_options(params),
+        verify=params["verify"],
+    )
+    clusters = ClusterOptions(
+        *(params["least_bases"], params["most_gap"]),
+        *(params["diagonal_difference"], params["diagonal_factor"]),
+    )
+    genomes = GenomeOptions(
+        *(clusters, params["break_length"], not params["no_extend"], not params["no_simplify"]),
+        costs_of_gaps(params["gap_open"], params["gap_extend"], [one.format for one in targets]),
+    )
+    least_identity = params["min_identity"] / 100
+    kept = AlignmentFilter(params["one_to_one"], least_identity, params["least_length"])
+    if params["with_changes"] and target.format != "paf":
+        raise click.UsageError(
+            f"--cs is for paf, and the alignments are written as {target.format}"
+        )
+    if params["no_bases"] and target.format != "sam":
+        raise click.UsageError(
+            f"--no-bases is for sam, and the alignments are written as {target.format}"
+        )
+    method = AlignmentMethod(params["method"])
+    if method is not AlignmentMethod.TILE:
+        _refuse_options_of_tiles(method)
+    return AlignOptions(
+        *(anchors, target, genomes, kept),
+        *(params["with_changes"], not params["no_bases"], differences, method),
+    )
+
+
+def _refuse_options_of_tiles(method: AlignmentMethod) -> None:
+    """Raise a usage error if the user gave an option that has no meaning without matches."""
+    context = click.get_current_context()
+    for option in context.command.params:
+        name = option.name
+        if name in _OF_TILES and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(
+                f"--method {method.value} aligns whole sequences, and {option.opts[0]} is about "
+                "matches"
+            )
+
+
+def _search(params: Params) -> SearchOptions:
+    """Return which matches alignments begin with."""
+    from mummergpu.matching.options import SearchOptions, Uniqueness
+
+    modes = [name for name in ("mum", "mumreference", "maxmatch") if params[name]]
+    if len(modes) > 1:
+        raise click.UsageError(f"-{modes[0]} and -{modes[1]} exclude each other")
+    if params["forward"] and params["reverse"]:
+        raise click.UsageError("-f and -r exclude each other")
+    uniqueness = Uniqueness(modes[0] if modes else "mumreference")
+    strands = strands_of(params, "both")
+    return SearchOptions(params["min_length"], strands, uniqueness, params["block_size"])
+
+
+@click.command(
+    "align",
+    context_settings=HELP_OPTIONS,
+    cls=SectionedCommand,
+    arguments=ALIGN_ARGUMENTS,
+    sections=ALIGN_SECTIONS,
+)
+def align_command(**params: Any) -> None:
     """Align genomes, and write the alignments.
 
     REFERENCE is a FASTA file or an index that 'mummergpu index' has made; QUERY is a file of
@@ -22,9 +283,10 @@ def align_command(**given: Any) -> None:
     'mummergpu align a.fna b.fna -o x.delta' writes what delta-filter, show-coords, show-snps,
     dnadiff -d and mummerplot read; '-o x.paf' the table of minimap2.
     """
-    inputs = [given["reference"], *given["query"]]
-    outputs = {"--output": given["output"], "--vcf": given["vcf"]}
-    run_alignment(given, inputs, outputs, align_options, _load_job)
+    inputs = [params["reference"], *params["query"]]
+    outputs = {"--output": params["output"], "--vcf": params["vcf"]}
+    verb = Verb(inputs, outputs, align_options, _load_job, lambda options: "align")
+    run_verb(params, verb)
 
 
 def _load_job() -> Any:

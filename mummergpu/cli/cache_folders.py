@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -18,30 +19,17 @@ from mummergpu.runtime.cache_places import cache_folder
 
 
 def folder_of_kernels(environment: Mapping[str, str]) -> Path | None:
-    """Return the folder that keeps the kernels compiled for a GPU.
-
-    Parameters
-    ----------
-    environment : mapping of str
-        As in `mummergpu.runtime.cache_places.cache_folder`.
-
-    Returns
-    -------
-    Path or None
-        The folder, which may not exist yet; None if the user has no home folder either.
-    """
+    """Return the folder that keeps the kernels compiled for a GPU."""
     return cache_folder(environment)
 
 
-@cache
-def announce_compilation(time: str = "20 s") -> None:
-    """Print a message when the first compilation begins, at most once in a process.
+COMPILATION: Final = "20 s"
+"""About the longest time that everything that a search for matches needs takes to compile."""
 
-    Parameters
-    ----------
-    time : str
-        About the longest time that everything that the command needs takes to compile.
-    """
+
+@cache
+def announce_compilation(time: str = COMPILATION) -> None:
+    """Print a message when the first compilation begins, at most once in a process."""
     from mummergpu.runtime.jit import on_first_compilation
 
     def announce() -> None:
@@ -54,13 +42,7 @@ def announce_compilation(time: str = "20 s") -> None:
 
 
 def tell_cache_trouble(notice: Callable[[str], None]) -> None:
-    """Report trouble with the folders of compiled code.
-
-    Parameters
-    ----------
-    notice : callable
-        Receives one line, shown with -v.
-    """
+    """Report trouble with the folders of compiled code."""
     from mummergpu.runtime.compiled.code_cache import on_cache_trouble
 
     on_cache_trouble(notice)

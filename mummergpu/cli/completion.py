@@ -58,20 +58,7 @@ def completion(context: click.Context, shell: str) -> None:
 
 
 def answer(commands: click.Command, instruction: str) -> None:
-    """Print the words that can complete what the user has typed.
-
-    Parameters
-    ----------
-    commands : click.Command
-        The command with all its subcommands.
-    instruction : str
-        The value of `VARIABLE`: the name of a shell and ``_complete``.
-
-    Raises
-    ------
-    click.UsageError
-        If it has another value.
-    """
+    """Print the words that can complete what the user has typed."""
     shell, _, what = instruction.partition("_")
     if shell not in SHELLS or what != "complete":
         raise click.UsageError(f"{VARIABLE}: '{instruction}' is not a shell and '_complete'")

@@ -19,6 +19,11 @@ ENDINGS: Final = {
 }
 
 
+def spelled(option: str) -> str:
+    """Return an option of an error as the command has it: ``--seed-length`` for a parameter."""
+    return "--" + option.replace("_", "-") if "_" in option else option
+
+
 def end_at_signals() -> None:
     """Make SIGINT, SIGTERM and SIGHUP end the process with one line and exit code 128 + number.
 
@@ -32,13 +37,7 @@ def end_at_signals() -> None:
 
 
 def end_now(number: signal.Signals) -> NoReturn:
-    """Write one line that names the signal, and end the process.
-
-    Parameters
-    ----------
-    number : signal.Signals
-        One of `ENDINGS`.
-    """
+    """Write one line that names the signal, and end the process."""
     # On a terminal the line replaces the echo of Ctrl-C and the progress line.
     start = "\r\x1b[K" if os.isatty(2) else ""
     try:

@@ -14,10 +14,10 @@ from mummergpu.cli.option_types import (
     HELP_OPTIONS,
     MAIN_OPTIONS,
     MESSAGE_OPTIONS,
-    PROGRAM,
     complete_files,
 )
 from mummergpu.cli.progress_line import progress_shown
+from mummergpu.cli.run_words import RunWords
 from mummergpu.index.tree.policy import LETTERS
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mummergpu.pipeline.options import BuildOptions
     from mummergpu.runtime.progress import NullProgress
 
-_MOST_USED_PURPOSE: Final = "reads"
+_MOST_USED: Final = "reads"
 
 _SHARED: Final = (
     *("any_letters", "search", "page_size", "address_bits", "builder", "max_memory", "threads"),
@@ -56,7 +56,7 @@ _SHARED: Final = (
             help="Make the index for matches of at least N bases.",
         ),
         click.Option(
-            ["--for", "purpose"],
+            ["--for", "index_for"],
             type=click.Choice(["reads", "genomes", "memory"]),
             help="Make an index of k-mers that is fastest for many reads, or for queries about as "
             "long as the reference, or one that is small and up to three times as slow.  "
@@ -78,7 +78,7 @@ _SHARED: Final = (
         *MESSAGE_OPTIONS,
     ],
 )
-def index(**given: Any) -> None:
+def index(**params: Any) -> None:
     """Make an index of a reference, or show what an index holds.
 
     FILE is a FASTA file, or with --info and --check an index; --check takes a FASTA file as
@@ -89,53 +89,53 @@ def index(**given: Any) -> None:
     some shorter ones, which --info shows. An index of suffix trees serves every -l, and is fastest
     up to the -l given here.
     """
-    if given["verbose"] and given["quiet"]:
+    if params["verbose"] and params["quiet"]:
         raise click.UsageError("-v and -q exclude each other")
-    compared = given.pop("compared")
-    if compared is not None and not given["check"]:
+    compared = params.pop("compared")
+    if compared is not None and not params["check"]:
         raise click.UsageError(f"Got unexpected extra argument ({compared})")
-    if given["as_json"] and (given["check"] or not given["info"]):
+    if params["as_json"] and (params["check"] or not params["info"]):
         raise click.UsageError("--json goes with --info alone")
-    if given["info"] or given["check"]:
-        if given["output"] is not None:
+    if params["info"] or params["check"]:
+        if params["output"] is not None:
             raise click.UsageError("-o makes an index; --info and --check read one")
-        _tell(given, compared)
+        _tell(params, compared)
         return
-    if given["output"] is None:
+    if params["output"] is None:
         raise click.UsageError("Missing option '-o' / '--output'")
-    options = _with_purpose(index_options(given), given["purpose"])
-    refuse_clashing_files([given["reference"]], {"--output": given["output"]})
+    options = _with_use(index_options(params), params["index_for"])
+    refuse_clashing_files([params["reference"]], {"--output": params["output"]})
     from mummergpu.pipeline.options import BuildOptions
 
     build = BuildOptions(
-        given["reference"], given["output"], given["threads"], options, given["any_letters"]
+        params["reference"], params["output"], params["threads"], options, params["any_letters"]
     )
-    hidden = given["quiet"] or given["no_progress"]
-    with progress_shown(hidden, given["verbose"]) as progress:
-        _make(build, progress, given["verbose"], given["quiet"])
+    hidden = params["quiet"] or params["no_progress"]
+    with progress_shown(hidden, params["verbose"]) as progress:
+        _make(build, progress, params["verbose"], params["quiet"])
 
 
-def _with_purpose(options: IndexOptions, purpose: str | None) -> IndexOptions:
+def _with_use(options: IndexOptions, index_for: str | None) -> IndexOptions:
     """Return the options of an index that is kept, with what it is for."""
     from mummergpu.index.options import KmerOptions
 
     if isinstance(options.kind, KmerOptions):
-        return replace(options, kind=replace(options.kind, purpose=purpose or _MOST_USED_PURPOSE))
-    if purpose is not None:
+        return replace(options, kind=replace(options.kind, purpose=index_for or _MOST_USED))
+    if index_for is not None:
         raise click.UsageError("--for goes with an index of k-mers; trees have none")
     return options
 
 
-def _tell(given: dict[str, Any], compared: str | None) -> None:
+def _tell(params: dict[str, Any], compared: str | None) -> None:
     """Print what an index file holds, or that it is undamaged, or both."""
-    path = given["reference"]
-    if given["as_json"]:
+    path = params["reference"]
+    if params["as_json"]:
         click.echo(described_as_json(path))
-    elif given["info"]:
+    elif params["info"]:
         for line in described(path):
             click.echo(line)
-    if given["check"]:
-        click.echo(checked(path, compared, given["threads"]))
+    if params["check"]:
+        click.echo(checked(path, compared, params["threads"]))
 
 
 def _make(options: BuildOptions, progress: NullProgress, verbose: bool, quiet: bool) -> None:
@@ -144,13 +144,8 @@ def _make(options: BuildOptions, progress: NullProgress, verbose: bool, quiet: b
 
     if not quiet:
         announce_compilation()
-
-    def notice(text: str) -> None:
-        if verbose:
-            progress.write_line(f"{PROGRAM}: {text}")
-
-    tell_cache_trouble(notice)
-    stats = Stats()
-    make_index(options, stats, notice, progress.tell)
+    words, stats = RunWords(progress, verbose, quiet), Stats()
+    tell_cache_trouble(words.notice)
+    make_index(options, words.context(options.threads, stats))
     for line in stats.summary():
-        notice(line)
+        words.notice(line)

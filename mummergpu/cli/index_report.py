@@ -13,23 +13,7 @@ from mummergpu.input.bytes.files import reading
 
 
 def described(path: str) -> Iterator[str]:
-    """Yield a description of an index file, one line for each fact.
-
-    Parameters
-    ----------
-    path : str
-        The index file; this function reads only its header.
-
-    Yields
-    ------
-    str
-        A name and its value, without a line end.
-
-    Raises
-    ------
-    InputError
-        If the file is not an index, or its header is damaged.
-    """
+    """Yield a description of an index file, one line for each fact."""
     with reading(path), open(path, "rb", buffering=0) as file:
         header = read_header(file, path)
         size = os.fstat(file.fileno()).st_size
@@ -72,22 +56,9 @@ def _facts_of_trees(header: IndexHeader) -> dict[str, str]:
 def described_as_json(path: str) -> str:
     """Return a description of an index file as one JSON object.
 
-    Parameters
-    ----------
-    path : str
-        The index file; this function reads its header and its table of records.
-
-    Returns
-    -------
-    str
-        One line of ASCII. It always has all the keys that ``docs/reference/index-files.md`` names;
-        a fact that this kind of index does not have is null. Bytes of names that are not UTF-8
-        become lone surrogates (Python's ``surrogateescape``).
-
-    Raises
-    ------
-    InputError
-        If the file is not an index, or its header or its table of records is damaged.
+    It always has all the keys that ``docs/reference/index-files.md`` names; a fact that this kind
+    of index does not have is null. Bytes of names that are not UTF-8 become lone surrogates
+    (Python's ``surrogateescape``).
     """
     from mummergpu.index.file import IndexFile
 
@@ -127,25 +98,7 @@ def described_as_json(path: str) -> str:
 def checked(path: str, reference_path: str | None, threads: int) -> str:
     """Read an index file completely, and return the message that it is undamaged.
 
-    Parameters
-    ----------
-    path : str
-        The index file.
-    reference_path : str or None
-        The reference that the index should hold, as a FASTA file, plain or compressed.
-    threads : int
-        Number of sections that are read at the same time.
-
-    Returns
-    -------
-    str
-        One line, without a line end.
-
-    Raises
-    ------
-    InputError
-        If the index is damaged, or holds another reference. The message names the damaged
-        sections, or the first difference between the references.
+    `reference_path` is a FASTA file that must have the same records, or None.
     """
     from concurrent.futures import ThreadPoolExecutor
 

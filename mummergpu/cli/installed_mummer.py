@@ -26,18 +26,7 @@ shell script. Only the first of these can be seen beforehand.
 def find_mummer(environment: Mapping[str, str], program: str) -> str | None:
     """Return the path of MUMmer's own ``mummer``, or None if there is none.
 
-    Parameters
-    ----------
-    environment : mapping of str to str
-        The variables of this process: `CHOSEN`, `PASSED` and ``PATH``.
-    program : str
-        The file that this process was started from.
-
-    Returns
-    -------
-    str or None
-        A program that is neither this one, under whatever name, nor one that the job has already
-        come through.
+    It is neither this program, under whatever name, nor one that the job has already come through.
     """
     passed = {os.path.realpath(program), *_passed(environment)}
     for path in _candidates(environment):
@@ -48,20 +37,7 @@ def find_mummer(environment: Mapping[str, str], program: str) -> str | None:
 
 
 def hand_over(path: str, words: Sequence[str]) -> NoReturn:
-    """Replace this process by another program.
-
-    Parameters
-    ----------
-    path : str
-        The program, as `find_mummer` returns it.
-    words : sequence of str
-        Its command line, without its name.
-
-    Raises
-    ------
-    MummergpuError
-        If the system cannot start it.
-    """
+    """Replace this process by another program."""
     passed = [os.path.realpath(sys.argv[0]), os.path.realpath(path), *_passed(os.environ)]
     sys.stdout.flush()
     sys.stderr.flush()

@@ -120,22 +120,7 @@ class Report:
 def examine(
     compiled_code: Path, kernels: Path | None, can_be_written: Callable[[str], bool]
 ) -> Report:
-    """Examine this machine.
-
-    Parameters
-    ----------
-    compiled_code : Path
-        The folder that keeps code for this processor.
-    kernels : Path or None
-        The folder that keeps compiled kernels.
-    can_be_written : callable
-        Returns whether files can be written into a folder.
-
-    Returns
-    -------
-    Report
-        The facts and the problems; no exception is raised.
-    """
+    """Return the facts and the problems of this machine; no exception is raised."""
     required = [look_for(name, module) for name, module in REQUIRED.items()]
     # This package comes last: if a library is broken, the package that imports it is broken, too.
     own = replace(look_for("mummergpu", "mummergpu.pipeline.match"), version=__version__)
@@ -181,18 +166,7 @@ def _folder_facts(
 
 
 def render(report: Report) -> str:
-    """Return a report as text for people.
-
-    Parameters
-    ----------
-    report : Report
-        The facts.
-
-    Returns
-    -------
-    str
-        One line for each fact, without a newline at the end.
-    """
+    """Return a report as text for people."""
     rows = [
         ("Python", f"{report.python} on {report.system}, {report.processors} processors"),
         *((library.name, _library(library)) for library in report.libraries),

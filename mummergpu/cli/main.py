@@ -19,7 +19,7 @@ import click
 from mummergpu.cli.align import align_command
 from mummergpu.cli.completion import VARIABLE, answer, completion
 from mummergpu.cli.doctor import doctor
-from mummergpu.cli.endings import ENDINGS, PROGRAM
+from mummergpu.cli.endings import ENDINGS, PROGRAM, spelled
 from mummergpu.cli.index import index
 from mummergpu.cli.installed_mummer import NAME as MUMMER
 from mummergpu.cli.main_group import (
@@ -34,7 +34,7 @@ from mummergpu.cli.map import map_command
 from mummergpu.cli.match import run_match
 from mummergpu.cli.mummer_shim import MUMMER_VERB, mummer_shim
 from mummergpu.cli.nucmer_shim import NUCMER, NUCMER_VERB, nucmer_shim
-from mummergpu.cli.option_types import HELP_OPTIONS, SECTIONS, complete_files
+from mummergpu.cli.option_types import HELP_OPTIONS, MATCH_SECTIONS, complete_files
 from mummergpu.cli.plot import plot
 from mummergpu.cli.report import report
 from mummergpu.cli.session import Session
@@ -43,7 +43,7 @@ from mummergpu.cli.sweep import sweep
 from mummergpu.cli.tune import tune
 from mummergpu.cli.warmup import warmup
 from mummergpu.cli.workload import workload
-from mummergpu.errors import MummergpuError, OutputError
+from mummergpu.errors import MummergpuError, OptionError, OutputError
 
 LINKS: Final = {MUMMER: MUMMER_VERB, NUCMER: NUCMER_VERB}
 """The verbs that links to this program stand for, by their names."""
@@ -64,11 +64,11 @@ commands.add_command(
     MatchCommand(
         MAIN_VERB,
         callback=run_match,
-        params=[
+        arguments=[
             click.Argument(["reference"], shell_complete=complete_reference),
             click.Argument(["query"], nargs=-1, required=True, shell_complete=complete_files),
-            *(option for options in SECTIONS.values() for option in options),
         ],
+        sections=MATCH_SECTIONS,
         help=MATCH_HELP,
         epilog=MATCH_EPILOG,
         options_metavar="[OPTIONS]",
@@ -176,18 +176,7 @@ def _name_of_command(error: click.ClickException) -> str:
 
 
 def main(arguments: Iterable[str] | None = None) -> int:
-    """Run the command line.
-
-    Parameters
-    ----------
-    arguments : iterable of str, optional
-        The words after the name of the program; by default those of this process.
-
-    Returns
-    -------
-    int
-        The exit code. After a signal the process ends at once, and nothing is returned.
-    """
+    """Run the command line, and return its exit code; after a signal the process ends at once."""
     # Start-up makes many objects and little garbage; collecting it would take a tenth of a second.
     gc.set_threshold(QUIET_COLLECTOR)
     _occupy_closed_descriptors()
@@ -198,6 +187,8 @@ def main(arguments: Iterable[str] | None = None) -> int:
     except click.ClickException as error:
         message = error.format_message().rstrip(".")
         return _fail(f"{message} (see {_name_of_command(error)} --help)", EXIT_USAGE)
+    except OptionError as error:
+        return _fail(f"{spelled(error.option)}: {error.message}", error.exit_code)
     except MummergpuError as error:
         return _fail(str(error), error.exit_code)
     except BrokenPipeError:

@@ -9,7 +9,7 @@ import click
 from click_default_group import DefaultGroup
 
 from mummergpu.cli.endings import PROGRAM
-from mummergpu.cli.option_types import HELP_NAMES, HELP_OPTIONS, SECTIONS, complete_files
+from mummergpu.cli.option_types import HELP_NAMES, HELP_OPTIONS, SectionedCommand, complete_files
 from mummergpu.cli.spellings import END_OF_OPTIONS, Spellings, verb_meant, with_words_of_mummer
 from mummergpu.errors import MummergpuError, MummerUsageError
 
@@ -62,22 +62,12 @@ BASES and BYTES may end in k, M or G: 8M is 8 x 1024 x 1024.
 Exit codes: 0 done, 1 failure, 2 wrong usage, 130 interrupted, 141 nobody reads the output."""
 
 
-class MatchCommand(click.Command):
-    """The main job, with its options in sections."""
+class MatchCommand(SectionedCommand):
+    """The main job, whose verb may be left out."""
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the usage line without the verb, which may be left out."""
         formatter.write_usage(PROGRAM, " ".join(self.collect_usage_pieces(ctx)))
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write each section of options under its own title."""
-        help_option = self.get_help_option(ctx)
-        for title, options in SECTIONS.items():
-            records = [record for option in options if (record := option.get_help_record(ctx))]
-            if title == "Information" and help_option:
-                records.append(help_option.get_help_record(ctx) or ("", ""))
-            with formatter.section(title):
-                formatter.write_dl(records)
 
 
 class VerbatimCommand(click.Command):
@@ -95,26 +85,7 @@ class VerbatimCommand(click.Command):
 def shim_command(
     verb: str, program: str, words: str, run: Callable[[tuple[str, ...]], None], text: str
 ) -> VerbatimCommand:
-    """Return a command that takes the place of another program.
-
-    Parameters
-    ----------
-    verb : str
-        The name of the command.
-    program : str
-        The name of the other program.
-    words : str
-        How the help names its words besides options.
-    run : callable
-        Receives all words of a command line, and does the job.
-    text : str
-        The help, whose first line tells what the command does.
-
-    Returns
-    -------
-    VerbatimCommand
-        The command.
-    """
+    """Return a command that takes the place of another program."""
     return VerbatimCommand(
         verb,
         callback=run,
@@ -128,20 +99,7 @@ def shim_command(
 
 
 def do_verb_of_shim(verb: str, words: list[str]) -> None:
-    """Do what a command of this program does, in the place of a program of MUMmer.
-
-    Parameters
-    ----------
-    verb : str
-        The name of the command.
-    words : list of str
-        The words after it.
-
-    Raises
-    ------
-    MummergpuError
-        If it fails, with the exit code of MUMmer's programs.
-    """
+    """Do what a command of this program does, in the place of a program of MUMmer."""
     group = click.get_current_context().find_root().command
     assert isinstance(group, click.Group)
     try:

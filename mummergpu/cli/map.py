@@ -2,21 +2,393 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from mummergpu.cli.alignment_run import run_alignment
-from mummergpu.cli.map_options import MAP_OPTIONS, map_options
-from mummergpu.cli.option_types import HELP_OPTIONS
+from mummergpu.cli.option_rules import Params, device_options
+from mummergpu.cli.option_types import (
+    HELP_OPTIONS,
+    INFORMATION,
+    INPUT_OPTIONS,
+    MACHINE_OPTIONS,
+    MAIN_OPTIONS,
+    MESSAGE_OPTIONS,
+    SectionedCommand,
+    Sections,
+    complete_files,
+    complete_folders,
+)
+from mummergpu.cli.run_verb import Verb, run_verb
+from mummergpu.errors import OptionError
 from mummergpu.runtime.output_file import STANDARD_OUTPUT
+
+if TYPE_CHECKING:
+    from mummergpu.input.blocks.read_files import ReadSource
+    from mummergpu.mapping.placing.insert_sizes import InsertSizes
+    from mummergpu.output.records.sam_options import ReadGroup
+    from mummergpu.output.sorting.options import SortOptions
+    from mummergpu.output.targets import OutputTarget
+    from mummergpu.pipeline.map_options import MapOptions
+    from mummergpu.viterbi.recurrence.model import Costs
+
+_SIZE: Final = MAIN_OPTIONS["max_memory"].callback
+
+
+ALL_PLACEMENTS: Final = 1 << 62
+"""More placements than a read can have."""
+
+ALL: Final = "all"
+NO_GROUP: Final = "none"
+
+
+class _NumberOrAll(click.IntRange):
+    """A number of placements, or a word for all of them."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        number: int = ALL_PLACEMENTS if value == ALL else super().convert(value, param, ctx)
+        return number
+
+
+def _number(names: str, default: int, text: str) -> click.Option:
+    return click.Option(
+        names.split(),
+        type=click.IntRange(0, 100),
+        metavar="N",
+        default=default,
+        show_default=True,
+        help=text,
+    )
+
+
+MAP_ARGUMENTS: Final = [
+    click.Argument(["reference"], shell_complete=complete_files),
+    click.Argument(["reads"], nargs=-1, required=True, shell_complete=complete_files),
+]
+
+MAP_SECTIONS: Final[Sections] = {
+    "Input": [
+        click.Option(["-p", "--interleaved"], is_flag=True, help="Mates alternate in each file."),
+        click.Option(
+            ["--single"],
+            is_flag=True,
+            help="No read has a mate: neither is the second of two files, nor do the flags of SAM, "
+            "BAM and CRAM count.",
+        ),
+        click.Option(
+            ["--long-reads"],
+            type=click.Choice(["unmapped", "error"]),
+            default="unmapped",
+            show_default=True,
+            help="What becomes of reads of more than 1,500 bases: they stay unmapped, with a "
+            "warning, or the run ends.",
+        ),
+        *INPUT_OPTIONS,
+    ],
+    "Output": [
+        click.Option(
+            ["-o", "--output"],
+            metavar="FILE",
+            default=STANDARD_OUTPUT,
+            shell_complete=complete_files,
+            help="Write the alignments to FILE: SAM, BAM or CRAM by its name.  "
+            "[default: SAM on standard output]",
+        ),
+        click.Option(
+            ["--format", "format_name"],
+            type=click.Choice(["sam", "bam", "cram"]),
+            help="Write this format, whatever the name of the file.",
+        ),
+        click.Option(
+            ["--sort"],
+            is_flag=True,
+            help="Sort BAM or CRAM by coordinate; a file gets an index beside it.",
+        ),
+        click.Option(
+            ["--mark-duplicates"],
+            is_flag=True,
+            help="Flag the duplicates in BAM or CRAM, also without --sort.",
+        ),
+        click.Option(
+            ["--gpu-compression"],
+            is_flag=True,
+            help="Compress BAM on the GPU that searches, with NVIDIA's nvCOMP (pip install "
+            "'mummergpu[nvcomp]'): the same records, in other bytes.",
+        ),
+        click.Option(
+            ["--sort-memory"],
+            metavar="BYTES",
+            hidden=True,
+            callback=_SIZE,
+        ),
+        click.Option(
+            ["--temporary-folder"],
+            metavar="FOLDER",
+            shell_complete=complete_folders,
+            help="Where alignments wait to be sorted if there are too many for memory.",
+        ),
+    ],
+    "Records": [
+        click.Option(
+            ["-R", "--read-group"],
+            metavar="LINE",
+            help=r"The read group of all reads, such as '@RG\tID:x\tSM:y\tPL:ILLUMINA', or none.  "
+            "[default: those of SAM, BAM and CRAM, and one with the name of the first file for "
+            "other reads]",
+        ),
+        click.Option(
+            ["--no-read-group"], is_flag=True, hidden=True, help="Write no read group: -R none."
+        ),
+        click.Option(
+            ["-y", "--comments"],
+            is_flag=True,
+            help="Write the comments of FASTQ and FASTA as tags; they must be tags of SAM, such as "
+            "BC:Z:ACGT.",
+        ),
+        click.Option(
+            ["-a", "--all", "all_placements"],
+            is_flag=True,
+            hidden=True,
+            help="Report the other placements of a read too, as secondary alignments: -N all.",
+        ),
+        click.Option(
+            ["-N", "--max-secondary", "max_secondary"],
+            type=_NumberOrAll(0),
+            metavar="N",
+            help="Report at most N secondary alignments of a read, the best ones, or all.  "
+            "[default: none]",
+        ),
+        click.Option(
+            ["--max-xa", "max_xa"],
+            type=click.IntRange(0),
+            metavar="N",
+            help="Tell of other placements in the tag XA if there are at most N whose score is 80% "
+            "of the best or more, as bwa mem does with N = 5.  [default: no XA]",
+        ),
+    ],
+    "Alignment": [
+        click.Option(
+            ["-k", "--seed-length", "seed_length"],
+            type=click.IntRange(8, 200),
+            metavar="N",
+            help="Begin with matches of at least N bases.  [default: 16 to 64, from the length of "
+            "the reads]",
+        ),
+        click.Option(
+            ["-I", "--insert-size", "insert_size"],
+            metavar="MEAN[,SD[,MAX[,MIN]]]",
+            help="The size of templates in bases.  [default: estimated from the first pairs]",
+        ),
+        _number("-A --match match", 1, "The score of two equal bases."),
+        _number("-B --mismatch mismatch", 4, "The penalty of two different bases."),
+        click.Option(
+            ["-O", "--gap-open", "gap_open"],
+            metavar="N[,N]",
+            default="6",
+            show_default=True,
+            help="The penalty of opening a deletion, an insertion.",
+        ),
+        click.Option(
+            ["-E", "--gap-extend", "gap_extend"],
+            metavar="N[,N]",
+            default="1",
+            show_default=True,
+            help="The penalty of each base of a gap.",
+        ),
+        _number("-L --clipping clipping", 5, "The penalty of clipping an end of a read."),
+        _number("-U --unpaired unpaired", 17, "The penalty of mates that are not a proper pair."),
+        click.Option(
+            ["-T", "--min-score", "min_score"],
+            type=click.IntRange(0),
+            metavar="N",
+            default=30,
+            show_default=True,
+            help="The least score of an alignment that is reported.",
+        ),
+    ],
+    "Search": [
+        *MACHINE_OPTIONS,
+        click.Option(["--block-size"], callback=_SIZE, hidden=True),
+    ],
+    "Reports": [
+        MAIN_OPTIONS["stats"],
+        click.Option(
+            ["--multiqc"],
+            metavar="FILE",
+            shell_complete=complete_files,
+            help="Write counts for MultiQC to FILE, named SAMPLE_mqc.json, and plots of insert "
+            "sizes and mapping qualities to files beside it.",
+        ),
+        *MESSAGE_OPTIONS,
+    ],
+    INFORMATION: [],
+}
+"""The options, in the order of the help."""
+
+
+def map_options(params: Params, command: str) -> MapOptions:
+    """Return the options of the job."""
+    from mummergpu.pipeline.map_options import MapOptions
+
+    return MapOptions(
+        reference_path=params["reference"],
+        sources=_sources(params),
+        output=_target(params),
+        threads=params["threads"],
+        seed_length=params["seed_length"],
+        insert_sizes=_insert_sizes(params["insert_size"]),
+        costs=_costs(params),
+        least_score=params["min_score"],
+        unpaired=params["unpaired"],
+        most_secondary=_most_secondary(params),
+        most_alternatives=_most_alternatives(params),
+        memory=params["max_memory"],
+        device=device_options(params),
+        read_group=_read_group(params),
+        keeps_groups=params["read_group"] is None and not params["no_read_group"],
+        comments=params["comments"],
+        sort=_sort_options(params),
+        gpu_compression=_compresses_on_gpu(params),
+        verify=params["verify"],
+        any_letters=params["any_letters"],
+        no_empty=params["no_empty"],
+        refuses_long=params["long_reads"] == "error",
+        command=command,
+        block_size=params["block_size"],
+    )
+
+
+def _target(params: Params) -> OutputTarget:
+    """Return where the alignments go: SAM, unless the option or the name says otherwise."""
+    from mummergpu.output.targets import DEFAULT_FORMAT, target_of
+
+    target = target_of(params["output"], params["format_name"])
+    return target_of(params["output"], "sam") if target.format == DEFAULT_FORMAT else target
+
+
+def _compresses_on_gpu(params: Params) -> bool:
+    asked: bool = params["gpu_compression"]
+    if asked and (params["cpu"] or params["backend"] == "cpu"):
+        raise click.UsageError("--gpu-compression and --backend cpu exclude each other")
+    return asked
+
+
+def _read_group(params: Params) -> ReadGroup | None:
+    from mummergpu.output.records.sam_options import read_group_of, usual_read_group
+
+    text = params["read_group"]
+    if params["no_read_group"]:
+        if text is not None:
+            raise click.UsageError("--read-group and --no-read-group exclude each other")
+        return None
+    if text == NO_GROUP:
+        return None
+    return usual_read_group(params["reads"]) if text is None else read_group_of(text)
+
+
+def _sources(params: Params) -> tuple[ReadSource, ...]:
+    """Return the files of reads: two and two are mates, unless they are single or interleaved."""
+    from mummergpu.input.blocks.read_files import MateFiles, ReadFile
+
+    paths, interleaved, single = params["reads"], params["interleaved"], params["single"]
+    if interleaved and single:
+        raise click.UsageError("--interleaved and --single exclude each other")
+    if interleaved or single or len(paths) == 1:
+        return tuple(ReadFile(path, interleaved, ignores_flags=single) for path in paths)
+    if len(paths) % 2:
+        raise click.UsageError(
+            f"{len(paths)} files are no pairs: name both files of every pair, or say --single or "
+            "--interleaved"
+        )
+    return tuple(MateFiles(*paths[at : at + 2]) for at in range(0, len(paths), 2))
+
+
+def _insert_sizes(text: str | None) -> InsertSizes | None:
+    if text is None:
+        return None
+    from mummergpu.mapping.placing.insert_sizes import InsertSizes
+
+    try:
+        numbers = [float(word) for word in text.split(",")]
+    except ValueError:
+        numbers = []
+    if not 1 <= len(numbers) <= 4 or not all(0 < number < 1e6 for number in numbers):
+        raise OptionError("--insert-size", f"'{text}' is not MEAN[,SD[,MAX[,MIN]]]")
+    mean = numbers[0]
+    deviation = numbers[1] if len(numbers) > 1 else mean / 10
+    bounds = [int(number) for number in numbers[2:]]
+    if len(bounds) == 2 and bounds[0] < bounds[1]:
+        raise OptionError("--insert-size", f"the largest size, {bounds[0]}, is below the smallest")
+    return InsertSizes.of_user(mean, deviation, *bounds)
+
+
+def _most_secondary(params: Params) -> int:
+    """Return the most secondary alignments of a read that are reported."""
+    asked: int | None = params["max_secondary"]
+    if asked is not None:
+        return asked
+    return ALL_PLACEMENTS if params["all_placements"] else 0
+
+
+def _most_alternatives(params: Params) -> int:
+    """Return the most placements in the tag XA of an alignment; 0 for no such tag."""
+    most: int = params["max_xa"] or 0
+    if most and _most_secondary(params):
+        option = "--all" if params["max_secondary"] is None else "--max-secondary"
+        raise click.UsageError(f"--max-xa and {option} exclude each other")
+    return most
+
+
+def _two_numbers(text: str, option: str) -> tuple[int, int]:
+    words = text.split(",")
+    if not 1 <= len(words) <= 2 or not all(word.isascii() and word.isdigit() for word in words):
+        raise OptionError(option, f"'{text}' is not a number, nor two such as 6,6")
+    return int(words[0]), int(words[-1])
+
+
+def _costs(params: Params) -> Costs:
+    from mummergpu.viterbi.recurrence.model import Costs
+
+    deletion_open, insertion_open = _two_numbers(params["gap_open"], "--gap-open")
+    deletion_extend, insertion_extend = _two_numbers(params["gap_extend"], "--gap-extend")
+    return Costs(
+        match=params["match"],
+        mismatch=params["mismatch"],
+        insertion_open=insertion_open,
+        insertion_extend=insertion_extend,
+        deletion_open=deletion_open,
+        deletion_extend=deletion_extend,
+        end_bonus=params["clipping"],
+    )
+
+
+def _sort_options(params: Params) -> SortOptions | None:
+    if not params["sort"] and not params["mark_duplicates"]:
+        return None
+    from mummergpu.output.sorting.options import SortOptions
+
+    memory = {} if params["sort_memory"] is None else {"memory_bytes": params["sort_memory"]}
+    return SortOptions(
+        by_coordinate=params["sort"],
+        mark_duplicates=params["mark_duplicates"],
+        folder=params["temporary_folder"],
+        threads=params["threads"],
+        **memory,
+    )
+
 
 _INDEXES: Final = (".bai", ".csi", ".crai")
 """How the names of the indexes of sorted BAM and CRAM end."""
 
 
-@click.command("map", context_settings=HELP_OPTIONS, params=MAP_OPTIONS)
-def map_command(**given: Any) -> None:
+@click.command(
+    "map",
+    context_settings=HELP_OPTIONS,
+    cls=SectionedCommand,
+    arguments=MAP_ARGUMENTS,
+    sections=MAP_SECTIONS,
+)
+def map_command(**params: Any) -> None:
     """Map reads to a reference, and write their alignments.
 
     REFERENCE is a FASTA file or an index that 'mummergpu index' has made; READS are FASTQ, FASTA,
@@ -27,8 +399,11 @@ def map_command(**given: Any) -> None:
     SAM goes to standard output unless -o names a file: 'mummergpu map genome.fa r1.fq.gz r2.fq.gz
     --sort -o sample.bam' writes a sorted BAM with its index.
     """
-    inputs = [given["reference"], *given["reads"]]
-    run_alignment(given, inputs, _outputs(given), map_options, _load_job)
+    inputs = [params["reference"], *params["reads"]]
+    verb = Verb(
+        *(inputs, _outputs(params), map_options, _load_job, lambda options: "map"), maps_reads=True
+    )
+    run_verb(params, verb)
 
 
 def _load_job() -> Any:
@@ -37,9 +412,9 @@ def _load_job() -> Any:
     return map_reads.run
 
 
-def _outputs(given: dict[str, Any]) -> dict[str, str | None]:
+def _outputs(params: dict[str, Any]) -> dict[str, str | None]:
     """Return the files of alignments and their indexes, by the options that make them."""
-    files: dict[str, str | None] = {"--output": given["output"]}
-    if given["sort"] and given["output"] != STANDARD_OUTPUT:
-        files |= {f"--sort ({end})": given["output"] + end for end in _INDEXES}
+    files: dict[str, str | None] = {"--output": params["output"]}
+    if params["sort"] and params["output"] != STANDARD_OUTPUT:
+        files |= {f"--sort ({end})": params["output"] + end for end in _INDEXES}
     return files

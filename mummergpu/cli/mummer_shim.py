@@ -79,18 +79,7 @@ def run_mummer_shim(words: tuple[str, ...]) -> None:
 
 
 def main_job_words(command: MummerCommand) -> list[str]:
-    """Return the command line of the main job that writes what ``mummer`` would write.
-
-    Parameters
-    ----------
-    command : MummerCommand
-        The command line of ``mummer``.
-
-    Returns
-    -------
-    list of str
-        The words after the verb.
-    """
+    """Return the command line of the main job that writes what ``mummer`` would write."""
     # mummer takes records of any letters, and refuses a file without records. It sorts the rows
     # of -mum by the reference.
     rows = ["--rows-by-reference"] if command.mode == "-mum" else []

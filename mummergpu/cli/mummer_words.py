@@ -62,24 +62,9 @@ class MummerCommand:
 
 
 def parse_mummer_words(words: Sequence[str]) -> MummerCommand | None:
-    """Return what a command line of ``mummer`` asks for.
+    """Return what a command line of ``mummer`` asks for, None for its help.
 
     Options come before the files; from the first word without a dash on, all words are files.
-
-    Parameters
-    ----------
-    words : sequence of str
-        The words after the name of the program.
-
-    Returns
-    -------
-    MummerCommand or None
-        None if it asks for help, as an empty command line does.
-
-    Raises
-    ------
-    MummerUsageError
-        If ``mummer`` would refuse the command line.
     """
     if not words:
         return None

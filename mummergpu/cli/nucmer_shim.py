@@ -97,18 +97,7 @@ def run_nucmer_shim(words: tuple[str, ...]) -> None:
 
 
 def align_words(command: NucmerCommand) -> list[str]:
-    """Return the command line of ``mummergpu align`` that writes what ``nucmer`` would write.
-
-    Parameters
-    ----------
-    command : NucmerCommand
-        The command line of ``nucmer``.
-
-    Returns
-    -------
-    list of str
-        The words after the verb.
-    """
+    """Return the command line of ``mummergpu align`` that writes what ``nucmer`` would write."""
     strand = [f"--{command.strand}"] if command.strand else []
     extend = [] if command.extend else ["--noextend"]
     simplify = [] if command.simplify else ["--nosimplify"]
@@ -123,13 +112,7 @@ def align_words(command: NucmerCommand) -> list[str]:
 
 
 def _find_show_coords() -> str:
-    """Return the path of show-coords: beside the link that this process was started by, or in PATH.
-
-    Raises
-    ------
-    MummergpuError
-        If there is none.
-    """
+    """Return the path of show-coords: beside the link that began this process, or in PATH."""
     import shutil
 
     beside = os.path.dirname(os.path.abspath(sys.argv[0]))

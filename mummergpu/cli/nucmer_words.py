@@ -81,7 +81,7 @@ _NUMBER_OPTIONS: Final = {
     "diagfactor": "-d",
     "maxgap": "-g",
     "minmatch": "-l",
-    "minalign": "--min-length",
+    "minalign": "--min-alignment-length",
     "threads": "-t",
 }
 """The options of ``mummergpu align`` for those of nucmer that have a number."""
@@ -147,27 +147,11 @@ class _Given:
 
 
 def parse_nucmer_words(words: Sequence[str]) -> NucmerCommand | str:
-    """Return what a command line of ``nucmer`` asks for.
+    """Return what a command line of ``nucmer`` asks for: ``help`` or the like, or alignments.
 
     Options may have one dash or two, may be shortened after two, and may follow the files. The
     option ``--delta`` stands alone in 3.23, and names a file in 4: so it does if there is an ``=``
     after it, or if the word after it is not one of two files.
-
-    Parameters
-    ----------
-    words : sequence of str
-        The words after the name of the program.
-
-    Returns
-    -------
-    NucmerCommand or str
-        The name of the option if it asks for information alone: ``help``, ``version`` or
-        ``depend``.
-
-    Raises
-    ------
-    MummerUsageError
-        If ``nucmer`` would refuse the command line, or something in it cannot be done.
     """
     given = _sorted_words(words, delta_has_value=False)
     if given.says(_DELTA) and len(given.files) != 2:
@@ -205,13 +189,7 @@ def parse_nucmer_words(words: Sequence[str]) -> NucmerCommand | str:
 
 
 def _sam_option(given: _Given) -> str:
-    """Return the option that asks for SAM, or nothing.
-
-    Raises
-    ------
-    MummerUsageError
-        If another one asks for another file, or for what is made of a .delta.
-    """
+    """Return the option that asks for SAM, or nothing."""
     asked = [name for name in _SAM_FILES if name in given.values]
     if not asked:
         return ""
@@ -254,13 +232,7 @@ def _sorted_words(words: Sequence[str], delta_has_value: bool) -> _Given:
 
 
 def _long_name(option: str) -> str | None:
-    """Return the name of a long option, ``no-`` before it if it is turned off; None for letters.
-
-    Raises
-    ------
-    MummerUsageError
-        If there is no such option, or several begin so.
-    """
+    """Return the name of a long option, ``no-`` before it if it is turned off; None for letters."""
     names = {name: name for name in (*_FLAGS, *_VALUES, *_SWITCHES)}
     names |= {f"{_NEGATION}{name}": f"{_NEGATION}-{name}" for name in _SWITCHES}
     names |= {f"{_NEGATION}-{name}": f"{_NEGATION}-{name}" for name in _SWITCHES}

@@ -5,6 +5,7 @@ MUMmer's options may be written with one dash or two, before or after the files.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -118,17 +119,17 @@ def _search(_context: click.Context, _parameter: click.Parameter, text: str) -> 
     return "kmer" if text == "sampled" else text
 
 
-def _version(context: click.Context, _parameter: click.Parameter, given: bool) -> None:
-    if given:
+def _version(context: click.Context, _parameter: click.Parameter, params: bool) -> None:
+    if params:
         click.echo(f"{PROGRAM} {__version__}")
         context.exit()
 
 
-def _verbose(context: click.Context, _parameter: click.Parameter, given: bool) -> bool:
+def _verbose(context: click.Context, _parameter: click.Parameter, params: bool) -> bool:
     session = context.find_object(Session)
     if session is not None:
-        session.verbose = given
-    return given
+        session.verbose = params
+    return params
 
 
 def complete_files(
@@ -149,17 +150,62 @@ def complete_folders(
     return [CompletionItem(incomplete, type="dir")]
 
 
-def _flag(names: str, text: str) -> click.Option:
-    return click.Option(names.split(), is_flag=True, help=text)
+def flag(names: str, text: str, hidden: bool = False) -> click.Option:
+    """Return an option without a value, from its names and that of its parameter."""
+    return click.Option(names.split(), is_flag=True, hidden=hidden, help=text)
 
 
-def _policy_flag(name: str, letter: str) -> click.Option:
+def _policyflag(name: str, letter: str) -> click.Option:
     option = name.replace("_", "-")
     text = f"({letter}) {_POLICY_HELP[name]}"
-    return click.Option([f"--{option}/--no-{option}"], default=None, help=text)
+    return click.Option([f"--{option}/--no-{option}"], default=None, hidden=True, help=text)
 
 
-SECTIONS: Final[dict[str, list[click.Option]]] = {
+Sections = Mapping[str, Sequence[click.Option]]
+"""The options of a command, by the titles of their sections."""
+
+
+class OptionWithOldName(click.Option):
+    """An option one of whose names is accepted, but not shown."""
+
+    def __init__(self, names: list[str], old_name: str, **told: Any) -> None:
+        super().__init__([*names, old_name], **told)
+        self.old_name = old_name
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Return what the help says, without the old name."""
+        self.opts.remove(self.old_name)
+        try:
+            return super().get_help_record(ctx)
+        finally:
+            self.opts.append(self.old_name)
+
+
+class SectionedCommand(click.Command):
+    """A command with its options in sections; hidden ones that have a help repeat others."""
+
+    def __init__(
+        self, name: str, *, arguments: Sequence[click.Argument], sections: Sections, **told: Any
+    ) -> None:
+        options = (option for options in sections.values() for option in options)
+        super().__init__(name, **(told | {"params": [*arguments, *options]}))
+        self.sections = sections
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write each section of options under its own title; the help comes last."""
+        help_option = self.get_help_option(ctx)
+        for title, options in self.sections.items():
+            records = [record for option in options if (record := option.get_help_record(ctx))]
+            if title == INFORMATION and help_option:
+                records.append(help_option.get_help_record(ctx) or ("", ""))
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+
+INFORMATION: Final = "Information"
+"""The title of the section with the help, which is the last one."""
+
+MATCH_SECTIONS: Final[dict[str, list[click.Option]]] = {
     "Matches": [
         click.Option(
             ["-l", "--min-length", "min_length"],
@@ -169,23 +215,27 @@ SECTIONS: Final[dict[str, list[click.Option]]] = {
             show_default=True,
             help="Report matches of at least N bases.",
         ),
-        _flag("-maxmatch --maxmatch maxmatch", "Report all matches.  [default]"),
-        _flag(
+        flag("-maxmatch --maxmatch maxmatch", "Report all matches.  [default]"),
+        flag(
             "-mumreference --mumreference -mumcand --mumcand mumreference",
             "Report only matches whose bases occur once in the reference.",
         ),
-        _flag(
+        flag(
             "-mum --mum mum",
             "Report only matches whose bases occur once in the reference and once in the query.",
         ),
-        _flag("-b both", "Search both strands: each query and its reverse complement."),
-        _flag("-r reverse", "Search only the reverse complement of each query."),
-        _flag("-n acgt_only", "Match only A, C, G and T, in upper or lower case.  [always on]"),
+        flag("-b both", "Search both strands: each query and its reverse complement."),
+        flag("-r reverse", "Search only the reverse complement of each query."),
+        flag(
+            "-n acgt_only",
+            "Match only A, C, G and T, in upper or lower case.  [always on]",
+            hidden=True,
+        ),
     ],
     "Input": [
-        _flag("--any-letters", "Accept records that are not DNA or RNA, such as proteins."),
-        _flag("--no-empty", "Treat a query file without reads as an error."),
-        _flag(
+        flag("--any-letters", "Accept records that are not DNA or RNA, such as proteins."),
+        flag("--no-empty", "Treat a query file without reads as an error."),
+        flag(
             "--pair",
             "Read pairs: first and second mates from two files in turn, or one after the other "
             "from one file. Names end in /1 and /2; mates whose names differ are an error.",
@@ -201,22 +251,22 @@ SECTIONS: Final[dict[str, list[click.Option]]] = {
             "below names a file]",
         ),
         click.Option(
-            ["--for", "purpose"],
+            ["--for", "for_program"],
             type=click.Choice(PURPOSES),
             help="Write what this program reads. mgaps: three columns, without -c and -F. nucmer: "
             "the same, with -b unless -r is given and -mumreference unless another mode is. "
             "mummerplot: -c, with -b unless -r is given, without -s.",
         ),
-        _flag(
+        flag(
             "-c forward_coordinates",
             "Count the query positions of reverse matches on the forward strand; with -b or -r.",
         ),
-        _flag(
+        flag(
             "-F four_columns",
             "Name the reference's record in each row, even if it has only one.",
         ),
-        _flag("-L show_lengths", "Write the length of each query into its header."),
-        _flag("-s show_sequences", "Write the bases of each match below its row."),
+        flag("-L show_lengths", "Write the length of each query into its header."),
+        flag("-s show_sequences", "Write the bases of each match below its row."),
     ],
     "Formats": format_options(complete_files, _optional_integer),
     "Search": [
@@ -236,7 +286,7 @@ SECTIONS: Final[dict[str, list[click.Option]]] = {
             help="Search on the processor (cpu) or on an NVIDIA GPU (cuda); auto takes a GPU if "
             "there is one and the work is enough for it to be the faster one.",
         ),
-        _flag("-C cpu", "The same as --backend cpu."),
+        flag("-C cpu", "The same as --backend cpu.", hidden=True),
         click.Option(
             ["--search"],
             type=click.Choice([AUTO, "tree", "kmer", "sampled"]),
@@ -282,7 +332,7 @@ SECTIONS: Final[dict[str, list[click.Option]]] = {
             help="Most memory for the reference and its suffix trees or tables; pages that do not "
             "fit into it together are searched in groups.  [default: half of what is free]",
         ),
-        _flag("--verify", "Compare all of an index file with its checksums first."),
+        flag("--verify", "Compare all of an index file with its checksums first."),
         click.Option(["--block-size"], callback=_optional_size, hidden=True),
         click.Option(["--rows-by-reference"], is_flag=True, hidden=True),
         click.Option(
@@ -302,6 +352,7 @@ SECTIONS: Final[dict[str, list[click.Option]]] = {
         ),
         click.Option(
             ["--device-library"],
+            hidden=True,
             type=click.Choice([AUTO, *DEVICE_LIBRARIES]),
             default=AUTO,
             show_default=True,
@@ -315,10 +366,12 @@ SECTIONS: Final[dict[str, list[click.Option]]] = {
             ["--policy"],
             metavar="CODE",
             help="Letters of the policies to switch on, 'none', or 'auto' for what "
-            "'mummergpu tune' found, or else for the best that is known; the options below "
-            "overrule it.  [default: auto]",
+            "'mummergpu tune' found, or else for the best that is known: Q, R and T read queries, "
+            "reference and tree through textures, m keeps the halves of a node side by side, r "
+            "and t lay reference and tree out in two dimensions, n numbers the nodes breadth "
+            "first, then depth first.  [default: auto]",
         ),
-        *(_policy_flag(name, letter) for name, letter in LETTERS.items()),
+        *(_policyflag(name, letter) for name, letter in LETTERS.items()),
     ],
     "Reports": [
         click.Option(
@@ -335,7 +388,7 @@ SECTIONS: Final[dict[str, list[click.Option]]] = {
             help="Write counts for MultiQC to FILE, named SAMPLE_mqc.json, and a plot of the "
             "lengths of matches to SAMPLE_lengths_mqc.yaml beside it.",
         ),
-        _flag("--profile", "Count the nodes that are visited on a GPU, for --stats."),
+        flag("--profile", "Count the nodes that are visited on a GPU, for --stats."),
         click.Option(
             ["--dot"],
             metavar="FILE",
@@ -355,10 +408,10 @@ SECTIONS: Final[dict[str, list[click.Option]]] = {
             help="Write more about the run to standard error, and how far it is every 30 seconds "
             "where that is no terminal.",
         ),
-        _flag("-q --quiet quiet", "Write nothing but errors to standard error."),
-        _flag("--no-progress", "Show no progress."),
+        flag("-q --quiet quiet", "Write nothing but errors to standard error."),
+        flag("--no-progress", "Show no progress.", hidden=True),
     ],
-    "Information": [
+    INFORMATION: [
         click.Option(
             ["--version"],
             is_flag=True,
@@ -370,17 +423,22 @@ SECTIONS: Final[dict[str, list[click.Option]]] = {
     ],
 }
 
-MAIN_OPTIONS: Final = {option.name: option for options in SECTIONS.values() for option in options}
+MAIN_OPTIONS: Final = {
+    option.name: option for options in MATCH_SECTIONS.values() for option in options
+}
 """The options of the main job by their names, some of which other commands have, too."""
 
-RUN_OPTIONS: Final = [
+MACHINE_OPTIONS: Final = [
     MAIN_OPTIONS[name]
     for name in (
-        *("backend", "cpu", "device", "gpu_memory", "device_library", "threads", "max_memory"),
-        *("any_letters", "no_empty", "verify", "stats"),
+        *("threads", "max_memory", "backend", "cpu"),
+        *("device", "gpu_memory", "device_library"),
     )
 ]
-"""What every command that searches says of where and how it runs."""
+"""What every command that searches says of where it runs."""
+
+INPUT_OPTIONS: Final = [MAIN_OPTIONS[name] for name in ("any_letters", "no_empty", "verify")]
+"""What every command that searches says of the files that it reads."""
 
 MESSAGE_OPTIONS: Final = [MAIN_OPTIONS[name] for name in ("verbose", "quiet", "no_progress")]
 """What every command says of its messages."""

@@ -61,7 +61,7 @@ PICTURE_OPTIONS: Final = [
 """The options that say what a picture shows."""
 
 
-def picture_style(given: Mapping[str, Any]) -> PictureStyle:
+def picture_style(params: Mapping[str, Any]) -> PictureStyle:
     """Return what pictures show: as the options say, or a dot plot if there are no such options."""
-    own = {name: given[name] for name in ("kind", "order", "size", "title") if name in given}
+    own = {name: params[name] for name in ("kind", "order", "size", "title") if name in params}
     return PictureStyle(**own)

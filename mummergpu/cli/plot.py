@@ -81,7 +81,7 @@ def _optional_length(
     ],
 )
 @click.pass_context
-def plot(context: click.Context, /, **given: Any) -> None:
+def plot(context: click.Context, /, **params: Any) -> None:
     """Draw the matches of two genomes, on both strands, or those of an existing file.
 
     REFERENCE is a FASTA file, or an index of one; QUERY is one or more FASTA, FASTQ, SAM, BAM or
@@ -96,21 +96,21 @@ def plot(context: click.Context, /, **given: Any) -> None:
     Positions count from the start of each record. Pictures need matplotlib (mummergpu[plot]),
     pages (.html) do not.
     """
-    if not given["query"]:
-        _plot_file(context, given)
+    if not params["query"]:
+        _plot_file(context, params)
         return
-    given["mum"] = given["mum"] or not (given["maxmatch"] or given["mumreference"])
-    if given["min_length"] is None:
-        given["min_length"] = usual_length(given["reference"], given["query"])
-    others = _defaults_of_the_main_job(context, given["reference"], given["query"])
-    run_match(**(others | given | {"both": True, "format_name": "plot"}))
+    params["mum"] = params["mum"] or not (params["maxmatch"] or params["mumreference"])
+    if params["min_length"] is None:
+        params["min_length"] = usual_length(params["reference"], params["query"])
+    others = _defaults_of_the_main_job(context, params["reference"], params["query"])
+    run_match(**(others | params | {"both": True, "format_name": "plot"}))
 
 
-def _plot_file(context: click.Context, given: dict[str, Any]) -> None:
+def _plot_file(context: click.Context, params: dict[str, Any]) -> None:
     """Draw the matches of the file that stands in the place of the reference."""
     from mummergpu.drawing.match_files import format_of_matches
 
-    path = given["reference"]
+    path = params["reference"]
     if format_of_matches(path) is None:
         raise click.UsageError(
             "name a file of queries after the reference, or a file of matches that ends in .paf or "
@@ -121,28 +121,18 @@ def _plot_file(context: click.Context, given: dict[str, Any]) -> None:
         is_told = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
         if is_told and name not in _OF_FILES:
             raise click.UsageError(f"{parameter.opts[0]} is for a search, and '{path}' has matches")
-    refuse_clashing_files([path], {"--output": given["output"]})
-    target = target_of(given["output"], "plot")
+    refuse_clashing_files([path], {"--output": params["output"]})
+    target = target_of(params["output"], "plot")
     from mummergpu.pipeline.plot_file import plot_file
 
-    plot_file(path, target, picture_style(given), given["min_length"] or 1)
+    plot_file(path, target, picture_style(params), params["min_length"] or 1)
 
 
 def usual_length(reference: str, queries: Sequence[str]) -> int:
     """Return the least length of matches with which a picture is neither empty nor full.
 
-    Parameters
-    ----------
-    reference : str
-        The file of the reference.
-    queries : sequence of str
-        The files of the queries.
-
-    Returns
-    -------
-    int
-        20, or the least length of which genomes of the size of the files are expected to share
-        some thousand matches by chance; for standard input and index files always 20.
+    It is 20, or the least length of which genomes of the size of the files are expected to share
+    some thousand matches by chance; for standard input and index files always 20.
     """
     from mummergpu.pipeline.query_volume import estimate_query_bases
 

@@ -13,20 +13,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def progress_shown(hidden: bool, verbose: bool) -> Iterator[NullProgress]:
-    """Show the progress of the ``with`` block, on a terminal or in a line at times.
-
-    Parameters
-    ----------
-    hidden : bool
-        Show no progress.
-    verbose : bool
-        Show it even where standard error is no terminal.
-
-    Yields
-    ------
-    NullProgress or Progress
-        Takes the progress, and lines for the user.
-    """
+    """Show the progress of the ``with`` block, on a terminal or in a line at times."""
     from mummergpu.runtime.progress import NullProgress, Progress
 
     stream = sys.stderr

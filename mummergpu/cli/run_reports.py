@@ -21,26 +21,13 @@ if TYPE_CHECKING:
 
 
 class RunReports:
-    """The files of the reports of a run: named first, opened before it, and written after it.
+    """The files of the reports of a run: named first, opened before it, and written after it."""
 
-    Parameters
-    ----------
-    given : mapping
-        The options of the command.
-    of_mapping : bool, default False
-        Whether the run maps reads, and tells what became of them in place of what was matched.
-
-    Raises
-    ------
-    OptionError
-        If MultiQC would not find its file.
-    """
-
-    def __init__(self, given: Mapping[str, Any], of_mapping: bool = False) -> None:
+    def __init__(self, params: Mapping[str, Any], of_mapping: bool = False) -> None:
         self._contents: list[tuple[str, str, Content]] = []
-        if (path := given["stats"]) is not None:
+        if (path := params["stats"]) is not None:
             self._contents.append(("--stats", path, lambda stats: stats.as_json()))
-        if (path := given.get("multiqc")) is not None:
+        if (path := params.get("multiqc")) is not None:
             self._add_multiqc(path, of_mapping)
         self._files: list[tuple[OutputFile, Content]] = []
 
@@ -68,43 +55,16 @@ class RunReports:
             self._contents.append((option, name, partial(make, sample)))
 
     @property
-    def are_wanted(self) -> bool:
-        """Whether there is any report."""
-        return bool(self._contents)
-
-    @property
     def paths(self) -> dict[str, str | None]:
         """The files, by the options that name them."""
         return {option: path for option, path, _ in self._contents}
 
     def open(self, stack: ExitStack) -> None:
-        """Open the files; they appear when the stack is closed.
-
-        Parameters
-        ----------
-        stack : ExitStack
-            Closes the files.
-
-        Raises
-        ------
-        OutputError
-            If a file cannot be opened.
-        """
+        """Open the files; they appear when the stack is closed."""
         for _, path, content in self._contents:
             self._files.append((stack.enter_context(OutputFile(path)), content))
 
     def write(self, stats: Stats) -> None:
-        """Write the files.
-
-        Parameters
-        ----------
-        stats : Stats
-            The statistics of the run, which has ended.
-
-        Raises
-        ------
-        OutputError
-            If a file cannot be written.
-        """
+        """Write the files."""
         for file, content in self._files:
             file.write(content(stats))

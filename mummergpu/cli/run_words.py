@@ -10,20 +10,13 @@ from mummergpu.cli.option_types import PROGRAM
 from mummergpu.version import __version__
 
 if TYPE_CHECKING:
+    from mummergpu.pipeline.context import RunContext
     from mummergpu.runtime.progress import NullProgress
     from mummergpu.runtime.stats import Stats
 
 
 class RunWords:
-    """Writes lines about a run beside its progress; any thread may call all methods.
-
-    Parameters
-    ----------
-    progress : Progress or NullProgress
-        Shows the progress.
-    verbose, quiet : bool
-        Whether the user asks for more, or for errors only.
-    """
+    """Writes lines about a run beside its progress; any thread may call all methods."""
 
     def __init__(self, progress: NullProgress, verbose: bool, quiet: bool) -> None:
         self._progress = progress
@@ -39,6 +32,12 @@ class RunWords:
         """Write a warning, unless the user asks for errors only."""
         self.say(f"warning: {text}")
 
+    def context(self, threads: int, stats: Stats) -> RunContext:
+        """Return what a job works with, which tells these words."""
+        from mummergpu.pipeline.context import RunContext
+
+        return RunContext(threads, stats, self._progress, self.notice, self.warn)
+
     def say(self, text: str) -> None:
         """Write a line, unless the user asks for errors only."""
         if not self._quiet:
@@ -46,20 +45,7 @@ class RunWords:
 
 
 def new_stats(command: str, mode: str) -> Stats:
-    """Return the statistics of a run that begins.
-
-    Parameters
-    ----------
-    command : str
-        The command line.
-    mode : str
-        What is asked for.
-
-    Returns
-    -------
-    Stats
-        It says what ran, when and where.
-    """
+    """Return the statistics of a run that begins."""
     from mummergpu.runtime.stats import Stats
 
     stats = Stats()

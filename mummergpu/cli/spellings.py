@@ -37,15 +37,7 @@ _LEAST_LIKENESS: Final = 0.75
 
 
 class Spellings:
-    """The names of the options of one command, or of several.
-
-    Parameters
-    ----------
-    parameters : iterable of click.Parameter
-        The parameters of the commands; arguments are ignored.
-    help_names : iterable of str
-        The names of the help option, which click adds by itself.
-    """
+    """The names of the options of one command, or of several."""
 
     def __init__(self, parameters: Iterable[click.Parameter], help_names: Iterable[str]) -> None:
         options = [one for one in parameters if isinstance(one, click.Option)]
@@ -55,18 +47,7 @@ class Spellings:
             self.flags.update(one.opts, one.secondary_opts)
 
     def with_others(self, others: Iterable[Spellings]) -> Spellings:
-        """Return the names of these commands and of others; these keep their meaning.
-
-        Parameters
-        ----------
-        others : iterable of Spellings
-            The names of other commands, of which the earlier ones keep their meaning too.
-
-        Returns
-        -------
-        Spellings
-            All names.
-        """
+        """Return the names of these commands and of others; these keep their meaning."""
         found = Spellings((), self.flags)
         found.with_value = set(self.with_value)
         for one in others:
@@ -80,16 +61,8 @@ class Spellings:
     def wants_next(self, word: str) -> bool:
         """Return whether the next word is the value of this option.
 
-        Parameters
-        ----------
-        word : str
-            A word that begins with a dash.
-
-        Returns
-        -------
-        bool
-            True for ``-l``, ``--min-length`` and ``-bl``; False for ``-b``, ``-l20``,
-            ``--min-length=20`` and for a word that is not an option.
+        True for ``-l``, ``--min-length`` and ``-bl``; False for ``-b``, ``-l20``,
+        ``--min-length=20`` and for a word that is not an option.
         """
         if word in self:
             return word in self.with_value
@@ -99,20 +72,7 @@ class Spellings:
         return bool(letter) and not attached
 
     def positions(self, words: Sequence[str]) -> Iterator[tuple[int, bool]]:
-        """Yield the indices of options and files, up to ``--``.
-
-        Parameters
-        ----------
-        words : sequence of str
-            A command line.
-
-        Yields
-        ------
-        int
-            The index of a word that is not the value of an option.
-        bool
-            True if the word is an option.
-        """
+        """Yield the index of each option and file, and whether it is an option, up to ``--``."""
         is_value = False
         for position, word in enumerate(words):
             if is_value:
@@ -128,16 +88,7 @@ class Spellings:
     def refuse_unknown(self, words: Sequence[str]) -> None:
         """Refuse words with one dash that are neither an option nor several short ones.
 
-        Parameters
-        ----------
-        words : sequence of str
-            A command line, without the name of the command.
-
-        Raises
-        ------
-        click.UsageError
-            If a word is unknown. The message names the whole word and the option that the user
-            probably meant. click itself checks options of one letter and words with two dashes.
+        click itself checks options of one letter and words with two dashes.
         """
         for position, is_option in self.positions(words):
             word = words[position]
@@ -196,25 +147,7 @@ def _are_meant(short_options: tuple[str, str, str] | None, alike: str) -> bool:
 
 
 def with_words_of_mummer(words: Sequence[str], spellings: Spellings) -> list[str]:
-    """Return a command line with the options of MUMmer 4 replaced by those of this program.
-
-    Parameters
-    ----------
-    words : sequence of str
-        A command line.
-    spellings : Spellings
-        The options of this program. A word that is one of them keeps its meaning.
-
-    Returns
-    -------
-    list of str
-        The same words; each option of MUMmer 4 that has a counterpart is replaced by it.
-
-    Raises
-    ------
-    click.UsageError
-        If an option of MUMmer 4 has no counterpart; the message says what to do instead.
-    """
+    """Return a command line with the options of MUMmer 4 replaced by those of this program."""
     options = {position for position, is_option in spellings.positions(words) if is_option}
     result: list[str] = []
     left_out = -1
@@ -237,20 +170,7 @@ def with_words_of_mummer(words: Sequence[str], spellings: Spellings) -> list[str
 
 
 def verb_meant(word: str, verbs: Iterable[str]) -> str | None:
-    """Return the verb that a word probably means, unless the word names a file.
-
-    Parameters
-    ----------
-    word : str
-        The first word that is not an option.
-    verbs : iterable of str
-        The names of the commands.
-
-    Returns
-    -------
-    str or None
-        The verb or option that resembles the word; None if there is none.
-    """
+    """Return the verb that a word probably means, unless the word names a file."""
     from difflib import get_close_matches
 
     if not word.isalpha() or os.path.lexists(word):

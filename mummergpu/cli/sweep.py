@@ -81,7 +81,7 @@ if TYPE_CHECKING:
         MAIN_OPTIONS["quiet"],
     ],
 )
-def sweep(**given: Any) -> None:
+def sweep(**params: Any) -> None:
     """Measure every combination of the seven data policies.
 
     Searches the same queries with every layout of the suffix trees, again and again in a random
@@ -89,42 +89,42 @@ def sweep(**given: Any) -> None:
     A sweep that was interrupted goes on where it stopped when the command is repeated.
     'mummergpu report DIR' shows the result.
     """
-    refuse_unclear_input(given)
-    given["workloads"] = study_workloads(given)
-    if not given["workloads"] and not given["reference"]:
+    refuse_unclear_input(params)
+    params["workloads"] = study_workloads(params)
+    if not params["workloads"] and not params["reference"]:
         raise click.UsageError("Missing argument 'REFERENCE QUERY...', or option '--workload'")
     from mummergpu.studies.sweep import sweep as measure
 
-    with open_study(given) as study:
-        options = _sweep_options(given, study.searcher)
-        for data, folder in _data_sets(given, study.searcher):
+    with open_study(params) as study:
+        options = _sweep_options(params, study.searcher)
+        for data, folder in _data_sets(params, study.searcher):
             made = measure(data, options, study.searcher, folder, study.progress)
             study.progress.write_line(
                 f"{PROGRAM}: {data.name}: {counted(made, 'run is', 'runs are')} new in {folder}"
                 if made
                 else f"{PROGRAM}: {data.name}: all runs were already in {folder}"
             )
-        study.progress.write_line(f"{PROGRAM}: to see them: {PROGRAM} report {given['folder']}")
+        study.progress.write_line(f"{PROGRAM}: to see them: {PROGRAM} report {params['folder']}")
 
 
-def _sweep_options(given: dict[str, Any], searcher: StudySearcher) -> SweepOptions:
+def _sweep_options(params: dict[str, Any], searcher: StudySearcher) -> SweepOptions:
     from mummergpu.studies.combinations import choose_policies
     from mummergpu.studies.sweep import SweepOptions
 
     return SweepOptions(
-        policies=tuple(choose_policies(given["policies"], searcher.backend.name)),
-        runs=given["runs"],
-        control_runs=given["repeat_control"],
-        seed=given["seed"],
-        profile=given["profile"],
-        threads=given["threads"],
-        trees=study_trees(given),
+        policies=tuple(choose_policies(params["policies"], searcher.backend.name)),
+        runs=params["runs"],
+        control_runs=params["repeat_control"],
+        seed=params["seed"],
+        profile=params["profile"],
+        threads=params["threads"],
+        trees=study_trees(params),
     )
 
 
-def _data_sets(given: dict[str, Any], searcher: StudySearcher) -> Iterator[tuple[DataSet, Path]]:
+def _data_sets(params: dict[str, Any], searcher: StudySearcher) -> Iterator[tuple[DataSet, Path]]:
     """Yield each data set with the folder for its records."""
-    folder = Path(given["folder"])
-    scale = 1.0 if given["scale"] is None else given["scale"]
-    for data in study_data(given, given["workloads"], scale, searcher):
-        yield data, folder / data.name if len(given["workloads"]) > 1 else folder
+    folder = Path(params["folder"])
+    scale = 1.0 if params["scale"] is None else params["scale"]
+    for data in study_data(params, params["workloads"], scale, searcher):
+        yield data, folder / data.name if len(params["workloads"]) > 1 else folder

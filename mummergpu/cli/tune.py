@@ -34,27 +34,27 @@ _PROCESSOR_SCALE: Final = 0.05
         MAIN_OPTIONS["quiet"],
     ],
 )
-def tune(**given: Any) -> None:
+def tune(**params: Any) -> None:
     """Find the best data policies for this machine and kind of work.
 
     Searches the queries with all layouts of the suffix trees, drops the slower half again and
     again, and keeps the best in the user's configuration, from where --policy auto takes it.
     Without files or --workload it does so for the four workloads of MUMmerGPU's paper.
     """
-    refuse_unclear_input(given)
-    given["workloads"] = study_workloads(given)
-    if not given["dry_run"]:
+    refuse_unclear_input(params)
+    params["workloads"] = study_workloads(params)
+    if not params["dry_run"]:
         prepare_tuned_file()
     from mummergpu.studies.tune import tune as find_best
 
-    with open_study(given) as study:
+    with open_study(params) as study:
         searcher, progress = study.searcher, study.progress
-        scale = given["scale"]
+        scale = params["scale"]
         if scale is None:
             scale = _DEVICE_SCALE if searcher.is_device else _PROCESSOR_SCALE
-        trees = study_trees(given)
-        for data in study_data(given, given["workloads"] or _PAPER_WORKLOADS, scale, searcher):
-            result = find_best(data, trees, given["threads"], searcher, progress, study.notice)
+        trees = study_trees(params)
+        for data in study_data(params, params["workloads"] or _PAPER_WORKLOADS, scale, searcher):
+            result = find_best(data, trees, params["threads"], searcher, progress, study.notice)
             best = result.policy
             progress.close()
             click.echo(
@@ -62,7 +62,7 @@ def tune(**given: Any) -> None:
                 f"the next, {result.runner_up}, takes {result.margin:.1%} more; "
                 f"certainty {best.certainty:.0%} after {result.runs} runs"
             )
-            if not given["dry_run"]:
+            if not params["dry_run"]:
                 add_tuned(best)
-        if not given["dry_run"]:
+        if not params["dry_run"]:
             progress.write_line(f"{PROGRAM}: kept in {tuned_file()}, for --policy auto")

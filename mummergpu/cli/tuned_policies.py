@@ -29,15 +29,7 @@ def tuned_file() -> Path:
 
 
 def prepare_tuned_file() -> None:
-    """Make sure, before any work is done, that the file of tuned policies can be extended.
-
-    Raises
-    ------
-    InputError
-        If the file holds something else.
-    OutputError
-        If its folder cannot be made.
-    """
+    """Make sure, before any work is done, that the file of tuned policies can be extended."""
     from mummergpu.studies.policy_choice import read_tuned
 
     path = tuned_file()
@@ -49,15 +41,7 @@ def prepare_tuned_file() -> None:
 
 
 def add_tuned(record: TunedPolicy) -> None:
-    """Keep a tuned policy, in place of an earlier one for the same work.
-
-    Raises
-    ------
-    InputError
-        If the file holds something else.
-    OutputError
-        If it cannot be written.
-    """
+    """Keep a tuned policy, in place of an earlier one for the same work."""
     from mummergpu.studies.policy_choice import read_tuned, tuned_text, with_record
 
     path = tuned_file()
@@ -77,30 +61,8 @@ def choose_for(
 ) -> Choice:
     """Choose the policy of a run from what is known before it begins.
 
-    Parameters
-    ----------
-    backend : str
-        ``auto``, ``cpu`` or ``cuda``, as in ``--backend``.
-    device_number : int
-        The number of the GPU.
-    device_library : str
-        The library that the GPU is used through, as in ``--device-library``.
-    reference_path : str
-        The file of the reference; its size stands for the number of bases.
-    query_paths : tuple of str
-        The files of queries; the first query of a regular file stands for all. May be empty.
-    minimum_length : int
-        The fewest bases of a match.
-
-    Returns
-    -------
-    Choice
-        The policy, and where it is from.
-
-    Raises
-    ------
-    InputError
-        If the file of tuned policies is damaged.
+    The size of the file of the reference stands for its bases, and the first query of a regular
+    file for all.
     """
     from mummergpu.studies.policy_choice import choose_policy, read_tuned
 

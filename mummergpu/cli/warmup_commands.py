@@ -51,20 +51,7 @@ _WITH_LIBRARIES: Final = frozenset({"arrow", "parquet", "plot"})
 
 
 def run_all(commands: click.Group, folder: Path) -> None:
-    """Run everything that is compiled for the processor, on a small input.
-
-    Parameters
-    ----------
-    commands : click.Group
-        All commands.
-    folder : Path
-        An empty folder for the input and the output.
-
-    Raises
-    ------
-    MummergpuError
-        If the files cannot be written.
-    """
+    """Run everything that is compiled for the processor, on a small input."""
     _write_input(folder)
     for number, words in enumerate(_commands(commands)):
         output: list[Word] = [] if "-o" in words else ["-o", Path(f"{number}.txt")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
 
 from mummergpu.index.options import DEFAULT_MINIMUM_LENGTH
 from mummergpu.sequence.codes import Strand
@@ -15,6 +16,14 @@ class Uniqueness(Enum):
     ALL = "maxmatch"
     IN_REFERENCE = "mumreference"
     IN_BOTH = "mum"
+
+
+STRANDS: Final[dict[str, tuple[Strand, ...]]] = {
+    "both": (Strand.FORWARD, Strand.REVERSE),
+    "forward": (Strand.FORWARD,),
+    "reverse": (Strand.REVERSE,),
+}
+"""The words for the strands of queries."""
 
 
 @dataclass(frozen=True)

@@ -3,46 +3,30 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, Final
 
 from mummergpu.input.bytes.files import open_binary, reading
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.genomes.aligner import GenomeAligner
+from mummergpu.mapping.genomes.device_tiles import TileAligner
 from mummergpu.matching.backends.interface import Backend
 from mummergpu.output.matches.sink import MatchSink
 from mummergpu.pipeline import match
 from mummergpu.pipeline.align_options import AlignOptions
+from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.genome_outputs import open_genome_sink
-from mummergpu.pipeline.tiles_on_device import tiles_on_device
 from mummergpu.runtime.output_file import OutputFile
-from mummergpu.runtime.progress import NullProgress
-from mummergpu.runtime.stats import Stats
+from mummergpu.sequence.codes import CodeArray
+from mummergpu.viterbi.device.tile_set import AlignedTiles, TileSet
 from mummergpu.viterbi.methods import AlignmentMethod
+from mummergpu.viterbi.recurrence.model import Costs
+
+PART_OF_MEMORY: Final = 4
+"""Tiles take at most this part of the memory that is free when they are aligned."""
 
 
-def run(
-    options: AlignOptions,
-    stats: Stats,
-    progress: NullProgress,
-    notice: Callable[[str], None],
-    warn: Callable[[str], None],
-) -> None:
+def run(options: AlignOptions, context: RunContext) -> None:
     """Align all queries with the reference, and write the alignments.
-
-    Parameters
-    ----------
-    options : AlignOptions
-        The files and options of the run.
-    stats : Stats
-        Collects counts, bytes and times.
-    progress : Progress or NullProgress
-        Shows how many pages and queries are done.
-    notice : callable
-        Receives progress messages, shown with -v.
-    warn : callable
-        Receives warnings; any thread may call it.
 
     Raises
     ------
@@ -53,23 +37,23 @@ def run(
     def open_sink(
         reference: Reference,
         files: list[OutputFile],
-        executor: ThreadPoolExecutor,
         backend: Backend[Any],
+        context: RunContext,
     ) -> MatchSink[Any]:
-        tiles = tiles_on_device(backend, options.genomes.costs, stats, notice)
+        tiles = tiles_on_device(backend, options.genomes.costs, context)
         aligner = GenomeAligner(reference, options.genomes, tiles)
-        return open_genome_sink(options, reference, files, aligner, executor, stats)
+        return open_genome_sink(options, reference, files, aligner, context.executor, context.stats)
 
     if options.method is AlignmentMethod.TILE:
-        match.run(options.anchors, stats, progress, notice, warn, open_sink)
+        match.run(options.anchors, context, open_sink)
     else:
         from mummergpu.pipeline.align_whole import run_whole
 
-        run_whole(options, stats, progress, notice, warn)
+        run_whole(options, context)
     if any(target.format == "delta" for target in options.targets):
         for path in (options.anchors.reference_path, *options.anchors.query_paths):
             if not _is_plain_fasta(path):
-                warn(
+                context.warn(
                     f"the .delta names '{path}', which is not plain FASTA: show-snps, dnadiff and "
                     "mummerplot read such files again, and cannot read this one"
                 )
@@ -81,3 +65,34 @@ def _is_plain_fasta(path: str) -> bool:
         return False
     with reading(path), open_binary(path) as file:
         return file.read(1) == b">"
+
+
+def tiles_on_device(backend: Backend[Any], costs: Costs, context: RunContext) -> TileAligner | None:
+    """Return what aligns tiles on the device of a backend, None if it has no device of its own."""
+    if backend.name != "cuda":
+        return None
+    from mummergpu.matching.backends.streaming import StreamingBackend
+
+    if not isinstance(backend, StreamingBackend):
+        return None
+    from mummergpu.cuda.device import DeviceMemoryError
+    from mummergpu.viterbi.device.cuda_program import VITERBI_PROGRAM
+    from mummergpu.viterbi.device.device_tiles import DeviceTiles
+
+    def align(queries: CodeArray, reference: CodeArray, tiles: TileSet) -> AlignedTiles | None:
+        device = backend.device
+        with device.current():
+            program = backend.program(VITERBI_PROGRAM)
+            memory = device.memory()[0] // PART_OF_MEMORY
+            aligner = DeviceTiles(device, program, costs, memory, context.stats)
+            try:
+                return aligner.align(queries, reference, tiles)
+            except DeviceMemoryError as error:
+                context.notice(
+                    f"the processor aligns {tiles.count:,} tiles: no room on the GPU: {error}"
+                )
+                return None
+            finally:
+                aligner.free()
+
+    return align

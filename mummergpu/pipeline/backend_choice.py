@@ -63,6 +63,7 @@ def choose_backend(options: MatchOptions, has_index: bool, query_bases: int | No
     if has_index:
         # The codes of the reference take a byte a base, and the table takes some more.
         bases = os.stat(options.reference_path).st_size // 4
+    # Pipes and empty files say nothing: then a GPU is the safer choice for what may be large.
     if bases == 0 or query_bases is None:
         return asked
     faster = None if has_index else _finds_unique_sooner(options, bases, query_bases)

@@ -22,13 +22,7 @@ FORGETTING: Final = 0.75
 
 
 class BlockParts:
-    """Cuts blocks into parts, by the number of matches of the parts before; any thread may add.
-
-    Parameters
-    ----------
-    sizes : WorkSizes
-        The amounts of work that suit the backend.
-    """
+    """Cuts blocks into parts, by the number of matches of the parts before; any thread may add."""
 
     def __init__(self, sizes: WorkSizes) -> None:
         self._trial_bases = sizes.trial_bases
@@ -37,33 +31,14 @@ class BlockParts:
         self._lock = threading.Lock()
 
     def add(self, bases: int, rows: int) -> None:
-        """Take into account how many matches a part had.
-
-        Parameters
-        ----------
-        bases : int
-            The bases of its queries.
-        rows : int
-            The number of its matches, on all strands.
-        """
+        """Take into account how many matches a part had."""
         density = rows / max(bases, 1)
         with self._lock:
             kept = 0.0 if self._density is None else self._density * FORGETTING
             self._density = max(density, kept)
 
     def parts(self, block: QueryBlock) -> Iterator[QueryBlock]:
-        """Yield the queries of a block in parts, in order; no query is cut.
-
-        Parameters
-        ----------
-        block : QueryBlock
-            The queries.
-
-        Yields
-        ------
-        QueryBlock
-            Views of the arrays of the block, or the block itself.
-        """
+        """Yield the queries of a block in parts, in order; no query is cut."""
         while block.base_count > self.most_bases() and block.can_be_cut:
             first, block = block.split_at(self.most_bases())
             yield first

@@ -7,7 +7,6 @@ is written last, and then the file gets its name. So an unfinished file is never
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Any
 
@@ -22,44 +21,29 @@ from mummergpu.index.reference_index import BuildFacts, BuildWork, StorableIndex
 from mummergpu.index.writer import SectionWriter
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.reference import Reference, read_reference
+from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.options import BuildOptions
 from mummergpu.pipeline.page_progress import PageProgress
 from mummergpu.pipeline.plan import describe_plan, plan_storable_index
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.progress import Phase, Work
-from mummergpu.runtime.stats import Stats
 from mummergpu.version import __version__
 
 
-def make_index(
-    options: BuildOptions,
-    stats: Stats,
-    notice: Callable[[str], None],
-    tell: Callable[[Work], None] = lambda work: None,
-) -> None:
+def make_index(options: BuildOptions, context: RunContext) -> None:
     """Write the index of a reference.
-
-    Parameters
-    ----------
-    options : BuildOptions
-        The reference, the output, and how to build.
-    stats : Stats
-        Collects times and numbers.
-    notice : callable
-        Receives progress messages, shown with -v.
-    tell : callable
-        Receives how much of the index is built; any thread calls it.
 
     Raises
     ------
     MummergpuError
         If the input, the options or the machine are at fault.
     """
+    stats, tell = context.stats, context.progress.tell
     with stats.stage("end_to_end"), ExitStack() as stack:
         output = stack.enter_context(open_index_file(options.output_path))
         if is_index(options.reference_path):
             raise InputError("is an index already", options.reference_path)
-        executor = stack.enter_context(ThreadPoolExecutor(options.threads))
+        stack.callback(context.executor.shutdown)
         tell(Work(Phase.READING_REFERENCE))
         with stats.stage("ref_from_disk"):
             path = options.reference_path
@@ -67,24 +51,15 @@ def make_index(
                 reference = read_reference(path, any_letters=options.any_letters, threads=reading)
         index = plan_storable_index(reference, options.index, options.threads)
         length = options.index.minimum_length
-        describe_plan(index, length, options.threads, "none", stats, notice)
+        describe_plan(index, length, "none", context)
         done = PageProgress(tell, index.pages, writes=True)
         done.begin()
-        work = BuildWork(executor, options.threads, stats, done.page_is_ready, done.share_of_next)
-        write_index(index, length, output, work, notice)
+        write_index(index, length, output, context.build_work(done), context.notice)
         done.end()
 
 
 def open_index_file(path: str) -> OutputFile:
-    """Return an output file for an index, which must be a regular file.
-
-    Raises
-    ------
-    OptionError
-        If it is a pipe or a device.
-    OutputError
-        If it cannot be opened.
-    """
+    """Return an output file for an index, which must be a regular file."""
     output = OutputFile(path, durable=True)
     if not output.is_file:
         output.abandon()
@@ -99,21 +74,7 @@ def write_index(
     work: BuildWork,
     notice: Callable[[str], None],
 ) -> None:
-    """Build the pages of an index one after the other, and write them with their reference.
-
-    Parameters
-    ----------
-    index : KmerIndex or TreeIndex
-        The plan of the index.
-    minimum_length : int
-        The length, in bases, of the shortest matches that the index is meant for.
-    output : OutputFile
-        The file, which the caller completes.
-    work : BuildWork
-        The resources to use.
-    notice : callable
-        Receives a line for each page.
-    """
+    """Build the pages of an index one after the other, and write them with their reference."""
     reference = index.reference
     writer = SectionWriter(output)
     # The first table is built meanwhile.

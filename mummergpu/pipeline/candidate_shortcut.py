@@ -19,23 +19,7 @@ Result = TypeVar("Result")
 
 
 class CandidateShortcut(Generic[Result]):
-    """Has candidates found on a device, and maps the reads to them (`shortcut.Shortcut`).
-
-    Parameters
-    ----------
-    backend : ResidentBackend
-        Searches the blocks.
-    finder : DeviceCandidates
-        Makes candidates of matches.
-    mapper : BlockMapper
-        Maps blocks of reads.
-    sizes : PairSizes
-        The sizes of the templates of pairs.
-    prepare : callable
-        Receives a block and its alignments; returns the result.
-    stats : Stats
-        Collects the time of mapping.
-    """
+    """Has candidates found on a device, and maps the reads to them (`shortcut.Shortcut`)."""
 
     def __init__(
         self,

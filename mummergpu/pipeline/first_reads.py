@@ -17,8 +17,8 @@ from mummergpu.index.options import KmerOptions
 from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.mapping.placing.insert_sizes import InsertSizes, estimate_insert_sizes
 from mummergpu.mapping.seeding.seeds import seed_length
+from mummergpu.pipeline.context import RunContext
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.stats import Stats
 
 TEMPLATES_OF_ESTIMATE: Final = 1 << 14
 """The templates, pairs or single reads, that are looked at: the first ones of the input, however it
@@ -35,23 +35,7 @@ READS_OF_TASK: Final = 1 << 11
 
 
 def shortest_seed(file: IndexFile) -> int:
-    """Return the length of the shortest matches that an index file finds.
-
-    Parameters
-    ----------
-    file : IndexFile
-        The index.
-
-    Returns
-    -------
-    int
-        In bases.
-
-    Raises
-    ------
-    OptionError
-        If the index has no table of k-mers.
-    """
+    """Return the length of the shortest matches that an index file finds."""
     header = file.header
     if header.search != KmerOptions.search:
         raise OptionError(
@@ -85,39 +69,16 @@ def choose_seed_length(
     shortest: int,
     name: str,
     warn: Callable[[str], None],
-    option: str = "--seed-length",
 ) -> int:
-    """Return the length of the shortest matches to look for.
+    """Return the length of the shortest matches to look for: what is `asked`, or what suits reads.
 
-    Parameters
-    ----------
-    asked : int or None
-        The length that the user asks for; None to choose it from the length of the reads.
-    first : iterable of ReadBlock
-        The first reads.
-    shortest : int
-        The shortest matches that the index finds; 1 if it is not made yet.
-    name : str
-        The file of the index, for messages.
-    warn : callable
-        Receives a warning if the index finds no matches that are as short as these reads want.
-    option : str
-        The option that asks for a length, for errors.
-
-    Returns
-    -------
-    int
-        In bases.
-
-    Raises
-    ------
-    OptionError
-        If the index finds no matches that are as short as the user asks.
+    `shortest` is that of the matches that the index finds, 1 if it is not made yet; a warning names
+    its file if these reads want shorter ones.
     """
     if asked is not None:
         if asked < shortest:
             raise OptionError(
-                option,
+                "seed_length",
                 f"the index '{name}' finds no matches of less than {shortest} bases; make one "
                 f"with 'mummergpu index -l {asked}'",
             )
@@ -141,43 +102,22 @@ def parts_to_measure(first: Iterable[ReadBlock]) -> Iterator[ReadBlock]:
 
 
 def sizes_of(measured: Iterable[Int64Array]) -> InsertSizes | None:
-    """Return the distribution of the sizes of templates.
-
-    Parameters
-    ----------
-    measured : iterable of ndarray, dtype=int64
-        The sizes of well placed pairs, part by part.
-
-    Returns
-    -------
-    InsertSizes or None
-        None if there are too few pairs.
-    """
+    """Return the distribution of the sizes of templates, or None if there are too few."""
     return estimate_insert_sizes(np.concatenate([np.zeros(0, np.int64), *measured]))
 
 
-def describe_sizes(sizes: InsertSizes | None, stats: Stats, notice: Callable[[str], None]) -> None:
-    """Report the sizes of templates, as a message and in the statistics.
-
-    Parameters
-    ----------
-    sizes : InsertSizes or None
-        The distribution, None if the sizes are not known.
-    stats : Stats
-        Collects the settings.
-    notice : callable
-        Receives a progress message, shown with -v.
-    """
+def describe_sizes(sizes: InsertSizes | None, context: RunContext) -> None:
+    """Report the sizes of templates, None if unknown, as a message and in the statistics."""
     found: dict[str, Any] = {"insert_size_mean": None, "insert_size_deviation": None}
     found["proper_pair_sizes"] = None
     if sizes is None:
-        notice("too few pairs are well placed to estimate the sizes of templates")
+        context.notice("too few pairs are well placed to estimate the sizes of templates")
     else:
         found["insert_size_mean"] = round(sizes.mean, 3)
         found["insert_size_deviation"] = round(sizes.deviation, 3)
         found["proper_pair_sizes"] = [sizes.least, sizes.most]
-        notice(
+        context.notice(
             f"templates of {sizes.mean:.1f} bases, standard deviation {sizes.deviation:.1f}; "
             f"proper pairs from {sizes.least} to {sizes.most}"
         )
-    stats.set(**found)
+    context.stats.set(**found)

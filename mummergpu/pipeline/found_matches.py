@@ -19,19 +19,7 @@ if TYPE_CHECKING:
 
 
 class FoundMatches:
-    """Passes the matches of blocks on; any thread prepares them, one thread writes them.
-
-    Parameters
-    ----------
-    options : MatchOptions
-        Which matches are reported, and whether there is a summary.
-    reference : Reference
-        The reference.
-    sink : MatchSink
-        Receives the matches.
-    stats : Stats
-        Collects counts and times.
-    """
+    """Passes the matches of blocks on; any thread prepares them, one thread writes them."""
 
     def __init__(
         self, options: MatchOptions, reference: Reference, sink: MatchSink[Any], stats: Stats

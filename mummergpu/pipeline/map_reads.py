@@ -7,20 +7,27 @@ and lays out its alignments; the main thread writes them in the order of the rea
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from typing import Any, Final
 
+from mummergpu.errors import OptionError
 from mummergpu.index.file import IndexFile
 from mummergpu.index.format import is_index
+from mummergpu.index.kmer_page import KmerPage
 from mummergpu.index.options import IndexOptions, KmerOptions
+from mummergpu.index.reference_index import ReferenceIndex
 from mummergpu.input.blocks.queries import QueryRules, bytes_of
 from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.records.record_checksums import record_checksums
 from mummergpu.input.reference import Reference
-from mummergpu.mapping.options import MOST_READ_BASES
-from mummergpu.mapping.placing.insert_sizes import InsertSizes
+from mummergpu.mapping.alignments.columns import AlignmentColumns
+from mummergpu.mapping.alignments.folded_columns import FoldedColumns, fold
+from mummergpu.mapping.alignments.summary import MappingSummary, empty_summary, summary_of
+from mummergpu.mapping.options import MOST_READ_BASES, MappingOptions
+from mummergpu.mapping.placing.pair_sizes import PairSizes
 from mummergpu.mapping.seeding.seeds import has_enough_windows
 from mummergpu.matching.backends.interface import Backend
 from mummergpu.output.alignments.sink import AlignmentSink
@@ -32,8 +39,8 @@ from mummergpu.output.open_alignments import (
     open_alignment_sink,
 )
 from mummergpu.output.records.sam_options import ReadGroup, check_groups
-from mummergpu.pipeline.backend_opening import start_to_open, worker_count
-from mummergpu.pipeline.compression_on_device import compressor_on_device
+from mummergpu.pipeline.backend_opening import start_to_open, waiting_threads
+from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.first_reads import (
     TEMPLATES_OF_ESTIMATE,
     choose_seed_length,
@@ -44,17 +51,14 @@ from mummergpu.pipeline.first_reads import (
     usual_length,
 )
 from mummergpu.pipeline.map_options import MapOptions
-from mummergpu.pipeline.mapped_reads import MappedReads
-from mummergpu.pipeline.mapping_groups import MappingWork, ReadMapping, open_mapping
-from mummergpu.pipeline.mapping_passes import length_of_second_pass
-from mummergpu.pipeline.mapping_search import MappingSearch
+from mummergpu.pipeline.mapping_groups import ReadMapping
+from mummergpu.pipeline.mapping_search import MappingSearch, length_of_second_pass
 from mummergpu.pipeline.plan import choose_block_size, describe_plan, plan_index
 from mummergpu.pipeline.query_progress import QueryProgress
 from mummergpu.pipeline.query_volume import estimate_query_bases
 from mummergpu.pipeline.read_stream import ReadStream
-from mummergpu.pipeline.reference_source import open_source
+from mummergpu.pipeline.reference_source import open_source, reference_of
 from mummergpu.runtime.output_file import OutputFile
-from mummergpu.runtime.progress import NullProgress, Phase, Work
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
 
@@ -68,27 +72,8 @@ UNKNOWN_READ_BASES: Final = 10**9
 """The bases of reads that are expected where nothing is known of them."""
 
 
-def run(
-    options: MapOptions,
-    stats: Stats,
-    progress: NullProgress,
-    notice: Callable[[str], None],
-    warn: Callable[[str], None],
-) -> None:
+def run(options: MapOptions, context: RunContext) -> None:
     """Map all reads, and write their alignments.
-
-    Parameters
-    ----------
-    options : MapOptions
-        The files and options of the run.
-    stats : Stats
-        Collects counts, bytes and times.
-    progress : Progress or NullProgress
-        Shows how many pages and reads are done.
-    notice : callable
-        Receives progress messages, shown with -v.
-    warn : callable
-        Receives warnings; any thread may call it.
 
     Raises
     ------
@@ -96,29 +81,31 @@ def run(
         If the input, the options or the machine are at fault.
     """
     check_alignment_target(options.output, options.sort, options.gpu_compression)
+    context = replace(context, waiting_threads=waiting_threads(options.device))
+    stats = context.stats
     with stats.stage("end_to_end"), ExitStack() as stack:
         output = stack.enter_context(OutputFile(options.output.path))
-        workers = worker_count(options.device, options.threads)
-        executor = ThreadPoolExecutor(workers, thread_name_prefix="map")
-        opening = start_to_open(
-            stack, executor, KmerOptions(), options.device, stats, notice, BLOCK_BASES
-        )
+        opening = start_to_open(context, stack, KmerOptions(), options.device, BLOCK_BASES)
         reading = stack.enter_context(ReadingThreads(options.threads))
-        job = _MapJob(options, executor, stats, progress, notice, warn)
+        job = _FileJob(options, context)
         reads = stack.enter_context(job.read_stream(reading))
-        progress.tell(Work(Phase.READING_REFERENCE))
-        source, checksums = job.open_source(reading)
+        source = open_source(options, context, reading)
+        checksums = job.start_checksums()
+        # A device has started meanwhile.
         backend = opening.result()
-        compressor = job.open_compressor(backend, stack)
+        compressor = None
+        if options.gpu_compression:
+            compressor = compressor_on_device(backend, stats, stack)
+        # The same reads decide on seeds and sizes, however the input is cut into blocks: the output
+        # depends on nothing else.
         first = reads.first_templates(TEMPLATES_OF_ESTIMATE)
-        search = job.open_search(source, first, backend)
-        mapping = open_mapping(
-            MappingWork(search, executor, workers, stats, progress.tell, job.done)
+        mapping = job.mapping(job.open_search(source, first, backend))
+        sizes = job.pair_sizes(first, mapping)
+        facts = AlignmentFacts(
+            *(reference_of(source), options.read_paths, options.threads, options.command),
+            *(None, checksums.result(), options.sort, compressor),
         )
-        reference = source.reference if isinstance(source, IndexFile) else source
-        sizes = search.single_mapper().pair_sizes(job.template_sizes(first, mapping))
-        groups = job.groups_of(reads)
-        sink = job.open_sink(reference, checksums.result(), groups, output, compressor, stack)
+        sink = job.open_sink(facts, reads, output, stack)
         mapped = MappedReads(sink, stats, options.most_alternatives > 0)
         results = mapping.results(reads.blocks(), sizes, mapped.prepare)
         with closing(results):
@@ -128,76 +115,94 @@ def run(
         mapped.finish()
 
 
-class _MapJob:
-    """The steps that prepare a run; `run` describes the parameters."""
+class MapJob:
+    """The steps that prepare the mapping of reads, in files or in memory."""
 
-    def __init__(
-        self,
-        options: MapOptions,
-        executor: ThreadPoolExecutor,
-        stats: Stats,
-        progress: NullProgress,
-        notice: Callable[[str], None],
-        warn: Callable[[str], None],
-    ) -> None:
+    def __init__(self, options: MapOptions, context: RunContext) -> None:
         self._options = options
-        self._executor = executor
-        self._stats = stats
-        self._progress = progress
-        self._notice = notice
-        self._warn = warn
-        self.done = QueryProgress(progress.tell, len(BOTH_STRANDS))
+        self._context = context
+        self._done = QueryProgress(context.progress.tell, len(BOTH_STRANDS))
 
     def read_stream(self, reading: ReadingThreads) -> ReadStream:
         """Return what reads the reads; the caller enters it."""
-        options = self._options
+        options, context = self._options, self._context
         block_size = choose_block_size(
             options.block_size, options.read_paths, options.threads, BLOCK_BASES
         )
         rules = QueryRules(
             options.any_letters,
             options.no_empty,
-            self._warn,
+            context.warn,
             most_bases=MOST_READ_BASES,
             refuses_long=options.refuses_long,
             keeps_groups=options.keeps_groups,
             keeps_comments=options.comments,
         )
-        return ReadStream(options.sources, block_size, self._stats, self.done.read, rules, reading)
+        told = context.stats, self._done.read
+        return ReadStream(options.sources, block_size, *told, rules, reading)
 
-    def open_source(
-        self, reading: ReadingThreads
-    ) -> tuple[Reference | IndexFile, Future[Sequence[str]]]:
-        """Return the reference or its index file, and the checksums of the records to come."""
+    def mapping_options(self, first: Sequence[ReadBlock], shortest: int) -> MappingOptions:
+        """Return how the first pass maps, with an index that finds matches of `shortest` bases."""
         options = self._options
-        path, has_index = options.reference_path, is_index(options.reference_path)
-        with self._stats.stage("ref_from_disk"):
-            source = open_source(
-                path, has_index, options.verify, options.any_letters, self._executor, reading
-            )
+        length = choose_seed_length(
+            options.seed_length, first, shortest, options.reference_path, self._context.warn
+        )
+        return options.mapping(length, has_enough_windows(usual_length(first), length))
+
+    def search(
+        self,
+        index: ReferenceIndex[Any],
+        backend: Backend[Any],
+        mapping: MappingOptions,
+        second_length: int,
+        kept_pages: Sequence[KmerPage] | None = None,
+    ) -> MappingSearch:
+        """Return what loads and searches an index (`MappingSearch`)."""
+        told = self._context, self._done.searched
+        return MappingSearch(index, backend, mapping, second_length, *told, kept_pages)
+
+    def mapping(self, search: MappingSearch) -> ReadMapping:
+        """Return what maps the reads."""
+        return ReadMapping(search, self._context, self._done)
+
+    def pair_sizes(self, first: Sequence[ReadBlock], mapping: ReadMapping) -> PairSizes:
+        """Return the sizes of templates: those of the user, or an estimate from first pairs."""
+        sizes = self._options.insert_sizes
+        parts = list(parts_to_measure(first))
+        if sizes is None and parts:
+            sizes = sizes_of(mapping.template_sizes(parts))
+        if parts:
+            describe_sizes(sizes, self._context)
+        return PairSizes.of_sizes(sizes, self._options.unpaired)
+
+
+class _FileJob(MapJob):
+    """The steps that prepare the mapping of reads to a reference in a file, into a file."""
+
+    def start_checksums(self) -> Future[Sequence[str]]:
+        """Begin to compute the checksums of the records of the reference."""
+        path = self._options.reference_path
         # An index file has the bases, but not all letters; and a pipe can be read once.
-        is_known = not has_index and bytes_of([path]) is not None
+        is_known = not is_index(path) and bytes_of([path]) is not None
         compute: Callable[[str], Sequence[str]] = record_checksums if is_known else _no_checksums
-        return source, self._executor.submit(compute, path)
+        return self._context.executor.submit(compute, path)
 
     def open_search(
         self, source: Reference | IndexFile, first: Sequence[ReadBlock], backend: Backend[Any]
     ) -> MappingSearch:
         """Plan or open the index; return what loads and searches it."""
-        options = self._options
+        options, context = self._options, self._context
         shortest = shortest_seed(source) if isinstance(source, IndexFile) else 1
-        length = choose_seed_length(
-            options.seed_length, first, shortest, options.reference_path, self._warn
-        )
+        mapping = self.mapping_options(first, shortest)
+        length = mapping.seed_length
         second_length = length_of_second_pass(length, shortest)
         if second_length > (wanted := length_of_second_pass(length, 1)):
-            self._warn(
+            context.warn(
                 f"the index '{options.reference_path}' finds matches of {shortest} bases and more, "
                 f"and reads with many differences are mapped better with those of {wanted}: make "
                 f"an index with 'mummergpu index -l {wanted}'"
             )
-        reference = source.reference if isinstance(source, IndexFile) else source
-        memory = backend.memory_for_pages(reference.codes.size)
+        memory = backend.memory_for_pages(reference_of(source).codes.size)
         read_bases = estimate_query_bases(options.read_paths)
         index = plan_index(
             source,
@@ -206,40 +211,10 @@ class _MapJob:
             memory,
             len(BOTH_STRANDS) * (UNKNOWN_READ_BASES if read_bases is None else read_bases),
         )
-        describe_plan(index, length, options.threads, backend.name, self._stats, self._notice)
-        if warning := index.slow_search_warning():
-            self._warn(warning)
-        return MappingSearch(
-            index,
-            backend,
-            options.mapping(length, has_enough_windows(usual_length(first), length)),
-            second_length,
-            self._executor,
-            options.threads,
-            self._stats,
-            self._progress,
-            self.done.searched,
-        )
+        describe_plan(index, length, backend.name, context)
+        return self.search(index, backend, mapping, second_length)
 
-    def template_sizes(
-        self, first: Sequence[ReadBlock], mapping: ReadMapping
-    ) -> InsertSizes | None:
-        """Return the sizes of templates: those of the user, or an estimate from first pairs."""
-        sizes = self._options.insert_sizes
-        parts = list(parts_to_measure(first))
-        if sizes is None and parts:
-            sizes = sizes_of(mapping.template_sizes(parts))
-        if parts:
-            describe_sizes(sizes, self._stats, self._notice)
-        return sizes
-
-    def open_compressor(self, backend: Backend[Any], stack: ExitStack) -> Compressor | None:
-        """Return what compresses the output on the device; None if a processor does."""
-        if not self._options.gpu_compression:
-            return None
-        return compressor_on_device(backend, self._stats, stack)
-
-    def groups_of(self, reads: ReadStream) -> tuple[ReadGroup | None, Sequence[bytes]]:
+    def _groups_of(self, reads: ReadStream) -> tuple[ReadGroup | None, Sequence[bytes]]:
         """Return the read group of the run, if reads may need it, and the lines of other ones."""
         options, lines = self._options, reads.read_groups
         own = options.read_group
@@ -251,29 +226,84 @@ class _MapJob:
         return own, lines
 
     def open_sink(
-        self,
-        reference: Reference,
-        checksums: Sequence[str],
-        groups: tuple[ReadGroup | None, Sequence[bytes]],
-        output: OutputFile,
-        compressor: Compressor | None,
-        stack: ExitStack,
+        self, facts: AlignmentFacts, reads: ReadStream, output: OutputFile, stack: ExitStack
     ) -> AlignmentSink[Any]:
         """Return what writes the alignments, and the index of a sorted BAM."""
         options = self._options
-        facts = AlignmentFacts(
-            *(reference, options.read_paths, options.threads, options.command),
-            groups[0],
-            checksums,
-            options.sort,
-            compressor,
-            groups[1],
-        )
-        path = index_path(options.output, reference, options.sort)
+        own, lines = self._groups_of(reads)
+        facts = replace(facts, read_group=own, input_groups=lines)
+        path = index_path(options.output, facts.reference, options.sort)
         index_file = None if path is None else stack.enter_context(OutputFile(path))
-        sink = open_alignment_sink(options.output, output, facts, self._stats, index_file)
+        sink = open_alignment_sink(options.output, output, facts, self._context.stats, index_file)
         stack.callback(sink.close)
         return sink
+
+
+class MappedReads:
+    """Counts what became of reads, and writes their alignments.
+
+    `tells_alternatives` says that secondary alignments become a tag of others.
+    """
+
+    def __init__(
+        self, sink: AlignmentSink[Any], stats: Stats, tells_alternatives: bool = False
+    ) -> None:
+        self._sink = sink
+        self._stats = stats
+        self._tells_alternatives = tells_alternatives
+        self._summary = empty_summary()
+
+    def prepare(self, block: ReadBlock, columns: AlignmentColumns) -> tuple[Any, MappingSummary]:
+        """Prepare the alignments of a block for `write`; any thread may call this."""
+        told = fold(columns) if self._tells_alternatives else columns
+        with self._stats.stage("summary"):
+            summary = summary_of(told.rows if isinstance(told, FoldedColumns) else told)
+        return self._sink.prepare(block, told), summary
+
+    def write(self, prepared: tuple[Any, MappingSummary]) -> None:
+        """Write prepared alignments; one thread calls this, block after block."""
+        alignments, summary = prepared
+        self._sink.write(alignments)
+        self._summary += summary
+
+    def finish(self) -> None:
+        """Write what follows the last block, and report the counts."""
+        self._sink.finish()
+        self._stats.set_mapping(self._summary)
+        self._stats.add(
+            mapped_reads=self._summary.mapped, properly_paired_reads=self._summary.proper
+        )
+
+
+def compressor_on_device(backend: Backend[Any], stats: Stats, stack: ExitStack) -> Compressor:
+    """Return what compresses into blocks of bgzf on the device of a backend.
+
+    Of several devices, the first one compresses. The stack frees its memory.
+
+    Raises
+    ------
+    OptionError
+        If the backend has no device.
+    LibraryError
+        If nvCOMP is not installed, or does not work.
+    BackendError
+        If the device has too little memory.
+    """
+    if backend.name != "cuda":
+        raise OptionError("--gpu-compression", f"needs a GPU, and the backend is '{backend.name}'")
+    from mummergpu.cuda.nvcomp import load_nvcomp
+    from mummergpu.matching.backends.several_devices import SeveralDevices
+    from mummergpu.matching.backends.streaming import StreamingBackend
+    from mummergpu.output.bytes.device_compression import BGZF_PROGRAM, DeviceBgzfCompressor
+
+    deflater = load_nvcomp()
+    one = backend.first if isinstance(backend, SeveralDevices) else backend
+    assert isinstance(one, StreamingBackend)
+    with one.device.current():
+        program = one.program(BGZF_PROGRAM)
+    compressor = DeviceBgzfCompressor(one.device, program, deflater, stats)
+    stack.callback(compressor.close)
+    return compressor
 
 
 def _no_checksums(path: str) -> Sequence[str]:

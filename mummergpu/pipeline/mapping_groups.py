@@ -9,10 +9,8 @@ comes of it is the same as with one group.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass
-from typing import Final, Protocol, TypeVar, cast
+from typing import Final, TypeVar, cast
 
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.blocks.read_block import ReadBlock
@@ -22,14 +20,15 @@ from mummergpu.mapping.placing.pair_sizes import PairSizes
 from mummergpu.mapping.placing.second_pass import DoubtfulReads, part_of_reads
 from mummergpu.matching.merge import join_all
 from mummergpu.matching.search import BlockSearch
+from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.mapping_search import MappingSearch
-from mummergpu.pipeline.passes import TASKS_AHEAD, GroupPasses
+from mummergpu.pipeline.passes import GroupPasses
 from mummergpu.pipeline.query_progress import QueryProgress
+from mummergpu.pipeline.shortcut import Shortcut
 from mummergpu.pipeline.spill import SpilledAlignments, SpilledQueries
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.ordered_map import ordered_results
 from mummergpu.runtime.progress import Work
-from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.mems import BlockMems
 
 Result = TypeVar("Result")
@@ -44,45 +43,34 @@ takes some 70 bytes."""
 _STRANDS: Final = 2
 
 
-@dataclass(frozen=True)
-class MappingWork:
-    """What the mapping of all reads works with.
+FirstPass = tuple[ReadBlock, AlignmentColumns, DoubtfulReads]
+"""A block, its alignments after the first pass, and the reads to be mapped again."""
 
-    Attributes
-    ----------
-    search : MappingSearch
-        Loads the groups of the index, and searches them.
-    executor : concurrent.futures.ThreadPoolExecutor
-        Runs the tasks.
-    threads : int
-        The number of its threads.
-    stats : Stats
-        Collects the times.
-    tell : callable
-        Receives the progress.
-    progress : QueryProgress
-        Learns which blocks are done.
-    """
-
-    search: MappingSearch
-    executor: ThreadPoolExecutor
-    threads: int
-    stats: Stats
-    tell: Callable[[Work], None]
-    progress: QueryProgress
-
-    def passes(self, search: BlockSearch, progress: QueryProgress) -> GroupPasses:
-        """Return what searches blocks on all groups of the index."""
-        return GroupPasses(
-            search, self.executor, self.threads, self.stats, progress, most_rows=MOST_ROWS
-        )
+FoundAgain = tuple[ReadBlock, BlockMems]
+"""Some reads that are mapped again, and their matches of the second pass."""
 
 
-class ReadMapping(Protocol):
-    """Maps the reads of a run."""
+class ReadMapping:
+    """Maps the reads of a run, while all pages are loaded, or one group after the other."""
+
+    def __init__(self, search: MappingSearch, context: RunContext, progress: QueryProgress) -> None:
+        self._search = search
+        self._context = context
+        self._progress = progress
+        self._is_whole = search.group_count == 1
+        if self._is_whole:
+            search.load_group(0)
+        self._mapper = search.mapper()
+        self._begins_at_last = False
 
     def template_sizes(self, parts: Sequence[ReadBlock]) -> list[Int64Array]:
         """Return the sizes of the templates of pairs (`BlockMapper.insert_sizes`)."""
+
+        def measure(block: QueryBlock, mems: BlockMems) -> Int64Array:
+            return self._mapper.insert_sizes(cast(ReadBlock, block), mems)
+
+        silent = QueryProgress(_ignore, _STRANDS)
+        return list(self._searched(self._search.first, iter(parts), measure, silent))
 
     def results(
         self, blocks: Iterator[ReadBlock], sizes: PairSizes, prepare: Prepare[Result]
@@ -103,89 +91,27 @@ class ReadMapping(Protocol):
         Result
             What `prepare` returns, in the order of the blocks; a block may come in parts.
         """
-
-
-def open_mapping(work: MappingWork) -> ReadMapping:
-    """Return what maps reads to an index, whether it has one group of pages or several."""
-    return _MappingToAll(work) if work.search.group_count == 1 else _MappingToGroups(work)
-
-
-class _MappingToAll:
-    """Maps reads to an index all of whose pages are loaded."""
-
-    def __init__(self, work: MappingWork) -> None:
-        self._work = work
-        work.search.load_group(0)
-        self._mapper = work.search.whole_mapper()
-
-    def template_sizes(self, parts: Sequence[ReadBlock]) -> list[Int64Array]:
-        """Return the sizes of the templates of pairs (`ReadMapping`)."""
-
-        def measure(block: ReadBlock) -> Int64Array:
-            mems = self._work.search.first.find_mems(block)
-            assert mems is not None
-            return self._mapper.insert_sizes(block, mems)
-
-        return list(self._work.executor.map(measure, parts))
-
-    def results(
-        self, blocks: Iterator[ReadBlock], sizes: PairSizes, prepare: Prepare[Result]
-    ) -> Generator[Result]:
-        """Map all reads, and yield what is prepared of their alignments (`ReadMapping`)."""
-        work = self._work
+        if not self._is_whole and self._search.second is not None:
+            yield from self._in_two_passes(blocks, sizes, prepare)
+            return
 
         def map_and_prepare(block: QueryBlock, mems: BlockMems) -> Result:
             reads = cast(ReadBlock, block)
-            with work.stats.stage("mapping"):
+            with self._context.stats.stage("mapping"):
                 columns = self._mapper.map_block(reads, mems, sizes)
             return prepare(reads, columns)
 
-        yield from work.passes(work.search.first, work.progress).results(
-            *(1, work.search.load_group, blocks, map_and_prepare),
-            work.search.shortcut(self._mapper, sizes, prepare),
-        )
+        shortcut = None
+        if self._is_whole:
+            shortcut = self._search.shortcut(self._mapper, sizes, prepare)
+        first, progress = self._search.first, self._progress
+        yield from self._searched(first, blocks, map_and_prepare, progress, shortcut)
 
-
-FirstPass = tuple[ReadBlock, AlignmentColumns, DoubtfulReads]
-"""A block, its alignments after the first pass, and the reads to be mapped again."""
-
-FoundAgain = tuple[ReadBlock, BlockMems]
-"""Some reads that are mapped again, and their matches of the second pass."""
-
-
-class _MappingToGroups:
-    """Maps reads to an index of which one group of pages is loaded at a time."""
-
-    def __init__(self, work: MappingWork) -> None:
-        self._work = work
-        self._mapper = work.search.single_mapper()
-        self._begins_at_last = False
-
-    def template_sizes(self, parts: Sequence[ReadBlock]) -> list[Int64Array]:
-        """Return the sizes of the templates of pairs (`ReadMapping`)."""
-
-        def measure(block: QueryBlock, mems: BlockMems) -> Int64Array:
-            return self._mapper.insert_sizes(cast(ReadBlock, block), mems)
-
-        silent = QueryProgress(_ignore, _STRANDS)
-        return list(self._searched(self._work.search.first, iter(parts), measure, silent))
-
-    def results(
+    def _in_two_passes(
         self, blocks: Iterator[ReadBlock], sizes: PairSizes, prepare: Prepare[Result]
     ) -> Generator[Result]:
-        """Map all reads, and yield what is prepared of their alignments (`ReadMapping`)."""
-        work = self._work
-        if work.search.second is None:
-
-            def map_and_prepare(block: QueryBlock, mems: BlockMems) -> Result:
-                reads = cast(ReadBlock, block)
-                with work.stats.stage("mapping"):
-                    columns, _ = self._mapper.map_once(reads, mems, sizes)
-                return prepare(reads, columns)
-
-            yield from self._searched(work.search.first, blocks, map_and_prepare, work.progress)
-            return
-        work.progress.expect_groups(0, work.search.group_count)
+        """Search all groups for the matches of all reads, then for those of the second pass."""
+        self._progress.expect_groups(0, self._search.group_count)
         with SpilledAlignments() as first, SpilledQueries() as again:
             bases = self._map_first(blocks, sizes, first, again)
             second = self._search_again(again, bases)
@@ -201,28 +127,17 @@ class _MappingToGroups:
     ) -> int:
         """Map all reads by the matches of the first pass, and write what comes of it to files.
 
-        Parameters
-        ----------
-        blocks, sizes
-            As for `results`.
-        first : SpilledAlignments
-            Receives all blocks with their alignments.
-        again : SpilledQueries
-            Receives the reads that are mapped again.
-
-        Returns
-        -------
-        int
-            The bases of the reads that are mapped again.
+        `again` receives the reads that are mapped again; returned are their bases.
         """
 
         def map_once(block: QueryBlock, mems: BlockMems) -> FirstPass:
             reads = cast(ReadBlock, block)
-            with self._work.stats.stage("mapping"):
+            with self._context.stats.stage("mapping"):
                 return reads, *self._mapper.map_once(reads, mems, sizes)
 
+        # This thread writes the blocks in their order, while others map the next ones.
         bases = 0
-        search, progress = self._work.search.first, self._work.progress
+        search, progress = self._search.first, self._progress
         with closing(self._searched(search, blocks, map_once, progress)) as results:
             for block, columns, doubtful in results:
                 first.write_alignments(block, columns, doubtful)
@@ -233,24 +148,16 @@ class _MappingToGroups:
         return bases
 
     def _search_again(self, again: SpilledQueries, bases: int) -> Generator[FoundAgain]:
-        """Yield the reads that are mapped again with their matches, in the order of the reads.
-
-        Parameters
-        ----------
-        again : SpilledQueries
-            The reads.
-        bases : int
-            Their bases.
-        """
-        second = self._work.search.second
+        """Yield the reads that are mapped again with their matches, in the order of the reads."""
+        second = self._search.second
         assert second is not None
 
         def keep(block: QueryBlock, mems: BlockMems) -> FoundAgain:
             return cast(ReadBlock, block), mems
 
         if again.block_count:
-            progress = QueryProgress(self._work.tell, _STRANDS)
-            progress.expect_groups(self._work.search.group_count, 0)
+            progress = QueryProgress(self._context.progress.tell, _STRANDS)
+            progress.expect_groups(self._search.group_count, 0)
             progress.read(bases, 1.0)
             yield from self._searched(second.search, again.read_blocks(), keep, progress)
 
@@ -265,7 +172,8 @@ class _MappingToGroups:
 
         def map_and_prepare(task: tuple[FirstPass, list[FoundAgain]]) -> Result:
             (block, columns, doubtful), found = task
-            with self._work.stats.stage("mapping"):
+            with self._context.stats.stage("mapping"):
+                # The reads of a block may have been searched in parts, whose matches are joined.
                 if found:
                     mems = {s: join_all([mems[s] for _, mems in found]) for s in found[0][1]}
                     part = part_of_reads(block, doubtful.numbers)
@@ -273,9 +181,8 @@ class _MappingToGroups:
                     columns = replace_reads(columns, doubtful.numbers, other)
             return prepare(block, columns)
 
-        window = self._work.threads + TASKS_AHEAD
-        tasks = _with_second(first, second)
-        yield from ordered_results(self._work.executor, window, tasks, map_and_prepare)
+        tasks, context = _with_second(first, second), self._context
+        yield from ordered_results(context.executor, context.window, tasks, map_and_prepare)
 
     def _searched(
         self,
@@ -283,20 +190,21 @@ class _MappingToGroups:
         blocks: Iterator[QueryBlock],
         prepare: Callable[[QueryBlock, BlockMems], Result],
         progress: QueryProgress,
+        shortcut: Shortcut[Result] | None = None,
     ) -> Generator[Result]:
         """Search blocks on all groups; yield what is prepared of each with all of its matches.
 
         A search begins with the group at which the search before has ended: it is loaded already.
         """
-        mapping = self._work.search
-        count = mapping.group_count
+        count = self._search.group_count
         order = range(count)[::-1] if self._begins_at_last else range(count)
         self._begins_at_last = not self._begins_at_last
 
         def load(number: int) -> None:
-            mapping.load_group(order[number])
+            self._search.load_group(order[number])
 
-        yield from self._work.passes(search, progress).results(count, load, blocks, prepare)
+        passes = GroupPasses(search, self._context, progress, most_rows=MOST_ROWS)
+        yield from passes.results(count, load, blocks, prepare, shortcut)
 
 
 def _with_second(

@@ -1,28 +1,86 @@
-"""Loads the groups of an index for both passes of mapping, and searches what is loaded."""
+"""Loads the groups of an index for both passes of mapping, and searches what is loaded.
+
+The second pass looks for shorter matches of few reads.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Final, TypeVar
 
-from mummergpu.index.reference_index import BuildWork, ReferenceIndex
+from mummergpu.index.kmer_page import KmerPage
+from mummergpu.index.reference_index import ReferenceIndex
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.blocks.read_block import ReadBlock
+from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.mapping.block_mapper import BlockMapper
 from mummergpu.mapping.options import MappingOptions
 from mummergpu.mapping.placing.pair_sizes import PairSizes
+from mummergpu.mapping.seeding.seeds import second_seed_length
 from mummergpu.matching.backends.interface import Backend, ResidentBackend
+from mummergpu.matching.kmer.cpu import KmerCpuBackend
 from mummergpu.matching.search import BlockSearch
-from mummergpu.pipeline.mapping_passes import SecondSearch, pages_of_first_pass
+from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.page_progress import PageProgress
 from mummergpu.pipeline.shortcut import Shortcut
-from mummergpu.runtime.progress import NullProgress
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
+from mummergpu.sequence.mems import BlockMems
 
 Result = TypeVar("Result")
+
+MOST_OCCURRENCES: Final = 512
+"""The second pass skips k-mers that occur more often in the reference: they say little, and would
+take most of the time."""
+
+
+def pages_of_first_pass(pages: Sequence[KmerPage], options: MappingOptions) -> list[KmerPage]:
+    """Return pages in which a search looks up one k-mer in each window of a read.
+
+    A read of n bases with e edits matches its place in one of any ``e + 1`` windows as a whole. So
+    one k-mer for each window finds all placements with so few edits, though not all matches.
+
+    The pages stay as they are if matches count wherever they begin, or if their tables list only
+    some positions: then a search that finds all matches looks up as few k-mers.
+    """
+    if not options.by_windows or any(page.table.sampling.reference_step > 1 for page in pages):
+        return list(pages)
+    return [replace(page, sample_step=options.seed_length) for page in pages]
+
+
+def length_of_second_pass(first: int, shortest: int) -> int:
+    """Return the length of the shortest matches of the second pass, of an index's `shortest`.
+
+    It is that of the first pass if there is no use for a second one.
+    """
+    return min(max(second_seed_length(first), shortest), first)
+
+
+class SecondSearch:
+    """Looks for the matches of the second pass, of at least `length` bases, on the processor."""
+
+    def __init__(self, reference: Reference, length: int, stats: Stats) -> None:
+        self._backend = KmerCpuBackend(stats)
+        self._length = length
+        strands = (Strand.FORWARD, Strand.REVERSE)
+        self.search = BlockSearch(self._backend, reference.codes, strands, length, length)
+
+    def load_pages(self, pages: Sequence[KmerPage]) -> None:
+        """Load the pages to search, in place of earlier ones."""
+        rare = [replace(page, max_occurrences=MOST_OCCURRENCES) for page in pages]
+        self._backend.load_pages(rare, self._length)
+
+    def release_pages(self) -> None:
+        """Release the pages and their memory."""
+        self._backend.release_pages()
+
+    def find_mems(self, block: ReadBlock) -> BlockMems:
+        """Return the matches of a block on the pages that are loaded."""
+        found = self.search.find_mems(block)
+        assert found is not None
+        return found
 
 
 class MappingSearch:
@@ -39,16 +97,12 @@ class MappingSearch:
     second_length : int
         The length of the shortest matches of the second pass; there is none if the first pass has
         those already.
-    executor : concurrent.futures.ThreadPoolExecutor
-        Runs the tasks that build the pages.
-    threads : int
-        The number of its threads.
-    stats : Stats
-        Collects times, numbers and bytes.
-    progress : Progress or NullProgress
-        Shows how many pages are ready.
+    context : RunContext
+        Its threads build the pages.
     tell : callable
         Receives what is searched of blocks with long reads (`search.BlockSearch`).
+    kept_pages : sequence of KmerPage or None
+        The pages of the only group if they stay in memory, and the backend has loaded them already.
 
     Attributes
     ----------
@@ -64,11 +118,9 @@ class MappingSearch:
         backend: Backend[Any],
         options: MappingOptions,
         second_length: int,
-        executor: ThreadPoolExecutor,
-        threads: int,
-        stats: Stats,
-        progress: NullProgress,
+        context: RunContext,
         tell: Callable[[QueryBlock, int], None],
+        kept_pages: Sequence[KmerPage] | None = None,
     ) -> None:
         reference, length = index.reference, options.seed_length
         self.first = BlockSearch(
@@ -76,14 +128,12 @@ class MappingSearch:
         )
         self.second: SecondSearch | None = None
         if second_length < length:
-            self.second = SecondSearch(reference, second_length, stats)
+            self.second = SecondSearch(reference, second_length, context.stats)
         self._index = index
         self._backend = backend
         self._options = options
-        self._executor = executor
-        self._threads = threads
-        self._stats = stats
-        self._progress = progress
+        self._context = context
+        self._kept_pages = kept_pages
         self._loaded: int | None = None
 
     @property
@@ -97,28 +147,26 @@ class MappingSearch:
             return
         # Two groups together would not fit into memory.
         self._loaded = None
-        self._backend.release_pages()
-        if self.second is not None:
-            self.second.release_pages()
-        group = self._index.groups[number]
-        ready = PageProgress(self._progress.tell, group)
-        ready.begin()
-        told = ready.page_is_ready, ready.share_of_next
-        work = BuildWork(self._executor, self._threads, self._stats, *told)
-        pages = self._index.load_pages(group, work)
-        length = self._options.seed_length
-        self._backend.load_pages(pages_of_first_pass(pages, self._options), length)
+        pages = self._kept_pages
+        if pages is None:
+            self._backend.release_pages()
+            if self.second is not None:
+                self.second.release_pages()
+            group = self._index.groups[number]
+            ready = PageProgress(self._context.progress.tell, group)
+            ready.begin()
+            pages = self._index.load_pages(group, self._context.build_work(ready))
+            length = self._options.seed_length
+            self._backend.load_pages(pages_of_first_pass(pages, self._options), length)
         if self.second is not None:
             self.second.load_pages(pages)
         self._loaded = number
 
-    def single_mapper(self) -> BlockMapper:
-        """Return what maps reads in each pass by itself."""
-        return BlockMapper(self._index.reference, self._options)
-
-    def whole_mapper(self) -> BlockMapper:
-        """Return what maps reads in both passes, while all pages are loaded."""
-        find_more = None if self.second is None else self.second.find_mems
+    def mapper(self) -> BlockMapper:
+        """Return what maps reads: in both passes if all pages can be loaded together."""
+        find_more = None
+        if self.second is not None and self.group_count == 1:
+            find_more = self.second.find_mems
         return BlockMapper(self._index.reference, self._options, find_more)
 
     def shortcut(
@@ -127,32 +175,12 @@ class MappingSearch:
         sizes: PairSizes,
         prepare: Callable[[ReadBlock, AlignmentColumns], Result],
     ) -> Shortcut[Result] | None:
-        """Return what has the candidates of reads found where their matches are.
-
-        Parameters
-        ----------
-        mapper : BlockMapper
-            What maps reads in both passes (`whole_mapper`).
-        sizes : PairSizes
-            The sizes of the templates of pairs.
-        prepare : callable
-            Receives a block and its alignments; returns the result.
-
-        Returns
-        -------
-        Shortcut or None
-            None if the backend hands over no matches on a device.
-        """
+        """Return the device's seeding, or None if the backend hands over no matches on a device."""
         if not isinstance(self._backend, ResidentBackend) or not self._backend.hands_over:
             return None
         from mummergpu.mapping.seeding.device_candidates import DeviceCandidates
         from mummergpu.pipeline.candidate_shortcut import CandidateShortcut
 
-        return CandidateShortcut(
-            self._backend,
-            DeviceCandidates(self._index.reference, self._options),
-            mapper,
-            sizes,
-            prepare,
-            self._stats,
-        )
+        finder = DeviceCandidates(self._index.reference, self._options)
+        stats = self._context.stats
+        return CandidateShortcut(self._backend, finder, mapper, sizes, prepare, stats)

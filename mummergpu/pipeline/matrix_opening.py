@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from contextlib import ExitStack
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from mummergpu.errors import BackendError
 from mummergpu.mapping.genomes.whole import CheckSizes, EndToEnd
 from mummergpu.matching.options import DeviceOptions
+from mummergpu.pipeline.context import RunContext
 from mummergpu.runtime.memory import free_memory
-from mummergpu.runtime.stats import Stats
 from mummergpu.viterbi.methods import AlignmentMethod
 from mummergpu.viterbi.recurrence.model import Costs
 from mummergpu.viterbi.whole.matrix_block import LONGEST
 from mummergpu.viterbi.whole.rounds import RoundPlan
-
-Notice = Callable[[str], None]
 
 
 class OpenMatrix(NamedTuple):
@@ -30,12 +27,10 @@ def open_matrix(
     method: AlignmentMethod,
     costs: Costs,
     device: DeviceOptions,
+    context: RunContext,
     stack: ExitStack,
-    map_function: Callable[..., Iterable[Any]],
-    stats: Stats,
-    notice: Notice,
 ) -> OpenMatrix:
-    """Return what aligns whole sequences.
+    """Return what aligns whole sequences; one thread may use it at a time.
 
     Parameters
     ----------
@@ -45,19 +40,10 @@ def open_matrix(
         The scores.
     device : DeviceOptions
         The backend: ``cpu``, ``cuda``, or ``auto`` for ``cuda`` wherever it is available.
+    context : RunContext
+        Its threads compute blocks side by side on the processor.
     stack : contextlib.ExitStack
         Closes a device at its end.
-    map_function : callable
-        Called like `map`, to compute blocks side by side on the processor.
-    stats : Stats
-        Collects the times of kernels.
-    notice : callable
-        Receives progress messages, shown with -v.
-
-    Returns
-    -------
-    OpenMatrix
-        One thread may use it at a time.
 
     Raises
     ------
@@ -66,22 +52,20 @@ def open_matrix(
     """
     if device.backend != "cpu":
         try:
-            return _on_device(method, costs, device, stack, stats, notice)
+            return _on_device(method, costs, device, context, stack)
         except BackendError as error:
             if device.backend == "cuda":
                 raise
-            notice(f"no cuda backend: {error.message}")
-    stats.set(backend="cpu")
-    return _on_processor(method, costs, map_function)
+            context.notice(f"no cuda backend: {error.message}")
+    context.stats.set(backend="cpu")
+    return _on_processor(method, costs, context)
 
 
-def _on_processor(
-    method: AlignmentMethod, costs: Costs, map_function: Callable[..., Iterable[Any]]
-) -> OpenMatrix:
+def _on_processor(method: AlignmentMethod, costs: Costs, context: RunContext) -> OpenMatrix:
     from mummergpu.viterbi.whole.matrix_block import BLOCK_COLUMNS, BLOCK_ROWS
     from mummergpu.viterbi.whole.processor_matrix import ProcessorMatrix
 
-    matrix = ProcessorMatrix(costs, map_function)
+    matrix = ProcessorMatrix(costs, context.executor.map)
 
     def check(length: int, reference_length: int) -> str | None:
         plan = RoundPlan(length, reference_length, BLOCK_ROWS, BLOCK_COLUMNS)
@@ -98,13 +82,13 @@ def _on_device(
     method: AlignmentMethod,
     costs: Costs,
     options: DeviceOptions,
+    context: RunContext,
     stack: ExitStack,
-    stats: Stats,
-    notice: Notice,
 ) -> OpenMatrix:
     from mummergpu.matching.open_cuda import open_first_device
 
-    device, cache = open_first_device(options, stack, notice)
+    device, cache = open_first_device(options, stack, context.notice)
+    stats = context.stats
     from mummergpu.cuda.sources import read_sources
     from mummergpu.matching.backends.memory_plan import usable_memory
     from mummergpu.viterbi.device.cuda_program import VITERBI_PROGRAM

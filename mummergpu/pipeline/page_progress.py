@@ -10,17 +10,7 @@ from mummergpu.runtime.progress import Phase, Work
 
 
 class PageProgress:
-    """Turns pages that become ready into progress; any thread may call all methods.
-
-    Parameters
-    ----------
-    tell : callable
-        Receives the progress.
-    pages : sequence of Page
-        All pages of the index.
-    writes : bool
-        Whether the last page has to be written after it is ready.
-    """
+    """Turns pages that become ready into progress; any thread may call all methods."""
 
     def __init__(
         self, tell: Callable[[Work], None], pages: Sequence[Page], writes: bool = False

@@ -7,7 +7,6 @@ on each group, and temporary files keep the matches on all groups but the last.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
@@ -15,15 +14,12 @@ from typing import Final, TypeVar
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.search import UNBOUNDED, BlockSearch
 from mummergpu.pipeline.block_parts import BlockParts
+from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.query_progress import QueryProgress
 from mummergpu.pipeline.shortcut import Shortcut
 from mummergpu.pipeline.spill import SpilledMems, SpilledQueries
 from mummergpu.runtime.ordered_map import ordered_map, ordered_results
-from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.mems import BlockMems, match_count
-
-TASKS_AHEAD: Final = 2
-"""Number of blocks in work at once, beyond one for each thread."""
 
 MOST_SPILL_FILES: Final = 16
 """Most spill files open at once; beyond it they are merged into one."""
@@ -57,12 +53,8 @@ class GroupPasses:
     ----------
     search : BlockSearch
         Searches a block on the loaded group.
-    executor : concurrent.futures.ThreadPoolExecutor
-        Runs the searches.
-    threads : int
-        The number of its threads.
-    stats : Stats
-        Collects the time of merging.
+    context : RunContext
+        The threads of the run, and whom it tells.
     progress : QueryProgress
         Learns which blocks are done.
     cuts_blocks : bool
@@ -75,9 +67,7 @@ class GroupPasses:
     def __init__(
         self,
         search: BlockSearch,
-        executor: ThreadPoolExecutor,
-        threads: int,
-        stats: Stats,
+        context: RunContext,
         progress: QueryProgress,
         cuts_blocks: bool = True,
         most_rows: int = UNBOUNDED,
@@ -86,9 +76,8 @@ class GroupPasses:
         sizes = search.sizes
         self._sizes = replace(sizes, most_rows=min(sizes.most_rows, most_rows))
         self._cuts_blocks = cuts_blocks
-        self._executor = executor
-        self._window = threads + TASKS_AHEAD
-        self._stats = stats
+        self._executor, self._window = context.executor, context.window
+        self._stats = context.stats
         self._progress = progress
 
     def results(
@@ -136,6 +125,7 @@ class GroupPasses:
                     parts = BlockParts(self._sizes)
                     read = (part for block in read for part in parts.parts(block))
                     read = _keep_copies(read, queries)
+                # Open files are few: from time to time, this search merges all before it.
                 earlier = spilled if len(spilled) == MOST_SPILL_FILES else []
                 file = stack.enter_context(SpilledMems())
                 self._search_and_spill(read, earlier, file)
@@ -208,6 +198,7 @@ class GroupPasses:
                     return None
             max_rows = UNBOUNDED if whole else self._sizes.most_rows
             mems = self._search.find_mems(block, max_rows)
+            # None has the block cut in halves, each of which is searched again.
             if mems is None:
                 return None
             parts.add(block.base_count, match_count(mems))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -14,8 +14,8 @@ from mummergpu.index.options import IndexOptions, KmerOptions, TreeOptions
 from mummergpu.index.reference_index import ReferenceIndex, StorableIndex
 from mummergpu.input.blocks.queries import bytes_of
 from mummergpu.input.reference import Reference
+from mummergpu.pipeline.context import RunContext
 from mummergpu.runtime.memory import MemoryBudget
-from mummergpu.runtime.stats import Stats
 from mummergpu.runtime.words import counted
 
 BLOCKS_OF_THREAD: Final = 4
@@ -104,24 +104,10 @@ def plan_storable_index(
 def minimizers_beside(
     stored: StorableIndex[Any], options: IndexOptions, budget: MemoryBudget, query_bases: int
 ) -> ReferenceIndex[Any] | None:
-    """Plan the minimizers of a reference that has an index already.
+    """Return the plan of minimizers of a reference that has an index already, or None.
 
-    Parameters
-    ----------
-    stored : KmerIndex or TreeIndex
-        The index, in a file or in memory.
-    options : IndexOptions
-        How to build the index; its kind says how many strands are searched for unique matches.
-    budget : MemoryBudget
-        The memory that the reference, the table and its construction may take.
-    query_bases : int
-        About how many bases the queries have, on all strands that are searched.
-
-    Returns
-    -------
-    MinimizerIndex or None
-        None if other matches are wanted too, or if the search of the index is expected to be done
-        before a table of minimizers is built and searched.
+    None if other matches than unique ones are wanted, or if the search of the index is expected to
+    be done before a table of minimizers is built and searched.
     """
     if not isinstance(stored, KmerIndex):
         return None
@@ -186,22 +172,8 @@ def choose_block_size(
 ) -> int:
     """Return the approximate number of bases in a block of queries.
 
-    Parameters
-    ----------
-    asked : int or None
-        The number that the user asks for.
-    query_paths : sequence of str
-        The files of queries; their sizes limit the block size.
-    threads : int
-        Number of working threads.
-    most_bases : int
-        The best block size of the backend.
-
-    Returns
-    -------
-    int
-        The number that the user asks for. Without one, the best size of the backend, or less if
-        there are few queries, so that every thread gets some blocks.
+    That is what is `asked`, or the best size of the backend, or less if there are few queries, so
+    that every thread gets some blocks.
     """
     if asked is not None:
         return asked
@@ -214,33 +186,13 @@ def choose_block_size(
 
 
 def describe_plan(
-    index: ReferenceIndex[Any],
-    minimum_length: int,
-    threads: int,
-    backend: str,
-    stats: Stats,
-    notice: Callable[[str], None],
+    index: ReferenceIndex[Any], minimum_length: int, backend: str, context: RunContext
 ) -> None:
-    """Report the plan of the run, as a message and in the statistics.
-
-    Parameters
-    ----------
-    index : KmerIndex or TreeIndex
-        The index, with its pages and groups.
-    minimum_length : int
-        Least length of a match, in bases.
-    threads : int
-        Number of working threads.
-    backend : str
-        The name of the backend.
-    stats : Stats
-        Collects the numbers and settings.
-    notice : callable
-        Receives a progress message, shown with -v.
-    """
+    """Report the plan of a run as a message and in the statistics; warn of a slow search."""
     reference = index.reference
     records = len(reference.names)
     bases = int(reference.record_lengths.sum())
+    stats, threads = context.stats, context.threads
     stats.add(reference_records=records, reference_bases=bases, pages=len(index.pages))
     stats.set(
         backend=backend,
@@ -251,8 +203,10 @@ def describe_plan(
         search=index.search,
         **index.settings(),
     )
-    notice(
+    context.notice(
         f"reference of {counted(bases, 'base')} in {counted(records, 'record')}, "
         f"{counted(len(index.pages), 'page')} in {counted(len(index.groups), 'group')}; "
         f"backend {backend}, {index.describe()}, {counted(threads, 'thread')}"
     )
+    if warning := index.slow_search_warning():
+        context.warn(warning)

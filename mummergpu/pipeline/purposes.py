@@ -1,8 +1,15 @@
-"""What the programs that read MUMmer's text need of a run (``--for``)."""
+"""What the programs that read MUMmer's text need of a run (``--for``, ``for_program``)."""
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from mummergpu.errors import OptionError
+
+if TYPE_CHECKING:
+    from mummergpu.output.matches.mummer import TextStyle
 
 
 class TextNeeds(NamedTuple):
@@ -41,3 +48,67 @@ PURPOSES: Final = tuple(NEEDS)
 
 TEXT_FORMAT: Final = "mummer"
 """The format that they read."""
+
+
+class TextRequest(NamedTuple):
+    """Which matches are written as text, and how; None where the user does not say it.
+
+    Attributes
+    ----------
+    strands : str or None
+        ``forward``, ``reverse`` or ``both``.
+    mode : str or None
+        ``maxmatch``, ``mumreference`` or ``mum``.
+    style : TextStyle
+        How rows are written.
+    """
+
+    strands: str | None
+    mode: str | None
+    style: TextStyle
+
+
+class ProgramClashError(OptionError):
+    """Something makes no sense for the program that reads the text.
+
+    Parameters
+    ----------
+    program : str
+        The program.
+    other : str
+        An attribute of `TextStyle`, ``strands='forward'``, or words.
+    """
+
+    def __init__(self, program: str, other: str) -> None:
+        super().__init__("for_program", f"{program!r} and {other} exclude each other")
+        self.program = program
+        self.other = other
+
+
+def with_needs(program: str | None, asked: TextRequest, formats: Sequence[str]) -> TextRequest:
+    """Return what is asked for, with what a program needs where nothing else is asked.
+
+    Raises
+    ------
+    ProgramClashError
+        If something that is asked for, or all `formats`, make no sense for the program.
+    """
+    if program is None:
+        return asked
+    needs, (strands, mode, style) = NEEDS[program], asked
+    clashes = [name for name in needs.refused if getattr(style, name)]
+    if needs.both_strands and strands == "forward":
+        clashes.append("strands='forward'")
+    if TEXT_FORMAT not in formats:
+        clashes.append(f"output as {formats[0]}")
+    if clashes:
+        raise ProgramClashError(program, clashes[0])
+    return TextRequest(
+        "both" if strands is None and needs.both_strands else strands,
+        "mumreference" if mode is None and needs.unique_in_reference else mode,
+        replace(
+            style,
+            forward_coordinates=style.forward_coordinates or needs.forward_coordinates,
+            three_columns_for=program if needs.three_columns else "",
+        ),
+    )

@@ -15,15 +15,7 @@ from mummergpu.runtime.progress import Phase, Work
 
 
 class QueryProgress:
-    """Turns what happens to blocks of queries into progress; any thread may call all methods.
-
-    Parameters
-    ----------
-    tell : callable
-        Receives the progress.
-    strand_count : int
-        The number of strands that are searched.
-    """
+    """Turns what happens to blocks of queries into progress; any thread may call all methods."""
 
     def __init__(self, tell: Callable[[Work], None], strand_count: int) -> None:
         self._tell = tell
@@ -40,15 +32,7 @@ class QueryProgress:
         self._knows_share = True
 
     def read(self, bases: int, share: float | None) -> None:
-        """Record what has been read.
-
-        Parameters
-        ----------
-        bases : int
-            The bases of all queries that have been read.
-        share : float or None
-            The share of the files that has been read, if it is known.
-        """
+        """Record how many bases have been read, and which share of the files, if that is known."""
         with self._lock:
             self._read_bases = bases
             if share is None:
@@ -62,13 +46,7 @@ class QueryProgress:
             self._groups_before, self._groups_behind = before, behind
 
     def begin_group(self, number: int, count: int) -> None:
-        """Record that all queries are now searched on a group of pages.
-
-        Parameters
-        ----------
-        number, count : int
-            The number of the group, counted from 0, and of all groups.
-        """
+        """Record that all queries are now searched on a group of pages."""
         with self._lock:
             self._group = self._groups_before + number
             self._group_count = self._groups_before + count + self._groups_behind
@@ -81,15 +59,7 @@ class QueryProgress:
             self._count()
 
     def searched(self, block: QueryBlock, bases: int) -> None:
-        """Record that a part of a long query has been searched on one strand.
-
-        Parameters
-        ----------
-        block : QueryBlock
-            The block with the query.
-        bases : int
-            The bases of the part.
-        """
+        """Record that a part of a long query has been searched on one strand."""
         with self._lock:
             self._searched[id(block)] = self._searched.get(id(block), 0) + bases
             self._count()

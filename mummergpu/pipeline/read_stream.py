@@ -19,29 +19,6 @@ class ReadStream(BlockStream[ReadBlock]):
 
     `blocks` asks for the blocks; the thread that asks for the first templates of a pipe reads them
     itself.
-
-    Parameters
-    ----------
-    sources : sequence of ReadFile or MateFiles
-        The files.
-    block_size : int
-        About how many bases a block has.
-    stats : Stats
-        Collects counts, bytes and times.
-    tell : callable
-        Receives the number of bases read, and the share of the files that has been read if it is
-        known.
-    rules : QueryRules, optional
-        Which files are accepted.
-    threads : ReadingThreads, optional
-        They help with large files.
-
-    Raises
-    ------
-    LibraryError
-        If the library for the compression of a file is missing.
-    InputError
-        If a file cannot be opened. `first_templates` and `blocks` raise it if a file is invalid.
     """
 
     def __init__(
@@ -69,19 +46,7 @@ class ReadStream(BlockStream[ReadBlock]):
         return self._files.needs_own_group
 
     def first_templates(self, count: int) -> list[ReadBlock]:
-        """Return the first templates of the input: pairs, or single reads.
-
-        Parameters
-        ----------
-        count : int
-            The most templates.
-
-        Returns
-        -------
-        list of ReadBlock
-            Blocks with `count` templates together, or all that there are. `blocks` yields them all
-            the same.
-        """
+        """Return the first `count` templates, or all; `blocks` yields them all the same."""
         found: list[ReadBlock] = []
         while count > 0:
             block = next(self._waiting, None)

@@ -2,52 +2,31 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Executor
-
 from mummergpu.index.file import IndexFile
+from mummergpu.index.format import is_index
 from mummergpu.index.verification import verify_for_run
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.reference import Reference, read_reference
+from mummergpu.pipeline.context import RunContext
+from mummergpu.pipeline.run_options import RunOptions
+from mummergpu.runtime.progress import Phase, Work
 
 
 def open_source(
-    path: str,
-    has_index: bool,
-    verifies: bool,
-    any_letters: bool,
-    executor: Executor,
-    reading: ReadingThreads,
+    options: RunOptions, context: RunContext, reading: ReadingThreads
 ) -> Reference | IndexFile:
-    """Read a reference or open its index file; verify the index file if the user asks for it.
+    """Read the reference or open its index file; verify the index file if the user asks for it."""
+    context.progress.tell(Work(Phase.READING_REFERENCE))
+    path = options.reference_path
+    with context.stats.stage("ref_from_disk"):
+        index = IndexFile(path) if is_index(path) else None
+        if options.verify:
+            verify_for_run(index, path, context.executor.map)
+        if index is not None:
+            return index
+        return read_reference(path, any_letters=options.any_letters, threads=reading)
 
-    Parameters
-    ----------
-    path : str
-        The file.
-    has_index : bool
-        Whether it is an index file.
-    verifies : bool
-        Whether to compare an index file with its checksums.
-    any_letters : bool
-        Accept records whose letters are mostly not DNA or RNA.
-    executor : concurrent.futures.Executor
-        Its threads compute the checksums.
-    reading : ReadingThreads
-        They help with a large file.
 
-    Returns
-    -------
-    Reference or IndexFile
-        What the file holds.
-
-    Raises
-    ------
-    MummergpuError
-        If the file cannot be read, or is at fault.
-    """
-    index = IndexFile(path) if has_index else None
-    if verifies:
-        verify_for_run(index, path, executor.map)
-    if index is not None:
-        return index
-    return read_reference(path, any_letters=any_letters, threads=reading)
+def reference_of(source: Reference | IndexFile) -> Reference:
+    """Return the reference, also that of an index file."""
+    return source.reference if isinstance(source, IndexFile) else source

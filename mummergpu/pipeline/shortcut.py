@@ -36,15 +36,7 @@ class Shortcut(Protocol[Made]):
 
 
 class TextShortcut(Generic[Result]):
-    """Prepares the text that a backend makes of the matches (`Shortcut`).
-
-    Parameters
-    ----------
-    search : BlockSearch
-        Searches the blocks.
-    prepare : callable
-        Receives a block and its text; returns the result.
-    """
+    """Prepares the text that a backend makes of the matches (`Shortcut`)."""
 
     def __init__(
         self, search: BlockSearch, prepare: Callable[[QueryBlock, BlockText], Result]

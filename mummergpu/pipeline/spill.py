@@ -31,10 +31,7 @@ from mummergpu.sequence.mems import MemColumns
 class ArrayFile(ClosedAtEnd):
     """A temporary file without a name; arrays are written to it and read back in order.
 
-    Raises
-    ------
-    OutputError
-        If the file cannot be made in the folder for temporary files.
+    All methods raise `OutputError` if the disk is full or fails, or an array is cut short.
     """
 
     def __init__(self) -> None:
@@ -50,42 +47,19 @@ class ArrayFile(ClosedAtEnd):
             self._file.close()
 
     def write(self, *arrays: npt.NDArray[Any]) -> None:
-        """Append arrays.
-
-        Parameters
-        ----------
-        *arrays : ndarray
-            Arrays of any plain dtype.
-
-        Raises
-        ------
-        OutputError
-            If the disk is full, or fails.
-        """
+        """Append arrays."""
         with self._failures("temporary data cannot be written"):
             for array in arrays:
                 np.save(self._file, array, allow_pickle=False)
 
     def rewind(self) -> None:
-        """Go back to the first array.
-
-        Raises
-        ------
-        OutputError
-            If the disk is full, or fails.
-        """
+        """Go back to the first array."""
         with self._failures("temporary data cannot be written"):
             self._file.flush()
             self._file.seek(0)
 
     def read(self) -> npt.NDArray[Any]:
-        """Return the next array.
-
-        Raises
-        ------
-        OutputError
-            If the array cannot be read, or a part of it is missing.
-        """
+        """Return the next array."""
         with self._failures("temporary data cannot be read back"):
             try:
                 array: npt.NDArray[Any] = np.load(self._file, allow_pickle=False)

@@ -97,7 +97,7 @@ def test_short_and_unlike_alignments_can_be_left_out(
         return [line.split("\t") for line in text.splitlines()]
 
     every = lines()
-    long = lines("--min-length", "6000")
+    long = lines("--min-alignment-length", "6000")
     assert long == [row for row in every if int(row[3]) - int(row[2]) >= 6000]
     alike = lines("--min-identity", "96.5")
     assert alike == [row for row in every if int(row[9]) / int(row[10]) >= 0.965]

@@ -61,7 +61,7 @@ def command(line: str) -> NucmerCommand:
         ("-l 12 --minmatch=15 r q", {"numbers": ("-l", "15")}),
         ("-l12 -b500 r q", {"numbers": ("-l", "12", "-b", "500")}),
         ("-c 9 -D 8 -d .7 -g 6 r q", {"numbers": tuple("-c 9 -D 8 -d 0.7 -g 6".split())}),
-        ("-L 300 -t 3 r q", {"numbers": ("--min-length", "300", "-t", "3")}),
+        ("-L 300 -t 3 r q", {"numbers": ("--min-alignment-length", "300", "-t", "3")}),
         ("-fl 9 r q", {"strand": "forward", "numbers": ("-l", "9")}),
         ("-- r -q", {"query": "-q"}),
     ],

@@ -22,7 +22,7 @@ from helpers.oracle import reverse_complement
 from helpers.text_cases import TEXT_CASES, TextCase, many_rows
 
 import mummergpu
-from mummergpu.api import find_matches
+from mummergpu.api import index as searches
 from mummergpu.api.requests import device_options
 from mummergpu.cuda.device import Device, DeviceMemoryError
 from mummergpu.cuda.kernel_cache import KernelCache
@@ -95,7 +95,7 @@ def chosen(device_library: str, monkeypatch: pytest.MonkeyPatch) -> str:
     def options(backend: str, threads: int) -> DeviceOptions:
         return replace(device_options(backend, threads), library=device_library)
 
-    monkeypatch.setattr(find_matches, "device_options", options)
+    monkeypatch.setattr(searches, "device_options", options)
     return device_library
 
 
@@ -108,7 +108,7 @@ def index(chosen: str, genome: Queries) -> Iterator[mummergpu.Index]:
 @pytest.fixture(scope="module")
 def expected(genome: Queries, reads: Queries) -> mummergpu.Matches:
     with mummergpu.Index.build(genome, min_length=20) as built:
-        found = built.match(reads, backend="cpu")
+        found = built.match(reads, backend="cpu", strands="both")
     assert len(found) > 90_000
     return found
 
@@ -122,14 +122,14 @@ def wrong(found: Any, expected: mummergpu.Matches) -> str | None:
 def test_they_are_what_the_processor_finds(
     index: mummergpu.Index, genome: Queries, reads: Queries, expected: mummergpu.Matches
 ) -> None:
-    assert wrong(index.match_on_device(reads).to_host(), expected) is None
-    assert wrong(index.match(reads, backend="cuda"), expected) is None
+    assert wrong(index.match_on_device(reads, strands="both").to_host(), expected) is None
+    assert wrong(index.match(reads, backend="cuda", strands="both"), expected) is None
     # A long query is searched whole here, and in pieces there.
     long = [("first", genome[0][1] + "N" + reverse_complement(genome[1][1])), *reads[:7]]
     found = index.match_on_device(long, strands="reverse").to_host()
     assert wrong(found, index.match(long, strands="reverse", backend="cpu")) is None
-    nothing = index.match_on_device([]).to_host()
-    assert wrong(nothing, index.match([])) is None
+    nothing = index.match_on_device([], strands="both").to_host()
+    assert wrong(nothing, index.match([], strands="both")) is None
 
 
 def test_files_give_blocks_that_are_joined(
@@ -139,7 +139,7 @@ def test_files_give_blocks_that_are_joined(
     for number, path in enumerate(names):
         some = reads[20_000 * number : 20_000 * (number + 1)]
         path.write_text("".join(f">{name}\n{bases}\n" for name, bases in some))
-    found = index.match_on_device(names)
+    found = index.match_on_device(names, strands="both")
     assert wrong(found.to_host(), expected) is None
     assert found.query_names == expected.query_names
 
@@ -159,7 +159,7 @@ def test_cupy_takes_the_columns_as_they_are(
     mine = cupy.arange(1 << 20)
     before = current_context()
     assert before
-    found = index.match_on_device(reads)
+    found = index.match_on_device(reads, strands="both")
     for name in COLUMNS:
         column, values = getattr(found, name), getattr(expected, name)
         for taken in (cupy.from_dlpack(column), cupy.asarray(column)):
@@ -189,7 +189,7 @@ def test_streams_of_cupy_need_not_wait(
         *(cupy.cuda.Stream(), cupy.cuda.Stream(non_blocking=True)),
     ):
         with stream:
-            found = index.match_on_device(reads)
+            found = index.match_on_device(reads, strands="both")
             assert int(cupy.from_dlpack(found.length).sum()) == wanted
             assert int(cupy.asarray(found.length).sum()) == wanted
 
@@ -202,13 +202,13 @@ def test_memory_is_not_reused_while_a_kernel_reads_it(
     stream = cupy.cuda.Stream(non_blocking=True)
     busy = cupy.ones(1 << 26, dtype=cupy.float32)
     for _ in range(5):
-        length = cupy.from_dlpack(index.match_on_device(reads).length)
+        length = cupy.from_dlpack(index.match_on_device(reads, strands="both").length)
         with stream:
             for _ in range(20):
                 busy = cupy.sin(busy)
             doubled = length * 2
             del length
-        index.match_on_device(reads[:1000])
+        index.match_on_device(reads[:1000], strands="both")
         with stream:
             assert np.array_equal(cupy.asnumpy(doubled), 2 * expected.length)
 
@@ -220,7 +220,7 @@ def test_memory_comes_back_when_nobody_has_it(
     cupy = library("cupy")
 
     def use() -> None:
-        found = index.match_on_device(reads)
+        found = index.match_on_device(reads, strands="both")
         cupy.from_dlpack(found.query_start).sum()
         cupy.asarray(found.query).sum()
         found.length.__dlpack__()
@@ -248,7 +248,7 @@ def test_torch_takes_the_columns_as_they_are(
         pytest.skip("torch finds no device")
     mine = torch.arange(1 << 20, device="cuda")
     before = current_context()
-    found = index.match_on_device(reads)
+    found = index.match_on_device(reads, strands="both")
     for name in COLUMNS:
         column, values = getattr(found, name), getattr(expected, name)
         taken = torch.from_dlpack(column)
@@ -281,14 +281,14 @@ def test_numba_takes_the_columns_as_they_are(
     index: mummergpu.Index, reads: Queries, expected: mummergpu.Matches
 ) -> None:
     numba_cuda = library("numba.cuda")
-    found = index.match_on_device(reads)
+    found = index.match_on_device(reads, strands="both")
     taken = numba_cuda.as_cuda_array(found.length)
     assert taken.__cuda_array_interface__["data"][0] == found.length.address
     assert np.array_equal(taken.copy_to_host(), expected.length)
 
 
 def test_numpy_is_refused_in_words(index: mummergpu.Index, reads: Queries) -> None:
-    found = index.match_on_device(reads[:100])
+    found = index.match_on_device(reads[:100], strands="both")
     with pytest.raises((BufferError, RuntimeError)):
         np.from_dlpack(found.length)
     with pytest.raises(mummergpu.MummergpuError, match="to_host"):
@@ -303,7 +303,7 @@ def test_memory_that_is_not_there_is_refused(
         total = device.memory()[1]
     with pytest.raises(DeviceMemoryError):
         device.allocate_shared(2 * total)
-    assert wrong(index.match_on_device(reads).to_host(), expected) is None
+    assert wrong(index.match_on_device(reads, strands="both").to_host(), expected) is None
 
 
 PROGRAM = """
@@ -311,13 +311,13 @@ PROGRAM = """
     import numpy as np
     import mummergpu
     from dataclasses import replace
-    from mummergpu.api import find_matches
+    from mummergpu.api import index as searches
     from mummergpu.api.requests import device_options
 
-    find_matches.device_options = lambda *given: replace(device_options(*given), library=LIBRARY)
+    searches.device_options = lambda *given: replace(device_options(*given), library=LIBRARY)
     reads = [(str(n), "ACGTTGCATGACCTGAGTCA"[n % 9 :] * 3) for n in range(500)]
     index = mummergpu.Index.build([("r", "ACGTTGCATGACCTGAGTCA" * 9)], min_length=12)
-    expected = index.match(reads, backend="cpu").length
+    expected = index.match(reads, backend="cpu", strands="both").length
     kept = []
     for name in NAMES:
         with warnings.catch_warnings():
@@ -326,7 +326,7 @@ PROGRAM = """
                 module = importlib.import_module(name)
             except ImportError:
                 continue
-            found = index.match_on_device(reads)
+            found = index.match_on_device(reads, strands="both")
             if name == "cupy":
                 taken = module.from_dlpack(found.length)
                 assert taken.data.ptr == found.length.address

@@ -8,7 +8,7 @@ from typing import Any
 from helpers.options import build_options
 from mummergpu.index.tree.policy import Policy
 from mummergpu.pipeline.build_index import make_index
-from mummergpu.runtime.stats import Stats
+from mummergpu.pipeline.context import RunContext
 
 SAMPLED = {"search": "kmer", "page_size": None}
 SAMPLED_PAGES = {"search": "kmer", "page_size": 700}
@@ -21,5 +21,5 @@ def index_of(fasta: Path, folder: Path, name: str = "ref.mgi", **told: Any) -> P
     """Build an index for matches of at least 12 bases; return its path."""
     path = folder / name
     options = build_options(str(fasta), str(path), 2, minimum_length=12, **told)
-    make_index(options, Stats(), lambda _line: None)
+    make_index(options, RunContext(options.threads))
     return path

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from io import StringIO
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -20,9 +19,8 @@ from mummergpu.matching.kmer import cpu as sampled
 from mummergpu.matching.kmer import unique
 from mummergpu.matching.options import Uniqueness
 from mummergpu.matching.tree import cpu as trees
+from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.match import run
-from mummergpu.runtime.progress import NullProgress
-from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
 
 STRANDS = {
@@ -113,7 +111,7 @@ def found_text(
         if setting.kmer_length
         else nullcontext(),
     ):
-        run(options, Stats(), NullProgress(StringIO()), lambda line: None, lambda line: None)
+        run(options, RunContext(options.threads))
     return (folder / "found.txt").read_text()
 
 

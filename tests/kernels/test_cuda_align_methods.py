@@ -55,7 +55,7 @@ def test_without_room_on_the_device_the_processor_aligns_tiles(
     given = ["align", "r.fa", "long.fa", "--format", "paf"]
     expected, _ = output(*given, "-C")
     monkeypatch.setattr("mummergpu.mapping.genomes.device_tiles.LEAST_CELLS", 0)
-    monkeypatch.setattr("mummergpu.pipeline.tiles_on_device.PART_OF_MEMORY", 1 << 40)
+    monkeypatch.setattr("mummergpu.pipeline.align_genomes.PART_OF_MEMORY", 1 << 40)
     ours, told = output(*given, "--backend", "cuda", "-v")
     assert ours == expected and "no room on the GPU" in told
     assert everything_given_back(machine.devices[-1])

@@ -63,15 +63,18 @@ def test_sequences_in_memory(index: mummergpu.Index, machine: Machine, strands: 
     assert len(expected) > 10
     assert_equal(found, expected)
     assert repr(found).endswith(f"{len(expected):,} matches of {len(queries)} queries>")
-    assert index.match_on_device(queries[0][1]).query_names == ["query"]
+    assert index.match_on_device(queries[0][1], strands="both").query_names == ["query"]
 
 
 def test_files(index: mummergpu.Index, machine: Machine, tmp_path: Path) -> None:
     """Also long queries, which are searched whole."""
-    expected = index.match(records_of(*FILES), backend="cpu")
-    found = index.match_on_device(FILES, threads=2)
+    expected = index.match(records_of(*FILES), backend="cpu", strands="both")
+    found = index.match_on_device(FILES, threads=2, strands="both")
     assert_equal(found, expected)
-    assert_equal(index.match_on_device(FILES[0]), index.match(records_of(FILES[0]), backend="cpu"))
+    assert_equal(
+        index.match_on_device(FILES[0], strands="both"),
+        index.match(records_of(FILES[0]), backend="cpu", strands="both"),
+    )
     # The host still has all that the formats need.
     for name in ("x.paf", "x.sam", "x.txt"):
         found.to_host().write(str(tmp_path / name))
@@ -86,9 +89,9 @@ def test_a_query_that_others_cut_is_searched_whole(machine: Machine) -> None:
     index = mummergpu.Index.build([("r", reference)], min_length=30)
     queries = [("short", reference[:99]), ("long", query), ("other", query[-700:])]
     assert len(query) > LONG_QUERY
-    expected = index.match(queries, backend="cpu")
+    expected = index.match(queries, backend="cpu", strands="both")
     assert expected.length.max() == 90_000 and set(expected.reverse.tolist()) == {False, True}
-    assert_equal(index.match_on_device(queries), expected)
+    assert_equal(index.match_on_device(queries, strands="both"), expected)
 
 
 @pytest.mark.parametrize("bases", [1, 300])
@@ -96,26 +99,26 @@ def test_blocks_of_any_size(
     index: mummergpu.Index, machine: Machine, monkeypatch: pytest.MonkeyPatch, bases: int
 ) -> None:
     queries = records_of(Path("q.fa"))
-    expected = index.match(queries, backend="cpu")
+    expected = index.match(queries, backend="cpu", strands="both")
     monkeypatch.setattr(Engine, "block_bases", lambda *given: bases)
     for given in (queries, Path("q.fa")):
-        assert_equal(index.match_on_device(given), expected)
+        assert_equal(index.match_on_device(given, strands="both"), expected)
         assert machine.devices[0].launches.count("write_row_offsets") > 10
         machine.devices[0].launches.clear()
 
 
 @pytest.mark.parametrize("queries", [[], [("none", "")], [("a", ""), ("b", "ACG")]])
 def test_nothing_to_find(index: mummergpu.Index, queries: list[tuple[str, str]]) -> None:
-    found = index.match_on_device(queries)
-    assert_equal(found, index.match(queries, backend="cpu"))
+    found = index.match_on_device(queries, strands="both")
+    assert_equal(found, index.match(queries, backend="cpu", strands="both"))
     assert found.offsets.to_host().tolist() == [0] * (len(queries) + 1)
     assert found.length.__cuda_array_interface__["data"] == (0, False)
 
 
 def test_matches_outlive_the_index(machine: Machine) -> None:
     with mummergpu.Index.build("r.fa", min_length=12) as index:
-        expected = index.match(records_of(Path("q.fa")), backend="cpu")
-        found = index.match_on_device(Path("q.fa"))
+        expected = index.match(records_of(Path("q.fa")), backend="cpu", strands="both")
+        found = index.match_on_device(Path("q.fa"), strands="both")
     (device,) = machine.devices
     assert everything_given_back(device) and len(device.shared) == len(COLUMNS)
     assert_equal(found, expected)
@@ -128,7 +131,7 @@ def test_matches_outlive_the_index(machine: Machine) -> None:
 
 
 def test_what_others_write_is_kept(index: mummergpu.Index) -> None:
-    found = index.match_on_device(Path("q.fa"))
+    found = index.match_on_device(Path("q.fa"), strands="both")
     np.from_dlpack(found.length)[:] = 7
     assert set(found.to_host().length.tolist()) == {7}
 
@@ -139,21 +142,25 @@ def test_one_table_serves_every_search(machine: Machine) -> None:
         index = mummergpu.Index.build("r.fa", min_length=12)
         for word in words:
             index._engine.block_bases(device_options(word, 1), 12)
-            assert len(index.match(queries, backend=word)) == len(index.match_on_device(queries))
+            assert len(index.match(queries, backend=word, strands="both")) == len(
+                index.match_on_device(queries, strands="both")
+            )
     assert machine.numbers == [0, 0]
 
 
 def test_several_threads(index: mummergpu.Index, machine: Machine) -> None:
     queries = records_of(Path("q.fa"))
-    expected = index.match(queries, backend="cpu")
+    expected = index.match(queries, backend="cpu", strands="both")
     before = threading.active_count()
     with ThreadPoolExecutor(4) as pool:
-        for found in pool.map(lambda _: index.match_on_device(queries, threads=1), range(8)):
+        for found in pool.map(
+            lambda _: index.match_on_device(queries, threads=1, strands="both"), range(8)
+        ):
             assert_equal(found, expected)
     del found
     gc.collect()
     assert not machine.devices[0].shared
-    index.match_on_device(FILES, threads=3)
+    index.match_on_device(FILES, threads=3, strands="both")
     assert threading.active_count() == before
 
 
@@ -161,25 +168,27 @@ def test_pairs(index: mummergpu.Index, tmp_path: Path) -> None:
     """In memory and in files, with the names of mates; a read without a mate is an error."""
     records = [(f"p{number // 2}", bases) for number, (_, bases) in enumerate(records_of(FILES[0]))]
     mates = records[: len(records) // 2 * 2]
-    expected = index.match(mates, pair=True, backend="cpu")
+    expected = index.match(mates, pair=True, backend="cpu", strands="both")
     assert expected.query_names[:2] == ["p0/1", "p0/2"]
-    assert_equal(index.match_on_device(mates, pair=True), expected)
+    assert_equal(index.match_on_device(mates, pair=True, strands="both"), expected)
     files = [tmp_path / name for name in ("1.fa", "2.fa")]
     for start, file in enumerate(files):
         file.write_text("".join(f">{name}\n{bases}\n" for name, bases in mates[start::2]))
-    assert_equal(index.match_on_device(files, pair=True), expected)
+    assert_equal(index.match_on_device(files, pair=True, strands="both"), expected)
     with pytest.raises(InputError, match="the last read has no mate"):
-        index.match_on_device(mates[:3], pair=True)
+        index.match_on_device(mates[:3], pair=True, strands="both")
     with pytest.raises(OptionError, match="two files for each set of pairs"):
-        index.match_on_device([*files, files[0]], pair=True)
+        index.match_on_device([*files, files[0]], pair=True, strands="both")
 
 
 def test_an_index_file(index: mummergpu.Index, tmp_path: Path) -> None:
     index.save(tmp_path / "r.mgi")
     opened = mummergpu.Index.open(tmp_path / "r.mgi")
     for length in (12, 15):
-        found = opened.match_on_device(Path("q.fa"), min_length=length)
-        assert_equal(found, index.match(records_of(Path("q.fa")), length, backend="cpu"))
+        found = opened.match_on_device(Path("q.fa"), min_length=length, strands="both")
+        assert_equal(
+            found, index.match(records_of(Path("q.fa")), length, backend="cpu", strands="both")
+        )
 
 
 def test_what_it_refuses(
@@ -187,7 +196,7 @@ def test_what_it_refuses(
 ) -> None:
     for mode in ("mum", "mumreference"):
         with pytest.raises(OptionError, match=f"^mode: '{mode}' is filtered on the host"):
-            index.match_on_device("ACGT", mode=mode)
+            index.match_on_device("ACGT", mode=mode, strands="both")
     for given, error, text in (
         ({"strands": "no"}, OptionError, "strands"),
         ({"min_length": 3}, OptionError, "this index finds matches of"),
@@ -198,13 +207,13 @@ def test_what_it_refuses(
         with pytest.raises(error, match=text):
             index.match_on_device(**{"queries": "ACGT", **given})  # type: ignore[arg-type]
     assert not any(device.shared for device in machine.devices)
-    assert len(index.match_on_device(Path("q.fa"))) > 0
+    assert len(index.match_on_device(Path("q.fa"), strands="both")) > 0
     index.close()
     with pytest.raises(OptionError, match="the index is closed"):
-        index.match_on_device("ACGT")
+        index.match_on_device("ACGT", strands="both")
     machine.looks(BARE)
     with pytest.raises(BackendError, match="no NVIDIA driver"):
-        mummergpu.Index.build("r.fa", min_length=12).match_on_device("ACGT")
+        mummergpu.Index.build("r.fa", min_length=12).match_on_device("ACGT", strands="both")
 
 
 def test_trees_are_refused(machine: Machine, tmp_path: Path) -> None:
@@ -213,7 +222,7 @@ def test_trees_are_refused(machine: Machine, tmp_path: Path) -> None:
     trees = str(tmp_path / "trees.mgi")
     assert main(("index", "r.fa", "-o", trees, "-l", "12", "--search", "tree", "-q")) == 0
     with pytest.raises(OptionError, match="suffix trees, and only tables of k-mers"):
-        mummergpu.Index.open(trees).match_on_device("ACGT")
+        mummergpu.Index.open(trees).match_on_device("ACGT", strands="both")
     assert not machine.devices
 
 
@@ -241,11 +250,11 @@ def test_parts_and_groups_are_refused(machine: Machine, tmp_path: Path) -> None:
     )
     with mummergpu.Index.open(parts) as index:
         with pytest.raises(OptionError, match=r"is in \d parts.*'match' and 'stream' find these"):
-            index.match_on_device("ACGT")
-        assert len(index.match(records_of(Path("q.fa")), backend="cuda")) > 0
+            index.match_on_device("ACGT", strands="both")
+        assert len(index.match(records_of(Path("q.fa")), backend="cuda", strands="both")) > 0
     with mummergpu.Index.open(parts, max_memory=1) as index:
         with pytest.raises(OptionError, match=r"searched in \d+ steps.*larger max_memory"):
-            index.match_on_device("ACGT")
+            index.match_on_device("ACGT", strands="both")
 
 
 def test_records_that_do_not_fit_are_refused(machine: Machine) -> None:
@@ -256,7 +265,7 @@ def test_records_that_do_not_fit_are_refused(machine: Machine) -> None:
     index = mummergpu.Index.build("r.fa", min_length=12)
     assert index.lengths.size == 6
     with pytest.raises(BackendError, match="the places of the records do not fit"):
-        index.match_on_device("ACGT" * 9)
+        index.match_on_device("ACGT" * 9, strands="both")
     assert machine.devices[0].refusals == 1
 
 
@@ -270,8 +279,8 @@ def test_columns_that_do_not_fit_are_refused(machine: Machine) -> None:
 
     machine.prepare = prepare
     index = mummergpu.Index.build("r.fa", min_length=12)
-    expected = len(index.match(records_of(Path("q.fa")), backend="cpu"))
+    expected = len(index.match(records_of(Path("q.fa")), backend="cpu", strands="both"))
     text = f"the columns of {expected} matches do not fit the device's memory.*fewer queries"
     with pytest.raises(BackendError, match=text):
-        index.match_on_device(Path("q.fa"))
+        index.match_on_device(Path("q.fa"), strands="both")
     assert not machine.devices[0].shared

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from io import BytesIO, StringIO, TextIOWrapper
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
 import pytest
@@ -24,8 +24,8 @@ from mummergpu.index.kmer_index import MIN_SCRATCH_BYTES, UNKNOWN_QUERY_BASES
 from mummergpu.index.kmer_plan import KmerJob, choose_sampling
 from mummergpu.index.tree.layout import Layout
 from mummergpu.matching.options import Uniqueness
+from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.match import run
-from mummergpu.runtime.progress import NullProgress
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
 
@@ -149,7 +149,7 @@ def test_groups_of_pages(
         }[memory],
         search=search,
     )
-    run(options, stats, NullProgress(StringIO()), lambda line: None, lambda line: None)
+    run(options, RunContext(options.threads, stats))
     pages, groups = stats.counts["pages"], stats.settings["page_groups"]
     assert pages == 6
     if memory == "much":

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from io import StringIO
 from pathlib import Path
 
 import numpy as np
 from helpers.options import match_options
 
+from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.match import run
-from mummergpu.runtime.progress import NullProgress
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand, decode
 
@@ -49,7 +48,7 @@ def test_one_large_page_gives_the_bytes_of_two_of_the_papers(tmp_path: Path) -> 
             search=search,
             page_size=page_size,
         )
-        run(options, stats, NullProgress(StringIO()), lambda line: None, lambda line: None)
+        run(options, RunContext(options.threads, stats))
         assert stats.counts["pages"] == pages
         assert stats.settings.get("address_bits") == address_bits
         found.append((tmp_path / "found.txt").read_bytes())

@@ -52,7 +52,7 @@ def test_matches_of_an_index_can_be_drawn(tmp_path: Path) -> None:
     text = "".join(random.Random(1).choices("ACGT", k=400))
     turned = text[200:300][::-1].translate(str.maketrans("ACGT", "TGCA"))
     index = mummergpu.Index.build([("whole", text)], min_length=20)
-    found = index.match([("turned", turned), ("same", text[:150])], min_length=20)
+    found = index.match([("turned", turned), ("same", text[:150])], min_length=20, strands="both")
     axes = plot.dotplot(found)
     names = [label.get_text() for label in axes.yaxis.get_ticklabels(minor=True)]
     assert names == ["same", "*turned"]

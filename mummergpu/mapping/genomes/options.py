@@ -57,7 +57,7 @@ def costs_of_gaps(
         usual = GAPS_OF_DIFFERENCES
     gap_open = usual[0] if gap_open is None else gap_open
     gap_extend = usual[1] if gap_extend is None else gap_extend
-    for option, value, least in (("--gap-open", gap_open, 0), ("--gap-extend", gap_extend, 1)):
+    for option, value, least in (("gap_open", gap_open, 0), ("gap_extend", gap_extend, 1)):
         if not least <= value <= LARGEST_COST:
             raise OptionError(option, f"{value} is not between {least} and {LARGEST_COST}")
     return replace(

@@ -380,8 +380,8 @@ def test_nothing_to_align(index: mummergpu.Index) -> None:
         ({"diagonal_factor": -0.1}, "diagonal_factor: -0.1 is not at least 0"),
         ({"diagonal_factor": "much"}, "diagonal_factor: 'much' is not a number"),
         ({"break_length": 1}, "breaklen: 1 is not between"),
-        ({"gap_open": 1000}, "gap-open: 1000 is not between"),
-        ({"gap_extend": 0}, "gap-extend: 0 is not between"),
+        ({"gap_open": 1000}, "gap_open: 1000 is not between"),
+        ({"gap_extend": 0}, "gap_extend: 0 is not between"),
     ],
 )
 def test_wrong_arguments(index: mummergpu.Index, arguments: Any, message: str) -> None:

@@ -69,7 +69,7 @@ def columns_of(m: mummergpu.Matches) -> list[Any]:
 
 
 def test_every_match_is_one_and_none_can_be_longer(index: mummergpu.Index) -> None:
-    m = index.match(QUERIES)
+    m = index.match(QUERIES, strands="both")
     assert len(m) > 60 and m.reverse.any() and not m.reverse.all()
     references = dict(RECORDS)
     for row in m:
@@ -109,12 +109,14 @@ def test_what_is_written_is_what_the_command_writes(strands: str, mode: str) -> 
 def test_one_index_serves_every_longer_length_and_refuses_shorter_ones(
     index: mummergpu.Index,
 ) -> None:
-    every = index.match(QUERIES)
+    every = index.match(QUERIES, strands="both")
     for length in (12, 13, 40, 100):
         kept = every[every.length >= length]
-        assert columns_of(index.match(QUERIES, min_length=length)) == columns_of(kept)
+        assert columns_of(index.match(QUERIES, min_length=length, strands="both")) == columns_of(
+            kept
+        )
     with pytest.raises(mummergpu.MummergpuError, match="min_length: this index finds"):
-        index.match(QUERIES, min_length=3)
+        index.match(QUERIES, min_length=3, strands="both")
 
 
 def test_an_index_comes_back_from_its_file(index: mummergpu.Index) -> None:
@@ -123,45 +125,54 @@ def test_an_index_comes_back_from_its_file(index: mummergpu.Index) -> None:
         opened.verify()
         assert (opened.names, opened.min_length) == (["one", "empty", "two"], 12)
         assert opened.lengths.tolist() == index.lengths.tolist()
-        assert columns_of(opened.match(QUERIES)) == columns_of(index.match(QUERIES))
+        assert columns_of(opened.match(QUERIES, strands="both")) == columns_of(
+            index.match(QUERIES, strands="both")
+        )
         Path("r2.fa").write_text(Path("r.fa").read_text().replace("A", "C", 1))
         with pytest.raises(mummergpu.MummergpuError, match="the index is not of"):
             opened.verify("r2.fa")
         with pytest.raises(mummergpu.MummergpuError, match="save: the index is in the file"):
             opened.save("other.mgi")
     with pytest.raises(mummergpu.MummergpuError, match="the index is closed"):
-        opened.match("ACGT")
+        opened.match("ACGT", strands="both")
 
 
 def test_trees_are_opened_too() -> None:
     assert main("index r.fa -o t.mgi -l 12 --search tree -q".split()) == 0
-    expected = list(mummergpu.Index.build("r.fa", min_length=12).match(QUERIES))
-    assert list(mummergpu.Index.open("t.mgi").match(QUERIES)) == expected
+    expected = list(mummergpu.Index.build("r.fa", min_length=12).match(QUERIES, strands="both"))
+    assert list(mummergpu.Index.open("t.mgi").match(QUERIES, strands="both")) == expected
     longer = [match for match in expected if match.length >= 30]
-    assert list(mummergpu.Index.open("t.mgi").match(QUERIES, min_length=30)) == longer
+    assert (
+        list(mummergpu.Index.open("t.mgi").match(QUERIES, min_length=30, strands="both")) == longer
+    )
 
 
 def test_too_little_memory_for_all_tables_changes_no_match(index: mummergpu.Index) -> None:
     small = mummergpu.Index.build(RECORDS, min_length=12, max_memory=1)
-    assert columns_of(small.match(QUERIES)) == columns_of(index.match(QUERIES))
+    assert columns_of(small.match(QUERIES, strands="both")) == columns_of(
+        index.match(QUERIES, strands="both")
+    )
 
 
 def test_many_threads_search_one_index(index: mummergpu.Index) -> None:
-    expected = columns_of(index.match(QUERIES))
-    longer = columns_of(index.match(QUERIES, min_length=30))
+    expected = columns_of(index.match(QUERIES, strands="both"))
+    longer = columns_of(index.match(QUERIES, min_length=30, strands="both"))
     with ThreadPoolExecutor(8) as pool:
         found = list(
-            pool.map(lambda n: columns_of(index.match(QUERIES, 12 + n % 2 * 18)), range(40))
+            pool.map(
+                lambda n: columns_of(index.match(QUERIES, 12 + n % 2 * 18, strands="both")),
+                range(40),
+            )
         )
     assert found == [expected, longer] * 20
 
 
 def _search_in_child(index: mummergpu.Index, connection: Any) -> None:
-    connection.send(columns_of(index.match(QUERIES)))
+    connection.send(columns_of(index.match(QUERIES, strands="both")))
 
 
 def test_a_forked_process_goes_on(index: mummergpu.Index) -> None:
-    expected = columns_of(index.match(QUERIES))
+    expected = columns_of(index.match(QUERIES, strands="both"))
     ours, theirs = multiprocessing.Pipe()
     context = multiprocessing.get_context("fork")
     child = context.Process(target=_search_in_child, args=(index, theirs))
@@ -174,7 +185,7 @@ def test_a_forked_process_goes_on(index: mummergpu.Index) -> None:
 def test_a_stream_that_is_broken_off_ends_its_threads(index: mummergpu.Index) -> None:
     Path("many.fa").write_text(Path("q.fa").read_text() * 200)
     before = threading.active_count()
-    for m in index.stream("many.fa", threads=3):
+    for m in index.stream("many.fa", threads=3, strands="both"):
         assert len(m) > 0
         break
     del m
@@ -184,32 +195,34 @@ def test_a_stream_that_is_broken_off_ends_its_threads(index: mummergpu.Index) ->
 
 def test_a_stream_always_comes_in_the_same_parts(index: mummergpu.Index) -> None:
     Path("many.fa").write_text(Path("q.fa").read_text() * 300)
-    parts = {tuple(len(m.query_names) for m in index.stream("many.fa")) for _ in range(4)}
+    parts = {
+        tuple(len(m.query_names) for m in index.stream("many.fa", strands="both")) for _ in range(4)
+    }
     assert len(parts) == 1 and len(parts.pop()) > 1
 
 
 @pytest.mark.parametrize("name", ["x.txt", "x.tsv.gz"])
 def test_what_writes_files_leaves_no_thread(index: mummergpu.Index, name: str) -> None:
     before = set(threading.enumerate())
-    mummergpu.match("r.fa", "q.fa", name, 12, threads=3)
+    mummergpu.match("r.fa", "q.fa", name, 12, threads=3, strands="both")
     assert set(threading.enumerate()) == before
-    index.match(QUERIES).write(name)
+    index.match(QUERIES, strands="both").write(name)
     assert set(threading.enumerate()) == before
 
 
 def test_searches_of_one_index_share_what_they_know_of_its_records(
     index: mummergpu.Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = index.match(QUERIES)
+    first = index.match(QUERIES, strands="both")
     monkeypatch.setattr(mummergpu.api.tables, "record_lookup", pytest.fail)
-    second = index.match(QUERIES)
+    second = index.match(QUERIES, strands="both")
     assert list(first) == list(second)
     second.reference_names.clear()
     assert second[0] == first[0] and index.names == first.reference_names == ["one", "empty", "two"]
 
 
 def test_matches_are_a_sequence(index: mummergpu.Index) -> None:
-    m = index.match(QUERIES)
+    m = index.match(QUERIES, strands="both")
     assert list(m)[3] == m[3] == m[3 - len(m)]
     assert list(m[2:9:3]) == [m[2], m[5], m[8]]
     assert list(m[m.reverse]) == [row for row in m if row.reverse]
@@ -220,12 +233,12 @@ def test_matches_are_a_sequence(index: mummergpu.Index) -> None:
             m[wrong]  # type: ignore[index]
     with pytest.raises(IndexError):
         m[len(m)]
-    none = index.match([])
+    none = index.match([], strands="both")
     assert len(none) == 0 and none.query_names == [] and none.offsets.tolist() == [0]
 
 
 def test_data_frames(index: mummergpu.Index) -> None:
-    m = index.match([*QUERIES, QUERIES[5]])
+    m = index.match([*QUERIES, QUERIES[5]], strands="both")
     names = [row.query for row in m]
     pandas = pytest.importorskip("pandas", reason="pandas is not installed")
     frame = m.to_pandas()
@@ -237,7 +250,7 @@ def test_data_frames(index: mummergpu.Index) -> None:
 
 def test_arrow_and_polars(index: mummergpu.Index) -> None:
     pytest.importorskip("pyarrow", reason="pyarrow is not installed")
-    m = index.match([*QUERIES, QUERIES[5]])
+    m = index.match([*QUERIES, QUERIES[5]], strands="both")
     table = m.to_arrow()
     assert table.column("query").to_pylist() == [row.query for row in m]
     assert table.column("reverse").to_pylist() == m.reverse.tolist()
@@ -272,7 +285,7 @@ def test_wrong_arguments_are_errors(
 def test_files_that_are_wrong_are_errors_with_their_line(index: mummergpu.Index) -> None:
     Path("bad.fa").write_text(">a\nACGT\n!\n")
     with pytest.raises(mummergpu.MummergpuError, match=r"bad\.fa:3: '!'"):
-        list(index.stream("bad.fa"))
+        list(index.stream("bad.fa", strands="both"))
     with pytest.raises(mummergpu.MummergpuError, match=r"no\.fa: no such file"):
         mummergpu.Index.build("no.fa")
     with pytest.raises(mummergpu.MummergpuError, match="paths: name at least one file"):
@@ -285,7 +298,7 @@ def test_files_that_are_wrong_are_errors_with_their_line(index: mummergpu.Index)
 def test_the_log_tells_what_the_command_prints(caplog: pytest.LogCaptureFixture) -> None:
     Path("none.fa").write_text("")
     with caplog.at_level(logging.INFO, logger="mummergpu"):
-        mummergpu.match("r.fa", ["q.fa", "none.fa"], "x.txt", 12)
+        mummergpu.match("r.fa", ["q.fa", "none.fa"], "x.txt", 12, strands="both")
     assert "none.fa: no reads" in caplog.text
     assert any(record.levelno == logging.INFO for record in caplog.records)
 
@@ -327,7 +340,7 @@ def test_long_compiling_is_told_once(tmp_path: Path) -> None:
     from mummergpu.api import log
     log.SILENT_SECONDS = 0.0
     index = mummergpu.Index.build([("one", "ACGTTGCATTAGCAGGAT" * 9)], min_length=12)
-    index.match("ACGTTGCATTAGCAGGAT")
+    index.match("ACGTTGCATTAGCAGGAT", strands="both")
     """
     words = [sys.executable, "-c", textwrap.dedent(program)]
     told = []

@@ -89,7 +89,7 @@ def test_files_are_those_of_the_command(alignments: mummergpu.Alignments) -> Non
 def test_blocks_are_joined(
     index: mummergpu.Index, alignments: mummergpu.Alignments, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mummergpu.api.map_reads.choose_block_size", lambda *_: 2000)
+    monkeypatch.setattr("mummergpu.pipeline.map_reads.choose_block_size", lambda *_: 2000)
     found = index.map("both.fq", interleaved=True, threads=2)
     for name in ("read", "flag", "position", "cigar_offsets", "cigars", "mate", "score"):
         assert np.array_equal(getattr(found, name), getattr(alignments, name)), name
@@ -233,7 +233,7 @@ def test_columns_have_their_types(index: mummergpu.Index, alignments: mummergpu.
 def test_slices_and_masks_select_rows(
     index: mummergpu.Index, alignments: mummergpu.Alignments, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mummergpu.api.map_reads.choose_block_size", lambda *_: 3000)
+    monkeypatch.setattr("mummergpu.pipeline.map_reads.choose_block_size", lambda *_: 3000)
     blocks = index.map("1.fq", "2.fq", threads=2)
     for whole in (alignments, blocks):
         for key in (slice(5, 90), slice(None, None, 3), whole.mapping_quality > 30, whole.reverse):
@@ -267,7 +267,7 @@ def test_a_selection_of_whole_templates_is_written(alignments: mummergpu.Alignme
 def test_blocks_come_one_by_one(
     index: mummergpu.Index, alignments: mummergpu.Alignments, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mummergpu.api.map_reads.choose_block_size", lambda *_: 3000)
+    monkeypatch.setattr("mummergpu.pipeline.map_reads.choose_block_size", lambda *_: 3000)
     before = threading.active_count()
     blocks = list(index.stream_map("1.fq", "2.fq", threads=2))
     assert len(blocks) > 5
@@ -288,7 +288,7 @@ def test_blocks_come_one_by_one(
 def test_reads_are_asked_for_as_they_are_mapped(
     index: mummergpu.Index, mates: list[list[Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mummergpu.api.map_reads.choose_block_size", lambda *_: 3000)
+    monkeypatch.setattr("mummergpu.pipeline.map_reads.choose_block_size", lambda *_: 3000)
     reads = iter(mates[0] * 200)
     stream = index.stream_map(reads, threads=1)
     assert len(next(stream)) > 0

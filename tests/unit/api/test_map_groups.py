@@ -93,7 +93,7 @@ def test_rows_do_not_depend_on_the_groups(words: list[str], arguments: dict[str,
 def test_blocks_of_any_size_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
     index = opened(5)
     expected = index.map("1.fq", "2.fq")
-    monkeypatch.setattr("mummergpu.api.map_reads.choose_block_size", lambda *_: 4000)
+    monkeypatch.setattr("mummergpu.pipeline.map_reads.choose_block_size", lambda *_: 4000)
     found = index.map("1.fq", "2.fq", threads=2)
     for name in COLUMNS:
         assert np.array_equal(getattr(found, name), getattr(expected, name)), name
@@ -119,12 +119,12 @@ def test_other_searches_go_on_before_and_after() -> None:
     """Also those of other threads, which wait."""
     index = opened(5)
     bases = Path("r.fa").read_text().splitlines()[1][300:400]
-    expected = opened(1).match(bases, backend="cpu")
+    expected = opened(1).match(bases, backend="cpu", strands="both")
     rows = opened(1).map("1.fq", "2.fq", backend="cpu").position
     found: list[bool] = []
 
     def search() -> None:
-        matches = index.match(bases, backend="cpu")
+        matches = index.match(bases, backend="cpu", strands="both")
         found.append(
             np.array_equal(matches.reference_start, expected.reference_start)
             and np.array_equal(matches.length, expected.length)
@@ -144,7 +144,7 @@ def test_other_searches_go_on_before_and_after() -> None:
 def test_a_failure_gives_the_index_back(monkeypatch: pytest.MonkeyPatch) -> None:
     index = opened(2)
     with monkeypatch.context() as broken:
-        broken.setattr("mummergpu.api.map_reads.open_mapping", _fail)
+        broken.setattr("mummergpu.pipeline.map_reads.ReadMapping", _fail)
         with pytest.raises(mummergpu.MummergpuError, match="played"):
             index.map("1.fq", "2.fq", backend="cpu")
     assert len(index.map("1.fq", "2.fq", backend="cpu")) >= 2 * PAIRS

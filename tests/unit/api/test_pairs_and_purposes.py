@@ -33,9 +33,9 @@ def index() -> mummergpu.Index:
 
 def test_pairs_in_memory_and_in_files_have_the_same_names_and_matches() -> None:
     with index() as built:
-        found = [built.match(MATES, pair=True, backend="cpu")]
+        found = [built.match(MATES, pair=True, backend="cpu", strands="both")]
         for paths in (["1.fa", "2.fa"], ["both.fa"]):
-            found += built.stream(*paths, pair=True, backend="cpu")
+            found += built.stream(*paths, pair=True, backend="cpu", strands="both")
     assert len(found) == 3
     for matches in found:
         assert matches.query_names == NAMED
@@ -46,33 +46,37 @@ def test_pairs_in_memory_and_in_files_have_the_same_names_and_matches() -> None:
 def test_the_command_from_python_writes_what_the_command_writes() -> None:
     words = ["-C", "-q", "-l", "5", "-b", "ref.fa", "1.fa", "2.fa", "--pair", "-o", "x.mums"]
     assert main(words) == 0
-    mummergpu.match("ref.fa", ["1.fa", "2.fa"], "y.mums", 5, backend="cpu", pair=True)
+    mummergpu.match(
+        "ref.fa", ["1.fa", "2.fa"], "y.mums", 5, backend="cpu", pair=True, strands="both"
+    )
     assert Path("x.mums").read_bytes() == Path("y.mums").read_bytes()
 
 
 def test_mates_that_do_not_belong_together() -> None:
     with index() as built:
         with pytest.raises(InputError, match=r"<memory>: not the mate of 'b'.*'c'"):
-            built.match([*MATES[:3], ("c", "A")], pair=True)
+            built.match([*MATES[:3], ("c", "A")], pair=True, strands="both")
         with pytest.raises(InputError, match=r"<memory>: the last read has no mate .*'b'"):
-            built.match(MATES[:3], pair=True)
+            built.match(MATES[:3], pair=True, strands="both")
         with pytest.raises(InputError, match=r"b.fa:3: not the mate of 'b'"):
-            list(built.stream("1.fa", "b.fa", pair=True))
+            list(built.stream("1.fa", "b.fa", pair=True, strands="both"))
         with pytest.raises(OptionError, match="pair: needs one file of pairs, or two files"):
-            built.stream("1.fa", "2.fa", "both.fa", pair=True)
+            built.stream("1.fa", "2.fa", "both.fa", pair=True, strands="both")
     with pytest.raises(OptionError, match="pair: needs one file of pairs, or two files"):
-        mummergpu.match("ref.fa", ["1.fa", "2.fa", "both.fa"], "x.paf", pair=True)
+        mummergpu.match("ref.fa", ["1.fa", "2.fa", "both.fa"], "x.paf", pair=True, strands="both")
 
 
 @each(
     "line, more",
     [
-        ("--for mgaps -b", {"purpose": "mgaps"}),
-        ("--for mgaps", {"purpose": "mgaps", "strands": "forward"}),
+        ("", {}),
+        ("--for mgaps -b", {"for_program": "mgaps", "strands": "both"}),
+        ("--for mgaps", {"for_program": "mgaps", "strands": "forward"}),
+        ("--for nucmer", {"for_program": "nucmer"}),
         ("--for nucmer", {"purpose": "nucmer"}),
-        ("--for nucmer -maxmatch", {"purpose": "nucmer", "mode": "maxmatch"}),
-        ("--for nucmer -r -mum", {"purpose": "nucmer", "strands": "reverse", "mode": "mum"}),
-        ("--for mummerplot", {"purpose": "mummerplot"}),
+        ("--for nucmer -maxmatch", {"for_program": "nucmer", "mode": "maxmatch"}),
+        ("--for nucmer -r -mum", {"for_program": "nucmer", "strands": "reverse", "mode": "mum"}),
+        ("--for mummerplot", {"for_program": "mummerplot"}),
     ],
 )
 def test_a_purpose_sets_what_the_command_sets(line: str, more: dict[str, str]) -> None:
@@ -85,7 +89,11 @@ def test_a_purpose_sets_what_the_command_sets(line: str, more: dict[str, str]) -
 @each(
     "more, message",
     [
-        ({"purpose": "nucmr"}, "purpose: 'nucmr' is not one of 'mgaps', 'nucmer', 'mummerplot'"),
+        (
+            {"for_program": "nucmr"},
+            "for_program: 'nucmr' is not one of 'mgaps', 'nucmer', 'mummerplot'",
+        ),
+        ({"purpose": "mgaps"}, "purpose: is the former name of for_program, which is given, too"),
         ({"style": TextStyle(four_columns=True)}, "'nucmer' and four_columns exclude"),
         ({"strands": "forward"}, "'nucmer' and strands='forward' exclude"),
         ({"output": "x.paf"}, "'nucmer' and output as paf exclude"),
@@ -95,5 +103,5 @@ def test_a_purpose_sets_what_the_command_sets(line: str, more: dict[str, str]) -
 def test_a_purpose_refuses_what_makes_no_sense(more: dict[str, str], message: str) -> None:
     given = {"reference": "ref.fa", "queries": "1.fa", "output": "x.mums", "min_length": 5}
     with pytest.raises(OptionError) as caught:
-        mummergpu.match(**(given | {"purpose": "nucmer", "backend": "cpu"} | more))
+        mummergpu.match(**(given | {"for_program": "nucmer", "backend": "cpu"} | more))
     assert message in str(caught.value)

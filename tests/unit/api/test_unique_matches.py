@@ -127,15 +127,24 @@ def test_a_table_is_built_once_and_serves_longer_matches(
         index = mummergpu.Index.open("r.mgi")
     with index:
         for length in (20, 30, 20):
-            assert sum(len(found) for found in index.stream("q.fa", min_length=length, mode="mum"))
+            assert sum(
+                len(found)
+                for found in index.stream("q.fa", min_length=length, mode="mum", strands="both")
+            )
         assert built == [8] and searched == [4, 4, 4]
         # All matches, and those that are shorter than what the index was made for, need k-mers.
-        assert sum(len(found) for found in index.stream("q.fa")) > 0
-        assert sum(len(found) for found in index.stream("q.fa", min_length=15, mode="mum")) > 0
+        assert sum(len(found) for found in index.stream("q.fa", strands="both")) > 0
+        assert (
+            sum(
+                len(found)
+                for found in index.stream("q.fa", min_length=15, mode="mum", strands="both")
+            )
+            > 0
+        )
         assert built == [8] and searched == [4, 4, 4]
         # A search that costs less than these minimizers, which are built already.
         expect_of_kmers(monkeypatch, 0.0)
-        assert sum(len(found) for found in index.stream("q.fa", mode="mum")) > 0
+        assert sum(len(found) for found in index.stream("q.fa", mode="mum", strands="both")) > 0
         assert searched == [4, 4, 4]
 
 
@@ -149,7 +158,13 @@ def test_a_small_index_and_a_limit_of_memory_leave_no_room_for_minimizers(
         (mummergpu.Index.build("r.fa", max_memory=1 << 40), True),
     ):
         searched.clear()
-        assert sum(len(found) for found in index.stream("q.fa", mode="mum", backend="cpu")) > 0
+        assert (
+            sum(
+                len(found)
+                for found in index.stream("q.fa", mode="mum", backend="cpu", strands="both")
+            )
+            > 0
+        )
         assert bool(searched) == is_searched
 
 

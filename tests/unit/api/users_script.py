@@ -49,7 +49,7 @@ def look_at(m: Matches) -> None:
 
 
 def search(folder: Path) -> int:
-    index = Index.build(folder / "r.fa", min_length=12, purpose="reads", threads=1)
+    index = Index.build(folder / "r.fa", min_length=12, index_for="reads", threads=1)
     assert_type(index, Index)
     assert_type(index.names, list[str])
     assert_type(index.lengths, npt.NDArray[np.int64])

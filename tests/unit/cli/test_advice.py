@@ -35,7 +35,6 @@ SHOWN_BY: Final = {
     "output/matches/picture_sink.py": ("plot",),
     "pipeline/align_options.py": ("align",),
     "pipeline/build_index.py": ("index",),
-    "pipeline/compression_on_device.py": ("map",),
     "pipeline/first_reads.py": ("map",),
     "pipeline/genome_outputs.py": ("align",),
     "pipeline/map_reads.py": ("map",),

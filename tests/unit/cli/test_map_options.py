@@ -9,7 +9,7 @@ import pytest
 from helpers.loops import each
 
 from mummergpu.cli.main import commands
-from mummergpu.cli.map_options import map_options
+from mummergpu.cli.map import map_options
 from mummergpu.cli.session import Session
 from mummergpu.errors import MummergpuError
 from mummergpu.input.blocks.read_files import MateFiles, ReadFile

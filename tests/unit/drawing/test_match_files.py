@@ -15,7 +15,9 @@ QUERIES = [("none", "AC"), ("q", "TGCTAAGGATCCTGCAACGT"), ("p", "GGGGCATCATAAAAC
 
 @pytest.mark.parametrize("name", ["x.paf", "x.paf.gz", "x.delta"])
 def test_matches_come_back(name: str, tmp_path: Path) -> None:
-    found = mummergpu.Index.build(RECORDS, min_length=6).match(QUERIES, backend="cpu")
+    found = mummergpu.Index.build(RECORDS, min_length=6).match(
+        QUERIES, backend="cpu", strands="both"
+    )
     path = str(tmp_path / name)
     found.write(path)
     read = read_matches(path)

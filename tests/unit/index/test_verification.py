@@ -20,7 +20,7 @@ from mummergpu.index.verification import (
 )
 from mummergpu.input.reference import Reference, read_reference
 from mummergpu.pipeline.build_index import make_index
-from mummergpu.runtime.stats import Stats
+from mummergpu.pipeline.context import RunContext
 
 
 @pytest.fixture
@@ -33,11 +33,7 @@ def reference(tmp_path: Path) -> Reference:
 @pytest.fixture
 def index(reference: Reference, tmp_path: Path) -> IndexFile:
     path = str(tmp_path / "r.mgi")
-    make_index(
-        build_options(reference.path, path, search="kmer", minimum_length=5),
-        Stats(),
-        lambda _line: None,
-    )
+    make_index(build_options(reference.path, path, search="kmer", minimum_length=5), RunContext())
     return IndexFile(path)
 
 

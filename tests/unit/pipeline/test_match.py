@@ -14,6 +14,7 @@ from mummergpu.matching.options import Uniqueness
 from mummergpu.matching.tree import cpu as trees
 from mummergpu.pipeline import match as pipeline
 from mummergpu.pipeline import passes
+from mummergpu.pipeline.context import RunContext
 from mummergpu.runtime.progress import NullProgress, Phase, Work
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
@@ -49,12 +50,9 @@ def output_of(
         block_size=500,
         **told,  # type: ignore[arg-type]
     )
-    pipeline.run(options, stats, progress or NullProgress(_Nowhere()), _ignore, _ignore)
+    shown = progress or NullProgress(_Nowhere())
+    pipeline.run(options, RunContext(options.threads, stats, shown))
     return path.read_bytes(), stats
-
-
-def _ignore(_line: str) -> None:
-    """Take a line that nobody wants to read."""
 
 
 class _Nowhere:
@@ -172,7 +170,7 @@ def test_the_summary_is_that_of_the_rows(
         options = match_options(
             files[0], queries, str(path), summary=True, uniqueness=uniqueness, search=search, **told
         )
-        pipeline.run(options, stats, NullProgress(_Nowhere()), _ignore, _ignore)  # type: ignore[arg-type]
+        pipeline.run(options, RunContext(options.threads, stats))
         expected = _counts_of(path.read_text(), Path(files[0]), queries)
         assert stats.match_counts == expected
         assert stats.counts["bases_covered"] == expected.bases_covered

@@ -14,8 +14,8 @@ from mummergpu.index.kmer_index import UNKNOWN_QUERY_BASES
 from mummergpu.index.tree.layout import Layout
 from mummergpu.index.tree.policy import DEFAULT_POLICY
 from mummergpu.index.tree_index import search_length
+from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.plan import choose_block_size, describe_plan, plan_index
-from mummergpu.runtime.stats import Stats
 
 pytestmark = pytest.mark.usefixtures("without_bases")
 
@@ -144,17 +144,19 @@ def test_matches_longer_than_the_papers_page_are_planned_for() -> None:
 
 
 def test_the_report_tells_the_plan() -> None:
-    stats, lines = Stats(), list[str]()
+    lines: list[str] = []
+    context = RunContext(notice=lines.append)
+    stats = context.stats
     told = {"page_size": 30, "memory": 1}
     plan = plan_of(100, address_bits=32, **told)
-    describe_plan(plan, 20, 1, "cpu", stats, lines.append)
+    describe_plan(plan, 20, "cpu", context)
     assert stats.settings["page_size"] == 30
     assert stats.settings["address_bits"] == 32
     assert stats.settings["page_groups"] == stats.counts["pages"] == len(plan.pages)
     (line,) = lines
     assert f"{len(plan.pages)} pages in {len(plan.groups)} groups; " in line
     assert "32-bit addresses" in line
-    describe_plan(plan_of(100, **told), 20, 1, "cpu", stats, lines.append)
+    describe_plan(plan_of(100, **told), 20, "cpu", context)
     assert "24-bit addresses" in lines[-1]
 
 

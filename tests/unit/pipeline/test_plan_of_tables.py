@@ -27,6 +27,7 @@ from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.kmer_table import MAX_SCRATCH_BYTES, MAX_TABLE_BASES, max_scratch_bytes
 from mummergpu.index.options import KmerOptions
 from mummergpu.matching.kmer.cuda import KmerCudaBackend
+from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.plan import describe_plan
 from mummergpu.runtime.memory import MemoryBudget
 from mummergpu.runtime.stats import Stats
@@ -198,9 +199,11 @@ def test_scratch_memory_is_a_part_of_the_memory() -> None:
 
 
 def test_the_report_tells_the_plan_of_a_kmer_search() -> None:
-    stats, lines = Stats(), list[str]()
+    lines: list[str] = []
+    context = RunContext(notice=lines.append)
+    stats = context.stats
     plan = plan_of(1000, search="kmer", page_size=300, memory=1)
-    describe_plan(plan, 20, 1, "cpu", stats, lines.append)
+    describe_plan(plan, 20, "cpu", context)
     assert stats.settings["search"] == "kmer"
     sampling, step = plan.sampling, plan.sampling.query_step(20)
     assert stats.settings["kmer_length"] == sampling.kmer_length > 0

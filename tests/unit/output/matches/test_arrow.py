@@ -55,7 +55,7 @@ def run(words: str) -> int:
 
 
 def expected_rows() -> list[tuple[Any, ...]]:
-    return [tuple(row) for row in mummergpu.Index.build("r.fa").match(QUERIES)]
+    return [tuple(row) for row in mummergpu.Index.build("r.fa").match(QUERIES, strands="both")]
 
 
 def table_of(pyarrow: Any, content: bytes, format_name: str) -> Any:
@@ -83,7 +83,7 @@ def test_the_columns_are_those_of_the_matches(pyarrow: Any, format_name: str) ->
 @pytest.mark.parametrize("format_name", FORMATS)
 def test_python_writes_the_file_of_the_command(pyarrow: Any, format_name: str) -> None:
     assert run(f"-o x.{format_name}") == 0
-    mummergpu.Index.build("r.fa").match(QUERIES).write(f"y.{format_name}")
+    mummergpu.Index.build("r.fa").match(QUERIES, strands="both").write(f"y.{format_name}")
     assert Path(f"y.{format_name}").read_bytes() == Path(f"x.{format_name}").read_bytes()
 
 
@@ -120,7 +120,7 @@ def test_groups_of_rows_do_not_depend_on_blocks_and_threads(
 def test_a_block_with_too_many_matches_is_never_whole_in_memory(
     pyarrow: Any, format_name: str
 ) -> None:
-    m = mummergpu.Index.build("r.fa").match(QUERIES)
+    m = mummergpu.Index.build("r.fa").match(QUERIES, strands="both")
     reference = m._searched.reference
     pieces: list[bytes] = []
 
@@ -195,7 +195,7 @@ def test_names_of_any_bytes_are_kept_apart(pyarrow: Any, format_name: str) -> No
     table = table_of(pyarrow, Path(f"x.{format_name}").read_bytes(), format_name)
     assert table["query"].to_pylist() == ["a\\xff", "a\\xfe"]
     assert set(table["reference"].to_pylist()) == {"r\\xe9"}
-    m = next(mummergpu.Index.build("r.fa").stream("q.fa"))
+    m = next(mummergpu.Index.build("r.fa").stream("q.fa", strands="both"))
     assert rows_of(m.to_arrow()) == rows_of(table)
 
 
@@ -218,7 +218,7 @@ def test_a_full_disk_is_one_line(
 @pytest.mark.parametrize("format_name", FORMATS)
 def test_a_missing_library_is_named(format_name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    m = mummergpu.Index.build("r.fa").match(QUERIES)
+    m = mummergpu.Index.build("r.fa").match(QUERIES, strands="both")
     with pytest.raises(LibraryError, match=r"needs pyarrow \(pip install 'mummergpu\[arrow\]'\)"):
         m.write(f"x.{format_name}")
     assert not Path(f"x.{format_name}").exists()
@@ -237,7 +237,7 @@ def test_pandas_reads_it(pyarrow: Any, format_name: str) -> None:
     assert run(f"-o x.{format_name}") == 0
     read = {"arrow": pandas.read_feather, "parquet": pandas.read_parquet}[format_name]
     frame = read(f"x.{format_name}")
-    expected = mummergpu.Index.build("r.fa").match(QUERIES)
+    expected = mummergpu.Index.build("r.fa").match(QUERIES, strands="both")
     assert frame["query"].tolist() == [row.query for row in expected]
     assert frame["reference"].tolist() == [row.reference for row in expected]
     assert np.array_equal(frame["reference_start"], expected.reference_start)

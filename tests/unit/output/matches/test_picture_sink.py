@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections import Counter
 from dataclasses import replace
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +18,8 @@ from mummergpu.drawing.segments import Segments
 from mummergpu.output.matches import picture_sink
 from mummergpu.output.matches.picture_sink import SegmentStore, file_title
 from mummergpu.output.targets import OutputTarget, target_of
+from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.match import run
-from mummergpu.runtime.progress import NullProgress
-from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
 
 BOTH = (Strand.FORWARD, Strand.REVERSE)
@@ -104,13 +102,7 @@ class Inputs:
             threads=2,
             picture=picture.PictureStyle(kind),
         )
-        run(
-            replace(options, outputs=targets),
-            Stats(),
-            NullProgress(StringIO()),
-            lambda line: None,
-            lambda line: None,
-        )
+        run(replace(options, outputs=targets), RunContext(options.threads))
 
     def draw(self, kind: str, block_size: int = 1 << 20) -> Any:
         """What the picture of a kind was made of, beside the rows of the text."""

@@ -1,0 +1,70 @@
+"""What a run works with besides its options: threads, statistics, progress and messages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cached_property
+from io import StringIO
+from typing import Final
+
+from mummergpu.index.reference_index import BuildWork
+from mummergpu.pipeline.page_progress import PageProgress
+from mummergpu.runtime.progress import NullProgress
+from mummergpu.runtime.stats import Stats
+
+TASKS_AHEAD: Final = 2
+"""Number of blocks in work at once, beyond one for each thread."""
+
+Words = Callable[[str], None]
+"""Receives a line for the user; any thread may call it."""
+
+
+def say_nothing(_line: str) -> None:
+    """Take a line that nobody reads."""
+
+
+@dataclass(frozen=True)
+class RunContext:
+    """The threads of a run, and whom it tells what it does.
+
+    Attributes
+    ----------
+    threads : int
+        The processors that the user grants.
+    stats : Stats
+        Collects counts, bytes and times.
+    progress : NullProgress
+        Shows how far the run is.
+    notice : callable
+        Receives what is shown with -v.
+    warn : callable
+        Receives warnings.
+    waiting_threads : int
+        The threads beyond `threads` that wait for a device at any time.
+    """
+
+    threads: int = 1
+    stats: Stats = field(default_factory=Stats)
+    progress: NullProgress = field(default_factory=lambda: NullProgress(StringIO()))
+    notice: Words = say_nothing
+    warn: Words = say_nothing
+    waiting_threads: int = 0
+
+    @cached_property
+    def executor(self) -> ThreadPoolExecutor:
+        """Runs the tasks of the run; who opens the context for a job shuts it down."""
+        return ThreadPoolExecutor(self.threads + self.waiting_threads, "mummergpu")
+
+    @property
+    def window(self) -> int:
+        """The number of blocks in work at once."""
+        return self.threads + self.waiting_threads + TASKS_AHEAD
+
+    def build_work(self, ready: PageProgress | None = None) -> BuildWork:
+        """Return what the construction of pages uses, and tells `ready` of."""
+        if ready is None:
+            return BuildWork(self.executor, self.threads, self.stats, lambda: None)
+        told = ready.page_is_ready, ready.share_of_next
+        return BuildWork(self.executor, self.threads, self.stats, *told)
