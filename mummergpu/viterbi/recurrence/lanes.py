@@ -68,9 +68,10 @@ class TileProgram:
             else argument
             for kind, argument in zip(signature.args, arguments, strict=True)
         ]
-        self.codes, self.read_at, self.reference_at, *plain = plain
-        self.length, self.reference_length, self.pairs, self.least, costs, *plain = plain
-        registers, self.state, self.results, self.directions = plain
+        self.codes, tile, costs, registers, self.state, self.results, self.directions = plain
+        numbers = [builder.extract_value(tile, number) for number in range(6)]
+        self.read_at, self.reference_at, self.length, self.reference_length, *numbers = numbers
+        self.pairs, self.least = numbers
         self.registers = self._number(1) if narrow else registers
         self.band = builder.mul(self.registers, self._number(LANES))
         self.lanes = LaneArithmetic(builder, costs)

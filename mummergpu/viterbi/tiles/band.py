@@ -44,12 +44,7 @@ def _tile_program(narrow: bool, traced: bool) -> Callable[..., Any]:
     def compute(
         typing_context: Any,
         codes: Any,
-        read_at: Any,
-        reference_at: Any,
-        length: Any,
-        reference_length: Any,
-        pairs: Any,
-        least_score: Any,
+        tile: Any,
         costs: Any,
         registers: Any,
         state: Any,
@@ -62,9 +57,9 @@ def _tile_program(narrow: bool, traced: bool) -> Callable[..., Any]:
             TileProgram(context, builder, signature, arguments, narrow, traced).write()
             return context.get_dummy_value()
 
-        numbers = [types.int64] * 6
+        numbers = types.UniTuple(types.int64, 6)
         arrays = (state, results, directions)
-        return types.void(codes, *numbers, costs, types.int64, *arrays), generate
+        return types.void(codes, numbers, costs, types.int64, *arrays), generate
 
     return compute
 
@@ -109,13 +104,13 @@ def compute_matrix(
     tile = (read_at, reference_at, length, reference_length, pairs, least_score)
     if registers == 1:
         if traced:
-            _trace_narrow(codes, *tile, costs, registers, state, results, directions)
+            _trace_narrow(codes, tile, costs, registers, state, results, directions)
         else:
-            _score_narrow(codes, *tile, costs, registers, state, results, directions)
+            _score_narrow(codes, tile, costs, registers, state, results, directions)
     elif traced:
-        _trace_wide(codes, *tile, costs, registers, state, results, directions)
+        _trace_wide(codes, tile, costs, registers, state, results, directions)
     else:
-        _score_wide(codes, *tile, costs, registers, state, results, directions)
+        _score_wide(codes, tile, costs, registers, state, results, directions)
 
 
 @jit_without_refcounts
