@@ -147,9 +147,9 @@ def _commands(commands: click.Group) -> Iterator[list[Word]]:
             yield [*trees, "m", _FASTQ, "--builder", "sa"]
     yield from _mapping()
     yield from _aligning()
-    # Of the workloads, this one has the shortest reads.
-    few_reads: list[Word] = ["--scale", "0.0001", "--reference", _GENOME]
-    yield ["workload", "HSILL", "-q", *few_reads, "-o", Path("made")]
+    # Of the workloads, the first one has the shortest reads, and the other one has pairs.
+    for name, scale in (("HSILL", "0.0001"), ("REPEATS", "0.00001")):
+        yield ["workload", name, "-q", "--scale", scale, "--reference", _GENOME, "-o", Path("made")]
 
 
 def _mapping() -> Iterator[list[Word]]:

@@ -107,7 +107,8 @@ def generate(
     """
     workload = load_declaration(name)
     count = scaled_count(workload.queries, scale)
-    workload = replace(workload, genome=_scaled_genome(workload.genome, scale))
+    if reference is None:
+        workload = replace(workload, genome=_scaled_genome(workload.genome, scale))
     seed = workload.seed if seed is None else seed
     tell(Work(Phase.READING_REFERENCE if reference else Phase.MAKING_GENOME))
     source = _reference(workload, reference, seed)

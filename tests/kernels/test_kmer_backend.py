@@ -31,6 +31,12 @@ def test_the_reference_takes_what_is_planned_for_it(opened_tables: OpenTables) -
     assert given.backend.memory_for_pages(1 << 50) == 0
 
 
+def test_a_length_that_no_kernel_takes_finds_nothing(opened_tables: OpenTables) -> None:
+    given = opened_tables()
+    given.backend.load_pages(tables_of(GENOME, KmerSampling(3)), 1 << 40)
+    assert not any(given.find(GENOME.block()) or ())
+
+
 def test_a_block_of_too_many_bases_is_halved(
     opened_tables: OpenTables, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -27,6 +27,9 @@ from mummergpu.sequence.mems import MemColumns, match_count
 
 PageType = TypeVar("PageType")
 
+LONGEST_MATCH: Final = 0xFFFFFFFF
+"""Kernels take no longer ones: a search for those finds nothing."""
+
 STREAMS: Final = 3
 """The blocks processed at once: one is copied in, one searched, one copied out."""
 

@@ -9,7 +9,7 @@ from mummergpu.cuda.device import Buffer, DeviceMemoryError, Program
 from mummergpu.errors import BackendError
 from mummergpu.index.kmer_page import KmerPage
 from mummergpu.matching.backends.device_codes import WORD_BYTES
-from mummergpu.matching.backends.streaming import StreamingBackend
+from mummergpu.matching.backends.streaming import LONGEST_MATCH, StreamingBackend
 from mummergpu.matching.kmer.cuda_arrays import KmerSearchContext, ResidentTable
 from mummergpu.matching.kmer.cuda_program import KMER_PROGRAM, MOST_OCCURRENCES
 from mummergpu.matching.kmer.cuda_search import KmerStreamSearcher
@@ -77,7 +77,7 @@ class KmerCudaBackend(StreamingBackend[KmerPage, KmerSearchContext]):
                 ) from error
         self._context = KmerSearchContext(
             program,
-            minimum_length,
+            min(minimum_length, LONGEST_MATCH),
             pages[0].query_step(minimum_length),
             pages[0].period(minimum_length),
             reference,

@@ -13,7 +13,7 @@ from mummergpu.index.tree.page import TreePage
 from mummergpu.index.tree.policy import Policy
 from mummergpu.matching.backends.device_codes import ResidentCodes
 from mummergpu.matching.backends.memory_plan import LARGEST_BLOCK
-from mummergpu.matching.backends.streaming import StreamingBackend
+from mummergpu.matching.backends.streaming import LONGEST_MATCH, StreamingBackend
 from mummergpu.matching.tree.cuda_arrays import TreeSearchContext
 from mummergpu.matching.tree.cuda_pages import ResidentPage
 from mummergpu.matching.tree.cuda_program import tree_program
@@ -93,7 +93,7 @@ class TreeCudaBackend(StreamingBackend[TreePage, TreeSearchContext]):
                 ) from error
         self._context = TreeSearchContext(
             program,
-            minimum_length,
+            min(minimum_length, LONGEST_MATCH),
             self._pages,
             0 if self._joined is None else self._joined.address,
             joined.size,
