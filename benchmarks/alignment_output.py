@@ -26,7 +26,9 @@ from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.output.alignments.bam import AlignmentBamFormat
 from mummergpu.output.alignments.format import AlignmentHead
 from mummergpu.output.bytes.compression import BgzfCompressor
-from mummergpu.output.open_alignments import AlignmentFacts, open_alignment_sink
+from mummergpu.output.formats import Rows
+from mummergpu.output.open_sink import open_sink
+from mummergpu.output.run_facts import RunFacts
 from mummergpu.output.sorting.options import SortOptions
 from mummergpu.output.targets import OutputTarget
 from mummergpu.runtime.ordered_map import ordered_results
@@ -98,7 +100,7 @@ def writing(
     sort: SortOptions | None,
     threads: int,
 ) -> Callable[[], dict[str, float]]:
-    facts = AlignmentFacts(reference, ("reads.fq",), threads, sort=sort)
+    facts = RunFacts(reference, ("reads.fq",), threads, sort=sort)
 
     def run() -> dict[str, float]:
         begin = time.perf_counter()
@@ -107,9 +109,8 @@ def writing(
             OutputFile(os.devnull) as index,
             ThreadPoolExecutor(threads) as pool,
         ):
-            sink = open_alignment_sink(
-                OutputTarget(os.devnull, name), output, facts, Stats(), index
-            )
+            target = OutputTarget(os.devnull, name)
+            sink = open_sink([target], [output], facts, Stats(), Rows.READS, [index])
             try:
                 for prepared in ordered_results(
                     pool, 2 * threads, blocks, lambda block: sink.prepare(*block)

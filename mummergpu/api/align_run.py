@@ -26,7 +26,7 @@ from mummergpu.api.requests import (
 from mummergpu.api.run import RunStats
 from mummergpu.index.file import kind_for_reference
 from mummergpu.index.options import DEFAULT_MINIMUM_LENGTH, IndexOptions
-from mummergpu.output.genomes.targets import genome_target
+from mummergpu.output.formats import Rows, target_of
 from mummergpu.pipeline import align_genomes as pipeline
 from mummergpu.pipeline.align_options import AlignOptions
 from mummergpu.pipeline.options import MatchOptions
@@ -119,7 +119,7 @@ def align(
     min_alignment_length : int, optional
         Keep only alignments of at least so many bases, in both genomes; by default of any length.
     format : str, optional
-        ``delta``, ``paf``, ``sam``, ``bam`` or ``vcf``, whatever the name of the output.
+        ``delta``, ``paf``, ``sam``, ``bam``, ``cram`` or ``vcf``, whatever the name of the output.
     max_memory : int, optional
         The most bytes for the reference and its index; by default half of what is free.
     any_letters : bool, default False
@@ -141,7 +141,8 @@ def align(
     """
     device = device_options(backend, threads)
     name, paths = path_asked("reference", reference), paths_asked("queries", queries)
-    target = genome_target(path_asked("output", output), format_of_request(format), "output")
+    path = path_asked("output", output)
+    target = target_of(path, format_of_request(format), "output", Rows.GENOMES)
     length = positive("min_length", min_length)
     anchors = MatchOptions(
         name,

@@ -20,10 +20,12 @@ from mummergpu.api.tables import (
     decoded_name,
     joined,
 )
+from mummergpu.output.formats import Rows, target_of
 from mummergpu.output.genomes.format import AlignedQueries
-from mummergpu.output.genomes.targets import genome_target
-from mummergpu.pipeline.genome_outputs import genome_compressor, genome_format
-from mummergpu.pipeline.genome_sink import GenomeOutput, chosen_one_to_one
+from mummergpu.output.genomes.sink import chosen_one_to_one
+from mummergpu.output.open_sink import open_sink
+from mummergpu.output.records.sam_options import SamOptions, usual_read_group
+from mummergpu.output.run_facts import RunFacts
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
 from mummergpu.runtime.words import counted
@@ -189,8 +191,8 @@ class AlignedGenomes(AlignmentRows[GenomeAlignment]):
             The file; its name decides on the format, as in ``mummergpu align``, and whether it is
             compressed.
         format : str, optional
-            ``delta``, ``paf``, ``sam``, ``bam`` or ``vcf``, whatever the name; .delta if the name
-            does not say it.
+            ``delta``, ``paf``, ``sam``, ``bam``, ``cram`` or ``vcf``, whatever the name; .delta if
+            the name does not say it.
         threads : int, default 1
             The number of threads that compress.
 
@@ -199,17 +201,21 @@ class AlignedGenomes(AlignmentRows[GenomeAlignment]):
         MummergpuError
             If the file cannot be written, or the queries of a .delta come from several files.
         """
-        target = genome_target(path_asked("path", path), format_of_request(format), "path")
-        made = genome_format(target.format, self._searched.reference, self._query_paths)
+        target = target_of(
+            path_asked("path", path), format_of_request(format), "path", Rows.GENOMES
+        )
+        paths = self._query_paths
+        facts = RunFacts(
+            *(self._searched.reference, paths, positive("threads", threads)),
+            sam=SamOptions(usual_read_group(paths)),
+        )
         with ExitStack() as stack:
             file = stack.enter_context(OutputFile(target.path))
-            written = GenomeOutput(
-                made, file, Stats(), genome_compressor(target), positive("threads", threads)
-            )
-            stack.callback(written.close)
+            sink = open_sink([target], [file], facts, Stats(), Rows.GENOMES)
+            stack.callback(sink.close)
             for block in self._blocks:
-                written.write(block)
-            written.finish()
+                sink.write(sink.prepare(block, block.alignments))
+            sink.finish()
 
     def _part(self, key: slice | npt.NDArray[np.bool_]) -> AlignedGenomes:
         parts = self._masks(key, [block.alignments.count for block in self._blocks])

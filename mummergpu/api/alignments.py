@@ -17,13 +17,10 @@ from mummergpu.errors import OptionError
 from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.mapping.alignments.columns import NO_ROW, AlignmentColumns, SamFlag
 from mummergpu.mapping.alignments.folded_columns import fold
-from mummergpu.output.open_alignments import (
-    AlignmentFacts,
-    check_alignment_target,
-    index_path,
-    open_alignment_sink,
-)
-from mummergpu.output.records.sam_options import check_groups
+from mummergpu.output.formats import Rows
+from mummergpu.output.open_sink import check_targets, index_path, open_sink
+from mummergpu.output.records.sam_options import SamOptions, check_groups
+from mummergpu.output.run_facts import RunFacts
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
 from mummergpu.runtime.words import counted
@@ -232,20 +229,20 @@ class Alignments(AlignmentRows[Alignment]):
             group = None
         elif group is not None:
             check_groups(groups, group)
-        facts = AlignmentFacts(
+        facts = RunFacts(
             reference,
             ("-",),
             count,
-            read_group=group,
+            sam=SamOptions(group),
             input_groups=groups,
             sort=sort_options(sort, mark_duplicates, count),
         )
-        check_alignment_target(target, facts.sort)
+        check_targets([target], None, facts.sort)
         with ExitStack() as stack:
             file = stack.enter_context(OutputFile(target.path))
             place = index_path(target, reference, facts.sort)
             index = None if place is None else stack.enter_context(OutputFile(place))
-            sink = open_alignment_sink(target, file, facts, Stats(), index)
+            sink = open_sink([target], [file], facts, Stats(), Rows.READS, [index])
             stack.callback(sink.close)
             for block, columns in blocks:
                 told = fold(columns) if self._tells_alternatives else columns

@@ -9,8 +9,8 @@ from mummergpu.api.requests import count_asked, meaning, number_asked, truth
 from mummergpu.errors import OptionError
 from mummergpu.mapping.genomes.options import ClusterOptions, GenomeOptions, costs_of_gaps
 from mummergpu.matching.options import SearchOptions, Uniqueness
-from mummergpu.output.genomes.targets import GENOME_FORMATS
-from mummergpu.pipeline.align_options import AlignmentFilter
+from mummergpu.output.formats import Rows, names_of
+from mummergpu.output.genomes.sink import AlignmentFilter
 from mummergpu.viterbi.methods import AlignmentMethod
 
 
@@ -93,5 +93,5 @@ def format_of_request(name: str | None) -> str | None:
     return (
         None
         if name is None
-        else meaning("format", name, {known: known for known in GENOME_FORMATS})
+        else meaning("format", name, {known: known for known in names_of(Rows.GENOMES)})
     )

@@ -24,10 +24,10 @@ from mummergpu.errors import OptionError
 from mummergpu.input.blocks.memory import NamedPair, NamedSequence, ReadsInMemory, is_pair
 from mummergpu.input.blocks.read_files import MateFiles, ReadFile, ReadSource
 from mummergpu.mapping.placing.insert_sizes import InsertSizes
-from mummergpu.output.open_alignments import ALIGNMENT_FORMATS
+from mummergpu.output.formats import Rows, names_of, target_of
 from mummergpu.output.records.sam_options import ReadGroup, read_group_of, usual_read_group
 from mummergpu.output.sorting.options import SortOptions
-from mummergpu.output.targets import OutputTarget, target_of
+from mummergpu.output.targets import OutputTarget
 from mummergpu.pipeline.map_options import MapOptions
 
 LONGEST_SEED: Final = 200
@@ -151,11 +151,8 @@ def sort_options(sort: bool, mark_duplicates: bool, threads: int) -> SortOptions
 def alignment_target(path: PathLike, format: str | None, option: str) -> OutputTarget:
     """Return the file for alignments of reads."""
     if format is not None:
-        format = meaning("format", format, {name: name for name in ALIGNMENT_FORMATS})
-    target = target_of(path_asked(option, path), format, option)
-    if target.format not in ALIGNMENT_FORMATS:
-        raise OptionError(option, f"alignments are SAM, BAM or CRAM, not {target.format}")
-    return target
+        format = meaning("format", format, {name: name for name in names_of(Rows.READS)})
+    return target_of(path_asked(option, path), format, option, Rows.READS)
 
 
 def seed_length_asked(asked: int | None) -> int | None:

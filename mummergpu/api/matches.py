@@ -17,11 +17,11 @@ from mummergpu.api.tables import (
     names_of_queries,
 )
 from mummergpu.input.blocks.queries import QueryBlock
+from mummergpu.output.formats import Rows, names_of, target_of
 from mummergpu.output.matches.match_table import MatchTable, match_table
-from mummergpu.output.matches.mummer import TextStyle
-from mummergpu.output.open_sink import RunFacts, open_sink
+from mummergpu.output.open_sink import open_sink
 from mummergpu.output.records.sam_options import SamOptions, usual_read_group
-from mummergpu.output.targets import FORMATS, target_of
+from mummergpu.output.run_facts import RunFacts
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
 from mummergpu.runtime.words import counted
@@ -157,11 +157,11 @@ class Matches(ResultRows[Match]):
             If the file cannot be written, or a library for the format is not installed.
         """
         if format is not None:
-            format = meaning("format", format, {name: name for name in FORMATS})
+            format = meaning("format", format, {name: name for name in names_of(Rows.MATCHES)})
         target = target_of(path_asked("path", path), format, "path")
         sam = SamOptions(usual_read_group(["-"]))
         searched = self._searched.reference
-        facts = RunFacts(searched, ("-",), TextStyle(), len(self) + 1, 1, sam=sam)
+        facts = RunFacts(searched, ("-",), sam=sam, most_rows=len(self) + 1)
         with (
             OutputFile(target.path) as file,
             closing(open_sink([target], [file], facts, Stats())) as sink,

@@ -25,9 +25,10 @@ from mummergpu.errors import OptionError
 from mummergpu.index.file import kind_for_reference
 from mummergpu.index.options import DEFAULT_MINIMUM_LENGTH, IndexOptions
 from mummergpu.matching.options import STRANDS
+from mummergpu.output.formats import Rows, names_of, target_of
 from mummergpu.output.matches.mummer import TextStyle
 from mummergpu.output.records.sam_options import SamOptions, usual_read_group
-from mummergpu.output.targets import FORMATS, OutputTarget, target_of
+from mummergpu.output.targets import OutputTarget
 from mummergpu.pipeline import match as pipeline
 from mummergpu.pipeline.options import MatchOptions
 from mummergpu.pipeline.purposes import NEEDS, TextRequest, with_needs
@@ -198,7 +199,8 @@ def _targets_of(
 ) -> tuple[OutputTarget, ...]:
     names = paths_asked("output", output)
     if format_name is not None:
-        format_name = meaning("format", format_name, {name: name for name in FORMATS})
+        known = {name: name for name in names_of(Rows.MATCHES)}
+        format_name = meaning("format", format_name, known)
         if len(names) > 1:
             raise OptionError("format", "several outputs take their formats from their names")
     return tuple(target_of(name, format_name, "output") for name in names)

@@ -22,7 +22,7 @@ from mummergpu.cli.option_types import (
     flag,
 )
 from mummergpu.cli.run_verb import Verb, run_verb
-from mummergpu.output.genomes.targets import GENOME_FORMATS, genome_target
+from mummergpu.output.formats import Rows, names_of, target_of
 from mummergpu.runtime.output_file import STANDARD_OUTPUT
 from mummergpu.viterbi.methods import AlignmentMethod
 
@@ -164,7 +164,7 @@ ALIGN_SECTIONS: Final[Sections] = {
         ),
         click.Option(
             ["--format", "format_name"],
-            type=click.Choice(GENOME_FORMATS),
+            type=click.Choice(names_of(Rows.GENOMES)),
             help="Write this format, whatever the name of the file.",
         ),
         click.Option(
@@ -191,12 +191,14 @@ def align_options(params: Params, command: str) -> AlignOptions:
     from mummergpu.index.file import kind_for_reference
     from mummergpu.index.options import IndexOptions
     from mummergpu.mapping.genomes.options import ClusterOptions, GenomeOptions, costs_of_gaps
-    from mummergpu.output.targets import target_of
-    from mummergpu.pipeline.align_options import AlignmentFilter, AlignOptions
+    from mummergpu.output.genomes.sink import AlignmentFilter
+    from mummergpu.pipeline.align_options import AlignOptions
     from mummergpu.pipeline.options import MatchOptions
 
-    target = genome_target(params["output"], params["format_name"])
-    differences = None if params["vcf"] is None else target_of(params["vcf"], "vcf", "--vcf")
+    target = target_of(params["output"], params["format_name"], rows=Rows.GENOMES)
+    differences = None
+    if params["vcf"] is not None:
+        differences = target_of(params["vcf"], "vcf", "--vcf", Rows.GENOMES)
     targets = (target,) if differences is None else (target, differences)
     anchors = MatchOptions(
         reference_path=params["reference"],

@@ -7,31 +7,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from mummergpu.output.targets import DEFAULT_FORMAT, FORMATS, OutputTarget, target_of
+from mummergpu.output.formats import FORMATS, SAM_FORMATS, Rows, names_of, target_of
+from mummergpu.output.targets import DEFAULT_FORMAT, OutputTarget
 from mummergpu.runtime.output_file import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
     from mummergpu.output.records.sam_options import SamOptions
 
-_ALIGNMENT_FORMATS: Final = frozenset({"sam", "bam", "cram"})
 _READ_GROUP, _NO_READ_GROUP = "--read-group", "--no-read-group"
 _PRIMARY_ONLY, _MOST_HITS, _BASES = "--primary-only", "--max-hits", "--secondary-seq"
 
 _FLAGS_OF_TEXT: Final = {"four_columns": "-F", "show_lengths": "-L", "show_sequences": "-s"}
 
-_DESCRIPTIONS: Final = {
-    "mummer": "MUMmer's text",
-    "paf": "PAF, minimap2's table",
-    "bed": "BED, the matches on the reference",
-    "tsv": "a table with a line of column names",
-    "sam": "SAM",
-    "bam": "BAM",
-    "cram": "CRAM",
-    "parquet": "Parquet",
-    "arrow": "Arrow's file format",
-    "delta": "nucmer's .delta",
-    "plot": "a dot plot, whose name ends in .png, .svg, .pdf or .html",
-}
+_NAMES: Final = names_of(Rows.MATCHES)
 
 
 def format_options(complete: Any, integer: Callable[..., Any]) -> list[click.Option]:
@@ -41,13 +29,13 @@ def format_options(complete: Any, integer: Callable[..., Any]) -> list[click.Opt
             [f"--{name}", f"{name}_path"],
             metavar="FILE",
             shell_complete=complete,
-            help=f"Write matches to FILE as {_DESCRIPTIONS[name]}.",
+            help=f"Write matches to FILE as {FORMATS[name].words}.",
         )
-        for name in FORMATS
+        for name in _NAMES
     ]
     chosen = click.Option(
         ["--format", "format_name"],
-        type=click.Choice(FORMATS),
+        type=click.Choice(_NAMES),
         help="The format of the output.  [default: as -o ends, such as .paf or .bam, else mummer]",
     )
     of_alignments = [
@@ -102,10 +90,10 @@ def alignment_options(given: Mapping[str, Any]) -> SamOptions:
     }
     option = next((name for name, is_given in wanted.items() if is_given), None)
     formats = {target.format for target in output_targets(given)}
-    if option is not None and not formats & _ALIGNMENT_FORMATS:
+    if option is not None and not formats & SAM_FORMATS:
         raise click.UsageError(f"{option} is for SAM, BAM and CRAM, and no output is one of them")
     read_group = None
-    if formats & _ALIGNMENT_FORMATS and not no_group:
+    if formats & SAM_FORMATS and not no_group:
         read_group = usual_read_group(given["query"]) if text is None else read_group_of(text)
     return SamOptions(read_group, 1 if primary_only else most_hits, secondary_bases)
 
@@ -114,7 +102,7 @@ def output_targets(given: Mapping[str, Any]) -> tuple[OutputTarget, ...]:
     """Return the files of matches that the options ask for, each with its format."""
     targets = [
         target_of(path, name, f"--{name}")
-        for name in FORMATS
+        for name in _NAMES
         if (path := given[f"{name}_path"]) is not None
     ]
     path = _main_path(given)
@@ -142,13 +130,13 @@ def _refuse_flags_of_text(given: Mapping[str, Any], targets: Sequence[OutputTarg
 
 def output_files(given: Mapping[str, Any]) -> dict[str, str | None]:
     """Return the file of each option for matches, None where there is none."""
-    named = {f"--{name}": given[f"{name}_path"] for name in FORMATS}
+    named = {f"--{name}": given[f"{name}_path"] for name in _NAMES}
     return {"--output": _main_path(given), **named}
 
 
 def _main_path(given: Mapping[str, Any]) -> str | None:
     """Return the path of ``-o``: standard output if no option names a file."""
     path: str | None = given["output"]
-    if path is None and all(given[f"{name}_path"] is None for name in FORMATS):
+    if path is None and all(given[f"{name}_path"] is None for name in _NAMES):
         return STANDARD_OUTPUT
     return path

@@ -21,6 +21,7 @@ from mummergpu.cli.option_types import (
 )
 from mummergpu.cli.run_verb import Verb, run_verb
 from mummergpu.errors import OptionError
+from mummergpu.output.formats import Rows, names_of, target_of
 from mummergpu.runtime.output_file import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
@@ -91,12 +92,12 @@ MAP_SECTIONS: Final[Sections] = {
             metavar="FILE",
             default=STANDARD_OUTPUT,
             shell_complete=complete_files,
-            help="Write the alignments to FILE: SAM, BAM or CRAM by its name.  "
+            help="Write the alignments to FILE: SAM, BAM, CRAM or PAF by its name.  "
             "[default: SAM on standard output]",
         ),
         click.Option(
             ["--format", "format_name"],
-            type=click.Choice(["sam", "bam", "cram"]),
+            type=click.Choice(names_of(Rows.READS)),
             help="Write this format, whatever the name of the file.",
         ),
         click.Option(
@@ -260,10 +261,7 @@ def map_options(params: Params, command: str) -> MapOptions:
 
 def _target(params: Params) -> OutputTarget:
     """Return where the alignments go: SAM, unless the option or the name says otherwise."""
-    from mummergpu.output.targets import DEFAULT_FORMAT, target_of
-
-    target = target_of(params["output"], params["format_name"])
-    return target_of(params["output"], "sam") if target.format == DEFAULT_FORMAT else target
+    return target_of(params["output"], params["format_name"], rows=Rows.READS)
 
 
 def _compresses_on_gpu(params: Params) -> bool:

@@ -15,7 +15,7 @@ from mummergpu.cli.option_types import HELP_OPTIONS, MAIN_OPTIONS, complete_file
 from mummergpu.cli.picture_options import PICTURE_OPTIONS, picture_style
 from mummergpu.cli.session import Session
 from mummergpu.index.format import is_index
-from mummergpu.output.targets import target_of
+from mummergpu.output.formats import target_of
 
 _SHARED: Final = (
     *("any_letters", "threads", "backend", "cpu", "device", "gpu_memory", "max_memory", "stats"),

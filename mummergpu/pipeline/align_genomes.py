@@ -10,7 +10,7 @@ from mummergpu.input.reference import Reference
 from mummergpu.mapping.genomes.aligner import GenomeAligner
 from mummergpu.mapping.genomes.device_tiles import TileAligner
 from mummergpu.matching.backends.interface import Backend
-from mummergpu.output.matches.sink import MatchSink
+from mummergpu.output.sink import MatchSink
 from mummergpu.pipeline import match
 from mummergpu.pipeline.align_options import AlignOptions
 from mummergpu.pipeline.context import RunContext

@@ -5,28 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from mummergpu.mapping.genomes.options import GenomeOptions
+from mummergpu.output.genomes.sink import AlignmentFilter
 from mummergpu.output.targets import OutputTarget
 from mummergpu.pipeline.options import MatchOptions
 from mummergpu.viterbi.methods import AlignmentMethod
-
-
-@dataclass(frozen=True)
-class AlignmentFilter:
-    """Which genome alignments are written.
-
-    Attributes
-    ----------
-    one_to_one : bool
-        Only those that map each base to its best place, in the reference and in the query.
-    least_identity : float
-        The least share of equal columns, between 0 and 1.
-    least_length : int
-        The fewest bases of the reference and of the query.
-    """
-
-    one_to_one: bool = False
-    least_identity: float = 0.0
-    least_length: int = 0
 
 
 @dataclass(frozen=True)

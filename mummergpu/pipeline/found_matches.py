@@ -9,7 +9,7 @@ from mummergpu.input.reference import Reference
 from mummergpu.matching.block_text import BlockText, RowFormat
 from mummergpu.matching.filter import keep_unique, order_by_reference
 from mummergpu.matching.options import Uniqueness
-from mummergpu.output.matches.sink import MatchSink
+from mummergpu.output.sink import MatchSink
 from mummergpu.pipeline.options import MatchOptions
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.mems import BlockMems, match_count

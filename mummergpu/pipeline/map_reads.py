@@ -30,15 +30,12 @@ from mummergpu.mapping.options import MOST_READ_BASES, MappingOptions
 from mummergpu.mapping.placing.pair_sizes import PairSizes
 from mummergpu.mapping.seeding.seeds import has_enough_windows
 from mummergpu.matching.backends.interface import Backend
-from mummergpu.output.alignments.sink import AlignmentSink
+from mummergpu.output.alignments.format import AlignmentSink
 from mummergpu.output.bytes.compression import Compressor
-from mummergpu.output.open_alignments import (
-    AlignmentFacts,
-    check_alignment_target,
-    index_path,
-    open_alignment_sink,
-)
-from mummergpu.output.records.sam_options import ReadGroup, check_groups
+from mummergpu.output.formats import Rows
+from mummergpu.output.open_sink import check_targets, index_path, open_sink
+from mummergpu.output.records.sam_options import ReadGroup, SamOptions, check_groups
+from mummergpu.output.run_facts import RunFacts
 from mummergpu.pipeline.backend_opening import start_to_open, waiting_threads
 from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.first_reads import (
@@ -80,7 +77,7 @@ def run(options: MapOptions, context: RunContext) -> None:
     MummergpuError
         If the input, the options or the machine are at fault.
     """
-    check_alignment_target(options.output, options.sort, options.gpu_compression)
+    check_targets([options.output], None, options.sort, options.gpu_compression)
     context = replace(context, waiting_threads=waiting_threads(options.device))
     stats = context.stats
     with stats.stage("end_to_end"), ExitStack() as stack:
@@ -101,9 +98,11 @@ def run(options: MapOptions, context: RunContext) -> None:
         first = reads.first_templates(TEMPLATES_OF_ESTIMATE)
         mapping = job.mapping(job.open_search(source, first, backend))
         sizes = job.pair_sizes(first, mapping)
-        facts = AlignmentFacts(
+        facts = RunFacts(
             *(reference_of(source), options.read_paths, options.threads, options.command),
-            *(None, checksums.result(), options.sort, compressor),
+            checksums=checksums.result(),
+            sort=options.sort,
+            compressor=compressor,
         )
         sink = job.open_sink(facts, reads, output, stack)
         mapped = MappedReads(sink, stats, options.most_alternatives > 0)
@@ -226,15 +225,16 @@ class _FileJob(MapJob):
         return own, lines
 
     def open_sink(
-        self, facts: AlignmentFacts, reads: ReadStream, output: OutputFile, stack: ExitStack
+        self, facts: RunFacts, reads: ReadStream, output: OutputFile, stack: ExitStack
     ) -> AlignmentSink[Any]:
         """Return what writes the alignments, and the index of a sorted BAM."""
         options = self._options
         own, lines = self._groups_of(reads)
-        facts = replace(facts, read_group=own, input_groups=lines)
+        facts = replace(facts, sam=SamOptions(own), input_groups=lines)
         path = index_path(options.output, facts.reference, options.sort)
-        index_file = None if path is None else stack.enter_context(OutputFile(path))
-        sink = open_alignment_sink(options.output, output, facts, self._context.stats, index_file)
+        index = None if path is None else stack.enter_context(OutputFile(path))
+        stats = self._context.stats
+        sink = open_sink([options.output], [output], facts, stats, Rows.READS, [index])
         stack.callback(sink.close)
         return sink
 

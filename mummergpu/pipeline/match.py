@@ -28,8 +28,9 @@ from mummergpu.matching.backends.interface import Backend
 from mummergpu.matching.open_backend import likely_block_bases
 from mummergpu.matching.options import DeviceOptions
 from mummergpu.output.bytes.text_stores import TextArray
-from mummergpu.output.matches.sink import MatchSink
-from mummergpu.output.open_sink import RunFacts, check_targets, open_sink
+from mummergpu.output.open_sink import check_targets, open_sink
+from mummergpu.output.run_facts import RunFacts
+from mummergpu.output.sink import MatchSink
 from mummergpu.pipeline.backend_choice import choose_backend
 from mummergpu.pipeline.backend_opening import start_to_open
 from mummergpu.pipeline.context import RunContext
@@ -177,8 +178,8 @@ class _MatchJob:
         options = self._options
         picture = replace(options.picture, what=options.search.in_words)
         facts = RunFacts(
-            *(reference, options.query_paths, options.style, backend.sizes.most_rows),
-            *(options.threads, options.command, options.sam, picture),
+            *(reference, options.query_paths, options.threads, options.command),
+            *(options.sam, options.style, picture, backend.sizes.most_rows),
         )
         return open_sink(options.outputs, outputs, facts, self._context.stats)
 

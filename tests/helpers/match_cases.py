@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import Reference
-from mummergpu.output.matches.block_format import BlockFormat
+from mummergpu.output.sink import MatchFormat
 from mummergpu.sequence.codes import BREAK, Strand, encode, with_margins
 from mummergpu.sequence.mems import MemColumns
 
@@ -111,14 +111,14 @@ class MatchCase:
         return self.rows[strand][query] if strand in self.rows else []
 
 
-def text_of(made: BlockFormat, case: MatchCase, reuse: bool = True) -> bytes:
+def text_of(made: MatchFormat, case: MatchCase, reuse: bool = True) -> bytes:
     """The bytes of a case, from head to tail; the memory of pieces is used again."""
     text = made.head()
     for piece in made.format_block(case.block, case.columns):
         text += bytes(piece)
         if reuse:
             made.take_back(piece)
-    return text + made.tail()
+    return text + b"".join(made.tail())
 
 
 def words(alphabet: bytes, least: int, most: int) -> st.SearchStrategy[bytes]:

@@ -11,11 +11,11 @@ import pysam
 from helpers.alignments import AlignedReads
 from mummergpu.input.reference import Reference
 from mummergpu.output.alignments.bam import AlignmentBamFormat
-from mummergpu.output.alignments.format import AlignmentHead
-from mummergpu.output.alignments.sink import AlignmentByteSink, AlignmentSink, writer_of
+from mummergpu.output.alignments.format import AlignmentHead, AlignmentSink
 from mummergpu.output.bytes.compression import BgzfCompressor
 from mummergpu.output.records.header import BY_COORDINATE, UNSORTED
 from mummergpu.output.records.sam_options import ReadGroup
+from mummergpu.output.sink import ByteSink, writer_of
 from mummergpu.output.sorting.bam_index import index_kind
 from mummergpu.output.sorting.options import SortOptions
 from mummergpu.output.sorting.places import axis_of
@@ -46,7 +46,7 @@ def write_bam(
     stats = Stats()
     with OutputFile(str(path)) as output:
         emit = writer_of(output, stats)
-        pass_through(AlignmentByteSink(made, emit, stats, BgzfCompressor(), threads), blocks)
+        pass_through(ByteSink(made, emit, stats, BgzfCompressor(), threads), blocks)
 
 
 def write_sorted(

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 
@@ -18,8 +17,7 @@ from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray
 from mummergpu.output.records.cigars import HARD_CLIP, TAKES_REFERENCE, ReferenceLetters
 from mummergpu.runtime.arrays import ByteArray, Int32Array, Int64Array, UInt16Array, UInt32Array
 from mummergpu.runtime.jit import as_index, as_int64, inline_without_refcounts, writable
-from mummergpu.sequence.codes import MARGIN, CodeArray
-from mummergpu.sequence.offsets import longest_of
+from mummergpu.sequence.codes import CodeArray
 
 PAIRED: Final = int(SamFlag.PAIRED)
 UNMAPPED: Final = int(SamFlag.UNMAPPED)
@@ -37,40 +35,99 @@ must have for it."""
 
 STATE_SIZE: Final = 2
 
-ReadArrays = tuple[
-    Int64Array,
-    TextArray,
-    Int64Array,
-    CodeArray,
-    ByteArray,
-    bool,
-    TextArray,
-    Int64Array,
-]
-"""Where each read begins in the block and the last one ends, the names one after the other, where
-each name begins and the last one ends, the codes with margins, the qualities, whether letters that
-stand for several bases are among the codes (`codes.LETTERS`), the tags as the format has them, and
-where those of each read begin and the last ones end, an empty array if there are none at all."""
 
-OtherArrays = tuple[
-    Int64Array,
-    UInt16Array,
-    Int32Array,
-    Int64Array,
-    Int64Array,
-    UInt32Array,
-    Int32Array,
-]
-"""Where the alternatives of each row begin and those of the last one end, an empty array if there
-are none at all; and the flags, records, positions, offsets of CIGARs, CIGARs and edit distances of
-the alternatives."""
+class ReadColumns(NamedTuple):
+    """The reads of a block, as they are written.
 
-ReferenceArrays = tuple[CodeArray, Int64Array, ReferenceLetters]
-"""The codes of the reference with margins, where each record begins, without the margin, and the
-letters that stand for several bases."""
+    Attributes
+    ----------
+    offsets : ndarray, dtype=int64, shape=(n_reads + 1,)
+        Where each read begins in the block, and where the last one ends.
+    names : ndarray, dtype=uint8
+        The names, one after the other.
+    name_offsets : ndarray, dtype=int64, shape=(n_reads + 1,)
+        Where each name begins, and where the last one ends.
+    codes : ndarray, dtype=uint8
+        With margins.
+    qualities : ndarray, dtype=uint8
+        Phred numbers, or `NO_QUALITY`.
+    has_letters : bool
+        Whether letters that stand for several bases are among the codes (`codes.LETTERS`).
+    tags : ndarray, dtype=uint8
+        The tags that the reads came with, as the format has them.
+    tag_offsets : ndarray, dtype=int64, shape=(n_reads + 1,) or (0,)
+        Where those of each read begin, and where the last ones end; empty if there are none at all.
+    """
 
-Texts = tuple[RecordTexts, TextArray]
-"""The name of each record, and the tag of the read group, each with `OVERSHOOT` bytes after it."""
+    offsets: Int64Array
+    names: TextArray
+    name_offsets: Int64Array
+    codes: CodeArray
+    qualities: ByteArray
+    has_letters: bool
+    tags: TextArray
+    tag_offsets: Int64Array
+
+
+class OtherPlaces(NamedTuple):
+    """The alternatives of rows, which their tag XA tells.
+
+    Attributes
+    ----------
+    offsets : ndarray, dtype=int64, shape=(n_rows + 1,) or (0,)
+        Where those of each row begin, and where the last ones end; empty if there are none at all.
+    """
+
+    offsets: Int64Array
+    flags: UInt16Array
+    records: Int32Array
+    positions: Int64Array
+    cigar_offsets: Int64Array
+    cigars: UInt32Array
+    edit_distances: Int32Array
+
+
+class ReferenceColumns(NamedTuple):
+    """The reference.
+
+    Attributes
+    ----------
+    codes : ndarray, dtype=uint8
+        With margins.
+    starts : ndarray, dtype=int64
+        Where each record begins, without the margin.
+    letters : tuple of ndarray
+        The letters that stand for several bases.
+    """
+
+    codes: CodeArray
+    starts: Int64Array
+    letters: ReferenceLetters
+
+
+class BlockArrays(NamedTuple):
+    """What a compiled loop needs to write the alignments of a block.
+
+    Attributes
+    ----------
+    oriented : ndarray, dtype=uint8
+        Room for the codes of a read on the strand of the reference, with margins.
+    names : RecordTexts
+        The name of each record and a tab.
+    name_bytes : int
+        The most bytes of the name of a record.
+    group : ndarray, dtype=uint8
+        The tag of the read group, with `OVERSHOOT` bytes after it.
+    """
+
+    reads: ReadColumns
+    rows: AlignmentColumns
+    others: OtherPlaces
+    oriented: CodeArray
+    reference: ReferenceColumns
+    names: RecordTexts
+    name_bytes: int
+    group: TextArray
 
 
 class ReadsWithQualities(Protocol):
@@ -109,46 +166,18 @@ class ReadsWithQualities(Protocol):
         """Phred numbers from 0 to 93, or `NO_QUALITY`, of the bases that are searched."""
 
 
-@dataclass(frozen=True)
-class BlockArrays:
-    """What a compiled loop needs to write the alignments of a block.
-
-    Attributes
-    ----------
-    reads : tuple of ndarray
-        The reads (`ReadArrays`).
-    rows : AlignmentColumns
-        The alignments.
-    others : tuple of ndarray
-        Their alternatives (`OtherArrays`).
-    oriented : ndarray, dtype=uint8
-        Room for the codes of a read on the strand of the reference, with margins.
-    """
-
-    reads: ReadArrays
-    rows: AlignmentColumns
-    others: OtherArrays
-    oriented: CodeArray
-
-
-def block_arrays(reads: ReadsWithQualities, columns: ToldColumns, tags: Tags) -> BlockArrays:
-    """Return a block of reads and its alignments for a compiled loop."""
+def read_columns(reads: ReadsWithQualities, tags: Tags) -> ReadColumns:
+    """Return a block of reads for a compiled loop, with their tags as the format has them."""
     written = reads.as_written
-    longest = longest_of(writable(written.offsets))
-    return BlockArrays(
-        (
-            writable(written.offsets),
-            writable(reads.names),
-            writable(reads.name_offsets),
-            writable(written.padded_codes),
-            writable(written.base_qualities),
-            written.has_letters,
-            writable(tags.content),
-            writable(tags.offsets),
-        ),
-        row_arrays(columns),
-        _other_arrays(columns),
-        np.empty(longest + 2 * MARGIN, dtype=np.uint8),
+    return ReadColumns(
+        writable(written.offsets),
+        writable(reads.names),
+        writable(reads.name_offsets),
+        writable(written.padded_codes),
+        writable(written.base_qualities),
+        written.has_letters,
+        writable(tags.content),
+        writable(tags.offsets),
     )
 
 
@@ -158,13 +187,13 @@ def row_arrays(columns: ToldColumns) -> AlignmentColumns:
     return AlignmentColumns._make(writable(column) for column in rows)
 
 
-def _other_arrays(columns: ToldColumns) -> OtherArrays:
+def other_places(columns: ToldColumns) -> OtherPlaces:
     """Return the alternatives of alignments for a compiled loop."""
     if isinstance(columns, FoldedColumns):
         offsets, others = columns.alternative_offsets, columns.alternatives
     else:
         offsets, others = np.empty(0, dtype=np.int64), columns.first_rows(0)
-    return (
+    return OtherPlaces(
         writable(offsets),
         writable(others.flags),
         writable(others.records),
@@ -175,10 +204,10 @@ def _other_arrays(columns: ToldColumns) -> OtherArrays:
     )
 
 
-def reference_arrays(reference: Reference) -> ReferenceArrays:
+def reference_columns(reference: Reference) -> ReferenceColumns:
     """Return a reference for a compiled loop."""
     letters = reference.letters
-    return (
+    return ReferenceColumns(
         writable(reference.padded_codes),
         writable(reference.record_starts),
         (writable(letters.positions), writable(letters.codes)),

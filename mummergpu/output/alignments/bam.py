@@ -20,12 +20,8 @@ from mummergpu.output.alignments.arrays import (
     NEXT_ROW,
     REVERSE,
     SECONDARY,
-    OtherArrays,
-    ReadArrays,
+    BlockArrays,
     ReadsWithQualities,
-    ReferenceArrays,
-    Texts,
-    block_arrays,
 )
 from mummergpu.output.alignments.format import AlignmentHead, PiecewiseFormat
 from mummergpu.output.alignments.tags import measure_row, orient, put_own_tags, put_tags
@@ -49,7 +45,7 @@ from mummergpu.runtime.jit import (
     jit_without_refcounts,
     writable,
 )
-from mummergpu.sequence.codes import MARGIN, CodeArray
+from mummergpu.sequence.codes import MARGIN
 from mummergpu.sequence.offsets import longest_of
 
 MOST_OPERATIONS: Final = 0xFFFF
@@ -68,71 +64,65 @@ def _place_of(rows: AlignmentColumns, record_ids: Int32Array, row: int) -> Place
 
 
 @jit_without_refcounts
-def fill_alignments(
+def write_bam_records(
     text: TextArray,
     state: Int64Array,
     row_ends: Int64Array,
-    reads: ReadArrays,
-    rows: AlignmentColumns,
-    others: OtherArrays,
-    oriented: CodeArray,
-    reference: ReferenceArrays,
-    texts: Texts,
-    name_bytes: int,
+    block: BlockArrays,
     record_ids: Int32Array,
 ) -> int:
     """Write the records of rows from `state` on, until they end or the text is full.
 
-    Returns the number of bytes written, and updates `state`.
+    Returns the number of bytes written, and updates `state` and `row_ends`.
     """
-    offsets, names, name_offsets, codes, base_qualities, has_letters = reads[:6]
-    row_reads, flags, qualities = rows.reads, rows.flags, rows.qualities
-    cigar_offsets, cigars = rows.cigar_offsets, rows.cigars
-    template_lengths, mate_rows = rows.template_lengths, rows.mate_rows
-    room = text.size - OVERSHOOT - texts[1].size
+    reads, rows = block.reads, block.rows
+    room = text.size - OVERSHOOT - block.group.size
     at = 0
     row = state[NEXT_ROW]
-    while row < flags.size:
-        read = row_reads[as_index(row)]
-        flag = as_int64(flags[as_index(row)])
-        cigar, cigar_end = cigar_offsets[as_index(row)], cigar_offsets[as_index(row + 1)]
-        needed, span, clips, parts = measure_row(reads, rows, others, row, name_bytes)
-        if at + needed > room:
-            state[NEEDED_BYTES] = needed + texts[1].size
+    while row < rows.flags.size:
+        read = rows.reads[as_index(row)]
+        flag = as_int64(rows.flags[as_index(row)])
+        cigar, cigar_end = rows.cigar_offsets[as_index(row)], rows.cigar_offsets[as_index(row + 1)]
+        # No field checks for the end of the text: a record that may not fit waits for the next one.
+        extent = measure_row(block, row)
+        clips = extent.clips
+        if at + extent.needed > room:
+            state[NEEDED_BYTES] = extent.needed + block.group.size
             break
         is_reverse = flag & REVERSE != 0
-        begin, end = offsets[as_index(read)], offsets[as_index(read + 1)]
-        orient(oriented, codes, begin, end, is_reverse)
+        begin, end = reads.offsets[as_index(read)], reads.offsets[as_index(read + 1)]
+        orient(block.oriented, reads.codes, begin, end, is_reverse)
         bases = 0 if flag & SECONDARY else max(0, end - begin - clips[0] - clips[1])
         name = at + NAME_AT
-        place = write_name(text, name, names, name_offsets, read)
+        place = write_name(text, name, reads.names, reads.name_offsets, read)
         write_fixed_fields(
             text,
             at,
             _place_of(rows, record_ids, row),
-            max(span, 1),
+            max(extent.span, 1),
             place - name,
-            as_int64(qualities[as_index(row)]),
+            as_int64(rows.qualities[as_index(row)]),
             flag,
             cigar_end - cigar,
             bases,
-            _place_of(rows, record_ids, mate_rows[as_index(row)]),
-            as_int64(template_lengths[as_index(row)]),
+            _place_of(rows, record_ids, rows.mate_rows[as_index(row)]),
+            as_int64(rows.template_lengths[as_index(row)]),
         )
         for operation in range(cigar, cigar_end):
-            store(text, place, cigars[as_index(operation)])
+            store(text, place, rows.cigars[as_index(operation)])
             place += 4
         if bases:
             first = place
-            place = pack_bases(text, first, oriented, MARGIN + clips[0], bases, False)
-            if has_letters:
-                pack_letters(text, first, oriented, MARGIN + clips[0], bases)
-            bounds = begin, end
+            place = pack_bases(text, first, block.oriented, MARGIN + clips[0], bases, False)
+            if reads.has_letters:
+                pack_letters(text, first, block.oriented, MARGIN + clips[0], bases)
             place = write_qualities(
-                text, place, base_qualities, bounds, clips[0], bases, is_reverse, NUMBERS_FROM
+                *(text, place, reads.qualities, (begin, end)),
+                *(clips[0], bases, is_reverse, NUMBERS_FROM),
             )
-        place = put_tags(text, place, rows, others, oriented, reference, texts, row, parts, True)
+        place = put_tags(text, place, block, row, extent.parts, True)
         place = put_own_tags(text, place, reads, read)
+        # The size of a record comes before it, and is known now.
         store(text, at, np.uint32(place - at - 4))
         at = place
         row_ends[as_index(row)] = at
@@ -183,33 +173,21 @@ class AlignmentBamFormat(PiecewiseFormat):
         return self._head
 
     def format_block(self, reads: ReadsWithQualities, columns: ToldColumns) -> Iterator[TextArray]:
-        """Yield the records of a block in pieces (`AlignmentFormat.format_block`)."""
+        """Yield the records of a block in pieces (`Format.format_block`)."""
         for piece in self.records(reads, columns):
             yield piece.text
 
     def records(self, reads: ReadsWithQualities, columns: ToldColumns) -> Iterator[RecordPiece]:
         """Yield the records of a block in pieces, with the end of each record."""
         check_queries(reads, self._read_path, reads.as_written.offsets)
-        arrays = block_arrays(reads, columns, reads.tags)
-        if longest_of(arrays.rows.cigar_offsets) > MOST_OPERATIONS:
+        block = self._block_arrays(reads, columns, reads.tags)
+        if longest_of(block.rows.cigar_offsets) > MOST_OPERATIONS:
             message = f"BAM has alignments of at most {MOST_OPERATIONS:,} operations; write SAM"
             raise InputError(message, self._read_path)
-        row_ends = np.empty(arrays.rows.row_count, dtype=np.int64)
+        row_ends = np.empty(block.rows.row_count, dtype=np.int64)
 
         def fill(text: TextArray, state: Int64Array) -> int:
-            return fill_alignments(
-                text,
-                state,
-                row_ends,
-                arrays.reads,
-                arrays.rows,
-                arrays.others,
-                arrays.oriented,
-                self._reference,
-                self._texts[reads.has_groups],
-                self._name_bytes,
-                self._record_ids,
-            )
+            return write_bam_records(text, state, row_ends, block, self._record_ids)
 
-        for first, end, text in self._pieces(arrays.rows.row_count, fill):
+        for first, end, text in self._pieces(block.rows.row_count, fill):
             yield RecordPiece(first, row_ends[first:end], text)

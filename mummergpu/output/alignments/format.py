@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from mummergpu.input.records.tags import Tags
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.folded_columns import ToldColumns
 from mummergpu.output.alignments.arrays import (
     NEEDED_BYTES,
     NEXT_ROW,
     STATE_SIZE,
+    BlockArrays,
     ReadsWithQualities,
+    other_places,
     padded_text,
+    read_columns,
     record_texts,
-    reference_arrays,
+    reference_columns,
+    row_arrays,
 )
 from mummergpu.output.bytes.compression import Piece
 from mummergpu.output.bytes.piece_pool import PiecePool
 from mummergpu.output.bytes.text_stores import TextArray
 from mummergpu.output.records.header import UNSORTED, sam_header
 from mummergpu.output.records.sam_options import ReadGroup, SamOptions
+from mummergpu.output.sink import Format, Prepared, Sink
 from mummergpu.runtime.arrays import Int64Array
+from mummergpu.runtime.jit import writable
+from mummergpu.sequence.codes import MARGIN
+from mummergpu.sequence.offsets import longest_of
 
 
 @dataclass(frozen=True)
@@ -52,20 +60,11 @@ class AlignmentHead:
     input_groups: Sequence[bytes] = ()
 
 
-class AlignmentFormat(ABC):
-    """Turns the alignments of blocks of reads into bytes; several threads may share one."""
+AlignmentSink = Sink[ReadsWithQualities, ToldColumns, Prepared]
+"""A sink of alignments of reads."""
 
-    @abstractmethod
-    def head(self) -> bytes:
-        """Return what comes before the alignments of the first block."""
-
-    @abstractmethod
-    def format_block(self, reads: ReadsWithQualities, columns: ToldColumns) -> Iterator[TextArray]:
-        """Yield the alignments of a block as bytes, in pieces of bounded size."""
-
-    @abstractmethod
-    def take_back(self, piece: Piece) -> None:
-        """Receive a piece that nothing will read again, so that its memory can be reused."""
+AlignmentFormat = Format[ReadsWithQualities, ToldColumns]
+"""A format of alignments of reads."""
 
 
 class PiecewiseFormat(AlignmentFormat):
@@ -86,20 +85,36 @@ class PiecewiseFormat(AlignmentFormat):
             head.input_groups,
         )
         self._read_path = read_path
-        self._reference = reference_arrays(reference)
-        names = record_texts(reference.names, b"\t")
-        self._texts = {False: (names, padded_text(tag)), True: (names, padded_text(b""))}
+        self._reference = reference_columns(reference)
+        self._names = record_texts(reference.names, b"\t")
         self._name_bytes = max(map(len, reference.names))
+        self._group, self._no_group = padded_text(tag), padded_text(b"")
         self._pool = PiecePool(piece_bytes)
 
     def take_back(self, piece: Piece) -> None:
-        """Reuse the memory of a piece (`AlignmentFormat.take_back`)."""
+        """Reuse the memory of a piece (`Format.take_back`)."""
         self._pool.take_back(piece)
+
+    def _block_arrays(
+        self, reads: ReadsWithQualities, columns: ToldColumns, tags: Tags
+    ) -> BlockArrays:
+        """Return a block for a compiled loop, with the tags of the reads as the format has them."""
+        longest = longest_of(writable(reads.as_written.offsets))
+        return BlockArrays(
+            read_columns(reads, tags),
+            row_arrays(columns),
+            other_places(columns),
+            np.empty(longest + 2 * MARGIN, dtype=np.uint8),
+            self._reference,
+            self._names,
+            self._name_bytes,
+            self._no_group if reads.has_groups else self._group,
+        )
 
     def _pieces(
         self, row_count: int, fill: Callable[[TextArray, Int64Array], int]
     ) -> Iterator[tuple[int, int, TextArray]]:
-        """Yield the rows of a block in pieces."""
+        """Yield pieces of the text of a block, with the half-open range of their rows."""
         state = np.zeros(STATE_SIZE, dtype=np.int64)
         while (first := int(state[NEXT_ROW])) < row_count:
             text = self._pool.room_for(max(int(state[NEEDED_BYTES]), self._pool.piece_bytes))

@@ -22,22 +22,25 @@ from mummergpu.output.alignments.arrays import (
     NO_QUALITY,
     REVERSE,
     SECONDARY,
-    OtherArrays,
-    ReadArrays,
+    BlockArrays,
     ReadsWithQualities,
-    ReferenceArrays,
-    Texts,
-    block_arrays,
 )
 from mummergpu.output.alignments.format import AlignmentHead, PiecewiseFormat
 from mummergpu.output.alignments.tag_text import text_tags
-from mummergpu.output.alignments.tags import measure_row, orient, put_own_tags, put_signed, put_tags
+from mummergpu.output.alignments.tags import (
+    measure_row,
+    orient,
+    put_name,
+    put_own_tags,
+    put_signed,
+    put_tags,
+)
 from mummergpu.output.bytes.number_fields import put_one_number, put_small, put_tab
 from mummergpu.output.bytes.piece_pool import PIECE_BYTES
 from mummergpu.output.bytes.quality_text import LETTERS_FROM, write_qualities
 from mummergpu.output.bytes.sequence_text import write_bases, write_letters
 from mummergpu.output.bytes.text_arrays import RecordTexts
-from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray, copy_padded, copy_text, store
+from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray, copy_padded, store
 from mummergpu.output.records.cigars import put_cigar
 from mummergpu.output.records.header import check_queries
 from mummergpu.runtime.arrays import Int64Array
@@ -47,7 +50,7 @@ from mummergpu.runtime.jit import (
     inline_without_refcounts,
     jit_without_refcounts,
 )
-from mummergpu.sequence.codes import MARGIN, CodeArray
+from mummergpu.sequence.codes import MARGIN
 
 _STAR: Final = np.uint8(ord("*"))
 _LINE_END: Final = np.uint8(ord("\n"))
@@ -62,8 +65,8 @@ def _put_place(text: TextArray, at: int, records: RecordTexts, record: int, posi
     if record < 0:
         store(text, at, _NO_PLACE)
         return at + 4
-    texts, offsets = records
-    at = copy_padded(text, at, texts, offsets[as_index(record)], offsets[as_index(record + 1)])
+    begin, end = records.offsets[as_index(record)], records.offsets[as_index(record + 1)]
+    at = copy_padded(text, at, records.texts, begin, end)
     return put_tab(text, put_one_number(text, at, position + 1))
 
 
@@ -88,87 +91,63 @@ def _put_mate(
 
 @inline_without_refcounts
 def _put_sequence(
-    text: TextArray,
-    at: int,
-    reads: ReadArrays,
-    oriented: CodeArray,
-    read: int,
-    clips: tuple[int, int],
-    is_reverse: bool,
+    text: TextArray, at: int, block: BlockArrays, read: int, clips: tuple[int, int], flag: int
 ) -> int:
     """Write the bases of a row and their qualities; return where they end."""
-    offsets, qualities, has_letters = reads[0], reads[4], reads[5]
-    begin, end = offsets[as_index(read)], offsets[as_index(read + 1)]
+    reads, oriented = block.reads, block.oriented
+    begin, end = reads.offsets[as_index(read)], reads.offsets[as_index(read + 1)]
     count = end - begin - clips[0] - clips[1]
-    if count <= 0:
+    if flag & SECONDARY or count <= 0:
         store(text, at, _NO_BASES)
         return at + 3
     end_of_bases = write_bases(text, at, oriented, 0, end - begin, clips[0], count, False)
-    if has_letters:
+    if reads.has_letters:
         write_letters(text, at, oriented, MARGIN + clips[0], count)
     at = put_tab(text, end_of_bases)
-    if qualities[as_index(begin)] == NO_QUALITY:
+    if reads.qualities[as_index(begin)] == NO_QUALITY:
         store(text, at, _STAR)
         return at + 1
+    is_reverse = flag & REVERSE != 0
     return write_qualities(
-        text, at, qualities, (begin, end), clips[0], count, is_reverse, LETTERS_FROM
+        *(text, at, reads.qualities, (begin, end)),
+        *(clips[0], count, is_reverse, LETTERS_FROM),
     )
 
 
 @jit_without_refcounts
-def fill_lines(
-    text: TextArray,
-    state: Int64Array,
-    reads: ReadArrays,
-    rows: AlignmentColumns,
-    others: OtherArrays,
-    oriented: CodeArray,
-    reference: ReferenceArrays,
-    texts: Texts,
-    name_bytes: int,
-) -> int:
+def fill_lines(text: TextArray, state: Int64Array, block: BlockArrays) -> int:
     """Write the lines of rows from `state` on, until they end or the text is full.
 
     Returns the number of bytes written, and updates `state`.
     """
-    offsets, names, name_offsets, codes = reads[:4]
-    row_reads, flags, records, positions = rows.reads, rows.flags, rows.records, rows.positions
-    qualities, cigar_offsets, cigars = rows.qualities, rows.cigar_offsets, rows.cigars
-    room = text.size - OVERSHOOT - texts[1].size
+    reads, rows, names = block.reads, block.rows, block.names
+    room = text.size - OVERSHOOT - block.group.size
     at = 0
     row = state[NEXT_ROW]
-    while row < flags.size:
-        read = row_reads[as_index(row)]
-        flag = as_int64(flags[as_index(row)])
-        cigar, cigar_end = cigar_offsets[as_index(row)], cigar_offsets[as_index(row + 1)]
-        needed, _, clips, parts = measure_row(reads, rows, others, row, name_bytes)
-        if at + needed > room:
-            state[NEEDED_BYTES] = needed + texts[1].size
+    while row < rows.flags.size:
+        read = rows.reads[as_index(row)]
+        flag = as_int64(rows.flags[as_index(row)])
+        cigar, cigar_end = rows.cigar_offsets[as_index(row)], rows.cigar_offsets[as_index(row + 1)]
+        # No field checks for the end of the text: a line that may not fit waits for the next one.
+        extent = measure_row(block, row)
+        if at + extent.needed > room:
+            state[NEEDED_BYTES] = extent.needed + block.group.size
             break
-        is_reverse = flag & REVERSE != 0
-        orient(oriented, codes, offsets[as_index(read)], offsets[as_index(read + 1)], is_reverse)
-        name, name_end = name_offsets[as_index(read)], name_offsets[as_index(read + 1)]
-        if name == name_end:
-            store(text, at, _STAR)
-            at += 1
-        else:
-            at = copy_text(text, at, names, name, name_end)
+        begin, end = reads.offsets[as_index(read)], reads.offsets[as_index(read + 1)]
+        orient(block.oriented, reads.codes, begin, end, flag & REVERSE != 0)
+        at = put_name(text, at, reads.names, reads.name_offsets, read)
         at = put_tab(text, put_small(text, put_tab(text, at), flag))
-        record = as_int64(records[as_index(row)])
-        at = _put_place(text, at, texts[0], record, positions[as_index(row)])
-        at = put_tab(text, put_small(text, at, as_int64(qualities[as_index(row)])))
+        record = as_int64(rows.records[as_index(row)])
+        at = _put_place(text, at, names, record, rows.positions[as_index(row)])
+        at = put_tab(text, put_small(text, at, as_int64(rows.qualities[as_index(row)])))
         if cigar == cigar_end:
             store(text, at, _STAR)
             at += 1
         else:
-            at = put_cigar(text, at, cigars, cigar, cigar_end, False)
-        at = _put_mate(text, put_tab(text, at), rows, texts[0], row)
-        if flag & SECONDARY:
-            store(text, at, _NO_BASES)
-            at += 3
-        else:
-            at = _put_sequence(text, at, reads, oriented, read, clips, is_reverse)
-        at = put_tags(text, at, rows, others, oriented, reference, texts, row, parts, False)
+            at = put_cigar(text, at, rows.cigars, cigar, cigar_end, False)
+        at = _put_mate(text, put_tab(text, at), rows, names, row)
+        at = _put_sequence(text, at, block, read, extent.clips, flag)
+        at = put_tags(text, at, block, row, extent.parts, False)
         at = put_own_tags(text, at, reads, read)
         store(text, at, _LINE_END)
         at += 1
@@ -194,22 +173,12 @@ class AlignmentSamFormat(PiecewiseFormat):
         return self._header.text
 
     def format_block(self, reads: ReadsWithQualities, columns: ToldColumns) -> Iterator[TextArray]:
-        """Yield the lines of a block in pieces (`AlignmentFormat.format_block`)."""
+        """Yield the lines of a block in pieces (`Format.format_block`)."""
         check_queries(reads, self._read_path, reads.as_written.offsets)
-        arrays = block_arrays(reads, columns, text_tags(reads.tags))
+        block = self._block_arrays(reads, columns, text_tags(reads.tags))
 
         def fill(text: TextArray, state: Int64Array) -> int:
-            return fill_lines(
-                text,
-                state,
-                arrays.reads,
-                arrays.rows,
-                arrays.others,
-                arrays.oriented,
-                self._reference,
-                self._texts[reads.has_groups],
-                self._name_bytes,
-            )
+            return fill_lines(text, state, block)
 
-        for _, _, text in self._pieces(arrays.rows.row_count, fill):
+        for _, _, text in self._pieces(block.rows.row_count, fill):
             yield text

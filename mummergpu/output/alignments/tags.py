@@ -5,7 +5,7 @@ Callers pass as a constant which of the two they want, so that no compiled loop 
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -14,10 +14,9 @@ from mummergpu.output.alignments.arrays import (
     REVERSE,
     SECONDARY,
     UNMAPPED,
-    OtherArrays,
-    ReadArrays,
-    ReferenceArrays,
-    Texts,
+    BlockArrays,
+    OtherPlaces,
+    ReadColumns,
     rows_of_read,
     spans_of,
 )
@@ -26,7 +25,7 @@ from mummergpu.output.bytes.text_arrays import RecordTexts
 from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray, copy_padded, copy_text, store
 from mummergpu.output.records.bam_fields import write_tag
 from mummergpu.output.records.cigars import OPERATION_BYTES, put_cigar, put_mismatches
-from mummergpu.runtime.arrays import UInt16Array
+from mummergpu.runtime.arrays import Int64Array, UInt16Array
 from mummergpu.runtime.jit import as_index, as_int64, inline_without_refcounts
 from mummergpu.sequence.codes import MARGIN, CodeArray, reverse_complement_lanes
 from mummergpu.sequence.codes import STEP as LANES
@@ -34,6 +33,7 @@ from mummergpu.sequence.codes import STEP as LANES
 _PLACE_BYTES: Final = 40
 """The most bytes of a place besides the name of the record and the CIGAR."""
 
+_STAR: Final = np.uint8(ord("*"))
 _COMMA: Final = np.uint8(ord(","))
 _SEMICOLON: Final = np.uint8(ord(";"))
 _FORWARD: Final = np.frombuffer(b",+", dtype="<u2")[0]
@@ -41,18 +41,18 @@ _BACKWARD: Final = np.frombuffer(b",-", dtype="<u2")[0]
 
 
 @inline_without_refcounts
-def has_alternatives(others: OtherArrays, row: int) -> bool:
+def has_alternatives(others: OtherPlaces, row: int) -> bool:
     """Return whether a row has alternatives."""
-    offsets = others[0]
+    offsets = others.offsets
     return offsets.size > 0 and offsets[as_index(row)] < offsets[as_index(row + 1)]
 
 
 @inline_without_refcounts
-def alternative_bytes(others: OtherArrays, row: int, name_bytes: int) -> int:
+def alternative_bytes(others: OtherPlaces, row: int, name_bytes: int) -> int:
     """Return the most bytes of the alternatives of a row."""
     if not has_alternatives(others, row):
         return as_int64(0)
-    offsets, cigar_offsets = others[0], others[4]
+    offsets, cigar_offsets = others.offsets, others.cigar_offsets
     first, end = offsets[as_index(row)], offsets[as_index(row + 1)]
     operations = cigar_offsets[as_index(end)] - cigar_offsets[as_index(first)]
     return as_int64((end - first) * (name_bytes + _PLACE_BYTES) + OPERATION_BYTES * operations)
@@ -61,26 +61,25 @@ def alternative_bytes(others: OtherArrays, row: int, name_bytes: int) -> int:
 @inline_without_refcounts
 def put_record(text: TextArray, at: int, names: RecordTexts, record: int) -> int:
     """Write the name of a record without the tab after it; return where the name ends."""
-    texts, offsets = names
-    begin, end = offsets[as_index(record)], offsets[as_index(record + 1)]
-    return copy_padded(text, at, texts, begin, end - 1)
+    begin, end = names.offsets[as_index(record)], names.offsets[as_index(record + 1)]
+    return copy_padded(text, at, names.texts, begin, end - 1)
 
 
 @inline_without_refcounts
 def put_alternatives(
-    text: TextArray, at: int, others: OtherArrays, names: RecordTexts, row: int
+    text: TextArray, at: int, others: OtherPlaces, names: RecordTexts, row: int
 ) -> int:
     """Write the value of XA; return where it ends."""
-    offsets, flags, records, positions, cigar_offsets, cigars, distances = others
-    for other in range(offsets[as_index(row)], offsets[as_index(row + 1)]):
-        at = put_record(text, at, names, as_int64(records[as_index(other)]))
-        store(text, at, _BACKWARD if flags[as_index(other)] & REVERSE else _FORWARD)
-        at = put_one_number(text, at + 2, positions[as_index(other)] + 1)
+    cigar_offsets = others.cigar_offsets
+    for other in range(others.offsets[as_index(row)], others.offsets[as_index(row + 1)]):
+        at = put_record(text, at, names, as_int64(others.records[as_index(other)]))
+        store(text, at, _BACKWARD if others.flags[as_index(other)] & REVERSE else _FORWARD)
+        at = put_one_number(text, at + 2, others.positions[as_index(other)] + 1)
         store(text, at, _COMMA)
         cigar, cigar_end = cigar_offsets[as_index(other)], cigar_offsets[as_index(other + 1)]
-        at = put_cigar(text, at + 1, cigars, cigar, cigar_end, False)
+        at = put_cigar(text, at + 1, others.cigars, cigar, cigar_end, False)
         store(text, at, _COMMA)
-        at = put_small(text, at + 1, as_int64(distances[as_index(other)]))
+        at = put_small(text, at + 1, as_int64(others.edit_distances[as_index(other)]))
         store(text, at, _SEMICOLON)
         at += 1
     return at
@@ -134,8 +133,7 @@ def put_other_parts(
     rows: AlignmentColumns,
     names: RecordTexts,
     row: int,
-    first: int,
-    end: int,
+    parts: tuple[int, int],
 ) -> int:
     """Write the value of SA; return where it ends.
 
@@ -143,7 +141,7 @@ def put_other_parts(
     """
     flags, records, positions, qualities = rows.flags, rows.records, rows.positions, rows.qualities
     offsets, cigars, distances = rows.cigar_offsets, rows.cigars, rows.edit_distances
-    for other in range(first, end):
+    for other in range(parts[0], parts[1]):
         flag = as_int64(flags[as_index(other)])
         if other == row or flag & SECONDARY:
             continue
@@ -164,20 +162,51 @@ def put_other_parts(
 
 
 @inline_without_refcounts
-def put_own_tags(text: TextArray, at: int, reads: ReadArrays, read: int) -> int:
-    """Write the tags that a read came with; return where they end."""
-    tags, offsets = reads[6], reads[7]
-    if offsets.size == 0:
-        return at
-    return copy_text(text, at, tags, offsets[as_index(read)], offsets[as_index(read + 1)])
+def put_name(
+    text: TextArray, at: int, names: TextArray, name_offsets: Int64Array, read: int
+) -> int:
+    """Write the name of a read, or a star if it has none; return where it ends."""
+    begin, end = name_offsets[as_index(read)], name_offsets[as_index(read + 1)]
+    if begin == end:
+        store(text, at, _STAR)
+        return at + 1
+    return copy_text(text, at, names, begin, end)
 
 
 @inline_without_refcounts
-def measure_row(
-    reads: ReadArrays, rows: AlignmentColumns, others: OtherArrays, row: int, name_bytes: int
-) -> tuple[int, int, tuple[int, int], tuple[int, int]]:
+def put_own_tags(text: TextArray, at: int, reads: ReadColumns, read: int) -> int:
+    """Write the tags that a read came with; return where they end."""
+    offsets = reads.tag_offsets
+    if offsets.size == 0:
+        return at
+    return copy_text(text, at, reads.tags, offsets[as_index(read)], offsets[as_index(read + 1)])
+
+
+class RowExtent(NamedTuple):
+    """What a row takes.
+
+    Attributes
+    ----------
+    needed : int
+        The most bytes of the row in text or in binary, without its read group.
+    span : int
+        The bases of the reference from the first that is aligned to the last.
+    clips : tuple of int
+        The bases of the read that are clipped hard, before and after the others.
+    parts : tuple of int
+        The rows of its read (`arrays.rows_of_read`).
+    """
+
+    needed: int
+    span: int
+    clips: tuple[int, int]
+    parts: tuple[int, int]
+
+
+@inline_without_refcounts
+def measure_row(block: BlockArrays, row: int) -> RowExtent:
     """Return what a row takes of texts, reference and read, and the rows of the same read."""
-    offsets, name_offsets = reads[0], reads[2]
+    reads, rows, name_bytes = block.reads, block.rows, block.name_bytes
     read, mate = rows.reads[as_index(row)], rows.mate_rows[as_index(row)]
     cigar_offsets = rows.cigar_offsets
     begin, end = cigar_offsets[as_index(row)], cigar_offsets[as_index(row + 1)]
@@ -187,15 +216,15 @@ def measure_row(
     operations += end - begin
     if mate != NO_ROW:
         operations += cigar_offsets[as_index(mate + 1)] - cigar_offsets[as_index(mate)]
-    bases = offsets[as_index(read + 1)] - offsets[as_index(read)]
-    name = name_offsets[as_index(read + 1)] - name_offsets[as_index(read)]
+    bases = reads.offsets[as_index(read + 1)] - reads.offsets[as_index(read)]
+    name = reads.name_offsets[as_index(read + 1)] - reads.name_offsets[as_index(read)]
+    # Bases, qualities and MD: each base of the read adds at most two bytes to MD.
     needed: int = FIXED_BYTES + name + 4 * bases + span + OPERATION_BYTES * operations
     needed += (parts[1] - parts[0] + 1) * (name_bytes + SA_BYTES)
-    needed += alternative_bytes(others, row, name_bytes)
-    tag_offsets = reads[7]
-    if tag_offsets.size > 0:
-        needed += tag_offsets[as_index(read + 1)] - tag_offsets[as_index(read)]
-    return needed, span, (before, after), parts
+    needed += alternative_bytes(block.others, row, name_bytes)
+    if reads.tag_offsets.size > 0:
+        needed += reads.tag_offsets[as_index(read + 1)] - reads.tag_offsets[as_index(read)]
+    return RowExtent(needed, span, (before, after), parts)
 
 
 _TEXT_BYTES: Final = len("\tNM:i:")
@@ -264,46 +293,43 @@ def _end_text_tag(text: TextArray, at: int, is_binary: bool) -> int:
 def put_tags(
     text: TextArray,
     at: int,
-    rows: AlignmentColumns,
-    others: OtherArrays,
-    oriented: CodeArray,
-    reference: ReferenceArrays,
-    texts: Texts,
+    block: BlockArrays,
     row: int,
     parts: tuple[int, int],
     is_binary: bool,
 ) -> int:
     """Write the tags of a row; return where they end."""
-    flags, records, positions, qualities = rows.flags, rows.records, rows.positions, rows.qualities
-    offsets, cigars, mate_rows = rows.cigar_offsets, rows.cigars, rows.mate_rows
-    scores, seconds = rows.scores, rows.second_scores
+    rows, reference, group = block.rows, block.reference, block.group
+    flags, offsets, cigars = rows.flags, rows.cigar_offsets, rows.cigars
     is_mapped = flags[as_index(row)] & UNMAPPED == 0
     if is_mapped:
         at = _put_number_tag(text, at, _NM, as_int64(rows.edit_distances[as_index(row)]), is_binary)
-        start = MARGIN + reference[1][as_index(records[as_index(row)])] + positions[as_index(row)]
+        start = reference.starts[as_index(rows.records[as_index(row)])]
+        start += MARGIN + rows.positions[as_index(row)]
         begin, end = offsets[as_index(row)], offsets[as_index(row + 1)]
         at = _begin_text_tag(text, at, _MD, is_binary)
         at = put_mismatches(
-            text, at, oriented, MARGIN, reference[0], start, cigars, begin, end, reference[2]
+            *(text, at, block.oriented, MARGIN, reference.codes, start),
+            *(cigars, begin, end, reference.letters),
         )
         at = _end_text_tag(text, at, is_binary)
-    mate = mate_rows[as_index(row)]
+    mate = rows.mate_rows[as_index(row)]
     if mate != NO_ROW and flags[as_index(mate)] & UNMAPPED == 0:
         begin, end = offsets[as_index(mate)], offsets[as_index(mate + 1)]
         at = _begin_text_tag(text, at, _MC, is_binary)
         at = put_cigar(text, at, cigars, begin, end, False)
         at = _end_text_tag(text, at, is_binary)
-        at = _put_number_tag(text, at, _MQ, as_int64(qualities[as_index(mate)]), is_binary)
+        at = _put_number_tag(text, at, _MQ, as_int64(rows.qualities[as_index(mate)]), is_binary)
     if is_mapped:
-        at = _put_number_tag(text, at, _AS, as_int64(scores[as_index(row)]), is_binary)
-        at = _put_number_tag(text, at, _XS, as_int64(seconds[as_index(row)]), is_binary)
-    at = copy_padded(text, at, texts[1], 0, texts[1].size - OVERSHOOT)
+        at = _put_number_tag(text, at, _AS, as_int64(rows.scores[as_index(row)]), is_binary)
+        at = _put_number_tag(text, at, _XS, as_int64(rows.second_scores[as_index(row)]), is_binary)
+    at = copy_padded(text, at, group, 0, group.size - OVERSHOOT)
     if parts[1] - parts[0] > 1 and has_other_parts(flags, row, parts[0], parts[1]):
         at = _begin_text_tag(text, at, _SA, is_binary)
-        at = put_other_parts(text, at, rows, texts[0], row, parts[0], parts[1])
+        at = put_other_parts(text, at, rows, block.names, row, parts)
         at = _end_text_tag(text, at, is_binary)
-    if has_alternatives(others, row):
+    if has_alternatives(block.others, row):
         at = _begin_text_tag(text, at, _XA, is_binary)
-        at = put_alternatives(text, at, others, texts[0], row)
+        at = put_alternatives(text, at, block.others, block.names, row)
         at = _end_text_tag(text, at, is_binary)
     return at

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +15,7 @@ from mummergpu.mapping.alignments.columns import SamFlag
 from mummergpu.mapping.genomes.columns import GenomeAlignments
 from mummergpu.mapping.genomes.ranking import find_rivals
 from mummergpu.output.records.cigars import ReferenceLetters
+from mummergpu.output.sink import Format
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import writable
 from mummergpu.sequence.codes import MARGIN, CodeArray, padded_reverse_complements
@@ -62,7 +63,7 @@ class AlignedQueries:
         Their alignments.
     block : QueryBlock or None
         The queries with their bases, a byte each, for formats that need them
-        (`GenomeFormat.needs_bases`).
+        (`Format.needs_bases`).
     """
 
     names: list[bytes]
@@ -124,22 +125,13 @@ class AlignedQueries:
         return self.alignments.forward_ends(self.lengths)
 
 
-class GenomeFormat(ABC):
+class GenomeFormat(Format[AlignedQueries, GenomeAlignments]):
     """A format of genome alignments."""
 
-    @property
-    def needs_bases(self) -> bool:
-        """Whether `format_queries` needs the bases of the queries."""
-        return False
-
-    def head(self) -> bytes:
-        """Return what comes before the first alignment."""
-        return b""
+    def format_block(self, queries: AlignedQueries, _rows: GenomeAlignments) -> Iterator[bytes]:
+        """Yield the bytes of the alignments of some queries in one piece: they are few."""
+        yield b"".join(self.format_queries(queries))
 
     @abstractmethod
     def format_queries(self, queries: AlignedQueries) -> Iterator[bytes]:
         """Yield the bytes of the alignments of some queries, in pieces."""
-
-    def tail(self) -> Iterator[bytes]:
-        """Yield what comes after the last query, in pieces."""
-        return iter(())

@@ -24,10 +24,9 @@ from mummergpu.errors import LibraryError
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import Reference, record_lookup
 from mummergpu.output.matches.match_table import MatchTable, match_tables
-from mummergpu.output.matches.sink import MatchSink, made_or_left
+from mummergpu.output.sink import Emit, MatchSink, made_or_left
 from mummergpu.runtime.arrays import ByteArray, Int64Array, UInt32Array
 from mummergpu.runtime.libraries import look_for
-from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.mems import BlockMems
 
@@ -51,12 +50,12 @@ class ArrowSink(MatchSink[Iterator[Any]]):
         self,
         format_name: str,
         reference: Reference,
-        output: OutputFile,
+        emit: Emit,
         stats: Stats,
         most_rows: int,
     ) -> None:
         self._library = import_pyarrow(format_name)
-        self._output = output
+        self._emit = emit
         self._stats = stats
         self._most_rows = most_rows
         self._lookup = record_lookup(reference.record_starts, reference.codes.size)
@@ -69,12 +68,12 @@ class ArrowSink(MatchSink[Iterator[Any]]):
         self._pass_on()
 
     def prepare(self, block: QueryBlock, mems: BlockMems) -> Iterator[Any]:
-        """Return the matches of a block as batches of rows (`MatchSink.prepare`)."""
+        """Return the matches of a block as batches of rows (`Sink.prepare`)."""
         batches = self._batches(block, mems)
         return made_or_left(batches, mems, self._most_rows, self._stats)
 
     def write(self, prepared: Iterator[Any]) -> None:
-        """Write the groups that the rows of a block complete (`MatchSink.write`)."""
+        """Write the groups that the rows of a block complete (`Sink.write`)."""
         for batch in prepared:
             for group in self._groups.add(batch):
                 self._write_group(group)
@@ -123,9 +122,7 @@ class ArrowSink(MatchSink[Iterator[Any]]):
         still writes the end of the format.
         """
         for piece in self._pieces.take():
-            with self._stats.stage("results_to_disk"):
-                self._output.write(piece)
-            self._stats.add_bytes(output=len(piece))
+            self._emit(piece)
 
 
 class RowGroups:

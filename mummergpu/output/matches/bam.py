@@ -16,7 +16,6 @@ from mummergpu.output.bytes.compression import BGZF_BLOCK_BYTES, Piece
 from mummergpu.output.bytes.piece_pool import PiecePool
 from mummergpu.output.bytes.text_arrays import QueryColumns, query_columns
 from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray, copy_text, store
-from mummergpu.output.matches.block_format import BlockFormat
 from mummergpu.output.matches.match_table import MOST_ROWS
 from mummergpu.output.matches.sam_rows import (
     REVERSE,
@@ -34,6 +33,7 @@ from mummergpu.output.records.bam_fields import (
 )
 from mummergpu.output.records.header import binary_header, check_queries, sam_header
 from mummergpu.output.records.sam_options import ReadGroup, SamOptions
+from mummergpu.output.sink import MatchFormat
 from mummergpu.runtime.arrays import Int32Array, Int64Array, UInt16Array, UInt32Array
 from mummergpu.runtime.jit import (
     as_index,
@@ -166,7 +166,7 @@ PIECE_BYTES: Final = 16 * BGZF_BLOCK_BYTES
 """The records of a block are made in pieces of at most about this size."""
 
 
-class BamFormat(BlockFormat):
+class BamFormat(MatchFormat):
     """Turns the matches of query blocks into the content of BAM; several threads may share one."""
 
     def __init__(
@@ -196,7 +196,7 @@ class BamFormat(BlockFormat):
     def format_block(
         self, block: QueryBlock, matches: Mapping[Strand, MemColumns]
     ) -> Iterator[TextArray]:
-        """Yield whole records of a block's matches in pieces (`BlockFormat.format_block`)."""
+        """Yield whole records of a block's matches in pieces (`Format.format_block`)."""
         check_queries(block, self._query_path)
         codes, queries = writable(block.padded_codes), query_columns(block)
         longest = FIXED_BYTES + self._read_group.size
@@ -209,7 +209,7 @@ class BamFormat(BlockFormat):
             yield from self._records_of(table, codes, queries, room)
 
     def take_back(self, piece: Piece) -> None:
-        """Reuse the memory of a piece (`BlockFormat.take_back`)."""
+        """Reuse the memory of a piece (`Format.take_back`)."""
         self._pool.take_back(piece)
 
     def _records_of(

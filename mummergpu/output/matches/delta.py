@@ -39,9 +39,9 @@ from mummergpu.output.bytes.text_stores import (
     copy_text,
     store,
 )
-from mummergpu.output.matches.block_format import BlockFormat
 from mummergpu.output.matches.lines import Lookup
 from mummergpu.output.matches.match_table import StrandRows, match_counts, strand_rows
+from mummergpu.output.sink import MatchFormat
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import (
     as_index,
@@ -251,7 +251,7 @@ def write_delta(
     return at
 
 
-class DeltaFormat(BlockFormat):
+class DeltaFormat(MatchFormat):
     """Turns matches into .delta; several threads may share one."""
 
     def __init__(
@@ -287,7 +287,7 @@ class DeltaFormat(BlockFormat):
     def format_block(
         self, block: QueryBlock, matches: Mapping[Strand, MemColumns]
     ) -> Iterator[TextArray]:
-        """Yield the headers and matches of a block in pieces (`BlockFormat.format_block`)."""
+        """Yield the headers and matches of a block in pieces (`Format.format_block`)."""
         counts = match_counts(block, matches)
         name_sizes = np.diff(block.name_offsets)
         if ((name_sizes == 0) & (counts > 0)).any():
@@ -322,5 +322,5 @@ class DeltaFormat(BlockFormat):
             yield text[:filled]
 
     def take_back(self, piece: Piece) -> None:
-        """Reuse the memory of a piece (`BlockFormat.take_back`)."""
+        """Reuse the memory of a piece (`Format.take_back`)."""
         self._pool.take_back(piece)

@@ -14,7 +14,13 @@ from mummergpu.output.bytes.compression import Piece
 from mummergpu.output.bytes.number_fields import MOST_DIGITS, put_number, put_small, put_tab
 from mummergpu.output.bytes.number_text import digit_words
 from mummergpu.output.bytes.piece_pool import PIECE_BYTES, PiecePool
-from mummergpu.output.bytes.text_arrays import QueryColumns, RecordTexts, query_columns, texts_of
+from mummergpu.output.bytes.text_arrays import (
+    QueryColumns,
+    RecordTexts,
+    names_and_lengths,
+    query_columns,
+    texts_of,
+)
 from mummergpu.output.bytes.text_stores import (
     LINE_END,
     OVERSHOOT,
@@ -23,7 +29,6 @@ from mummergpu.output.bytes.text_stores import (
     copy_text,
     store,
 )
-from mummergpu.output.matches.block_format import BlockFormat
 from mummergpu.output.matches.match_table import (
     NEXT_QUERY,
     NEXT_ROW,
@@ -32,6 +37,7 @@ from mummergpu.output.matches.match_table import (
     StrandRows,
     strand_rows,
 )
+from mummergpu.output.sink import MatchFormat
 from mummergpu.runtime.arrays import Int32Array, Int64Array
 from mummergpu.runtime.jit import as_index, inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.codes import Strand
@@ -196,7 +202,7 @@ def write_lines(
     return at
 
 
-class LineFormat(BlockFormat):
+class LineFormat(MatchFormat):
     """A format with a line for each match; several threads may share one."""
 
     def __init__(
@@ -216,7 +222,7 @@ class LineFormat(BlockFormat):
     def format_block(
         self, block: QueryBlock, matches: Mapping[Strand, MemColumns]
     ) -> Iterator[TextArray]:
-        """Yield the lines of a block's matches in pieces (`BlockFormat.format_block`)."""
+        """Yield the lines of a block's matches in pieces (`Format.format_block`)."""
         rows = (
             strand_rows(matches, Strand.FORWARD, block),
             strand_rows(matches, Strand.REVERSE, block),
@@ -242,14 +248,8 @@ class LineFormat(BlockFormat):
             yield text[:filled]
 
     def take_back(self, piece: Piece) -> None:
-        """Reuse the memory of a piece (`BlockFormat.take_back`)."""
+        """Reuse the memory of a piece (`Format.take_back`)."""
         self._pool.take_back(piece)
-
-
-def names_and_lengths(reference: Reference) -> Iterator[bytes]:
-    """Yield the name and the length of each record, with a tab before, between and after them."""
-    for name, length in zip(reference.names, reference.record_lengths.tolist(), strict=True):
-        yield b"\t%b\t%d\t" % (name, length)
 
 
 class PafFormat(LineFormat):

@@ -36,7 +36,7 @@ from mummergpu.output.bytes.text_stores import (
     fill_blanks,
     store,
 )
-from mummergpu.output.matches.block_format import BlockFormat
+from mummergpu.output.sink import MatchFormat
 from mummergpu.runtime.arrays import BoolArray, Int32Array, Int64Array
 from mummergpu.runtime.jit import (
     as_index,
@@ -236,7 +236,7 @@ class TextStyle:
     three_columns_for: str = ""
 
 
-class MummerFormatter(BlockFormat):
+class MummerFormatter(MatchFormat):
     """Turns the matches of query blocks into text; several threads may share one."""
 
     def __init__(
@@ -265,7 +265,7 @@ class MummerFormatter(BlockFormat):
     def format_block(
         self, block: QueryBlock, matches: Mapping[Strand, MemColumns]
     ) -> Iterator[TextArray]:
-        """Yield the text of a block's matches in pieces (`BlockFormat.format_block`).
+        """Yield the text of a block's matches in pieces (`Format.format_block`).
 
         In each query, forward comes before reverse; a block without queries yields nothing.
         """
@@ -317,7 +317,7 @@ class MummerFormatter(BlockFormat):
         )
 
     def take_back(self, piece: Piece) -> None:
-        """Reuse the memory of a piece, also of one from `row_format` (`BlockFormat.take_back`)."""
+        """Reuse the memory of a piece, also of one from `row_format` (`Format.take_back`)."""
         self._pool.take_back(piece)
 
     def _bounds(

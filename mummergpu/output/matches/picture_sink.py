@@ -29,10 +29,8 @@ from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.bytes.files import STANDARD_INPUT
 from mummergpu.input.reference import Reference, record_lookup
 from mummergpu.output.matches.match_table import MatchTable, match_tables
-from mummergpu.output.matches.sink import MatchSink, made_or_left
-from mummergpu.output.targets import OutputTarget
+from mummergpu.output.sink import Emit, MatchSink, made_or_left
 from mummergpu.runtime.arrays import BoolArray, ByteArray, Int64Array
-from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.mems import BlockMems
 
@@ -276,17 +274,17 @@ class LengthCollector(Collector[LengthCounter]):
         return lengths_file(self._counter, style, file_format)
 
 
-def check_picture(target: OutputTarget, style: PictureStyle) -> None:
+def check_picture(path: str, style: PictureStyle | None = None) -> None:
     """Refuse a picture that cannot be made here."""
-    if _file_format_of(target) != PAGE:
+    if _file_format_of(path) != PAGE:
         hush()
         require_matplotlib("a picture")
-    elif style.kind != "dots":
+    elif style is not None and style.kind != "dots":
         raise OptionError("--kind", f"a page shows dots; write {style.kind} to .png, .svg or .pdf")
 
 
-def _file_format_of(target: OutputTarget) -> str:
-    return os.path.splitext(target.path)[1].lower().removeprefix(".")
+def _file_format_of(path: str) -> str:
+    return os.path.splitext(path)[1].lower().removeprefix(".")
 
 
 class PictureSink(MatchSink[tuple[QueryBlock, Iterator[Any]]]):
@@ -294,17 +292,18 @@ class PictureSink(MatchSink[tuple[QueryBlock, Iterator[Any]]]):
 
     def __init__(
         self,
-        target: OutputTarget,
-        file: OutputFile,
+        path: str,
+        emit: Emit,
         reference: Reference,
         query_paths: Sequence[str],
-        style: PictureStyle,
+        style: PictureStyle | None,
         stats: Stats,
         most_rows: int,
     ) -> None:
-        check_picture(target, style)
-        self._file_format = _file_format_of(target)
-        self._file = file
+        style = style or PictureStyle()
+        check_picture(path, style)
+        self._file_format = _file_format_of(path)
+        self._emit = emit
         self._stats = stats
         self._most_rows = most_rows
         self._lookup = record_lookup(reference.record_starts, reference.codes.size)
@@ -316,7 +315,7 @@ class PictureSink(MatchSink[tuple[QueryBlock, Iterator[Any]]]):
         self._collector = _collector(style.kind, records, queries)
 
     def prepare(self, block: QueryBlock, mems: BlockMems) -> tuple[QueryBlock, Iterator[Any]]:
-        """Return what the picture needs of a block's matches (`MatchSink.prepare`)."""
+        """Return what the picture needs of a block's matches (`Sink.prepare`)."""
         tables = match_tables(block, mems, self._lookup)
         parts = (self._collector.part(block, table) for table in tables)
         return block, made_or_left(parts, mems, self._most_rows, self._stats)
@@ -329,9 +328,7 @@ class PictureSink(MatchSink[tuple[QueryBlock, Iterator[Any]]]):
         """Draw the picture, and write it."""
         with self._stats.stage("format"):
             picture = self._collector.picture(self._style, self._file_format)
-        with self._stats.stage("results_to_disk"):
-            self._file.write(picture)
-        self._stats.add_bytes(output=len(picture))
+        self._emit(picture)
 
 
 def file_title(path: str) -> str:

@@ -26,7 +26,6 @@ from mummergpu.output.bytes.piece_pool import PIECE_BYTES, PiecePool
 from mummergpu.output.bytes.sequence_text import write_bases
 from mummergpu.output.bytes.text_arrays import QueryColumns, RecordTexts, query_columns, texts_of
 from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray, copy_padded, copy_text, store
-from mummergpu.output.matches.block_format import BlockFormat
 from mummergpu.output.matches.lines import Lookup
 from mummergpu.output.matches.match_table import StrandRows, strand_rows
 from mummergpu.output.matches.sam_rows import (
@@ -51,6 +50,7 @@ from mummergpu.output.matches.sam_rows import (
 )
 from mummergpu.output.records.header import check_queries, sam_header
 from mummergpu.output.records.sam_options import SamOptions
+from mummergpu.output.sink import MatchFormat
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import (
     as_index,
@@ -390,7 +390,7 @@ def write_sam(
     return at
 
 
-class SamFormat(BlockFormat):
+class SamFormat(MatchFormat):
     """Turns matches into SAM; several threads may share one."""
 
     def __init__(
@@ -423,7 +423,7 @@ class SamFormat(BlockFormat):
     def format_block(
         self, block: QueryBlock, matches: Mapping[Strand, MemColumns]
     ) -> Iterator[TextArray]:
-        """Yield the lines of a block's matches in pieces (`BlockFormat.format_block`)."""
+        """Yield the lines of a block's matches in pieces (`Format.format_block`)."""
         check_queries(block, self._query_path)
         rows = (
             strand_rows(matches, Strand.FORWARD, block),
@@ -453,5 +453,5 @@ class SamFormat(BlockFormat):
             yield text[:filled]
 
     def take_back(self, piece: Piece) -> None:
-        """Reuse the memory of a piece (`BlockFormat.take_back`)."""
+        """Reuse the memory of a piece (`Format.take_back`)."""
         self._pool.take_back(piece)

@@ -15,9 +15,10 @@ from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.folded_columns import ToldColumns
 from mummergpu.output.alignments.arrays import ReadsWithQualities, row_arrays
 from mummergpu.output.alignments.bam import AlignmentBamFormat
-from mummergpu.output.alignments.sink import AlignmentSink, Emit
+from mummergpu.output.alignments.format import AlignmentSink
 from mummergpu.output.bytes.compression import BgzfCompressor, Compressor
 from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray
+from mummergpu.output.sink import Emit
 from mummergpu.output.sorting.bam_index import BAI, IndexedRows, RowIndexer, index_bytes, index_kind
 from mummergpu.output.sorting.duplicates import DuplicateFinder
 from mummergpu.output.sorting.merging import MergedRows, RowRanges
@@ -145,7 +146,7 @@ class SortedBamSink(AlignmentSink[PreparedRows]):
         self._duplicates = DuplicateFinder(self._axis) if options.mark_duplicates else None
 
     def prepare(self, reads: ReadsWithQualities, columns: ToldColumns) -> PreparedRows:
-        """Return the records of a block (`AlignmentSink.prepare`)."""
+        """Return the records of a block (`Sink.prepare`)."""
         with self._stats.stage("format"):
             rows = row_arrays(columns)
             places = np.empty(rows.row_count, dtype=np.int64)
@@ -168,7 +169,7 @@ class SortedBamSink(AlignmentSink[PreparedRows]):
             )
 
     def write(self, prepared: PreparedRows) -> None:
-        """Keep the records of a block (`AlignmentSink.write`)."""
+        """Keep the records of a block (`Sink.write`)."""
         self._store.add(prepared.texts, prepared.rows)
         if self._duplicates is not None and prepared.templates is not None:
             self._duplicates.add(prepared.templates, prepared.rows.shape[0])

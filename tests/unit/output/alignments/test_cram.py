@@ -15,13 +15,12 @@ from helpers.written_alignments import pass_through, rows_of, write_bam, write_s
 
 from mummergpu.errors import OutputError
 from mummergpu.output.alignments.bam import AlignmentBamFormat
-from mummergpu.output.alignments.cram import AlignmentCramSink
-from mummergpu.output.alignments.format import AlignmentHead
-from mummergpu.output.alignments.sink import AlignmentByteSink, AlignmentSink, Emit, writer_of
+from mummergpu.output.alignments.format import AlignmentHead, AlignmentSink
 from mummergpu.output.bytes.compression import BgzfCompressor
 from mummergpu.output.bytes.text_stores import TextArray
-from mummergpu.output.records.cram_encoding import index_cram
+from mummergpu.output.records.cram import CramSink, index_cram
 from mummergpu.output.records.header import BY_COORDINATE, UNSORTED
+from mummergpu.output.sink import ByteSink, Emit, writer_of
 from mummergpu.output.sorting.options import SortOptions
 from mummergpu.output.sorting.sorted_bam import PreparedRows, SortedBamSink
 from mummergpu.runtime.output_file import OutputFile
@@ -47,15 +46,15 @@ def test_alignments_are_those_of_bam(tmp_path: Path, by_coordinate: bool) -> Non
         return SortedBamSink(records, reference, emit, stats, SortOptions())
 
     def plain_sink(emit: Emit) -> AlignmentSink[list[TextArray]]:
-        return AlignmentByteSink(records, emit, stats, BgzfCompressor())
+        return ByteSink(records, emit, stats, BgzfCompressor())
 
     with OutputFile(str(path)) as output, OutputFile(f"{path}.crai") as index:
         emit = writer_of(output, stats)
         if by_coordinate:
-            pass_through(AlignmentCramSink(sorted_sink, emit, stats, index), [case])
+            pass_through(CramSink(sorted_sink, emit, stats, index), [case])
             write_sorted(tmp_path / "x.bam", reference, [case], SortOptions(), GROUP)
         else:
-            pass_through(AlignmentCramSink(plain_sink, emit, stats), [case])
+            pass_through(CramSink(plain_sink, emit, stats), [case])
             write_bam(tmp_path / "x.bam", reference, [case], GROUP)
     samtools("quickcheck", path)
     assert len(rows_of(path)) == case.columns.row_count
@@ -74,7 +73,7 @@ def test_a_missing_folder_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         raise AssertionError
 
     with pytest.raises(OutputError, match="/nowhere"):
-        AlignmentCramSink(sink_of, lambda piece: None, Stats())
+        CramSink(sink_of, lambda piece: None, Stats())
 
 
 def test_what_htslib_cannot_index_is_an_error() -> None:

@@ -14,8 +14,8 @@ import pytest
 import mummergpu
 from mummergpu.cli.main import main
 from mummergpu.errors import LibraryError
+from mummergpu.output.formats import target_of
 from mummergpu.output.matches import arrow
-from mummergpu.output.targets import target_of
 from mummergpu.runtime.stats import Stats
 
 FORMATS = ("arrow", "parquet")
@@ -122,15 +122,9 @@ def test_a_block_with_too_many_matches_is_never_whole_in_memory(
 ) -> None:
     m = mummergpu.Index.build("r.fa").match(QUERIES, strands="both")
     reference = m._searched.reference
-    pieces: list[bytes] = []
-
-    class Output:
-        def write(self, data: bytes) -> None:
-            pieces.append(data)
-
-    output: Any = Output()
+    pieces: list[Any] = []
     stats: Any = Stats()
-    sink = arrow.ArrowSink(format_name, reference, output, stats, most_rows=10)
+    sink = arrow.ArrowSink(format_name, reference, pieces.append, stats, most_rows=10)
     prepared = sink.prepare(m._block, m._mems())
     assert not isinstance(prepared, type(iter([]))), "a generator makes the columns when asked"
     before = len(pieces)
@@ -147,7 +141,6 @@ def test_a_block_with_too_many_matches_is_never_whole_in_memory(
     sink.finish()
     content = b"".join(pieces)
     assert rows_of(table_of(pyarrow, content, format_name)) == expected_rows()
-    assert stats.bytes["output"] == len(content)
 
 
 def test_groups_end_where_names_are_too_long(pyarrow: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import pysam
@@ -11,10 +12,12 @@ from helpers.match_cases import MatchCase, match_cases, text_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from mummergpu.output.bytes.compression import BgzfCompressor
 from mummergpu.output.matches.bam import BamFormat
-from mummergpu.output.matches.cram import CramSink
 from mummergpu.output.matches.sam import SamFormat
+from mummergpu.output.records.cram import CramSink
 from mummergpu.output.records.sam_options import ReadGroup, SamOptions
+from mummergpu.output.sink import ByteSink, Emit, writer_of
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
@@ -28,7 +31,12 @@ SIMPLE = MatchCase([(b"r", b"ACGT")], [(b"q", b"ACGT")], {Strand.FORWARD: [[(0, 
 def write_cram(path: Path, case: MatchCase, options: SamOptions) -> Stats:
     stats = Stats()
     with OutputFile(str(path)) as file:
-        sink = CramSink(BamFormat(case.reference, options, "", "q.fa"), file, stats, 1000, 2)
+        made = BamFormat(case.reference, options, "", "q.fa")
+
+        def keep_in(emit: Emit) -> ByteSink[Any, Any]:
+            return ByteSink(made, emit, stats, BgzfCompressor(), 2, 1000)
+
+        sink = CramSink(keep_in, writer_of(file, stats), stats)
         try:
             sink.write(sink.prepare(case.block, case.columns))
             sink.finish()

@@ -15,9 +15,10 @@ from mummergpu.drawing import picture
 from mummergpu.drawing.coverage import CoverageCounter
 from mummergpu.drawing.lengths import LengthCounter
 from mummergpu.drawing.segments import Segments
+from mummergpu.output.formats import target_of
 from mummergpu.output.matches import picture_sink
 from mummergpu.output.matches.picture_sink import SegmentStore, file_title
-from mummergpu.output.targets import OutputTarget, target_of
+from mummergpu.output.targets import OutputTarget
 from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.match import run
 from mummergpu.sequence.codes import Strand

@@ -1,4 +1,6 @@
-"""CRAM: htslib makes it of BAM.
+"""CRAM: htslib makes it of BAM, when the last row is written.
+
+The records wait as BAM in a temporary file without a name, and the CRAM in another one.
 
 The CRAM has all bases itself, so that it can be read without the reference. CRAM knows no ``=`` in
 a CIGAR: readers show ``M``.
@@ -7,12 +9,17 @@ a CIGAR: readers show ``M``.
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, cast
 
+from mummergpu.output.bytes.compression import Piece
+from mummergpu.output.sink import Block, Emit, Prepared, Rows, Sink
 from mummergpu.runtime.htslib import silent_deallocation
-from mummergpu.runtime.temporary_file import temporary_data
+from mummergpu.runtime.output_file import OutputFile
+from mummergpu.runtime.stats import Stats
+from mummergpu.runtime.temporary_file import open_temporary_file, temporary_data
 
 _OPTIONS: Final = (b"no_ref=1", b"version=3.0")
 """All bases are in the file, and its version is the one that most programs read."""
@@ -21,6 +28,70 @@ _FILE_ID: Final = range(6, 26)
 """Where CRAM has any name of itself. htslib writes the number of the open file, which may vary."""
 
 _READ_BYTES: Final = 1 << 20
+
+
+class CramSink(Sink[Block, Rows, Prepared]):
+    """Keeps rows as BAM in a temporary file, and turns them into CRAM at the end."""
+
+    def __init__(
+        self,
+        sink_of: Callable[[Emit], Sink[Block, Rows, Prepared]],
+        emit: Emit,
+        stats: Stats,
+        index: OutputFile | None = None,
+    ) -> None:
+        self._emit = emit
+        self._stats = stats
+        self._index = index
+        self._temporary: list[BinaryIO] = []
+        self._bam = self._new_file()
+        self._sink = sink_of(self._keep)
+
+    @property
+    def needs_bases(self) -> bool:
+        """Whether the BAM needs the bases of the queries."""
+        return self._sink.needs_bases
+
+    def prepare(self, block: Block, rows: Rows) -> Prepared:
+        """Prepare the rows of a block (`Sink.prepare`)."""
+        return self._sink.prepare(block, rows)
+
+    def write(self, prepared: Prepared) -> None:
+        """Keep the rows of a block (`Sink.write`)."""
+        self._sink.write(prepared)
+
+    def finish(self) -> None:
+        """Write the CRAM and its index."""
+        self._sink.finish()
+        cram = self._new_file()
+        with self._stats.stage("format"):
+            encode_cram(self._bam, cram)
+        for piece in pieces_of(cram):
+            self._emit(piece)
+        if self._index is not None:
+            crai = self._new_file()
+            with self._stats.stage("format"):
+                index_cram(cram, crai)
+            for piece in pieces_of(crai):
+                self._index.write(piece)
+
+    def close(self) -> None:
+        """Close the sink and the temporary files, which also deletes them."""
+        self._sink.close()
+        for file in self._temporary:
+            # Closing can fail when it writes the last bytes; nobody will read them.
+            with suppress(OSError):
+                file.close()
+
+    def _new_file(self) -> BinaryIO:
+        with temporary_data():
+            file = open_temporary_file()
+        self._temporary.append(file)
+        return file
+
+    def _keep(self, piece: Piece) -> None:
+        with self._stats.stage("results_to_disk"), temporary_data():
+            self._bam.write(cast(bytes, piece))
 
 
 def encode_cram(bam: BinaryIO, cram: BinaryIO) -> None:

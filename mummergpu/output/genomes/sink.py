@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,16 +11,31 @@ import numpy as np
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.mapping.genomes.columns import GenomeAlignments
 from mummergpu.mapping.genomes.one_to_one import map_one_to_one
-from mummergpu.output.bytes.compressed_stream import CompressedStream
-from mummergpu.output.bytes.compression import Compressor
-from mummergpu.output.genomes.format import AlignedQueries, GenomeFormat
-from mummergpu.output.matches.sink import MatchSink
-from mummergpu.pipeline.align_options import AlignmentFilter
-from mummergpu.runtime.output_file import OutputFile
+from mummergpu.output.genomes.format import AlignedQueries
+from mummergpu.output.sink import MatchSink, Sink
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.mems import BlockMems
 
 Prepared = tuple[QueryBlock, BlockMems]
+
+
+@dataclass(frozen=True)
+class AlignmentFilter:
+    """Which genome alignments are written.
+
+    Attributes
+    ----------
+    one_to_one : bool
+        Only those that map each base to its best place, in the reference and in the query.
+    least_identity : float
+        The least share of equal columns, between 0 and 1.
+    least_length : int
+        The fewest bases of the reference and of the query.
+    """
+
+    one_to_one: bool = False
+    least_identity: float = 0.0
+    least_length: int = 0
 
 
 class BlockAligner(Protocol):
@@ -30,65 +45,6 @@ class BlockAligner(Protocol):
         self, block: QueryBlock, mems: BlockMems, map_function: Callable[..., Iterable[Any]]
     ) -> GenomeAlignments:
         """Return the alignments of a block, as `mapping.genomes.aligner.GenomeAligner` does."""
-
-
-class GenomeOutput:
-    """A file of genome alignments."""
-
-    def __init__(
-        self,
-        made: GenomeFormat,
-        output: OutputFile,
-        stats: Stats,
-        compressor: Compressor | None = None,
-        threads: int = 1,
-    ) -> None:
-        self._format = made
-        self._output = output
-        self._stats = stats
-        self._stream: CompressedStream | None = None
-        if compressor is not None:
-            self._stream = CompressedStream(compressor, threads, self._emit)
-        self._write(made.head())
-
-    @property
-    def needs_bases(self) -> bool:
-        """Whether the format needs the bases of the queries."""
-        return self._format.needs_bases
-
-    def write(self, queries: AlignedQueries) -> None:
-        """Write the alignments of some queries."""
-        with self._stats.stage("format"):
-            text = b"".join(self._format.format_queries(queries))
-        self._write(text)
-
-    def finish(self) -> None:
-        """Write the end of the format and of the compression."""
-        pieces = self._format.tail()
-        while True:
-            with self._stats.stage("format"):
-                piece = next(pieces, None)
-            if piece is None:
-                break
-            self._write(piece)
-        if self._stream is not None:
-            self._stream.finish()
-
-    def close(self) -> None:
-        """End the threads that compress."""
-        if self._stream is not None:
-            self._stream.close()
-
-    def _write(self, piece: bytes) -> None:
-        if self._stream is None:
-            self._emit(piece)
-        else:
-            self._stream.add(piece)
-
-    def _emit(self, piece: bytes) -> None:
-        with self._stats.stage("results_to_disk"):
-            self._output.write(piece)
-        self._stats.add_bytes(output=len(piece))
 
 
 class GenomeSink(MatchSink[Prepared]):
@@ -106,14 +62,13 @@ class GenomeSink(MatchSink[Prepared]):
         self,
         aligner: BlockAligner,
         kept: AlignmentFilter,
-        outputs: Sequence[GenomeOutput],
+        output: Sink[AlignedQueries, GenomeAlignments, Any],
         stats: Stats,
         map_function: Callable[..., Iterable[Any]],
     ) -> None:
         self._aligner = aligner
         self._kept = kept
-        self._outputs = outputs
-        self._needs_bases = any(output.needs_bases for output in outputs)
+        self._output = output
         self._stats = stats
         self._map = map_function
         self._waiting: list[AlignedQueries] = []
@@ -128,7 +83,7 @@ class GenomeSink(MatchSink[Prepared]):
         with self._stats.stage("mapping"):
             found = self._aligner.align_block(block, mems, self._map)
             found = _long_and_alike(found, self._kept)
-        queries = AlignedQueries.of_block(block, found, self._needs_bases)
+        queries = AlignedQueries.of_block(block, found, self._output.needs_bases)
         if self._kept.one_to_one:
             self._waiting.append(queries)
         else:
@@ -139,13 +94,11 @@ class GenomeSink(MatchSink[Prepared]):
         if self._waiting:
             for queries in chosen_one_to_one(self._waiting):
                 self._write_queries(queries)
-        for output in self._outputs:
-            output.finish()
+        self._output.finish()
 
     def close(self) -> None:
-        """Close the files."""
-        for output in self._outputs:
-            output.close()
+        """Close the sink of the alignments."""
+        self._output.close()
 
     def _write_queries(self, queries: AlignedQueries) -> None:
         found = queries.alignments
@@ -156,8 +109,7 @@ class GenomeSink(MatchSink[Prepared]):
             alignment_columns=int(found.columns_of_each.sum()),
             alignment_errors=int(found.errors.sum()),
         )
-        for output in self._outputs:
-            output.write(queries)
+        self._output.write(self._output.prepare(queries, found))
 
 
 def _long_and_alike(found: GenomeAlignments, kept: AlignmentFilter) -> GenomeAlignments:

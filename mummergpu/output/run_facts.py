@@ -1,0 +1,132 @@
+"""What formats may say about a run, or need to know of it, and of the file that they go to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from mummergpu.input.reference import Reference
+from mummergpu.output.bytes.compression import Compressor, compressor_of
+from mummergpu.output.records.sam_options import SamOptions
+from mummergpu.output.sink import ByteSink, Emit, Format
+from mummergpu.output.targets import BGZF, OutputTarget
+from mummergpu.runtime.output_file import OutputFile
+from mummergpu.runtime.stats import Stats
+
+if TYPE_CHECKING:
+    from mummergpu.drawing.picture import PictureStyle
+    from mummergpu.mapping.genomes.mapping_quality import MappingQualities
+    from mummergpu.output.alignments.format import AlignmentHead
+    from mummergpu.output.matches.mummer import TextStyle
+    from mummergpu.output.sorting.options import SortOptions
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """What formats may say about the run, or need to know of it.
+
+    Attributes
+    ----------
+    query_paths : tuple of str
+        The files of the queries or reads, as the user named them.
+    threads : int
+        The number of threads that compress.
+    command : str
+        The command line of the run; empty if there is none.
+    sam : SamOptions
+        The options of SAM, BAM and CRAM.
+    style : TextStyle or None
+        The options of MUMmer's text.
+    picture : PictureStyle or None
+        What pictures show, and how.
+    most_rows : int or None
+        The matches of a block up to which its output may be prepared before it is written; None
+        for rows that are no matches.
+    checksums : sequence of str
+        The MD5 of each record of the reference (`input.records.record_checksums`); empty if they
+        are not known.
+    input_groups : sequence of bytes
+        The lines of the read groups that tags of reads tell of.
+    sort : SortOptions or None
+        What is done with all alignments of reads before they are written; None to write them as
+        they come.
+    compressor : Compressor or None
+        Makes the blocks of bgzf; None for a `BgzfCompressor`.
+    with_changes, with_bases : bool
+        Whether PAF of genomes has cs:Z, and SAM of genomes the bases of the queries, and MD.
+    qualities : MappingQualities or None
+        Those of alignments of genomes; None to find them.
+    """
+
+    reference: Reference
+    query_paths: tuple[str, ...]
+    threads: int = 1
+    command: str = ""
+    sam: SamOptions = field(default_factory=SamOptions)
+    style: TextStyle | None = None
+    picture: PictureStyle | None = None
+    most_rows: int | None = None
+    checksums: Sequence[str] = ()
+    input_groups: Sequence[bytes] = ()
+    sort: SortOptions | None = None
+    compressor: Compressor | None = None
+    with_changes: bool = False
+    with_bases: bool = True
+    qualities: MappingQualities | None = None
+
+    @property
+    def files(self) -> str:
+        """The files of the queries, for errors."""
+        return ", ".join(self.query_paths)
+
+    @property
+    def most_match_rows(self) -> int:
+        """`most_rows` of matches."""
+        assert self.most_rows is not None
+        return self.most_rows
+
+    @property
+    def head(self) -> AlignmentHead:
+        """What the header of alignments of reads tells."""
+        from mummergpu.output.alignments.format import AlignmentHead
+        from mummergpu.output.records.header import BY_COORDINATE, UNSORTED
+
+        is_sorted = self.sort is not None and self.sort.by_coordinate
+        return AlignmentHead(
+            *(self.sam.read_group, self.command, BY_COORDINATE if is_sorted else UNSORTED),
+            *(self.checksums, self.input_groups),
+        )
+
+
+@dataclass(frozen=True)
+class Opening:
+    """What a sink is opened with.
+
+    Attributes
+    ----------
+    emit : callable
+        Receives the bytes of the file (`sink.writer_of`).
+    index : OutputFile or None
+        The open file of the index of sorted BAM or CRAM.
+    """
+
+    target: OutputTarget
+    facts: RunFacts
+    emit: Emit
+    stats: Stats
+    index: OutputFile | None = None
+
+    def byte_sink(self, made: Format[Any, Any]) -> ByteSink[Any, Any]:
+        """Return what writes the bytes of a format, compressed as the target says."""
+        facts = self.facts
+        if self.target.has_bgzf:
+            compressor = facts.compressor or compressor_of(BGZF)
+        else:
+            compressor = compressor_of(self.target.compression)
+        return ByteSink(made, self.emit, self.stats, compressor, facts.threads, facts.most_rows)
+
+    def of_bam(self, emit: Emit) -> Opening:
+        """Return the same for a BAM that goes elsewhere, without an index."""
+        target = replace(self.target, format="bam")
+        return replace(self, target=target, emit=emit, index=None)

@@ -1,0 +1,243 @@
+"""What receives the rows of a run: any thread prepares them, one thread writes them.
+
+The rows are matches of queries, alignments of reads, or alignments of genomes; they come block by
+block, in the order of the input. A format of bytes makes text of them, and `ByteSink` writes it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Generic, TypeVar
+
+from mummergpu.input.blocks.queries import QueryBlock
+from mummergpu.matching.block_text import BlockText, RowFormat
+from mummergpu.output.bytes.compressed_stream import CompressedStream
+from mummergpu.output.bytes.compression import Compressor, Piece
+from mummergpu.runtime.output_file import OutputFile
+from mummergpu.runtime.stats import Stats
+from mummergpu.sequence.mems import BlockMems, match_count
+
+Block = TypeVar("Block")
+Rows = TypeVar("Rows")
+Prepared = TypeVar("Prepared")
+Made = TypeVar("Made")
+
+Emit = Callable[[Piece], None]
+"""Receives bytes as they shall be in a file."""
+
+
+class Sink(ABC, Generic[Block, Rows, Prepared]):
+    """Receives the rows of all blocks, in the order of the blocks."""
+
+    @abstractmethod
+    def prepare(self, block: Block, rows: Rows) -> Prepared:
+        """Return what `write` needs of the rows of a block; any thread may call this."""
+
+    @abstractmethod
+    def write(self, prepared: Prepared) -> None:
+        """Write prepared rows; one thread calls this, block after block."""
+
+    def finish(self) -> None:
+        """Write what follows the rows of the last block; the thread that writes calls this."""
+
+    def close(self) -> None:
+        """Release what the sink holds, at the end and after a failure."""
+        return None
+
+    @property
+    def needs_bases(self) -> bool:
+        """Whether blocks of genomes must keep the bases of their queries."""
+        return False
+
+    def row_format(self, with_columns: bool = False) -> RowFormat | None:
+        """Return the format of text that a backend may make in place of rows, None for none."""
+        return None
+
+    def prepare_text(self, text: BlockText) -> Prepared:
+        """Prepare text that a backend has made as `row_format` says; any thread may call this."""
+        raise TypeError("this sink takes no text")
+
+
+MatchSink = Sink[QueryBlock, BlockMems, Prepared]
+"""A sink of matches."""
+
+
+class Format(ABC, Generic[Block, Rows]):
+    """A format of bytes that is made block by block; several threads may share one."""
+
+    def head(self) -> bytes:
+        """Return what comes before the rows of the first block."""
+        return b""
+
+    @abstractmethod
+    def format_block(self, block: Block, rows: Rows) -> Iterator[Piece]:
+        """Yield the bytes of the rows of a block, in pieces of bounded size.
+
+        A piece has whole lines or records, and stays unchanged until `take_back` gets it.
+        """
+
+    def tail(self) -> Iterator[bytes]:
+        """Yield what follows the rows of the last block, in pieces."""
+        return iter(())
+
+    def take_back(self, piece: Piece) -> None:
+        """Receive a piece that nothing will read again, so that its memory can be reused.
+
+        Pieces of `row_format` come back too.
+        """
+        return None
+
+    @property
+    def needs_bases(self) -> bool:
+        """Whether blocks of genomes must keep the bases of their queries."""
+        return False
+
+    def row_format(self, with_columns: bool = False) -> RowFormat | None:
+        """Return what a backend must know to make the same bytes; None if it cannot."""
+        return None
+
+
+MatchFormat = Format[QueryBlock, BlockMems]
+"""A format of matches."""
+
+
+def made_or_left(
+    pieces: Iterator[Made], mems: BlockMems, most_rows: int, stats: Stats
+) -> Iterator[Made]:
+    """Make what a sink needs of the matches of a block now, unless there are more than `most_rows`.
+
+    Those are left to `Sink.write`, so that memory never holds all of them.
+    """
+    if match_count(mems) > most_rows:
+        return pieces
+    with stats.stage("format"):
+        return iter(list(pieces))
+
+
+def writer_of(output: OutputFile, stats: Stats) -> Emit:
+    """Return what writes bytes to a file, and counts them."""
+
+    def emit(piece: Piece) -> None:
+        with stats.stage("results_to_disk"):
+            output.write(piece)
+        stats.add_bytes(output=len(piece))
+
+    return emit
+
+
+class ByteSink(Sink[Block, Rows, Iterator[Piece]]):
+    """Turns rows into the bytes of a format, and writes them in the order of the blocks.
+
+    Parameters
+    ----------
+    emit : callable
+        Receives the bytes of the file (`writer_of`).
+    compressor : Compressor or None
+        Compresses the bytes; None to write them as they are.
+    threads : int
+        The number of threads that compress.
+    most_rows : int or None
+        The bytes of a block with more matches than this are made only while they are written, so
+        that memory never holds all of them; None for rows that are no matches.
+    """
+
+    def __init__(
+        self,
+        made: Format[Block, Rows],
+        emit: Emit,
+        stats: Stats,
+        compressor: Compressor | None = None,
+        threads: int = 1,
+        most_rows: int | None = None,
+    ) -> None:
+        self._format = made
+        self._emit = emit
+        self._stats = stats
+        self._most_rows = most_rows
+        self._stream: CompressedStream | None = None
+        if compressor is not None:
+            self._stream = CompressedStream(compressor, threads, emit, made.take_back)
+        self._write([made.head()])
+
+    @property
+    def needs_bases(self) -> bool:
+        """Whether the format needs the bases of the queries."""
+        return self._format.needs_bases
+
+    def prepare(self, block: Block, rows: Rows) -> Iterator[Piece]:
+        """Return the bytes of a block in pieces (`Sink.prepare`)."""
+        pieces = self._format.format_block(block, rows)
+        if self._most_rows is not None:
+            mems: Any = rows
+            return made_or_left(pieces, mems, self._most_rows, self._stats)
+        with self._stats.stage("format"):
+            return iter(list(pieces))
+
+    def write(self, prepared: Iterator[Piece]) -> None:
+        """Write the bytes of a block (`Sink.write`)."""
+        self._write(prepared)
+
+    def finish(self) -> None:
+        """Write the end of the format and of the compression."""
+        pieces = self._format.tail()
+        while True:
+            with self._stats.stage("format"):
+                piece = next(pieces, None)
+            if piece is None:
+                break
+            self._write([piece])
+        if self._stream is not None:
+            self._stream.finish()
+
+    def close(self) -> None:
+        """End the threads that compress."""
+        if self._stream is not None:
+            self._stream.close()
+
+    def row_format(self, with_columns: bool = False) -> RowFormat | None:
+        """Return the format of text that a backend may make in place of columns."""
+        return self._format.row_format(with_columns)
+
+    def prepare_text(self, text: BlockText) -> Iterator[Piece]:
+        """Return text that a backend has made (`Sink.prepare_text`)."""
+        return iter(text.pieces)
+
+    def _write(self, pieces: Iterable[Piece]) -> None:
+        for piece in pieces:
+            if self._stream is None:
+                self._emit(piece)
+                self._format.take_back(piece)
+            else:
+                self._stream.add(piece)
+
+
+class SeveralSinks(Sink[Block, Rows, list[Any]]):
+    """Passes all rows to several sinks."""
+
+    def __init__(self, sinks: Sequence[Sink[Block, Rows, Any]]) -> None:
+        self._sinks = sinks
+
+    @property
+    def needs_bases(self) -> bool:
+        """Whether any of the sinks needs the bases of the queries."""
+        return any(sink.needs_bases for sink in self._sinks)
+
+    def prepare(self, block: Block, rows: Rows) -> list[Any]:
+        """Return what each sink has prepared (`Sink.prepare`)."""
+        return [sink.prepare(block, rows) for sink in self._sinks]
+
+    def write(self, prepared: list[Any]) -> None:
+        """Let each sink write (`Sink.write`)."""
+        for sink, own in zip(self._sinks, prepared, strict=True):
+            sink.write(own)
+
+    def finish(self) -> None:
+        """Let each sink finish."""
+        for sink in self._sinks:
+            sink.finish()
+
+    def close(self) -> None:
+        """Close each sink."""
+        for sink in self._sinks:
+            sink.close()
