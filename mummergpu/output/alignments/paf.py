@@ -28,13 +28,13 @@ from mummergpu.output.alignments.arrays import (
     row_arrays,
 )
 from mummergpu.output.alignments.format import AlignmentFormat
-from mummergpu.output.alignments.tags import put_name, put_signed
 from mummergpu.output.bytes.compression import Piece
 from mummergpu.output.bytes.number_fields import MOST_DIGITS, put_one_number, put_small, put_tab
 from mummergpu.output.bytes.piece_pool import PIECE_BYTES, PiecePool
 from mummergpu.output.bytes.text_arrays import RecordTexts, names_and_lengths, texts_of
 from mummergpu.output.bytes.text_stores import LINE_END, OVERSHOOT, TextArray, copy_padded, store
 from mummergpu.output.records.cigars import OPERATION_BYTES, TAKES_REFERENCE, put_cigar
+from mummergpu.output.records.sam_fields import put_name, put_signed
 from mummergpu.runtime.arrays import Int64Array, UInt32Array
 from mummergpu.runtime.jit import (
     as_index,

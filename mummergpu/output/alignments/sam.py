@@ -27,14 +27,7 @@ from mummergpu.output.alignments.arrays import (
 )
 from mummergpu.output.alignments.format import AlignmentHead, PiecewiseFormat
 from mummergpu.output.alignments.tag_text import text_tags
-from mummergpu.output.alignments.tags import (
-    measure_row,
-    orient,
-    put_name,
-    put_own_tags,
-    put_signed,
-    put_tags,
-)
+from mummergpu.output.alignments.tags import measure_row, orient, put_own_tags, put_tags
 from mummergpu.output.bytes.number_fields import put_one_number, put_small, put_tab
 from mummergpu.output.bytes.piece_pool import PIECE_BYTES
 from mummergpu.output.bytes.quality_text import LETTERS_FROM, write_qualities
@@ -43,6 +36,7 @@ from mummergpu.output.bytes.text_arrays import RecordTexts
 from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray, copy_padded, store
 from mummergpu.output.records.cigars import put_cigar
 from mummergpu.output.records.header import check_queries
+from mummergpu.output.records.sam_fields import put_name, put_signed
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import (
     as_index,

@@ -8,8 +8,8 @@ from typing import Final
 import numpy as np
 
 from mummergpu.input.records.tags import Tags, end_of_tag
-from mummergpu.output.alignments.tags import put_signed
 from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray, copy_text
+from mummergpu.output.records.sam_fields import put_signed
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import (
     as_index,

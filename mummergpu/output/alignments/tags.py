@@ -25,7 +25,8 @@ from mummergpu.output.bytes.text_arrays import RecordTexts
 from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray, copy_padded, copy_text, store
 from mummergpu.output.records.bam_fields import write_tag
 from mummergpu.output.records.cigars import OPERATION_BYTES, put_cigar, put_mismatches
-from mummergpu.runtime.arrays import Int64Array, UInt16Array
+from mummergpu.output.records.sam_fields import put_signed
+from mummergpu.runtime.arrays import UInt16Array
 from mummergpu.runtime.jit import as_index, as_int64, inline_without_refcounts
 from mummergpu.sequence.codes import MARGIN, CodeArray, reverse_complement_lanes
 from mummergpu.sequence.codes import STEP as LANES
@@ -33,7 +34,6 @@ from mummergpu.sequence.codes import STEP as LANES
 _PLACE_BYTES: Final = 40
 """The most bytes of a place besides the name of the record and the CIGAR."""
 
-_STAR: Final = np.uint8(ord("*"))
 _COMMA: Final = np.uint8(ord(","))
 _SEMICOLON: Final = np.uint8(ord(";"))
 _FORWARD: Final = np.frombuffer(b",+", dtype="<u2")[0]
@@ -107,15 +107,6 @@ def orient(oriented: CodeArray, codes: CodeArray, begin: int, end: int, is_rever
 
 
 @inline_without_refcounts
-def put_signed(text: TextArray, at: int, number: int) -> int:
-    """Write a number with a minus if it is negative; return where it ends."""
-    text[as_index(at)] = np.uint8(ord("-"))
-    if number < 0:
-        return put_small(text, at + 1, -number)
-    return put_small(text, at, number)
-
-
-@inline_without_refcounts
 def has_other_parts(flags: UInt16Array, row: int, first: int, end: int) -> bool:
     """Return whether SA has something to tell: other rows of the read that are not secondary."""
     if flags[as_index(row)] & SECONDARY:
@@ -159,18 +150,6 @@ def put_other_parts(
         store(text, at, _SEMICOLON)
         at += 1
     return at
-
-
-@inline_without_refcounts
-def put_name(
-    text: TextArray, at: int, names: TextArray, name_offsets: Int64Array, read: int
-) -> int:
-    """Write the name of a read, or a star if it has none; return where it ends."""
-    begin, end = name_offsets[as_index(read)], name_offsets[as_index(read + 1)]
-    if begin == end:
-        store(text, at, _STAR)
-        return at + 1
-    return copy_text(text, at, names, begin, end)
 
 
 @inline_without_refcounts

@@ -34,7 +34,7 @@ from mummergpu.output.records.bam_fields import (
 from mummergpu.output.records.header import binary_header, check_queries, sam_header
 from mummergpu.output.records.sam_options import ReadGroup, SamOptions
 from mummergpu.output.sink import MatchFormat
-from mummergpu.runtime.arrays import Int32Array, Int64Array, UInt16Array, UInt32Array
+from mummergpu.runtime.arrays import Int32Array, Int64Array
 from mummergpu.runtime.jit import (
     as_index,
     as_int64,
@@ -44,10 +44,6 @@ from mummergpu.runtime.jit import (
 )
 from mummergpu.sequence.codes import MARGIN, CodeArray, Strand
 from mummergpu.sequence.mems import MemColumns
-
-NumberArray = UInt32Array
-RowNumbers = tuple[NumberArray, NumberArray, NumberArray]
-RowPlaces = tuple[Int64Array, Int64Array, Int64Array]
 
 # The elements of the state between two pieces.
 NEXT_ROW: Final = 0
@@ -89,15 +85,12 @@ def _write_bases(
 
 
 @jit_without_refcounts
-def fill_records(
+def write_match_records(
     text: TextArray,
     state: Int64Array,
     codes: CodeArray,
     queries: QueryColumns,
-    numbers: RowNumbers,
-    places: RowPlaces,
-    records: Int32Array,
-    flags: UInt16Array,
+    table: AlignmentTable,
     record_ids: Int32Array,
     read_group: TextArray,
     with_bases: bool,
@@ -106,15 +99,13 @@ def fill_records(
 
     Returns the number of bytes written, and updates `state`.
     """
-    row_queries, hit_counts, hit_numbers = numbers
-    positions, clips, lengths = places
     offsets, names, name_offsets = queries
     room = text.size - OVERSHOOT
     at = 0
     row = state[NEXT_ROW]
-    while row < flags.size:
-        query = as_int64(row_queries[as_index(row)])
-        flag = as_int64(flags[as_index(row)])
+    while row < table.flags.size:
+        query = as_int64(table.queries[as_index(row)])
+        flag = as_int64(table.flags[as_index(row)])
         begin = offsets[as_index(query)]
         length = offsets[as_index(query + 1)] - begin
         bases = 0 if flag & SECONDARY and not with_bases else length
@@ -128,8 +119,11 @@ def fill_records(
         if flag & UNMAPPED:
             place, size, quality = (-1, -1), 1, 0
         else:
-            place = as_int64(record_ids[records[as_index(row)]]), positions[as_index(row)]
-            size, clip, quality = lengths[as_index(row)], clips[as_index(row)], _MAPPED
+            place = (
+                as_int64(record_ids[table.records[as_index(row)]]),
+                table.positions[as_index(row)],
+            )
+            size, clip, quality = table.lengths[as_index(row)], table.clips[as_index(row)], _MAPPED
             end = _write_operation(text, end, clip, _SOFT_CLIP)
             end = _write_operation(text, end, size, _EQUAL)
             end = _write_operation(text, end, length - clip - size, _SOFT_CLIP)
@@ -138,9 +132,9 @@ def fill_records(
             end = _write_bases(text, end, codes, begin, length, flag & REVERSE != 0)
         if flag & UNMAPPED == 0:
             end = write_tag(text, end, _NM, 0)
-            end = write_tag(text, end, _AS, lengths[as_index(row)])
-            end = write_tag(text, end, _NH, as_int64(hit_counts[as_index(row)]))
-            end = write_tag(text, end, _HI, as_int64(hit_numbers[as_index(row)]))
+            end = write_tag(text, end, _AS, table.lengths[as_index(row)])
+            end = write_tag(text, end, _NH, as_int64(table.hit_counts[as_index(row)]))
+            end = write_tag(text, end, _HI, as_int64(table.hit_numbers[as_index(row)]))
         end = copy_text(text, end, read_group, 0, read_group.size)
         store(text, at, np.uint32(end - at - 4))
         write_fixed_fields(
@@ -217,17 +211,14 @@ class BamFormat(MatchFormat):
     ) -> Iterator[TextArray]:
         """Yield the records of a table in pieces for which `room` bytes are enough."""
         state = np.zeros(1, dtype=np.int64)
-        while state[NEXT_ROW] < table.count:
+        while state[NEXT_ROW] < table.row_count:
             text = self._pool.room_for(room)
-            filled = fill_records(
+            filled = write_match_records(
                 text,
                 state,
                 codes,
                 queries,
-                (table.queries, table.hit_counts, table.hit_numbers),
-                (table.positions, table.clips, table.lengths),
-                table.records,
-                table.flags,
+                table,
                 self._record_ids,
                 self._read_group,
                 self._with_bases,

@@ -25,12 +25,12 @@ import numpy as np
 
 from mummergpu.errors import InputError
 from mummergpu.input.blocks.queries import QueryBlock
-from mummergpu.input.reference import Reference, record_at, record_lookup
+from mummergpu.input.reference import RecordLookup, Reference, record_at, record_lookup
 from mummergpu.output.bytes.compression import Piece
 from mummergpu.output.bytes.number_fields import MOST_DIGITS, SMALL, put_number, put_small
 from mummergpu.output.bytes.number_text import digit_words
 from mummergpu.output.bytes.piece_pool import PIECE_BYTES, PiecePool
-from mummergpu.output.bytes.text_arrays import QueryColumns, RecordTexts, query_columns, texts_of
+from mummergpu.output.bytes.text_arrays import texts_of
 from mummergpu.output.bytes.text_stores import (
     LINE_END,
     OVERSHOOT,
@@ -39,8 +39,7 @@ from mummergpu.output.bytes.text_stores import (
     copy_text,
     store,
 )
-from mummergpu.output.matches.lines import Lookup
-from mummergpu.output.matches.match_table import StrandRows, match_counts, strand_rows
+from mummergpu.output.matches.match_table import BothStrands, MatchBlock, match_block, match_counts
 from mummergpu.output.sink import MatchFormat
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import (
@@ -129,20 +128,22 @@ def _order_by_digits(
 
 @inline_without_refcounts
 def _order_rows(
-    rows: tuple[StrandRows, StrandRows],
+    rows: BothStrands,
     query: int,
-    lookup: Lookup,
+    lookup: RecordLookup,
     rooms: tuple[Int64Array, Int64Array, Int64Array],
     row_bits: int,
 ) -> None:
     """Order the rows of a query by record."""
     keys, spare, counters = rooms
-    record_starts, buckets, bucket_shift = lookup
+    record_starts = lookup.starts
     count = 0
     for strand in range(2):
-        offsets, _, positions, _ = rows[strand]
-        for row in range(offsets[query], offsets[query + 1]):
-            record = record_at(record_starts, buckets, bucket_shift, positions[row])
+        own = rows[strand]
+        for row in range(own.offsets[query], own.offsets[query + 1]):
+            record = record_at(
+                record_starts, lookup.buckets, lookup.bucket_shift, own.positions[row]
+            )
             keys[count] = record << row_bits | count
             count += 1
     if count <= LANES or (count <= _FEW and record_starts.size > _FEW):
@@ -153,23 +154,16 @@ def _order_rows(
 
 @inline_without_refcounts
 def _write_header(
-    text: TextArray,
-    at: int,
-    queries: QueryColumns,
-    query: int,
-    records: RecordTexts,
-    record: int,
-    query_length: int,
+    text: TextArray, at: int, block: MatchBlock, query: int, record: int, query_length: int
 ) -> int:
     """Write the header of a pair of a record and a query; return where it ends."""
-    texts, text_offsets = records
-    _, names, name_offsets = queries
+    queries, (texts, offsets) = block.queries, block.records
     entry = TEXTS * record
-    begin, middle = text_offsets[as_index(entry)], text_offsets[as_index(entry + 1)]
+    begin, middle = offsets[as_index(entry)], offsets[as_index(entry + 1)]
     at = copy_padded(text, at, texts, begin, middle)
-    begin, end = name_offsets[as_index(query)], name_offsets[as_index(query + 1)]
-    at = copy_text(text, at, names, begin, end)
-    at = copy_padded(text, at, texts, middle, text_offsets[as_index(entry + 2)])
+    begin, end = queries.name_offsets[as_index(query)], queries.name_offsets[as_index(query + 1)]
+    at = copy_text(text, at, queries.names, begin, end)
+    at = copy_padded(text, at, texts, middle, offsets[as_index(entry + 2)])
     at = put_small(text, at, query_length)
     store(text, at, LINE_END)
     return at + 1
@@ -199,10 +193,7 @@ def _write_row(text: TextArray, at: int, places: tuple[int, int, int, int], is_s
 def write_delta(
     text: TextArray,
     state: Int64Array,
-    queries: QueryColumns,
-    rows: tuple[StrandRows, StrandRows],
-    lookup: Lookup,
-    records: RecordTexts,
+    block: MatchBlock,
     rooms: tuple[Int64Array, Int64Array, Int64Array],
     row_bits: int,
     row_bytes: int,
@@ -211,7 +202,8 @@ def write_delta(
 
     Returns the number of bytes written, and updates `state`.
     """
-    query_offsets, record_starts, keys = queries[0], lookup[0], rooms[0]
+    query_offsets, record_starts, keys = block.queries.offsets, block.lookup.starts, rooms[0]
+    forward, reverse = block.rows
     query, row, last_record = state[NEXT_QUERY], state[NEXT_ROW], state[LAST_RECORD]
     last_start = text.size - OVERSHOOT - row_bytes
     at, mask = 0, (1 << row_bits) - 1
@@ -219,10 +211,10 @@ def write_delta(
         if row == NOT_BEGUN:
             row, last_record = 0, NOT_BEGUN
             if record_starts.size > 1:
-                _order_rows(rows, query, lookup, rooms, row_bits)
-        begins = rows[0][0][as_index(query)], rows[1][0][as_index(query)]
-        forward_count = rows[0][0][as_index(query + 1)] - begins[0]
-        count = forward_count + rows[1][0][as_index(query + 1)] - begins[1]
+                _order_rows(block.rows, query, block.lookup, rooms, row_bits)
+        begins = forward.offsets[as_index(query)], reverse.offsets[as_index(query)]
+        forward_count = forward.offsets[as_index(query + 1)] - begins[0]
+        count = forward_count + reverse.offsets[as_index(query + 1)] - begins[1]
         query_length = query_offsets[as_index(query + 1)] - query_offsets[as_index(query)]
         while row < count and at <= last_start:
             place, record = row, 0
@@ -230,13 +222,13 @@ def write_delta(
                 key = keys[as_index(row)]
                 place, record = key & mask, key >> row_bits
             if record != last_record:
-                at = _write_header(text, at, queries, query, records, record, query_length)
+                at = _write_header(text, at, block, query, record, query_length)
                 last_record = record
             strand = 0 if place < forward_count else 1
             place += begins[0] if strand == 0 else begins[1] - forward_count
-            _, starts, positions, lengths = rows[1] if strand == 1 else rows[0]
-            first = positions[as_index(place)] - record_starts[as_index(record)] + 1
-            start, length = starts[as_index(place)], lengths[as_index(place)]
+            own = reverse if strand == 1 else forward
+            first = own.positions[as_index(place)] - record_starts[as_index(record)] + 1
+            start, length = own.starts[as_index(place)], own.lengths[as_index(place)]
             # A match on the reverse strand is written from its last base on the forward strand.
             query_first = start + 1 if strand == 0 else query_length - start
             query_last = start + length if strand == 0 else query_length - start - length + 1
@@ -269,15 +261,14 @@ class DeltaFormat(MatchFormat):
             number = reference.names.index(b"") + 1
             raise InputError(f"a .delta needs names, and record {number} has none", reference.path)
         self._paths = (reference.path, query_paths[0])
-        lookup = record_lookup(reference.record_starts, reference.codes.size)
-        self._lookup = (lookup.starts, lookup.buckets, lookup.bucket_shift)
+        self._lookup = record_lookup(reference.record_starts, reference.codes.size)
         lengths = reference.record_lengths.tolist()
         named = zip(reference.names, lengths, strict=True)
         self._records = texts_of(
             text for name, length in named for text in (b">%b " % name, b" %d " % length)
         )
         self._record_count = len(lengths)
-        self._most_bytes = OTHER_BYTES + TEXTS * int(np.diff(self._records[1]).max(initial=0))
+        self._most_bytes = OTHER_BYTES + TEXTS * int(np.diff(self._records.offsets).max(initial=0))
         self._pool = PiecePool(piece_bytes)
 
     def head(self) -> bytes:
@@ -292,11 +283,7 @@ class DeltaFormat(MatchFormat):
         name_sizes = np.diff(block.name_offsets)
         if ((name_sizes == 0) & (counts > 0)).any():
             raise InputError("a .delta needs names, and a query has none", self._paths[1])
-        rows = (
-            strand_rows(matches, Strand.FORWARD, block),
-            strand_rows(matches, Strand.REVERSE, block),
-        )
-        queries = query_columns(block)
+        arrays = match_block(block, matches, self._lookup, self._records)
         most_rows = int(counts.max(initial=0))
         room = most_rows + LANES if self._record_count > 1 else 0
         rooms = (
@@ -308,17 +295,7 @@ class DeltaFormat(MatchFormat):
         state = np.array([0, NOT_BEGUN, NOT_BEGUN], dtype=np.int64)
         while state[NEXT_QUERY] < block.query_count:
             text = self._pool.room_for(max(row_bytes, self._pool.piece_bytes))
-            filled = write_delta(
-                text,
-                state,
-                queries,
-                rows,
-                self._lookup,
-                self._records,
-                rooms,
-                most_rows.bit_length(),
-                row_bytes,
-            )
+            filled = write_delta(text, state, arrays, rooms, most_rows.bit_length(), row_bytes)
             yield text[:filled]
 
     def take_back(self, piece: Piece) -> None:

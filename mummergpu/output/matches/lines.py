@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from mummergpu.output.bytes.text_arrays import (
     QueryColumns,
     RecordTexts,
     names_and_lengths,
-    query_columns,
     texts_of,
 )
 from mummergpu.output.bytes.text_stores import (
@@ -34,17 +33,14 @@ from mummergpu.output.matches.match_table import (
     NEXT_ROW,
     NEXT_STRAND,
     NOT_BEGUN,
-    StrandRows,
-    strand_rows,
+    MatchBlock,
+    match_block,
 )
 from mummergpu.output.sink import MatchFormat
-from mummergpu.runtime.arrays import Int32Array, Int64Array
+from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import as_index, inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import MemColumns
-
-Lookup = tuple[Int64Array, Int32Array, int]
-"""The records of the reference (`record_lookup.RecordLookup`)."""
 
 PAF, BED, TSV = 0, 1, 2
 """The formats."""
@@ -67,69 +63,67 @@ _ALIGNMENT_END: Final = np.frombuffer(b"=\n", dtype="<u2")[0]
 @inline_without_refcounts
 def _write_start(start: TextArray, queries: QueryColumns, query: int, with_length: bool) -> int:
     """Write what the lines of a query share: its name and its length; return where it ends."""
-    offsets, names, name_offsets = queries
-    begin, end = name_offsets[as_index(query)], name_offsets[as_index(query + 1)]
-    at = put_tab(start, copy_text(start, 0, names, begin, end))
+    begin, end = queries.name_offsets[as_index(query)], queries.name_offsets[as_index(query + 1)]
+    at = put_tab(start, copy_text(start, 0, queries.names, begin, end))
     if not with_length and begin == end:
         # BED writes a dot in a field that has no value.
         store(start, 0, _DOT)
         at = put_tab(start, 1)
     if with_length:
-        length = offsets[as_index(query + 1)] - offsets[as_index(query)]
+        length = queries.offsets[as_index(query + 1)] - queries.offsets[as_index(query)]
         at = put_tab(start, put_small(start, at, length))
     return at
 
 
+class _Match(NamedTuple):
+    """A match as lines tell it: its record, and its places in it and on the forward strand."""
+
+    record: int
+    query_start: int
+    position: int
+    length: int
+    sign: np.uint8
+
+
+@inline_without_refcounts
+def _put_record(text: TextArray, at: int, records: RecordTexts, record: int) -> int:
+    """Write the text of a record; return where it ends."""
+    begin, end = records.offsets[as_index(record)], records.offsets[as_index(record + 1)]
+    return copy_padded(text, at, records.texts, begin, end)
+
+
+@inline_without_refcounts
+def _put_places(text: TextArray, at: int, match: _Match) -> int:
+    """Write where a match begins and ends in its record, with a tab after each; return the end."""
+    words = digit_words(match.position, match.position + match.length, 0, 0)
+    at = put_tab(text, put_number(text, at, match.position, words[0]))
+    return put_tab(text, put_number(text, at, match.position + match.length, words[1]))
+
+
 @inline_without_refcounts
 def _write_bed(
-    text: TextArray,
-    at: int,
-    start_text: TextArray,
-    start_size: int,
-    records: RecordTexts,
-    record: int,
-    position: int,
-    length: int,
-    sign: np.uint8,
+    text: TextArray, at: int, start: TextArray, start_size: int, records: RecordTexts, match: _Match
 ) -> int:
     """Write a line of BED; return where it ends."""
-    texts, offsets = records
-    words = digit_words(position, position + length, 0, 0)
-    at = copy_padded(text, at, texts, offsets[as_index(record)], offsets[as_index(record + 1)])
-    at = put_tab(text, put_number(text, at, position, words[0]))
-    at = put_tab(text, put_number(text, at, position + length, words[1]))
-    at = copy_padded(text, at, start_text, 0, start_size)
-    at = put_tab(text, put_small(text, at, min(length, _MOST_SCORE)))
-    store(text, at, sign)
+    at = _put_places(text, _put_record(text, at, records, match.record), match)
+    at = copy_padded(text, at, start, 0, start_size)
+    at = put_tab(text, put_small(text, at, min(match.length, _MOST_SCORE)))
+    store(text, at, match.sign)
     store(text, at + 1, LINE_END)
     return at + 2
 
 
 @inline_without_refcounts
 def _write_pair(
-    text: TextArray,
-    at: int,
-    start_text: TextArray,
-    start_size: int,
-    records: RecordTexts,
-    record: int,
-    query_start: int,
-    position: int,
-    length: int,
-    sign: np.uint8,
+    text: TextArray, at: int, start: TextArray, start_size: int, records: RecordTexts, match: _Match
 ) -> int:
     """Write what PAF and TSV share: the places in the query and in the record, and the length."""
-    texts, offsets = records
-    words = digit_words(position, position + length, 0, 0)
-    at = copy_padded(text, at, start_text, 0, start_size)
-    at = put_tab(text, put_small(text, at, query_start))
-    at = put_tab(text, put_small(text, at, query_start + length))
-    store(text, at, sign)
-    begin, end = offsets[as_index(record)], offsets[as_index(record + 1)]
-    at = copy_padded(text, at + 1, texts, begin, end)
-    at = put_tab(text, put_number(text, at, position, words[0]))
-    at = put_tab(text, put_number(text, at, position + length, words[1]))
-    return put_small(text, at, length)
+    at = copy_padded(text, at, start, 0, start_size)
+    at = put_tab(text, put_small(text, at, match.query_start))
+    at = put_tab(text, put_small(text, at, match.query_start + match.length))
+    store(text, at, match.sign)
+    at = _put_places(text, _put_record(text, at + 1, records, match.record), match)
+    return put_small(text, at, match.length)
 
 
 @inline_without_refcounts
@@ -146,47 +140,40 @@ def _write_alignment(text: TextArray, at: int, length: int) -> int:
 def write_lines(
     text: TextArray,
     state: Int64Array,
-    queries: QueryColumns,
-    rows: tuple[StrandRows, StrandRows],
-    lookup: Lookup,
-    records: RecordTexts,
+    block: MatchBlock,
     start_text: TextArray,
     row_bytes: int,
     kind: int,
 ) -> int:
     """Write lines from `state` on, until the block ends or the text is full.
 
-    Returns the number of bytes written, and updates `state`.
+    Returns the number of bytes written, and updates `state`; `start_text` is room for what the
+    lines of a query share.
     """
-    query_offsets = queries[0]
-    record_starts, buckets, bucket_shift = lookup
+    query_offsets, lookup, records = block.queries.offsets, block.lookup, block.records
     query, strand, row = state[NEXT_QUERY], state[NEXT_STRAND], state[NEXT_ROW]
     last_start = text.size - OVERSHOOT - row_bytes
     at = 0
     while query < query_offsets.size - 1:
-        offsets, starts, positions, lengths = rows[strand]
-        end = offsets[as_index(query + 1)]
-        row = offsets[as_index(query)] if row == NOT_BEGUN else row
+        own = block.rows[strand]
+        end = own.offsets[as_index(query + 1)]
+        row = own.offsets[as_index(query)] if row == NOT_BEGUN else row
         if row < end:
-            start_size = _write_start(start_text, queries, query, kind != BED)
+            start_size = _write_start(start_text, block.queries, query, kind != BED)
             query_length = query_offsets[as_index(query + 1)] - query_offsets[as_index(query)]
             sign = _MINUS if strand == 1 else _PLUS
+            # A line begins only where the longest one fits.
             while row < end and at <= last_start:
-                position, length = positions[as_index(row)], lengths[as_index(row)]
-                start = starts[as_index(row)]
+                position, length = own.positions[as_index(row)], own.lengths[as_index(row)]
+                start = own.starts[as_index(row)]
                 start = query_length - start - length if strand == 1 else start
-                record = record_at(record_starts, buckets, bucket_shift, position)
-                position -= record_starts[as_index(record)]
+                record = record_at(lookup.starts, lookup.buckets, lookup.bucket_shift, position)
+                position -= lookup.starts[as_index(record)]
+                match = _Match(record, start, position, length, sign)
                 if kind == BED:
-                    at = _write_bed(
-                        *(text, at, start_text, start_size, records, record),
-                        *(position, length, sign),
-                    )
+                    at = _write_bed(text, at, start_text, start_size, records, match)
                 else:
-                    at = _write_pair(
-                        *(text, at, start_text, start_size, records, record),
-                        *(start, position, length, sign),
-                    )
+                    at = _write_pair(text, at, start_text, start_size, records, match)
                     if kind == PAF:
                         at = _write_alignment(text, at, length)
                     else:
@@ -213,38 +200,23 @@ class LineFormat(MatchFormat):
         piece_bytes: int = PIECE_BYTES,
     ) -> None:
         self._kind = kind
-        lookup = record_lookup(reference.record_starts, reference.codes.size)
-        self._lookup = (lookup.starts, lookup.buckets, lookup.bucket_shift)
+        self._lookup = record_lookup(reference.record_starts, reference.codes.size)
         self._records = texts_of(record_texts)
-        self._most_bytes = OTHER_BYTES + int(np.diff(self._records[1]).max(initial=0))
+        self._most_bytes = OTHER_BYTES + int(np.diff(self._records.offsets).max(initial=0))
         self._pool = PiecePool(piece_bytes)
 
     def format_block(
         self, block: QueryBlock, matches: Mapping[Strand, MemColumns]
     ) -> Iterator[TextArray]:
         """Yield the lines of a block's matches in pieces (`Format.format_block`)."""
-        rows = (
-            strand_rows(matches, Strand.FORWARD, block),
-            strand_rows(matches, Strand.REVERSE, block),
-        )
-        queries = query_columns(block)
+        arrays = match_block(block, matches, self._lookup, self._records)
         name_bytes = int(np.diff(block.name_offsets).max(initial=0))
         start_text = np.empty(name_bytes + START_BYTES, dtype=np.uint8)
         row_bytes = self._most_bytes + name_bytes
         state = np.array([0, 0, NOT_BEGUN], dtype=np.int64)
         while state[NEXT_QUERY] < block.query_count:
             text = self._pool.room_for(max(row_bytes, self._pool.piece_bytes))
-            filled = write_lines(
-                text,
-                state,
-                queries,
-                rows,
-                self._lookup,
-                self._records,
-                start_text,
-                row_bytes,
-                self._kind,
-            )
+            filled = write_lines(text, state, arrays, start_text, row_bytes, self._kind)
             yield text[:filled]
 
     def take_back(self, piece: Piece) -> None:

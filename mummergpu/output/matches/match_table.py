@@ -9,19 +9,74 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import RecordLookup, record_at
-from mummergpu.runtime.arrays import BoolArray, Int32Array, Int64Array, UInt32Array
+from mummergpu.output.bytes.text_arrays import QueryColumns, RecordTexts, query_columns
+from mummergpu.runtime.arrays import BoolArray, Int64Array, UInt32Array
 from mummergpu.runtime.jit import as_index, jit_without_refcounts, writable
-from mummergpu.sequence.codes import Strand
+from mummergpu.sequence.codes import CodeArray, Strand
 from mummergpu.sequence.mems import MemColumns, match_count
 
 NumberArray = UInt32Array
-StrandRows = tuple[Int64Array, Int64Array, Int64Array, Int64Array]
+
+
+class MatchRows(NamedTuple):
+    """The matches of a block on one strand, as compiled loops take them.
+
+    Attributes
+    ----------
+    offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
+        Where the matches of each query begin, and where the last ones end.
+    starts : ndarray, dtype=int64
+        In the query, on the strand that was searched.
+    positions : ndarray, dtype=int64
+        In the joined reference.
+    lengths : ndarray, dtype=int64
+        In bases.
+    """
+
+    offsets: Int64Array
+    starts: Int64Array
+    positions: Int64Array
+    lengths: Int64Array
+
+
+BothStrands = tuple[MatchRows, MatchRows]
+"""The matches of a block on the forward strand, and on the reverse one."""
+
+
+class MatchBlock(NamedTuple):
+    """What a compiled loop needs to write the matches of a block.
+
+    Attributes
+    ----------
+    codes : ndarray, dtype=uint8
+        The codes of the queries, with margins.
+    records : RecordTexts
+        What a line says of each record of the reference.
+    """
+
+    queries: QueryColumns
+    codes: CodeArray
+    rows: BothStrands
+    lookup: RecordLookup
+    records: RecordTexts
+
+
+class TableColumns(NamedTuple):
+    """The columns of a `MatchTable` that a compiled loop fills."""
+
+    queries: NumberArray
+    records: NumberArray
+    query_starts: Int64Array
+    reference_starts: Int64Array
+    lengths: Int64Array
+    is_reverse: BoolArray
+
 
 MOST_ROWS: Final = 1 << 17
 """The rows of a table, unless another number is asked for: a few megabytes."""
@@ -78,7 +133,7 @@ def match_tables(
     most_rows: int = MOST_ROWS,
 ) -> Iterator[MatchTable]:
     """Yield all matches of a block, in tables of a limited size."""
-    rows = (strand_rows(mems, Strand.FORWARD, block), strand_rows(mems, Strand.REVERSE, block))
+    rows = both_strands(mems, block)
     left = match_count(mems)
     state = np.array([0, 0, NOT_BEGUN], dtype=np.int64)
     query_offsets = writable(block.offsets)
@@ -88,18 +143,10 @@ def match_tables(
         queries, records = (np.empty(room, dtype=np.uint32) for _ in range(2))
         query_starts, reference_starts, lengths = (np.empty(room, dtype=np.int64) for _ in range(3))
         is_reverse = np.empty(room, dtype=np.bool_)
-        count = fill_table(
-            state,
-            query_offsets,
-            rows,
-            *lookup,
-            queries,
-            records,
-            query_starts,
-            reference_starts,
-            lengths,
-            is_reverse,
+        columns = TableColumns(
+            queries, records, query_starts, reference_starts, lengths, is_reverse
         )
+        count = fill_table(state, query_offsets, rows, lookup, columns)
         left -= count
         end = int(state[NEXT_QUERY]) + int(state[NEXT_ROW] != NOT_BEGUN)
         yield MatchTable(
@@ -139,41 +186,35 @@ def match_counts(block: QueryBlock, mems: Mapping[Strand, MemColumns]) -> Int64A
 def fill_table(
     state: Int64Array,
     query_offsets: Int64Array,
-    rows: tuple[StrandRows, StrandRows],
-    record_starts: Int64Array,
-    buckets: Int32Array,
-    bucket_shift: int,
-    queries: NumberArray,
-    records: NumberArray,
-    query_starts: Int64Array,
-    reference_starts: Int64Array,
-    lengths: Int64Array,
-    is_reverse: BoolArray,
+    rows: BothStrands,
+    lookup: RecordLookup,
+    table: TableColumns,
 ) -> int:
     """Fill a table from `state` on, until the block ends or the table is full.
 
     Returns the number of rows, and updates `state`.
     """
     query, strand, row = state[NEXT_QUERY], state[NEXT_STRAND], state[NEXT_ROW]
+    # A query that has no row in this table is left to the next one as a whole.
     has_begun = row >= 0
     at = 0
     while query < query_offsets.size - 1:
-        offsets, starts, positions, sizes = rows[strand]
+        own = rows[strand]
         if row < 0:
-            row = offsets[as_index(query)]
-        end = offsets[as_index(query + 1)]
+            row = own.offsets[as_index(query)]
+        end = own.offsets[as_index(query + 1)]
         query_length = query_offsets[as_index(query + 1)] - query_offsets[as_index(query)]
-        last = min(end, row + lengths.size - at)
+        last = min(end, row + table.lengths.size - at)
         while row < last:
-            position, size = positions[as_index(row)], sizes[as_index(row)]
-            start = starts[as_index(row)]
-            record = record_at(record_starts, buckets, bucket_shift, position)
-            queries[as_index(at)] = query
-            records[as_index(at)] = record
-            query_starts[as_index(at)] = query_length - start - size if strand == 1 else start
-            reference_starts[as_index(at)] = position - record_starts[as_index(record)]
-            lengths[as_index(at)] = size
-            is_reverse[as_index(at)] = strand == 1
+            position, size = own.positions[as_index(row)], own.lengths[as_index(row)]
+            start = own.starts[as_index(row)]
+            record = record_at(lookup.starts, lookup.buckets, lookup.bucket_shift, position)
+            table.queries[as_index(at)] = query
+            table.records[as_index(at)] = record
+            table.query_starts[as_index(at)] = query_length - start - size if strand == 1 else start
+            table.reference_starts[as_index(at)] = position - lookup.starts[as_index(record)]
+            table.lengths[as_index(at)] = size
+            table.is_reverse[as_index(at)] = strand == 1
             row += 1
             at += 1
             has_begun = True
@@ -190,12 +231,32 @@ def fill_table(
     return at
 
 
-def strand_rows(mems: Mapping[Strand, MemColumns], strand: Strand, block: QueryBlock) -> StrandRows:
-    """Return the columns of a strand, as compiled loops take them."""
+def match_block(
+    block: QueryBlock,
+    mems: Mapping[Strand, MemColumns],
+    lookup: RecordLookup,
+    records: RecordTexts,
+) -> MatchBlock:
+    """Return the queries of a block and their matches for a compiled loop."""
+    return MatchBlock(
+        query_columns(block),
+        writable(block.padded_codes),
+        both_strands(mems, block),
+        lookup,
+        records,
+    )
+
+
+def both_strands(mems: Mapping[Strand, MemColumns], block: QueryBlock) -> BothStrands:
+    """Return the matches on both strands; there are none on one that was not searched."""
+    return strand_rows(mems, Strand.FORWARD, block), strand_rows(mems, Strand.REVERSE, block)
+
+
+def strand_rows(mems: Mapping[Strand, MemColumns], strand: Strand, block: QueryBlock) -> MatchRows:
+    """Return the matches on a strand; there are none on one that was not searched."""
     if strand not in mems:
         none = np.empty(0, dtype=np.int64)
-        return np.zeros(block.query_count + 1, dtype=np.int64), none, none, none
+        return MatchRows(np.zeros(block.query_count + 1, dtype=np.int64), none, none, none)
     columns = mems[strand]
     arrays = (columns.offsets, columns.query_starts, columns.reference_starts, columns.lengths)
-    first, second, third, fourth = map(writable, arrays)
-    return first, second, third, fourth
+    return MatchRows._make(map(writable, arrays))

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from mummergpu.matching.block_text import RowFormat
 from mummergpu.output.bytes.compression import Piece
 from mummergpu.output.bytes.number_text import COLUMN, write_digits, write_numbers
 from mummergpu.output.bytes.piece_pool import PIECE_BYTES, PiecePool
+from mummergpu.output.bytes.text_arrays import texts_of
 from mummergpu.output.bytes.text_stores import (
     LINE_END,
     OVERSHOOT,
@@ -36,8 +37,9 @@ from mummergpu.output.bytes.text_stores import (
     fill_blanks,
     store,
 )
+from mummergpu.output.matches.match_table import MatchBlock, MatchRows, match_block
 from mummergpu.output.sink import MatchFormat
-from mummergpu.runtime.arrays import BoolArray, Int32Array, Int64Array
+from mummergpu.runtime.arrays import BoolArray, Int64Array
 from mummergpu.runtime.jit import (
     as_index,
     inline_without_refcounts,
@@ -46,10 +48,6 @@ from mummergpu.runtime.jit import (
 )
 from mummergpu.sequence.codes import BASES, CodeArray, Strand
 from mummergpu.sequence.mems import MemColumns
-
-QueryColumns = tuple[Int64Array, TextArray, Int64Array]
-RecordColumns = tuple[Int64Array, Int32Array, int, TextArray, Int64Array, CodeArray]
-RowColumns = tuple[Int64Array, Int64Array, Int64Array, Int64Array]
 
 _GAP: Final = np.frombuffer(b"  ", dtype="<u2")[0]
 _LETTERS: Final = np.frombuffer(BASES.lower().ljust(256, b"?"), dtype=np.uint8)
@@ -65,24 +63,44 @@ NEXT_QUERY, NEXT_STRAND, NEXT_ROW = 0, 1, 2
 NO_HEADER_YET: Final = -1
 
 
+class TextBlock(NamedTuple):
+    """What the loop needs to write the text of a block.
+
+    Attributes
+    ----------
+    matches : MatchBlock
+        Its records have their names alone.
+    strands : ndarray, dtype=bool, shape=(2,)
+        Which strands were searched: those have headers.
+    reference : ndarray, dtype=uint8
+        The codes of the reference, if matches show their bases.
+    row_bytes : int
+        The most bytes of a row, without its bases.
+    name_width : int
+        The width of the names of records; -1 for rows without a name.
+    """
+
+    matches: MatchBlock
+    strands: BoolArray
+    reference: CodeArray
+    row_bytes: int
+    name_width: int
+    forward_coordinates: bool
+    show_lengths: bool
+    show_sequences: bool
+
+
 @inline_without_refcounts
-def _write_header(
-    text: TextArray,
-    at: int,
-    queries: QueryColumns,
-    query: int,
-    reverse: bool,
-    show_length: bool,
-) -> int:
+def _write_header(text: TextArray, at: int, block: TextBlock, query: int, reverse: bool) -> int:
     """Write a query's header; return where it ends."""
-    offsets, names, name_offsets = queries
+    offsets, names, name_offsets = block.matches.queries
     begin, end = name_offsets[as_index(query)], name_offsets[as_index(query + 1)]
     store(text, at, _HEADER_MARK)
     at = copy_text(text, at + 2, names, begin, end)
     if reverse:
         store(text, at, _REVERSE)
         at += 8
-    if show_length:
+    if block.show_lengths:
         store(text, at, _LENGTH)
         at = write_digits(text, at + 8, offsets[as_index(query + 1)] - offsets[as_index(query)])
     store(text, at, LINE_END)
@@ -91,58 +109,52 @@ def _write_header(
 
 @inline_without_refcounts
 def _write_row(
-    text: TextArray,
-    at: int,
-    records: RecordColumns,
-    name_width: int,
-    reference_start: int,
-    query_position: int,
-    length: int,
+    text: TextArray, at: int, block: TextBlock, position: int, query_position: int, length: int
 ) -> int:
-    """Write a row, with a record name unless `name_width` is -1; return where it ends."""
-    starts, buckets, bucket_shift, names, name_offsets, _ = records
-    record = as_index(record_at(starts, buckets, bucket_shift, reference_start))
-    if name_width >= 0:
-        numbers = at + name_width + 4
+    """Write a row; return where it ends.
+
+    `position` is 0-based in the joined reference, `query_position` as it is printed.
+    """
+    lookup, records = block.matches.lookup, block.matches.records
+    record = as_index(record_at(lookup.starts, lookup.buckets, lookup.bucket_shift, position))
+    if block.name_width >= 0:
+        numbers = at + block.name_width + 4
         store(text, at, _GAP)
-        at = copy_text(text, at + 2, names, name_offsets[record], name_offsets[record + 1])
+        begin, end = records.offsets[record], records.offsets[record + 1]
+        at = copy_text(text, at + 2, records.texts, begin, end)
         fill_blanks(text, at, numbers)
         at = numbers
-    return write_numbers(text, at, reference_start - starts[record] + 1, query_position, length)
+    return write_numbers(text, at, position - lookup.starts[record] + 1, query_position, length)
 
 
 @inline_without_refcounts
 def _write_rows(
     text: TextArray,
     at: int,
+    block: TextBlock,
+    own: MatchRows,
     row: int,
     end: int,
-    columns: RowColumns,
-    records: RecordColumns,
-    row_bytes: int,
-    name_width: int,
     flipped_length: int,
-    show_sequences: bool,
 ) -> tuple[int, int]:
     """Write the rows of one query until `end`, or until the text is full.
 
-    Returns where the text ends and the first row that is not written.
+    Returns where the text ends and the first row that is not written. `flipped_length` is the
+    length of a query whose positions count on its other strand; -1 for the others.
     """
-    _, query_starts, reference_starts, lengths = columns
-    codes = records[-1]
     room = text.size - OVERSHOOT
     while row < end:
-        length = lengths[as_index(row)]
-        if at + row_bytes + (length + 1 if show_sequences else 0) > room:
+        length = own.lengths[as_index(row)]
+        if at + block.row_bytes + (length + 1 if block.show_sequences else 0) > room:
             break
-        position = query_starts[as_index(row)] + 1
+        position = own.starts[as_index(row)] + 1
         if flipped_length >= 0:
             position = flipped_length + 1 - position
-        start = reference_starts[as_index(row)]
-        at = _write_row(text, at, records, name_width, start, position, length)
-        if show_sequences:
+        start = own.positions[as_index(row)]
+        at = _write_row(text, at, block, start, position, length)
+        if block.show_sequences:
             for base in range(start, start + length):
-                text[at] = _LETTERS[codes[base]]
+                text[at] = _LETTERS[block.reference[base]]
                 at += 1
             text[at] = LINE_END
             at += 1
@@ -151,51 +163,28 @@ def _write_rows(
 
 
 @jit_without_refcounts
-def fill_text(
-    text: TextArray,
-    state: Int64Array,
-    strands: BoolArray,
-    queries: QueryColumns,
-    rows: tuple[RowColumns, RowColumns],
-    records: RecordColumns,
-    row_bytes: int,
-    name_width: int,
-    forward_coordinates: bool,
-    show_lengths: bool,
-    show_sequences: bool,
-) -> int:
+def fill_text(text: TextArray, state: Int64Array, block: TextBlock) -> int:
     """Write headers and rows from `state` on, until the block ends or the text is full.
 
     Returns the number of bytes written, and updates `state`.
     """
-    query_offsets, _, name_offsets = queries
+    query_offsets, name_offsets = block.matches.queries.offsets, block.matches.queries.name_offsets
     query, strand, row = state[NEXT_QUERY], state[NEXT_STRAND], state[NEXT_ROW]
     at = 0
     while query < query_offsets.size - 1:
-        if strands[strand]:
-            columns = rows[strand]
+        if block.strands[strand]:
+            own = block.matches.rows[strand]
             if row == NO_HEADER_YET:
                 name_bytes = name_offsets[as_index(query + 1)] - name_offsets[as_index(query)]
                 if at + HEADER_BYTES + name_bytes > text.size - OVERSHOOT:
                     break
-                at = _write_header(text, at, queries, query, strand == 1, show_lengths)
-                row = columns[0][as_index(query)]
-            end = columns[0][as_index(query + 1)]
+                at = _write_header(text, at, block, query, strand == 1)
+                row = own.offsets[as_index(query)]
+            end = own.offsets[as_index(query + 1)]
             flipped_length = -1
-            if forward_coordinates and strand == 1:
+            if block.forward_coordinates and strand == 1:
                 flipped_length = query_offsets[query + 1] - query_offsets[query]
-            at, row = _write_rows(
-                text,
-                at,
-                row,
-                end,
-                columns,
-                records,
-                row_bytes,
-                name_width,
-                flipped_length,
-                show_sequences,
-            )
+            at, row = _write_rows(text, at, block, own, row, end, flipped_length)
             if row < end:
                 break
         row = NO_HEADER_YET
@@ -255,12 +244,9 @@ class MummerFormatter(MatchFormat):
         self._name_width = max(map(len, names)) if self._has_names else 0
         self._reference_width = _width_of(reference.codes.size + 1)
         codes = reference.codes if style.show_sequences else np.empty(0, dtype=np.uint8)
-        self._records = (
-            *record_lookup(reference.record_starts, reference.codes.size),
-            _text_of(b"".join(names) + bytes(OVERSHOOT)),
-            np.concatenate(([0], np.cumsum([len(name) for name in names], dtype=np.int64))),
-            writable(codes),
-        )
+        self._codes = writable(codes)
+        self._lookup = record_lookup(reference.record_starts, reference.codes.size)
+        self._records = texts_of(names)
 
     def format_block(
         self, block: QueryBlock, matches: Mapping[Strand, MemColumns]
@@ -276,24 +262,20 @@ class MummerFormatter(MatchFormat):
             row_bytes += 2 * _GAP_BYTES + self._name_width
         longest, total = self._bounds(block, matches, row_bytes)
         strands = np.array([strand in matches for strand in Strand], dtype=np.bool_)
-        rows = (_columns_of(matches.get(Strand.FORWARD)), _columns_of(matches.get(Strand.REVERSE)))
-        queries = (writable(block.offsets), writable(block.names), writable(block.name_offsets))
+        arrays = TextBlock(
+            match_block(block, matches, self._lookup, self._records),
+            strands,
+            self._codes,
+            row_bytes,
+            self._name_width if self._has_names else -1,
+            self._style.forward_coordinates,
+            self._style.show_query_lengths,
+            self._style.show_sequences,
+        )
         state = np.array([0, 0, NO_HEADER_YET], dtype=np.int64)
         while state[NEXT_QUERY] < block.query_count:
             text = self._pool.room_for(min(total, max(longest, self._pool.piece_bytes)))
-            filled = fill_text(
-                text,
-                state,
-                strands,
-                queries,
-                rows,
-                self._records,
-                row_bytes,
-                self._name_width if self._has_names else -1,
-                self._style.forward_coordinates,
-                self._style.show_query_lengths,
-                self._style.show_sequences,
-            )
+            filled = fill_text(text, state, arrays)
             total -= filled
             yield text[:filled]
 
@@ -301,11 +283,9 @@ class MummerFormatter(MatchFormat):
         """Return what a backend must know to make the same text; None if it cannot."""
         if self._style.show_sequences:
             return None
-        starts, buckets, bucket_shift, names, name_offsets, _ = self._records
+        names, name_offsets = self._records
         return RowFormat(
-            starts,
-            buckets,
-            bucket_shift,
+            *self._lookup,
             names[: name_offsets[-1]],
             name_offsets,
             self._name_width + 2 * _GAP_BYTES if self._has_names else 0,
@@ -337,19 +317,3 @@ class MummerFormatter(MatchFormat):
 
 def _width_of(largest: int) -> int:
     return max(COLUMN, len(str(largest)))
-
-
-def _text_of(text: bytes) -> TextArray:
-    return np.frombuffer(bytearray(text), dtype=np.uint8)
-
-
-def _columns_of(columns: MemColumns | None) -> RowColumns:
-    if columns is None:
-        none = np.empty(0, dtype=np.int64)
-        return none, none, none, none
-    return (
-        writable(columns.offsets),
-        writable(columns.query_starts),
-        writable(columns.reference_starts),
-        writable(columns.lengths),
-    )

@@ -14,20 +14,19 @@ unless the options ask for it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from mummergpu.input.blocks.queries import QueryBlock
-from mummergpu.input.reference import Reference, record_at, record_lookup
+from mummergpu.input.reference import RecordLookup, Reference, record_at, record_lookup
 from mummergpu.output.bytes.compression import Piece
 from mummergpu.output.bytes.number_fields import MOST_DIGITS, SMALL, put_one_number, put_small
 from mummergpu.output.bytes.piece_pool import PIECE_BYTES, PiecePool
 from mummergpu.output.bytes.sequence_text import write_bases
-from mummergpu.output.bytes.text_arrays import QueryColumns, RecordTexts, query_columns, texts_of
-from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray, copy_padded, copy_text, store
-from mummergpu.output.matches.lines import Lookup
-from mummergpu.output.matches.match_table import StrandRows, strand_rows
+from mummergpu.output.bytes.text_arrays import RecordTexts, texts_of
+from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray, copy_padded, store
+from mummergpu.output.matches.match_table import MatchBlock, match_block
 from mummergpu.output.matches.sam_rows import (
     HAS_PRIMARY,
     HITS,
@@ -49,6 +48,7 @@ from mummergpu.output.matches.sam_rows import (
     new_state,
 )
 from mummergpu.output.records.header import check_queries, sam_header
+from mummergpu.output.records.sam_fields import put_name
 from mummergpu.output.records.sam_options import SamOptions
 from mummergpu.output.sink import MatchFormat
 from mummergpu.runtime.arrays import Int64Array
@@ -57,7 +57,6 @@ from mummergpu.runtime.jit import (
     as_int64,
     inline_without_refcounts,
     jit_without_refcounts,
-    writable,
 )
 from mummergpu.sequence.codes import CodeArray, Strand
 from mummergpu.sequence.mems import MemColumns
@@ -111,15 +110,6 @@ OTHER_BYTES: Final = 9 * MOST_DIGITS + len(
 
 
 @inline_without_refcounts
-def put_name(text: TextArray, at: int, names: TextArray, begin: int, end: int) -> int:
-    """Write the name of a query, or a star if it has none; return where it ends."""
-    if begin == end:
-        store(text, at, _STAR)
-        return at + 1
-    return copy_text(text, at, names, begin, end)
-
-
-@inline_without_refcounts
 def put_hits(text: TextArray, at: int, count: int, number: int) -> int:
     """Write the number of matches of a query, and the number of one of them; return the end."""
     if count < SMALL:
@@ -149,11 +139,10 @@ def _put_clip(text: TextArray, at: int, count: int) -> int:
 
 
 @inline_without_refcounts
-def place_of(lookup: Lookup, joined_position: int) -> tuple[int, int]:
+def place_of(lookup: RecordLookup, joined_position: int) -> tuple[int, int]:
     """Return the record of a position and the position in it, 1-based."""
-    record_starts, buckets, bucket_shift = lookup
-    record = record_at(record_starts, buckets, bucket_shift, joined_position)
-    return record, joined_position - record_starts[as_index(record)] + 1
+    record = record_at(lookup.starts, lookup.buckets, lookup.bucket_shift, joined_position)
+    return record, joined_position - lookup.starts[as_index(record)] + 1
 
 
 @inline_without_refcounts
@@ -169,10 +158,9 @@ def write_record(
 
     Returns where the text ends.
     """
-    texts, offsets = records
     entry = FLAG_COUNT * record + kind
-    begin, end = offsets[as_index(entry)], offsets[as_index(entry + 1)]
-    at = put_one_number(text, copy_padded(text, at, texts, begin, end), position)
+    begin, end = records.offsets[as_index(entry)], records.offsets[as_index(entry + 1)]
+    at = put_one_number(text, copy_padded(text, at, records.texts, begin, end), position)
     store(text, at, _QUALITY)
     return at + _QUALITY_BYTES
 
@@ -245,95 +233,96 @@ NO_BASE: Final = -1
 """The next base of a line that has not begun."""
 
 
+class SamBlock(NamedTuple):
+    """What the loop needs to write the lines of a block.
+
+    Attributes
+    ----------
+    line_end : ndarray, dtype=uint8
+        What all lines end with, the tag of the read group first.
+    end_bytes : int
+        The bytes of it; `OVERSHOOT` more follow.
+    with_bases : bool
+        Whether secondary alignments have bases, too.
+    """
+
+    matches: MatchBlock
+    line_end: TextArray
+    end_bytes: int
+    with_bases: bool
+
+
 @inline_without_refcounts
 def _write_unmapped(
-    text: TextArray,
-    at: int,
-    padded_codes: CodeArray,
-    bounds: tuple[int, int],
-    names: TextArray,
-    name_bounds: tuple[int, int],
-    base: int,
-    line_end: tuple[TextArray, int],
-    last_start: int,
+    text: TextArray, at: int, block: SamBlock, query: int, base: int, last_start: int
 ) -> tuple[int, int]:
     """Write the line of a query without a match from `base` on, as far as there is room.
 
-    Returns where the text ends, and the first base that is not written, or `NO_BASE` if the line is
-    complete.
+    Returns where it ends, and the next base.
     """
+    queries = block.matches.queries
+    bounds = queries.offsets[as_index(query)], queries.offsets[as_index(query + 1)]
     if base == NO_BASE:
-        at = put_name(text, at, names, name_bounds[0], name_bounds[1])
+        at = put_name(text, at, queries.names, queries.name_offsets, query)
         at = begin_unmapped(text, at, bounds[0] == bounds[1])
         base = 0
-    at, base = write_part(text, at, padded_codes, bounds, base, False)
+    at, base = write_part(text, at, block.matches.codes, bounds, base, False)
     if base < bounds[1] - bounds[0] or at > last_start:
         return at, base
-    return copy_padded(text, end_unmapped(text, at), line_end[0], 0, line_end[1]), NO_BASE
+    at = end_unmapped(text, at)
+    return copy_padded(text, at, block.line_end, 0, block.end_bytes), NO_BASE
 
 
 @inline_without_refcounts
 def _write_rows(
-    text: TextArray,
-    at: int,
-    state: Int64Array,
-    rows: tuple[StrandRows, StrandRows],
-    query: int,
-    padded_codes: CodeArray,
-    lookup: Lookup,
-    records: RecordTexts,
-    bounds: tuple[int, int],
-    names: TextArray,
-    name_bounds: tuple[int, int],
-    line_end: tuple[TextArray, int],
-    with_bases: bool,
-    last_start: int,
+    text: TextArray, at: int, state: Int64Array, block: SamBlock, query: int, last_start: int
 ) -> int:
     """Write the lines of a query with matches from `state` on, as far as there is room.
 
-    Returns where the text ends, and updates `state`.
+    Returns where they end, and updates `state`. A long query may go on in the next text.
     """
-    forward, reverse = rows
+    queries, (forward, reverse) = block.matches.queries, block.matches.rows
+    bounds = queries.offsets[as_index(query)], queries.offsets[as_index(query + 1)]
     count, longest, least = state[MATCHES], state[LONGEST], state[LEAST]
     query_length = bounds[1] - bounds[0]
     place, base = state[NEXT_ROW], state[NEXT_BASE]
     hits, ties_left, has_primary = state[HITS], state[TIES_LEFT], state[HAS_PRIMARY]
     # The rows on both strands are one range for one loop, without a branch for the strand.
-    begin = forward[0][as_index(query)]
-    forward_count = forward[0][as_index(query + 1)] - begin
-    reverse_begin = reverse[0][as_index(query)] - forward_count
+    begin = forward.offsets[as_index(query)]
+    forward_count = forward.offsets[as_index(query + 1)] - begin
+    reverse_begin = reverse.offsets[as_index(query)] - forward_count
     while place < count and at <= last_start:
         strand = as_int64(place >= forward_count)
-        starts, positions, lengths = reverse[1:] if strand == 1 else forward[1:]
+        own = reverse if strand == 1 else forward
         row = place + (reverse_begin if strand == 1 else begin)
-        length = lengths[as_index(row)]
+        length = own.lengths[as_index(row)]
         has_bases = True
         if base == NO_BASE:
             flag = flag_of(length, longest, least, ties_left, has_primary)
             if flag == NO_ROW:
                 place += 1
                 continue
-            record, position = place_of(lookup, positions[as_index(row)])
-            clip = starts[as_index(row)]
+            record, position = place_of(block.matches.lookup, own.positions[as_index(row)])
+            clip = own.starts[as_index(row)]
             ties_left -= length == least
             has_primary |= flag == 0
             hits += 1
-            at = put_name(text, at, names, name_bounds[0], name_bounds[1])
+            at = put_name(text, at, queries.names, queries.name_offsets, query)
             kind = 2 * (flag != 0) + strand
-            at = write_record(text, at, records, record, kind, position)
+            at = write_record(text, at, block.matches.records, record, kind, position)
             at = write_cigar(text, at, clip, length, query_length - clip - length)
-            has_bases = with_bases or flag == 0
+            has_bases = block.with_bases or flag == 0
             if has_bases:
                 at = begin_bases(text, at)
                 base = 0
         if has_bases:
-            at, base = write_part(text, at, padded_codes, bounds, base, strand == 1)
+            at, base = write_part(text, at, block.matches.codes, bounds, base, strand == 1)
             if base < query_length or at > last_start:
                 break
             base = NO_BASE
         at = write_scores(text, at, has_bases, length)
         at = put_hits(text, at, count, hits)
-        at = copy_padded(text, at, line_end[0], 0, line_end[1])
+        at = copy_padded(text, at, block.line_end, 0, block.end_bytes)
         place += 1
     state[NEXT_ROW], state[NEXT_BASE] = place, base
     state[HITS], state[TIES_LEFT], state[HAS_PRIMARY] = hits, ties_left, has_primary
@@ -342,46 +331,27 @@ def _write_rows(
 
 @jit_without_refcounts
 def write_sam(
-    text: TextArray,
-    state: Int64Array,
-    queries: QueryColumns,
-    padded_codes: CodeArray,
-    rows: tuple[StrandRows, StrandRows],
-    lookup: Lookup,
-    records: RecordTexts,
-    heap: Int64Array,
-    line_end: tuple[TextArray, int],
-    with_bases: bool,
-    row_bytes: int,
+    text: TextArray, state: Int64Array, block: SamBlock, heap: Int64Array, row_bytes: int
 ) -> int:
     """Write lines from `state` on, until the block ends or the text is full.
 
-    Returns the number of bytes written, and updates `state`. A line with bases may lie in several
-    texts.
+    Returns the number of bytes written, and updates `state`.
     """
-    query_offsets, names, name_offsets = queries
+    query_count = block.matches.queries.offsets.size - 1
     query = state[NEXT_QUERY]
     last_start = text.size - OVERSHOOT - row_bytes
     at = 0
-    while query < query_offsets.size - 1 and at <= last_start:
-        bounds = query_offsets[as_index(query)], query_offsets[as_index(query + 1)]
-        name_bounds = name_offsets[as_index(query)], name_offsets[as_index(query + 1)]
+    while query < query_count and at <= last_start:
         if state[NEXT_ROW] == NOT_BEGUN:
-            begin_query(state, heap, rows, query)
+            begin_query(state, heap, block.matches.rows, query)
             state[NEXT_ROW] = 0
         if state[MATCHES] == 0:
-            at, base = _write_unmapped(
-                *(text, at, padded_codes, bounds, names, name_bounds, state[NEXT_BASE]),
-                *(line_end, last_start),
-            )
+            at, base = _write_unmapped(text, at, block, query, state[NEXT_BASE], last_start)
             state[NEXT_BASE] = base
             if base != NO_BASE:
                 break
         else:
-            at = _write_rows(
-                *(text, at, state, rows, query, padded_codes, lookup, records),
-                *(bounds, names, name_bounds, line_end, with_bases, last_start),
-            )
+            at = _write_rows(text, at, state, block, query, last_start)
             if state[NEXT_ROW] < state[MATCHES]:
                 break
         state[NEXT_ROW] = NOT_BEGUN
@@ -405,15 +375,16 @@ class SamFormat(MatchFormat):
         self._most_hits = options.most_hits
         self._with_bases = options.secondary_bases
         self._query_path = query_path
-        lookup = record_lookup(reference.record_starts, reference.codes.size)
-        self._lookup = (lookup.starts, lookup.buckets, lookup.bucket_shift)
+        self._lookup = record_lookup(reference.record_starts, reference.codes.size)
         self._records = texts_of(
             b"\t%d\t%b\t" % (flag, name) for name in reference.names for flag in FLAGS
         )
         group = options.read_group
         end = b"\n" if group is None else b"\tRG:Z:%b\n" % group.name.encode()
-        self._line_end = (texts_of([end])[0], len(end))
-        self._most_bytes = OTHER_BYTES + len(end) + int(np.diff(self._records[1]).max(initial=0))
+        self._line_end, self._end_bytes = texts_of([end]).texts, len(end)
+        self._most_bytes = (
+            OTHER_BYTES + len(end) + int(np.diff(self._records.offsets).max(initial=0))
+        )
         self._pool = PiecePool(piece_bytes)
 
     def head(self) -> bytes:
@@ -425,31 +396,19 @@ class SamFormat(MatchFormat):
     ) -> Iterator[TextArray]:
         """Yield the lines of a block's matches in pieces (`Format.format_block`)."""
         check_queries(block, self._query_path)
-        rows = (
-            strand_rows(matches, Strand.FORWARD, block),
-            strand_rows(matches, Strand.REVERSE, block),
+        arrays = SamBlock(
+            match_block(block, matches, self._lookup, self._records),
+            self._line_end,
+            self._end_bytes,
+            self._with_bases,
         )
-        queries = query_columns(block)
-        codes = writable(block.padded_codes)
         heap = hit_heap(matches, self._most_hits)
         name_bytes = int(np.diff(block.name_offsets).max(initial=0))
         row_bytes = self._most_bytes + name_bytes
         state = new_state(NO_BASE)
         while state[NEXT_QUERY] < block.query_count:
             text = self._pool.room_for(max(row_bytes, self._pool.piece_bytes))
-            filled = write_sam(
-                text,
-                state,
-                queries,
-                codes,
-                rows,
-                self._lookup,
-                self._records,
-                heap,
-                self._line_end,
-                self._with_bases,
-                row_bytes,
-            )
+            filled = write_sam(text, state, arrays, heap, row_bytes)
             yield text[:filled]
 
     def take_back(self, piece: Piece) -> None:

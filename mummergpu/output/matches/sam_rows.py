@@ -9,8 +9,7 @@ matches, and of equally long ones the first.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -18,10 +17,10 @@ from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import RecordLookup, record_at
 from mummergpu.output.matches.match_table import (
     MOST_ROWS,
+    BothStrands,
     NumberArray,
-    StrandRows,
+    both_strands,
     match_counts,
-    strand_rows,
 )
 from mummergpu.output.matches.match_table import (
     NEXT_QUERY as NEXT_QUERY,
@@ -69,16 +68,14 @@ _STEP: Final = 8
 
 
 @inline_without_refcounts
-def begin_query(
-    state: Int64Array, heap: Int64Array, rows: tuple[StrandRows, StrandRows], query: int
-) -> None:
+def begin_query(state: Int64Array, heap: Int64Array, rows: BothStrands, query: int) -> None:
     """Find what decides on the rows of a query."""
     count, longest = 0, 0
     for strand in range(2):
-        offsets, _, _, sizes = rows[strand]
-        begin, end = offsets[as_index(query)], offsets[as_index(query + 1)]
+        own = rows[strand]
+        begin, end = own.offsets[as_index(query)], own.offsets[as_index(query + 1)]
         count += end - begin
-        longest = max(longest, _longest(sizes, begin, end))
+        longest = max(longest, _longest(own.lengths, begin, end))
     state[MATCHES], state[LONGEST], state[LEAST] = count, longest, 0
     state[HITS], state[TIES_LEFT], state[HAS_PRIMARY] = 0, 0, 0
     if 0 < heap.size < count:
@@ -118,13 +115,13 @@ def flag_of(size: int, longest: int, least: int, ties_left: int, has_primary: in
 
 
 @inline_without_refcounts
-def _fill_heap(heap: Int64Array, rows: tuple[StrandRows, StrandRows], query: int) -> None:
+def _fill_heap(heap: Int64Array, rows: BothStrands, query: int) -> None:
     """Put the lengths of the longest matches of a query into a heap, as many as it holds."""
     used = 0
     for strand in range(2):
-        offsets, _, _, sizes = rows[strand]
-        for row in range(offsets[query], offsets[query + 1]):
-            size = sizes[row]
+        own = rows[strand]
+        for row in range(own.offsets[query], own.offsets[query + 1]):
+            size = own.lengths[row]
             if used < heap.size:
                 _add(heap, used, size)
                 used += 1
@@ -164,8 +161,7 @@ FlagArray = UInt16Array
 RecordArray = Int32Array
 
 
-@dataclass(frozen=True)
-class AlignmentTable:
+class AlignmentTable(NamedTuple):
     """Rows of some queries of a block, in the order of the output.
 
     Attributes
@@ -199,7 +195,7 @@ class AlignmentTable:
     hit_numbers: NumberArray
 
     @property
-    def count(self) -> int:
+    def row_count(self) -> int:
         """The number of rows."""
         return self.lengths.size
 
@@ -212,7 +208,7 @@ def alignment_tables(
     most_rows: int = MOST_ROWS,
 ) -> Iterator[AlignmentTable]:
     """Yield the rows of a block, in tables of a limited size."""
-    rows = (strand_rows(mems, Strand.FORWARD, block), strand_rows(mems, Strand.REVERSE, block))
+    rows = both_strands(mems, block)
     offsets = writable(block.offsets)
     heap = hit_heap(mems, most_hits)
     left = int(np.maximum(match_counts(block, mems), 1).sum())
@@ -220,20 +216,10 @@ def alignment_tables(
     while state[NEXT_QUERY] < block.query_count:
         # A block can end without a row, such as after the matches that are too many.
         table = _new_table(max(1, min(left, most_rows)))
-        filled = fill_alignments(
-            state,
-            offsets,
-            rows,
-            *lookup,
-            heap,
-            (table.queries, table.hit_counts, table.hit_numbers),
-            (table.positions, table.clips, table.lengths),
-            table.records,
-            table.flags,
-        )
+        filled = list_match_rows(state, offsets, rows, lookup, heap, table)
         left -= filled
         if filled:
-            yield _first_rows(table, filled)
+            yield AlignmentTable._make(column[:filled] for column in table)
 
 
 def hit_heap(mems: Mapping[Strand, MemColumns], most_hits: int | None) -> Int64Array:
@@ -249,71 +235,43 @@ def new_state(*more: int) -> Int64Array:
     return state
 
 
-@inline_without_refcounts
-def _set_row(
-    numbers: tuple[NumberArray, NumberArray, NumberArray],
-    places: tuple[Int64Array, Int64Array, Int64Array],
-    at: int,
-    query: int,
-    hit_count: int,
-    hit_number: int,
-    position: int,
-    clip: int,
-    length: int,
-) -> None:
-    """Set the numbers of a row."""
-    queries, hit_counts, hit_numbers = numbers
-    positions, clips, lengths = places
-    queries[as_index(at)] = query
-    hit_counts[as_index(at)] = hit_count
-    hit_numbers[as_index(at)] = hit_number
-    positions[as_index(at)] = position
-    clips[as_index(at)] = clip
-    lengths[as_index(at)] = length
-
-
 @jit_without_refcounts
-def fill_alignments(
+def list_match_rows(
     state: Int64Array,
     query_offsets: Int64Array,
-    rows: tuple[StrandRows, StrandRows],
-    record_starts: Int64Array,
-    buckets: Int32Array,
-    bucket_shift: int,
+    rows: BothStrands,
+    lookup: RecordLookup,
     heap: Int64Array,
-    numbers: tuple[NumberArray, NumberArray, NumberArray],
-    places: tuple[Int64Array, Int64Array, Int64Array],
-    records: RecordArray,
-    flags: FlagArray,
+    table: AlignmentTable,
 ) -> int:
     """Fill a table from `state` on, until the block ends or the table is full.
 
     Returns the number of rows, and updates `state`.
     """
-    lengths = places[2]
+    most = table.lengths.size
     query, strand, row = state[NEXT_QUERY], state[NEXT_STRAND], state[NEXT_ROW]
     at = 0
-    while query < query_offsets.size - 1 and at < lengths.size:
-        offsets, starts, positions, sizes = rows[strand]
+    while query < query_offsets.size - 1 and at < most:
+        own = rows[strand]
         if row == NOT_BEGUN:
-            row = offsets[as_index(query)]
+            row = own.offsets[as_index(query)]
             if strand == 0:
                 begin_query(state, heap, rows, query)
         count, longest, least = state[MATCHES], state[LONGEST], state[LEAST]
         if count == 0:
-            _set_row(numbers, places, at, query, 0, 0, NO_RECORD, 0, 0)
-            records[as_index(at)] = NO_RECORD
-            flags[as_index(at)] = UNMAPPED
+            _set_row(table, at, query, NO_RECORD, NO_RECORD, UNMAPPED)
+            _set_match(table, at, 0, 0, 0, 0)
             at += 1
             query += 1
             row = NOT_BEGUN
             continue
-        end = offsets[as_index(query + 1)]
+        end = own.offsets[as_index(query + 1)]
+        # What the choice depends on stays in registers during a query.
         hits, ties_left, has_primary = state[HITS], state[TIES_LEFT], state[HAS_PRIMARY]
-        while row < end and at < lengths.size:
-            size, position = sizes[as_index(row)], positions[as_index(row)]
+        while row < end and at < most:
+            size, position = own.lengths[as_index(row)], own.positions[as_index(row)]
             # On the strand that was searched, the query lies as the reference does.
-            clip = starts[as_index(row)]
+            clip = own.starts[as_index(row)]
             flag = flag_of(size, longest, least, ties_left, has_primary)
             row += 1
             if flag == NO_ROW:
@@ -321,11 +279,10 @@ def fill_alignments(
             ties_left -= size == least
             has_primary |= flag == 0
             hits += 1
-            record = record_at(record_starts, buckets, bucket_shift, position)
-            in_record = position - record_starts[as_index(record)]
-            _set_row(numbers, places, at, query, count, hits, in_record, clip, size)
-            records[as_index(at)] = record
-            flags[as_index(at)] = flag + REVERSE * strand
+            record = record_at(lookup.starts, lookup.buckets, lookup.bucket_shift, position)
+            in_record = position - lookup.starts[as_index(record)]
+            _set_row(table, at, query, record, in_record, flag + REVERSE * strand)
+            _set_match(table, at, clip, size, count, hits)
             at += 1
         state[HITS], state[TIES_LEFT], state[HAS_PRIMARY] = hits, ties_left, has_primary
         if row < end:
@@ -337,23 +294,32 @@ def fill_alignments(
     return at
 
 
+@inline_without_refcounts
+def _set_row(
+    table: AlignmentTable, at: int, query: int, record: int, position: int, flag: int
+) -> None:
+    """Set the query, the place and the flag of a row."""
+    table.queries[as_index(at)] = query
+    table.records[as_index(at)] = record
+    table.positions[as_index(at)] = position
+    table.flags[as_index(at)] = flag
+
+
+@inline_without_refcounts
+def _set_match(
+    table: AlignmentTable, at: int, clip: int, length: int, hit_count: int, hit_number: int
+) -> None:
+    """Set the match of a row, and its number among those of the query."""
+    table.clips[as_index(at)] = clip
+    table.lengths[as_index(at)] = length
+    table.hit_counts[as_index(at)] = hit_count
+    table.hit_numbers[as_index(at)] = hit_number
+
+
 def _new_table(room: int) -> AlignmentTable:
     queries, hit_counts, hit_numbers = (np.empty(room, dtype=np.uint32) for _ in range(3))
     positions, clips, lengths = (np.empty(room, dtype=np.int64) for _ in range(3))
     records, flags = np.empty(room, dtype=np.int32), np.empty(room, dtype=np.uint16)
     return AlignmentTable(
         queries, records, positions, clips, lengths, flags, hit_counts, hit_numbers
-    )
-
-
-def _first_rows(table: AlignmentTable, count: int) -> AlignmentTable:
-    return AlignmentTable(
-        table.queries[:count],
-        table.records[:count],
-        table.positions[:count],
-        table.clips[:count],
-        table.lengths[:count],
-        table.flags[:count],
-        table.hit_counts[:count],
-        table.hit_numbers[:count],
     )
