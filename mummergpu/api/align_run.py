@@ -8,7 +8,6 @@ from mummergpu.api.genome_requests import (
     ClusterAsked,
     alignment_filter,
     alignment_method,
-    format_of_request,
     genome_options,
 )
 from mummergpu.api.log import context_of
@@ -21,12 +20,13 @@ from mummergpu.api.requests import (
     paths_asked,
     positive,
     search_options,
+    targets_asked,
     truth,
 )
 from mummergpu.api.run import RunStats
 from mummergpu.index.file import kind_for_reference
 from mummergpu.index.options import DEFAULT_MINIMUM_LENGTH, IndexOptions
-from mummergpu.output.formats import Rows, target_of
+from mummergpu.output.formats import Rows
 from mummergpu.pipeline import align_genomes as pipeline
 from mummergpu.pipeline.align_options import AlignOptions
 from mummergpu.pipeline.options import MatchOptions
@@ -35,7 +35,7 @@ from mummergpu.pipeline.options import MatchOptions
 def align(
     reference: PathLike,
     queries: PathLike | Iterable[PathLike],
-    output: PathLike,
+    output: PathLike | Iterable[PathLike],
     min_length: int = DEFAULT_MINIMUM_LENGTH,
     strands: str = "both",
     mode: str = "mumreference",
@@ -71,8 +71,8 @@ def align(
         A FASTA file or an index file.
     queries : path, or iterable of paths
         Files of queries, in the order of the output; one for .delta.
-    output : path
-        The file for the alignments; its name decides on the format, and whether it is
+    output : path, or iterable of paths
+        The files for the alignments; their names decide on the formats, and whether they are
         compressed.
     min_length : int, default 20
         The shortest matches that alignments begin with, in bases.
@@ -141,13 +141,12 @@ def align(
     """
     device = device_options(backend, threads)
     name, paths = path_asked("reference", reference), paths_asked("queries", queries)
-    path = path_asked("output", output)
-    target = target_of(path, format_of_request(format), "output", Rows.GENOMES)
+    targets = targets_asked(output, format, Rows.GENOMES)
     length = positive("min_length", min_length)
     anchors = MatchOptions(
         name,
         paths,
-        (target,),
+        targets,
         threads=device.threads,
         index=IndexOptions(length, kind_for_reference(name), memory_asked(max_memory)),
         search=search_options(length, strands, mode),
@@ -156,15 +155,15 @@ def align(
         no_empty=truth("no_empty", no_empty),
     )
     clusters = ClusterAsked(min_cluster, max_gap, diagonal_difference, diagonal_factor)
+    formats = [target.format for target in targets]
     genomes = genome_options(
-        clusters, break_length, gap_open, gap_extend, extend, simplify, (target.format,)
+        clusters, break_length, gap_open, gap_extend, extend, simplify, formats
     )
     least = new_or_former("min_alignment_length", min_alignment_length, "min_aligned", min_aligned)
     filtering = alignment_filter(one_to_one, min_identity, *least)
     has_length = length != DEFAULT_MINIMUM_LENGTH
     options = AlignOptions(
         anchors,
-        target,
         genomes,
         filtering,
         method=alignment_method(method, genomes, anchors.search, has_length),

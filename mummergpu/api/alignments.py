@@ -200,9 +200,9 @@ class Alignments(AlignmentRows[Alignment]):
         Parameters
         ----------
         path : path
-            The file; its name decides whether it is SAM, BAM or CRAM.
+            The file; its name decides whether it is SAM, BAM, CRAM or PAF.
         format : str, optional
-            ``sam``, ``bam`` or ``cram``, whatever the name.
+            ``sam``, ``bam``, ``cram`` or ``paf``, whatever the name.
         sort, mark_duplicates, read_group
             As for `mummergpu.map`; by default the read group of reads without one is ``reads``.
         threads : int, default 1

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from mummergpu.api.log import context_of
 from mummergpu.api.mapping_requests import (
     Mates,
     Reads,
-    alignment_target,
     map_options,
     read_group_asked,
     sort_options,
 )
-from mummergpu.api.requests import PathLike, memory_asked, path_asked, truth
+from mummergpu.api.requests import PathLike, memory_asked, path_asked, targets_asked, truth
 from mummergpu.api.run import RunStats
+from mummergpu.output.formats import Rows
 from mummergpu.pipeline import map_reads as pipeline
 
 
@@ -24,7 +24,7 @@ def map(
     reads: Reads,
     mates: Mates | None = None,
     *,
-    output: PathLike,
+    output: PathLike | Iterable[PathLike],
     interleaved: bool = False,
     sort: bool = False,
     mark_duplicates: bool = False,
@@ -54,8 +54,8 @@ def map(
         `Index.map`.
     mates : path, iterable of paths, or iterable of tuple, optional
         The files of the second mates, one for each of `reads`; or the second mates in memory.
-    output : path
-        The file for the alignments; its name decides whether it is SAM, BAM or CRAM.
+    output : path, or iterable of paths
+        The files for the alignments; their names decide whether they are SAM, BAM, CRAM or PAF.
     interleaved : bool, default False
         Mates alternate in each of `reads`, or in the reads in memory.
     sort : bool, default False
@@ -84,7 +84,7 @@ def map(
     threads : int, optional
         The number of working threads; by default one for each processor.
     format : str, optional
-        ``sam``, ``bam`` or ``cram``, whatever the name of the output.
+        ``sam``, ``bam``, ``cram`` or ``paf``, whatever the name of the output.
     max_memory : int, optional
         The most bytes for the reference and its index; by default half of what is free.
     any_letters : bool, default False
@@ -124,7 +124,7 @@ def map(
     )
     options = replace(
         options,
-        output=alignment_target(output, format, "output"),
+        outputs=targets_asked(output, format, Rows.READS),
         memory=memory_asked(max_memory),
         read_group=read_group_asked(read_group, options.sources),
         keeps_groups=read_group is None,

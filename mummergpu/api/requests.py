@@ -13,6 +13,8 @@ import numpy as np
 
 from mummergpu.errors import OptionError
 from mummergpu.matching.options import STRANDS, DeviceOptions, SearchOptions, Uniqueness
+from mummergpu.output.formats import Rows, names_of, target_of
+from mummergpu.output.targets import OutputTarget
 from mummergpu.runtime.cache_places import cache_folder
 from mummergpu.runtime.processors import processor_count
 
@@ -122,6 +124,16 @@ def paths_asked(option: str, paths: object) -> tuple[str, ...]:
     if not names:
         raise OptionError(option, "name at least one file")
     return names
+
+
+def targets_asked(paths: object, format_name: str | None, rows: Rows) -> tuple[OutputTarget, ...]:
+    """Return the files to write, at least one; a format is for one whose name does not matter."""
+    names = paths_asked("output", paths)
+    if format_name is not None:
+        format_name = meaning("format", format_name, {name: name for name in names_of(rows)})
+        if len(names) > 1:
+            raise OptionError("format", "several outputs take their formats from their names")
+    return tuple(target_of(name, format_name, "output", rows) for name in names)
 
 
 def text_asked(option: str, text: object) -> str:

@@ -19,16 +19,15 @@ from mummergpu.api.requests import (
     positive,
     refuse_single_mates,
     search_options,
+    targets_asked,
     truth,
 )
-from mummergpu.errors import OptionError
 from mummergpu.index.file import kind_for_reference
 from mummergpu.index.options import DEFAULT_MINIMUM_LENGTH, IndexOptions
 from mummergpu.matching.options import STRANDS
-from mummergpu.output.formats import Rows, names_of, target_of
+from mummergpu.output.formats import Rows
 from mummergpu.output.matches.mummer import TextStyle
 from mummergpu.output.records.sam_options import SamOptions, usual_read_group
-from mummergpu.output.targets import OutputTarget
 from mummergpu.pipeline import match as pipeline
 from mummergpu.pipeline.options import MatchOptions
 from mummergpu.pipeline.purposes import NEEDS, TextRequest, with_needs
@@ -162,7 +161,7 @@ def match(
     """
     pair = truth("pair", pair)
     name = path_asked("reference", reference)
-    paths, targets = paths_asked("queries", queries), _targets_of(output, format)
+    paths, targets = paths_asked("queries", queries), targets_asked(output, format, Rows.MATCHES)
     refuse_single_mates(paths, pair)
     style = instance("style", TextStyle() if style is None else style, TextStyle)
     sam = SamOptions(usual_read_group(paths)) if sam is None else sam
@@ -192,15 +191,3 @@ def match(
     context = context_of(options.threads)
     pipeline.run(options, context)
     return RunStats.of(context.stats)
-
-
-def _targets_of(
-    output: PathLike | Iterable[PathLike], format_name: str | None
-) -> tuple[OutputTarget, ...]:
-    names = paths_asked("output", output)
-    if format_name is not None:
-        known = {name: name for name in names_of(Rows.MATCHES)}
-        format_name = meaning("format", format_name, known)
-        if len(names) > 1:
-            raise OptionError("format", "several outputs take their formats from their names")
-    return tuple(target_of(name, format_name, "output") for name in names)

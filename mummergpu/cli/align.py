@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from click.core import ParameterSource
 
+from mummergpu.cli.format_options import main_files, main_targets
 from mummergpu.cli.option_rules import Params, device_options, strands_of
 from mummergpu.cli.option_types import (
     HELP_OPTIONS,
@@ -23,7 +24,6 @@ from mummergpu.cli.option_types import (
 )
 from mummergpu.cli.run_verb import Verb, run_verb
 from mummergpu.output.formats import Rows, names_of, target_of
-from mummergpu.runtime.output_file import STANDARD_OUTPUT
 from mummergpu.viterbi.methods import AlignmentMethod
 
 if TYPE_CHECKING:
@@ -157,10 +157,11 @@ ALIGN_SECTIONS: Final[Sections] = {
         click.Option(
             ["-o", "--output"],
             metavar="FILE",
-            default=STANDARD_OUTPUT,
+            multiple=True,
             shell_complete=complete_files,
-            help="Write the alignments to FILE: .delta, .paf, .sam, .bam or .vcf (also .paf.gz and "
-            "the like) by its name.  [default: .delta on standard output]",
+            help="Write the alignments to FILE: .delta, .paf, .sam, .bam, .cram or .vcf (also "
+            ".paf.gz and the like) by its name; may be given several times.  [default: .delta on "
+            "standard output]",
         ),
         click.Option(
             ["--format", "format_name"],
@@ -170,8 +171,10 @@ ALIGN_SECTIONS: Final[Sections] = {
         click.Option(
             ["--vcf"],
             metavar="FILE",
+            hidden=True,
             shell_complete=complete_files,
-            help="Also write the differences of the alignments to FILE, as VCF (also .vcf.gz).",
+            help="Also write the differences of the alignments to FILE, as VCF (also .vcf.gz); -o "
+            "x.vcf does the same.",
         ),
         flag("--cs with_changes", "Let PAF tell the bases of the differences, as cs:Z."),
         flag("--no-bases", "Let SAM leave out the bases of the queries, and MD."),
@@ -195,11 +198,10 @@ def align_options(params: Params, command: str) -> AlignOptions:
     from mummergpu.pipeline.align_options import AlignOptions
     from mummergpu.pipeline.options import MatchOptions
 
-    target = target_of(params["output"], params["format_name"], rows=Rows.GENOMES)
-    differences = None
+    targets = main_targets(params, Rows.GENOMES)
     if params["vcf"] is not None:
-        differences = target_of(params["vcf"], "vcf", "--vcf", Rows.GENOMES)
-    targets = (target,) if differences is None else (target, differences)
+        targets += (target_of(params["vcf"], "vcf", "--vcf", Rows.GENOMES),)
+    formats = [target.format for target in targets]
     anchors = MatchOptions(
         reference_path=params["reference"],
         query_paths=params["query"],
@@ -221,24 +223,24 @@ def align_options(params: Params, command: str) -> AlignOptions:
     )
     genomes = GenomeOptions(
         *(clusters, params["break_length"], not params["no_extend"], not params["no_simplify"]),
-        costs_of_gaps(params["gap_open"], params["gap_extend"], [one.format for one in targets]),
+        costs_of_gaps(params["gap_open"], params["gap_extend"], formats),
     )
     least_identity = params["min_identity"] / 100
     kept = AlignmentFilter(params["one_to_one"], least_identity, params["least_length"])
-    if params["with_changes"] and target.format != "paf":
-        raise click.UsageError(
-            f"--cs is for paf, and the alignments are written as {target.format}"
-        )
-    if params["no_bases"] and target.format != "sam":
-        raise click.UsageError(
-            f"--no-bases is for sam, and the alignments are written as {target.format}"
-        )
+    for option, name, is_given in (
+        ("--cs", "paf", params["with_changes"]),
+        ("--no-bases", "sam", params["no_bases"]),
+    ):
+        if is_given and name not in formats:
+            raise click.UsageError(
+                f"{option} is for {name}, and the alignments are written as {formats[0]}"
+            )
     method = AlignmentMethod(params["method"])
     if method is not AlignmentMethod.TILE:
         _refuse_options_of_tiles(method)
     return AlignOptions(
-        *(anchors, target, genomes, kept),
-        *(params["with_changes"], not params["no_bases"], differences, method),
+        *(anchors, genomes, kept),
+        *(params["with_changes"], not params["no_bases"], method),
     )
 
 
@@ -286,7 +288,7 @@ def align_command(**params: Any) -> None:
     dnadiff -d and mummerplot read; '-o x.paf' the table of minimap2.
     """
     inputs = [params["reference"], *params["query"]]
-    outputs = {"--output": params["output"], "--vcf": params["vcf"]}
+    outputs = {**main_files(params), "--vcf": params["vcf"]}
     verb = Verb(inputs, outputs, align_options, _load_job, lambda options: "align")
     run_verb(params, verb)
 

@@ -28,6 +28,7 @@ def format_options(complete: Any, integer: Callable[..., Any]) -> list[click.Opt
         click.Option(
             [f"--{name}", f"{name}_path"],
             metavar="FILE",
+            hidden=True,
             shell_complete=complete,
             help=f"Write matches to FILE as {FORMATS[name].words}.",
         )
@@ -105,11 +106,10 @@ def output_targets(given: Mapping[str, Any]) -> tuple[OutputTarget, ...]:
         for name in _NAMES
         if (path := given[f"{name}_path"]) is not None
     ]
-    path = _main_path(given)
-    if path is not None:
-        targets.insert(0, target_of(path, given["format_name"]))
-    elif given["format_name"] is not None:
+    if given["format_name"] is not None and targets and not given["output"]:
         raise click.UsageError("--format is the format of -o, which is not given")
+    if given["output"] or not targets:
+        targets = [*main_targets(given, Rows.MATCHES), *targets]
     _refuse_flags_of_text(given, targets)
     return tuple(targets)
 
@@ -131,12 +131,23 @@ def _refuse_flags_of_text(given: Mapping[str, Any], targets: Sequence[OutputTarg
 def output_files(given: Mapping[str, Any]) -> dict[str, str | None]:
     """Return the file of each option for matches, None where there is none."""
     named = {f"--{name}": given[f"{name}_path"] for name in _NAMES}
-    return {"--output": _main_path(given), **named}
+    if not given["output"] and any(path is not None for path in named.values()):
+        return named
+    return {**main_files(given), **named}
 
 
-def _main_path(given: Mapping[str, Any]) -> str | None:
-    """Return the path of ``-o``: standard output if no option names a file."""
-    path: str | None = given["output"]
-    if path is None and all(given[f"{name}_path"] is None for name in _NAMES):
-        return STANDARD_OUTPUT
-    return path
+def main_targets(given: Mapping[str, Any], rows: Rows) -> tuple[OutputTarget, ...]:
+    """Return the files of ``-o``, each with its format: standard output if there is none."""
+    paths, name = given["output"] or (STANDARD_OUTPUT,), given["format_name"]
+    if name is not None and len(paths) > 1:
+        raise click.UsageError("--format is for one -o; several take theirs from their names")
+    return tuple(target_of(path, name, rows=rows) for path in paths)
+
+
+def main_files(given: Mapping[str, Any]) -> dict[str, str | None]:
+    """Return the files of ``-o`` by how errors name the option, which may be given many times."""
+    paths = given["output"] or (STANDARD_OUTPUT,)
+    return {
+        "--output" if number == 1 else f"--output, number {number}": path
+        for number, path in enumerate(paths, 1)
+    }

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from mummergpu.cli.format_options import main_files, main_targets
 from mummergpu.cli.option_rules import Params, device_options
 from mummergpu.cli.option_types import (
     HELP_OPTIONS,
@@ -21,7 +22,7 @@ from mummergpu.cli.option_types import (
 )
 from mummergpu.cli.run_verb import Verb, run_verb
 from mummergpu.errors import OptionError
-from mummergpu.output.formats import Rows, names_of, target_of
+from mummergpu.output.formats import Rows, names_of
 from mummergpu.runtime.output_file import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from mummergpu.mapping.placing.insert_sizes import InsertSizes
     from mummergpu.output.records.sam_options import ReadGroup
     from mummergpu.output.sorting.options import SortOptions
-    from mummergpu.output.targets import OutputTarget
     from mummergpu.pipeline.map_options import MapOptions
     from mummergpu.viterbi.recurrence.model import Costs
 
@@ -90,10 +90,10 @@ MAP_SECTIONS: Final[Sections] = {
         click.Option(
             ["-o", "--output"],
             metavar="FILE",
-            default=STANDARD_OUTPUT,
+            multiple=True,
             shell_complete=complete_files,
-            help="Write the alignments to FILE: SAM, BAM, CRAM or PAF by its name.  "
-            "[default: SAM on standard output]",
+            help="Write the alignments to FILE: SAM, BAM, CRAM or PAF by its name; may be given "
+            "several times.  [default: SAM on standard output]",
         ),
         click.Option(
             ["--format", "format_name"],
@@ -234,7 +234,7 @@ def map_options(params: Params, command: str) -> MapOptions:
     return MapOptions(
         reference_path=params["reference"],
         sources=_sources(params),
-        output=_target(params),
+        outputs=main_targets(params, Rows.READS),
         threads=params["threads"],
         seed_length=params["seed_length"],
         insert_sizes=_insert_sizes(params["insert_size"]),
@@ -257,11 +257,6 @@ def map_options(params: Params, command: str) -> MapOptions:
         command=command,
         block_size=params["block_size"],
     )
-
-
-def _target(params: Params) -> OutputTarget:
-    """Return where the alignments go: SAM, unless the option or the name says otherwise."""
-    return target_of(params["output"], params["format_name"], rows=Rows.READS)
 
 
 def _compresses_on_gpu(params: Params) -> bool:
@@ -412,7 +407,10 @@ def _load_job() -> Any:
 
 def _outputs(params: dict[str, Any]) -> dict[str, str | None]:
     """Return the files of alignments and their indexes, by the options that make them."""
-    files: dict[str, str | None] = {"--output": params["output"]}
-    if params["sort"] and params["output"] != STANDARD_OUTPUT:
-        files |= {f"--sort ({end})": params["output"] + end for end in _INDEXES}
+    files = main_files(params)
+    if params["sort"]:
+        for option, path in main_files(params).items():
+            if path is not None and path != STANDARD_OUTPUT:
+                mark = option.replace("--output", "--sort")
+                files |= {f"{mark} ({end})": path + end for end in _INDEXES}
     return files

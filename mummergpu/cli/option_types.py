@@ -245,10 +245,11 @@ MATCH_SECTIONS: Final[dict[str, list[click.Option]]] = {
         click.Option(
             ["-o", "--output"],
             metavar="FILE",
+            multiple=True,
             shell_complete=complete_files,
-            help="Write matches to FILE, which appears once it is complete; it is compressed if "
-            "its name ends in .gz, .bgz or .zst.  [default: standard output, unless an option "
-            "below names a file]",
+            help="Write matches to FILE, which appears once it is complete, in the format that its "
+            "name ends with; it is compressed if that is followed by .gz, .bgz or .zst. May be "
+            "given several times.  [default: standard output]",
         ),
         click.Option(
             ["--for", "for_program"],

@@ -160,6 +160,7 @@ def _mapping() -> Iterator[list[Word]]:
     for reads in (_FASTQ, _FASTA, _BAM):
         yield [*start, _GENOME, reads]
     yield [*start, "--comments", _GENOME, _TAGGED]
+    yield [*start, _GENOME, _FASTQ, "--format", "paf"]
     for number, sorting in enumerate(((), ("--sort", "--mark-duplicates"))):
         yield [*start, _INDEX, *_MATES, *sorting, "-o", Path(f"mapped{number}.bam")]
 

@@ -18,10 +18,8 @@ class AlignOptions:
     Attributes
     ----------
     anchors : MatchOptions
-        The files, the matches that alignments begin with, and where the search runs; its outputs
-        are not written.
-    output : OutputTarget
-        The file for the alignments: ``delta``, ``paf``, ``sam``, ``bam`` or ``vcf``.
+        The files, the matches that alignments begin with, and where the search runs; what its
+        outputs receive are the alignments.
     genomes : GenomeOptions
         How genomes are aligned.
     kept : AlignmentFilter
@@ -30,22 +28,18 @@ class AlignOptions:
         Whether PAF tells the bases of the differences (cs:Z).
     with_bases : bool
         Whether SAM has the bases of the queries.
-    differences : OutputTarget or None
-        One more file, for the differences of the alignments: ``vcf``.
     method : AlignmentMethod
         Whether matches cut the sequences into tiles, or they are aligned from end to end.
     """
 
     anchors: MatchOptions
-    output: OutputTarget
     genomes: GenomeOptions = field(default_factory=GenomeOptions)
     kept: AlignmentFilter = field(default_factory=AlignmentFilter)
     with_changes: bool = False
     with_bases: bool = True
-    differences: OutputTarget | None = None
     method: AlignmentMethod = AlignmentMethod.TILE
 
     @property
     def targets(self) -> tuple[OutputTarget, ...]:
         """All files that are written."""
-        return (self.output,) if self.differences is None else (self.output, self.differences)
+        return self.anchors.outputs

@@ -23,7 +23,7 @@ class MapOptions(RunOptions):
     ----------
     sources : tuple of ReadFile, MateFiles or ReadsInMemory
         The reads.
-    output : OutputTarget
+    outputs : tuple of OutputTarget
         The file for the alignments, if they go to one.
     seed_length : int or None
         The length of the shortest matches that are looked for; None to choose it from the length of
@@ -60,7 +60,7 @@ class MapOptions(RunOptions):
     """
 
     sources: tuple[ReadSource, ...]
-    output: OutputTarget = field(default_factory=lambda: OutputTarget(format="sam"))
+    outputs: tuple[OutputTarget, ...] = (OutputTarget(format="sam"),)
     seed_length: int | None = None
     insert_sizes: InsertSizes | None = None
     costs: Costs = field(default_factory=Costs)

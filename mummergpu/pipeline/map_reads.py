@@ -77,11 +77,11 @@ def run(options: MapOptions, context: RunContext) -> None:
     MummergpuError
         If the input, the options or the machine are at fault.
     """
-    check_targets([options.output], None, options.sort, options.gpu_compression)
+    check_targets(options.outputs, None, options.sort, options.gpu_compression)
     context = replace(context, waiting_threads=waiting_threads(options.device))
     stats = context.stats
     with stats.stage("end_to_end"), ExitStack() as stack:
-        output = stack.enter_context(OutputFile(options.output.path))
+        files = [stack.enter_context(OutputFile(target.path)) for target in options.outputs]
         opening = start_to_open(context, stack, KmerOptions(), options.device, BLOCK_BASES)
         reading = stack.enter_context(ReadingThreads(options.threads))
         job = _FileJob(options, context)
@@ -104,7 +104,7 @@ def run(options: MapOptions, context: RunContext) -> None:
             sort=options.sort,
             compressor=compressor,
         )
-        sink = job.open_sink(facts, reads, output, stack)
+        sink = job.open_sink(facts, reads, files, stack)
         mapped = MappedReads(sink, stats, options.most_alternatives > 0)
         results = mapping.results(reads.blocks(), sizes, mapped.prepare)
         with closing(results):
@@ -225,16 +225,20 @@ class _FileJob(MapJob):
         return own, lines
 
     def open_sink(
-        self, facts: RunFacts, reads: ReadStream, output: OutputFile, stack: ExitStack
+        self, facts: RunFacts, reads: ReadStream, files: list[OutputFile], stack: ExitStack
     ) -> AlignmentSink[Any]:
         """Return what writes the alignments, and the index of a sorted BAM."""
         options = self._options
         own, lines = self._groups_of(reads)
         facts = replace(facts, sam=SamOptions(own), input_groups=lines)
-        path = index_path(options.output, facts.reference, options.sort)
-        index = None if path is None else stack.enter_context(OutputFile(path))
+        indexes = [
+            None if path is None else stack.enter_context(OutputFile(path))
+            for path in (
+                index_path(target, facts.reference, options.sort) for target in options.outputs
+            )
+        ]
         stats = self._context.stats
-        sink = open_sink([options.output], [output], facts, stats, Rows.READS, [index])
+        sink = open_sink(options.outputs, files, facts, stats, Rows.READS, indexes)
         stack.callback(sink.close)
         return sink
 
