@@ -210,7 +210,10 @@ def test_picard_finds_no_error(folder: Path, words: str) -> None:
         ("r.fa 1.fq -O 6,6,6", "'6,6,6' is not a number"),
         ("r.fa 1.fq --sort", "--sort: needs BAM or CRAM"),
         ("r.fa 1.fq --mark-duplicates -o x.sam", "--mark-duplicates: needs BAM or CRAM"),
-        ("r.fa 1.fq -o x.paf", "alignments are SAM, BAM or CRAM, not paf"),
+        (
+            "r.fa 1.fq -o x.delta",
+            "alignments are written as sam, paf, bam or cram, and not as delta",
+        ),
         ("r.fa 1.fq -o r.fa", "'r.fa' is also an input"),
         ("r.fa 1.fq --sort -o x.bam --stats x.bam.bai", "is also another output"),
         ("r.fa 1.fq --sort -o x.cram --stats x.cram.crai", "is also another output"),
