@@ -127,7 +127,7 @@ def count_rows(path: Path) -> int:
 
 def stream_figures(runs: int, folder: Path) -> dict[str, Any]:
     """Plain FASTQ parsed, and rows formatted, on one core, in bytes of text a second."""
-    from mummergpu.input.blocks.queries import QueryReader
+    from mummergpu.input.blocks.reader import query_reader
     from mummergpu.output.matches.mummer import MummerFormatter, TextStyle
     from mummergpu.sequence.codes import Strand
 
@@ -135,7 +135,7 @@ def stream_figures(runs: int, folder: Path) -> dict[str, Any]:
 
     def parse() -> dict[str, float]:
         figures = timed(
-            lambda: sum(block.base_count for block in QueryReader([str(reads)], 1 << 20))
+            lambda: sum(block.base_count for block in query_reader([str(reads)], 1 << 20))
         )
         return {"bytes_per_second": reads.stat().st_size / figures["seconds"]}
 
@@ -163,10 +163,10 @@ def many_matches(reads: Path) -> tuple[Any, Any, Any]:
     """Return a block of reads with ten made-up matches each, and a reference for them."""
     import numpy as np
 
-    from mummergpu.input.blocks.queries import QueryReader
+    from mummergpu.input.blocks.reader import query_reader
     from mummergpu.sequence.mems import MemColumns
 
-    with QueryReader([str(reads)], 1 << 24) as reader:
+    with query_reader([str(reads)], 1 << 24) as reader:
         block = next(reader)
     offsets = np.arange(block.query_count + 1, dtype=np.int64) * 10
     made = np.random.default_rng(1)

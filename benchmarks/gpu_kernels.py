@@ -33,7 +33,8 @@ from mummergpu.index.tree.build import build_pages
 from mummergpu.index.tree.layout import MAX_PAGE_BASES, Layout
 from mummergpu.index.tree.page import TreePage
 from mummergpu.index.tree.policy import LETTERS, Policy
-from mummergpu.input.blocks.queries import QueryBlock, QueryReader
+from mummergpu.input.blocks.queries import QueryBlock
+from mummergpu.input.blocks.reader import query_reader
 from mummergpu.input.reference import read_reference
 from mummergpu.matching.tree.cuda import TreeCudaBackend
 from mummergpu.runtime.stats import Stats
@@ -66,7 +67,7 @@ class Workload:
         make_workload(folder, name)
         self.minimum_length = load_declaration(name).minimum_length
         self.reference = read_reference(str(folder / name / "reference.fa"))
-        with QueryReader([str(folder / name / "reads.fq")], ONE_BLOCK) as reader:
+        with query_reader([str(folder / name / "reads.fq")], ONE_BLOCK) as reader:
             blocks: list[QueryBlock] = list(reader)
         assert len(blocks) == 1
         self.block = blocks[0]

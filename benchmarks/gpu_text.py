@@ -36,7 +36,8 @@ from mummergpu.cuda.pool import DevicePool
 from mummergpu.index.kmer_page import build_kmer_page
 from mummergpu.index.kmer_plan import DEVICE_COSTS, KmerJob, choose_sampling, max_table_bytes
 from mummergpu.index.pages import Page
-from mummergpu.input.blocks.queries import QueryBlock, QueryReader
+from mummergpu.input.blocks.queries import QueryBlock
+from mummergpu.input.blocks.reader import query_reader
 from mummergpu.input.reference import read_reference
 from mummergpu.matching.kmer.cuda_text import KmerTextBackend
 from mummergpu.output.matches.mummer import MummerFormatter, TextStyle
@@ -108,7 +109,7 @@ class Job:
         row_format = self.formatter.row_format()
         assert row_format is not None
         self.backend.set_format(row_format)
-        with QueryReader(
+        with query_reader(
             [str(folder / name / "reads.fq")], self.backend.sizes.block_bases
         ) as reader:
             self.blocks: list[QueryBlock] = list(reader)

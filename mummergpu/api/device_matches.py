@@ -12,8 +12,7 @@ import numpy.typing as npt
 from mummergpu.api.matches import Matches
 from mummergpu.api.query_blocks import no_queries
 from mummergpu.api.tables import FoundInReference, SearchedReference, joined, names_of_queries
-from mummergpu.input.blocks.joined_blocks import join_query_blocks
-from mummergpu.input.blocks.queries import QueryBlock
+from mummergpu.input.blocks.queries import QueryBlock, join_query_blocks
 from mummergpu.output.matches.match_table import MatchTable
 from mummergpu.runtime.words import counted
 from mummergpu.sequence.codes import Strand

@@ -57,7 +57,7 @@ def map_to_index(engine: Engine, options: MapOptions) -> Generator[Mapped]:
                 sizes = job.pair_sizes(first, mapping)
                 with closing(mapping.results(reads.blocks(), sizes, _both)) as results:
                     for mapped in results:
-                        yield mapped, reads.read_groups
+                        yield mapped, reads.reader.read_groups
             finally:
                 # Searches that are under way read the pages, which must not go before they end.
                 context.executor.shutdown(wait=True, cancel_futures=True)

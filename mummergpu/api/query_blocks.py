@@ -10,10 +10,9 @@ from typing import cast
 from mummergpu.api.log import LOG
 from mummergpu.api.requests import PathLike, paths_asked, refuse_single_mates, truth
 from mummergpu.input.blocks.memory import NamedSequence, block_in_memory
-from mummergpu.input.blocks.paired_queries import pairs_in_memory
 from mummergpu.input.blocks.queries import QueryBlock, QueryRules
-from mummergpu.input.blocks.query_stream import QueryStream
-from mummergpu.input.bytes.files import PLACE
+from mummergpu.input.blocks.reader import query_reader
+from mummergpu.input.blocks.stream import ReadStream
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.pipeline.query_volume import estimate_query_bases
 from mummergpu.runtime.stats import Stats
@@ -54,9 +53,7 @@ class QuerySource:
         named = cast("Queries", queries)
         if isinstance(named, str | bytes):
             named = [("query", named)]
-        block = block_in_memory(named, any_letters=rules.any_letters)
-        if rules.paired and block is not None:
-            block = pairs_in_memory(block, PLACE)
+        block = block_in_memory(named, any_letters=rules.any_letters, paired=rules.paired)
         return cls(None, block, rules)
 
     @classmethod
@@ -82,7 +79,11 @@ class QuerySource:
         with ExitStack() as stack:
             reading = stack.enter_context(ReadingThreads(threads))
             stream = stack.enter_context(
-                QueryStream(self.paths, block_bases, Stats(), _ignore, self._rules, reading)
+                ReadStream(
+                    query_reader(self.paths, block_bases, rules=self._rules, threads=reading),
+                    Stats(),
+                    _ignore,
+                )
             )
             yield stream.blocks(block_bases)
 

@@ -116,10 +116,10 @@ def _first_query_length(paths: Sequence[str]) -> int | None:
     """Return the length of the first query in bases; None if it cannot be read twice."""
     if not paths or _bases_in(paths[0]) is None:
         return None
-    from mummergpu.input.blocks.queries import QueryReader
+    from mummergpu.input.blocks.reader import query_reader
 
     # An invalid file is reported when it is read for the search.
-    with suppress(MummergpuError), QueryReader(paths[:1], 1) as reader:
+    with suppress(MummergpuError), query_reader(paths[:1], 1) as reader:
         block = next(reader, None)
         if block is not None and block.query_count:
             return int(block.offsets[1] - block.offsets[0])

@@ -14,8 +14,13 @@ from mummergpu.input.bytes.files import Input, reading
 from mummergpu.input.bytes.formats import Format
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.records.parallel_fasta import LEAST_BYTES, read_fasta_in_parallel
-from mummergpu.input.records.record_arrays import UNLIMITED, Limits, Records
-from mummergpu.input.records.record_reader import CHUNK_SIZE, RecordReader
+from mummergpu.input.records.record_arrays import (
+    CHUNK_SIZE,
+    UNLIMITED_BLOCK,
+    RecordOptions,
+    Records,
+)
+from mummergpu.input.records.record_reader import RecordReader
 from mummergpu.runtime.arrays import Int32Array, Int64Array
 from mummergpu.runtime.jit import as_index, as_int64, inline_without_refcounts, writable
 from mummergpu.sequence.codes import BREAK, NO_LETTERS, CodeArray, Letters, flatten, with_margins
@@ -77,7 +82,7 @@ def read_reference(
     any_letters: bool = False,
     threads: ReadingThreads | None = None,
 ) -> Reference:
-    """Read a reference from FASTA, plain or compressed.
+    """Read a reference, all its records, from FASTA, plain or compressed.
 
     Parameters
     ----------
@@ -89,11 +94,6 @@ def read_reference(
         Accept records whose letters are mostly not DNA or RNA.
     threads : ReadingThreads, optional
         They decompress a large file, or parse pieces of one that is not compressed.
-
-    Returns
-    -------
-    Reference
-        All records of the file, including empty ones.
 
     Raises
     ------
@@ -116,33 +116,18 @@ def read_reference(
                     file.file.fileno(), expected, any_letters, threads.executor, threads.window
                 )
         if records is None:
-            limits = Limits(UNLIMITED, UNLIMITED, UNLIMITED)
-            reader = RecordReader(
-                *(file, False, limits, True, expected, any_letters, chunk_size), keeps_letters=True
+            options = RecordOptions(
+                UNLIMITED_BLOCK, chunk_size, any_letters, keeps_letters=True, has_gaps=True
             )
-            records = reader.next_block()
+            records = RecordReader(file, False, options, expected).next_block()
     return reference_of_records(records, path)
 
 
 def reference_of_records(records: Records | None, path: str) -> Reference:
-    """Return parsed records as a reference.
+    """Return parsed records, with one break between two and letters kept, as a reference.
 
-    Parameters
-    ----------
-    records : Records or None
-        All records, with one break between two, and letters kept; None if there are none.
-    path : str
-        The file as the user named it.
-
-    Returns
-    -------
-    Reference
-        The reference; its arrays are those of the records.
-
-    Raises
-    ------
-    InputError
-        If there is no base that can match.
+    The arrays of the reference are those of the records. Raise `InputError` if there is no base that
+    can match.
     """
     no_base = InputError("the reference holds no A, C, G or T", path)
     if records is None:
@@ -183,19 +168,9 @@ class RecordLookup(NamedTuple):
 
 
 def record_lookup(record_starts: Int64Array, size: int) -> RecordLookup:
-    """Return the table for the records of a reference.
+    """Return the table for the records of a reference of `size` codes.
 
-    Parameters
-    ----------
-    record_starts : ndarray, dtype=int64, shape=(n_records,)
-        Where each record begins in the joined reference.
-    size : int
-        The codes of the joined reference.
-
-    Returns
-    -------
-    RecordLookup
-        Few of its buckets contain the start of a record.
+    Few of its buckets contain the start of a record.
     """
     starts = writable(record_starts)
     count = starts.size
@@ -208,23 +183,9 @@ def record_lookup(record_starts: Int64Array, size: int) -> RecordLookup:
 
 @inline_without_refcounts
 def record_at(starts: Int64Array, buckets: Int32Array, bucket_shift: int, position: int) -> int:
-    """Return the last record that starts at or before a position.
+    """Return the last record that starts at or before a 0-based position in the joined reference.
 
-    Parameters
-    ----------
-    starts : ndarray, dtype=int64
-        Where each record begins in the joined reference.
-    buckets : ndarray, dtype=int32
-        The last record that starts at or before each bucket of positions, and one bucket more.
-    bucket_shift : int
-        The binary logarithm of the positions in a bucket.
-    position : int
-        A 0-based position in the joined reference.
-
-    Returns
-    -------
-    int
-        The number of the record.
+    The first three parameters are the fields of `RecordLookup`.
     """
     bucket = position >> bucket_shift
     first = as_int64(buckets[as_index(bucket)])

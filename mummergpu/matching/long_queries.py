@@ -19,7 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mummergpu.input.blocks.queries import OffsetArray, QueryBlock
+from mummergpu.runtime.arrays import Int64Array
+from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.query_codes import QueryCodes
 from mummergpu.runtime.jit import jit_without_refcounts
 from mummergpu.sequence.codes import MARGIN, CodeArray, empty_with_margins
@@ -34,11 +35,11 @@ class Pieces(NamedTuple):
     bases that are searched for it, all as positions in the block.
     """
 
-    queries: OffsetArray
-    begins: OffsetArray
-    ends: OffsetArray
-    text_begins: OffsetArray
-    text_ends: OffsetArray
+    queries: Int64Array
+    begins: Int64Array
+    ends: Int64Array
+    text_begins: Int64Array
+    text_ends: Int64Array
 
     @property
     def owned_bases(self) -> int:
@@ -70,7 +71,7 @@ def has_long_query(block: QueryBlock, bases: int) -> bool:
     return block.base_count > bases and block.longest > bases
 
 
-def cut_queries(offsets: OffsetArray, overlap: int, piece_bases: int) -> Pieces:
+def cut_queries(offsets: Int64Array, overlap: int, piece_bases: int) -> Pieces:
     """Cut the queries of a block into pieces, at least one each.
 
     A piece owns at most `piece_bases` starts; `overlap` bases after them are searched too, which
@@ -88,7 +89,7 @@ def cut_queries(offsets: OffsetArray, overlap: int, piece_bases: int) -> Pieces:
 
 @jit_without_refcounts
 def gather(
-    codes: CodeArray, text_begins: OffsetArray, offsets: OffsetArray, texts: CodeArray
+    codes: CodeArray, text_begins: Int64Array, offsets: Int64Array, texts: CodeArray
 ) -> None:
     """Copy the text of each piece to its offset."""
     for piece in range(text_begins.size):
@@ -100,7 +101,7 @@ def gather(
 class PartMems(NamedTuple):
     """The matches of some pieces of a block, and how many of them each query has."""
 
-    counts: OffsetArray
+    counts: Int64Array
     rows: MemRows
 
 
@@ -119,7 +120,7 @@ def owned_mems(
 @jit_without_refcounts
 def take_owned(
     pieces: Pieces,
-    offsets: OffsetArray,
+    offsets: Int64Array,
     found: MemRows,
     queries: QueryCodes,
     joined_reference: CodeArray,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from mummergpu.input.blocks.queries import OffsetArray
+from mummergpu.runtime.arrays import Int64Array
 from mummergpu.sequence.codes import CodeArray
 
 
@@ -20,4 +20,4 @@ class QueryCodes(NamedTuple):
     """
 
     codes: CodeArray
-    offsets: OffsetArray
+    offsets: Int64Array

@@ -7,7 +7,8 @@ from contextlib import ExitStack, contextmanager
 
 from mummergpu.errors import InputError
 from mummergpu.input.blocks.queries import QueryBlock, QueryRules
-from mummergpu.input.blocks.query_stream import QueryStream
+from mummergpu.input.blocks.reader import query_reader
+from mummergpu.input.blocks.stream import ReadStream
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.mapping.genomes.whole import MatrixTooLargeError, WholeAligner
 from mummergpu.pipeline.align_options import AlignOptions
@@ -39,7 +40,11 @@ def run_whole(options: AlignOptions, context: RunContext) -> None:
         rules = QueryRules(given.any_letters, given.no_empty, context.warn)
         block_bases = given.search.block_size or BLOCK_BASES
         queries = stack.enter_context(
-            QueryStream(given.query_paths, block_bases, stats, done.read, rules, reading)
+            ReadStream(
+                query_reader(given.query_paths, block_bases, rules=rules, threads=reading),
+                stats,
+                done.read,
+            )
         )
         reference = reference_of(open_source(given, context, reading))
         stats.add(

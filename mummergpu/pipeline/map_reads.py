@@ -18,7 +18,10 @@ from mummergpu.index.format import is_index
 from mummergpu.index.kmer_page import KmerPage
 from mummergpu.index.options import IndexOptions, KmerOptions
 from mummergpu.index.reference_index import ReferenceIndex
-from mummergpu.input.blocks.queries import QueryRules, bytes_of
+from mummergpu.input.blocks.queries import QueryRules
+from mummergpu.input.blocks.reader import read_reader
+from mummergpu.input.blocks.stream import ReadStream
+from mummergpu.input.bytes.files import bytes_of_files
 from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.records.record_checksums import record_checksums
@@ -53,7 +56,6 @@ from mummergpu.pipeline.mapping_search import MappingSearch, length_of_second_pa
 from mummergpu.pipeline.plan import choose_block_size, describe_plan, plan_index
 from mummergpu.pipeline.query_progress import QueryProgress
 from mummergpu.pipeline.query_volume import estimate_query_bases
-from mummergpu.pipeline.read_stream import ReadStream
 from mummergpu.pipeline.reference_source import open_source, reference_of
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
@@ -122,7 +124,7 @@ class MapJob:
         self._context = context
         self._done = QueryProgress(context.progress.tell, len(BOTH_STRANDS))
 
-    def read_stream(self, reading: ReadingThreads) -> ReadStream:
+    def read_stream(self, reading: ReadingThreads) -> ReadStream[ReadBlock]:
         """Return what reads the reads; the caller enters it."""
         options, context = self._options, self._context
         block_size = choose_block_size(
@@ -138,7 +140,8 @@ class MapJob:
             keeps_comments=options.comments,
         )
         told = context.stats, self._done.read
-        return ReadStream(options.sources, block_size, *told, rules, reading)
+        reader = read_reader(options.sources, block_size, rules=rules, threads=reading)
+        return ReadStream(reader, *told)
 
     def mapping_options(self, first: Sequence[ReadBlock], shortest: int) -> MappingOptions:
         """Return how the first pass maps, with an index that finds matches of `shortest` bases."""
@@ -182,7 +185,7 @@ class _FileJob(MapJob):
         """Begin to compute the checksums of the records of the reference."""
         path = self._options.reference_path
         # An index file has the bases, but not all letters; and a pipe can be read once.
-        is_known = not is_index(path) and bytes_of([path]) is not None
+        is_known = not is_index(path) and bytes_of_files([path]) is not None
         compute: Callable[[str], Sequence[str]] = record_checksums if is_known else _no_checksums
         return self._context.executor.submit(compute, path)
 
@@ -213,19 +216,23 @@ class _FileJob(MapJob):
         describe_plan(index, length, backend.name, context)
         return self.search(index, backend, mapping, second_length)
 
-    def _groups_of(self, reads: ReadStream) -> tuple[ReadGroup | None, Sequence[bytes]]:
+    def _groups_of(self, reads: ReadStream[ReadBlock]) -> tuple[ReadGroup | None, Sequence[bytes]]:
         """Return the read group of the run, if reads may need it, and the lines of other ones."""
-        options, lines = self._options, reads.read_groups
+        options, lines = self._options, reads.reader.read_groups
         own = options.read_group
         if not lines or own is None:
             return own, lines
-        if not reads.needs_own_group:
+        if not reads.reader.needs_own_group:
             return None, lines
         check_groups(lines, own)
         return own, lines
 
     def open_sink(
-        self, facts: RunFacts, reads: ReadStream, files: list[OutputFile], stack: ExitStack
+        self,
+        facts: RunFacts,
+        reads: ReadStream[ReadBlock],
+        files: list[OutputFile],
+        stack: ExitStack,
     ) -> AlignmentSink[Any]:
         """Return what writes the alignments, and the index of a sorted BAM."""
         options = self._options

@@ -20,8 +20,9 @@ from mummergpu.index.kmer_index import UNKNOWN_QUERY_BASES
 from mummergpu.index.options import KmerOptions
 from mummergpu.index.reference_index import ReferenceIndex
 from mummergpu.index.tree.page import TreePage
-from mummergpu.input.blocks.queries import QueryRules
-from mummergpu.input.blocks.query_stream import QueryStream
+from mummergpu.input.blocks.queries import QueryBlock, QueryRules
+from mummergpu.input.blocks.reader import query_reader
+from mummergpu.input.blocks.stream import ReadStream
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.reference import Reference
 from mummergpu.matching.backends.interface import Backend
@@ -141,7 +142,7 @@ class _MatchJob:
         """Begin to open the backend; the stack closes it."""
         return start_to_open(self._context, stack, self._options.index.kind, self._device)
 
-    def query_stream(self, reading: ReadingThreads) -> QueryStream:
+    def query_stream(self, reading: ReadingThreads) -> ReadStream[QueryBlock]:
         """Return what reads the queries; the caller enters it."""
         options = self._options
         paths = options.query_paths
@@ -151,7 +152,8 @@ class _MatchJob:
             options.any_letters, options.no_empty, self._context.warn, options.paired
         )
         stats = self._context.stats
-        return QueryStream(paths, block_size, stats, self.done.read, rules, reading)
+        reader = query_reader(paths, block_size, rules=rules, threads=reading)
+        return ReadStream(reader, stats, self.done.read)
 
     def plan_index(
         self, source: Reference | IndexFile, reference: Reference, backend: Backend[Any]

@@ -12,7 +12,7 @@ from mummergpu.index.kmer_index import UNKNOWN_QUERY_BASES, KmerIndex
 from mummergpu.index.kmer_plan import KmerCost
 from mummergpu.index.options import IndexOptions, KmerOptions, TreeOptions
 from mummergpu.index.reference_index import ReferenceIndex, StorableIndex
-from mummergpu.input.blocks.queries import bytes_of
+from mummergpu.input.bytes.files import bytes_of_files
 from mummergpu.input.reference import Reference
 from mummergpu.pipeline.context import RunContext
 from mummergpu.runtime.memory import MemoryBudget
@@ -177,7 +177,7 @@ def choose_block_size(
     """
     if asked is not None:
         return asked
-    total = bytes_of(query_paths)
+    total = bytes_of_files(query_paths)
     if total is None:
         return most_bases
     # A byte of a file is about one base.

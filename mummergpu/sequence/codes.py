@@ -19,10 +19,11 @@ import numpy as np
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import jit_without_refcounts
 from mummergpu.runtime.llvm import address_of, intrinsic, ir, load_from, types
+from mummergpu.sequence.alphabet import NUCLEOTIDES
 
 CodeArray = ByteArray
 
-BREAK: Final = 4
+BREAK: Final[int] = NUCLEOTIDES.residue_count
 """The code of every character other than A, C, G, T and U."""
 
 STEP: Final = 32
@@ -37,9 +38,8 @@ _FLATTEN_STEP: Final = 1 << 18
 BASES: Final = b"ACGTN"
 """The letter that stands for each code in readable text."""
 
-LETTERS: Final = b"ACGTNSWNRYKMBVDH"
-"""The letter of each code where letters are kept. The bases that S, W and N stand for are their own
-complements; from `FIRST_TWO_FOLD` on, the codes of two complements differ in their lowest bit."""
+LETTERS: Final = NUCLEOTIDES.letters
+"""The letter of each code where letters are kept."""
 
 FIRST_TWO_FOLD: Final = LETTERS.index(b"R")
 """The first code of a letter whose complement is another letter."""
@@ -52,27 +52,10 @@ class Strand(IntEnum):
     REVERSE = 1
 
 
-def _code_of_byte() -> CodeArray:
-    table = np.full(256, BREAK, dtype=np.uint8)
-    for letter, code in (("A", 0), ("C", 1), ("G", 2), ("T", 3), ("U", 3)):
-        table[ord(letter)] = code
-        table[ord(letter.lower())] = code
-    return table
-
-
-CODE_OF_BYTE: Final[CodeArray] = _code_of_byte()
+CODE_OF_BYTE: Final[CodeArray] = NUCLEOTIDES.code_of_byte()
 """The code of each byte of text: ndarray, dtype=uint8, shape=(256,)."""
 
-
-def _letter_code_of_byte() -> CodeArray:
-    table = CODE_OF_BYTE.copy()
-    for code in range(BREAK, len(LETTERS)):
-        if LETTERS[code] != BASES[BREAK]:
-            table[[LETTERS[code], LETTERS[code] | 0x20]] = code
-    return table
-
-
-LETTER_CODE_OF_BYTE: Final[CodeArray] = _letter_code_of_byte()
+LETTER_CODE_OF_BYTE: Final[CodeArray] = NUCLEOTIDES.code_of_byte(keeps_letters=True)
 """The code of each byte of text where letters are kept: ndarray, dtype=uint8, shape=(256,)."""
 
 COMPLEMENT_OF_CODE: Final[CodeArray] = np.array(
@@ -82,19 +65,10 @@ COMPLEMENT_OF_CODE: Final[CodeArray] = np.array(
 
 
 def encode(text: bytes, keeps_letters: bool = False) -> CodeArray:
-    """Return the codes of a piece of sequence text.
+    """Return the codes of a piece of sequence text, in either case: dtype=uint8.
 
-    Parameters
-    ----------
-    text : bytes
-        Letters of either case; white space is not removed.
-    keeps_letters : bool, default False
-        Whether letters that stand for several bases have codes of their own (`LETTERS`).
-
-    Returns
-    -------
-    ndarray, dtype=uint8, shape=(len(text),)
-        Codes 0 to 3, and `BREAK`; or those of `LETTERS`.
+    Letters that stand for several bases have codes of their own (`LETTERS`) if they are kept; white
+    space is not removed.
 
     Examples
     --------
@@ -124,17 +98,9 @@ NO_LETTERS: Final = Letters(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.ui
 
 
 def flatten(codes: CodeArray) -> Letters:
-    """Make breaks of the letters that stand for several bases; return what they were.
+    """Make breaks of the letters that stand for several bases, in place; return what they were.
 
-    Parameters
-    ----------
-    codes : ndarray, dtype=uint8
-        Codes of `LETTERS`, changed in place.
-
-    Returns
-    -------
-    Letters
-        What has changed; most sequences have none.
+    Most sequences have none.
     """
     found = [NO_LETTERS]
     for begin in range(0, codes.size, _FLATTEN_STEP):
@@ -149,53 +115,21 @@ def flatten(codes: CodeArray) -> Letters:
 
 
 def with_margins(codes: CodeArray) -> CodeArray:
-    """Return a copy of a sequence with `MARGIN` breaks on both sides.
-
-    Parameters
-    ----------
-    codes : ndarray, dtype=uint8, shape=(n_bases,)
-        Any codes.
-
-    Returns
-    -------
-    ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
-        A new array.
-    """
+    """Return a copy of a sequence with `MARGIN` breaks on both sides."""
     padded = empty_with_margins(codes.size)
     padded[MARGIN : MARGIN + codes.size] = codes
     return padded
 
 
 def empty_with_margins(base_count: int) -> CodeArray:
-    """Return an unfilled array for a sequence, with `MARGIN` breaks on both sides.
-
-    Parameters
-    ----------
-    base_count : int
-        The number of bases of the sequence; the caller fills them in.
-
-    Returns
-    -------
-    ndarray, dtype=uint8, shape=(base_count + 2 * MARGIN,)
-        A new array.
-    """
+    """Return an unfilled array for so many bases, with `MARGIN` breaks on both sides."""
     padded = np.empty(base_count + 2 * MARGIN, dtype=np.uint8)
     padded[:MARGIN] = padded[MARGIN + base_count :] = BREAK
     return padded
 
 
 def decode(codes: CodeArray) -> bytes:
-    """Return codes as letters: ``ACGT``, and ``N`` for a break.
-
-    Parameters
-    ----------
-    codes : ndarray, dtype=uint8
-        Codes 0 to 4.
-
-    Returns
-    -------
-    bytes
-        One letter per code.
+    """Return codes 0 to 4 as letters: ``ACGT``, and ``N`` for a break.
 
     Examples
     --------
@@ -236,7 +170,7 @@ reverse_complement_lanes = cast(
 
 
 def reverse_complement_each(codes: CodeArray, offsets: Int64Array) -> CodeArray:
-    """Return the reverse complement of each sequence, each at its own offsets.
+    """Return the reverse complement of each sequence, each at its own offsets; breaks stay breaks.
 
     Parameters
     ----------
@@ -244,11 +178,6 @@ def reverse_complement_each(codes: CodeArray, offsets: Int64Array) -> CodeArray:
         Sequences one after the other.
     offsets : ndarray, dtype=int64, shape=(n_sequences + 1,)
         Where each sequence begins, and where the last ends.
-
-    Returns
-    -------
-    ndarray, dtype=uint8, shape=(n_bases,)
-        A new array; breaks stay breaks.
     """
     result = np.empty_like(codes)
     write_reverse_complements(codes, offsets, result)
@@ -256,19 +185,9 @@ def reverse_complement_each(codes: CodeArray, offsets: Int64Array) -> CodeArray:
 
 
 def padded_reverse_complements(padded_codes: CodeArray, offsets: Int64Array) -> CodeArray:
-    """Return the reverse complement of each sequence at its own offsets, with margins.
+    """Return the reverse complement of each sequence at its own offsets, between margins as before.
 
-    Parameters
-    ----------
-    padded_codes : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
-        Sequences one after the other, between two margins.
-    offsets : ndarray, dtype=int64, shape=(n_sequences + 1,)
-        Where each sequence begins, and where the last ends, without the margin.
-
-    Returns
-    -------
-    ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
-        A new array; breaks stay breaks, and the margins are breaks.
+    The offsets count from the end of the first margin.
     """
     base_count = padded_codes.size - 2 * MARGIN
     padded = empty_with_margins(base_count)
@@ -279,17 +198,7 @@ def padded_reverse_complements(padded_codes: CodeArray, offsets: Int64Array) -> 
 
 @jit_without_refcounts
 def write_reverse_complements(codes: CodeArray, offsets: Int64Array, result: CodeArray) -> None:
-    """Write the reverse complement of each sequence at its own offsets.
-
-    Parameters
-    ----------
-    codes : ndarray, dtype=uint8, shape=(n_bases,)
-        Sequences one after the other.
-    offsets : ndarray, dtype=int64, shape=(n_sequences + 1,)
-        Where each sequence begins, and where the last ends.
-    result : ndarray, dtype=uint8, shape=(n_bases,)
-        Output; breaks stay breaks.
-    """
+    """Write the reverse complement of each sequence at its own offsets; see `reverse_complement_each`."""
     for sequence in range(offsets.size - 1):
         begin = offsets[sequence]
         end = offsets[sequence + 1]

@@ -55,8 +55,6 @@ def context_at(codes: CodeArray, at: int, kmer_length: int, is_turned: bool) -> 
         A sequence with margins.
     at : int
         The index of the first base of the k-mer; it includes the margin.
-    kmer_length : int
-        The bases of the k-mer.
     is_turned : bool
         Whether the reverse complement of the k-mer is the lower number of both.
 
@@ -86,15 +84,8 @@ def context_at(codes: CodeArray, at: int, kmer_length: int, is_turned: bool) -> 
 def equal_sides(differing: np.uint64) -> tuple[int, int]:
     """Return how many bases two contexts share from the k-mer on, before it and after it.
 
-    Parameters
-    ----------
-    differing : uint64
-        The bits in which the contexts differ; bits above the contexts may be set.
-
-    Returns
-    -------
-    before, after : int
-        0 to `CONTEXT_BASES`.
+    They are 0 to `CONTEXT_BASES`. `differing` are the bits in which the contexts differ; bits above
+    the contexts may be set.
     """
     stop = np.uint64(1) << _SIDE_BITS
     before = np.int64(_count_trailing_zeros(differing | stop)) >> 1
@@ -104,18 +95,7 @@ def equal_sides(differing: np.uint64) -> tuple[int, int]:
 
 @inline_without_refcounts
 def sides_mask(before: int, after: int) -> np.uint64:
-    """Return the bits of a context that the nearest bases take.
-
-    Parameters
-    ----------
-    before, after : int
-        How many bases before the k-mer and after it, 0 to `CONTEXT_BASES`.
-
-    Returns
-    -------
-    uint64
-        The bits.
-    """
+    """Return the bits of a context that the nearest bases take, so many before and after the k-mer."""
     one = np.uint64(1)
     mask = (one << np.uint64(2 * before)) - one
     return mask | ((one << np.uint64(2 * after)) - one) << _SIDE_BITS

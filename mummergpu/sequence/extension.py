@@ -45,18 +45,9 @@ def load_lanes(context: Any, builder: Any, kind: Any, array: Any, index: Any, be
 def counting(differs: Callable[[Any, Any, Any, Any], Any], from_first: bool) -> Compare:
     """Return a function of compiled code that counts in how many codes two sequences agree.
 
-    Parameters
-    ----------
-    differs : callable
-        Given a context, a builder, a signature and arguments, as numba passes them to the generator
-        of an intrinsic, returns a mask of the codes that do not agree, `STEP` bits.
-    from_first : bool
-        Whether to count from the first code on, or from the last one backwards.
-
-    Returns
-    -------
-    callable
-        Takes two arrays of codes, each with an index.
+    Given a context, a builder, a signature and arguments, as numba passes them to the generator of an
+    intrinsic, `differs` returns a mask of the codes that do not agree, `STEP` bits. They are counted
+    from the first code on, or from the last one backwards.
     """
 
     def count(typing_context: Any, one: Any, at: Any, other: Any, other_at: Any) -> Any:
@@ -123,23 +114,7 @@ codes_as_word = cast("Callable[[CodeArray, int], np.uint64]", intrinsic(_eight_c
 def extend_right(one: CodeArray, at: int, other: CodeArray, other_at: int, most: int) -> int:
     """Return how many bases match from two positions on, without a break, up to `most`.
 
-    Parameters
-    ----------
-    one : ndarray, dtype=uint8
-        The first sequence, with margins.
-    at : int
-        The index of the first base to compare; it includes the margin.
-    other : ndarray, dtype=uint8
-        The second sequence, with margins.
-    other_at : int
-        The index of its first base to compare.
-    most : int
-        The most bases to count.
-
-    Returns
-    -------
-    int
-        Between 0 and `most`.
+    Both sequences have margins, which the indices of the first bases to compare include.
     """
     equal = 0
     while True:
@@ -154,23 +129,7 @@ def extend_right(one: CodeArray, at: int, other: CodeArray, other_at: int, most:
 def extend_left(one: CodeArray, at: int, other: CodeArray, other_at: int, most: int) -> int:
     """Return how many bases match before two positions, without a break, up to `most`.
 
-    Parameters
-    ----------
-    one : ndarray, dtype=uint8
-        The first sequence, with margins.
-    at : int
-        The index after the first base to compare; it includes the margin.
-    other : ndarray, dtype=uint8
-        The second sequence, with margins.
-    other_at : int
-        The index after its first base to compare.
-    most : int
-        The most bases to count.
-
-    Returns
-    -------
-    int
-        Between 0 and `most`.
+    Both sequences have margins, which the indices after the first bases to compare include.
     """
     equal = 0
     while True:
@@ -185,21 +144,8 @@ def extend_left(one: CodeArray, at: int, other: CodeArray, other_at: int, most: 
 def kmer_at(codes: CodeArray, at: int, length: int) -> int:
     """Return the k-mer that begins at a position as a number, or -1 if it contains a break.
 
-    The first base takes the two lowest bits.
-
-    Parameters
-    ----------
-    codes : ndarray, dtype=uint8
-        A sequence with margins.
-    at : int
-        The index of the first base; it includes the margin.
-    length : int
-        The bases of the k-mer, 1 to `MAXIMUM_KMER_LENGTH`.
-
-    Returns
-    -------
-    int
-        The k-mer, or -1.
+    The first base takes the two lowest bits. The sequence has margins, which the position includes;
+    the length is 1 to `MAXIMUM_KMER_LENGTH`.
     """
     low = codes_as_word(codes, at)
     high = codes_as_word(codes, at + 8)
@@ -215,18 +161,7 @@ def kmer_at(codes: CodeArray, at: int, length: int) -> int:
 
 @inline_without_refcounts
 def _packed(codes: np.uint64) -> np.uint64:
-    """Pack eight codes of one byte each into 16 bits.
-
-    Parameters
-    ----------
-    codes : uint64
-        Eight codes below 4, the first in the lowest byte.
-
-    Returns
-    -------
-    uint64
-        The first code in the two lowest bits.
-    """
+    """Pack eight codes below 4, of one byte each, into 16 bits; the lowest byte stays lowest."""
     codes = (codes | codes >> np.uint64(6)) & _PAIRS
     codes = (codes | codes >> np.uint64(12)) & _FOURS
     return (codes | codes >> np.uint64(24)) & _EIGHTS
@@ -255,11 +190,6 @@ def extend_match(
         Where in the reference the match begins.
     length : int
         The bases known to match.
-
-    Returns
-    -------
-    int
-        `length` plus the number of bases after it that match too.
     """
     most = min(end - start, joined_reference.size - reference_start)
     while length + STEP <= most:

@@ -155,16 +155,10 @@ def write_higher(one: RankArray, count: int, span: int, higher: RankArray) -> No
 def write_ranks(
     codes: CodeArray, first: int, count: int, kmer_length: int, ranks: RankArray, turned: CodeArray
 ) -> None:
-    """Write the ranks of k-mers that begin at consecutive positions.
+    """Write the ranks of k-mers that begin at `count` positions from `first` on.
 
     Parameters
     ----------
-    codes : ndarray, dtype=uint8
-        The codes.
-    first, count : int
-        The index in `codes` of the first k-mer, and how many there are.
-    kmer_length : int
-        The bases of a k-mer.
     ranks : ndarray, dtype=uint32
         Output: the rank of each k-mer; that of a k-mer with a break is the highest number.
     turned : ndarray, dtype=uint8

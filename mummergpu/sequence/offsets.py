@@ -8,18 +8,7 @@ from mummergpu.runtime.jit import jit_without_refcounts
 
 @jit_without_refcounts
 def longest_of(offsets: Int64Array) -> int:
-    """Return the length of the longest sequence.
-
-    Parameters
-    ----------
-    offsets : ndarray, dtype=int64, shape=(n_sequences + 1,)
-        Where each sequence begins, and where the last ends.
-
-    Returns
-    -------
-    int
-        0 if there is no sequence.
-    """
+    """Return the length of the longest of the sequences that lie between offsets, 0 if there is none."""
     longest = 0
     for sequence in range(offsets.size - 1):
         longest = max(longest, offsets[sequence + 1] - offsets[sequence])

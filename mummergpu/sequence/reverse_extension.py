@@ -43,23 +43,8 @@ def extend_right_reversed(
 ) -> int:
     """Return how many bases from a position on pair with those before a position of the other.
 
-    Parameters
-    ----------
-    one : ndarray, dtype=uint8
-        The first sequence, with margins.
-    at : int
-        The index of the first base to compare; it includes the margin.
-    other : ndarray, dtype=uint8
-        The second sequence, with margins.
-    other_end : int
-        The index after its first base to compare; the next one lies before that base.
-    most : int
-        The most bases to count.
-
-    Returns
-    -------
-    int
-        Between 0 and `most`.
+    Both sequences have margins, which the indices include. The base before `other_end` is compared
+    first. At most `most` bases are counted.
     """
     equal = 0
     while True:
@@ -75,23 +60,8 @@ def extend_left_reversed(
 ) -> int:
     """Return how many bases before a position pair with those from a position of the other on.
 
-    Parameters
-    ----------
-    one : ndarray, dtype=uint8
-        The first sequence, with margins.
-    at : int
-        The index after the first base to compare; it includes the margin.
-    other : ndarray, dtype=uint8
-        The second sequence, with margins.
-    other_at : int
-        The index of its first base to compare.
-    most : int
-        The most bases to count.
-
-    Returns
-    -------
-    int
-        Between 0 and `most`.
+    Both sequences have margins, which the indices include. The base before `at` is compared first. At
+    most `most` bases are counted.
     """
     equal = 0
     while True:

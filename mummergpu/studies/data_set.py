@@ -11,7 +11,8 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from mummergpu.errors import InputError
-from mummergpu.input.blocks.queries import QueryBlock, QueryReader, QueryRules
+from mummergpu.input.blocks.queries import QueryBlock, QueryRules
+from mummergpu.input.blocks.reader import query_reader
 from mummergpu.input.reference import Reference, read_reference
 from mummergpu.sequence.codes import Strand
 
@@ -79,7 +80,7 @@ def read_data_set(
     """
     any_letters = rules is not None and rules.any_letters
     reference = read_reference(reference_path, any_letters=any_letters)
-    with QueryReader(query_paths, block_size, rules=rules) as reader:
+    with query_reader(query_paths, block_size, rules=rules) as reader:
         blocks = tuple(reader)
     if not any(block.query_count for block in blocks):
         raise InputError("has no queries to measure with", query_paths[0])

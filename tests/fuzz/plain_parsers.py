@@ -21,9 +21,10 @@ from helpers.naive import fold
 
 from mummergpu.input.records import byte_runs, parser_state
 from mummergpu.input.records import record_reader as records
-from mummergpu.input.records.byte_runs import FOREIGN_LETTERS, STEP
+from mummergpu.input.records.byte_runs import STEP
 from mummergpu.input.records.fasta import parse_fasta
 from mummergpu.input.records.fastq import parse_fastq
+from mummergpu.sequence.alphabet import NUCLEOTIDES
 from mummergpu.sequence.codes import LETTER_CODE_OF_BYTE
 
 _LETTERS: Final = re.compile(rb"[A-Za-z]*")
@@ -57,7 +58,7 @@ def encode_letters(
         kept = text[at:end].translate(_LETTER_CODES)
         written = kept + written[len(kept) :]
     codes[to : to + len(written)] = written
-    return end, sum(map(text[at:end].lower().count, FOREIGN_LETTERS))
+    return end, sum(map(text[at:end].upper().count, NUCLEOTIDES.foreign_letters))
 
 
 def copy_name(text: bytes, at: int, names: memoryview, to: int) -> int:
@@ -131,30 +132,22 @@ def _on_arrays(parser: Parser) -> Parser:
         at: int,
         end: int,
         state: npt.NDArray[np.int64],
-        codes: npt.NDArray[np.uint8],
-        offsets: npt.NDArray[np.int64],
-        names: npt.NDArray[np.uint8],
-        name_offsets: npt.NDArray[np.int64],
-        *qualities: npt.NDArray[np.uint8],
+        columns: parser_state.Columns,
     ) -> int:
         # What machine code may write or read behind the runs.
         assert text.size >= end + STEP and text[end] == ord("\n")
-        assert codes.size >= state[parser_state.BASES] + end - at + STEP
-        assert names.size >= state[parser_state.NAME_BYTES] + end - at + STEP
-        assert offsets.size == name_offsets.size
-        for kept in qualities:
-            assert kept.size in (0, max(kept.size, state[parser_state.BASES] + end - at + STEP))
+        assert columns.codes.size >= state[parser_state.BASES] + end - at + STEP
+        assert columns.names.size >= state[parser_state.NAME_BYTES] + end - at + STEP
+        assert columns.offsets.size == columns.name_offsets.size
+        kept = columns.qualities.size
+        assert kept in (0, max(kept, state[parser_state.BASES] + end - at + STEP))
         remembered = state.tolist()
         stopped = parser(
             text[: end + STEP].tobytes(),
             at,
             end,
             remembered,
-            memoryview(codes),
-            memoryview(offsets),
-            memoryview(names),
-            memoryview(name_offsets),
-            *map(memoryview, qualities),
+            parser_state.Columns(*map(memoryview, columns)),
         )
         state[:] = remembered
         assert at <= stopped <= end

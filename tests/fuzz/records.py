@@ -20,10 +20,10 @@ from fuzz.visible import instrument_module
 from mummergpu.errors import InputError
 from mummergpu.input.bytes.files import TextStream
 from mummergpu.input.records import record_reader as records
-from mummergpu.input.records.record_arrays import UNLIMITED, Limits
+from mummergpu.input.records.record_arrays import UNLIMITED_BLOCK, Limits, RecordOptions
 from mummergpu.input.records.record_reader import RecordReader
+from mummergpu.sequence.codes import flatten
 
-NO_LIMITS: Final = Limits(UNLIMITED, UNLIMITED, UNLIMITED)
 SMALL_LIMITS: Final = Limits(9, 3, 12)
 CHUNK_SIZES: Final = (2, 3, 33)
 EXAMPLES: Final = (
@@ -56,15 +56,10 @@ def _outcome(
     file: Any = _FileInMemory(text)
     blocks = []
     try:
-        reader = RecordReader(
-            file,
-            is_fastq,
-            limits,
-            any_letters=any_letters,
-            chunk_size=chunk_size,
-            keeps_qualities=True,
-        )
+        options = RecordOptions(limits, chunk_size, any_letters, keeps_qualities=True)
+        reader = RecordReader(file, is_fastq, options)
         while (block := reader.next_block()) is not None:
+            flatten(block.codes)
             blocks.append(pairs_of([block]))
             assert block.qualities.size == block.codes.size
             assert (block.qualities <= 93 if is_fastq else block.qualities == 0xFF).all()
@@ -90,11 +85,11 @@ def one_input(data: bytes) -> None:
     whole = len(data) + 2
     for is_fastq in (False, True):
         with _parsers.in_place():
-            found = _outcome(data, is_fastq, whole, NO_LIMITS)
-            with_any_letters = _outcome(data, is_fastq, whole, NO_LIMITS, True)
+            found = _outcome(data, is_fastq, whole, UNLIMITED_BLOCK)
+            with_any_letters = _outcome(data, is_fastq, whole, UNLIMITED_BLOCK, True)
         _check_rules(found, data, is_fastq, False)
         _check_rules(with_any_letters, data, is_fastq, True)
-        assert _outcome(data, is_fastq, whole, NO_LIMITS) == found, "compiled, it differs"
+        assert _outcome(data, is_fastq, whole, UNLIMITED_BLOCK) == found, "compiled, it differs"
         for chunk_size in CHUNK_SIZES:
             pieces = _outcome(data, is_fastq, chunk_size, SMALL_LIMITS)
             assert pieces == found, f"in pieces of {chunk_size} bytes it is {pieces!r}"

@@ -10,7 +10,8 @@ import numpy as np
 
 from helpers.naive import Pairs, pairs_of
 from mummergpu.errors import InputError
-from mummergpu.input.blocks.queries import QueryReader, QueryRules
+from mummergpu.input.blocks.queries import QueryRules
+from mummergpu.input.blocks.reader import query_reader
 from mummergpu.input.bytes.file_part import FilePart
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 
@@ -46,7 +47,7 @@ def read(
     """Return the records of a file, or what is wrong with it."""
     rules = QueryRules(any_letters)
     try:
-        with QueryReader([str(path)], block_size, chunk_size, rules, threads) as reader:
+        with query_reader([str(path)], block_size, chunk_size, rules, threads) as reader:
             blocks = list(reader)
     except InputError as error:
         return str(error)

@@ -15,7 +15,7 @@ from mummergpu.errors import InputError, OptionError
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.bytes.files import PLACE
 from mummergpu.input.records.qualities import LOWEST_CHARACTER, MOST_QUALITY, NO_QUALITY
-from mummergpu.input.records.record_arrays import UNLIMITED, Limits, Records
+from mummergpu.input.records.record_arrays import UNLIMITED_BLOCK, Limits, RecordOptions, Records
 from mummergpu.input.records.record_reader import RecordReader, printable
 from mummergpu.input.reference import Reference, reference_of_records
 
@@ -31,13 +31,7 @@ NamedPair = tuple[NamedSequence, NamedSequence]
 
 
 class MemoryText:
-    """The text of FASTA in memory, in the form that a `RecordReader` reads.
-
-    Parameters
-    ----------
-    text : bytes
-        The text.
-    """
+    """The text of FASTA in memory, in the form that a `RecordReader` reads."""
 
     path = PLACE
 
@@ -54,21 +48,14 @@ class MemoryText:
 def reference_in_memory(
     sequences: Iterable[NamedSequence], *, any_letters: bool = False, option: str = "reference"
 ) -> Reference:
-    """Return sequences in memory as a reference.
+    """Return sequences in memory as a reference, empty records included.
 
     Parameters
     ----------
-    sequences : iterable of tuple
-        The name and the bases of each record, as text or bytes.
     any_letters : bool, default False
         Accept records whose letters are mostly not DNA or RNA.
     option : str
         The parameter that has the sequences, for errors.
-
-    Returns
-    -------
-    Reference
-        All records, including empty ones.
 
     Raises
     ------
@@ -82,28 +69,27 @@ def reference_in_memory(
 
 
 def block_in_memory(
-    sequences: Iterable[NamedSequence], *, any_letters: bool = False, option: str = "queries"
+    sequences: Iterable[NamedSequence],
+    *,
+    any_letters: bool = False,
+    paired: bool = False,
+    option: str = "queries",
 ) -> QueryBlock | None:
-    """Return sequences in memory as one block of queries, None if there are none.
+    """Return sequences in memory as one block of queries, empty ones included; None if there are none.
 
     Parameters
     ----------
-    sequences : iterable of tuple
-        The name and the bases of each query, as text or bytes.
     any_letters : bool, default False
         Accept queries whose letters are mostly not DNA or RNA.
+    paired : bool, default False
+        Mates alternate; their names then end in ``/1`` and ``/2``.
     option : str
         The parameter that has the sequences, for errors.
-
-    Returns
-    -------
-    QueryBlock or None
-        All queries, including empty ones.
 
     Raises
     ------
     InputError
-        If a sequence is not DNA or RNA.
+        If a sequence is not DNA or RNA, the names of two mates differ, or a read has no mate.
     OptionError
         If something is not a name and a sequence.
     """
@@ -111,7 +97,11 @@ def block_in_memory(
     records = _records_of(texts, False, any_letters, False)
     if records is None:
         return None
-    return QueryBlock(0, records.padded_codes, records.offsets, records.names, records.name_offsets)
+    if paired:
+        from mummergpu.input.blocks.pairs import pairs_in_memory
+
+        records = pairs_in_memory(records, PLACE)
+    return QueryBlock.of_records(records)
 
 
 @dataclass(frozen=True)
@@ -139,14 +129,9 @@ class ReadsInMemory:
         return (PLACE,)
 
     def records(self, limits: Limits, any_letters: bool) -> list[Iterator[Records]]:
-        """Return the records of `reads`, and those of `mates` if there are any.
+        """Return the records of `reads`, and those of `mates` if there are any, in groups.
 
-        Parameters
-        ----------
-        limits : Limits
-            The read that reaches one of them ends a group of records.
-        any_letters : bool
-            Accept reads whose letters are mostly not DNA or RNA.
+        The read that reaches one of the limits ends its group.
         """
         given = [(self.reads, "reads")]
         if self.mates is not None:
@@ -214,31 +199,23 @@ def _name_of(records: Records, number: int) -> str:
 
 
 def _records_of(
-    texts: Sequence[bytes], gap: bool, any_letters: bool, keeps_letters: bool
+    texts: Sequence[bytes], has_gaps: bool, any_letters: bool, keeps_letters: bool
 ) -> Records | None:
     """Return texts of FASTA as records, None if there are none."""
     text = b"".join(texts)
-    limits = Limits(UNLIMITED, UNLIMITED, UNLIMITED)
-    reader = RecordReader(
-        *(MemoryText(text), False, limits, gap, len(text), any_letters), keeps_letters=keeps_letters
+    options = RecordOptions(
+        UNLIMITED_BLOCK, any_letters=any_letters, keeps_letters=keeps_letters, has_gaps=has_gaps
     )
-    return reader.next_block()
+    return RecordReader(MemoryText(text), False, options, len(text)).next_block()
 
 
 def _fasta_of_all(sequences: Iterable[object], option: str) -> Iterator[tuple[bytes, bytes | None]]:
-    """Yield each record as FASTA, and the characters of its qualities, or None.
-
-    Parameters
-    ----------
-    sequences : iterable
-        What a user gives as names and sequences.
-    option : str
-        The parameter that has them, for errors.
+    """Yield each record that a user gives as FASTA, and the characters of its qualities, or None.
 
     Raises
     ------
     OptionError
-        If something is not a name and a sequence.
+        If something is not a name and a sequence; `option` is the parameter that has them.
     """
     try:
         records = iter(sequences)

@@ -1,39 +1,18 @@
-"""Reads queries from files in blocks, for the backends to search.
-
-Queries are read from the files in order, in blocks of about equally many bases. A block is a
-few arrays, however many reads it has.
-"""
+"""Queries as blocks, for the backends to search: a few arrays, however many reads there are."""
 
 from __future__ import annotations
 
-import os
-import stat
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from mummergpu.errors import InputError
-from mummergpu.input.bytes.files import (
-    PLACE,
-    STANDARD_INPUT,
-    check_compression,
-    file_size,
-    open_binary,
-    reading,
-)
-from mummergpu.input.bytes.reading_threads import ReadingThreads
-from mummergpu.input.records.file_records import FileRecords, RecordOptions
-from mummergpu.input.records.record_arrays import Limits
-from mummergpu.input.records.record_reader import CHUNK_SIZE
+from mummergpu.input.records.record_arrays import Records
 from mummergpu.runtime.arrays import ByteArray, Int64Array
-from mummergpu.runtime.closing import ClosedAtEnd
 from mummergpu.runtime.jit import writable
-from mummergpu.sequence.codes import MARGIN, CodeArray
+from mummergpu.sequence.codes import MARGIN, CodeArray, empty_with_margins
 from mummergpu.sequence.offsets import longest_of
-
-OffsetArray = Int64Array
 
 
 def _say_nothing(_line: str) -> None:
@@ -62,7 +41,7 @@ class QueryRules:
         Raise an error at a read of more bases; otherwise it stays unmapped, and `warn` receives a
         line about all of these.
     keeps_groups, keeps_comments : bool
-        As for `file_records.RecordOptions`, of reads that are to be mapped.
+        As for `RecordOptions`, of reads that are to be mapped.
     """
 
     any_letters: bool = False
@@ -98,10 +77,16 @@ class QueryBlock:
 
     index: int
     padded_codes: CodeArray
-    offsets: OffsetArray
+    offsets: Int64Array
     names: ByteArray
-    name_offsets: OffsetArray
+    name_offsets: Int64Array
     file_number: int = 0
+
+    @classmethod
+    def of_records(cls, records: Records, index: int = 0, file_number: int = 0) -> QueryBlock:
+        """Return records as a block, in the same arrays."""
+        arrays = records.padded_codes, records.offsets, records.names, records.name_offsets
+        return QueryBlock(index, *arrays, file_number)
 
     @property
     def codes(self) -> CodeArray:
@@ -124,6 +109,11 @@ class QueryBlock:
         return longest_of(writable(self.offsets))
 
     @property
+    def reads_of_template(self) -> int:
+        """How many reads belong together: 1, or 2 for mates."""
+        return 1
+
+    @property
     def can_be_cut(self) -> bool:
         """Whether the queries may be searched in two parts whose results are put together."""
         return self.query_count > 1
@@ -136,33 +126,15 @@ class QueryBlock:
     def split_at(self, bases: int) -> tuple[QueryBlock, QueryBlock]:
         """Return the first queries, of about so many bases, and the others, as views.
 
-        Parameters
-        ----------
-        bases : int
-            The query that has the base of this number is the last of the first part.
-
-        Returns
-        -------
-        tuple of QueryBlock
-            Both have at least one query. The block must have two or more.
+        The query that has the base of this number is the last of the first part. Both have at least one
+        query; the block must have two or more.
         """
         end = int(np.searchsorted(self.offsets, bases))
         end = min(max(end, 1), self.query_count - 1)
         return self.part(0, end), self.part(end, self.query_count)
 
     def part(self, first: int, end: int) -> QueryBlock:
-        """Return some of the queries, as views of the arrays.
-
-        Parameters
-        ----------
-        first, end : int
-            The half-open range of the queries.
-
-        Returns
-        -------
-        QueryBlock
-            It has the same index.
-        """
+        """Return a range of the queries, with the same index, as views of the arrays."""
         offsets = self.offsets[first : end + 1]
         name_offsets = self.name_offsets[first : end + 1]
         return QueryBlock(
@@ -176,136 +148,29 @@ class QueryBlock:
         )
 
 
-class QueryReader(ClosedAtEnd):
-    """Reads queries from files, in blocks.
+def join_query_blocks(blocks: Sequence[QueryBlock]) -> QueryBlock:
+    """Return the queries of one or more consecutive blocks as one block.
 
-    The reader is a context manager and an iterator over `QueryBlock`. A block ends with the
-    query that brings it to `block_size` bases, or at the end of a file; no query is split.
-    Millions of empty queries, or very long names, also end a block. A large FASTA or FASTQ file
-    that threads read has blocks of about `block_size` bases.
-
-    Parameters
-    ----------
-    paths : sequence of str
-        The files in order, "-" being standard input: FASTA, FASTQ, SAM, BAM or CRAM.
-    block_size : int
-        About how many bases a block has, at least 1.
-    chunk_size : int, default CHUNK_SIZE
-        The number of bytes of text parsed at once.
-    rules : QueryRules, optional
-        Which files are accepted.
-    threads : ReadingThreads, optional
-        They help with large files.
-
-    Attributes
-    ----------
-    bytes_read : int
-        The number of bytes read from the files up to the last block, counted before decompression.
-    bytes_total : int or None
-        The size of all files, None if one of them is not a regular file.
-
-    Raises
-    ------
-    LibraryError
-        If the library for the compression of a file is missing.
-    InputError
-        If a file is invalid, at its beginning or anywhere in it. Files that cannot be opened or
-        decompressed are reported before the first one is read.
-
-    Notes
-    -----
-    The reader needs memory for one block, and for the part of the longest query that exceeds a
-    block; with threads, for some blocks more (see `ParallelRecordReader`).
+    It has the index and the file number of the first. A single block is returned as it is; otherwise
+    the arrays are new.
     """
-
-    def __init__(
-        self,
-        paths: Sequence[str],
-        block_size: int,
-        chunk_size: int = CHUNK_SIZE,
-        rules: QueryRules | None = None,
-        threads: ReadingThreads | None = None,
-    ) -> None:
-        self._threads = threads
-        self._paths = tuple(paths)
-        self._rules = rules or QueryRules()
-        self._options = RecordOptions(
-            Limits.of_block(block_size),
-            chunk_size,
-            any_letters=self._rules.any_letters,
-            no_empty=self._rules.no_empty,
-        )
-        self.bytes_total = bytes_of(paths)
-        self.bytes_read = 0
-        self._blocks = self._read()
-
-    def __iter__(self) -> QueryReader:
-        return self
-
-    def __next__(self) -> QueryBlock:
-        return next(self._blocks)
-
-    def close(self) -> None:
-        """Close the open file; no more queries can be read."""
-        self._blocks.close()
-
-    def _read(self) -> Generator[QueryBlock]:
-        index = 0
-        for file_number, path in enumerate(self._paths):
-            first = index
-            before = self.bytes_read
-            with FileRecords(path, self._options, self._threads) as file:
-                for records in file:
-                    self.bytes_read = before + file.bytes_read
-                    yield QueryBlock(
-                        index,
-                        records.padded_codes,
-                        records.offsets,
-                        records.names,
-                        records.name_offsets,
-                        file_number,
-                    )
-                    index += 1
-                self.bytes_read = before + file.bytes_read
-            if index == first:
-                if self._rules.no_empty:
-                    raise InputError("no reads", path)
-                self._rules.warn(f"{path}: no reads")
+    first = blocks[0]
+    if len(blocks) == 1:
+        return first
+    padded = empty_with_margins(sum(block.base_count for block in blocks))
+    np.concatenate([block.codes for block in blocks], out=padded[MARGIN : padded.size - MARGIN])
+    return QueryBlock(
+        first.index,
+        padded,
+        _joined([block.offsets for block in blocks]),
+        np.concatenate([block.names for block in blocks]),
+        _joined([block.name_offsets for block in blocks]),
+        first.file_number,
+    )
 
 
-def bytes_of(paths: Sequence[str]) -> int | None:
-    """Return the total size of the files, after a check that they can be read here.
-
-    Parameters
-    ----------
-    paths : sequence of str
-        The files, "-" being standard input.
-
-    Returns
-    -------
-    int or None
-        In bytes; None if one of them is not a regular file.
-
-    Raises
-    ------
-    LibraryError
-        If the library for the compression of a regular file is missing.
-    InputError
-        If one of them cannot be opened, or its compression not be decoded.
-    """
-    sizes = [_size_of(path) for path in paths]
-    known = [size for size in sizes if size is not None]
-    return sum(known) if len(known) == len(sizes) else None
-
-
-def _size_of(path: str) -> int | None:
-    """Return the size of a file, after a check that it can be read; a pipe is not opened."""
-    if path in (STANDARD_INPUT, PLACE):
-        return None
-    with reading(path):
-        mode = os.stat(path).st_mode
-    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-        return None
-    with reading(path), open_binary(path) as file:
-        check_compression(file, path)
-        return file_size(file)
+def _joined(offsets: Sequence[Int64Array]) -> Int64Array:
+    """Return the offsets of parts that follow each other, each of which counts from 0."""
+    ends = np.cumsum([0, *(int(each[-1]) for each in offsets)], dtype=np.int64).tolist()
+    moved = [each[1:] + begin for each, begin in zip(offsets, ends, strict=False)]
+    return np.concatenate([np.zeros(1, dtype=np.int64), *moved])

@@ -6,14 +6,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from mummergpu.input.blocks.queries import OffsetArray, QueryBlock
+from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.records.qualities import NO_QUALITY
 from mummergpu.input.records.record_arrays import Records
 from mummergpu.input.records.tags import NO_TAGS, Tags
-from mummergpu.runtime.arrays import ByteArray
+from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray, with_margins
-
-QualityArray = ByteArray
 
 
 @dataclass(frozen=True)
@@ -31,8 +29,8 @@ class WrittenReads:
     """
 
     padded_codes: CodeArray
-    offsets: OffsetArray
-    base_qualities: QualityArray
+    offsets: Int64Array
+    base_qualities: ByteArray
 
     @property
     def has_letters(self) -> bool:
@@ -70,23 +68,15 @@ class ReadBlock(QueryBlock):
         Whether the tags tell the read groups; otherwise, the reads are of the group of the run.
     """
 
-    base_qualities: QualityArray = field(kw_only=True)
+    base_qualities: ByteArray = field(kw_only=True)
     paired: bool = field(default=False, kw_only=True)
     written: WrittenReads | None = field(default=None, kw_only=True)
     tags: Tags = field(default=NO_TAGS, kw_only=True)
     has_groups: bool = field(default=False, kw_only=True)
 
     @classmethod
-    def of_records(cls, records: Records, paired: bool) -> ReadBlock:
-        """Return records as a block with index 0, in the same arrays.
-
-        Parameters
-        ----------
-        records : Records
-            They have qualities.
-        paired : bool
-            Whether two and two of them are mates.
-        """
+    def of_reads(cls, records: Records, paired: bool) -> ReadBlock:
+        """Return records with qualities as a block with index 0, in the same arrays."""
         return cls(
             0,
             records.padded_codes,
@@ -106,16 +96,8 @@ class ReadBlock(QueryBlock):
     def searchable(self, most_bases: int | None) -> ReadBlock:
         """Return the reads as they are searched, and kept as they are written.
 
-        Parameters
-        ----------
-        most_bases : int or None
-            Longer reads are searched as reads without bases; None to search all.
-
-        Returns
-        -------
-        ReadBlock
-            The same object if all of the reads can be searched as they are. In another one, letters
-            that stand for several bases are breaks.
+        Reads of more than `most_bases` are searched as reads without bases, and letters that stand for
+        several bases are breaks. The same object is returned if all can be searched as they are.
         """
         written, lengths = self.as_written, np.diff(self.offsets)
         is_short = most_bases is None or self.longest <= most_bases
@@ -143,7 +125,7 @@ class ReadBlock(QueryBlock):
     @property
     def can_be_cut(self) -> bool:
         """Whether there are two templates or more: mates are mapped together."""
-        return self.query_count > self._reads_of_template
+        return self.query_count > self.reads_of_template
 
     @property
     def has_qualities(self) -> bool:
@@ -168,7 +150,7 @@ class ReadBlock(QueryBlock):
         """
         middle = self.query_count // 2
         if self.query_count > 2:
-            middle -= middle % self._reads_of_template
+            middle -= middle % self.reads_of_template
         return self.part(0, middle), self.part(middle, self.query_count)
 
     def split_at(self, bases: int) -> tuple[ReadBlock, ReadBlock]:
@@ -178,24 +160,16 @@ class ReadBlock(QueryBlock):
         """
         end = int(np.searchsorted(self.offsets, bases))
         if self.query_count > 2:
-            step = self._reads_of_template
+            step = self.reads_of_template
             end = min(max(end + end % step, step), self.query_count - step)
         else:
             end = min(max(end, 1), self.query_count - 1)
         return self.part(0, end), self.part(end, self.query_count)
 
     def part(self, first: int, end: int) -> ReadBlock:
-        """Return some of the reads, as views of the arrays.
+        """Return a range of the reads, with the same index, as views of the arrays.
 
-        Parameters
-        ----------
-        first, end : int
-            The half-open range of the reads.
-
-        Returns
-        -------
-        ReadBlock
-            It has the same index. It is paired if the block is, and the range parts no mates.
+        They are paired if the block is, and the range parts no mates.
         """
         block = super().part(first, end)
         return ReadBlock(
@@ -213,5 +187,6 @@ class ReadBlock(QueryBlock):
         )
 
     @property
-    def _reads_of_template(self) -> int:
+    def reads_of_template(self) -> int:
+        """How many reads belong together: 2 if they are mates."""
         return 2 if self.paired else 1

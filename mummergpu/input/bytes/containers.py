@@ -39,37 +39,22 @@ class TrailingDataError(OSError):
 
 
 def is_bgzf(first: bytes) -> bool:
-    """Return whether a file is bgzf rather than plain gzip.
+    """Return whether a file is bgzf rather than plain gzip, from its first 18 bytes or more.
 
-    Parameters
-    ----------
-    first : bytes
-        The first 18 bytes of a file, or more.
-
-    Returns
-    -------
-    bool
-        True if they begin a gzip member that states the length of its block, as every bgzf block
-        does.
+    Every bgzf block begins a gzip member that states the length of the block.
     """
     return first.startswith(b"\x1f\x8b\x08") and first[3:4] == b"\4" and first[12:16] == b"BC\2\0"
 
 
 def check_end(first: bytes, last: bytes) -> None:
-    """Check that a file ends as its kind of container must.
+    """Check that a file ends as its kind of container must; see `check_end_of_file`.
+
+    Files that are no containers, plain gzip and CRAM versions without a mark always pass.
 
     Parameters
     ----------
-    first : bytes
-        The first 18 bytes of the file, or all bytes if it has fewer.
-    last : bytes
-        The last 38 bytes of the file, or all bytes if it has fewer.
-
-    Raises
-    ------
-    MissingEndError
-        If the mark is missing. Files that are no containers, plain gzip and CRAM versions without a
-        mark always pass.
+    first, last : bytes
+        The first 18 and the last 38 bytes of the file, or all bytes if it has fewer.
     """
     if is_bgzf(first) and not last.endswith(BGZF_END):
         raise MissingEndError(
@@ -91,12 +76,7 @@ def _strict(mark: bytes) -> bytes:
 
 
 def check_end_of_file(file: BinaryIO) -> None:
-    """Check that a file ends as its kind of container must; the file position stays.
-
-    Parameters
-    ----------
-    file : file
-        A regular file that is open for reading.
+    """Check that a regular file ends as its kind of container must; the file position stays.
 
     Raises
     ------
@@ -119,24 +99,12 @@ class EndWatch:
         self._last = b""
 
     def see(self, piece: memoryview) -> None:
-        """Record the next bytes.
-
-        Parameters
-        ----------
-        piece : memoryview of bytes
-            The bytes that follow those already seen.
-        """
+        """Record the next bytes."""
         if len(self._first) < _FIRST_SIZE:
             self._first += piece[: _FIRST_SIZE - len(self._first)]
         last = bytes(piece[-_LAST_SIZE:])
         self._last = last if len(last) == _LAST_SIZE else (self._last + last)[-_LAST_SIZE:]
 
     def check(self) -> None:
-        """Check the bytes seen so far as a whole file; see `check_end`.
-
-        Raises
-        ------
-        MissingEndError
-            If its mark is missing.
-        """
+        """Check the bytes seen so far as a whole file; see `check_end`."""
         check_end(self._first, self._last)

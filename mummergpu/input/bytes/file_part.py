@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+from typing import TYPE_CHECKING, Any
 
 from mummergpu.input.bytes.files import TextStream
-from mummergpu.input.bytes.positioned_read import read_into
 from mummergpu.input.bytes.source import Source
 
 if TYPE_CHECKING:
@@ -15,28 +15,9 @@ if TYPE_CHECKING:
 class FilePart:
     """A range of bytes of a regular file that is open and not compressed.
 
-    It can be read beside other parts of the same file, because it leaves the position of the file
-    as it is.
-
-    Parameters
-    ----------
-    file_number : int
-        The descriptor of the open file; the caller closes it.
-    path : str
-        The file as the user named it.
-    begin : int
-        The first byte of the part.
-    end : int or None
-        The byte that follows the part; None for all that the file has.
-
-    Attributes
-    ----------
-    path : str
-        The file as the user named it.
-    source : Source
-        The bytes of the part.
-    text : TextStream
-        The same as text; it raises `InputError` if the file cannot be read.
+    It has all bytes from `begin` on if `end` is None. It can be read beside other parts of the same
+    file, because it leaves the position of the file as it is. The caller closes the file; `text`
+    raises `InputError` if it cannot be read.
     """
 
     def __init__(self, file_number: int, path: str, begin: int, end: int | None) -> None:
@@ -62,3 +43,16 @@ class _Range:
         count = read_into(self._file_number, view, self._at)
         self._at += count
         return count
+
+
+def read_into(file_number: int, memory: memoryview[Any], at: int) -> int:
+    """Read bytes of a file into memory that exists already; return how many, 0 at its end.
+
+    They may be fewer than `memory` holds. The position of the open file stays as it is.
+    """
+    if hasattr(os, "preadv"):
+        return os.preadv(file_number, [memory], at)
+    # macOS has that call since version 11 only.
+    piece = os.pread(file_number, memory.nbytes, at)
+    memory[: len(piece)] = piece
+    return len(piece)

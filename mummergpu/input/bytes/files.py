@@ -6,7 +6,7 @@ import os
 import select
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from io import RawIOBase
 from typing import TYPE_CHECKING, BinaryIO, Final, cast
@@ -51,13 +51,7 @@ _NEVER_EMPTY: Final = (".gz", ".bgz", ".bgzf", ".bz2", ".xz", ".zst", ".bam", ".
 
 @contextmanager
 def reading(path: str) -> Iterator[None]:
-    """Raise errors from reading a file as `InputError`.
-
-    Parameters
-    ----------
-    path : str
-        The file as the user named it.
-    """
+    """Raise errors from reading a file as `InputError`."""
     try:
         yield
     except MissingEndError as error:
@@ -74,17 +68,7 @@ def reading(path: str) -> Iterator[None]:
 
 
 class EmptyInputError(InputError):
-    """A valid file that holds no data.
-
-    Parameters
-    ----------
-    message : str
-        The way in which it is empty, without the path.
-    path : str
-        The file as the user named it.
-    bytes_read : int
-        The size of the file; an empty file that is compressed has some bytes.
-    """
+    """A valid file that holds no data, although it has some bytes if it is compressed."""
 
     def __init__(self, message: str, path: str, bytes_read: int) -> None:
         super().__init__(message, path)
@@ -92,15 +76,7 @@ class EmptyInputError(InputError):
 
 
 class TextStream(RawIOBase):
-    """A text stream whose beginning can be inspected before it is read.
-
-    Parameters
-    ----------
-    file : Readable
-        The source of the text, decompressed.
-    path : str
-        The file as the user named it, for error messages.
-    """
+    """A text stream, already decompressed, whose beginning can be inspected before it is read."""
 
     def __init__(self, file: Readable, path: str) -> None:
         super().__init__()
@@ -113,17 +89,7 @@ class TextStream(RawIOBase):
         return True
 
     def readinto(self, buffer: WriteableBuffer, /) -> int:
-        """Fill a part of a buffer of bytes.
-
-        Parameters
-        ----------
-        buffer : bytes-like
-            The buffer, filled from its start.
-
-        Returns
-        -------
-        int
-            The number of bytes filled, 0 at the end.
+        """Fill a part of a buffer of bytes; return how many, 0 at the end.
 
         Raises
         ------
@@ -305,17 +271,7 @@ def _gzip_fault(message: str) -> str:
 
 
 def open_binary(path: str) -> BinaryIO:
-    """Open a file for reading, without a buffer.
-
-    Parameters
-    ----------
-    path : str
-        The file, "-" being standard input.
-
-    Returns
-    -------
-    file
-        Unbuffered, unless it is standard input.
+    """Open a file for reading, "-" being standard input; without a buffer, unless it is that.
 
     Raises
     ------
@@ -331,14 +287,7 @@ def open_binary(path: str) -> BinaryIO:
 
 
 def check_compression(file: BinaryIO, path: str) -> None:
-    """Refuse a file that cannot be decompressed here.
-
-    Parameters
-    ----------
-    file : file
-        The regular file, open at its beginning; it is left after its first bytes.
-    path : str
-        The file as the user named it.
+    """Refuse a regular file, open at its beginning, that cannot be decompressed here.
 
     Raises
     ------
@@ -356,20 +305,47 @@ def check_compression(file: BinaryIO, path: str) -> None:
 
 
 def file_size(file: BinaryIO) -> int | None:
-    """Return the size of an open file in bytes.
-
-    Parameters
-    ----------
-    file : file
-        Any open file.
-
-    Returns
-    -------
-    int or None
-        None if it is not a regular file.
-    """
+    """Return the size of an open file in bytes, None if it is not a regular file."""
     try:
         status = os.fstat(file.fileno())
     except OSError:
         return None
     return status.st_size if stat.S_ISREG(status.st_mode) else None
+
+
+def bytes_of_files(paths: Sequence[str]) -> int | None:
+    """Return the total size of the files, after a check that they can be read here.
+
+    Parameters
+    ----------
+    paths : sequence of str
+        The files, "-" being standard input.
+
+    Returns
+    -------
+    int or None
+        In bytes; None if one of them is not a regular file.
+
+    Raises
+    ------
+    LibraryError
+        If the library for the compression of a regular file is missing.
+    InputError
+        If one of them cannot be opened, or its compression not be decoded.
+    """
+    sizes = [_size_of(path) for path in paths]
+    known = [size for size in sizes if size is not None]
+    return sum(known) if len(known) == len(sizes) else None
+
+
+def _size_of(path: str) -> int | None:
+    """Return the size of a file, after a check that it can be read; a pipe is not opened."""
+    if path in (STANDARD_INPUT, PLACE):
+        return None
+    with reading(path):
+        mode = os.stat(path).st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        return None
+    with reading(path), open_binary(path) as file:
+        check_compression(file, path)
+        return file_size(file)

@@ -60,33 +60,17 @@ _BINARY: Final = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f-\xff]")
 
 
 def compression_of(first: bytes) -> Compression | None:
-    """Return how data are compressed, from their first bytes.
+    """Return how data are compressed, from their first `LONGEST_MAGIC` bytes or more.
 
-    Parameters
-    ----------
-    first : bytes
-        The first `LONGEST_MAGIC` bytes, or more; fewer if there are no more.
-
-    Returns
-    -------
-    Compression or None
-        None if they are not compressed in a way that is known.
+    None if they are not compressed in a way that is known.
     """
     return next((kind for kind, magics in _MAGICS.items() if first.startswith(magics)), None)
 
 
 def format_of_text(head: bytes) -> Format | None:
-    """Return the format of a text from its first bytes.
+    """Return the format of a text, from its first line that is not blank or a part of that line.
 
-    Parameters
-    ----------
-    head : bytes
-        The first bytes of the text: its first line that is not blank, or a part of that line.
-
-    Returns
-    -------
-    Format or None
-        None if it is not FASTA, FASTQ or SAM.
+    None if it is not FASTA, FASTQ or SAM.
     """
     if _SAM_HEADER.match(head) or _SAM_RECORD.match(head):
         return Format.SAM
@@ -97,16 +81,5 @@ def format_of_text(head: bytes) -> Format | None:
 
 
 def is_binary(line: bytes) -> bool:
-    """Return whether a line holds bytes that plain ASCII text does not have.
-
-    Parameters
-    ----------
-    line : bytes
-        Any line.
-
-    Returns
-    -------
-    bool
-        True if there is a control byte other than white space, or a byte above 126.
-    """
+    """Return whether a line holds control bytes other than white space, or bytes above 126."""
     return _BINARY.search(line) is not None

@@ -42,17 +42,7 @@ class PieceReader(ABC):
 
     @abstractmethod
     def read_some(self, size: int) -> bytes:
-        """Return some of the data.
-
-        Parameters
-        ----------
-        size : int
-            The most bytes.
-
-        Returns
-        -------
-        bytes
-            The bytes at hand, none at the end.
+        """Return some of the data, at most `size` bytes; none at the end.
 
         Raises
         ------
@@ -75,12 +65,7 @@ class PieceReader(ABC):
 class Inflated(PieceReader):
     """Reads gzip of one or many members.
 
-    Parameters
-    ----------
-    file : RawIOBase
-        The compressed data.
-    check_end : callable
-        Called at their end; raises an error if something is missing there.
+    At their end it calls `check_end`, which raises an error if something is missing there.
     """
 
     def __init__(self, file: RawIOBase, check_end: Callable[[], None]) -> None:
@@ -119,18 +104,8 @@ class Leftover:
 class InflatedAhead:
     """Reads a regular file that is compressed, but the next piece is decompressed in a thread.
 
-    A thread that waits for a pipe could not be stopped.
-
-    Parameters
-    ----------
-    inflated : PieceReader
-        Decompresses the file.
-    threads : ReadingThreads
-        One of them does the work.
-    piece_size : int, default PIECE_SIZE
-        The most bytes that are decompressed at once.
-    ahead_from : int, default AHEAD_FROM
-        The bytes of text after which the thread begins.
+    A thread that waits for a pipe could not be stopped. The thread begins after `ahead_from` bytes
+    of text.
     """
 
     def __init__(

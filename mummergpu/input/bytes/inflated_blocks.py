@@ -33,10 +33,6 @@ class InflatedBlocks:
 
     Parameters
     ----------
-    source : Source
-        The compressed data, from the first byte.
-    threads : ReadingThreads
-        They decompress the pieces.
     is_ready : callable
         Returns whether a read from `source` would not have to wait. If it would, the pieces at
         hand are returned first.
@@ -201,26 +197,9 @@ class _Rest(RawIOBase):
 
 
 def _inflate(blocks: bytes, size: int, buffer: bytearray) -> memoryview:
-    """Decompress bgzf blocks into a buffer that is longer than their text of `size` bytes.
+    """Decompress whole bgzf blocks into a buffer that is longer than their text of `size` bytes.
 
-    Parameters
-    ----------
-    blocks : bytes
-        Whole blocks.
-    size : int
-        The bytes of their text.
-    buffer : bytearray
-        Receives the text.
-
-    Returns
-    -------
-    memoryview
-        The text, at the beginning of the buffer.
-
-    Raises
-    ------
-    Exception
-        If anything is wrong with the blocks.
+    Any exception says that something is wrong with the blocks.
     """
     from isal import igzip
 

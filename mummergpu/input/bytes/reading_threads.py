@@ -16,14 +16,9 @@ Parameters = ParamSpec("Parameters")
 
 
 class ReadingThreads(ClosedAtEnd):
-    """A pool of threads for pieces of input files.
+    """A pool of threads for pieces of input files, for a run with so many working threads.
 
     It is a context manager. A thread starts when there is a piece for it, so small files need none.
-
-    Parameters
-    ----------
-    threads : int
-        The number of working threads of the run, at least 1.
 
     Attributes
     ----------
@@ -51,20 +46,7 @@ class ReadingThreads(ClosedAtEnd):
         *arguments: Parameters.args,
         **named: Parameters.kwargs,
     ) -> Future[Result]:
-        """Call a function in one of the threads.
-
-        Parameters
-        ----------
-        work : callable
-            The function; it must not wait for other work of these threads.
-        *arguments, **named
-            Its arguments.
-
-        Returns
-        -------
-        concurrent.futures.Future
-            Its result.
-        """
+        """Call a function in one of the threads; it must not wait for other work of these threads."""
         return self.executor.submit(work, *arguments, **named)
 
     def close(self) -> None:

@@ -20,18 +20,7 @@ class Readable(Protocol):
 
 
 class Source(RawIOBase):
-    """A binary file that counts the bytes read, and can be rewound until `commit` is called.
-
-    Parameters
-    ----------
-    file : Readable
-        The source of the bytes.
-
-    Attributes
-    ----------
-    bytes_read : int
-        The number of bytes read from `file`.
-    """
+    """A binary file that counts the bytes read, and can be rewound until `commit` is called."""
 
     def __init__(self, file: Readable) -> None:
         super().__init__()
@@ -62,13 +51,7 @@ class Source(RawIOBase):
         return count
 
     def check_end(self) -> None:
-        """Check that a container is whole, after all of its bytes have been read.
-
-        Raises
-        ------
-        MissingEndError
-            If the mark that it must end with is missing.
-        """
+        """Raise `MissingEndError` if a container that has been read whole lacks its end mark."""
         self._ends.check()
 
     def rewind(self) -> None:

@@ -34,14 +34,7 @@ _FEW_BYTES: Final = 1 << 12
 class Decoder(Protocol):
     """What decompresses one stream: the interface of Python's own decoders.
 
-    Attributes
-    ----------
-    eof : bool
-        Whether the end of the stream has been reached.
-    needs_input : bool
-        Whether more compressed data are needed for more text.
-    unused_data : bytes
-        The data after the end of the stream.
+    `unused_data` is what follows the end of the stream (`eof`).
     """
 
     @property
@@ -59,16 +52,7 @@ class Decoder(Protocol):
 
 
 class DecodedStreams(PieceReader):
-    """Reads one or many streams.
-
-    Parameters
-    ----------
-    file : RawIOBase
-        The compressed data, from the first byte of a stream.
-    compression : Compression
-        How they are compressed; all streams are of this kind.
-    path : str
-        The file as the user named it.
+    """Reads one or many streams of a kind, from the first byte of a stream.
 
     Raises
     ------
@@ -143,11 +127,6 @@ class _ZstandardDecoder:
 
     The package returns all text of the data that it gets, and a few bytes can stand for a
     gigabyte of text. So it gets few bytes at a time.
-
-    Parameters
-    ----------
-    decoder : zstandard.ZstdDecompressionObj
-        The decoder of the package.
     """
 
     def __init__(self, decoder: Any) -> None:
@@ -189,15 +168,7 @@ class _ZstandardDecoder:
 
 
 def check_decoder(compression: Compression, path: str) -> None:
-    """Refuse a compression of a file that cannot be decoded here.
-
-    Raises
-    ------
-    LibraryError
-        If zstd needs a library that is not installed.
-    InputError
-        If this Python was built without the decoder.
-    """
+    """Refuse a compression of a file that cannot be decoded here, as `DecodedStreams` would."""
     _decoders_of(compression, path)
 
 

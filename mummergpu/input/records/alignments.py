@@ -16,7 +16,7 @@ from mummergpu.input.bytes.files import STANDARD_INPUT, Input, open_binary, read
 from mummergpu.input.bytes.formats import Compression, Format
 from mummergpu.input.records.qualities import NO_QUALITY, check_qualities
 from mummergpu.input.records.read_groups import group_lines
-from mummergpu.input.records.record_arrays import Limits, Records
+from mummergpu.input.records.record_arrays import RecordOptions, Records
 from mummergpu.input.records.tags import NO_TAGS, Tags, dropped_tags, pack_tags
 from mummergpu.runtime.arrays import ByteArray
 from mummergpu.runtime.htslib import silent_deallocation
@@ -35,13 +35,8 @@ class AlignmentReader:
     ----------
     file : Input
         The open file.
-    limits : Limits
-        The limits at which a block is full.
-    keeps_qualities : bool, default False
-        Keep the base qualities, in the order in which they were sequenced, the letters that stand
-        for several bases, the flags and the tags.
-    keeps_groups : bool, default False
-        Keep the read groups of a file whose header has any.
+    options : RecordOptions
+        How it is read. Kept qualities are in the order in which they were sequenced.
 
     Attributes
     ----------
@@ -64,17 +59,15 @@ class AlignmentReader:
     def __init__(
         self,
         file: Input,
-        limits: Limits,
-        keeps_qualities: bool = False,
-        keeps_groups: bool = False,
+        options: RecordOptions,
     ) -> None:
         import pysam
 
         self._pysam: Any = pysam
         self._path = file.path
         self._format = file.format.value
-        self._limits = limits
-        self._keeps_qualities = keeps_qualities
+        self._limits = options.limits
+        self._keeps_qualities = options.keeps_qualities
         self._source = file.source
         has_positions = file.format is not Format.SAM or file.text.peek().startswith(b"@")
         # Of all compressions, htslib surely knows gzip.
@@ -95,7 +88,7 @@ class AlignmentReader:
         except BaseException:
             self.close()
             raise
-        self._dropped = dropped_tags(keeps_groups and bool(self.read_groups))
+        self._dropped = dropped_tags(options.keeps_groups and bool(self.read_groups))
 
     @property
     def bytes_read(self) -> int:
@@ -112,12 +105,7 @@ class AlignmentReader:
                 self._alignments.close()
 
     def next_block(self) -> Records | None:
-        """Return the records of the next block, None after the last.
-
-        Returns
-        -------
-        Records or None
-            At least one record, in arrays that belong to the caller.
+        """Return the records of the next block in new arrays, at least one; None after the last.
 
         Raises
         ------

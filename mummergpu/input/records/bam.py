@@ -6,39 +6,105 @@ BAM is a header and records, each after its length in bytes (SAM/BAM format spec
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from mummergpu.errors import InputError
 from mummergpu.input.bytes.containers import check_end_of_file
 from mummergpu.input.bytes.files import Input, reading
-from mummergpu.input.records.bam_parser import (
-    BASE_COUNT,
-    DAMAGED,
-    FIXED_BYTES,
-    FULL,
-    LENGTH_BYTES,
-    MORE,
-    NAME_BYTE_COUNT,
-    NUMBERS,
-    RECORD_COUNT,
-    STATUS,
-    TAG_BYTE_COUNT,
-    parse_bam,
-)
 from mummergpu.input.records.block_arrays import lengthen
-from mummergpu.input.records.qualities import check_qualities
+from mummergpu.input.records.byte_runs import copy_bytes
+from mummergpu.input.records.qualities import NO_QUALITY, check_qualities
 from mummergpu.input.records.read_groups import group_lines
-from mummergpu.input.records.record_arrays import Limits, Records
-from mummergpu.input.records.tags import NO_TAGS, Tags, dropped_tags
+from mummergpu.input.records.record_arrays import Limits, RecordOptions, Records
+from mummergpu.input.records.tags import NO_TAGS, Tags, dropped_tags, filter_tags
 from mummergpu.runtime.arrays import ByteArray, Int64Array, UInt16Array
-from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray, flatten
-
-CHUNK_SIZE: Final = 1 << 20
-"""The bytes that are decompressed at once."""
+from mummergpu.runtime.jit import (
+    as_index,
+    as_int64,
+    inline_without_refcounts,
+    jit_without_refcounts,
+)
+from mummergpu.sequence.codes import (
+    BREAK,
+    COMPLEMENT_OF_CODE,
+    LETTER_CODE_OF_BYTE,
+    MARGIN,
+    CodeArray,
+    flatten,
+)
 
 MAGIC: Final = b"BAM\x01"
+
+# Where the fixed fields of a record lie, counted from its length.
+LENGTH_BYTES: Final = 4
+REFERENCE: Final = 4
+NAME_BYTES: Final = 12
+CIGAR_OPERATIONS: Final = 16
+FLAG: Final = 18
+BASES: Final = 20
+MATE_REFERENCE: Final = 24
+NAME: Final = 36
+FIXED_BYTES: Final = NAME - LENGTH_BYTES
+
+REVERSE: Final = 0x10
+NOT_PRIMARY: Final = 0x100 | 0x800
+
+# The numbers that the parser counts on, and how many there are.
+RECORD_COUNT: Final = 0
+BASE_COUNT: Final = 1
+NAME_BYTE_COUNT: Final = 2
+STATUS: Final = 3
+TAG_BYTE_COUNT: Final = 4
+NUMBERS: Final = 5
+
+# What `STATUS` says when the parser returns.
+MORE: Final = 0
+FULL: Final = 1
+DAMAGED: Final = 2
+
+_LETTERS: Final = b"=ACMGRSVTWYHKDBN"
+"""The letters of the sixteen values of half a byte."""
+
+CODE_OF_NIBBLE: Final = LETTER_CODE_OF_BYTE[np.frombuffer(_LETTERS, dtype=np.uint8)]
+COMPLEMENT_OF_NIBBLE: Final = COMPLEMENT_OF_CODE[CODE_OF_NIBBLE]
+
+
+class BamColumns(NamedTuple):
+    """What the parser appends records to.
+
+    Attributes
+    ----------
+    codes : ndarray, dtype=uint8
+        The codes of `codes.LETTERS`, on the strand that was sequenced. Has room for two more bases
+        for each byte of text.
+    offsets : ndarray, dtype=int64
+        Where in `codes` each record begins, and where one more would.
+    names : ndarray, dtype=uint8
+        The names, one after the other. Has room for all bytes of text.
+    name_offsets : ndarray, dtype=int64
+        Where in `names` each name begins, and where one more would.
+    qualities : ndarray, dtype=uint8
+        The qualities in the order in which they were sequenced, at the indices of their bases; has
+        room for as many more as there are bytes of text. With length 0, neither they nor the flags
+        and the tags are kept.
+    flags : ndarray, dtype=uint16
+        The flag of each record.
+    tags : ndarray, dtype=uint8
+        The tags, one after the other. Has room for all bytes of text.
+    tag_offsets : ndarray, dtype=int64
+        Where in `tags` those of each record begin, and where one more would.
+    """
+
+    codes: CodeArray
+    offsets: Int64Array
+    names: ByteArray
+    name_offsets: Int64Array
+    qualities: ByteArray
+    flags: UInt16Array
+    tags: ByteArray
+    tag_offsets: Int64Array
 
 
 class _BamArrays:
@@ -53,6 +119,14 @@ class _BamArrays:
         self.flags: UInt16Array = np.empty(0, dtype=np.uint16)
         self.tags: ByteArray = np.empty(0, dtype=np.uint8)
         self.tag_offsets: Int64Array = np.zeros(1, dtype=np.int64)
+
+    @property
+    def columns(self) -> BamColumns:
+        """The arrays that the parser fills."""
+        return BamColumns(
+            *(self.padded[MARGIN:], self.offsets, self.names, self.name_offsets),
+            *(self.qualities, self.flags, self.tags, self.tag_offsets),
+        )
 
     def make_room(self, numbers: Int64Array, text_bytes: int, keeps_qualities: bool) -> None:
         """Make room for the records that a text may have, after those that are there."""
@@ -101,15 +175,9 @@ class BamReader:
     ----------
     file : Input
         The open file; the caller closes it.
-    limits : Limits
-        The limits at which a block is full.
-    chunk_size : int, default CHUNK_SIZE
-        The number of bytes decompressed at once.
-    keeps_qualities : bool, default False
-        Keep the base qualities, in the order in which they were sequenced, the letters that stand
-        for several bases, the flags and the tags.
-    keeps_groups : bool, default False
-        Keep the read groups of a file whose header has any.
+    options : RecordOptions
+        How it is read; `chunk_size` bytes are decompressed at once. Kept qualities are in the order
+        in which they were sequenced.
 
     Attributes
     ----------
@@ -125,17 +193,12 @@ class BamReader:
     def __init__(
         self,
         file: Input,
-        limits: Limits,
-        chunk_size: int = CHUNK_SIZE,
-        keeps_qualities: bool = False,
-        keeps_groups: bool = False,
+        options: RecordOptions,
     ) -> None:
         self._file = file
         self._path = file.path
-        self._limits = np.array(limits, dtype=np.int64)
-        self._chunk_size = chunk_size
-        self._keeps_qualities = keeps_qualities
-        self._text: ByteArray = np.empty(2 * chunk_size, dtype=np.uint8)
+        self._options = options
+        self._text: ByteArray = np.empty(2 * options.chunk_size, dtype=np.uint8)
         self._at = self._end = 0
         self._is_at_end = False
         if file.size is not None:
@@ -144,7 +207,7 @@ class BamReader:
                 check_end_of_file(file.file)
         self.read_groups: tuple[bytes, ...] = ()
         self._reference_count = self._read_header()
-        self._dropped = dropped_tags(keeps_groups and bool(self.read_groups))
+        self._dropped = dropped_tags(options.keeps_groups and bool(self.read_groups))
 
     @property
     def bytes_read(self) -> int:
@@ -156,12 +219,7 @@ class BamReader:
         self._text = np.empty(0, dtype=np.uint8)
 
     def next_block(self) -> Records | None:
-        """Return the records of the next block, None after the last.
-
-        Returns
-        -------
-        Records or None
-            At least one record, in arrays that belong to the caller.
+        """Return the records of the next block in new arrays, at least one; None after the last.
 
         Raises
         ------
@@ -171,24 +229,11 @@ class BamReader:
         numbers = np.zeros(NUMBERS, dtype=np.int64)
         arrays = _BamArrays()
         while numbers[STATUS] != FULL:
-            arrays.make_room(numbers, self._end - self._at, self._keeps_qualities)
+            arrays.make_room(numbers, self._end - self._at, self._options.keeps_qualities)
             numbers[STATUS] = MORE
             self._at = parse_bam(
-                self._text,
-                self._at,
-                self._end,
-                self._reference_count,
-                self._limits,
-                numbers,
-                arrays.padded[MARGIN:],
-                arrays.offsets,
-                arrays.names,
-                arrays.name_offsets,
-                arrays.qualities,
-                arrays.flags,
-                arrays.tags,
-                arrays.tag_offsets,
-                self._dropped,
+                *(self._text, self._at, self._end, self._reference_count),
+                *(self._options.limits, self._dropped, numbers, arrays.columns),
             )
             if numbers[STATUS] == DAMAGED:
                 raise self._damaged()
@@ -198,8 +243,8 @@ class BamReader:
                 break
         if numbers[RECORD_COUNT] == 0:
             return None
-        records = arrays.as_records(numbers, self._keeps_qualities)
-        if not self._keeps_qualities:
+        records = arrays.as_records(numbers, self._options.keeps_qualities)
+        if not self._options.keeps_qualities:
             flatten(records.codes)
         else:
             check_qualities(records.qualities, records.offsets, self._path)
@@ -212,12 +257,12 @@ class BamReader:
         left = self._end - self._at
         self._text[:left] = self._text[self._at : self._end]
         self._at, self._end = 0, left
-        if left + self._chunk_size > self._text.size:
+        if left + self._options.chunk_size > self._text.size:
             # A record is longer than the buffer.
-            longer: ByteArray = np.empty(2 * (left + self._chunk_size), dtype=np.uint8)
+            longer: ByteArray = np.empty(2 * (left + self._options.chunk_size), dtype=np.uint8)
             longer[:left] = self._text[:left]
             self._text = longer
-        count = self._file.text.readinto(self._text[left : left + self._chunk_size].data)
+        count = self._file.text.readinto(self._text[left : left + self._options.chunk_size].data)
         self._end += count
         self._is_at_end = count == 0
         return not self._is_at_end
@@ -258,3 +303,150 @@ class BamReader:
 
     def _damaged(self) -> InputError:
         return InputError("the BAM data are truncated or corrupt", self._path)
+
+
+@jit_without_refcounts
+def parse_bam(
+    text: ByteArray,
+    at: int,
+    end: int,
+    reference_count: int,
+    limits: Limits,
+    dropped: ByteArray,
+    numbers: Int64Array,
+    columns: BamColumns,
+) -> int:
+    """Append the primary records that are whole to arrays.
+
+    Parameters
+    ----------
+    text : ndarray, dtype=uint8, shape=(n_bytes,)
+        Decompressed BAM after its header.
+    at, end : int
+        Where in `text` the next record begins, and where the data end.
+    reference_count : int
+        The number of references that the header names.
+    dropped : ndarray, dtype=uint8, shape=(65536,)
+        The tags that are left out (`tags.dropped_tags`).
+    numbers : ndarray, dtype=int64, shape=(NUMBERS,)
+        The numbers of records, bases and bytes of names and tags so far, updated. Output: `STATUS`
+        is `FULL` if the block is, `DAMAGED` if a record makes no sense, else `MORE`.
+
+    Returns
+    -------
+    int
+        Where in `text` the first record begins that was not taken.
+    """
+    records, bases, name_bytes = (
+        numbers[RECORD_COUNT],
+        numbers[BASE_COUNT],
+        numbers[NAME_BYTE_COUNT],
+    )
+    while numbers[STATUS] == MORE and at + LENGTH_BYTES <= end:
+        size = number_at(text, at, 4)
+        if size < FIXED_BYTES:
+            numbers[STATUS] = DAMAGED
+            break
+        behind = at + LENGTH_BYTES + size
+        if behind > end:
+            break
+        name = at + NAME
+        name_size = number_at(text, at + NAME_BYTES, 1)
+        flag = number_at(text, at + FLAG, 2)
+        length = number_at(text, at + BASES, 4)
+        sequence = name + name_size + 4 * number_at(text, at + CIGAR_OPERATIONS, 2)
+        if (
+            name_size < 1
+            or length < 0
+            # Behind the bases, two in a byte, there is a quality for each.
+            or sequence + (length + 1) // 2 + length > behind
+            or not -1 <= number_at(text, at + REFERENCE, 4) < reference_count
+            or not -1 <= number_at(text, at + MATE_REFERENCE, 4) < reference_count
+        ):
+            numbers[STATUS] = DAMAGED
+            break
+        after = sequence + (length + 1) // 2 + length
+        at = behind
+        if flag & NOT_PRIMARY:
+            continue
+        decode_bases(text, sequence, length, flag & REVERSE != 0, columns.codes, bases)
+        if columns.qualities.size > 0:
+            columns.flags[as_index(records)] = flag
+            quality = sequence + (length + 1) // 2
+            copy_qualities(text, quality, length, flag & REVERSE != 0, columns.qualities, bases)
+            tag_bytes = filter_tags(
+                text, after, behind, dropped, columns.tags, numbers[TAG_BYTE_COUNT]
+            )
+            if tag_bytes < 0:
+                numbers[STATUS] = DAMAGED
+                break
+            numbers[TAG_BYTE_COUNT] = tag_bytes
+            columns.tag_offsets[as_index(records + 1)] = tag_bytes
+        bases += length
+        for index in range(name_size):
+            letter = text[as_index(name + index)]
+            if letter == 0:
+                break
+            columns.names[as_index(name_bytes)] = letter
+            name_bytes += 1
+        records += 1
+        columns.offsets[as_index(records)] = bases
+        columns.name_offsets[as_index(records)] = name_bytes
+        is_full = bases >= limits.bases or records >= limits.records
+        if is_full or name_bytes >= limits.name_bytes:
+            numbers[STATUS] = FULL
+    numbers[RECORD_COUNT], numbers[BASE_COUNT], numbers[NAME_BYTE_COUNT] = (
+        records,
+        bases,
+        name_bytes,
+    )
+    return at
+
+
+@inline_without_refcounts
+def decode_bases(
+    text: ByteArray, sequence: int, length: int, is_reverse: bool, codes: CodeArray, begin: int
+) -> None:
+    """Write the codes of a sequence, two of which lie in a byte; backwards if it was turned."""
+    pairs = length >> 1
+    last = begin + length - 1
+    for pair in range(pairs):
+        byte = text[as_index(sequence + pair)]
+        if is_reverse:
+            codes[as_index(last - 2 * pair)] = COMPLEMENT_OF_NIBBLE[byte >> 4]
+            codes[as_index(last - 2 * pair - 1)] = COMPLEMENT_OF_NIBBLE[byte & 15]
+        else:
+            codes[as_index(begin + 2 * pair)] = CODE_OF_NIBBLE[byte >> 4]
+            codes[as_index(begin + 2 * pair + 1)] = CODE_OF_NIBBLE[byte & 15]
+    if length & 1:
+        byte = text[as_index(sequence + pairs)]
+        if is_reverse:
+            codes[as_index(begin)] = COMPLEMENT_OF_NIBBLE[byte >> 4]
+        else:
+            codes[as_index(last)] = CODE_OF_NIBBLE[byte >> 4]
+
+
+@inline_without_refcounts
+def copy_qualities(
+    text: ByteArray, at: int, length: int, is_reverse: bool, qualities: ByteArray, begin: int
+) -> None:
+    """Copy the qualities of a record; it has none if the first is `NO_QUALITY`."""
+    if length > 0 and text[as_index(at)] == NO_QUALITY:
+        for index in range(length):
+            qualities[as_index(begin + index)] = NO_QUALITY
+        return
+    if is_reverse:
+        last = begin + length - 1
+        for index in range(length):
+            qualities[as_index(last - index)] = text[as_index(at + index)]
+    else:
+        copy_bytes(text, at, qualities, begin, length)
+
+
+@inline_without_refcounts
+def number_at(text: ByteArray, at: int, size: int) -> int:
+    """Return a little-endian number of 1, 2 or 4 bytes; with four it is signed."""
+    number = 0
+    for index in range(size):
+        number |= as_int64(text[as_index(at + index)]) << (8 * index)
+    return number - (1 << 32) if size == 4 and number >= 1 << 31 else number

@@ -7,44 +7,25 @@ from collections import deque
 
 import numpy as np
 
-from mummergpu.input.records.byte_runs import STEP, Text
-from mummergpu.input.records.parser_state import Offsets
+from mummergpu.input.records.byte_runs import STEP
+from mummergpu.input.records.parser_state import Columns
 from mummergpu.runtime.arrays import ByteArray, Int64Array, UInt16Array
 from mummergpu.sequence.codes import MARGIN, CodeArray
 
 
 class BlockArrays:
-    """Arrays for the records of a block, which become longer when needed.
+    """Arrays for so many bases, records and bytes of names, which become longer when needed.
 
-    Parameters
-    ----------
-    bases, records, name_bytes : int
-        For how much there is room at first.
-    keeps_qualities : bool, default False
-        Whether there is room for the qualities of the bases.
-
-    Attributes
-    ----------
-    padded : ndarray, dtype=uint8
-        The base codes between two margins of `codes.MARGIN` codes.
-    codes : ndarray, dtype=uint8
-        `padded` without its first margin.
-    offsets : ndarray, dtype=int64
-        Where in `codes` each record begins; one item more than there are records.
-    names : ndarray, dtype=uint8
-        The names.
-    name_offsets : ndarray, dtype=int64
-        Where in `names` each name begins; as long as `offsets`.
-    qualities : ndarray, dtype=uint8
-        The qualities of the bases, at the indices of `codes`; without an item if none are kept.
+    `codes` is `padded` without its first margin of `codes.MARGIN` codes; `qualities` has no item if
+    none are kept. See `Columns`.
     """
 
     padded: CodeArray
     codes: CodeArray
-    offsets: Offsets
-    names: Text
-    name_offsets: Offsets
-    qualities: Text
+    offsets: Int64Array
+    names: ByteArray
+    name_offsets: Int64Array
+    qualities: ByteArray
 
     def __init__(
         self, bases: int, records: int, name_bytes: int, keeps_qualities: bool = False
@@ -57,19 +38,13 @@ class BlockArrays:
         self._keeps_qualities = keeps_qualities
         self.qualities = np.empty(bases + STEP if keeps_qualities else 0, dtype=np.uint8)
 
+    @property
+    def columns(self) -> Columns:
+        """The arrays that a parser fills."""
+        return Columns(self.codes, self.offsets, self.names, self.name_offsets, self.qualities)
+
     def make_room(self, bases: int, records: int, name_bytes: int) -> None:
-        """Make the arrays long enough.
-
-        Parameters
-        ----------
-        bases, records, name_bytes : int
-            For how much there must be room.
-
-        Raises
-        ------
-        NoRoomError
-            If the arrays are not long enough, and cannot become longer.
-        """
+        """Make the arrays long enough; raise `NoRoomError` if they are not and cannot become so."""
         lengthen(self.padded, MARGIN + bases + max(STEP, MARGIN))
         self.codes = self.padded[MARGIN:]
         lengthen(self.names, name_bytes + STEP)
@@ -95,13 +70,6 @@ class RecycledMemory:
 
     New memory is slow to come by, above all while many threads run: the system clears each of its
     pages, and interrupts all processors when it takes them back.
-
-    Parameters
-    ----------
-    bases, records, name_bytes : int
-        For how much there is room in the arrays of a block.
-    keeps_qualities : bool, default False
-        Whether there is room for the qualities of the bases.
     """
 
     def __init__(
@@ -112,7 +80,7 @@ class RecycledMemory:
         # What is longest comes last: the end that is never touched takes no memory.
         quality_bytes = bases + STEP if keeps_qualities else 0
         self._sizes = (offset_bytes, offset_bytes, name_bytes + STEP, quality_bytes, base_bytes)
-        self._spare: deque[Text] = deque()
+        self._spare: deque[ByteArray] = deque()
 
     def new_arrays(self) -> BlockArrays:
         """Return arrays whose memory comes back when they and all their views are gone."""
@@ -121,7 +89,7 @@ class RecycledMemory:
         except IndexError:
             memory = np.empty(sum(self._sizes), dtype=np.uint8)
         # Views of an array in the memory of another object than an array keep that array alive.
-        lent: Text = np.frombuffer(memory.data, dtype=np.uint8)
+        lent: ByteArray = np.frombuffer(memory.data, dtype=np.uint8)
         weakref.finalize(lent, self._spare.append, memory).atexit = False
         ends = np.cumsum(self._sizes)
         offsets, name_offsets, names, qualities, padded = np.split(lent, ends[:-1])
@@ -136,10 +104,10 @@ class _FixedArrays(BlockArrays):
     def __init__(
         self,
         padded: CodeArray,
-        offsets: Offsets,
-        names: Text,
-        name_offsets: Offsets,
-        qualities: Text,
+        offsets: Int64Array,
+        names: ByteArray,
+        name_offsets: Int64Array,
+        qualities: ByteArray,
     ) -> None:
         self.padded = padded
         self.codes = padded[MARGIN:]
@@ -165,14 +133,8 @@ class _FixedArrays(BlockArrays):
 def lengthen(array: ByteArray | UInt16Array | Int64Array, size: int) -> None:
     """Lengthen an array, to which there is no other reference, to at least `size` items.
 
-    The C library moves the memory pages of a large array instead of copying them.
-
-    Parameters
-    ----------
-    array : ndarray, dtype=uint8, uint16 or int64, shape=(n_items,)
-        The array, changed in place. It becomes half as long again at least, or keeps its length.
-    size : int
-        How many items it must have.
+    The C library moves the memory pages of a large array instead of copying them. The array becomes
+    half as long again at least, or keeps its length.
     """
     if array.size < size:
         array.resize(max(size, array.size + array.size // 2), refcheck=False)

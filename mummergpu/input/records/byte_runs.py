@@ -17,18 +17,16 @@ from mummergpu.input.records.qualities import LOWEST_CHARACTER, MOST_QUALITY
 from mummergpu.runtime.arrays import ByteArray
 from mummergpu.runtime.jit import as_index, inline_without_refcounts
 from mummergpu.runtime.llvm import address_of, intrinsic, ir, load_from, types
-from mummergpu.sequence.codes import BREAK, LETTER_CODE_OF_BYTE
+from mummergpu.sequence.alphabet import NUCLEOTIDES, Alphabet
+from mummergpu.sequence.codes import LETTER_CODE_OF_BYTE
 
 STEP: Final = 32
 """The number of bytes scanned together: one vector register on most machines."""
 
-FOREIGN_LETTERS: Final = b"efijlopqxz"
-"""The letters, in lower case, that are neither bases nor IUPAC codes of several bases."""
+RunFrom = Callable[[ByteArray, int], int]
+RunFromTo = Callable[[ByteArray, int, ByteArray, int], int]
 
-Text = ByteArray
-RunFrom = Callable[[Text, int], int]
-RunFromTo = Callable[[Text, int, Text, int], int]
-
+_TO_LOWER: Final = 0x20
 _RUN_BITS: Final = 6
 """The bits of a number that hold the length of a run, 0 to `STEP`."""
 
@@ -118,81 +116,87 @@ def _generate_copy_quality(typing_context: Any, text: Any, at: Any, qualities: A
     return types.int64(text, types.int64, qualities, types.int64), generate
 
 
-def _generate_encode_run(typing_context: Any, text: Any, at: Any, codes: Any, to: Any) -> Any:
-    """Write the codes of `STEP` bytes; return the length of the run and a mask of its non-bases.
+def _is_among(builder: Any, lanes: Any, letters: bytes) -> Any:
+    """Return which of the lanes are one of some letters, in either case."""
+    if len(letters) == 2 and (letters[0] ^ letters[1]).bit_count() == 1:
+        # T and U, for example, differ in one bit: one comparison finds both.
+        bits = _TO_LOWER | letters[0] ^ letters[1]
+        return builder.icmp_unsigned("==", builder.or_(lanes, _all(bits)), _all(letters[0] | bits))
+    lower = builder.or_(lanes, _all(_TO_LOWER))
+    found: Any = None
+    for letter in letters:
+        same = builder.icmp_unsigned("==", lower, _all(letter | _TO_LOWER))
+        found = same if found is None else builder.or_(found, same)
+    return found
 
-    The lowest `_RUN_BITS` bits of the result hold the number of bytes before the first byte
-    that is no letter. The bits above them are a mask: a bit is set for each of these bytes that
-    is not A, C, G, T or U.
+
+def encoder_of(alphabet: Alphabet) -> RunFromTo:
+    """Return what writes the codes of `STEP` bytes, and tells how long the run of letters is.
+
+    The lowest `_RUN_BITS` bits of the result hold the number of bytes before the first byte that is
+    no letter. The bits above them are a mask: a bit is set for each of these bytes that is no
+    residue. The letters are compared one by one: a table would be
+    read byte by byte.
     """
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        lanes = _load(context, builder, signature.args[0], *arguments[:2])
-        lower = builder.or_(lanes, _all(0x20))
-        encoded: Any = _all(BREAK)
-        for code, letter in enumerate(b"acg"):
-            same = builder.icmp_unsigned("==", lower, _all(letter))
-            encoded = builder.select(same, _all(code), encoded)
-        # T and U differ in the lowest bit only.
-        same = builder.icmp_unsigned("==", builder.or_(lanes, _all(0x21)), _all(ord("u")))
-        encoded = builder.select(same, _all(3), encoded)
-        _store(context, builder, encoded, signature.args[2], *arguments[2:])
-        outside = builder.icmp_unsigned(">", builder.sub(lower, _all(ord("a"))), _all(25))
-        ends = builder.bitcast(outside, ir.IntType(STEP))
-        # Keep the bits below the lowest set bit, or all bits if none is set.
-        in_run = builder.and_(
-            builder.sub(ends, ir.Constant(ir.IntType(STEP), 1)), builder.not_(ends)
-        )
-        no_base = builder.bitcast(
-            builder.icmp_unsigned("==", encoded, _all(BREAK)), ir.IntType(STEP)
-        )
-        others = builder.zext(builder.and_(no_base, in_run), ir.IntType(64))
-        shifted = builder.shl(others, ir.Constant(ir.IntType(64), _RUN_BITS))
-        return builder.or_(shifted, _first(builder, outside))
+    def encode(typing_context: Any, text: Any, at: Any, codes: Any, to: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            lanes = _load(context, builder, signature.args[0], *arguments[:2])
+            lower = builder.or_(lanes, _all(_TO_LOWER))
+            encoded: Any = _all(alphabet.residue_count)
+            for code, letters in enumerate(alphabet.residues):
+                encoded = builder.select(_is_among(builder, lanes, letters), _all(code), encoded)
+            _store(context, builder, encoded, signature.args[2], *arguments[2:])
+            outside = builder.icmp_unsigned(">", builder.sub(lower, _all(ord("a"))), _all(25))
+            ends = builder.bitcast(outside, ir.IntType(STEP))
+            # Keep the bits below the lowest set bit, or all bits if none is set.
+            in_run = builder.and_(
+                builder.sub(ends, ir.Constant(ir.IntType(STEP), 1)), builder.not_(ends)
+            )
+            no_base = builder.bitcast(
+                builder.icmp_unsigned("==", encoded, _all(alphabet.residue_count)), ir.IntType(STEP)
+            )
+            others = builder.zext(builder.and_(no_base, in_run), ir.IntType(64))
+            shifted = builder.shl(others, ir.Constant(ir.IntType(64), _RUN_BITS))
+            return builder.or_(shifted, _first(builder, outside))
 
-    return types.int64(text, types.int64, codes, types.int64), generate
+        return types.int64(text, types.int64, codes, types.int64), generate
+
+    return cast(RunFromTo, intrinsic(encode))
 
 
-def _generate_count_foreign(typing_context: Any, text: Any, at: Any, among: Any) -> Any:
-    """Return how many of the `STEP` bytes with a bit set in `among` are `FOREIGN_LETTERS`."""
+def foreign_counter_of(alphabet: Alphabet) -> Callable[[ByteArray, int, int], int]:
+    """Return what counts foreign letters in `STEP` bytes, of those with a bit set in a mask."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        lanes = _load(context, builder, signature.args[0], *arguments[:2])
-        lower = builder.or_(lanes, _all(0x20))
-        foreign: Any = None
-        for letter in FOREIGN_LETTERS:
-            same = builder.icmp_unsigned("==", lower, _all(letter))
-            foreign = same if foreign is None else builder.or_(foreign, same)
-        mask = builder.zext(builder.bitcast(foreign, ir.IntType(STEP)), ir.IntType(64))
-        return builder.ctpop(builder.and_(mask, arguments[2]))
+    def count(typing_context: Any, text: Any, at: Any, among: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            lanes = _load(context, builder, signature.args[0], *arguments[:2])
+            foreign = _is_among(builder, lanes, alphabet.foreign_letters)
+            mask = builder.zext(builder.bitcast(foreign, ir.IntType(STEP)), ir.IntType(64))
+            return builder.ctpop(builder.and_(mask, arguments[2]))
 
-    return types.int64(text, types.int64, types.int64), generate
+        return types.int64(text, types.int64, types.int64), generate
+
+    return cast("Callable[[ByteArray, int, int], int]", intrinsic(count))
 
 
 _copy_run_of_name = cast(RunFromTo, intrinsic(_generate_copy_run))
-_copy_step = cast("Callable[[Text, int, Text, int], None]", intrinsic(_generate_copy_step))
+_copy_step = cast(
+    "Callable[[ByteArray, int, ByteArray, int], None]", intrinsic(_generate_copy_step)
+)
 _copy_run_of_quality = cast(RunFromTo, intrinsic(_generate_copy_quality))
-_encode_run_of_letters = cast(RunFromTo, intrinsic(_generate_encode_run))
-_count_foreign = cast("Callable[[Text, int, int], int]", intrinsic(_generate_count_foreign))
+_encode_run_of_letters = encoder_of(NUCLEOTIDES)
+_count_foreign = foreign_counter_of(NUCLEOTIDES)
 
 
 @inline_without_refcounts
 def encode_letters(
-    text: Text, at: int, codes: Text, to: int, keeps_letters: bool = False
+    text: ByteArray, at: int, codes: ByteArray, to: int, keeps_letters: bool = False
 ) -> tuple[int, int]:
     """Write the codes of a run of letters.
 
     Parameters
     ----------
-    text : ndarray, dtype=uint8
-        The text; a byte that is no letter ends the run, and `STEP` bytes after that one can
-        be read.
-    at : int
-        The index in `text` of the first byte of the run.
-    codes : ndarray, dtype=uint8
-        Receives the codes. Up to `STEP` bytes after those of the run are overwritten.
-    to : int
-        The index in `codes` of the first code.
     keeps_letters : bool, default False
         Whether letters that stand for several bases get codes of their own (`codes.LETTERS`).
 
@@ -201,7 +205,7 @@ def encode_letters(
     end : int
         The index in `text` of the first byte that is no letter.
     foreign : int
-        How many letters of the run are `FOREIGN_LETTERS`, in upper or lower case.
+        How many letters of the run are neither bases nor IUPAC codes of several bases.
     """
     foreign = 0
     while True:
@@ -222,26 +226,8 @@ def encode_letters(
 
 
 @inline_without_refcounts
-def copy_name(text: Text, at: int, names: Text, to: int) -> int:
-    """Copy a run without blanks and control bytes.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        The text; a blank or control byte ends the run, and `STEP` bytes after that one can
-        be read.
-    at : int
-        The index in `text` of the first byte of the run.
-    names : ndarray, dtype=uint8
-        Receives the copy. Up to `STEP` bytes after the copy are overwritten.
-    to : int
-        The index in `names` of the first byte of the copy.
-
-    Returns
-    -------
-    int
-        The index in `text` of the first byte that is not in the run.
-    """
+def copy_name(text: ByteArray, at: int, names: ByteArray, to: int) -> int:
+    """Copy a run without blanks and control bytes; return where it ends."""
     while True:
         run = _copy_run_of_name(text, at, names, to)
         if run < STEP:
@@ -251,18 +237,8 @@ def copy_name(text: Text, at: int, names: Text, to: int) -> int:
 
 
 @inline_without_refcounts
-def copy_bytes(source: Text, at: int, target: Text, to: int, size: int) -> None:
-    """Copy bytes from one array to another, and touch no others.
-
-    Parameters
-    ----------
-    source, target : ndarray, dtype=uint8
-        The arrays.
-    at, to : int
-        The indices of the first byte in `source` and in `target`.
-    size : int
-        The number of bytes.
-    """
+def copy_bytes(source: ByteArray, at: int, target: ByteArray, to: int, size: int) -> None:
+    """Copy `size` bytes from one array to another, and touch no others."""
     if size < STEP:
         for index in range(size):
             target[as_index(to + index)] = source[as_index(at + index)]
@@ -274,25 +250,8 @@ def copy_bytes(source: Text, at: int, target: Text, to: int, size: int) -> None:
 
 
 @inline_without_refcounts
-def copy_quality(text: Text, at: int, qualities: Text, to: int) -> int:
-    """Write the numbers of a run of quality characters (bytes 33 to 126).
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        The text; any other byte ends the run, and `STEP` bytes after that one can be read.
-    at : int
-        The index in `text` of the first byte of the run.
-    qualities : ndarray, dtype=uint8
-        Receives the qualities. Up to `STEP` bytes after those of the run are overwritten.
-    to : int
-        The index in `qualities` of the first.
-
-    Returns
-    -------
-    int
-        The index in `text` of the first byte that is not in the run.
-    """
+def copy_quality(text: ByteArray, at: int, qualities: ByteArray, to: int) -> int:
+    """Write the numbers of a run of quality characters (bytes 33 to 126); return where it ends."""
     while True:
         run = _copy_run_of_quality(text, at, qualities, to)
         if run < STEP:
@@ -302,21 +261,8 @@ def copy_quality(text: Text, at: int, qualities: Text, to: int) -> int:
 
 
 @inline_without_refcounts
-def skip_quality(text: Text, at: int) -> int:
-    """Return where a run of quality characters (bytes 33 to 126) ends.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        The text; any other byte ends the run, and `STEP` bytes after that one can be read.
-    at : int
-        The index in `text` of the first byte of the run.
-
-    Returns
-    -------
-    int
-        The index in `text` of the first byte that is not in the run.
-    """
+def skip_quality(text: ByteArray, at: int) -> int:
+    """Return where a run of quality characters (bytes 33 to 126) ends."""
     while True:
         run = _run_of_quality(text, at)
         if run < STEP:
@@ -325,21 +271,8 @@ def skip_quality(text: Text, at: int) -> int:
 
 
 @inline_without_refcounts
-def skip_text(text: Text, at: int) -> int:
-    """Return where a run without control bytes (those below 32) ends.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        The text; a control byte ends the run, and `STEP` bytes after that one can be read.
-    at : int
-        The index in `text` of the first byte of the run.
-
-    Returns
-    -------
-    int
-        The index in `text` of the first byte that is not in the run.
-    """
+def skip_text(text: ByteArray, at: int) -> int:
+    """Return where a run without control bytes (those below 32) ends."""
     while True:
         run = _run_of_text(text, at)
         if run < STEP:

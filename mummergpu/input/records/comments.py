@@ -7,13 +7,13 @@ A comment is what follows the name of a record on its line: tags as SAM writes t
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from mummergpu.errors import InputError
 from mummergpu.input.records.byte_runs import copy_bytes
-from mummergpu.input.records.record_arrays import Records
+from mummergpu.input.records.record_arrays import Records, Spans
 from mummergpu.input.records.tags import NO_TAGS, Tags, dropped_tags, end_of_tag
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import (
@@ -53,56 +53,36 @@ for _kind, _least, _most, _size in (
 def tags_of_comments(records: Records, path: str) -> Records:
     """Return records of which the comments, still in their names, are tags.
 
-    Parameters
-    ----------
-    records : Records
-        The names are whole lines of the headers (`records.RecordReader`, with comments kept).
-    path : str
-        The file, for errors.
-
-    Returns
-    -------
-    Records
-        With new arrays of names and tags. A comment that tells a read group has no place for its
-        header, so it is left out with the other tags that a mapper writes.
+    A comment that tells a read group has no place for its header, so it is left out with the other
+    tags that a mapper writes.
 
     Raises
     ------
     InputError
         If a comment is not made of tags.
     """
-    lines, count = records.names, records.offsets.size - 1
-    names, name_offsets = np.empty_like(lines), np.zeros(count + 1, dtype=np.int64)
+    lines = Spans(writable(records.names), writable(records.name_offsets))
+    size = lines.content.size
+    names = Spans(np.empty_like(lines.content), np.zeros_like(lines.offsets))
     # An element of an array takes two bytes of text or more, and four of a tag.
-    tags, tag_offsets = np.empty(4 * lines.size + 8, np.uint8), np.zeros(count + 1, np.int64)
-    floats = np.empty((lines.size // 2 + 1, 3), dtype=np.int64)
-    ends = np.zeros(2, dtype=np.int64)
-    wrong = _split_lines(
-        writable(lines),
-        writable(records.name_offsets),
-        dropped_tags(False),
-        names,
-        name_offsets,
-        tags,
-        tag_offsets,
-        floats,
-        ends,
-    )
+    tags = Spans(np.empty(4 * size + 8, dtype=np.uint8), np.zeros_like(lines.offsets))
+    floats = _Floats(np.empty((size // 2 + 1, 3), dtype=np.int64), np.zeros(1, dtype=np.int64))
+    wrong = _split_lines(lines, dropped_tags(False), names, tags, floats)
     if wrong >= 0:
         raise _no_tags(records, wrong, path)
-    for place, begin, end in floats[: ends[1]].tolist():
-        text = lines[begin:end].tobytes()
+    for place, begin, end in floats.spans[: floats.number[0]].tolist():
+        text = lines.content[begin:end].tobytes()
         if not _NUMBER.fullmatch(text):
             # An empty number at the end of a line begins where the next line does.
             read = int(np.searchsorted(records.name_offsets, begin)) - 1
             raise _no_tags(records, read, path)
         with np.errstate(over="ignore"):
-            tags[place : place + 4] = np.array([float(text)], dtype="<f4").view(np.uint8)
-    size = int(ends[0])
+            tags.content[place : place + 4] = np.array([float(text)], dtype="<f4").view(np.uint8)
+    size = int(tags.offsets[-1])
     return records._replace(
-        names=names[: name_offsets[-1]],
-        name_offsets=name_offsets,
-        tags=Tags(tags[:size].copy(), tag_offsets) if size else NO_TAGS,
+        names=names.content[: names.offsets[-1]],
+        name_offsets=names.offsets,
+        tags=Tags(tags.content[:size].copy(), tags.offsets) if size else NO_TAGS,
     )
 
 
@@ -119,69 +99,59 @@ def _no_tags(records: Records, read: int, path: str) -> InputError:
     )
 
 
+class _Floats(NamedTuple):
+    """The numbers with a fraction, which Python reads.
+
+    Attributes
+    ----------
+    spans : ndarray, dtype=int64, shape=(n_floats, 3)
+        Where among the tags each has its place, and where its text begins and ends.
+    number : ndarray, dtype=int64, shape=(1,)
+        How many there are.
+    """
+
+    spans: Int64Array
+    number: Int64Array
+
+
 @jit_without_refcounts
 def _split_lines(
-    lines: ByteArray,
-    line_offsets: Int64Array,
-    dropped: ByteArray,
-    names: ByteArray,
-    name_offsets: Int64Array,
-    tags: ByteArray,
-    tag_offsets: Int64Array,
-    floats: Int64Array,
-    ends: Int64Array,
+    lines: Spans, dropped: ByteArray, names: Spans, tags: Spans, floats: _Floats
 ) -> int:
-    """Part the names from the comments, and make tags of these.
+    """Part the names from the comments, and make tags of these that are not dropped.
 
-    Parameters
-    ----------
-    lines, line_offsets
-        The lines, and where each begins.
-    dropped : ndarray, dtype=uint8, shape=(65536,)
-        The tags that are left out (`tags.dropped_tags`).
-    names, name_offsets, tags, tag_offsets
-        Output.
-    floats : ndarray, dtype=int64, shape=(n_floats, 3)
-        Output: where in `tags` a number with a fraction has its place, and where its text begins
-        and ends.
-    ends : ndarray, dtype=int64, shape=(2,)
-        Output: the bytes of all tags, and the numbers with a fraction.
-
-    Returns
-    -------
-    int
-        The first record whose comment is not made of tags; -1 if there is none.
+    Return the first record whose comment is not made of tags; -1 if there is none.
     """
+    text = lines.content
     name_end, to = 0, 0
-    for read in range(line_offsets.size - 1):
-        at, end = line_offsets[read], line_offsets[read + 1]
+    for read in range(lines.offsets.size - 1):
+        at, end = lines.offsets[read], lines.offsets[read + 1]
         begin = at
-        while at < end and lines[as_index(at)] > _BLANK:
+        while at < end and text[as_index(at)] > _BLANK:
             at += 1
-        copy_bytes(lines, begin, names, name_end, at - begin)
+        copy_bytes(text, begin, names.content, name_end, at - begin)
         name_end += at - begin
-        name_offsets[read + 1] = name_end
-        while at < end and (lines[as_index(at)] == _BLANK or lines[as_index(at)] == _TAB):
+        names.offsets[read + 1] = name_end
+        while at < end and (text[as_index(at)] == _BLANK or text[as_index(at)] == _TAB):
             at += 1
         first = to
         while at < end:
             field = at
-            while at < end and lines[as_index(at)] != _TAB:
+            while at < end and text[as_index(at)] != _TAB:
                 at += 1
-            float_count = ends[1]
-            after = _put_tag(lines, field, at, tags, to, floats, ends)
-            if after < 0 or _has_tag(tags, first, to):
+            float_count = floats.number[0]
+            after = _put_tag(text, field, at, tags.content, to, floats)
+            if after < 0 or _has_tag(tags.content, first, to):
                 return read
-            key = as_int64(lines[as_index(field)]) | as_int64(lines[as_index(field + 1)]) << 8
+            key = as_int64(text[as_index(field)]) | as_int64(text[as_index(field + 1)]) << 8
             if dropped[as_index(key)]:
-                ends[1] = float_count
+                floats.number[0] = float_count
             else:
                 to = after
             at += 1
             if at == end:  # A tab, and no tag after it.
                 return read
-        tag_offsets[read + 1] = to
-    ends[0] = to
+        tags.offsets[read + 1] = to
     return -1
 
 
@@ -209,14 +179,14 @@ def _is_digit(byte: int) -> bool:
 
 
 @inline_without_refcounts
-def _whole_number(lines: ByteArray, at: int, end: int) -> tuple[bool, int]:
+def _whole_number(text: ByteArray, at: int, end: int) -> tuple[bool, int]:
     """Return whether a text is a number without a fraction, and the number."""
-    is_negative = at < end and lines[as_index(at)] == _MINUS
-    if is_negative or (at < end and lines[as_index(at)] == _PLUS):
+    is_negative = at < end and text[as_index(at)] == _MINUS
+    if is_negative or (at < end and text[as_index(at)] == _PLUS):
         at += 1
     is_number, number = 0 < end - at < _MOST_DIGITS, 0
     for place in range(at, end):
-        byte = as_int64(lines[as_index(place)])
+        byte = as_int64(text[as_index(place)])
         is_number &= _is_digit(byte)
         number = 10 * number + byte - _ZERO
     return is_number, -number if is_negative else number
@@ -239,50 +209,49 @@ def _kind_of(number: int) -> int:
 
 
 @inline_without_refcounts
-def _put_text(lines: ByteArray, at: int, end: int, tags: ByteArray, to: int, is_hex: bool) -> int:
+def _put_text(text: ByteArray, at: int, end: int, tags: ByteArray, to: int, is_hex: bool) -> int:
     """Write a text or the digits of bytes; return where the value ends, -1 if it is neither."""
     if is_hex and (end - at) & 1:
         return -1
     for place in range(at, end):
-        byte = as_int64(lines[as_index(place)])
+        byte = as_int64(text[as_index(place)])
         if byte < _BLANK or byte > _TILDE:
             return -1
         if is_hex and not (_is_digit(byte) or 65 <= byte <= 70):
             return -1
-    copy_bytes(lines, at, tags, to, end - at)
+    copy_bytes(text, at, tags, to, end - at)
     tags[as_index(to + end - at)] = 0
     return to + end - at + 1
 
 
 @inline_without_refcounts
 def _put_array(
-    lines: ByteArray,
+    text: ByteArray,
     at: int,
     end: int,
     tags: ByteArray,
     to: int,
-    floats: Int64Array,
-    ends: Int64Array,
+    floats: _Floats,
 ) -> int:
     """Write an array; return where the value ends, -1 if it is none."""
-    kind = as_int64(lines[as_index(at)]) & 127 if at < end else 0
+    kind = as_int64(text[as_index(at)]) & 127 if at < end else 0
     size = _SIZES[as_index(kind)]
-    if size == 0 or lines[as_index(at)] > 127:
+    if size == 0 or text[as_index(at)] > 127:
         return -1
     tags[as_index(to)] = kind
     count_at, to, count = to + 1, to + 5, 0
     at += 1
     while at < end:
-        if lines[as_index(at)] != _COMMA:
+        if text[as_index(at)] != _COMMA:
             return -1
         begin = at + 1
         at = begin
-        while at < end and lines[as_index(at)] != _COMMA:
+        while at < end and text[as_index(at)] != _COMMA:
             at += 1
         if kind == ord("f"):
-            _note_float(floats, ends, to, begin, at)
+            _note_float(floats, to, begin, at)
         else:
-            is_number, number = _whole_number(lines, begin, at)
+            is_number, number = _whole_number(text, begin, at)
             if not is_number or not _LEAST[as_index(kind)] <= number <= _MOST[as_index(kind)]:
                 return -1
             _put_number(tags, to, number, size)
@@ -293,47 +262,46 @@ def _put_array(
 
 
 @inline_without_refcounts
-def _note_float(floats: Int64Array, ends: Int64Array, to: int, begin: int, end: int) -> None:
+def _note_float(floats: _Floats, to: int, begin: int, end: int) -> None:
     """Note where a number with a fraction has its place, and where its text begins and ends."""
-    count = ends[1]
-    floats[count, 0], floats[count, 1], floats[count, 2] = to, begin, end
-    ends[1] = count + 1
+    count, spans = floats.number[0], floats.spans
+    spans[count, 0], spans[count, 1], spans[count, 2] = to, begin, end
+    floats.number[0] = count + 1
 
 
 @inline_without_refcounts
 def _put_tag(
-    lines: ByteArray,
+    text: ByteArray,
     at: int,
     end: int,
     tags: ByteArray,
     to: int,
-    floats: Int64Array,
-    ends: Int64Array,
+    floats: _Floats,
 ) -> int:
     """Write a tag, given as text; return where it ends, -1 if the text is none."""
-    if end - at < _LEAST_BYTES or not _is_letter(as_int64(lines[as_index(at)])):
+    if end - at < _LEAST_BYTES or not _is_letter(as_int64(text[as_index(at)])):
         return -1
-    second = as_int64(lines[as_index(at + 1)])
+    second = as_int64(text[as_index(at + 1)])
     if not (_is_letter(second) or _is_digit(second)):
         return -1
-    if lines[as_index(at + 2)] != _COLON or lines[as_index(at + 4)] != _COLON:
+    if text[as_index(at + 2)] != _COLON or text[as_index(at + 4)] != _COLON:
         return -1
-    kind, value = as_int64(lines[as_index(at + 3)]), at + _LEAST_BYTES
-    tags[as_index(to)], tags[as_index(to + 1)] = lines[as_index(at)], second
+    kind, value = as_int64(text[as_index(at + 3)]), at + _LEAST_BYTES
+    tags[as_index(to)], tags[as_index(to + 1)] = text[as_index(at)], second
     tags[as_index(to + 2)] = kind
     to += 3
     if kind == ord("Z") or kind == ord("H"):
-        return _put_text(lines, value, end, tags, to, kind == ord("H"))
+        return _put_text(text, value, end, tags, to, kind == ord("H"))
     if kind == ord("B"):
-        return _put_array(lines, value, end, tags, to, floats, ends)
+        return _put_array(text, value, end, tags, to, floats)
     if kind == ord("f"):
-        _note_float(floats, ends, to, value, end)
+        _note_float(floats, to, value, end)
         return to + 4
     if kind == ord("A"):
-        tags[as_index(to)] = lines[as_index(value)]
-        is_one = end - value == 1 and _BLANK < as_int64(lines[as_index(value)]) <= _TILDE
+        tags[as_index(to)] = text[as_index(value)]
+        is_one = end - value == 1 and _BLANK < as_int64(text[as_index(value)]) <= _TILDE
         return to + 1 if is_one else -1
-    is_number, number = _whole_number(lines, value, end)
+    is_number, number = _whole_number(text, value, end)
     own = _kind_of(number)
     if kind != ord("i") or not is_number or own == 0:
         return -1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from mummergpu.input.records.byte_runs import Text
 from mummergpu.input.records.fastx import (
     begin_record,
     end_line,
@@ -23,11 +22,10 @@ from mummergpu.input.records.parser_state import (
     SEQUENCE,
     STARTED,
     STATUS,
-    Offsets,
-    State,
+    Columns,
 )
+from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import jit_without_refcounts
-from mummergpu.sequence.codes import CodeArray
 
 _GREATER: Final = ord(">")
 _AT: Final = ord("@")
@@ -35,14 +33,11 @@ _AT: Final = ord("@")
 
 @jit_without_refcounts
 def parse_fasta(
-    text: Text,
+    text: ByteArray,
     at: int,
     end: int,
-    state: State,
-    codes: CodeArray,
-    offsets: Offsets,
-    names: Text,
-    name_offsets: Offsets,
+    state: Int64Array,
+    columns: Columns,
 ) -> int:
     """Parse FASTA from ``text[at:end]``; return the index at which the parser stopped.
 
@@ -50,19 +45,8 @@ def parse_fasta(
     ----------
     text : ndarray, dtype=uint8
         Any piece of the text, with a line feed at `end` and `STEP` bytes after that.
-    at, end : int
-        The range of indices in `text` to parse.
     state : ndarray, dtype=int64, shape=(STATE_SIZE,)
         The state of the parser; its status must be `GOING`.
-    codes : ndarray, dtype=uint8
-        Receives the base codes; must have space for ``end - at + STEP`` more.
-    offsets : ndarray, dtype=int64
-        Receives the index in `codes` at which each record begins; must have space for as many
-        records as may begin in the range (at most every other byte), up to the limit of the block.
-    names : ndarray, dtype=uint8
-        Receives the names; must have space for ``end - at + STEP`` more bytes.
-    name_offsets : ndarray, dtype=int64
-        Receives the index in `names` at which each name begins; as long as `offsets`.
 
     Returns
     -------
@@ -72,13 +56,13 @@ def parse_fasta(
     while at < end and state[STATUS] == GOING:
         mode = state[MODE]
         if mode == SEQUENCE:
-            at = read_bases(text, at, end, state, codes, LINE_START, True)
+            at = read_bases(text, at, end, state, columns.codes, LINE_START, True)
         elif mode == NAME:
-            at = read_name(text, at, end, state, names)
+            at = read_name(text, at, end, state, columns.names)
         elif mode == DESCRIPTION:
-            at = read_description(text, at, end, state, names, LINE_START)
+            at = read_description(text, at, end, state, columns.names, LINE_START)
         elif text[at] == _GREATER:
-            at = begin_record(at, state, codes, offsets, name_offsets)
+            at = begin_record(at, state, columns)
         elif state[STARTED] == 1 and text[at] != _AT:
             state[MODE] = SEQUENCE
         elif is_space(text[at]):  # Blank lines before the first record.

@@ -17,11 +17,6 @@ _HEADER: Final = b">"
 def other_letters(path: str) -> frozenset[str] | None:
     """Return the letters in the sequences of a plain FASTA file that are not A, C, G or T.
 
-    Parameters
-    ----------
-    path : str
-        The file. It is read once, in pieces.
-
     Returns
     -------
     frozenset of str or None

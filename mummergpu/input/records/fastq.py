@@ -1,10 +1,14 @@
-"""The FASTQ parser: each record has a name, lines of bases and as many quality characters."""
+"""The FASTQ parser: each record has a name, lines of bases and as many quality characters.
+
+The steps take and return what those of `fastx` do; `begin` is where the record begins in the array
+that a step looks at.
+"""
 
 from __future__ import annotations
 
 from typing import Final
 
-from mummergpu.input.records.byte_runs import Text, copy_quality, skip_quality
+from mummergpu.input.records.byte_runs import copy_quality, skip_quality
 from mummergpu.input.records.fastx import (
     begin_record,
     end_line,
@@ -43,39 +47,20 @@ from mummergpu.input.records.parser_state import (
     STATUS,
     SUSPECT_LINE,
     SUSPECT_QUALITY,
-    Offsets,
-    State,
+    Columns,
 )
+from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
-from mummergpu.sequence.codes import CodeArray
 
 _PLUS: Final = ord("+")
 _AT: Final = ord("@")
 
 
 @inline_without_refcounts
-def _begin_sequence_line(text: Text, at: int, end: int, state: State, begin: int) -> int:
+def _begin_sequence_line(text: ByteArray, at: int, end: int, state: Int64Array, begin: int) -> int:
     """Decide whether a line holds bases, is blank, or is the line with '+'.
 
-    A record without bases may have a blank line in their place.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        The piece of text.
-    at : int
-        The index in `text` of the first byte that has not been read; less than `end`.
-    end : int
-        Where the piece of text ends.
-    state : ndarray, dtype=int64, shape=(STATE_SIZE,)
-        The state of the parser. Its status becomes `BLANK_LINE` at a blank line among bases.
-    begin : int
-        The index in the array of codes of the first base of the record.
-
-    Returns
-    -------
-    int
-        The index in `text` of the first byte that has not been read.
+    A record without bases may have a blank line in their place; any other is `BLANK_LINE`.
     """
     if text[at] == _PLUS:
         state[REPEATED] = 0
@@ -97,29 +82,10 @@ def _begin_sequence_line(text: Text, at: int, end: int, state: State, begin: int
 
 
 @inline_without_refcounts
-def _compare_name(text: Text, at: int, end: int, state: State, names: Text, name_begin: int) -> int:
-    """Compare what follows '+' with the name of the record.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        The piece of text.
-    at : int
-        The index in `text` of the first byte that has not been read; less than `end`.
-    end : int
-        Where the piece of text ends.
-    state : ndarray, dtype=int64, shape=(STATE_SIZE,)
-        The state of the parser. Its status becomes `OTHER_NAME` where the names differ.
-    names : ndarray, dtype=uint8
-        The names of the block.
-    name_begin : int
-        The index in `names` of the first byte of the name of the record.
-
-    Returns
-    -------
-    int
-        The index in `text` of the first byte that has not been read.
-    """
+def _compare_name(
+    text: ByteArray, at: int, end: int, state: Int64Array, names: ByteArray, name_begin: int
+) -> int:
+    """Compare what follows '+' with the name of the record; `OTHER_NAME` where they differ."""
     length = state[NAME_BYTES] - state[COMMENT_BYTES] - name_begin
     repeated = state[REPEATED]
     while at < end and not is_space(text[at]):
@@ -137,28 +103,10 @@ def _compare_name(text: Text, at: int, end: int, state: State, names: Text, name
 
 
 @inline_without_refcounts
-def _begin_quality_line(text: Text, at: int, end: int, state: State, begin: int) -> int:
-    """Begin a line of quality, unless the record has no bases.
+def _begin_quality_line(text: ByteArray, at: int, end: int, state: Int64Array, begin: int) -> int:
+    """Begin a line of quality, unless the record has no bases; a blank line is `QUALITY_LENGTH`.
 
     A line that starts with '@' is noted, because it could begin the next record.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        The piece of text.
-    at : int
-        The index in `text` of the first byte that has not been read; less than `end`.
-    end : int
-        Where the piece of text ends.
-    state : ndarray, dtype=int64, shape=(STATE_SIZE,)
-        The state of the parser. Its status becomes `QUALITY_LENGTH` at a blank line.
-    begin : int
-        The index in the array of codes of the first base of the record.
-
-    Returns
-    -------
-    int
-        The index in `text` of the first byte that has not been read.
     """
     if state[BASES] == begin:
         state[MODE] = LINE_START  # Nothing to wait for.
@@ -177,32 +125,18 @@ def _begin_quality_line(text: Text, at: int, end: int, state: State, begin: int)
 
 @inline_without_refcounts
 def _read_quality(
-    text: Text, at: int, end: int, state: State, begin: int, qualities: Text, keeps: bool
+    text: ByteArray,
+    at: int,
+    end: int,
+    state: Int64Array,
+    begin: int,
+    qualities: ByteArray,
+    keeps: bool,
 ) -> int:
     """Count quality characters; the line that completes them ends the record.
 
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        The piece of text, with `byte_runs.STEP` bytes after its end.
-    at : int
-        The index in `text` of the first byte that has not been read; less than `end`.
-    end : int
-        Where the piece of text ends.
-    state : ndarray, dtype=int64, shape=(STATE_SIZE,)
-        The state of the parser. Its status becomes `BAD_QUALITY` at another character, and
-        `QUALITY_LENGTH` at the end of a line that has too many of them.
-    begin : int
-        The index in the array of codes of the first base of the record.
-    qualities : ndarray, dtype=uint8
-        Receives the qualities at the indices of the bases, if they are kept.
-    keeps : bool
-        Whether they are kept.
-
-    Returns
-    -------
-    int
-        The index in `text` of the first byte that has not been read.
+    The status becomes `BAD_QUALITY` at another character, and `QUALITY_LENGTH` at the end of a line
+    that has too many of them.
     """
     length = state[BASES] - begin
     # What one piece of text has too much, there is room for.
@@ -229,42 +163,17 @@ def _read_quality(
 
 @inline_without_refcounts
 def _begin_fastq_record(
-    text: Text,
+    text: ByteArray,
     at: int,
     end: int,
-    state: State,
-    codes: CodeArray,
-    offsets: Offsets,
-    name_offsets: Offsets,
+    state: Int64Array,
+    columns: Columns,
 ) -> int:
-    """Begin a record, or skip a blank line.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        The piece of text.
-    at : int
-        The index in `text` of the first byte that has not been read; less than `end`.
-    end : int
-        Where the piece of text ends.
-    state : ndarray, dtype=int64, shape=(STATE_SIZE,)
-        The state of the parser. Its status becomes `BAD_START` at a character other than '@'.
-    codes : ndarray, dtype=uint8
-        Receives the base codes.
-    offsets : ndarray, dtype=int64
-        Receives the index in `codes` at which each record begins.
-    name_offsets : ndarray, dtype=int64
-        Receives the index in the array of names at which each name begins.
-
-    Returns
-    -------
-    int
-        The index in `text` of the first byte that has not been read.
-    """
+    """Begin a record, or skip a blank line; anything but '@' is `BAD_START`."""
     if text[at] == _AT:
         state[QUALITY] = 0
         state[SUSPECT_LINE] = 0
-        return begin_record(at, state, codes, offsets, name_offsets)
+        return begin_record(at, state, columns)
     after = end_line(text, at, end, state, LINE_START)
     if after == at and state[STATUS] == GOING:
         state[STATUS] = BAD_START
@@ -273,108 +182,49 @@ def _begin_fastq_record(
 
 @inline_without_refcounts
 def _read_bases_part(
-    text: Text,
+    text: ByteArray,
     at: int,
     end: int,
-    state: State,
-    codes: CodeArray,
-    offsets: Offsets,
-    names: Text,
-    name_offsets: Offsets,
+    state: Int64Array,
+    columns: Columns,
 ) -> int:
-    """Parse a piece of the first half of a FASTQ record: the '@', the name and the bases.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        The piece of text, with `byte_runs.STEP` bytes after its end.
-    at : int
-        The index in `text` of the first byte that has not been read; less than `end`.
-    end : int
-        Where the piece of text ends.
-    state : ndarray, dtype=int64, shape=(STATE_SIZE,)
-        The state of the parser.
-    codes : ndarray, dtype=uint8
-        Receives the base codes.
-    offsets : ndarray, dtype=int64
-        Receives the index in `codes` at which each record begins.
-    names : ndarray, dtype=uint8
-        Receives the names.
-    name_offsets : ndarray, dtype=int64
-        Receives the index in `names` at which each name begins.
-
-    Returns
-    -------
-    int
-        The index in `text` of the first byte that has not been read.
-    """
+    """Parse a piece of the first half of a FASTQ record: the '@', the name and the bases."""
     mode = state[MODE]
     if mode == SEQUENCE:
-        return read_bases(text, at, end, state, codes, SEQUENCE_START, False)
+        return read_bases(text, at, end, state, columns.codes, SEQUENCE_START, False)
     if mode == SEQUENCE_START:
-        return _begin_sequence_line(text, at, end, state, offsets[state[RECORDS] - 1])
+        return _begin_sequence_line(text, at, end, state, columns.offsets[state[RECORDS] - 1])
     if mode == NAME:
-        return read_name(text, at, end, state, names)
+        return read_name(text, at, end, state, columns.names)
     if mode == DESCRIPTION:
-        return read_description(text, at, end, state, names, SEQUENCE_START)
-    return _begin_fastq_record(text, at, end, state, codes, offsets, name_offsets)
+        return read_description(text, at, end, state, columns.names, SEQUENCE_START)
+    return _begin_fastq_record(text, at, end, state, columns)
 
 
 @jit_without_refcounts
 def parse_fastq(
-    text: Text,
+    text: ByteArray,
     at: int,
     end: int,
-    state: State,
-    codes: CodeArray,
-    offsets: Offsets,
-    names: Text,
-    name_offsets: Offsets,
-    qualities: Text,
+    state: Int64Array,
+    columns: Columns,
 ) -> int:
-    """Parse FASTQ from ``text[at:end]``; return the index at which the parser stopped.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        Any piece of the text, with a line feed at `end` and `STEP` bytes after that.
-    at, end : int
-        The range of indices in `text` to parse.
-    state : ndarray, dtype=int64, shape=(STATE_SIZE,)
-        The state of the parser; its status must be `GOING`.
-    codes : ndarray, dtype=uint8
-        Receives the base codes; must have space for ``end - at + STEP`` more.
-    offsets : ndarray, dtype=int64
-        Receives the index in `codes` at which each record begins; must have space for as many
-        records as may begin in the range (at most every other byte), up to the limit of the block.
-    names : ndarray, dtype=uint8
-        Receives the names; must have space for ``end - at + STEP`` more bytes.
-    name_offsets : ndarray, dtype=int64
-        Receives the index in `names` at which each name begins; as long as `offsets`.
-    qualities : ndarray, dtype=uint8
-        Receives the qualities, 0 to 93, at the indices of their bases, if ``state[QUALITY_MODE]``
-        is `KEPT_QUALITY_LINE`; must have as much space as `codes` then.
-
-    Returns
-    -------
-    int
-        `end`, or less if ``state[STATUS]`` is no longer `GOING`.
-    """
+    """Parse FASTQ from ``text[at:end]``, as `parse_fasta` does FASTA."""
     while at < end and state[STATUS] == GOING:
         mode = state[MODE]
         if mode < REPEATED_NAME:
-            at = _read_bases_part(text, at, end, state, codes, offsets, names, name_offsets)
+            at = _read_bases_part(text, at, end, state, columns)
         elif mode == REPEATED_NAME:
-            begin = name_offsets[state[RECORDS] - 1]
-            at = _compare_name(text, at, end, state, names, begin)
+            begin = columns.name_offsets[state[RECORDS] - 1]
+            at = _compare_name(text, at, end, state, columns.names, begin)
         elif mode == REPEATED_DESCRIPTION:
             at = skip_description(text, at, end, state, QUALITY_START)
         elif mode == QUALITY_START:
-            at = _begin_quality_line(text, at, end, state, offsets[state[RECORDS] - 1])
+            at = _begin_quality_line(text, at, end, state, columns.offsets[state[RECORDS] - 1])
         elif mode == QUALITY_LINE:
-            begin = offsets[state[RECORDS] - 1]
-            at = _read_quality(text, at, end, state, begin, qualities, False)
+            begin = columns.offsets[state[RECORDS] - 1]
+            at = _read_quality(text, at, end, state, begin, columns.qualities, False)
         else:
-            begin = offsets[state[RECORDS] - 1]
-            at = _read_quality(text, at, end, state, begin, qualities, True)
+            begin = columns.offsets[state[RECORDS] - 1]
+            at = _read_quality(text, at, end, state, begin, columns.qualities, True)
     return at

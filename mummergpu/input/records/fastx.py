@@ -3,15 +3,17 @@
 A parser receives its text in pieces of any size (see `parser_state`). It encodes the bases
 directly into the arrays of the block.
 
-Each function here is one step: it reads from byte `at` of `text` and returns the index of the
-first byte that it has not read. If it cannot go on, it writes the reason to ``state[STATUS]``.
+Each function here is one step: it reads from byte `at` of a piece of `text`, which ends before
+`end` and has a line feed and `byte_runs.STEP` bytes behind it. It returns the index of the first
+byte that it has not read. If it cannot go on, it writes the reason to ``state[STATUS]``. `mode` is
+the mode at the start of the next line.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from mummergpu.input.records.byte_runs import Text, copy_name, encode_letters, skip_text
+from mummergpu.input.records.byte_runs import copy_name, encode_letters, skip_text
 from mummergpu.input.records.parser_state import (
     ANY_LETTERS,
     BAD_BASE,
@@ -40,10 +42,10 @@ from mummergpu.input.records.parser_state import (
     STARTED,
     STATUS,
     WAITING,
-    Offsets,
-    State,
+    Columns,
     is_foreign,
 )
+from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts
 from mummergpu.sequence.codes import BREAK, CodeArray
 
@@ -59,44 +61,16 @@ _has_foreign_share = inline_without_refcounts(is_foreign)
 
 @inline_without_refcounts
 def is_space(byte: int) -> bool:
-    """Return whether a byte is white space, as ``isspace`` of C does.
-
-    Parameters
-    ----------
-    byte : int
-        Any byte, 0 to 255.
-
-    Returns
-    -------
-    bool
-        True for a blank, tab, line feed, vertical tab, form feed and carriage return.
-    """
+    """Return whether a byte is white space, as ``isspace`` of C does."""
     return byte == _BLANK or 9 <= byte <= 13
 
 
 @inline_without_refcounts
-def end_line(text: Text, at: int, end: int, state: State, mode: int) -> int:
-    """Skip the end of a line, if there is one, and enter a mode.
+def end_line(text: ByteArray, at: int, end: int, state: Int64Array, mode: int) -> int:
+    """Skip the end of a line, if there is one, and enter a mode; return `at` if no line ends here.
 
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        The piece of text.
-    at : int
-        The index in `text` where the line may end; less than `end`.
-    end : int
-        Where the piece of text ends.
-    state : ndarray, dtype=int64, shape=(STATE_SIZE,)
-        The state of the parser. If the line ends here, its line and mode change. If the end of the
-        line depends on the next piece, its status becomes `WAITING`. At a carriage return without a
-        line feed, it becomes `BARE_RETURN`.
-    mode : int
-        The mode at the start of the next line.
-
-    Returns
-    -------
-    int
-        The index of the first byte of the next line; `at` if no line ends here.
+    The status becomes `WAITING` if the end of the line depends on the next piece, and `BARE_RETURN`
+    at a carriage return without a line feed.
     """
     if text[at] == _CARRIAGE_RETURN:
         if at + 1 == end:
@@ -114,34 +88,17 @@ def end_line(text: Text, at: int, end: int, state: State, mode: int) -> int:
 
 
 @inline_without_refcounts
-def begin_record(
-    at: int, state: State, codes: CodeArray, offsets: Offsets, name_offsets: Offsets
-) -> int:
+def begin_record(at: int, state: Int64Array, columns: Columns) -> int:
     """End the previous record, and begin the next one unless the block is full.
 
-    Parameters
-    ----------
-    at : int
-        The index in the text of the mark that begins the record, '>' or '@'.
-    state : ndarray, dtype=int64, shape=(STATE_SIZE,)
-        The state of the parser. Its status becomes `NOT_DNA` if too many letters of the previous
-        record are foreign, and `FULL` if the block has reached one of its limits.
-    codes : ndarray, dtype=uint8
-        Receives a break between two records, if the state asks for one.
-    offsets : ndarray, dtype=int64
-        Receives the index in `codes` at which the record begins.
-    name_offsets : ndarray, dtype=int64
-        Receives the index in the array of names at which its name begins.
-
-    Returns
-    -------
-    int
-        The index after the mark; `at` if no record begins.
+    The status becomes `NOT_DNA` if too many letters of the previous record are foreign, and `FULL`
+    if the block has reached one of its limits; then `at` is returned, else the index after the mark
+    that begins the record.
     """
     records = state[RECORDS]
     if records > 0:
         if state[FOREIGN] > 0 and state[ANY_LETTERS] == 0:
-            letters = state[BASES] - offsets[records - 1] - state[GAP_SYMBOLS]
+            letters = state[BASES] - columns.offsets[records - 1] - state[GAP_SYMBOLS]
             if _has_foreign_share(state[FOREIGN], letters):
                 state[STATUS] = NOT_DNA
                 return at
@@ -153,10 +110,10 @@ def begin_record(
             state[STATUS] = FULL
             return at
         if state[GAP] == 1:
-            codes[state[BASES]] = BREAK
+            columns.codes[state[BASES]] = BREAK
             state[BASES] += 1
-    offsets[records] = state[BASES]
-    name_offsets[records] = state[NAME_BYTES]
+    columns.offsets[records] = state[BASES]
+    columns.name_offsets[records] = state[NAME_BYTES]
     state[RECORDS] = records + 1
     state[STARTED] = 1
     state[BLANK] = 0
@@ -168,27 +125,8 @@ def begin_record(
 
 
 @inline_without_refcounts
-def read_name(text: Text, at: int, end: int, state: State, names: Text) -> int:
-    """Copy a name, or a part of one.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        The piece of text, with `byte_runs.STEP` bytes after its end.
-    at : int
-        The index in `text` of the first byte of the name that has not been read.
-    end : int
-        Where the piece of text ends.
-    state : ndarray, dtype=int64, shape=(STATE_SIZE,)
-        The state of the parser. Its mode becomes `DESCRIPTION` at white space.
-    names : ndarray, dtype=uint8
-        Receives the name at ``state[NAME_BYTES]``, which grows.
-
-    Returns
-    -------
-    int
-        The index of the first byte that has not been copied.
-    """
+def read_name(text: ByteArray, at: int, end: int, state: Int64Array, names: ByteArray) -> int:
+    """Copy a name, or a part of one, behind the names before; the mode changes at white space."""
     begin = at
     to = state[NAME_BYTES]
     at = copy_name(text, at, names, to)
@@ -202,29 +140,10 @@ def read_name(text: Text, at: int, end: int, state: State, names: Text) -> int:
 
 
 @inline_without_refcounts
-def read_description(text: Text, at: int, end: int, state: State, names: Text, mode: int) -> int:
-    """Copy the text that follows a name on its line behind the name, or skip it.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        The piece of text, with `byte_runs.STEP` bytes after its end.
-    at : int
-        The index in `text` of the first byte that has not been read.
-    end : int
-        Where the piece of text ends.
-    state : ndarray, dtype=int64, shape=(STATE_SIZE,)
-        The state of the parser; see `end_line`.
-    names : ndarray, dtype=uint8
-        Receives the text at ``state[NAME_BYTES]``, which grows, if the state asks for it.
-    mode : int
-        The mode at the start of the next line.
-
-    Returns
-    -------
-    int
-        The index of the first byte that has not been read, on this line or the next.
-    """
+def read_description(
+    text: ByteArray, at: int, end: int, state: Int64Array, names: ByteArray, mode: int
+) -> int:
+    """Copy the text that follows a name on its line behind the name, or skip it."""
     if state[KEEPS_COMMENTS] == 0:
         return skip_description(text, at, end, state, mode)
     begin, to = at, state[NAME_BYTES]
@@ -237,27 +156,8 @@ def read_description(text: Text, at: int, end: int, state: State, names: Text, m
 
 
 @inline_without_refcounts
-def skip_description(text: Text, at: int, end: int, state: State, mode: int) -> int:
-    """Skip the text that follows a name on its line.
-
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        The piece of text, with `byte_runs.STEP` bytes after its end.
-    at : int
-        The index in `text` of the first byte that has not been read.
-    end : int
-        Where the piece of text ends.
-    state : ndarray, dtype=int64, shape=(STATE_SIZE,)
-        The state of the parser; see `end_line`.
-    mode : int
-        The mode at the start of the next line.
-
-    Returns
-    -------
-    int
-        The index of the first byte that has not been read, on this line or the next.
-    """
+def skip_description(text: ByteArray, at: int, end: int, state: Int64Array, mode: int) -> int:
+    """Skip the text that follows a name on its line."""
     at = skip_text(text, at)
     if at == end:
         return at
@@ -269,32 +169,18 @@ def skip_description(text: Text, at: int, end: int, state: State, mode: int) -> 
 
 @inline_without_refcounts
 def read_bases(
-    text: Text, at: int, end: int, state: State, codes: CodeArray, mode: int, with_spaces: bool
+    text: ByteArray,
+    at: int,
+    end: int,
+    state: Int64Array,
+    codes: CodeArray,
+    mode: int,
+    with_spaces: bool,
 ) -> int:
     """Encode bases up to the first byte that is no letter, and handle that byte.
 
-    Parameters
-    ----------
-    text : ndarray, dtype=uint8
-        The piece of text, with `byte_runs.STEP` bytes after its end.
-    at : int
-        The index in `text` of the first byte that has not been read.
-    end : int
-        Where the piece of text ends.
-    state : ndarray, dtype=int64, shape=(STATE_SIZE,)
-        The state of the parser. Its counts of bases, foreign letters and gap symbols grow. Its
-        status becomes `BAD_BASE` at a byte that is no sequence character.
-    codes : ndarray, dtype=uint8
-        Receives the codes at ``state[BASES]``.
-    mode : int
-        The mode at the start of the next line.
-    with_spaces : bool
-        Whether white space may lie between bases; it is skipped.
-
-    Returns
-    -------
-    int
-        The index of the first byte that has not been read, on this line or the next.
+    The status becomes `BAD_BASE` at a byte that is no sequence character. White space between bases
+    is skipped if it may lie there.
     """
     begin = at
     to = state[BASES]

@@ -15,13 +15,14 @@ from typing import Final
 
 import numpy as np
 
-from mummergpu.input.bytes.positioned_read import read_into
+from mummergpu.input.bytes.file_part import read_into
 from mummergpu.input.records import parser_state
-from mummergpu.input.records.block_arrays import lengthen
-from mummergpu.input.records.byte_runs import STEP, Text
+from mummergpu.input.records.block_arrays import BlockArrays, lengthen
+from mummergpu.input.records.byte_runs import STEP
 from mummergpu.input.records.fasta import parse_fasta
-from mummergpu.input.records.parser_state import Offsets
-from mummergpu.input.records.record_arrays import UNLIMITED, Records
+from mummergpu.input.records.record_arrays import UNLIMITED_BLOCK, RecordOptions, Records
+from mummergpu.input.records.record_reader import state_of
+from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.ordered_map import ordered_map
 from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
 
@@ -43,21 +44,10 @@ class UnusualTextError(Exception):
 
 @dataclass(frozen=True)
 class ParsedPiece:
-    """A parsed piece of a file.
+    """A parsed piece of a file: a range of its bytes, and its records.
 
-    Attributes
-    ----------
-    begin, end : int
-        The range of bytes of the file that was parsed.
-    begin_mode, end_mode : int
-        The mode of the parser at the beginning, as was assumed, and at the end.
-    codes : ndarray, dtype=uint8
-        The codes of the bases, with a break before each record that begins in the piece, but not
-        before the first record of a file.
-    offsets, name_offsets : ndarray, dtype=int64
-        Where in `codes` and in `names` the records of the piece begin.
-    names : ndarray, dtype=uint8
-        Their names.
+    The parser was in `begin_mode` at its beginning, as was assumed. Before each record that begins in
+    the piece there is a break in `codes`, but not before the first record of a file.
     """
 
     begin: int
@@ -65,9 +55,9 @@ class ParsedPiece:
     begin_mode: int
     end_mode: int
     codes: CodeArray
-    offsets: Offsets
-    names: Text
-    name_offsets: Offsets
+    offsets: Int64Array
+    names: ByteArray
+    name_offsets: Int64Array
 
 
 def read_fasta_in_parallel(
@@ -83,21 +73,14 @@ def read_fasta_in_parallel(
         The bytes of the file.
     any_letters : bool
         Whether to accept records whose letters are mostly not DNA or RNA.
-    executor : concurrent.futures.Executor
-        Parses the pieces.
     window : int
         The most pieces that are under way.
 
     Returns
     -------
     Records or None
-        As `records.RecordReader` returns them with a break between two records, and letters kept;
-        None if the file is unusual or has a fault, so that the reader must read it.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be read.
+        As `record_reader.RecordReader` returns them with a break between two records, and letters
+        kept; None if the file is unusual or has a fault, so that the reader must read it.
     """
     joined = _JoinedPieces(size)
     buffers: SimpleQueue[PieceBuffers] = SimpleQueue()
@@ -124,37 +107,17 @@ class PieceBuffers:
 
     def __init__(self) -> None:
         room = PIECE_BYTES + 3 * LONGEST_HEADER + 4 * STEP
-        self.text: Text = np.empty(room, dtype=np.uint8)
-        self.codes: CodeArray = np.empty(room, dtype=np.uint8)
-        self.names: Text = np.empty(room, dtype=np.uint8)
-        self.offsets, self.name_offsets = (
-            np.empty(room // 2 + 2, dtype=np.int64) for _ in range(2)
-        )
+        self.text: ByteArray = np.empty(room, dtype=np.uint8)
+        self.columns = BlockArrays(room, room // 2 + 1, room).columns
 
 
 def parse_piece(
     file_number: int, begin: int, size: int, any_letters: bool, buffers: PieceBuffers
 ) -> ParsedPiece:
-    """Parse a piece of a FASTA file.
+    """Parse a piece of a FASTA file that begins at byte `begin`; its arrays are those of `buffers`.
 
-    Parameters
-    ----------
-    file_number : int
-        The descriptor of the open file.
-    begin : int
-        The first byte of the piece; it has `PIECE_BYTES` bytes, fewer at the end of the file.
-    size : int
-        The bytes of the file.
-    any_letters : bool
-        Whether to accept records whose letters are mostly not DNA or RNA.
-    buffers : PieceBuffers
-        Receives the text and the arrays of the piece.
-
-    Returns
-    -------
-    ParsedPiece
-        The piece, without the end of a header in which it begins, and with the end of a header in
-        which it ends.
+    It comes without the end of a header in which it begins, and with the end of a header in which
+    it ends.
 
     Raises
     ------
@@ -174,8 +137,8 @@ def parse_piece(
     end = max(end, at)
     state = _state_of_piece(mode, begin > 0, any_letters)
     end = _parse_to_line_end(buffers, at, end, last - first, end >= size - first, state)
-    codes, offsets, name_offsets = buffers.codes, buffers.offsets, buffers.name_offsets
-    _refuse_foreign_letters(state, offsets, any_letters)
+    columns = buffers.columns
+    _refuse_foreign_letters(state, columns.offsets, any_letters)
     own = 0 if begin == 0 else 1
     records, name_bytes = int(state[parser_state.RECORDS]), int(state[parser_state.NAME_BYTES])
     return ParsedPiece(
@@ -183,58 +146,39 @@ def parse_piece(
         min(size, end + first),
         mode,
         int(state[parser_state.MODE]),
-        codes[: int(state[parser_state.BASES])],
-        offsets[own:records],
-        buffers.names[:name_bytes],
-        name_offsets[own:records],
+        columns.codes[: int(state[parser_state.BASES])],
+        columns.offsets[own:records],
+        columns.names[:name_bytes],
+        columns.name_offsets[own:records],
     )
 
 
-def _state_of_piece(mode: int, goes_on: bool, any_letters: bool) -> Offsets:
+def _state_of_piece(mode: int, goes_on: bool, any_letters: bool) -> Int64Array:
     """Return the state in which the parser begins; `goes_on` if it is inside a record."""
-    state = np.zeros(parser_state.STATE_SIZE, dtype=np.int64)
+    state = state_of(
+        RecordOptions(UNLIMITED_BLOCK, any_letters=any_letters, keeps_letters=True, has_gaps=True)
+    )
     state[parser_state.MODE] = mode
-    state[parser_state.ANY_LETTERS] = int(any_letters)
-    state[[parser_state.BASE_LIMIT, parser_state.RECORD_LIMIT]] = UNLIMITED
-    state[parser_state.NAME_BYTE_LIMIT] = UNLIMITED
-    state[parser_state.GAP] = state[parser_state.KEEPS_LETTERS] = 1
     if goes_on:
         state[parser_state.STARTED] = state[parser_state.RECORDS] = 1
     return state
 
 
 def _parse_to_line_end(
-    buffers: PieceBuffers, at: int, end: int, text_end: int, is_at_end: bool, state: Offsets
+    buffers: PieceBuffers, at: int, end: int, text_end: int, is_at_end: bool, state: Int64Array
 ) -> int:
     """Parse a piece, and the rest of a header in which it ends; return where the text ends.
 
-    Parameters
-    ----------
-    buffers : PieceBuffers
-        Has the text, and receives the arrays.
-    at, end : int
-        Where in the text the piece begins and ends.
-    text_end : int
-        Where what was read of the file ends.
-    is_at_end : bool
-        Whether the file ends with the piece.
-    state : ndarray, dtype=int64
-        The state of the parser; updated.
-
-    Raises
-    ------
-    UnusualTextError
-        If the piece has a fault or a very long header line.
+    The piece is ``text[at:end]``; what was read of the file ends at `text_end`.
+    Raise `UnusualTextError` if the piece has a fault or a very long header line.
     """
-    text, offsets, name_offsets = buffers.text, buffers.offsets, buffers.name_offsets
-    offsets[0] = name_offsets[0] = 0
+    text = buffers.text
+    buffers.columns.offsets[0] = buffers.columns.name_offsets[0] = 0
     while True:
         # Behind the text that is parsed lies a line feed, which is put back afterwards.
         kept, text[end] = text[end], _LINE_FEED
         if at < end:
-            at = parse_fasta(
-                text, at, end, state, buffers.codes, offsets, buffers.names, name_offsets
-            )
+            at = parse_fasta(text, at, end, state, buffers.columns)
         text[end] = kept
         if state[parser_state.STATUS] == parser_state.WAITING and not is_at_end:
             # A carriage return, whose line feed belongs to this piece, too.
@@ -252,7 +196,7 @@ def _parse_to_line_end(
         end += int(header[0]) + 1
 
 
-def _begin_of_piece(text: Text, begin: int) -> tuple[int, int]:
+def _begin_of_piece(text: ByteArray, begin: int) -> tuple[int, int]:
     """Return where the parser of a piece begins, and in which mode.
 
     A position in the middle of a line is one of bases, unless the line begins with '>'. If the line
@@ -272,7 +216,7 @@ def _begin_of_piece(text: Text, begin: int) -> tuple[int, int]:
     return begin + int(following[0]) + 1, parser_state.LINE_START
 
 
-def _refuse_foreign_letters(state: Offsets, offsets: Offsets, any_letters: bool) -> None:
+def _refuse_foreign_letters(state: Int64Array, offsets: Int64Array, any_letters: bool) -> None:
     """Raise an error if the last record, as far as it lies in the piece, may be no DNA.
 
     If more than a tenth of a record's letters are foreign, so are those of one of its pieces.
@@ -287,13 +231,7 @@ def _refuse_foreign_letters(state: Offsets, offsets: Offsets, any_letters: bool)
 
 
 class _JoinedPieces:
-    """The records of all pieces so far.
-
-    Parameters
-    ----------
-    size : int
-        The bytes of the file, of which each is one base at most.
-    """
+    """The records of all pieces so far of a file of `size` bytes: each is one base at most."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -302,9 +240,9 @@ class _JoinedPieces:
         self._name_bytes = 0
         self._end = 0
         self._mode = parser_state.LINE_START
-        self._offsets: list[Offsets] = []
-        self._names: list[Text] = []
-        self._name_offsets: list[Offsets] = []
+        self._offsets: list[Int64Array] = []
+        self._names: list[ByteArray] = []
+        self._name_offsets: list[Int64Array] = []
 
     def append(self, piece: ParsedPiece) -> None:
         """Append the next piece; raise `UnusualTextError` if it does not begin where it should."""

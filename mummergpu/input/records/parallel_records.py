@@ -21,9 +21,8 @@ from mummergpu.input.bytes.file_part import FilePart
 from mummergpu.input.bytes.files import STANDARD_INPUT, Input, reading
 from mummergpu.input.bytes.formats import BYTE_ORDER_MARK, Format
 from mummergpu.input.bytes.reading_threads import ReadingThreads
-from mummergpu.input.records import record_borders
 from mummergpu.input.records.block_arrays import NoRoomError, RecycledMemory
-from mummergpu.input.records.record_arrays import UNLIMITED, Limits, Records
+from mummergpu.input.records.record_arrays import UNLIMITED, Limits, RecordOptions, Records
 from mummergpu.input.records.record_reader import RecordReader
 
 PIECE_BYTES: Final = 1 << 22
@@ -42,6 +41,9 @@ MOST_UNDER_WAY: Final = 5
 SAMPLE_BYTES: Final = 1 << 16
 """The bytes that show how many bytes there are for each base."""
 
+WINDOWS: Final = (1 << 14, 1 << 20)
+"""The bytes in which the beginning of a record is looked for, first in fewer and then in more."""
+
 _MOST_TIMES_BYTES: Final = 2
 """The most times the least bytes for each base. Shorter reads get smaller blocks, in case that
 longer ones follow."""
@@ -54,17 +56,7 @@ another block. The numbers in names become longer, and room that stays empty tak
 def is_worth_pieces(file: Input, limits: Limits) -> bool:
     """Return whether a file should be read by a `ParallelRecordReader`.
 
-    Parameters
-    ----------
-    file : Input
-        Any open file.
-    limits : Limits
-        The limits of a block.
-
-    Returns
-    -------
-    bool
-        True if it is a large, plain FASTA or FASTQ file, and the blocks are not too large.
+    It should if it is a large, plain FASTA or FASTQ file, and the blocks are not too large.
     """
     return (
         file.format in (Format.FASTA, Format.FASTQ)
@@ -87,16 +79,10 @@ class ParallelRecordReader:
     file : Input
         A regular file with FASTA or FASTQ that is not compressed, at its beginning; the caller
         closes it after the reader.
-    limits : Limits
-        The limits at which a block is full.
-    any_letters : bool
-        Accept records whose letters are mostly not DNA or RNA.
-    chunk_size : int
-        The number of bytes of text parsed at once, at least 2.
+    options : RecordOptions
+        How it is read.
     threads : ReadingThreads or None
         They parse the pieces; without them, the caller does it.
-    keeps_qualities, keeps_comments : bool, default False
-        As for `RecordReader`; the letters that stand for several bases are kept with qualities.
 
     Raises
     ------
@@ -112,22 +98,14 @@ class ParallelRecordReader:
     def __init__(
         self,
         file: Input,
-        limits: Limits,
-        any_letters: bool,
-        chunk_size: int,
+        options: RecordOptions,
         threads: ReadingThreads | None,
-        keeps_qualities: bool = False,
-        keeps_comments: bool = False,
     ) -> None:
         self._file_number = file.file.fileno()
         self._path = file.path
         self._is_fastq = file.format is Format.FASTQ
-        self._limits = self._piece_limits = limits
-        self._any_letters = any_letters
-        self._chunk_size = chunk_size
+        self._options = self._piece_options = options
         self._threads = threads
-        self._keeps_qualities = keeps_qualities
-        self._keeps_comments = keeps_comments
         self._ready: deque[Records] = deque()
         self._under_way: deque[Future[_ParsedPiece | None]] = deque()
         self._spare_readers: deque[RecordReader] = deque()
@@ -154,18 +132,9 @@ class ParallelRecordReader:
             self._rest.close()
 
     def next_block(self) -> Records | None:
-        """Return the records of the next block, None after the last.
+        """Return the records of the next block, None after the last; see `RecordReader.next_block`.
 
-        Returns
-        -------
-        Records or None
-            At least one record. There may be other codes than breaks before and after those of the
-            block.
-
-        Raises
-        ------
-        InputError
-            If the text is invalid; the error names the line and the record.
+        There may be other codes than breaks before and after those of the block.
         """
         while not self._ready:
             if self._rest is not None:
@@ -188,22 +157,23 @@ class ParallelRecordReader:
         # There are at least as many quality characters as bases.
         least = 2 if self._is_fastq else 1
         share = min(max(text_bytes / bases, least), _MOST_TIMES_BYTES * least)
-        block_bytes = share * self._limits.bases
+        block_bytes = share * self._options.limits.bases
         blocks = max(1, round(PIECE_BYTES / block_bytes))
         piece_bytes = int(blocks * block_bytes)
         factor = _SLACK * piece_bytes / text_bytes
         records = sum(block.offsets.size - 1 for block in sample.blocks)
         name_bytes = sum(block.names.size for block in sample.blocks)
-        self._piece_limits = Limits(
+        limits = Limits(
             UNLIMITED,
-            min(blocks * self._limits.records, int(factor * records) + 1),
-            min(blocks * self._limits.name_bytes, int(factor * name_bytes) + 1),
+            min(blocks * self._options.limits.records, int(factor * records) + 1),
+            min(blocks * self._options.limits.name_bytes, int(factor * name_bytes) + 1),
         )
+        self._piece_options = self._options._replace(limits=limits)
         self._memory = RecycledMemory(
-            (piece_bytes + record_borders.WINDOWS[-1]) // least + 2 * self._chunk_size,
-            self._piece_limits.records,
-            self._piece_limits.name_bytes + 2 * self._chunk_size,
-            self._keeps_qualities,
+            (piece_bytes + WINDOWS[-1]) // least + 2 * self._options.chunk_size,
+            limits.records,
+            limits.name_bytes + 2 * self._options.chunk_size,
+            self._options.keeps_qualities,
         )
         return self._borders(begin, size, piece_bytes)
 
@@ -220,7 +190,7 @@ class ParallelRecordReader:
                 begin = end
 
     def _find_record(self, at: int, size: int) -> int | None:
-        return record_borders.find_record(self._file_number, at, size, self._is_fastq)
+        return find_record(self._file_number, at, size, self._is_fastq)
 
     def _take_piece(self) -> None:
         """Wait for the next piece; after the last one, or if it is unusual, prepare the rest."""
@@ -237,7 +207,7 @@ class ParallelRecordReader:
             piece.cancel()
         # The rest is empty after the last piece, unless the file has grown.
         part = FilePart(self._file_number, self._path, self._at, None)
-        self._rest = self._new_reader(part, self._limits)
+        self._rest = self._new_reader(part, self._options)
         self._rest.begin_file(part, self._line)
 
     def _begin_pieces(self) -> None:
@@ -265,14 +235,14 @@ class ParallelRecordReader:
         try:
             reader = self._spare_readers.pop()
         except IndexError:
-            reader = self._new_reader(part, self._piece_limits, self._memory)
+            reader = self._new_reader(part, self._piece_options, self._memory)
         reader.begin_file(part)
         blocks: list[Records] = []
         try:
             while not reader.is_at_end:
                 block = reader.next_block()
                 if block is not None:
-                    blocks += split(block, self._limits.bases)
+                    blocks += split(block, self._options.limits.bases)
         except (InputError, NoRoomError):
             return None
         if reader.bytes_read < end - begin:  # The file has become shorter.
@@ -284,33 +254,14 @@ class ParallelRecordReader:
         return _ParsedPiece(end, lines, blocks)
 
     def _new_reader(
-        self, part: FilePart, limits: Limits, memory: RecycledMemory | None = None
+        self, part: FilePart, options: RecordOptions, memory: RecycledMemory | None = None
     ) -> RecordReader:
-        return RecordReader(
-            part,
-            self._is_fastq,
-            limits,
-            any_letters=self._any_letters,
-            chunk_size=self._chunk_size,
-            new_arrays=None if memory is None else memory.new_arrays,
-            keeps_qualities=self._keeps_qualities,
-            keeps_letters=self._keeps_qualities,
-            keeps_comments=self._keeps_comments,
-        )
+        new_arrays = None if memory is None else memory.new_arrays
+        return RecordReader(part, self._is_fastq, options, new_arrays=new_arrays)
 
 
 class _ParsedPiece(NamedTuple):
-    """A piece that is valid on its own.
-
-    Attributes
-    ----------
-    end : int
-        The byte of the file that follows it.
-    lines : int
-        The number of its lines.
-    blocks : list of Records
-        Its records.
-    """
+    """A piece that is valid on its own: where it ends in the file, its lines and its records."""
 
     end: int
     lines: int
@@ -318,19 +269,9 @@ class _ParsedPiece(NamedTuple):
 
 
 def split(records: Records, most_bases: int) -> list[Records]:
-    """Split records into blocks of about equally many bases.
+    """Split records into blocks of about equally many bases, about `most_bases` each.
 
-    Parameters
-    ----------
-    records : Records
-        The records, without gaps.
-    most_bases : int
-        About how many bases a block should have.
-
-    Returns
-    -------
-    list of Records
-        Views of the arrays of `records`, with offsets of their own; each has at least one record.
+    They are views of the arrays of `records`, which have no gaps; each has at least one record.
     """
     bases, count = records.codes.size, records.offsets.size - 1
     parts = max(1, round(bases / most_bases))
@@ -339,3 +280,39 @@ def split(records: Records, most_bases: int) -> list[Records]:
     cuts = np.searchsorted(records.offsets, np.arange(1, parts) * bases // parts)
     bounds = np.unique([0, *cuts, count])
     return [records.part(begin, end) for begin, end in pairwise(bounds.tolist())]
+
+
+def find_record(file_number: int, at: int, size: int, is_fastq: bool) -> int | None:
+    """Return where the first record begins in a part of a file, from byte `at`, 1 or more, on.
+
+    Returns
+    -------
+    int or None
+        In FASTA, the first line with '>'. In FASTQ, the first line with '@' whose next line but one
+        begins with '+': a guess, which is right if each record has four lines. `size` if there is
+        no such line in the rest of the file; None if there is none within `WINDOWS`.
+    """
+    if at >= size:
+        return size
+    for window in WINDOWS:
+        text = os.pread(file_number, window, at - 1)
+        before = _find_fastq(text) if is_fastq else text.find(b"\n>")
+        if before >= 0:
+            return at + before
+        if at - 1 + len(text) >= size:
+            return size
+    return None
+
+
+def _find_fastq(text: bytes) -> int:
+    """Return the index of the line feed before a record, -1 if there is none."""
+    before = text.find(b"\n@")
+    while before >= 0:
+        second = text.find(b"\n", before + 1)
+        third = text.find(b"\n", second + 1) if second >= 0 else -1
+        if third < 0:
+            return -1
+        if text.startswith(b"+", third + 1):
+            return before
+        before = text.find(b"\n@", before + 1)
+    return -1

@@ -7,12 +7,37 @@ may therefore be split between two pieces at any byte, and none has to fit into 
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
-from mummergpu.runtime.arrays import Int64Array
+from mummergpu.runtime.arrays import ByteArray, Int64Array
+from mummergpu.sequence.codes import CodeArray
 
-State = Int64Array
-Offsets = Int64Array
+
+class Columns(NamedTuple):
+    """What a parser writes to; `BlockArrays` has it, and makes room for it.
+
+    Attributes
+    ----------
+    codes : ndarray, dtype=uint8
+        The base codes; has room for as many more as there are bytes of text, and `STEP`.
+    offsets : ndarray, dtype=int64
+        Where in `codes` each record begins; has room for as many records as may begin in the text
+        (at most at every other byte), up to the limit of the block.
+    names : ndarray, dtype=uint8
+        The names; has room for as many more bytes as the text has, and `STEP`.
+    name_offsets : ndarray, dtype=int64
+        Where in `names` each name begins; as long as `offsets`.
+    qualities : ndarray, dtype=uint8
+        The qualities, 0 to 93, at the indices of their bases, if ``state[QUALITY_MODE]`` is
+        `KEPT_QUALITY_LINE`; as long as `codes` then.
+    """
+
+    codes: CodeArray
+    offsets: Int64Array
+    names: ByteArray
+    name_offsets: Int64Array
+    qualities: ByteArray
+
 
 # The entries of a state, by index.
 MODE: Final = 0
@@ -72,18 +97,8 @@ NOT_DNA: Final = 10
 
 
 def is_foreign(foreign: int, letters: int) -> bool:
-    """Return whether the letters of a record show that it is not DNA or RNA.
+    """Return whether more than a tenth of a record's letters show that it is no DNA or RNA.
 
-    Parameters
-    ----------
-    foreign : int
-        How many of its letters are neither bases nor IUPAC codes of several bases.
-    letters : int
-        How many letters it has, gap symbols not counted.
-
-    Returns
-    -------
-    bool
-        True if more than a tenth of the letters are foreign.
+    `letters` counts no gap symbols.
     """
     return foreign * 10 > letters

@@ -34,15 +34,6 @@ _MOST_OLD: Final = _OLD_DIFFERENCE + 41
 def check_qualities(qualities: ByteArray, offsets: Int64Array, path: str) -> None:
     """Check the qualities of reads that are stored as numbers.
 
-    Parameters
-    ----------
-    qualities : ndarray, dtype=uint8, shape=(n_bases,)
-        The qualities.
-    offsets : ndarray, dtype=int64, shape=(n_reads + 1,)
-        Where those of each read begin.
-    path : str
-        The file, for the error.
-
     Raises
     ------
     InputError
@@ -59,17 +50,10 @@ def check_qualities(qualities: ByteArray, offsets: Int64Array, path: str) -> Non
 
 
 def looks_like_old_illumina(qualities: ByteArray) -> bool:
-    """Return whether qualities were probably written as characters from 64 on.
+    """Return whether the qualities of many reads were probably written as characters from 64 on.
 
-    Parameters
-    ----------
-    qualities : ndarray, dtype=uint8, shape=(n_bases,)
-        The qualities of many reads, read as characters from 33 on.
-
-    Returns
-    -------
-    bool
-        True if none is below 26, the highest is between 46 and 72, and the reads have qualities.
+    They are numbers here, read as characters from 33 on: none is below 26, and the highest is
+    between 46 and 72.
     """
     if qualities.size == 0:
         return False

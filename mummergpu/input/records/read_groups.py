@@ -12,33 +12,18 @@ def group_lines(header: bytes) -> tuple[bytes, ...]:
 
 
 class ReadGroups:
-    """The read groups of all files of a run.
-
-    Attributes
-    ----------
-    lines : tuple of bytes
-        The lines of their headers, in the order of the files; equal ones once.
-    """
+    """The read groups of all files of a run."""
 
     def __init__(self) -> None:
         self._lines: dict[bytes, bytes] = {}
 
     @property
     def lines(self) -> tuple[bytes, ...]:
-        """The lines, without line ends."""
+        """The lines of the headers, without line ends, in the order of the files; equal ones once."""
         return tuple(self._lines.values())
 
     def add(self, lines: tuple[bytes, ...], path: str, is_late: bool = False) -> None:
-        """Add the lines of the header of a file.
-
-        Parameters
-        ----------
-        lines : tuple of bytes
-            The lines (`group_lines`).
-        path : str
-            The file, for errors.
-        is_late : bool
-            Whether the output has its header already.
+        """Add the lines of the header of a file; `is_late` if the output has its header already.
 
         Raises
         ------

@@ -10,9 +10,27 @@ from mummergpu.input.records.tags import NO_TAGS, Tags
 from mummergpu.runtime.arrays import ByteArray, Int64Array, UInt16Array
 from mummergpu.sequence.codes import MARGIN, CodeArray
 
+CHUNK_SIZE: Final = 1 << 20
+"""The bytes of text parsed at once: they stay in the cache, and Ctrl-C waits milliseconds."""
+
 NOTHING: Final[ByteArray] = np.empty(0, dtype=np.uint8)
 NO_FLAGS: Final[UInt16Array] = np.empty(0, dtype=np.uint16)
 UNLIMITED: Final = np.iinfo(np.int64).max
+
+
+class Spans(NamedTuple):
+    """Items of different lengths, such as names, one after the other.
+
+    Attributes
+    ----------
+    content : ndarray, dtype=uint8, shape=(n_bytes,)
+        All of them.
+    offsets : ndarray, dtype=int64, shape=(n_items + 1,)
+        Where in `content` each begins, and where the last ends.
+    """
+
+    content: ByteArray
+    offsets: Int64Array
 
 
 class Records(NamedTuple):
@@ -49,18 +67,7 @@ class Records(NamedTuple):
     tags: Tags = NO_TAGS
 
     def part(self, first: int, end: int) -> Records:
-        """Return some of the records, which have no gaps, as views of the arrays.
-
-        Parameters
-        ----------
-        first, end : int
-            The half-open range of the records.
-
-        Returns
-        -------
-        Records
-            They have offsets of their own. Neighbouring codes serve as margins.
-        """
+        """Return some of the records, which have no gaps, as views; neighbouring codes are margins."""
         offsets = self.offsets[first : end + 1]
         name_offsets = self.name_offsets[first : end + 1]
         padded = self.padded_codes[offsets[0] : offsets[-1] + 2 * MARGIN]
@@ -97,3 +104,43 @@ class Limits(NamedTuple):
         reads, or very long names, from filling one endless block.
         """
         return cls(block_size, block_size // 8 + 1, 4 * block_size)
+
+
+UNLIMITED_BLOCK: Final = Limits(UNLIMITED, UNLIMITED, UNLIMITED)
+
+
+class RecordOptions(NamedTuple):
+    """How the records of a file are read.
+
+    Attributes
+    ----------
+    limits : Limits
+        The limits at which a block is full.
+    chunk_size : int
+        The number of bytes of text parsed at once, at least 2.
+    any_letters : bool
+        Accept records whose letters are mostly not DNA or RNA.
+    no_empty : bool
+        Raise an error if a file holds no data.
+    keeps_letters : bool
+        Give letters that stand for several bases codes of their own (`codes.LETTERS`).
+    keeps_qualities : bool
+        Keep the base qualities (`NO_QUALITY` in FASTA), these letters, and the flags and tags of
+        SAM, BAM and CRAM. Then the blocks of a file are the same for every number of threads.
+    keeps_groups : bool
+        Keep the read groups among these tags, if the header of the file tells of any.
+    keeps_comments : bool
+        Make tags of the comments of FASTA and FASTQ (`comments.tags_of_comments`).
+    has_gaps : bool
+        Put one break between two records of FASTA or FASTQ in a block.
+    """
+
+    limits: Limits
+    chunk_size: int = CHUNK_SIZE
+    any_letters: bool = False
+    no_empty: bool = False
+    keeps_letters: bool = False
+    keeps_qualities: bool = False
+    keeps_groups: bool = False
+    keeps_comments: bool = False
+    has_gaps: bool = False

@@ -38,19 +38,9 @@ _LETTERS, _IN_HEADER, _LAST_BYTE = range(3)
 
 
 def record_checksums(path: str, threads: ReadingThreads | None = None) -> list[str]:
-    """Return the MD5 of each record of a FASTA file.
+    """Return the MD5 of each record of a FASTA file, as 32 hexadecimal digits.
 
-    Parameters
-    ----------
-    path : str
-        The file, plain or compressed; it cannot be standard input, which was read before.
-    threads : ReadingThreads, optional
-        They decompress a large file.
-
-    Returns
-    -------
-    list of str
-        32 hexadecimal digits for each record, also for those without bases.
+    The file is plain or compressed; it cannot be standard input, which was read before.
 
     Raises
     ------
@@ -89,22 +79,15 @@ def split_letters(
 
     Parameters
     ----------
-    text : ndarray, dtype=uint8
-        The text of a FASTA file.
-    size : int
-        Its bytes.
+    text, size
+        The text of a FASTA file, and how many of its bytes count.
     letters : ndarray, dtype=uint8
-        Output, as long as the text or longer: the bytes that count.
+        Output, as long as the text or longer: the letters.
     starts : ndarray, dtype=int64
         Output, half as long as the text, and one more: where the letters of each record begin.
     state : ndarray, dtype=int64, shape=(3,)
         `_LETTERS`, `_IN_HEADER` and `_LAST_BYTE`: those of the text before become those of this
         one.
-
-    Returns
-    -------
-    int
-        The number of records.
     """
     count, records, place = 0, 0, 0
     in_header, before = state[_IN_HEADER] != 0, state[_LAST_BYTE]

@@ -14,19 +14,9 @@ from mummergpu.input.bytes.formats import Format
 
 
 def line_of_record(path: str, number: int) -> int | None:
-    """Return the line on which a record begins.
+    """Return the line, counted from 1, on which a record of a file begins; records count from 0.
 
-    Parameters
-    ----------
-    path : str
-        A file that was valid, at least up to this record, when it was read.
-    number : int
-        The number of the record in the file, counted from 0.
-
-    Returns
-    -------
-    int or None
-        Counted from 1; None if the file has no lines, as BAM, or cannot be read twice, as a pipe.
+    None if the file has no lines, as BAM, or cannot be read twice, as a pipe.
     """
     with suppress(OSError, ValueError, InputError):
         if path == STANDARD_INPUT or not stat.S_ISREG(os.stat(path).st_mode):

@@ -3,23 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 
 from mummergpu.errors import InputError
+from mummergpu.input.bytes.source import Readable
 from mummergpu.input.records import parser_state
 from mummergpu.input.records.block_arrays import BlockArrays
-from mummergpu.input.records.byte_runs import STEP, Text
+from mummergpu.input.records.byte_runs import STEP
 from mummergpu.input.records.fasta import parse_fasta
 from mummergpu.input.records.fastq import parse_fastq
-from mummergpu.input.records.parsed_file import ParsedFile
 from mummergpu.input.records.qualities import NO_QUALITY
-from mummergpu.input.records.record_arrays import Limits, Records
+from mummergpu.input.records.record_arrays import RecordOptions, Records
+from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.sequence.codes import BREAK, MARGIN
 
-CHUNK_SIZE: Final = 1 << 20
-"""The bytes of text parsed at once: they stay in the cache, and Ctrl-C waits milliseconds."""
+
+class CountedBytes(Protocol):
+    """Where the bytes of a file come from."""
+
+    @property
+    def bytes_read(self) -> int: ...  # noqa: D102
+
+
+class ParsedFile(Protocol):
+    """What a parser needs of a file: `files.Input` has it."""
+
+    @property
+    def path(self) -> str: ...  # noqa: D102
+
+    @property
+    def text(self) -> Readable: ...  # noqa: D102
+
+    @property
+    def source(self) -> CountedBytes: ...  # noqa: D102
+
+
+def state_of(options: RecordOptions) -> Int64Array:
+    """Return the state of a parser (`parser_state`) that reads as the options say."""
+    state = np.zeros(parser_state.STATE_SIZE, dtype=np.int64)
+    state[parser_state.GAP] = options.has_gaps
+    state[parser_state.ANY_LETTERS] = options.any_letters
+    state[parser_state.KEEPS_LETTERS] = options.keeps_letters or options.keeps_qualities
+    state[parser_state.KEEPS_COMMENTS] = options.keeps_comments
+    state[parser_state.QUALITY_MODE] = (
+        parser_state.KEPT_QUALITY_LINE if options.keeps_qualities else parser_state.QUALITY_LINE
+    )
+    state[parser_state.BASE_LIMIT] = options.limits.bases
+    state[parser_state.RECORD_LIMIT] = options.limits.records
+    state[parser_state.NAME_BYTE_LIMIT] = options.limits.name_bytes
+    return state
 
 
 class RecordReader:
@@ -31,62 +65,31 @@ class RecordReader:
         The open file, such as an `Input` or a `FilePart`; the caller closes it.
     is_fastq : bool
         Whether the file is FASTQ rather than FASTA.
-    limits : Limits
-        The limits at which a block is full.
-    gap : bool, default False
-        Put one break between two records of a block.
+    options : RecordOptions
+        How it is read. A kept comment is a part of the name: what follows it on its line.
     expected_bases : int, default 0
         The number of bases to allocate for the first block; the array grows when needed.
-    any_letters : bool, default False
-        Accept records whose letters are mostly not DNA or RNA.
-    chunk_size : int, default CHUNK_SIZE
-        The number of bytes of text parsed at once, at least 2.
     new_arrays : callable, optional
         Returns the arrays of a block; otherwise they are allocated.
-    keeps_qualities : bool, default False
-        Keep the base qualities; those of FASTA are `NO_QUALITY`.
-    keeps_letters : bool, default False
-        Give letters that stand for several bases codes of their own (`codes.LETTERS`).
-    keeps_comments : bool, default False
-        Keep the comments: what follows a name on its line is a part of the name.
     """
 
     def __init__(
         self,
         file: ParsedFile,
         is_fastq: bool,
-        limits: Limits,
-        gap: bool = False,
+        options: RecordOptions,
         expected_bases: int = 0,
-        any_letters: bool = False,
-        chunk_size: int = CHUNK_SIZE,
         new_arrays: Callable[[], BlockArrays] | None = None,
-        keeps_qualities: bool = False,
-        keeps_letters: bool = False,
-        keeps_comments: bool = False,
     ) -> None:
         self._is_fastq = is_fastq
-        self._limits = limits
-        self._gap = int(gap)
+        self._options = options
         self._expected_bases = expected_bases
-        self._chunk_size = chunk_size
-        self._text: Text = np.empty(chunk_size + 1 + STEP, dtype=np.uint8)
+        self._text: ByteArray = np.empty(options.chunk_size + 1 + STEP, dtype=np.uint8)
         self._text[:] = ord("\n")
         self._new_arrays = new_arrays
-        self._keeps_qualities = keeps_qualities
         self._arrays = BlockArrays(0, 0, 0)
-        self._state = np.zeros(parser_state.STATE_SIZE, dtype=np.int64)
+        self._state = state_of(options)
         self.begin_file(file)
-        self._state[parser_state.GAP] = self._gap
-        self._state[parser_state.ANY_LETTERS] = int(any_letters)
-        self._state[parser_state.KEEPS_LETTERS] = int(keeps_letters)
-        self._state[parser_state.KEEPS_COMMENTS] = int(keeps_comments)
-        self._state[parser_state.QUALITY_MODE] = (
-            parser_state.KEPT_QUALITY_LINE if keeps_qualities else parser_state.QUALITY_LINE
-        )
-        self._state[parser_state.BASE_LIMIT] = limits.bases
-        self._state[parser_state.RECORD_LIMIT] = limits.records
-        self._state[parser_state.NAME_BYTE_LIMIT] = limits.name_bytes
 
     @property
     def bytes_read(self) -> int:
@@ -104,12 +107,10 @@ class RecordReader:
         return self._at_end_of_file and self._at == self._end
 
     def begin_file(self, file: ParsedFile, line: int = 1) -> None:
-        """Read another file next, from its beginning.
+        """Read another file next, which begins with a record.
 
         Parameters
         ----------
-        file : Input or FilePart
-            The open file, or a part of it that begins with a record; the caller closes it.
         line : int, default 1
             The number of its first line, for errors.
         """
@@ -126,12 +127,7 @@ class RecordReader:
         self._arrays = BlockArrays(0, 0, 0)
 
     def next_block(self) -> Records | None:
-        """Return the records of the next block, None after the last.
-
-        Returns
-        -------
-        Records or None
-            At least one record, in arrays that belong to the caller.
+        """Return the records of the next block in new arrays, at least one; None after the last.
 
         Raises
         ------
@@ -148,10 +144,11 @@ class RecordReader:
         return self._finish()
 
     def _allocate(self) -> BlockArrays:
-        room = min(self._limits.bases, 16 * self._chunk_size) + self._chunk_size + 2 * STEP
-        records = min(self._limits.records, self._chunk_size)
+        limits, chunk_size = self._options.limits, self._options.chunk_size
+        room = min(limits.bases, 16 * chunk_size) + chunk_size + 2 * STEP
         bases = max(room, self._expected_bases)
-        return BlockArrays(bases, records, room, self._keeps_qualities)
+        records = min(limits.records, chunk_size)
+        return BlockArrays(bases, records, room, self._options.keeps_qualities)
 
     def _make_room(self, text_bytes: int) -> None:
         """Make the arrays long enough for any content of `text_bytes` bytes of text."""
@@ -159,7 +156,7 @@ class RecordReader:
         records = int(state[parser_state.RECORDS]) + text_bytes // 2 + 1
         self._arrays.make_room(
             int(state[parser_state.BASES]) + text_bytes,
-            min(records, self._limits.records),
+            min(records, self._options.limits.records),
             int(state[parser_state.NAME_BYTES]) + text_bytes,
         )
 
@@ -169,13 +166,8 @@ class RecordReader:
         state[parser_state.STATUS] = parser_state.GOING
         if self._at < self._end:
             self._make_room(self._end - self._at)
-            arrays = self._arrays
-            text = (self._text, self._at, self._end, state)
-            columns = (arrays.codes, arrays.offsets, arrays.names, arrays.name_offsets)
-            if self._is_fastq:
-                self._at = parse_fastq(*text, *columns, arrays.qualities)
-            else:
-                self._at = parse_fasta(*text, *columns)
+            parse = parse_fastq if self._is_fastq else parse_fasta
+            self._at = parse(self._text, self._at, self._end, state, self._arrays.columns)
         status = int(state[parser_state.STATUS])
         if status > parser_state.FULL:
             raise self._fault(status)
@@ -188,7 +180,7 @@ class RecordReader:
         text = self._text
         left = self._end - self._at
         text[:left] = text[self._at : self._end]
-        count = self._file.text.readinto(text[left : left + self._chunk_size].data) or 0
+        count = self._file.text.readinto(text[left : left + self._options.chunk_size].data) or 0
         self._at = 0
         self._end = left + count
         text[self._end] = ord("\n")
@@ -203,9 +195,9 @@ class RecordReader:
         state, arrays = self._state, self._arrays
         records, bases = int(state[parser_state.RECORDS]), int(state[parser_state.BASES])
         name_bytes = int(state[parser_state.NAME_BYTES])
-        arrays.offsets[records] = bases + self._gap
+        arrays.offsets[records] = bases + int(self._options.has_gaps)
         arrays.name_offsets[records] = name_bytes
-        if bases > 16 * self._chunk_size:  # The array may be far too long.
+        if bases > 16 * self._options.chunk_size:  # The array may be far too long.
             arrays.give_back(bases)
         padded = arrays.padded[: bases + 2 * MARGIN]
         padded[:MARGIN] = padded[MARGIN + bases :] = BREAK
@@ -321,20 +313,7 @@ def _describe(byte: int) -> str:
 
 
 def printable(name: bytes, longest: int = 80) -> str:
-    """Return a name of any bytes and length as it should appear in a message.
-
-    Parameters
-    ----------
-    name : bytes
-        The name.
-    longest : int, default 80
-        The most characters that are kept.
-
-    Returns
-    -------
-    str
-        One line of printable characters.
-    """
+    """Return a name of any bytes as one line of at most `longest` printable characters."""
     text = name[: longest + 1].decode("utf-8", "replace")
     text = "".join(character if character.isprintable() else "?" for character in text)
     return text if len(name) <= longest else text[:longest] + "..."

@@ -86,13 +86,7 @@ NO_TAGS: Final = Tags(np.empty(0, dtype=np.uint8), np.empty(0, dtype=np.int64))
 
 
 def join_tags(parts: Sequence[tuple[Tags, int]]) -> Tags:
-    """Return the tags of reads that follow each other.
-
-    Parameters
-    ----------
-    parts : sequence of tuple
-        The tags of some reads, and the number of these reads.
-    """
+    """Return the tags of reads that follow each other: tags of some, and how many reads these are."""
     if not any(tags.are_kept for tags, _ in parts):
         return NO_TAGS
     own = [tags.of_reads(count) for tags, count in parts]
@@ -103,17 +97,9 @@ def join_tags(parts: Sequence[tuple[Tags, int]]) -> Tags:
 
 
 def dropped_tags(keeps_groups: bool) -> ByteArray:
-    """Return which tags are left out.
+    """Return which tags are left out: dtype=uint8, shape=(65536,).
 
-    Parameters
-    ----------
-    keeps_groups : bool
-        Whether the read groups of the input are kept.
-
-    Returns
-    -------
-    ndarray, dtype=uint8, shape=(65536,)
-        1 at the number that the two letters of a tag are, the first in the lower byte.
+    It is 1 at the number that the two letters of a tag are, the first in the lower byte.
     """
     dropped = np.zeros(_KEYS, dtype=np.uint8)
     for tag in (*WRITTEN_TAGS, *ALIGNMENT_TAGS, *(() if keeps_groups else (READ_GROUP,))):
@@ -122,14 +108,9 @@ def dropped_tags(keeps_groups: bool) -> ByteArray:
 
 
 def pack_tags(tags: Iterable[tuple[str, Any, str]], dropped: ByteArray) -> bytes:
-    """Return the tags of a record of pysam as BAM has them.
+    """Return the tags of a record of pysam as BAM has them, without what is dropped (`dropped_tags`).
 
-    Parameters
-    ----------
-    tags : iterable of tuple
-        The letters, the value and the type of each; the value of an array is an `array.array`.
-    dropped : ndarray, dtype=uint8, shape=(65536,)
-        What is left out (`dropped_tags`).
+    A tag has its letters, its value and its type; the value of an array is an `array.array`.
     """
     packed = b""
     for tag, value, kind in tags:
@@ -156,22 +137,7 @@ _ARRAY_KINDS: Final = {own: kind.encode() for kind, own in _NUMBER_KINDS.items()
 
 @inline_without_refcounts
 def end_of_tag(content: ByteArray, at: int, end: int) -> int:
-    """Return where a tag ends.
-
-    Parameters
-    ----------
-    content : ndarray, dtype=uint8
-        Tags as BAM has them.
-    at : int
-        Where the tag begins.
-    end : int
-        Where the tags of its read end.
-
-    Returns
-    -------
-    int
-        -1 if it is none.
-    """
+    """Return where the tag at `at` ends; -1 if none ends by `end`, where the tags of its read do."""
     if end - at < 4:
         return -1
     kind = as_int64(content[as_index(at + 2)])
@@ -200,25 +166,9 @@ def end_of_tag(content: ByteArray, at: int, end: int) -> int:
 def filter_tags(
     content: ByteArray, at: int, end: int, dropped: ByteArray, kept: ByteArray, to: int
 ) -> int:
-    """Copy the tags of a read that are not left out; return where the copy ends.
+    """Copy the tags of a read that are not dropped; return where the copy ends.
 
-    Parameters
-    ----------
-    content : ndarray, dtype=uint8
-        Tags as BAM has them.
-    at, end : int
-        Where those of the read begin and end.
-    dropped : ndarray, dtype=uint8, shape=(65536,)
-        What is left out (`dropped_tags`).
-    kept : ndarray, dtype=uint8
-        Output.
-    to : int
-        Where the copy begins.
-
-    Returns
-    -------
-    int
-        -1 if the tags are damaged.
+    It is -1 if the tags, which lie from `at` to `end`, are damaged.
     """
     while at < end:
         after = end_of_tag(content, at, end)

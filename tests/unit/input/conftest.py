@@ -8,7 +8,7 @@ import pytest
 from helpers.parallel_files import FASTA, FASTQ, PIECE, Kind, Parts
 
 from mummergpu.input.bytes.reading_threads import ReadingThreads
-from mummergpu.input.records import parallel_records, record_borders
+from mummergpu.input.records import parallel_records
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def parts(monkeypatch: pytest.MonkeyPatch) -> Parts:
     monkeypatch.setattr(parallel_records, "LEAST_BYTES", 1)
     monkeypatch.setattr(parallel_records, "SAMPLE_BYTES", 30)
     monkeypatch.setattr(parallel_records, "PIECE_BYTES", PIECE)
-    monkeypatch.setattr(record_borders, "WINDOWS", (40, 1000))
+    monkeypatch.setattr(parallel_records, "WINDOWS", (40, 1000))
     monkeypatch.setattr(parallel_records, "FilePart", watched)
     return watched
 

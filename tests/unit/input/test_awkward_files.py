@@ -20,9 +20,8 @@ from helpers.naive import (
 )
 
 from mummergpu.errors import InputError
-from mummergpu.input.blocks.queries import QueryReader
 from mummergpu.input.blocks.read_files import ReadFile
-from mummergpu.input.blocks.read_reader import ReadReader
+from mummergpu.input.blocks.reader import query_reader, read_reader
 from mummergpu.input.reference import read_reference
 from mummergpu.sequence.codes import decode
 
@@ -69,7 +68,7 @@ def files_of(folder: Path) -> list[Path]:
 
 
 def read(path: Path, block_size: int = 1000, chunk_size: int = 1 << 20) -> Pairs:
-    with QueryReader([str(path)], block_size, chunk_size) as reader:
+    with query_reader([str(path)], block_size, chunk_size) as reader:
         return pairs_of(reader)
 
 
@@ -135,7 +134,7 @@ def test_qualities_of_awkward_files(awkward: Path, chunk_size: int) -> None:
         if not text.lstrip().startswith(b"@"):
             continue
         count += 1
-        with ReadReader([ReadFile(str(path))], 1000, chunk_size) as reader:
+        with read_reader([ReadFile(str(path))], 1000, chunk_size) as reader:
             found = reads_of(reader)
         expected = parse_fastq_qualities(text)
         assert [read[1:] for read in found] == [read[1:] for read in expected], path
@@ -154,7 +153,7 @@ def test_errors_are_the_same_with_qualities(awkward: Path, chunk_size: int) -> N
             read(path, chunk_size=chunk_size)
         with (
             pytest.raises(InputError) as found,
-            ReadReader([ReadFile(str(path))], 1000, chunk_size) as reader,
+            read_reader([ReadFile(str(path))], 1000, chunk_size) as reader,
         ):
             list(reader)
         assert str(found.value) == str(expected.value)

@@ -11,7 +11,8 @@ import pytest
 from helpers.naive import pairs_of
 
 from mummergpu.errors import InputError
-from mummergpu.input.blocks.queries import QueryReader, QueryRules
+from mummergpu.input.blocks.queries import QueryRules
+from mummergpu.input.blocks.reader import query_reader
 from mummergpu.input.bytes.containers import BGZF_END
 from mummergpu.input.bytes.files import EmptyInputError
 from mummergpu.input.reference import read_reference
@@ -53,7 +54,7 @@ def read(
     """Return the reads of all files, and the warnings."""
     warnings: list[str] = []
     rules = QueryRules(no_empty=no_empty, warn=warnings.append)
-    with QueryReader([str(path) for path in paths], 1000, rules=rules) as reader:
+    with query_reader([str(path) for path in paths], 1000, rules=rules) as reader:
         pairs = pairs_of(reader)
         assert reader.bytes_total in (None, reader.bytes_read)
     return pairs, warnings

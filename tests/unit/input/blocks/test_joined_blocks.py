@@ -7,9 +7,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from mummergpu.input.blocks.joined_blocks import join_query_blocks
 from mummergpu.input.blocks.memory import block_in_memory
-from mummergpu.input.blocks.queries import QueryBlock
+from mummergpu.input.blocks.queries import QueryBlock, join_query_blocks
 from mummergpu.sequence.codes import BREAK, MARGIN
 
 QUERIES = [("one", "ACGT"), ("", "N"), ("two", ""), ("three", "GGATTACA"), ("four", "T")]

@@ -8,6 +8,7 @@ from helpers.loops import each
 
 from mummergpu.input.blocks.mates import cut_suffixes, interleave
 from mummergpu.input.records.byte_runs import STEP
+from mummergpu.input.records.record_arrays import Spans
 
 
 @each("size", [*range(2 * STEP + 3), 100, 150, 151])
@@ -22,7 +23,7 @@ def test_bases_of_mates_are_interleaved(size: int) -> None:
     begin = 7
     target = np.full(begin + first.size + second.size + 5, 255, dtype=np.uint8)
     made = np.empty(2 * sizes.size + 1, dtype=np.int64)
-    interleave(first, offsets, second, other_offsets, target, begin, made)
+    interleave(Spans(first, offsets), Spans(second, other_offsets), Spans(target, made), begin)
     parts = []
     for pair in range(sizes.size):
         parts.append(first[offsets[pair] : offsets[pair + 1]])
@@ -45,6 +46,6 @@ def test_bases_of_mates_are_interleaved(size: int) -> None:
 def test_suffixes_are_cut(names: list[str], expected: list[str]) -> None:
     text = np.frombuffer(bytearray("".join(names).encode()), dtype=np.uint8)
     offsets = np.cumsum([0, *map(len, names)])
-    end = cut_suffixes(text, offsets)
+    end = cut_suffixes(Spans(text, offsets))
     assert text[:end].tobytes().decode() == "".join(expected)
     assert offsets.tolist() == np.cumsum([0, *map(len, expected)]).tolist()

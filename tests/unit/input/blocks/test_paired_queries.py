@@ -10,12 +10,14 @@ import pytest
 from helpers.loops import each
 
 from mummergpu.errors import InputError
-from mummergpu.input.blocks.paired_queries import PairedQueryReader
 from mummergpu.input.blocks.queries import QueryRules
+from mummergpu.input.blocks.reader import query_reader
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.sequence.codes import BREAK, MARGIN
 
 Read = tuple[str, str]
+
+PAIRED = QueryRules(paired=True)
 
 
 def fasta(reads: list[Read]) -> str:
@@ -37,7 +39,7 @@ def read_all(
 ) -> list[Read]:
     """Return the reads of all blocks, after a look at the form of each block."""
     found = []
-    with PairedQueryReader(paths, block_size, threads=threads) as reader:
+    with query_reader(paths, block_size, rules=PAIRED, threads=threads) as reader:
         for index, block in enumerate(reader):
             assert block.index == index
             assert block.query_count % 2 == 0
@@ -166,23 +168,25 @@ def test_an_odd_read(block_size: int, tmp_path: Path) -> None:
 def test_no_reads(tmp_path: Path) -> None:
     empty = written(tmp_path, "empty.fq", "")
     some = written(tmp_path, "some.fq", fastq([("a", "ACGT")]))
-    assert read_all([empty, empty], 100) == []
+    assert read_all([empty, written(tmp_path, "other.fq", "")], 100) == []
+    with pytest.raises(InputError, match="the same file for both mates"):
+        read_all([some, some], 100)
     warned: list[str] = []
-    with PairedQueryReader([empty], 100, QueryRules(warn=warned.append)) as reader:
+    with query_reader([empty], 100, rules=QueryRules(warn=warned.append, paired=True)) as reader:
         assert list(reader) == []
     assert warned == [f"{empty}: no reads"]
     with pytest.raises(InputError, match="no mate"):
         read_all([some, empty], 100)
     with (
         pytest.raises(InputError),
-        PairedQueryReader([empty], 1, QueryRules(no_empty=True)) as reader,
+        query_reader([empty], 1, rules=QueryRules(no_empty=True, paired=True)) as reader,
     ):
         next(reader)
 
 
 def test_margins_are_breaks(tmp_path: Path) -> None:
     paths = [written(tmp_path, f"{side}.fa", fasta([("a", "ACGT")])) for side in (1, 2)]
-    with PairedQueryReader(paths, 100) as reader:
+    with query_reader(paths, 100, rules=PAIRED) as reader:
         block = next(reader)
     assert set(block.padded_codes[:MARGIN]) == set(block.padded_codes[-MARGIN:]) == {BREAK}
 
@@ -190,6 +194,6 @@ def test_margins_are_breaks(tmp_path: Path) -> None:
 def test_broken_off(tmp_path: Path) -> None:
     first, second = pairs_of(random.Random(1), 30)
     paths = [written(tmp_path, "1.fa", fasta(first)), written(tmp_path, "2.fa", fasta(second))]
-    with PairedQueryReader(paths, 1) as reader:
+    with query_reader(paths, 1, rules=PAIRED) as reader:
         next(reader)
     assert list(reader) == []

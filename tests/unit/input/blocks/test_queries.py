@@ -13,7 +13,8 @@ import pytest
 from helpers.naive import pairs_of
 
 from mummergpu.errors import InputError
-from mummergpu.input.blocks.queries import QueryBlock, QueryReader
+from mummergpu.input.blocks.queries import QueryBlock
+from mummergpu.input.blocks.reader import query_reader
 from mummergpu.sequence.codes import BREAK, MARGIN
 
 
@@ -31,7 +32,7 @@ def fastq(count: int, length: int = 8, prefix: bytes = b"r") -> bytes:
 
 
 def blocks_of(paths: list[str], block_size: int) -> list[QueryBlock]:
-    with QueryReader(paths, block_size) as reader:
+    with query_reader(paths, block_size) as reader:
         return list(reader)
 
 
@@ -56,7 +57,7 @@ def test_progress_reaches_the_total(tmp_path: Path) -> None:
         write(tmp_path, "a.fq", fastq(100_000)),
         write(tmp_path, "b.fq.gz", gzip.compress(fastq(100_000))),
     ]
-    with QueryReader(paths, 1000) as reader:
+    with query_reader(paths, 1000) as reader:
         assert reader.bytes_total == sum(map(os.path.getsize, paths))
         assert reader.bytes_read == 0
         progress = [reader.bytes_read for _ in reader]
@@ -75,7 +76,7 @@ def test_total_is_unknown_where_a_pipe_is_read(tmp_path: Path) -> None:
             file.write(fastq(50_000))
 
     feeder = threading.Thread(target=feed)
-    with QueryReader([plain, pipe], 1000) as reader:
+    with query_reader([plain, pipe], 1000) as reader:
         assert reader.bytes_total is None
         feeder.start()
         assert sum(block.query_count for block in reader) == 50_005
@@ -91,13 +92,13 @@ def test_all_files_are_looked_for_before_the_first_is_read(tmp_path: Path) -> No
         (str(tmp_path), "is a directory"),
     ):
         with pytest.raises(InputError) as caught:
-            QueryReader([plain, path], 1000)
+            query_reader([plain, path], 1000)
         assert (caught.value.path, caught.value.message) == (path, message)
 
 
 def test_blocks_stay_as_they_are_while_the_reader_goes_on(tmp_path: Path) -> None:
     path = write(tmp_path, "a.fq", fastq(1000, 12))
-    with QueryReader([path], 50) as reader:
+    with query_reader([path], 50) as reader:
         blocks, copies = [], []
         for block in reader:
             blocks.append(block)
@@ -152,7 +153,7 @@ def test_a_fault_behind_a_million_reads_is_found(tmp_path: Path, packed: bool) -
     content = gzip.compress(good, 1)[:-4] if packed else good + b"@bad\nACGT\n+\nIII\n"
     path = write(tmp_path, "a.fq", content)
     count = 0
-    with pytest.raises(InputError) as caught, QueryReader([path], 1 << 20) as reader:
+    with pytest.raises(InputError) as caught, query_reader([path], 1 << 20) as reader:
         for block in reader:
             count += block.query_count
     assert 700_000 < count <= 1_000_000
@@ -165,6 +166,6 @@ def test_a_fault_behind_a_million_reads_is_found(tmp_path: Path, packed: bool) -
 
 def test_a_reader_that_is_closed_gives_no_more(tmp_path: Path) -> None:
     path = write(tmp_path, "a.fq", fastq(100))
-    with QueryReader([path], 50) as reader:
+    with query_reader([path], 50) as reader:
         assert next(reader).query_count == 7
     assert list(reader) == []

@@ -15,7 +15,7 @@ from mummergpu.errors import InputError
 from mummergpu.input.blocks.queries import QueryRules
 from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.input.blocks.read_files import MateFiles, ReadFile, ReadSource
-from mummergpu.input.blocks.read_reader import ReadReader
+from mummergpu.input.blocks.reader import read_reader
 from mummergpu.input.records.qualities import NO_QUALITY
 
 HEADER = pysam.AlignmentHeader.from_dict({"HD": {"VN": "1.6"}, "SQ": [{"SN": "chr1", "LN": 10**6}]})
@@ -50,7 +50,7 @@ def write(folder: Path, suffix: str, records: list[pysam.AlignedSegment]) -> str
 
 
 def read(source: ReadSource, block_size: int = 1000) -> list[ReadBlock]:
-    with ReadReader([source], block_size) as reader:
+    with read_reader([source], block_size) as reader:
         blocks = list(reader)
         assert reader.bytes_read == reader.bytes_total
     return blocks
@@ -203,7 +203,7 @@ def test_single_flags_in_a_file_in_which_mates_alternate(tmp_path: Path) -> None
 def test_numbers_are_no_characters_of_old_illumina(tmp_path: Path) -> None:
     path = write(tmp_path, "bam", [record("a", "ACGT", bytes([31, 71, 71, 31]), UNMAPPED)])
     told: list[str] = []
-    with ReadReader([ReadFile(path)], 100, rules=QueryRules(warn=told.append)) as reader:
+    with read_reader([ReadFile(path)], 100, rules=QueryRules(warn=told.append)) as reader:
         list(reader)
     assert told == []
 

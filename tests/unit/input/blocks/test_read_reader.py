@@ -23,10 +23,10 @@ from mummergpu.errors import InputError
 from mummergpu.input.blocks.queries import QueryRules
 from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.input.blocks.read_files import MateFiles, ReadFile, ReadSource
-from mummergpu.input.blocks.read_reader import ReadReader
+from mummergpu.input.blocks.reader import read_reader
 from mummergpu.input.bytes.formats import Compression
 from mummergpu.input.bytes.reading_threads import ReadingThreads
-from mummergpu.input.records import parallel_records, record_borders
+from mummergpu.input.records import parallel_records
 from mummergpu.input.records.qualities import NO_QUALITY
 from mummergpu.sequence.codes import BREAK, LETTERS, MARGIN
 
@@ -64,7 +64,7 @@ def read_blocks(
     chunk_size: int = 1 << 20,
 ) -> list[ReadBlock]:
     """Return all blocks, after a look at the form of each."""
-    with ReadReader(sources, block_size, chunk_size, threads=threads) as reader:
+    with read_reader(sources, block_size, chunk_size, threads=threads) as reader:
         blocks = list(reader)
         assert reader.bytes_read == reader.bytes_total
     for index, block in enumerate(blocks):
@@ -193,7 +193,7 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parallel_records, "LEAST_BYTES", 1)
     monkeypatch.setattr(parallel_records, "SAMPLE_BYTES", 300)
     monkeypatch.setattr(parallel_records, "PIECE_BYTES", 1200)
-    monkeypatch.setattr(record_borders, "WINDOWS", (400, 5000))
+    monkeypatch.setattr(parallel_records, "WINDOWS", (400, 5000))
 
 
 @pytest.mark.usefixtures("small_pieces")
@@ -228,7 +228,7 @@ def test_blocks_are_the_same_for_every_number_of_threads(
 def test_blocks_can_be_held_back(tmp_path: Path, small_pieces: None) -> None:
     reads = random_reads(random.Random(8), 400)
     path = written(tmp_path, "reads.fq", fastq(reads))
-    with ReadReader([ReadFile(path)], 200) as reader:
+    with read_reader([ReadFile(path)], 200) as reader:
         first = [next(reader) for _ in range(3)]
         rest = list(reader)
     assert reads_of([*first, *rest]) == reads
@@ -278,7 +278,7 @@ def test_standard_input(
         path = Path(written(tmp_path, "input", gzip.compress(fastq(text))))
         with path.open("rb") as file:
             monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(file))
-            with ReadReader([source], 500) as reader:
+            with read_reader([source], 500) as reader:
                 assert reader.bytes_total is None
                 assert reads_of(reader) == expected
 
@@ -292,7 +292,7 @@ def test_mates_from_two_pipes(
         os.mkfifo(path)
         writers.append(threading.Thread(target=path.write_bytes, args=(fastq(reads),)))
         writers[-1].start()
-    with ReadReader([MateFiles(str(paths[0]), str(paths[1]))], 100, threads=two_threads) as reader:
+    with read_reader([MateFiles(str(paths[0]), str(paths[1]))], 100, threads=two_threads) as reader:
         found = reads_of(reader)
     for writer in writers:
         writer.join()
@@ -402,27 +402,27 @@ def test_no_reads(tmp_path: Path) -> None:
     some = written(tmp_path, "some.fq", fastq([(b"a", b"ACGT", b"!!!!")]))
     warned: list[str] = []
     sources: list[ReadSource] = [MateFiles(empty, too), ReadFile(empty), ReadFile(some)]
-    with ReadReader(sources, 100, rules=QueryRules(warn=warned.append)) as reader:
+    with read_reader(sources, 100, rules=QueryRules(warn=warned.append)) as reader:
         (block,) = reader
     assert block.file_number == 2
     assert warned == [f"{path}: no reads" for path in (empty, too, empty)]
     with pytest.raises(InputError, match="no mate"):
         read_blocks([MateFiles(some, empty)])
     rules = QueryRules(no_empty=True)
-    with pytest.raises(InputError), ReadReader([ReadFile(empty)], 1, rules=rules) as reader:
+    with pytest.raises(InputError), read_reader([ReadFile(empty)], 1, rules=rules) as reader:
         next(reader)
 
 
 def test_files_that_are_not_there_are_told_first(tmp_path: Path) -> None:
     some = written(tmp_path, "some.fq", fastq([(b"a", b"ACGT", b"!!!!")]))
     with pytest.raises(InputError, match="no such file"):
-        ReadReader([ReadFile(some), MateFiles(some, str(tmp_path / "none.fq"))], 100)
+        read_reader([ReadFile(some), MateFiles(some, str(tmp_path / "none.fq"))], 100)
 
 
 def test_broken_off(tmp_path: Path, two_threads: ReadingThreads) -> None:
     reads = random_reads(random.Random(3), 100)
     paths = [written(tmp_path, f"{n}.fq", fastq(reads)) for n in (1, 2)]
-    with ReadReader([MateFiles(*paths)], 1, threads=two_threads) as reader:
+    with read_reader([MateFiles(*paths)], 1, threads=two_threads) as reader:
         next(reader)
     assert list(reader) == []
 
@@ -436,7 +436,7 @@ def test_old_qualities_are_told(least: int, most: int, is_told: bool, tmp_path: 
     paths = [written(tmp_path, f"{n}.fq", fastq(reads)) for n in (1, 2)]
     for source in (ReadFile(paths[0]), MateFiles(*paths)):
         told: list[str] = []
-        with ReadReader([source], 100, rules=QueryRules(warn=told.append)) as reader:
+        with read_reader([source], 100, rules=QueryRules(warn=told.append)) as reader:
             (block,) = reader
         assert block.base_qualities[:4].tolist() == [least, most, most, least]
         assert len(told) == int(is_told)
@@ -478,7 +478,7 @@ def test_nothing_is_searched_with_long_reads_and_letters(tmp_path: Path) -> None
     rules = QueryRules(warn=warnings.append, most_bases=10)
     for size in (1, 1000):
         warnings.clear()
-        with ReadReader([ReadFile(path)], size, rules=rules) as reader:
+        with read_reader([ReadFile(path)], size, rules=rules) as reader:
             blocks = list(reader)
         assert max(block.longest for block in blocks) == 10
         assert sum(block.base_count for block in blocks) == 14
@@ -497,6 +497,6 @@ def test_nothing_is_searched_with_long_reads_and_letters(tmp_path: Path) -> None
     refused = QueryRules(most_bases=10, refuses_long=True)
     with (
         pytest.raises(InputError, match=r"a read of 200 bases, .* \(record 'r1'\)"),
-        ReadReader([ReadFile(path)], 1000, rules=refused) as reader,
+        read_reader([ReadFile(path)], 1000, rules=refused) as reader,
     ):
         list(reader)

@@ -13,7 +13,7 @@ from mummergpu.errors import InputError
 from mummergpu.input.blocks.memory import ReadsInMemory
 from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.input.blocks.read_files import MateFiles, ReadFile, ReadSource
-from mummergpu.input.blocks.read_reader import ReadReader
+from mummergpu.input.blocks.reader import read_reader
 
 Read = tuple[str, str, str]
 
@@ -28,7 +28,7 @@ def reads(draw: st.DrawFn) -> Read:
 
 
 def blocks(source: ReadSource, size: int) -> list[ReadBlock]:
-    with ReadReader([source], size) as reader:
+    with read_reader([source], size) as reader:
         return list(reader)
 
 

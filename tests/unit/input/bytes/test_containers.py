@@ -14,7 +14,7 @@ from helpers.containers import bgzf, bgzf_blocks, cram_borders, write_alignments
 from helpers.naive import Pairs, fold, pairs_of
 
 from mummergpu.errors import InputError
-from mummergpu.input.blocks.queries import QueryReader
+from mummergpu.input.blocks.reader import query_reader
 from mummergpu.input.bytes.containers import BGZF_END, EndWatch, MissingEndError, check_end
 from mummergpu.input.reference import read_reference
 from mummergpu.sequence.codes import decode
@@ -51,7 +51,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def outcome_of(path: str) -> str:
     """Return ``whole`` if all reads come, or what the error says."""
     try:
-        with QueryReader([path], 1000, chunk_size=500) as reader:
+        with query_reader([path], 1000, chunk_size=500) as reader:
             pairs = pairs_of(reader)
     except InputError as error:
         assert error.path == path

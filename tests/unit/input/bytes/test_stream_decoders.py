@@ -17,7 +17,7 @@ from helpers.compressions import OTHERS, PACKERS, skippable_frame, zstd_of
 from helpers.naive import pairs_of
 
 from mummergpu.errors import InputError, LibraryError
-from mummergpu.input.blocks.queries import QueryReader
+from mummergpu.input.blocks.reader import query_reader
 from mummergpu.input.bytes import stream_decoders
 from mummergpu.input.bytes.files import EmptyInputError, Input, reading
 from mummergpu.input.bytes.formats import LONGEST_MAGIC, Compression, Format, compression_of
@@ -169,7 +169,7 @@ def test_reads_and_references_may_be_compressed(kind: Compression, tmp_path: Pat
         (sam[sam.index(b"\n") + 1 :], [(b"r", b"ACGT")]),
     ):
         path.write_bytes(PACKERS[kind](content))
-        with QueryReader([str(path)], 100) as reader:
+        with query_reader([str(path)], 100) as reader:
             assert pairs_of(reader) == expected
             assert reader.bytes_read == path.stat().st_size == reader.bytes_total
     path.write_bytes(PACKERS[kind](fasta))

@@ -15,7 +15,7 @@ import pytest
 from helpers.naive import Pairs, fold, pairs_of
 
 from mummergpu.errors import InputError, OutputError
-from mummergpu.input.blocks.queries import QueryReader
+from mummergpu.input.blocks.reader import query_reader
 from mummergpu.input.records import alignments
 
 REFERENCE = "".join(random.Random(1).choices("ACGT", k=2000))
@@ -80,7 +80,7 @@ def make_record(
 
 
 def read(path: str, block_size: int = 10_000) -> Pairs:
-    with QueryReader([path], block_size) as reader:
+    with query_reader([path], block_size) as reader:
         return pairs_of(reader)
 
 
@@ -98,7 +98,7 @@ def test_alignments_from_standard_input(
 ) -> None:
     content = (folder / name).read_bytes()
     monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(content)))
-    with QueryReader(["-"], 10_000) as reader:
+    with query_reader(["-"], 10_000) as reader:
         assert pairs_of(reader) == expected
         assert reader.bytes_read == len(content)
 
@@ -117,7 +117,7 @@ def test_alignments_from_a_pipe(folder: Path, expected: Pairs, name: str, tmp_pa
 @pytest.mark.parametrize("name", ["reads.sam", "reads.bam", "reads.cram"])
 def test_blocks_end_at_their_size(folder: Path, expected: Pairs, name: str) -> None:
     path = str(folder / name)
-    with QueryReader([path], 5000) as reader:
+    with query_reader([path], 5000) as reader:
         assert reader.bytes_total == os.path.getsize(path)
         blocks = list(reader)
         assert reader.bytes_read == reader.bytes_total
@@ -129,7 +129,7 @@ def test_blocks_end_at_their_size(folder: Path, expected: Pairs, name: str) -> N
 def test_reads_without_bases_do_not_make_endless_blocks(tmp_path: Path) -> None:
     path = tmp_path / "empty.sam"
     path.write_bytes(b"r\t4\t*\t0\t0\t*\t*\t0\t0\t*\t*\n" * 10_000)
-    with QueryReader([str(path)], 4000) as reader:
+    with query_reader([str(path)], 4000) as reader:
         sizes = [block.query_count for block in reader]
     assert sum(sizes) == 10_000
     assert max(sizes) <= 1000

@@ -17,7 +17,7 @@ from mummergpu.input.bytes.containers import BGZF_END
 from mummergpu.input.bytes.files import Input
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.records.bam import BamReader
-from mummergpu.input.records.record_arrays import Limits
+from mummergpu.input.records.record_arrays import Limits, RecordOptions
 from mummergpu.sequence.codes import BREAK, MARGIN, encode
 
 Read = tuple[bytes, bytes]
@@ -69,7 +69,7 @@ def read(
     found = []
     limits = Limits.of_block(block_size)
     with Input(str(path), threads) as file:
-        reader = BamReader(file, limits, chunk_size)
+        reader = BamReader(file, RecordOptions(limits, chunk_size))
         while (block := reader.next_block()) is not None:
             count = block.offsets.size - 1
             assert block.name_offsets.size == count + 1

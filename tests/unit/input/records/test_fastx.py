@@ -18,14 +18,19 @@ from mummergpu.errors import InputError
 from mummergpu.input.bytes.files import TextStream
 from mummergpu.input.records import byte_runs as spans
 from mummergpu.input.records import parser_state
-from mummergpu.input.records.record_arrays import UNLIMITED, Limits
-from mummergpu.input.records.record_reader import CHUNK_SIZE, RecordReader, printable
+from mummergpu.input.records.record_arrays import (
+    CHUNK_SIZE,
+    UNLIMITED,
+    UNLIMITED_BLOCK,
+    Limits,
+    RecordOptions,
+)
+from mummergpu.input.records.record_reader import RecordReader, printable
 from mummergpu.input.records.tags import NO_TAGS
 from mummergpu.runtime.jit import jit_without_refcounts
 from mummergpu.sequence.codes import BREAK, MARGIN
 
 CHUNK_SIZES = (2, 3, 4, 5, 7, 8, 16, 31, 32, 33, CHUNK_SIZE)
-NO_LIMITS = Limits(UNLIMITED, UNLIMITED, UNLIMITED)
 
 
 class FileInMemory:
@@ -38,10 +43,10 @@ class FileInMemory:
 
 
 def parse(
-    text: bytes, is_fastq: bool, chunk_size: int = CHUNK_SIZE, limits: Limits = NO_LIMITS
+    text: bytes, is_fastq: bool, chunk_size: int = CHUNK_SIZE, limits: Limits = UNLIMITED_BLOCK
 ) -> list[Pairs]:
     """Return the records of each block."""
-    reader = RecordReader(FileInMemory(text), is_fastq, limits, chunk_size=chunk_size)  # type: ignore[arg-type]
+    reader = RecordReader(FileInMemory(text), is_fastq, RecordOptions(limits, chunk_size))  # type: ignore[arg-type]
     blocks = []
     while (block := reader.next_block()) is not None:
         blocks.append(pairs_of([block]))
@@ -216,7 +221,7 @@ def test_blocks_end_at_the_record_that_reaches_a_limit(is_fastq: bool, chunk_siz
         assert list(chain.from_iterable(blocks)) == records
         return [len(block) for block in blocks]
 
-    assert sizes(NO_LIMITS) == [9]
+    assert sizes(UNLIMITED_BLOCK) == [9]
     assert sizes(Limits(1, UNLIMITED, UNLIMITED)) == [1, 1, 2, 1, 4]
     assert sizes(Limits(5, UNLIMITED, UNLIMITED)) == [2, 2, 1, 4]
     assert sizes(Limits(UNLIMITED, 4, UNLIMITED)) == [4, 4, 1]
@@ -233,7 +238,7 @@ def render(records: Pairs, is_fastq: bool) -> bytes:
 def test_blocks_own_their_arrays() -> None:
     records = [(b"r%d" % i, b"ACGT" * i) for i in range(50)]
     file = FileInMemory(render(records, True))
-    reader = RecordReader(file, True, Limits(20, 20, 100), chunk_size=16)  # type: ignore[arg-type]
+    reader = RecordReader(file, True, RecordOptions(Limits(20, 20, 100), 16))  # type: ignore[arg-type]
     blocks = []
     while (block := reader.next_block()) is not None:
         blocks.append(block)
@@ -254,7 +259,7 @@ def test_blocks_own_their_arrays() -> None:
 
 def test_a_gap_lies_between_records() -> None:
     file = FileInMemory(b">a\nAC\n>b\n>c\nG\n")
-    reader = RecordReader(file, False, NO_LIMITS, gap=True, chunk_size=3)  # type: ignore[arg-type]
+    reader = RecordReader(file, False, RecordOptions(UNLIMITED_BLOCK, 3, has_gaps=True))  # type: ignore[arg-type]
     block = reader.next_block()
     assert block is not None
     assert block.codes.tolist() == [0, 1, 4, 4, 2]

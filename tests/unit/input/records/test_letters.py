@@ -13,11 +13,12 @@ import pytest
 from helpers.naive import Pairs, fold, pairs_of
 
 from mummergpu.errors import InputError
-from mummergpu.input.blocks.queries import QueryReader, QueryRules
+from mummergpu.input.blocks.queries import QueryRules
+from mummergpu.input.blocks.reader import query_reader
 from mummergpu.input.bytes.files import TextStream
 from mummergpu.input.records import byte_runs
-from mummergpu.input.records.record_arrays import UNLIMITED, Limits
-from mummergpu.input.records.record_reader import CHUNK_SIZE, RecordReader
+from mummergpu.input.records.record_arrays import CHUNK_SIZE, UNLIMITED_BLOCK, Limits, RecordOptions
+from mummergpu.input.records.record_reader import RecordReader
 from mummergpu.input.reference import read_reference
 from mummergpu.runtime.jit import jit_without_refcounts
 from mummergpu.sequence.codes import CODE_OF_BYTE, LETTER_CODE_OF_BYTE, decode
@@ -26,7 +27,6 @@ PROTEIN = b"MKVLAAGIVGLCAKAYPEFQRTWHSDNMKVLAAGIVGLCAKAYLLPEFQ"
 ACIDS = b"ACDEFGHIKLMNPQRSTVWY"
 IUPAC = b"ACGTURYSWKMBDHVN"
 LETTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-NO_LIMITS = Limits(UNLIMITED, UNLIMITED, UNLIMITED)
 CHUNK_SIZES = (2, 3, 7, 31, 32, 33, 64, CHUNK_SIZE)
 
 
@@ -42,16 +42,14 @@ class FileInMemory:
 def parse(
     text: bytes,
     chunk_size: int = CHUNK_SIZE,
-    limits: Limits = NO_LIMITS,
+    limits: Limits = UNLIMITED_BLOCK,
     any_letters: bool = False,
 ) -> Pairs:
     file, is_fastq = FileInMemory(text), text.startswith(b"@")
     reader = RecordReader(
         file,  # type: ignore[arg-type]
         is_fastq,
-        limits,
-        any_letters=any_letters,
-        chunk_size=chunk_size,
+        RecordOptions(limits, chunk_size, any_letters),
     )
     blocks = []
     while (block := reader.next_block()) is not None:
@@ -59,7 +57,9 @@ def parse(
     return list(chain.from_iterable(blocks))
 
 
-def fault_of(text: bytes, chunk_size: int = CHUNK_SIZE, limits: Limits = NO_LIMITS) -> InputError:
+def fault_of(
+    text: bytes, chunk_size: int = CHUNK_SIZE, limits: Limits = UNLIMITED_BLOCK
+) -> InputError:
     with pytest.raises(InputError) as caught:
         parse(text, chunk_size, limits)
     assert "neither bases nor IUPAC codes" in caught.value.message
@@ -121,7 +121,7 @@ def test_protein_is_told_by_file_record_and_line(is_fastq: bool) -> None:
         text = written(records, is_fastq, width=30)
         foreign = sum(letter not in IUPAC for letter in PROTEIN)
         for chunk_size in CHUNK_SIZES:
-            for limits in (NO_LIMITS, Limits(1, 1, 1), Limits(100, 100, 100)):
+            for limits in (UNLIMITED_BLOCK, Limits(1, 1, 1), Limits(100, 100, 100)):
                 error = fault_of(text, chunk_size, limits)
                 assert (error.path, error.record) == ("reads", "bad")
                 assert error.line == before * (6 if is_fastq else 3) + 2
@@ -171,8 +171,8 @@ def test_files_of_queries_and_references_follow_the_same_rule(tmp_path: Path, pa
     with pytest.raises(InputError, match=r"protein.fa:5: .*\(record 'p'\)$"):
         read_reference(str(path))
     with pytest.raises(InputError, match=r"protein.fa:5: .*\(record 'p'\)$"):
-        list(QueryReader([str(path)], 1000))
+        list(query_reader([str(path)], 1000))
     reference = read_reference(str(path), any_letters=True)
     assert decode(reference.codes) == b"N".join(bases for _, bases in expected)
-    with QueryReader([str(path)], 1000, rules=QueryRules(any_letters=True)) as reader:
+    with query_reader([str(path)], 1000, rules=QueryRules(any_letters=True)) as reader:
         assert pairs_of(reader) == expected

@@ -22,12 +22,13 @@ from helpers.parallel_files import (
 )
 
 from mummergpu.errors import InputError
-from mummergpu.input.blocks.queries import QueryBlock, QueryReader
+from mummergpu.input.blocks.queries import QueryBlock
+from mummergpu.input.blocks.reader import ReadReader, query_reader
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.records import parallel_records
 
 
-def blocks_and_copies(reader: QueryReader) -> Iterator[tuple[QueryBlock, QueryBlock]]:
+def blocks_and_copies(reader: ReadReader[QueryBlock]) -> Iterator[tuple[QueryBlock, QueryBlock]]:
     for block in reader:
         copies = (
             array.copy()
@@ -41,7 +42,7 @@ def test_blocks_stay_as_they_are_while_others_are_read(
 ) -> None:
     path = tmp_path / "r"
     path.write_text(kind.usual_text(500))
-    with QueryReader([str(path)], BLOCK, 100, threads=threads) as reader:
+    with query_reader([str(path)], BLOCK, 100, threads=threads) as reader:
         pairs = [pair for pair in blocks_and_copies(reader) if pair[0].index % 7 == 0]
     for block, copy in pairs:
         assert pairs_of([block]) == pairs_of([copy])
@@ -53,7 +54,7 @@ def test_progress_reaches_the_total(
 ) -> None:
     path = tmp_path / "r"
     path.write_text(kind.usual_text(500))
-    with QueryReader([str(path)] * 2, BLOCK, 100, threads=threads) as reader:
+    with query_reader([str(path)] * 2, BLOCK, 100, threads=threads) as reader:
         progress = [reader.bytes_read for _ in reader]
     assert progress == sorted(progress) and len(set(progress)) > 100
     assert progress[-1] == reader.bytes_read == reader.bytes_total
@@ -66,7 +67,7 @@ def test_a_reader_can_be_closed_at_any_time(
     path.write_text(kind.usual_text(500) + kind.fault + kind.usual_text(20))
     for count in (0, 1, 2, 50, 200):
         before = len(os.listdir("/proc/self/fd"))
-        with QueryReader([str(path)], BLOCK, threads=threads) as reader:
+        with query_reader([str(path)], BLOCK, threads=threads) as reader:
             for _ in range(count):
                 next(reader)
         assert list(reader) == []
@@ -77,7 +78,7 @@ def change_after_the_first_block(
     path: Path, threads: ReadingThreads | None, change: Callable[[], object]
 ) -> Pairs | str:
     try:
-        with QueryReader([str(path)], BLOCK, CHUNK, threads=threads) as reader:
+        with query_reader([str(path)], BLOCK, CHUNK, threads=threads) as reader:
             first = next(reader)
             change()
             return pairs_of([first, *reader])
@@ -132,7 +133,7 @@ def test_a_disk_that_fails_is_told_after_the_records_before(
     count = 0
     with (
         pytest.raises(InputError) as caught,
-        QueryReader([str(path)], BLOCK, CHUNK, threads=threads) as reader,
+        query_reader([str(path)], BLOCK, CHUNK, threads=threads) as reader,
     ):
         for block in reader:
             count += block.base_count
@@ -157,7 +158,7 @@ def test_other_files_take_the_usual_way(
         assert read(plain, two) == read(plain, None)
     with plain.open("rb") as file:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(file))
-        with QueryReader(["-"], BLOCK, threads=threads) as reader:
+        with query_reader(["-"], BLOCK, threads=threads) as reader:
             assert pairs_of(reader) == read(plain, None)
     monkeypatch.setattr(parallel_records, "MOST_BLOCK_BASES", BLOCK - 1)
     assert read(plain, threads) == read(plain, None)

@@ -19,10 +19,10 @@ from helpers.parallel_files import (
     usual_fastq,
 )
 
-from mummergpu.input.blocks.queries import QueryReader
+from mummergpu.input.blocks.reader import query_reader
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.records import parallel_records
-from mummergpu.input.records.parallel_records import split
+from mummergpu.input.records.parallel_records import find_record, split
 from mummergpu.input.records.record_arrays import Records
 from mummergpu.sequence.codes import BREAK, MARGIN
 
@@ -147,7 +147,7 @@ def test_short_reads_and_long_names_do_not_make_large_blocks(
         + kind.record("n" * 200, "AC") * 50
     )
     path.write_text(text)
-    with QueryReader([str(path)], 80, 4096, threads=threads) as reader:
+    with query_reader([str(path)], 80, 4096, threads=threads) as reader:
         blocks = list(reader)
     assert pairs_of(blocks) == read(path, None)
     assert parts.rest == len(text)
@@ -177,7 +177,7 @@ def test_blocks_are_about_equally_large_and_do_not_depend_on_threads(
     for count in (3, 8):
         with (
             ReadingThreads(count) as threads,
-            QueryReader([str(path)], 500, 100, threads=threads) as reader,
+            query_reader([str(path)], 500, 100, threads=threads) as reader,
         ):
             found.append([block.offsets.tolist() for block in reader])
     assert found[0] == found[1]
@@ -200,3 +200,47 @@ def test_records_are_split_into_equal_parts() -> None:
         assert all(part.offsets.size > 1 for part in found)
         assert all(np.shares_memory(part.padded_codes, padded) for part in found)
         assert len(found) > 1
+
+
+def found(path: Path, at: int, is_fastq: bool) -> int | None:
+    with path.open("rb") as file:
+        return find_record(file.fileno(), at, path.stat().st_size, is_fastq)
+
+
+def test_a_record_of_fastq_is_found_by_its_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long = "A" * 50
+    text = f"@a\nAC\n+\n@@\n@b\nACGT\n+\n@@@@\n@c\n{long}\n+\n{long}\n@d\nA\n+\n@\n"
+    second, third, last = (text.index(name) for name in ("@b", "@c", "@d"))
+    path = tmp_path / "r.fq"
+    path.write_text(text)
+    monkeypatch.setattr(parallel_records, "WINDOWS", (10, 80))
+    assert {found(path, at, True) for at in range(1, second + 1)} == {second}
+    assert {found(path, at, True) for at in range(second + 1, third + 1)} == {third}
+    assert {found(path, at, True) for at in range(third + 60, last + 1)} == {last}
+    assert {found(path, at, True) for at in range(last + 1, len(text) + 9)} == {len(text)}
+    monkeypatch.setattr(parallel_records, "WINDOWS", (10, 40))
+    assert found(path, 1, True) == second
+    assert found(path, third, True) is None
+    assert found(path, third + 1, True) is None
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_record_of_fasta_begins_with_the_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    lines = [">a>b >c", "AC", ">", ">d @e", "", " >", *["ACGTACGT"] * 10, ">f", "A"]
+    text = end.join(lines)
+    begins = [text.index(f"{end}{name}") + len(end) for name in (f">{end}", ">d", ">f")]
+    path = tmp_path / "r.fa"
+    path.write_text(text, newline="")
+    monkeypatch.setattr(parallel_records, "WINDOWS", (10, 200))
+    at = 1
+    for begin in begins:
+        assert {found(path, at, False) for at in range(at, begin + 1)} == {begin}
+        at = begin + 1
+    assert {found(path, at, False) for at in range(at, len(text) + 9)} == {len(text)}
+    monkeypatch.setattr(parallel_records, "WINDOWS", (10, 60))
+    assert found(path, begins[0], False) == begins[0]
+    assert found(path, begins[1] + 1, False) is None

@@ -1,12 +1,14 @@
-"""Reads blocks ahead of the search, in a thread of its own: what all streams of blocks share."""
+"""Reads blocks ahead of the search, in a thread of its own."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from itertools import chain
 from types import TracebackType
-from typing import Final, Generic, Protocol, Self, TypeVar
+from typing import Final, Generic, Self
 
+from mummergpu.input.blocks.reader import Block, ReadReader
 from mummergpu.runtime.ordered_map import Prefetcher
 from mummergpu.runtime.stats import Stats
 
@@ -14,60 +16,20 @@ BLOCKS_AHEAD: Final = 2
 """The most blocks that wait after they have been read."""
 
 
-class CountedBlock(Protocol):
-    """What a stream tells of a block."""
-
-    @property
-    def query_count(self) -> int:
-        """The number of queries."""
-
-    @property
-    def base_count(self) -> int:
-        """The number of bases."""
-
-
-Block = TypeVar("Block", bound=CountedBlock)
-BlockRead = TypeVar("BlockRead", bound=CountedBlock, covariant=True)
-
-
-class BlockReader(Protocol[BlockRead]):
-    """What a stream reads from, as `input.blocks.queries.QueryReader` describes it."""
-
-    @property
-    def bytes_read(self) -> int:
-        """The number of bytes read from the files so far, counted before decompression."""
-
-    @property
-    def bytes_total(self) -> int | None:
-        """The size of all files, None if one of them is not a regular file."""
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None: ...
-
-    def __iter__(self) -> Iterator[BlockRead]: ...
-
-    def __next__(self) -> BlockRead: ...
-
-
-class BlockStream(Generic[Block]):
-    """Reads blocks while the index is prepared.
+class ReadStream(Generic[Block]):
+    """Reads blocks while the index is prepared, and lets the first reads be looked at.
 
     The stream is a context manager. It begins to read files when the ``with`` block begins. No
     thread reads a pipe until the blocks are asked for: a pipe can stay without data for a long
-    time, and a thread that waits for it could not be stopped if anything else failed.
+    time, and a thread that waits for it could not be stopped if anything else failed. Whoever asks
+    for the first templates of a pipe reads them itself.
 
     Parameters
     ----------
-    reader : BlockReader
+    reader : ReadReader
         Reads the blocks; the stream closes it.
     stats : Stats
-        Collects counts, bytes and times.
+        Receives the counts, bytes and times of reading.
     tell : callable
         Receives the number of bases read, and the share of the files that has been read if it is
         known.
@@ -75,24 +37,25 @@ class BlockStream(Generic[Block]):
 
     def __init__(
         self,
-        reader: BlockReader[Block],
+        reader: ReadReader[Block],
         stats: Stats,
         tell: Callable[[int, float | None], None],
     ) -> None:
-        self._reader = reader
+        self.reader: ReadReader[Block] = reader
         self._stats = stats
         self._tell = tell
         source = self._read()
-        self._ahead = Prefetcher(source, BLOCKS_AHEAD)
+        self._ahead: Prefetcher[Block] = Prefetcher(source, BLOCKS_AHEAD)
         self._stack = ExitStack()
         self._has_started = False
         # Until the thread starts, whoever draws a block reads it.
         self._waiting: Iterator[Block] = source
+        self._first: list[Block] = []
 
     def __enter__(self) -> Self:
         try:
-            self._stack.enter_context(self._reader)
-            if self._reader.bytes_total is not None:
+            self._stack.enter_context(self.reader)
+            if self.reader.bytes_total is not None:
                 self._start()
         except BaseException:
             self._stack.close()
@@ -107,6 +70,42 @@ class BlockStream(Generic[Block]):
     ) -> None:
         self._stack.close()
 
+    def first_templates(self, count: int) -> list[Block]:
+        """Return the first templates of the input: pairs, or single reads.
+
+        Returns
+        -------
+        list
+            Blocks with `count` templates together, or all that there are. `blocks` yields them all
+            the same.
+        """
+        found: list[Block] = []
+        while count > 0:
+            block = next(self._waiting, None)
+            if block is None:
+                break
+            self._first.append(block)
+            reads = block.reads_of_template
+            found.append(block.part(0, min(block.query_count, reads * count)))
+            count -= found[-1].query_count // reads
+        return found
+
+    def blocks(self, most_bases: int | None = None) -> Iterator[Block]:
+        """Return an iterator over all blocks, in the order of the files; call this once.
+
+        Parameters
+        ----------
+        most_bases : int, optional
+            About the most bases that a block should have. A block that was read with more than
+            twice as many is split.
+        """
+        self._start()
+        first, self._first = self._first, []
+        blocks = chain(first, self._waiting)
+        if most_bases is None or self.reader.block_size <= most_bases:
+            return blocks
+        return (part for block in blocks for part in _parts(block, most_bases))
+
     def _start(self) -> None:
         """Start the thread, unless it runs already."""
         if not self._has_started:
@@ -118,7 +117,7 @@ class BlockStream(Generic[Block]):
 
     def _read(self) -> Iterator[Block]:
         """Yield block after block, and report the progress of reading."""
-        reader = self._reader
+        reader = self.reader
         bases = 0
         while True:
             with self._stats.stage("queries_from_disk"):
@@ -131,3 +130,11 @@ class BlockStream(Generic[Block]):
             total = reader.bytes_total
             self._tell(bases, reader.bytes_read / total if total else None)
             yield block
+
+
+def _parts(block: Block, most_bases: int) -> Iterator[Block]:
+    if block.base_count <= 2 * most_bases or block.query_count == 1:
+        yield block
+        return
+    for half in block.halves():
+        yield from _parts(half, most_bases)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mummergpu.input.bytes.positioned_read import read_into
+from mummergpu.input.bytes.file_part import read_into
 
 
 @pytest.mark.parametrize("has_preadv", [True, False])

@@ -13,13 +13,14 @@ from helpers.read_pairs import write_pairs
 from mummergpu.errors import OptionError
 from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.input.blocks.read_files import MateFiles, ReadFile, ReadSource
+from mummergpu.input.blocks.reader import read_reader
+from mummergpu.input.blocks.stream import ReadStream
 from mummergpu.pipeline.first_reads import (
     choose_seed_length,
     parts_to_measure,
     sizes_of,
     usual_length,
 )
-from mummergpu.pipeline.read_stream import ReadStream
 from mummergpu.runtime.stats import Stats
 
 PAIRS = 60
@@ -31,8 +32,10 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def stream_of(*sources: ReadSource, stats: Stats | None = None) -> ReadStream:
-    return ReadStream(sources, 3000, stats or Stats(), lambda bases, share: None)
+def stream_of(
+    *sources: ReadSource, stats: Stats | None = None, size: int = 3000
+) -> ReadStream[ReadBlock]:
+    return ReadStream(read_reader(sources, size), stats or Stats(), lambda bases, share: None)
 
 
 def mates_of(folder: Path) -> MateFiles:
@@ -73,7 +76,7 @@ def test_pairs_and_single_reads_are_templates(folder: Path) -> None:
 def test_the_first_reads_do_not_depend_on_the_blocks(folder: Path, size: int) -> None:
     """Whatever the threads and the size of a file make of blocks."""
     source = ReadFile(str(folder / "1.fq"))
-    with ReadStream((source,), size, Stats(), lambda bases, share: None) as stream:
+    with stream_of(source, size=size) as stream:
         first = stream.first_templates(37)
         assert sum(block.query_count for block in first) == 37
         names = b"".join(bytes(block.names) for block in first)

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from mummergpu.errors import InputError, LibraryError
-from mummergpu.input.blocks.block_stream import BLOCKS_AHEAD
-from mummergpu.input.blocks.query_stream import QueryStream
+from mummergpu.input.blocks.queries import QueryBlock
+from mummergpu.input.blocks.reader import query_reader
+from mummergpu.input.blocks.stream import BLOCKS_AHEAD, ReadStream
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import decode
 
@@ -31,6 +32,15 @@ def nobody(bases: int, share: float | None) -> None:
     """Take what is told of the reading."""
 
 
+def stream_of(
+    paths: list[str],
+    block_size: int,
+    stats: Stats,
+    tell: Callable[[int, float | None], None] = nobody,
+) -> ReadStream[QueryBlock]:
+    return ReadStream(query_reader(paths, block_size), stats, tell)
+
+
 def wait_until(holds: Callable[[], bool]) -> None:
     end = time.monotonic() + 30
     while not holds():
@@ -40,7 +50,7 @@ def wait_until(holds: Callable[[], bool]) -> None:
 
 def test_files_are_read_before_anybody_asks(reads: str) -> None:
     stats = Stats()
-    with QueryStream([reads], 40, stats, nobody):
+    with stream_of([reads], 40, stats, nobody):
         # One more than wait has been read, and waits for room.
         wait_until(lambda: stats.counts.get("blocks", 0) == BLOCKS_AHEAD + 1)
     assert stats.counts["blocks"] <= BLOCKS_AHEAD + 2
@@ -53,7 +63,7 @@ def test_a_pipe_is_left_alone_until_somebody_asks(tmp_path: Path) -> None:
     before = threading.active_count()
     with (
         pytest.raises(ValueError, match="meanwhile"),
-        QueryStream([path], 40, Stats(), nobody),
+        stream_of([path], 40, Stats(), nobody),
     ):
         assert threading.active_count() == before
         raise ValueError("meanwhile")
@@ -63,7 +73,7 @@ def test_a_pipe_is_left_alone_until_somebody_asks(tmp_path: Path) -> None:
 def test_blocks_are_cut_to_what_the_backend_likes(reads: str, most_bases: int) -> None:
     told: list[tuple[int, float | None]] = []
     stats = Stats()
-    with QueryStream([reads], 1000, stats, lambda *what: told.append(what)) as stream:
+    with stream_of([reads], 1000, stats, lambda *what: told.append(what)) as stream:
         blocks = list(stream.blocks(most_bases))
     found = [
         decode(block.codes[begin:end])
@@ -82,12 +92,12 @@ def test_blocks_are_cut_to_what_the_backend_likes(reads: str, most_bases: int) -
 def test_what_is_wrong_is_told_to_whoever_asks(tmp_path: Path) -> None:
     path = tmp_path / "wrong.fa"
     path.write_bytes(b">a\nACGT\n>b\nAC1T\n")
-    with QueryStream([str(path)], 40, Stats(), nobody) as stream:
+    with stream_of([str(path)], 40, Stats(), nobody) as stream:
         time.sleep(0.01)
         with pytest.raises(InputError, match="is not a sequence character"):
             list(stream.blocks(40))
     with pytest.raises(InputError, match="no such file"):
-        QueryStream([str(tmp_path / "none.fa")], 40, Stats(), nobody)
+        stream_of([str(tmp_path / "none.fa")], 40, Stats(), nobody)
 
 
 def test_a_missing_library_is_told_before_anything_is_read(
@@ -99,5 +109,5 @@ def test_a_missing_library_is_told_before_anything_is_read(
     packed.write_bytes(b"\x28\xb5\x2f\xfd and more")
     stats = Stats()
     with pytest.raises(LibraryError, match=str(packed)):
-        QueryStream([reads, str(packed)], 40, stats, nobody)
+        stream_of([reads, str(packed)], 40, stats, nobody)
     assert not stats.counts

@@ -1,53 +1,52 @@
-"""Makes blocks of single reads and of pairs out of the records of one file or of two."""
+"""Makes single reads and pairs out of the records of one file or of two."""
 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from mummergpu.input.blocks.mate_flags import (
+from mummergpu.input.blocks.mates import (
     are_pairs,
     check_single,
     count_flagged_pairs,
+    cut_suffixes,
     first_mates_first,
+    interleave,
     mates_are_apart,
+    name_of,
+    names_of_pairs,
     no_pair,
+    not_mates,
+    without_mate,
 )
-from mummergpu.input.blocks.mate_names import name_of, names_of_pairs, not_mates, without_mate
-from mummergpu.input.blocks.mates import cut_suffixes, interleave
-from mummergpu.input.blocks.read_block import ReadBlock
-from mummergpu.input.records.record_arrays import Limits, Records
+from mummergpu.input.records.record_arrays import Limits, Records, Spans
 from mummergpu.input.records.tags import NO_TAGS, Tags, join_tags
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import writable
-from mummergpu.sequence.codes import BREAK, MARGIN
-
-_MARGIN: Final = np.full(MARGIN, BREAK, dtype=np.uint8)
+from mummergpu.sequence.codes import MARGIN, empty_with_margins
 
 
 def reads_of_file(
-    path: str, blocks: Iterator[Records], interleaved: bool, ignores_flags: bool
-) -> Generator[ReadBlock]:
-    """Yield the reads of one file: single ones, or pairs.
+    path: str,
+    blocks: Iterator[Records],
+    interleaved: bool,
+    ignores_flags: bool,
+    with_suffixes: bool,
+) -> Generator[tuple[Records, bool]]:
+    """Yield the reads of one file, a block for each block of records, and whether they are pairs.
 
     Parameters
     ----------
-    path : str
-        The file, for errors.
-    blocks : iterator over Records
-        Its records, with qualities.
     interleaved : bool
         Whether mates alternate. Flags, which SAM, BAM and CRAM have, can tell it too.
     ignores_flags : bool
         Whether flags tell nothing.
-
-    Yields
-    ------
-    ReadBlock
-        A block for each block of records, in its arrays.
+    with_suffixes : bool
+        Whether the names of mates end in ``/1`` and ``/2``, and those of single reads stay as they
+        are; otherwise no name has such an end.
 
     Raises
     ------
@@ -58,40 +57,42 @@ def reads_of_file(
     first = next(blocks, None)
     if first is None:
         return
+    blocks = chain((first,), blocks)
     has_flags = not ignores_flags and are_pairs(first)
     if has_flags or interleaved:
-        yield from _alternating_mates(path, chain((first,), blocks), has_flags)
+        for pairs in _alternating_mates(path, blocks, has_flags, with_suffixes):
+            yield pairs, True
         return
-    for records in chain((first,), blocks):
+    for records in blocks:
         if not ignores_flags:
             check_single(records, path)
-        end = cut_suffixes(records.names, records.name_offsets)
-        yield ReadBlock.of_records(records._replace(names=records.names[:end]), paired=False)
+        if not with_suffixes:
+            end = cut_suffixes(Spans(records.names, records.name_offsets))
+            records = records._replace(names=records.names[:end])
+        yield records, False
 
 
-def _alternating_mates(
-    path: str, blocks: Iterable[Records], has_flags: bool
-) -> Generator[ReadBlock]:
-    """Yield the pairs of a file in which mates follow each other.
-
-    Parameters
-    ----------
-    path : str
-        The file, for errors.
-    blocks : iterable of Records
-        Its records, with qualities.
-    has_flags : bool
-        Whether flags, rather than the order, tell which mate is the first.
-
-    Yields
-    ------
-    ReadBlock
-        A block of pairs for each block of records; the mate of the last read may be in the next.
+def pairs_in_memory(records: Records, place: str) -> Records:
+    """Return queries in which mates alternate, with ``/1`` and ``/2`` at the ends of their names.
 
     Raises
     ------
     InputError
-        If the names of two mates differ, or the last read has no mate.
+        If the names of two mates differ, or a read has no mate; it names `place` as the file.
+    """
+    count = records.offsets.size - 1
+    if count % 2:
+        raise without_mate(place, count - 1, name_of(records, count - 1))
+    return _pairs_of(records, place, 0, False, True)
+
+
+def _alternating_mates(
+    path: str, blocks: Iterable[Records], has_flags: bool, with_suffixes: bool
+) -> Generator[Records]:
+    """Yield the pairs of a file in which mates follow each other.
+
+    Flags, rather than the order, tell which mate is the first if there are any. The mate of the
+    last read of a block may be in the next.
     """
     pairs = 0
     rest: Records | None = None
@@ -103,23 +104,25 @@ def _alternating_mates(
         if count == 0:
             continue
         records = records.part(0, count) if count < reads else records
-        yield _pairs_of(records, path, pairs, has_flags)
+        yield _pairs_of(records, path, pairs, has_flags, with_suffixes)
         pairs += count // 2
     if rest is not None:
         raise without_mate(path, 2 * pairs, name_of(rest, 0))
 
 
-def _pairs_of(records: Records, path: str, pairs_before: int, has_flags: bool) -> ReadBlock:
+def _pairs_of(
+    records: Records, path: str, pairs_before: int, has_flags: bool, with_suffixes: bool
+) -> Records:
     """Return records as pairs, after a look at their names and flags."""
     pairs = flagged = (records.offsets.size - 1) // 2
+    ordered = records
     if has_flags:
         flagged = count_flagged_pairs(records)
         if flagged == 0:
             raise no_pair(records, 0, path)
         ordered = first_mates_first(records.part(0, 2 * flagged))
-    else:
-        ordered = records
-    named = names_of_pairs(ordered, ordered.part(1, 2 * flagged), 2, flagged, False)
+    first, second = (_names_of(reads) for reads in (ordered, ordered.part(1, 2 * flagged)))
+    named = names_of_pairs(first, second, 2, flagged, with_suffixes)
     if named.equal < flagged:
         number = 2 * named.equal + 1
         if has_flags:
@@ -128,12 +131,16 @@ def _pairs_of(records: Records, path: str, pairs_before: int, has_flags: bool) -
         raise not_mates(path, 2 * pairs_before + number, name, mate)
     if flagged < pairs:
         raise no_pair(records, flagged, path)
-    ordered = ordered._replace(names=named.names, name_offsets=named.offsets)
-    return ReadBlock.of_records(ordered, paired=True)
+    return ordered._replace(names=named.names.content, name_offsets=named.names.offsets)
+
+
+def _names_of(records: Records) -> Spans:
+    return _spans(records.names, records.name_offsets)
 
 
 def _joined(first: Records, second: Records) -> Records:
-    padded = np.concatenate((_MARGIN, first.codes, second.codes, _MARGIN))
+    padded = empty_with_margins(first.codes.size + second.codes.size)
+    np.concatenate((first.codes, second.codes), out=padded[MARGIN:-MARGIN])
     return Records(
         padded[MARGIN:-MARGIN],
         np.concatenate((first.offsets, second.offsets[1:] + first.offsets[-1])),
@@ -158,24 +165,12 @@ class _Run(NamedTuple):
 
 
 def mates_of_two(
-    paths: Sequence[str], files: Sequence[Iterator[Records]], limits: Limits
-) -> Generator[ReadBlock]:
-    """Yield the pairs of two files.
+    paths: Sequence[str], files: Sequence[Iterator[Records]], limits: Limits, with_suffixes: bool
+) -> Generator[tuple[Records, bool]]:
+    """Yield the pairs of two files: first mates and second mates, in blocks of any size.
 
-    Parameters
-    ----------
-    paths : sequence of str
-        The file of the first mates and that of the second ones, for errors.
-    files : sequence of iterator over Records
-        Their records, with qualities, in blocks of any size.
-    limits : Limits
-        The pair that reaches one of the limits ends its block, so blocks depend on nothing but the
-        reads.
-
-    Yields
-    ------
-    ReadBlock
-        A block of pairs, in arrays of its own.
+    The pair that reaches one of the limits ends its block, so blocks depend on nothing but the
+    reads; each is in arrays of its own.
 
     Raises
     ------
@@ -198,7 +193,7 @@ def mates_of_two(
         runs.append(_Run(first.part(0, count), second.part(0, count)))
         space -= sizes[:, count - 1]
         if is_full:
-            yield _block_of(runs, paths, pairs)
+            yield _joined_runs(runs, paths, pairs, with_suffixes), True
             pairs += sum(run.pairs for run in runs)
             runs.clear()
             space = np.array(limits, dtype=np.int64)
@@ -206,7 +201,7 @@ def mates_of_two(
             reads = records.offsets.size - 1
             waiting[number] = records.part(count, reads) if count < reads else None
     if runs:
-        yield _block_of(runs, paths, pairs)
+        yield _joined_runs(runs, paths, pairs, with_suffixes), True
         pairs += sum(run.pairs for run in runs)
     for number, rest in enumerate(waiting):
         if rest is not None:
@@ -229,44 +224,48 @@ def _fitting(sizes: Int64Array, space: Int64Array) -> tuple[int, bool]:
     return min(count, most), count <= most
 
 
-def _block_of(runs: Sequence[_Run], paths: Sequence[str], pairs_before: int) -> ReadBlock:
-    """Return runs of pairs as one block, after a look at their names."""
+def _joined_runs(
+    runs: Sequence[_Run], paths: Sequence[str], pairs_before: int, with_suffixes: bool
+) -> Records:
+    """Return runs of pairs as records, after a look at their names."""
     pairs = sum(run.pairs for run in runs)
     bases = sum(run.first.codes.size + run.second.codes.size for run in runs)
-    padded = np.empty(bases + 2 * MARGIN, dtype=np.uint8)
-    padded[:MARGIN] = padded[MARGIN + bases :] = BREAK
-    qualities = np.empty(bases, dtype=np.uint8)
+    keeps_qualities = any(run.first.qualities.size or run.second.qualities.size for run in runs)
+    padded = empty_with_margins(bases)
+    qualities = np.empty(bases if keeps_qualities else 0, dtype=np.uint8)
     offsets = np.empty(2 * pairs + 1, dtype=np.int64)
     name_offsets = np.zeros(2 * pairs + 1, dtype=np.int64)
     names: list[ByteArray] = []
     tags: list[tuple[Tags, int]] = []
     done = end = name_end = 0
     for run in runs:
-        named = names_of_pairs(run.first, run.second, 1, run.pairs, False)
-        if named.equal < run.pairs:
-            name, mate = name_of(run.second, named.equal), name_of(run.first, named.equal)
-            raise not_mates(paths[1], pairs_before + done // 2 + named.equal, name, mate)
-        names.append(named.names)
-        reads = slice(done, done + 2 * run.pairs + 1)
-        name_offsets[reads] = named.offsets + name_end
         one, other = run
-        for first, second, to, begin in (
+        named = names_of_pairs(_names_of(one), _names_of(other), 1, run.pairs, with_suffixes)
+        if named.equal < run.pairs:
+            name, mate = name_of(other, named.equal), name_of(one, named.equal)
+            raise not_mates(paths[1], pairs_before + done // 2 + named.equal, name, mate)
+        names.append(named.names.content)
+        reads = slice(done, done + 2 * run.pairs + 1)
+        name_offsets[reads] = named.names.offsets + name_end
+        own = offsets[reads]
+        for first, second, mixed, begin in (
             (one.codes, other.codes, padded, MARGIN + end),
             (one.qualities, other.qualities, qualities, end),
         ):
-            interleave(first, one.offsets, second, other.offsets, to, begin, offsets[reads])
+            if mixed is padded or keeps_qualities:
+                spans = _spans(first, one.offsets), _spans(second, other.offsets)
+                interleave(*spans, Spans(mixed, own), begin)
         tags.append((_tags_of_pairs(run), 2 * run.pairs))
         offsets[reads] += end
         done += 2 * run.pairs
         end, name_end = int(offsets[done]), int(name_offsets[done])
-    return ReadBlock(
-        0,
-        padded,
+    return Records(
+        padded[MARGIN:-MARGIN],
         offsets,
         np.concatenate(names),
         name_offsets,
-        base_qualities=qualities,
-        paired=True,
+        padded,
+        qualities,
         tags=join_tags(tags),
     )
 
@@ -277,14 +276,10 @@ def _tags_of_pairs(run: _Run) -> Tags:
         return NO_TAGS
     first, second = run.first.tags.of_reads(run.pairs), run.second.tags.of_reads(run.pairs)
     content = np.empty(first.content.size + second.content.size, dtype=np.uint8)
-    offsets = np.empty(2 * run.pairs + 1, dtype=np.int64)
-    interleave(
-        writable(first.content),
-        writable(first.offsets),
-        writable(second.content),
-        writable(second.offsets),
-        content,
-        0,
-        offsets,
-    )
-    return Tags(content, offsets)
+    mixed = Spans(content, np.empty(2 * run.pairs + 1, dtype=np.int64))
+    interleave(_spans(*first), _spans(*second), mixed, 0)
+    return Tags(*mixed)
+
+
+def _spans(content: ByteArray, offsets: Int64Array) -> Spans:
+    return Spans(writable(content), writable(offsets))

@@ -1,0 +1,321 @@
+"""Reads files of queries, or of reads with qualities, in blocks.
+
+Blocks of reads depend on the files and on the block size, but not on the number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from typing import Any, Final, Generic, Self, TypeVar
+
+import numpy as np
+
+from mummergpu.errors import InputError
+from mummergpu.input.blocks.memory import ReadsInMemory
+from mummergpu.input.blocks.queries import QueryBlock, QueryRules
+from mummergpu.input.blocks.read_block import ReadBlock
+from mummergpu.input.blocks.read_files import MateFiles, ReadFile, ReadSource
+from mummergpu.input.bytes.files import bytes_of_files
+from mummergpu.input.bytes.formats import Format
+from mummergpu.input.bytes.reading_threads import ReadingThreads
+from mummergpu.input.records.file_records import FileRecords, read_groups_of
+from mummergpu.input.records.qualities import looks_like_old_illumina
+from mummergpu.input.records.read_groups import ReadGroups
+from mummergpu.input.records.record_arrays import CHUNK_SIZE, Limits, RecordOptions, Records
+from mummergpu.runtime.closing import ClosedAtEnd
+from mummergpu.runtime.ordered_map import Prefetcher
+
+Block = TypeVar("Block", QueryBlock, ReadBlock)
+
+_BLOCKS_AHEAD: Final = 2
+"""The most blocks of each of two files that wait for the other."""
+
+
+class ReadReader(ClosedAtEnd, Generic[Block]):
+    """Reads single reads and pairs, in blocks; `query_reader` and `read_reader` make one.
+
+    The reader is a context manager and an iterator over blocks. A block ends with the read or the
+    pair that brings it to `block_size` bases, or at the end of a file; no pair is split. Millions
+    of empty reads, or very long names, also end a block. The blocks of a large plain FASTA or FASTQ
+    file that is not one of two mate files have about `block_size` bases. Each block has memory of
+    its own, so it can be kept as long as it is needed.
+
+    Attributes
+    ----------
+    block_size : int
+        About how many bases a block has.
+    bytes_total : int or None
+        The size of all files, None if one of them is not a regular file.
+    needs_own_group : bool
+        Whether there may be reads whose file tells of no read groups.
+
+    Raises
+    ------
+    LibraryError
+        If the library for the compression of a file is missing.
+    InputError
+        If a file is invalid, the names of two mates differ, a read has no mate, the rules refuse
+        one for its length, or two headers do not agree about a read group. Files that cannot be
+        opened or decompressed are reported before the first one is read.
+
+    Notes
+    -----
+    The reader keeps some blocks: two of each of two mate files and the one that it makes of them,
+    or what `ParallelRecordReader` keeps; and the part of the longest query that exceeds a block.
+    """
+
+    def __init__(
+        self,
+        sources: Sequence[ReadSource],
+        block_size: int,
+        chunk_size: int,
+        rules: QueryRules,
+        threads: ReadingThreads | None,
+        keeps_qualities: bool,
+    ) -> None:
+        self._sources = tuple(sources)
+        self.block_size = block_size
+        self._chunk_size = chunk_size
+        self._rules = rules
+        self._threads = threads
+        self._keeps_qualities = keeps_qualities
+        self.bytes_total = bytes_of_files([path for source in sources for path in source.paths])
+        self._bytes_before = 0
+        self._files: list[FileRecords] = []
+        self._long_reads = self._longest = 0
+        self._groups = ReadGroups()
+        self.needs_own_group = False
+        self._blocks: Generator[Block] = self._read()
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Block:
+        return next(self._blocks)
+
+    @property
+    def bytes_read(self) -> int:
+        """The number of bytes read from the files so far, counted before decompression."""
+        return self._bytes_before + sum(file.bytes_read for file in self._files)
+
+    def close(self) -> None:
+        """Close the open files; no more reads can be read."""
+        self._blocks.close()
+
+    @property
+    def read_groups(self) -> tuple[bytes, ...]:
+        """The lines about read groups in the headers of the regular files and the first source.
+
+        They are known as soon as a block is read; the other headers may have no more.
+        """
+        return self._groups.lines
+
+    def _look_at_headers(self) -> None:
+        """Collect the read groups of the files that can be read twice."""
+        if not self._rules.keeps_groups or len(self._sources) == 1:
+            return
+        for number, source in enumerate(self._sources):
+            lines = [
+                () if bytes_of_files([path]) is None else read_groups_of(path)
+                for path in source.paths
+            ]
+            for path, own in zip(source.paths, lines, strict=True):
+                self._groups.add(own, path)
+            self.needs_own_group |= number > 0 and not any(lines)
+
+    def _read(self) -> Generator[Block]:
+        index = 0
+        self._look_at_headers()
+        for number, source in enumerate(self._sources):
+            first = index
+            has_groups = False
+            with ExitStack() as stack:
+                paths = () if isinstance(source, ReadsInMemory) else source.paths
+                options = self._options(len(paths))
+                self._files = [
+                    stack.enter_context(FileRecords(path, options, self._threads)) for path in paths
+                ]
+                for records, paired in self._records_of(source, stack):
+                    if index == first:
+                        self._look_at_qualities(source, records)
+                        has_groups = self._take_groups(number)
+                    block: Any
+                    if self._keeps_qualities:
+                        reads = self._reads_of(source, records, paired)
+                        block = reads.numbered(index, number, has_groups)
+                    else:
+                        block = QueryBlock.of_records(records, index, 0 if paired else number)
+                    yield block
+                    index += 1
+                if index == first and number == 0:
+                    self._take_groups(number)
+            self._bytes_before = self.bytes_read
+            self._files = []
+            if index == first:
+                self._tell_of_no_reads(source)
+        self._tell_of_long_reads()
+
+    def _take_groups(self, number: int) -> bool:
+        """Take the read groups of the open files; return whether there are any."""
+        if not self._rules.keeps_groups:
+            return False
+        for file in self._files:
+            self._groups.add(file.read_groups, file.path, is_late=number > 0)
+        has_groups = any(file.read_groups for file in self._files)
+        self.needs_own_group |= number == 0 and not has_groups
+        return has_groups
+
+    def _options(self, files: int) -> RecordOptions:
+        return RecordOptions(
+            Limits.of_block(max(self.block_size // max(files, 1), 1)),
+            self._chunk_size,
+            any_letters=self._rules.any_letters,
+            no_empty=self._rules.no_empty,
+            keeps_qualities=self._keeps_qualities,
+            keeps_groups=self._rules.keeps_groups,
+            keeps_comments=self._rules.keeps_comments,
+        )
+
+    def _records_of(self, source: ReadSource, stack: ExitStack) -> Iterable[tuple[Records, bool]]:
+        """Yield the records of a source, and whether two and two of them are mates."""
+        is_plain = isinstance(source, ReadFile) and source.ignores_flags and not source.interleaved
+        if is_plain and not self._keeps_qualities:
+            return ((records, False) for records in self._files[0])
+        # A run without pairs does not wait for this import.
+        from mummergpu.input.blocks.pairs import mates_of_two, reads_of_file
+
+        limits = Limits.of_block(self.block_size)
+        with_suffixes = not self._keeps_qualities
+        if isinstance(source, ReadsInMemory):
+            found = source.records(limits, self._rules.any_letters)
+            if len(found) == 2:
+                return mates_of_two(2 * source.paths, found, limits, with_suffixes)
+            (records,) = found
+            return reads_of_file(source.paths[0], records, source.interleaved, True, with_suffixes)
+        if isinstance(source, MateFiles):
+            files = self._side_by_side(stack)
+            return mates_of_two(source.paths, files, limits, with_suffixes)
+        flags = source.interleaved, source.ignores_flags
+        return reads_of_file(source.path, self._files[0], *flags, with_suffixes)
+
+    def _side_by_side(self, stack: ExitStack) -> list[Iterator[Records]]:
+        """Return the records of two files, which are read at the same time if possible.
+
+        A thread that waits for a pipe could not be stopped.
+        """
+        is_worth_it = self._threads is not None and self._threads.can_share
+        if not is_worth_it or bytes_of_files([file.path for file in self._files]) is None:
+            return [iter(file) for file in self._files]
+        ahead = [Prefetcher(file, _BLOCKS_AHEAD) for file in self._files]
+        for prefetcher in ahead:
+            # In this order, an interrupt while the thread starts ends it.
+            stack.push(prefetcher)
+            prefetcher.__enter__()
+        return [iter(prefetcher) for prefetcher in ahead]
+
+    def _reads_of(self, source: ReadSource, records: Records, paired: bool) -> ReadBlock:
+        block = ReadBlock.of_reads(records, paired)
+        self._look_at_lengths(source, block)
+        return block.searchable(self._rules.most_bases)
+
+    def _look_at_qualities(self, source: ReadSource, records: Records) -> None:
+        # BAM stores numbers, not characters.
+        has_characters = all(file.format is Format.FASTQ for file in self._files)
+        if has_characters and looks_like_old_illumina(records.qualities):
+            self._rules.warn(
+                f"{source.paths[0]}: the base qualities look like those of Illumina before 2011 "
+                "(Phred+64); they are read as Phred+33 (to convert: seqtk seq -VQ64)"
+            )
+
+    def _look_at_lengths(self, source: ReadSource, block: ReadBlock) -> None:
+        most = self._rules.most_bases
+        if most is None or block.longest <= most:
+            return
+        lengths = np.diff(block.offsets)
+        self._long_reads += int(np.count_nonzero(lengths > most))
+        self._longest = max(self._longest, block.longest)
+        if not self._rules.refuses_long:
+            return
+        read = int(np.argmax(lengths > most))
+        name = block.names[block.name_offsets[read] : block.name_offsets[read + 1]].tobytes()
+        raise InputError(
+            f"a read of {lengths[read]:,} bases, and those that are mapped have at most {most:,}: "
+            "align longer ones with 'mummergpu align'",
+            source.paths[read % len(source.paths)],
+            record=name.decode(errors="replace"),
+        )
+
+    def _tell_of_long_reads(self) -> None:
+        if self._long_reads:
+            reads = "a read" if self._long_reads == 1 else f"{self._long_reads:,} reads"
+            self._rules.warn(
+                f"{reads} of more than {self._rules.most_bases:,} bases stayed unmapped, the "
+                f"longest of {self._longest:,} bases: 'mummergpu align' aligns long reads"
+            )
+
+    def _tell_of_no_reads(self, source: ReadSource) -> None:
+        for path in source.paths:
+            if self._rules.no_empty:
+                raise InputError("no reads", path)
+            self._rules.warn(f"{path}: no reads")
+
+
+def query_reader(
+    paths: Sequence[str],
+    block_size: int,
+    chunk_size: int = CHUNK_SIZE,
+    rules: QueryRules | None = None,
+    threads: ReadingThreads | None = None,
+) -> ReadReader[QueryBlock]:
+    """Return a reader of queries, without qualities and tags.
+
+    Parameters
+    ----------
+    paths : sequence of str
+        The files in order, "-" being standard input: FASTA, FASTQ, SAM, BAM or CRAM. If the rules
+        say that they are paired, one file in which mates alternate; or first mates and second mates
+        in turn, two files for each set of pairs. The names of mates then end in ``/1`` and ``/2``:
+        what a file lacks of that is added.
+    block_size : int
+        About how many bases a block has, at least 1.
+    chunk_size : int, default CHUNK_SIZE
+        The number of bytes of text parsed at once.
+    rules : QueryRules, optional
+        Which files are accepted.
+    threads : ReadingThreads, optional
+        They help with large files.
+    """
+    rules = rules or QueryRules()
+    sources: list[ReadSource]
+    if rules.paired and len(paths) > 1:
+        sources = [MateFiles(*paths[at : at + 2]) for at in range(0, len(paths), 2)]
+    else:
+        sources = [ReadFile(path, rules.paired, ignores_flags=True) for path in paths]
+    return ReadReader(sources, block_size, chunk_size, rules, threads, keeps_qualities=False)
+
+
+def read_reader(
+    sources: Sequence[ReadSource],
+    block_size: int,
+    chunk_size: int = CHUNK_SIZE,
+    rules: QueryRules | None = None,
+    threads: ReadingThreads | None = None,
+) -> ReadReader[ReadBlock]:
+    """Return a reader of reads with qualities and tags, for a mapper.
+
+    Parameters
+    ----------
+    sources : sequence of ReadFile, MateFiles or ReadsInMemory
+        The files in order, of any formats, or reads in memory.
+    block_size, chunk_size : int
+        As for `query_reader`.
+    rules : QueryRules, optional
+        Which files are accepted; `paired` is of no account. `warn` also receives a line for a
+        source whose qualities look like those of old Illumina programs (see `qualities`). Reads of
+        more than `most_bases` are searched as reads without bases (`ReadBlock.searchable`).
+    threads : ReadingThreads, optional
+        They help with large files. If there are two or more, two mate files are read side by side.
+    """
+    rules = rules or QueryRules()
+    return ReadReader(sources, block_size, chunk_size, rules, threads, keeps_qualities=True)
