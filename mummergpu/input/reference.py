@@ -126,8 +126,8 @@ def read_reference(
 def reference_of_records(records: Records | None, path: str) -> Reference:
     """Return parsed records, with one break between two and letters kept, as a reference.
 
-    The arrays of the reference are those of the records. Raise `InputError` if there is no base that
-    can match.
+    The arrays of the reference are those of the records. Raise `InputError` if there is no base
+    that can match.
     """
     no_base = InputError("the reference holds no A, C, G or T", path)
     if records is None:

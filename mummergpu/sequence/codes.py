@@ -198,7 +198,7 @@ def padded_reverse_complements(padded_codes: CodeArray, offsets: Int64Array) -> 
 
 @jit_without_refcounts
 def write_reverse_complements(codes: CodeArray, offsets: Int64Array, result: CodeArray) -> None:
-    """Write the reverse complement of each sequence at its own offsets; see `reverse_complement_each`."""
+    """Write the reverse complement of each sequence (`reverse_complement_each`)."""
     for sequence in range(offsets.size - 1):
         begin = offsets[sequence]
         end = offsets[sequence + 1]

@@ -95,7 +95,7 @@ def equal_sides(differing: np.uint64) -> tuple[int, int]:
 
 @inline_without_refcounts
 def sides_mask(before: int, after: int) -> np.uint64:
-    """Return the bits of a context that the nearest bases take, so many before and after the k-mer."""
+    """Return the bits of a context that so many bases before and after the k-mer take."""
     one = np.uint64(1)
     mask = (one << np.uint64(2 * before)) - one
     return mask | ((one << np.uint64(2 * after)) - one) << _SIDE_BITS

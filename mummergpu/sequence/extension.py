@@ -45,9 +45,9 @@ def load_lanes(context: Any, builder: Any, kind: Any, array: Any, index: Any, be
 def counting(differs: Callable[[Any, Any, Any, Any], Any], from_first: bool) -> Compare:
     """Return a function of compiled code that counts in how many codes two sequences agree.
 
-    Given a context, a builder, a signature and arguments, as numba passes them to the generator of an
-    intrinsic, `differs` returns a mask of the codes that do not agree, `STEP` bits. They are counted
-    from the first code on, or from the last one backwards.
+    Given a context, a builder, a signature and arguments, as numba passes them to the generator of
+    an intrinsic, `differs` returns a mask of the codes that do not agree, `STEP` bits. They are
+    counted from the first code on, or from the last one backwards.
     """
 
     def count(typing_context: Any, one: Any, at: Any, other: Any, other_at: Any) -> Any:

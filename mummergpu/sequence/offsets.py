@@ -8,7 +8,7 @@ from mummergpu.runtime.jit import jit_without_refcounts
 
 @jit_without_refcounts
 def longest_of(offsets: Int64Array) -> int:
-    """Return the length of the longest of the sequences that lie between offsets, 0 if there is none."""
+    """Return the length of the longest of the sequences between offsets, 0 if there is none."""
     longest = 0
     for sequence in range(offsets.size - 1):
         longest = max(longest, offsets[sequence + 1] - offsets[sequence])

@@ -60,8 +60,8 @@ def extend_left_reversed(
 ) -> int:
     """Return how many bases before a position pair with those from a position of the other on.
 
-    Both sequences have margins, which the indices include. The base before `at` is compared first. At
-    most `most` bases are counted.
+    Both sequences have margins, which the indices include. The base before `at` is compared first.
+    At most `most` bases are counted.
     """
     equal = 0
     while True:

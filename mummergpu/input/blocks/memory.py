@@ -75,7 +75,7 @@ def block_in_memory(
     paired: bool = False,
     option: str = "queries",
 ) -> QueryBlock | None:
-    """Return sequences in memory as one block of queries, empty ones included; None if there are none.
+    """Return sequences in memory, empty ones included, as a block; None if there are none.
 
     Parameters
     ----------

@@ -126,8 +126,8 @@ class QueryBlock:
     def split_at(self, bases: int) -> tuple[QueryBlock, QueryBlock]:
         """Return the first queries, of about so many bases, and the others, as views.
 
-        The query that has the base of this number is the last of the first part. Both have at least one
-        query; the block must have two or more.
+        The query that has the base of this number is the last of the first part. Both have at least
+        one query; the block must have two or more.
         """
         end = int(np.searchsorted(self.offsets, bases))
         end = min(max(end, 1), self.query_count - 1)
@@ -151,8 +151,8 @@ class QueryBlock:
 def join_query_blocks(blocks: Sequence[QueryBlock]) -> QueryBlock:
     """Return the queries of one or more consecutive blocks as one block.
 
-    It has the index and the file number of the first. A single block is returned as it is; otherwise
-    the arrays are new.
+    It has the index and the file number of the first. A single block is returned as it is;
+    otherwise the arrays are new.
     """
     first = blocks[0]
     if len(blocks) == 1:

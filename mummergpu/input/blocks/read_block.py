@@ -96,8 +96,9 @@ class ReadBlock(QueryBlock):
     def searchable(self, most_bases: int | None) -> ReadBlock:
         """Return the reads as they are searched, and kept as they are written.
 
-        Reads of more than `most_bases` are searched as reads without bases, and letters that stand for
-        several bases are breaks. The same object is returned if all can be searched as they are.
+        Reads of more than `most_bases` are searched as reads without bases, and letters that stand
+        for several bases are breaks. The same object is returned if all can be searched as they
+        are.
         """
         written, lengths = self.as_written, np.diff(self.offsets)
         is_short = most_bases is None or self.longest <= most_bases

@@ -46,7 +46,7 @@ class ReadingThreads(ClosedAtEnd):
         *arguments: Parameters.args,
         **named: Parameters.kwargs,
     ) -> Future[Result]:
-        """Call a function in one of the threads; it must not wait for other work of these threads."""
+        """Call a function in one of the threads; it must not wait for other work of them."""
         return self.executor.submit(work, *arguments, **named)
 
     def close(self) -> None:

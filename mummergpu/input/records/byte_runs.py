@@ -123,10 +123,10 @@ def _is_among(builder: Any, lanes: Any, letters: bytes) -> Any:
         bits = _TO_LOWER | letters[0] ^ letters[1]
         return builder.icmp_unsigned("==", builder.or_(lanes, _all(bits)), _all(letters[0] | bits))
     lower = builder.or_(lanes, _all(_TO_LOWER))
-    found: Any = None
+    found: Any = ir.Constant(ir.VectorType(ir.IntType(1), STEP), [0] * STEP)
     for letter in letters:
         same = builder.icmp_unsigned("==", lower, _all(letter | _TO_LOWER))
-        found = same if found is None else builder.or_(found, same)
+        found = builder.or_(found, same)
     return found
 
 

@@ -46,8 +46,8 @@ class UnusualTextError(Exception):
 class ParsedPiece:
     """A parsed piece of a file: a range of its bytes, and its records.
 
-    The parser was in `begin_mode` at its beginning, as was assumed. Before each record that begins in
-    the piece there is a break in `codes`, but not before the first record of a file.
+    The parser was in `begin_mode` at its beginning, as was assumed. Before each record that begins
+    in the piece there is a break in `codes`, but not before the first record of a file.
     """
 
     begin: int

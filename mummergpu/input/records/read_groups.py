@@ -19,7 +19,7 @@ class ReadGroups:
 
     @property
     def lines(self) -> tuple[bytes, ...]:
-        """The lines of the headers, without line ends, in the order of the files; equal ones once."""
+        """The lines of the headers, without line ends, in the order of files; equal ones once."""
         return tuple(self._lines.values())
 
     def add(self, lines: tuple[bytes, ...], path: str, is_late: bool = False) -> None:

@@ -67,7 +67,7 @@ class Records(NamedTuple):
     tags: Tags = NO_TAGS
 
     def part(self, first: int, end: int) -> Records:
-        """Return some of the records, which have no gaps, as views; neighbouring codes are margins."""
+        """Return some of the records, without gaps, as views; neighbouring codes are margins."""
         offsets = self.offsets[first : end + 1]
         name_offsets = self.name_offsets[first : end + 1]
         padded = self.padded_codes[offsets[0] : offsets[-1] + 2 * MARGIN]

@@ -86,7 +86,7 @@ NO_TAGS: Final = Tags(np.empty(0, dtype=np.uint8), np.empty(0, dtype=np.int64))
 
 
 def join_tags(parts: Sequence[tuple[Tags, int]]) -> Tags:
-    """Return the tags of reads that follow each other: tags of some, and how many reads these are."""
+    """Join the tags of reads that follow each other: of some reads, and how many they are."""
     if not any(tags.are_kept for tags, _ in parts):
         return NO_TAGS
     own = [tags.of_reads(count) for tags, count in parts]
@@ -108,7 +108,7 @@ def dropped_tags(keeps_groups: bool) -> ByteArray:
 
 
 def pack_tags(tags: Iterable[tuple[str, Any, str]], dropped: ByteArray) -> bytes:
-    """Return the tags of a record of pysam as BAM has them, without what is dropped (`dropped_tags`).
+    """Return the tags of a record of pysam as BAM has them, without what is dropped.
 
     A tag has its letters, its value and its type; the value of an array is an `array.array`.
     """
@@ -137,7 +137,7 @@ _ARRAY_KINDS: Final = {own: kind.encode() for kind, own in _NUMBER_KINDS.items()
 
 @inline_without_refcounts
 def end_of_tag(content: ByteArray, at: int, end: int) -> int:
-    """Return where the tag at `at` ends; -1 if none ends by `end`, where the tags of its read do."""
+    """Return where a tag ends; -1 if it is none, or ends behind the tags of its read."""
     if end - at < 4:
         return -1
     kind = as_int64(content[as_index(at + 2)])

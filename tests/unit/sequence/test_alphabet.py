@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -28,18 +30,29 @@ def test_each_byte_has_the_code_of_its_letter(alphabet: Alphabet, foreign: bytes
         assert plain[byte] == min(code, alphabet.residue_count)
 
 
-@pytest.mark.parametrize("alphabet", [NUCLEOTIDES, AMINO_ACIDS])
-def test_compiled_code_agrees_with_the_tables(alphabet: Alphabet) -> None:
-    encode, count = encoder_of(alphabet), foreign_counter_of(alphabet)
+encode_bases, encode_amino_acids = encoder_of(NUCLEOTIDES), encoder_of(AMINO_ACIDS)
+count_in_bases = foreign_counter_of(NUCLEOTIDES)
+count_in_amino_acids = foreign_counter_of(AMINO_ACIDS)
 
-    @jit_without_refcounts
-    def encoded(text, codes):  # type: ignore[no-untyped-def]
-        return encode(text, 0, codes, 0), count(text, 0, (1 << STEP) - 1)
 
+@jit_without_refcounts
+def encoded_bases(text, codes, at, among):  # type: ignore[no-untyped-def]
+    return encode_bases(text, at, codes, at), count_in_bases(text, at, among)
+
+
+@jit_without_refcounts
+def encoded_amino_acids(text, codes, at, among):  # type: ignore[no-untyped-def]
+    return encode_amino_acids(text, at, codes, at), count_in_amino_acids(text, at, among)
+
+
+@pytest.mark.parametrize(
+    ("alphabet", "encoded"), [(NUCLEOTIDES, encoded_bases), (AMINO_ACIDS, encoded_amino_acids)]
+)
+def test_compiled_code_agrees_with_the_tables(alphabet: Alphabet, encoded: Any) -> None:
     for begin in range(0, 256, STEP):
         text = np.arange(begin, begin + STEP).astype(np.uint8)
         codes = np.empty(STEP, dtype=np.uint8)
-        found, foreign = encoded(text, codes)
+        found, foreign = encoded(text, codes, 0, (1 << STEP) - 1)
         assert codes.tobytes() == alphabet.code_of_byte()[text].tobytes()
         assert foreign == sum(byte in alphabet.foreign_letters for byte in text.tobytes().upper())
         run = next((at for at in range(STEP) if not text[at : at + 1].tobytes().isalpha()), STEP)
