@@ -277,13 +277,7 @@ class Workload:
 
 
 def workload_folder() -> Path:
-    """Return the folder of the declarations.
-
-    Returns
-    -------
-    Path
-        The folder, inside the installed package or beside the package in a checkout.
-    """
+    """Return the folder of the declarations."""
     package = Path(__file__).resolve().parent.parent
     installed = package / "workloads"
     return installed if installed.is_dir() else package.parent / "workloads"
@@ -295,17 +289,7 @@ def workload_names() -> list[str]:
 
 
 def load_declaration(name: str) -> Workload:
-    """Return the workload of a name.
-
-    Parameters
-    ----------
-    name : str
-        One of `workload_names`, in upper or lower case.
-
-    Returns
-    -------
-    Workload
-        The declared workload.
+    """Return the workload of a name, one of `workload_names` in upper or lower case.
 
     Raises
     ------
@@ -322,17 +306,7 @@ def load_declaration(name: str) -> Workload:
 
 
 def read_declaration(path: Path) -> Workload:
-    """Read a declaration from a file.
-
-    Parameters
-    ----------
-    path : Path
-        A TOML file with the keys that ``workloads/README.md`` describes.
-
-    Returns
-    -------
-    Workload
-        The declared workload.
+    """Read a declaration from a TOML file with the keys that ``workloads/README.md`` describes.
 
     Raises
     ------

@@ -9,7 +9,7 @@ import numpy as np
 from mummergpu.input.reference import Reference
 from mummergpu.sequence.codes import BREAK, CodeArray
 from mummergpu.workload.declaration import Copy
-from mummergpu.workload.splitmix import HALF, LOW_HALF, Stream, threshold
+from mummergpu.workload.splitmix import HALF, LOW_HALF, RandomStream, threshold
 
 _BLOCK: Final = 1 << 20
 
@@ -19,16 +19,7 @@ def diverge(
 ) -> tuple[Reference, dict[str, int]]:
     """Return a copy of a reference with differences of one base each.
 
-    Parameters
-    ----------
-    reference : Reference
-        The reference to copy.
-    copy : Copy
-        The rates of the differences.
-    seed : int
-        Any whole number.
-    name : str
-        The name of the workload; workloads with the same seed still differ.
+    Workloads of other names differ, even with the same seed.
 
     Returns
     -------
@@ -38,7 +29,7 @@ def diverge(
     counts : dict of str to int
         The bases of the copy (Ns included), and the differences of each kind.
     """
-    stream = Stream(seed, name, "copy")
+    stream = RandomStream(seed, name, "copy")
     counts = np.zeros(3, dtype=np.int64)
     pieces: list[CodeArray] = []
     lengths = []
@@ -58,7 +49,7 @@ def diverge(
     return made, {"bases": int(record_lengths.sum()), **dict(kinds)}
 
 
-def _diverged(codes: CodeArray, copy: Copy, stream: Stream, counts: np.ndarray) -> CodeArray:
+def _diverged(codes: CodeArray, copy: Copy, stream: RandomStream, counts: np.ndarray) -> CodeArray:
     """Return a piece with differences, and add their numbers to `counts`, by kind."""
     bits = stream.bits(codes.size)
     chance = bits >> HALF

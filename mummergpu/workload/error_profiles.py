@@ -11,9 +11,9 @@ from typing import Final
 
 import numpy as np
 
-from mummergpu.runtime.arrays import Int64Array
+from mummergpu.runtime.arrays import Int64Array, UInt64Array
 from mummergpu.workload.declaration import Reads
-from mummergpu.workload.splitmix import BitArray, threshold
+from mummergpu.workload.splitmix import threshold
 
 BINS: Final = 256
 
@@ -29,13 +29,8 @@ _DICE_DEVIATION: Final = 37837.227
 """The standard deviation of the sum of four 16-bit random numbers."""
 
 
-def error_table(reads: Reads) -> BitArray:
+def error_table(reads: Reads) -> UInt64Array:
     """Return the thresholds of the errors and the mean quality, for each part of a read.
-
-    Parameters
-    ----------
-    reads : Reads
-        The declared profiles.
 
     Returns
     -------
@@ -64,29 +59,16 @@ def _interpolate(points: list[tuple[float, int]], part: int) -> int:
     return left[1] + (2 * rise * (place - left[0]) + run) // (2 * run)
 
 
-def homopolymer_table(reads: Reads) -> BitArray:
-    """Return the thresholds for calling a run of equal bases with a wrong length.
+def homopolymer_table(reads: Reads) -> UInt64Array:
+    """Return the thresholds for calling a run of 1, 2, 3... equal bases with a wrong length.
 
-    Parameters
-    ----------
-    reads : Reads
-        The declared rates.
-
-    Returns
-    -------
-    ndarray, dtype=uint64, shape=(n_lengths,)
-        The thresholds for runs of 1, 2, 3... bases; empty for platforms that read base by base.
+    There are none for platforms that read base by base.
     """
     return np.array([threshold(rate) for rate in reads.homopolymer], dtype=np.uint64)
 
 
 def length_table(reads: Reads) -> Int64Array:
     """Return the numbers that read lengths are drawn from.
-
-    Parameters
-    ----------
-    reads : Reads
-        The declared lengths.
 
     Returns
     -------

@@ -184,19 +184,7 @@ def _scaled_genome(genome: Genome, scale: float) -> Genome:
 
 
 def scaled_count(queries: Reads | Copy, scale: float) -> int:
-    """Return the number of queries at a scale.
-
-    Parameters
-    ----------
-    queries : Reads or Copy
-        The declaration of the queries.
-    scale : float
-        The factor for the number of reads.
-
-    Returns
-    -------
-    int
-        At least 1.
+    """Return the number of queries at a scale, at least 1.
 
     Raises
     ------
@@ -227,17 +215,9 @@ def _reference(workload: Workload, path: Path | None, seed: int) -> Reference:
 
 
 def fasta_text(reference: Reference) -> Iterator[bytes]:
-    """Yield a reference as FASTA, with `LINE_BASES` bases in a line.
+    """Yield a reference as FASTA, piece by piece, with `LINE_BASES` bases in a line.
 
-    Parameters
-    ----------
-    reference : Reference
-        The reference; its breaks become N.
-
-    Yields
-    ------
-    bytes
-        The text, piece by piece.
+    Breaks become N.
     """
     block = _BLOCK_LINES * LINE_BASES
     records = zip(reference.names, reference.record_starts, reference.record_lengths, strict=True)

@@ -15,53 +15,40 @@ from mummergpu.workload.declaration import (
     Segments,
     Tandems,
 )
-from mummergpu.workload.splitmix import HALF, LOW_HALF, Stream, threshold
+from mummergpu.workload.splitmix import HALF, LOW_HALF, RandomStream, threshold
 
 _BLOCK: Final = 1 << 20
 
 
 def synthesize(genome: Genome, seed: int, name: str) -> CodeArray:
-    """Return a synthetic reference.
+    """Return a synthetic reference, of which gaps and the borders of records are breaks.
 
-    Parameters
-    ----------
-    genome : Genome
-        The declaration of the reference.
-    seed : int
-        Any whole number.
-    name : str
-        The name of the workload; workloads with the same seed still differ.
-
-    Returns
-    -------
-    ndarray, dtype=uint8, shape=(genome.length,)
-        Base codes; gaps and the borders of records are `codes.BREAK`.
-
-    Notes
-    -----
-    Each kind of element has its own random stream. Elements overwrite the bases that they are
-    laid over, so the reference has the declared length.
+    Workloads of other names differ, even with the same seed. Each kind of element has its own
+    random stream. Elements overwrite the bases that they are laid over, so the reference has the
+    declared length.
     """
     codes = np.empty(genome.length, dtype=np.uint8)
-    background = Stream(seed, name, "background")
+    background = RandomStream(seed, name, "background")
     for begin in range(0, codes.size, _BLOCK):
         block = codes[begin : begin + _BLOCK]
         block[:] = _random_bases(block.size, genome.gc, background)
     for number, repeats in enumerate(genome.repeats):
-        _lay_repeats(codes, repeats, genome.gc, Stream(seed, name, f"repeats {number}"))
+        _lay_repeats(codes, repeats, genome.gc, RandomStream(seed, name, f"repeats {number}"))
     for number, segments in enumerate(genome.segments):
-        _lay_segments(codes, segments, Stream(seed, name, f"segments {number}"))
+        _lay_segments(codes, segments, RandomStream(seed, name, f"segments {number}"))
     for number, tandems in enumerate(genome.tandems):
-        _lay_tandems(codes, tandems, genome.gc, Stream(seed, name, f"tandems {number}"))
+        _lay_tandems(codes, tandems, genome.gc, RandomStream(seed, name, f"tandems {number}"))
     for number, satellites in enumerate(genome.satellites):
-        _lay_satellites(codes, satellites, genome.gc, Stream(seed, name, f"satellites {number}"))
+        _lay_satellites(
+            codes, satellites, genome.gc, RandomStream(seed, name, f"satellites {number}")
+        )
     for number, gaps in enumerate(genome.gaps):
-        _lay_gaps(codes, gaps, Stream(seed, name, f"gaps {number}"))
+        _lay_gaps(codes, gaps, RandomStream(seed, name, f"gaps {number}"))
     codes[(np.cumsum(record_lengths(genome)) + np.arange(genome.records))[:-1]] = BREAK
     return codes
 
 
-def _random_bases(count: int, gc: float, stream: Stream) -> CodeArray:
+def _random_bases(count: int, gc: float, stream: RandomStream) -> CodeArray:
     bits = stream.bits(count)
     either = (bits >> HALF & np.uint64(1)).astype(np.uint8)
     is_gc = (bits & LOW_HALF) < np.uint64(threshold(gc))
@@ -81,7 +68,7 @@ def record_lengths(genome: Genome) -> list[int]:
     return [end - begin for begin, end in zip([0, *ends[:-1]], ends, strict=True)]
 
 
-def _lay_repeats(codes: CodeArray, repeats: Repeats, gc: float, stream: Stream) -> None:
+def _lay_repeats(codes: CodeArray, repeats: Repeats, gc: float, stream: RandomStream) -> None:
     if repeats.share:
         _lay_share(codes, repeats, gc, stream)
         return
@@ -91,7 +78,7 @@ def _lay_repeats(codes: CodeArray, repeats: Repeats, gc: float, stream: Stream) 
             _lay(codes, consensus, repeats.divergence, stream)
 
 
-def _lay_share(codes: CodeArray, repeats: Repeats, gc: float, stream: Stream) -> None:
+def _lay_share(codes: CodeArray, repeats: Repeats, gc: float, stream: RandomStream) -> None:
     """Lay copies of random families until they have the declared share of the genome."""
     families = [
         _random_bases(stream.between(*repeats.length), gc, stream) for _ in range(repeats.families)
@@ -107,7 +94,7 @@ def _lay_share(codes: CodeArray, repeats: Repeats, gc: float, stream: Stream) ->
         left -= copy.size
 
 
-def _lay_segments(codes: CodeArray, segments: Segments, stream: Stream) -> None:
+def _lay_segments(codes: CodeArray, segments: Segments, stream: RandomStream) -> None:
     left = segments.share * codes.size
     while left > 0:
         length = stream.between(*segments.length)
@@ -116,7 +103,9 @@ def _lay_segments(codes: CodeArray, segments: Segments, stream: Stream) -> None:
         left -= length
 
 
-def _lay_satellites(codes: CodeArray, satellites: Satellites, gc: float, stream: Stream) -> None:
+def _lay_satellites(
+    codes: CodeArray, satellites: Satellites, gc: float, stream: RandomStream
+) -> None:
     monomer = _random_bases(satellites.monomer, gc, stream)
     left = satellites.share * codes.size
     while left > 0:
@@ -128,13 +117,13 @@ def _lay_satellites(codes: CodeArray, satellites: Satellites, gc: float, stream:
         left -= array.size
 
 
-def _lay_tandems(codes: CodeArray, tandems: Tandems, gc: float, stream: Stream) -> None:
+def _lay_tandems(codes: CodeArray, tandems: Tandems, gc: float, stream: RandomStream) -> None:
     for _ in range(tandems.arrays):
         unit = _random_bases(stream.between(*tandems.unit), gc, stream)
         _lay(codes, np.tile(unit, stream.between(*tandems.copies)), tandems.divergence, stream)
 
 
-def _lay_gaps(codes: CodeArray, gaps: Gaps, stream: Stream) -> None:
+def _lay_gaps(codes: CodeArray, gaps: Gaps, stream: RandomStream) -> None:
     for _ in range(gaps.runs):
         length = stream.between(*gaps.length)
         begin = stream.between(0, codes.size - length)
@@ -142,7 +131,7 @@ def _lay_gaps(codes: CodeArray, gaps: Gaps, stream: Stream) -> None:
 
 
 def _lay(
-    codes: CodeArray, element: CodeArray, divergence: tuple[float, float], stream: Stream
+    codes: CodeArray, element: CodeArray, divergence: tuple[float, float], stream: RandomStream
 ) -> None:
     """Write a diverged copy of an element over the genome, in a random orientation."""
     copy = _diverged(element, divergence, stream)
@@ -152,7 +141,9 @@ def _lay(
     codes[begin : begin + copy.size] = copy
 
 
-def _diverged(element: CodeArray, divergence: tuple[float, float], stream: Stream) -> CodeArray:
+def _diverged(
+    element: CodeArray, divergence: tuple[float, float], stream: RandomStream
+) -> CodeArray:
     """Return a copy of an element with a random rate of substitutions."""
     rate = stream.between(threshold(divergence[0]), threshold(divergence[1]))
     bits = stream.bits(element.size)

@@ -1,13 +1,16 @@
-"""Compiled loops that read a fragment as a platform does: they draw errors and qualities."""
+"""Compiled loops that draw reads and pairs from a reference, and write them as FASTQ or FASTA.
+
+A fragment is read as a platform does it, with its errors and qualities.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from mummergpu.runtime.arrays import ByteArray, Int64Array
-from mummergpu.runtime.jit import inline
+from mummergpu.runtime.arrays import ByteArray, Int64Array, UInt64Array
+from mummergpu.runtime.jit import inline, jit
 from mummergpu.sequence.codes import BASES, BREAK
 from mummergpu.workload.error_profiles import (
     BINS,
@@ -23,18 +26,10 @@ from mummergpu.workload.error_profiles import (
     SUBSTITUTION,
     UNKNOWN,
 )
-from mummergpu.workload.splitmix import (
-    GAMMA,
-    HALF,
-    LOW_HALF,
-    BitArray,
-    scramble_compiled,
-)
+from mummergpu.workload.splitmix import GAMMA, HALF, LOW_HALF, scramble_compiled
 
-IntArray = Int64Array
 Scalar = Any
 """A whole number inside compiled code; numba infers its width."""
-
 
 _LOWEST_QUALITY: Final = 2
 _QUALITY_ZERO: Final = ord("!")
@@ -42,22 +37,85 @@ _16_BITS: Final = np.uint64(0xFFFF)
 
 _LETTERS: Final = np.frombuffer(BASES, dtype=np.uint8)
 
+# Indices in the tally, after the six events that can happen at a base.
+BASES_READ, READS_FORWARD = 6, 7
+
+_RECORD: Final = np.frombuffer(b" record=", dtype=np.uint8)
+_POSITION: Final = np.frombuffer(b" pos=", dtype=np.uint8)
+_SPAN: Final = np.frombuffer(b" span=", dtype=np.uint8)
+_FORWARD_STRAND: Final = np.frombuffer(b" strand=+\n", dtype=np.uint8)
+_REVERSE_STRAND: Final = np.frombuffer(b" strand=-\n", dtype=np.uint8)
+_PLUS: Final = np.frombuffer(b"\n+\n", dtype=np.uint8)
+_LINE_END: Final = ord("\n")
+
+
+class Origin(NamedTuple):
+    """What reads are drawn from.
+
+    Attributes
+    ----------
+    codes : ndarray, dtype=uint8
+        The base codes of the joined reference.
+    record_bounds : ndarray, dtype=int64, shape=(n_records + 1,)
+        Where records begin in the joined reference.
+    names : ndarray, dtype=uint8
+        The names of the records, one after the other.
+    name_offsets : ndarray, dtype=int64, shape=(n_records + 1,)
+        Where each name begins.
+    runs : ndarray, dtype=int64, shape=(n_runs, 2)
+        The runs of bases (`read_simulator.base_runs`).
+    run_offsets : ndarray, dtype=int64, shape=(n_runs + 1,)
+        Number of bases in all runs before each run.
+    """
+
+    codes: ByteArray
+    record_bounds: Int64Array
+    names: ByteArray
+    name_offsets: Int64Array
+    runs: Int64Array
+    run_offsets: Int64Array
+
+
+class Platform(NamedTuple):
+    """How reads are drawn, and what their text has.
+
+    Attributes
+    ----------
+    lengths, templates, errors, homopolymer : ndarray
+        The tables of `error_profiles`.
+    prefix : ndarray, dtype=uint8
+        The bytes at the start of each header.
+    has_qualities : bool
+        True for FASTQ, False for FASTA.
+    """
+
+    lengths: Int64Array
+    templates: Int64Array
+    errors: UInt64Array
+    homopolymer: UInt64Array
+    prefix: ByteArray
+    has_qualities: bool
+
+
+class _Read(NamedTuple):
+    """A read to be: its number, its state of the random stream, and where it begins.
+
+    `available` bases follow without a break, on its strand.
+    """
+
+    number: Scalar
+    state: Scalar
+    begin: Scalar
+    is_forward: Scalar
+    available: Scalar
+    length: Scalar
+
 
 @inline
-def draw_length(bits: Scalar, lengths: IntArray) -> Scalar:
-    """Return a random read length: the sum of four random numbers has nearly a bell curve.
+def _draw_length(bits: Scalar, lengths: Int64Array) -> Scalar:
+    """Return a random length in bases: the sum of four random numbers has nearly a bell curve.
 
-    Parameters
-    ----------
-    bits : uint64
-        64 random bits.
-    lengths : ndarray, dtype=int64
-        The result of `error_profiles.length_table`.
-
-    Returns
-    -------
-    int
-        The length in bases.
+    `lengths` is a table of `error_profiles.length_table`.
     """
     total = (bits & _16_BITS) + (bits >> np.uint64(16) & _16_BITS)
     total += (bits >> HALF & _16_BITS) + (bits >> np.uint64(48))
@@ -66,21 +124,8 @@ def draw_length(bits: Scalar, lengths: IntArray) -> Scalar:
 
 
 @inline
-def interval_of(place: Scalar, bounds: IntArray) -> Scalar:
-    """Return the n with ``bounds[n] <= place < bounds[n + 1]``.
-
-    Parameters
-    ----------
-    place : int
-        A number, at least the first bound and below the last.
-    bounds : ndarray, dtype=int64
-        Ascending bounds.
-
-    Returns
-    -------
-    int
-        The number of the interval.
-    """
+def _interval_of(place: Scalar, bounds: Int64Array) -> Scalar:
+    """Return the n with ``bounds[n] <= place < bounds[n + 1]``; the bounds ascend."""
     low = 0
     high = bounds.size - 1
     while high - low > 1:
@@ -99,30 +144,12 @@ def _run_event(
     position: Scalar,
     step: Scalar,
     left: Scalar,
-    homopolymer: BitArray,
+    homopolymer: UInt64Array,
 ) -> Scalar:
     """Return how the platform calls the run of equal bases that begins at `position`.
 
-    Parameters
-    ----------
-    bits : uint64
-        64 random bits.
-    codes : ndarray, dtype=uint8
-        The base codes of the joined reference.
-    position : int
-        A 0-based position in the joined reference.
-    step : int
-        1 on the forward strand, -1 on the reverse.
-    left : int
-        Number of bases from the position to the end of the run without a break.
-    homopolymer : ndarray, dtype=uint64
-        The chance that a run of equal bases is called with a wrong length, in units of 2**-32,
-        by the length of the run; empty for platforms without such errors.
-
-    Returns
-    -------
-    int
-        `RIGHT`, `REPETITION` or `DELETION`.
+    It is `RIGHT`, `REPETITION` or `DELETION`. `step` is 1 on the forward strand, -1 on the reverse;
+    `left` bases follow without a break.
     """
     most = min(left, homopolymer.size)
     length = 1
@@ -134,20 +161,10 @@ def _run_event(
 
 
 @inline
-def _base_event(bits: Scalar, thresholds: BitArray) -> Scalar:
-    """Return how the platform calls a base.
+def _base_event(bits: Scalar, thresholds: UInt64Array) -> Scalar:
+    """Return how the platform calls a base: one of the events in `error_profiles`.
 
-    Parameters
-    ----------
-    bits : uint64
-        64 random bits.
-    thresholds : ndarray, dtype=uint64
-        A row of `error_profiles.error_table`.
-
-    Returns
-    -------
-    int
-        One of the events in `error_profiles`.
+    `thresholds` is a row of `error_profiles.error_table`.
     """
     draw = bits & LOW_HALF
     if draw >= thresholds[SUBSTITUTION]:
@@ -160,22 +177,7 @@ def _base_event(bits: Scalar, thresholds: BitArray) -> Scalar:
 
 @inline
 def _called_letter(base: Scalar, event: Scalar, bits: Scalar) -> Scalar:
-    """Return the code that the platform reads for a base.
-
-    Parameters
-    ----------
-    base : int
-        The code of the base.
-    event : int
-        The event at the base, one of those in `error_profiles`.
-    bits : uint64
-        64 random bits.
-
-    Returns
-    -------
-    int
-        The code in the read.
-    """
+    """Return the code that the platform reads for a base."""
     chance = np.int64(bits >> HALF & _16_BITS)
     if event == UNKNOWN:
         return BREAK
@@ -188,22 +190,7 @@ def _called_letter(base: Scalar, event: Scalar, bits: Scalar) -> Scalar:
 
 @inline
 def _called_quality(mean: Scalar, event: Scalar, bits: Scalar) -> Scalar:
-    """Return the quality byte: about the mean for a correct base, about half of it for an error.
-
-    Parameters
-    ----------
-    mean : int
-        The mean quality at this part of the read.
-    event : int
-        The event at the base, one of those in `error_profiles`.
-    bits : uint64
-        64 random bits.
-
-    Returns
-    -------
-    int
-        The byte in FASTQ.
-    """
+    """Return the quality byte: about the mean for a correct base, about half of it for an error."""
     quality: Scalar = np.int64(mean) + np.int64(bits >> np.uint64(61)) - 4
     if event == UNKNOWN:
         quality = 0
@@ -213,59 +200,28 @@ def _called_quality(mean: Scalar, event: Scalar, bits: Scalar) -> Scalar:
 
 
 @inline
-def sequence_fragment(
-    state: Scalar, codes: ByteArray, begin: Scalar, step: Scalar, available: Scalar, length: Scalar,
-    errors: BitArray, homopolymer: BitArray, letters: ByteArray, qualities: ByteArray,
-    tally: IntArray,
+def _sequence_fragment(
+    read: _Read, origin: Origin, platform: Platform, letters: ByteArray, qualities: ByteArray,
+    tally: Int64Array,
 ) -> Scalar:  # fmt: skip
-    """Read `length` bases from `begin`, and return the number of reference bases they span.
-
-    Parameters
-    ----------
-    state : uint64
-        The state of the random stream of the read.
-    codes : ndarray, dtype=uint8
-        The base codes of the joined reference.
-    begin : int
-        The 0-based position in the joined reference where the fragment begins.
-    step : int
-        1 on the forward strand, -1 on the reverse.
-    available : int
-        Number of bases from there to the end of the run without a break.
-    length : int
-        Number of bases of the read.
-    errors : ndarray, dtype=uint64, shape=(BINS, n)
-        The result of `error_profiles.error_table`.
-    homopolymer : ndarray, dtype=uint64
-        The chance that a run of equal bases is called with a wrong length, in units of 2**-32,
-        by the length of the run; empty for platforms without such errors.
-    letters : ndarray, dtype=uint8
-        Output: the letters of the read.
-    qualities : ndarray, dtype=uint8
-        Output: the qualities of the read.
-    tally : ndarray, dtype=int64
-        Counts of events, then of bases and of forward reads; this call adds to them.
-
-    Returns
-    -------
-    int
-        Number of reference bases that the read spans.
-    """
+    """Draw the letters and the qualities of a read; return how many reference bases it spans."""
+    state, codes, length = read.state, origin.codes, read.length
+    step = 1 if read.is_forward else -1
     complement = 3 if step < 0 else 0
     part_step = (BINS << 20) // length
-    position = begin
+    position = read.begin
     previous: Scalar = -1
     done = 0
     while done < length:
-        left = available - (position - begin) * step
+        left = read.available - (position - read.begin) * step
         base = np.int64(codes[position])
         event = RIGHT
-        if homopolymer.size and base != previous:
+        if platform.homopolymer.size and base != previous:
             state += GAMMA
             bits = scramble_compiled(state)
-            event = _run_event(bits, codes, position, step, left, homopolymer)
+            event = _run_event(bits, codes, position, step, left, platform.homopolymer)
         previous = base
-        thresholds = errors[done * part_step >> 20]
+        thresholds = platform.errors[done * part_step >> 20]
         state += GAMMA
         bits = scramble_compiled(state)
         if event == RIGHT:
@@ -281,4 +237,141 @@ def sequence_fragment(
         letters[done] = _LETTERS[_called_letter(base ^ complement, event, bits)]
         qualities[done] = _called_quality(thresholds[QUALITY], event, bits)
         done += 1
-    return (position - begin) * step
+    return (position - read.begin) * step
+
+
+@inline
+def _append_number(number: Scalar, out: ByteArray, end: Scalar) -> Scalar:
+    """Write a number that is not negative in decimal, and return the new end of the text."""
+    digits = 1
+    rest = number // 10
+    while rest:
+        digits += 1
+        rest //= 10
+    for place in range(end + digits - 1, end - 1, -1):
+        out[place] = 48 + number % 10
+        number //= 10
+    return end + digits
+
+
+@inline
+def _append(text: ByteArray, begin: Scalar, stop: Scalar, out: ByteArray, end: Scalar) -> Scalar:
+    """Copy ``text[begin:stop]``, and return the new end of the text."""
+    for place in range(begin, stop):
+        out[end] = text[place]
+        end += 1
+    return end
+
+
+@inline
+def _append_read(
+    read: _Read, origin: Origin, platform: Platform, letters: ByteArray, qualities: ByteArray,
+    out: ByteArray, end: Scalar, tally: Int64Array,
+) -> Scalar:  # fmt: skip
+    """Sequence a read, write it behind `end`, and return where the text ends then."""
+    span = _sequence_fragment(read, origin, platform, letters, qualities, tally)
+    tally[BASES_READ] += read.length
+    tally[READS_FORWARD] += read.is_forward
+    end = _append(platform.prefix, 0, platform.prefix.size, out, end)
+    end = _append_number(read.number + 1, out, end)
+    if platform.has_qualities:
+        leftmost = read.begin if read.is_forward else read.begin - span + 1
+        record = _interval_of(leftmost, origin.record_bounds)
+        offsets = origin.name_offsets
+        end = _append(_RECORD, 0, _RECORD.size, out, end)
+        end = _append(origin.names, offsets[record], offsets[record + 1], out, end)
+        end = _append(_POSITION, 0, _POSITION.size, out, end)
+        end = _append_number(leftmost - origin.record_bounds[record] + 1, out, end)
+        end = _append(_SPAN, 0, _SPAN.size, out, end)
+        end = _append_number(span, out, end)
+        strand = _FORWARD_STRAND if read.is_forward else _REVERSE_STRAND
+        end = _append(strand, 0, strand.size, out, end)
+        end = _append(letters, 0, read.length, out, end)
+        end = _append(_PLUS, 0, _PLUS.size, out, end)
+        end = _append(qualities, 0, read.length, out, end)
+    else:
+        out[end] = _LINE_END
+        end = _append(letters, 0, read.length, out, end + 1)
+    out[end] = _LINE_END
+    return end + 1
+
+
+@jit
+def write_reads(
+    key: np.uint64, first: int, last: int, origin: Origin, platform: Platform, out: ByteArray,
+    tally: Int64Array,
+) -> int:  # fmt: skip
+    """Write reads `first` to `last`, counted from 0, and return the number of bytes.
+
+    The random streams of all reads derive from `key`. This call adds to the tally: counts of
+    events, then of bases and of forward reads.
+    """
+    lengths, runs = platform.lengths, origin.runs
+    letters = np.empty(lengths[MAXIMUM], dtype=np.uint8)
+    qualities = np.empty(lengths[MAXIMUM], dtype=np.uint8)
+    all_bases = np.uint64(origin.run_offsets[-1])
+    end = 0
+    for number in range(first, last):
+        state = scramble_compiled(key + np.uint64(number) * GAMMA)
+        state += GAMMA
+        length = _draw_length(scramble_compiled(state), lengths)
+        available = 0
+        # Too near to the end of a run there is no read: another place is drawn.
+        while available < lengths[MINIMUM]:
+            state += GAMMA
+            bits = scramble_compiled(state)
+            forward = (bits & np.uint64(1)) == 0
+            place: Scalar = np.int64((bits >> HALF) * all_bases >> HALF)
+            run = _interval_of(place, origin.run_offsets)
+            begin = runs[run, 0] + place - origin.run_offsets[run]
+            available = runs[run, 1] - begin if forward else begin - runs[run, 0] + 1
+        read = _Read(number, state, begin, forward, available, min(length, available))
+        end = _append_read(read, origin, platform, letters, qualities, out, end, tally)
+    return end
+
+
+@jit
+def write_pairs(
+    key: np.uint64, first: int, last: int, origin: Origin, platform: Platform, out: ByteArray,
+    mates: ByteArray, ends: Int64Array, tally: Int64Array,
+) -> None:  # fmt: skip
+    """Write pairs `first` to `last`, counted from 0: the ends of templates, towards each other.
+
+    Parameters
+    ----------
+    key, first, last, origin, platform, tally
+        As for `write_reads`. Each run holds the longest template.
+    out, mates : ndarray, dtype=uint8
+        Output: the text of first mates, and that of second ones.
+    ends : ndarray, dtype=int64, shape=(2,)
+        Output: the bytes of both.
+    """
+    lengths, runs = platform.lengths, origin.runs
+    letters = np.empty(lengths[MAXIMUM], dtype=np.uint8)
+    qualities = np.empty(lengths[MAXIMUM], dtype=np.uint8)
+    all_bases = np.uint64(origin.run_offsets[-1])
+    for number in range(first, last):
+        state = scramble_compiled(key + np.uint64(number) * GAMMA)
+        state += GAMMA
+        length = _draw_length(scramble_compiled(state), lengths)
+        state += GAMMA
+        template = _draw_length(scramble_compiled(state), platform.templates)
+        available = 0
+        while available < template:
+            state += GAMMA
+            bits = scramble_compiled(state)
+            is_first_forward = (bits & np.uint64(1)) == 0
+            place: Scalar = np.int64((bits >> HALF) * all_bases >> HALF)
+            run = _interval_of(place, origin.run_offsets)
+            begin = runs[run, 0] + place - origin.run_offsets[run]
+            available = runs[run, 1] - begin
+        # Each mate has a stream of its own: the bits of two states that differ so are unlike.
+        for mate in range(2):
+            is_forward = is_first_forward == (mate == 0)
+            start = begin if is_forward else begin + template - 1
+            own = state if mate == 0 else ~state
+            read = _Read(number, own, start, is_forward, template, length)
+            text = out if mate == 0 else mates
+            ends[mate] = _append_read(
+                read, origin, platform, letters, qualities, text, ends[mate], tally
+            )

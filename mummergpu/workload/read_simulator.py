@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from mummergpu.errors import InputError
 from mummergpu.input.reference import Reference
+from mummergpu.runtime.arrays import Int64Array
 from mummergpu.sequence.codes import BREAK
 from mummergpu.workload.declaration import Reads
 from mummergpu.workload.error_profiles import (
@@ -30,8 +31,7 @@ from mummergpu.workload.error_profiles import (
     length_table,
     template_table,
 )
-from mummergpu.workload.read_sequencing import IntArray
-from mummergpu.workload.read_text import (
+from mummergpu.workload.read_sequencing import (
     BASES_READ,
     READS_FORWARD,
     Origin,
@@ -39,9 +39,7 @@ from mummergpu.workload.read_text import (
     write_pairs,
     write_reads,
 )
-from mummergpu.workload.splitmix import (
-    stream_key,
-)
+from mummergpu.workload.splitmix import stream_key
 
 _BLOCK_BYTES: Final = 4 << 20
 _MAXIMUM_BASES: Final = 1 << 32
@@ -58,7 +56,7 @@ class Tally:
         forward strand.
     """
 
-    counts: IntArray = field(default_factory=lambda: np.zeros(8, dtype=np.int64))
+    counts: Int64Array = field(default_factory=lambda: np.zeros(8, dtype=np.int64))
 
     @property
     def bases(self) -> int:
@@ -91,16 +89,10 @@ def sequence_reads(
 
     Parameters
     ----------
-    reference : Reference
-        The reference to draw the reads from.
-    reads : Reads
-        The declaration of the reads.
     count : int
         The number of reads, or of pairs.
     name : str
         The name of the workload; the reads are called ``name.1``, ``name.2`` and so on.
-    seed : int
-        Any whole number.
     tally : Tally
         Counts events, bases and reads; each block adds to it.
     tell : callable
@@ -110,9 +102,9 @@ def sequence_reads(
     ------
     tuple of memoryview
         The text of some reads, valid until the next text is yielded; of pairs the text of first
-        mates and that of second ones. In FASTQ the header of a
-        read gives its true origin: the record, the leftmost position (1-based) and the span of
-        the fragment on the forward strand, and the strand of the read.
+        mates and that of second ones. In FASTQ the header of a read gives its true origin: the
+        record, the leftmost position (1-based) and the span of the fragment on the forward strand,
+        and the strand of the read.
 
     Raises
     ------
@@ -159,22 +151,14 @@ def sequence_reads(
         tell(last)
 
 
-def _offsets(lengths: npt.ArrayLike) -> IntArray:
+def _offsets(lengths: npt.ArrayLike) -> Int64Array:
     return np.append(0, np.cumsum(lengths)).astype(np.int64)
 
 
-def base_runs(reference: Reference) -> IntArray:
-    """Return where the runs of bases without a break begin and end.
+def base_runs(reference: Reference) -> Int64Array:
+    """Return where the runs of bases without a break begin and end: shape=(n_runs, 2).
 
-    Parameters
-    ----------
-    reference : Reference
-        The reference. A break separates its records, so no run crosses a record border.
-
-    Returns
-    -------
-    ndarray, dtype=int64, shape=(n_runs, 2)
-        Begin and end of each run, in the joined reference.
+    A break separates the records of the joined reference, so no run crosses a record border.
     """
     is_base = np.zeros(reference.codes.size + 2, dtype=bool)
     is_base[1:-1] = reference.codes != BREAK

@@ -15,8 +15,6 @@ import numpy as np
 from mummergpu.runtime.arrays import UInt64Array
 from mummergpu.runtime.jit import inline
 
-BitArray = UInt64Array
-
 GAMMA: Final = np.uint64(0x9E3779B97F4A7C15)
 LOW_HALF: Final = np.uint64(0xFFFFFFFF)
 HALF: Final = np.uint64(32)
@@ -37,83 +35,32 @@ scramble_compiled: Final = inline(scramble)
 
 
 def stream_key(seed: int, *labels: str) -> int:
-    """Return the key of the stream that belongs to a seed and some labels.
-
-    Parameters
-    ----------
-    seed : int
-        Any whole number.
-    *labels : str
-        The purpose of the stream; each combination of labels has its own stream.
-
-    Returns
-    -------
-    int
-        The key, of 64 bits.
-    """
+    """Return the key, of 64 bits, of the stream for a seed and labels that tell its purpose."""
     text = "/".join([str(seed), *labels])
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")
 
 
 def threshold(rate: float) -> int:
-    """Return the threshold of a rate: 32 random bits are below it with that probability.
-
-    Parameters
-    ----------
-    rate : float
-        A probability, from 0 to 1.
-
-    Returns
-    -------
-    int
-        The rate in units of 2**-32.
-    """
+    """Return a rate in units of 2**-32: 32 random bits are below it with that probability."""
     return round(rate * 2**32)
 
 
-class Stream:
-    """Draws random numbers from one stream, one after the other.
-
-    Parameters
-    ----------
-    seed : int
-        Any whole number.
-    *labels : str
-        The purpose of the stream.
-    """
+class RandomStream:
+    """Draws random numbers from one stream (`stream_key`), one after the other."""
 
     def __init__(self, seed: int, *labels: str) -> None:
         self._state = stream_key(seed, *labels)
 
-    def bits(self, count: int) -> BitArray:
-        """Return the next random words.
-
-        Parameters
-        ----------
-        count : int
-            How many words to return.
-
-        Returns
-        -------
-        ndarray, dtype=uint64, shape=(count,)
-            The words, each with 64 random bits.
-        """
+    def bits(self, count: int) -> UInt64Array:
+        """Return the next random words: dtype=uint64, shape=(count,)."""
         states = np.arange(1, count + 1, dtype=np.uint64) * GAMMA + np.uint64(self._state)
         self._state = (self._state + count * int(GAMMA)) % 2**64
         return scramble(states)  # type: ignore[no-any-return]
 
     def between(self, low: int, high: int) -> int:
-        """Return the next whole number from `low` to `high`, both included.
+        """Return the next whole number from `low` to `high`, which are less than 2**32 apart.
 
-        Parameters
-        ----------
-        low, high : int
-            The bounds, less than 2**32 apart.
-
-        Returns
-        -------
-        int
-            The number; all numbers have the same probability, to within 2**-32.
+        Both are included. All numbers have the same probability, to within 2**-32.
         """
         upper_half = int(self.bits(1)[0]) >> 32
         return low + (upper_half * (high - low + 1) >> 32)

@@ -14,16 +14,8 @@ class CheckedTable:
     """A TOML table that checks each value when the value is taken out.
 
     Each method that returns a value takes it out of the table. It raises InputError, with the file
-    and the full name of the key, if the key is missing or its value is not valid.
-
-    Parameters
-    ----------
-    content : dict
-        The table.
-    path : str
-        The file of the table.
-    prefix : str
-        The names of the tables that contain this one, each followed by a dot.
+    and the full name of the key, if the key is missing or its value is not valid. `prefix` is the
+    names of the tables that contain this one, each followed by a dot.
     """
 
     def __init__(self, content: dict[str, Any], path: str, prefix: str) -> None:

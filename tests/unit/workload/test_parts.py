@@ -30,7 +30,7 @@ from mummergpu.workload.divergence import diverge
 from mummergpu.workload.error_profiles import error_table
 from mummergpu.workload.genome import synthesize
 from mummergpu.workload.read_simulator import Tally, sequence_reads
-from mummergpu.workload.splitmix import GAMMA, Stream, scramble
+from mummergpu.workload.splitmix import GAMMA, RandomStream, scramble
 
 
 def made_of(*records: str) -> Reference:
@@ -114,11 +114,11 @@ def test_splitmix64_gives_its_published_numbers() -> None:
 
 
 def test_a_stream_does_not_depend_on_how_it_is_asked() -> None:
-    whole = Stream(7, "a").bits(10)
-    stream = Stream(7, "a")
+    whole = RandomStream(7, "a").bits(10)
+    stream = RandomStream(7, "a")
     assert np.concatenate([stream.bits(3), stream.bits(7)]).tolist() == whole.tolist()
-    assert Stream(7, "b").bits(10).tolist() != whole.tolist()
-    assert {Stream(seed, "a").between(3, 5) for seed in range(50)} == {3, 4, 5}
+    assert RandomStream(7, "b").bits(10).tolist() != whole.tolist()
+    assert {RandomStream(seed, "a").between(3, 5) for seed in range(50)} == {3, 4, 5}
 
 
 # Reads
