@@ -124,8 +124,13 @@ def with_margins(codes: CodeArray) -> CodeArray:
 def empty_with_margins(base_count: int) -> CodeArray:
     """Return an unfilled array for so many bases, with `MARGIN` breaks on both sides."""
     padded = np.empty(base_count + 2 * MARGIN, dtype=np.uint8)
-    padded[:MARGIN] = padded[MARGIN + base_count :] = BREAK
+    fill_margins(padded)
     return padded
+
+
+def fill_margins(padded: CodeArray) -> None:
+    """Make breaks of the first and the last `MARGIN` codes."""
+    padded[:MARGIN] = padded[padded.size - MARGIN :] = BREAK
 
 
 def decode(codes: CodeArray) -> bytes:

@@ -234,11 +234,10 @@ def first_mates_first(records: Records) -> Records:
     padded = empty_with_margins(bases.size)
     padded[MARGIN:-MARGIN] = records.codes[bases]
     return Records(
-        padded[MARGIN:-MARGIN],
+        padded,
         offsets,
         records.names[letters],
         name_offsets,
-        padded,
         records.qualities[bases],
         records.flags[order],
         tags,

@@ -142,11 +142,10 @@ def _joined(first: Records, second: Records) -> Records:
     padded = empty_with_margins(first.codes.size + second.codes.size)
     np.concatenate((first.codes, second.codes), out=padded[MARGIN:-MARGIN])
     return Records(
-        padded[MARGIN:-MARGIN],
+        padded,
         np.concatenate((first.offsets, second.offsets[1:] + first.offsets[-1])),
         np.concatenate((first.names, second.names)),
         np.concatenate((first.name_offsets, second.name_offsets[1:] + first.names.size)),
-        padded,
         np.concatenate((first.qualities, second.qualities)),
         np.concatenate((first.flags, second.flags)),
         join_tags([(one.tags, one.offsets.size - 1) for one in (first, second)]),
@@ -260,11 +259,10 @@ def _joined_runs(
         done += 2 * run.pairs
         end, name_end = int(offsets[done]), int(name_offsets[done])
     return Records(
-        padded[MARGIN:-MARGIN],
+        padded,
         offsets,
         np.concatenate(names),
         name_offsets,
-        padded,
         qualities,
         tags=join_tags(tags),
     )

@@ -21,7 +21,7 @@ from mummergpu.input.records.tags import NO_TAGS, Tags, dropped_tags, pack_tags
 from mummergpu.runtime.arrays import ByteArray
 from mummergpu.runtime.htslib import silent_deallocation
 from mummergpu.runtime.temporary_file import open_temporary_file, temporary_data
-from mummergpu.sequence.codes import COMPLEMENT_OF_CODE, LETTERS, MARGIN, encode, with_margins
+from mummergpu.sequence.codes import COMPLEMENT_OF_CODE, LETTERS, encode, with_margins
 
 _NOT_PRIMARY: Final = 0x100 | 0x800
 _COPY_SIZE: Final = 1 << 20
@@ -146,11 +146,10 @@ class AlignmentReader:
         numbers: ByteArray = np.frombuffer(qualities, dtype=np.uint8)
         check_qualities(numbers, begins, self._path)
         return Records(
-            padded[MARGIN:-MARGIN],
+            padded,
             begins,
             np.frombuffer(names, dtype=np.uint8),
             np.array(name_offsets, dtype=np.int64),
-            padded,
             numbers,
             np.array(flags, dtype=np.uint16),
             _tags_of(tags, tag_offsets),

@@ -27,11 +27,11 @@ from mummergpu.runtime.jit import (
     jit_without_refcounts,
 )
 from mummergpu.sequence.codes import (
-    BREAK,
     COMPLEMENT_OF_CODE,
     LETTER_CODE_OF_BYTE,
     MARGIN,
     CodeArray,
+    fill_margins,
     flatten,
 )
 
@@ -150,18 +150,17 @@ class _BamArrays:
         self.names.resize(int(numbers[NAME_BYTE_COUNT]), refcheck=False)
         self.offsets.resize(count + 1, refcheck=False)
         self.name_offsets.resize(count + 1, refcheck=False)
-        self.padded[:MARGIN] = self.padded[MARGIN + bases :] = BREAK
+        fill_margins(self.padded)
         if keeps_qualities:
             self.qualities.resize(bases, refcheck=False)
             self.flags.resize(count, refcheck=False)
             self.tags.resize(int(numbers[TAG_BYTE_COUNT]), refcheck=False)
             self.tag_offsets.resize(count + 1, refcheck=False)
         return Records(
-            self.padded[MARGIN:-MARGIN],
+            self.padded,
             self.offsets,
             self.names,
             self.name_offsets,
-            self.padded,
             self.qualities,
             self.flags,
             Tags(self.tags, self.tag_offsets) if self.tags.size else NO_TAGS,
@@ -348,7 +347,7 @@ def parse_bam(
             numbers[STATUS] = DAMAGED
             break
         behind = at + LENGTH_BYTES + size
-        if behind > end:
+        if behind > end:  # The rest of the record comes with the next text.
             break
         name = at + NAME
         name_size = number_at(text, at + NAME_BYTES, 1)
@@ -383,6 +382,7 @@ def parse_bam(
             numbers[TAG_BYTE_COUNT] = tag_bytes
             columns.tag_offsets[as_index(records + 1)] = tag_bytes
         bases += length
+        # A name ends with a zero; what a damaged one has behind it does not count.
         for index in range(name_size):
             letter = text[as_index(name + index)]
             if letter == 0:

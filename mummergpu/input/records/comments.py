@@ -139,6 +139,7 @@ def _split_lines(
             field = at
             while at < end and text[as_index(at)] != _TAB:
                 at += 1
+            # What a tag notes is forgotten again if the tag is dropped.
             float_count = floats.number[0]
             after = _put_tag(text, field, at, tags.content, to, floats)
             if after < 0 or _has_tag(tags.content, first, to):

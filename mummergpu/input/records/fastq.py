@@ -210,6 +210,7 @@ def parse_fastq(
     columns: Columns,
 ) -> int:
     """Parse FASTQ from ``text[at:end]``, as `parse_fasta` does FASTA."""
+    # Modes of the bases come before those of the line with '+' and of the qualities.
     while at < end and state[STATUS] == GOING:
         mode = state[MODE]
         if mode < REPEATED_NAME:

@@ -196,6 +196,7 @@ def read_bases(
     after = end_line(text, at, end, state, mode)
     if after > at or state[STATUS] != GOING:
         return after
+    # No letter, and no line end: the run was ended by a gap symbol, by white space or by a fault.
     byte = text[at]
     if byte == _STAR or byte == _MINUS or byte == _DOT:
         codes[to] = BREAK

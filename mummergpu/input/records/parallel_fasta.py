@@ -24,7 +24,7 @@ from mummergpu.input.records.record_arrays import UNLIMITED_BLOCK, RecordOptions
 from mummergpu.input.records.record_reader import state_of
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.ordered_map import ordered_map
-from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
+from mummergpu.sequence.codes import MARGIN, CodeArray, fill_margins
 
 PIECE_BYTES: Final = 1 << 21
 LONGEST_HEADER: Final = 1 << 16
@@ -266,11 +266,10 @@ class _JoinedPieces:
             raise UnusualTextError
         padded = self._padded
         padded.resize(bases + 2 * MARGIN, refcheck=False)
-        padded[:MARGIN] = padded[MARGIN + bases :] = BREAK
+        fill_margins(padded)
         return Records(
-            padded[MARGIN:-MARGIN],
+            padded,
             offsets,
             np.concatenate(self._names),
             np.concatenate([*self._name_offsets, np.array([self._name_bytes])]),
-            padded,
         )

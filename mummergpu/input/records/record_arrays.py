@@ -38,17 +38,15 @@ class Records(NamedTuple):
 
     Attributes
     ----------
-    codes : ndarray, dtype=uint8, shape=(n_bases,)
-        The base codes, one record after the other, gaps included. If qualities are kept, those of
-        `codes.LETTERS`.
+    padded_codes : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
+        The base codes, one record after the other, gaps included, with `codes.MARGIN` breaks before
+        and after them. If qualities are kept, those of `codes.LETTERS`.
     offsets : ndarray, dtype=int64, shape=(n_records + 1,)
         The index in `codes` at which each record begins, and at which one more would begin.
     names : ndarray, dtype=uint8, shape=(n_name_bytes,)
         The names, one after the other.
     name_offsets : ndarray, dtype=int64, shape=(n_records + 1,)
         The index in `names` at which each name begins, and the end of the last.
-    padded_codes : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
-        The array whose middle part is `codes`; `codes.MARGIN` breaks lie before and after it.
     qualities : ndarray, dtype=uint8, shape=(n_bases,) or (0,)
         The base qualities (see `qualities`), if they are kept.
     flags : ndarray, dtype=uint16, shape=(n_records,) or (0,)
@@ -57,26 +55,28 @@ class Records(NamedTuple):
         The tags of the records, if there are any and qualities are kept.
     """
 
-    codes: CodeArray
+    padded_codes: CodeArray
     offsets: Int64Array
     names: ByteArray
     name_offsets: Int64Array
-    padded_codes: CodeArray
     qualities: ByteArray = NOTHING
     flags: UInt16Array = NO_FLAGS
     tags: Tags = NO_TAGS
+
+    @property
+    def codes(self) -> CodeArray:
+        """The base codes without the margins: ndarray, dtype=uint8, shape=(n_bases,), a view."""
+        return self.padded_codes[MARGIN:-MARGIN]
 
     def part(self, first: int, end: int) -> Records:
         """Return some of the records, without gaps, as views; neighbouring codes are margins."""
         offsets = self.offsets[first : end + 1]
         name_offsets = self.name_offsets[first : end + 1]
-        padded = self.padded_codes[offsets[0] : offsets[-1] + 2 * MARGIN]
         return Records(
-            padded[MARGIN:-MARGIN],
+            self.padded_codes[offsets[0] : offsets[-1] + 2 * MARGIN],
             offsets - offsets[0],
             self.names[name_offsets[0] : name_offsets[-1]],
             name_offsets - name_offsets[0],
-            padded,
             self.qualities[offsets[0] : offsets[-1]],
             self.flags[first:end],
             self.tags.part(first, end),

@@ -17,7 +17,7 @@ from mummergpu.input.records.fastq import parse_fastq
 from mummergpu.input.records.qualities import NO_QUALITY
 from mummergpu.input.records.record_arrays import RecordOptions, Records
 from mummergpu.runtime.arrays import ByteArray, Int64Array
-from mummergpu.sequence.codes import BREAK, MARGIN
+from mummergpu.sequence.codes import MARGIN, fill_margins
 
 
 class CountedBytes(Protocol):
@@ -200,16 +200,15 @@ class RecordReader:
         if bases > 16 * self._options.chunk_size:  # The array may be far too long.
             arrays.give_back(bases)
         padded = arrays.padded[: bases + 2 * MARGIN]
-        padded[:MARGIN] = padded[MARGIN + bases :] = BREAK
+        fill_margins(padded)
         qualities = arrays.qualities[:bases]
         if not self._is_fastq:
             qualities[:] = NO_QUALITY
         return Records(
-            padded[MARGIN:-MARGIN],
+            padded,
             arrays.offsets[: records + 1],
             arrays.names[:name_bytes],
             arrays.name_offsets[: records + 1],
-            padded,
             qualities,
         )
 

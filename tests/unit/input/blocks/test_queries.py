@@ -1,4 +1,4 @@
-"""Blocks of queries: where they end, whom they belong to, what they need."""
+"""Blocks of queries: where they end, whom they belong to, what they need, how they are joined."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import gzip
 import os
 import threading
 import tracemalloc
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,8 @@ import pytest
 from helpers.naive import pairs_of
 
 from mummergpu.errors import InputError
-from mummergpu.input.blocks.queries import QueryBlock
+from mummergpu.input.blocks.memory import block_in_memory
+from mummergpu.input.blocks.queries import QueryBlock, join_query_blocks
 from mummergpu.input.blocks.reader import query_reader
 from mummergpu.sequence.codes import BREAK, MARGIN
 
@@ -169,3 +171,36 @@ def test_a_reader_that_is_closed_gives_no_more(tmp_path: Path) -> None:
     with query_reader([path], 50) as reader:
         assert next(reader).query_count == 7
     assert list(reader) == []
+
+
+QUERIES = [("one", "ACGT"), ("", "N"), ("two", ""), ("three", "GGATTACA"), ("four", "T")]
+
+
+def made(queries: list[tuple[str, str]] = QUERIES) -> QueryBlock:
+    block = block_in_memory(queries)
+    assert block is not None
+    return block
+
+
+@pytest.mark.parametrize("ends", [(2,), (0, 1), (1, 1, 3, 5), (1, 2, 3, 4)])
+def test_parts_become_the_whole(ends: tuple[int, ...]) -> None:
+    whole = made()
+    parts = [whole.part(first, end) for first, end in pairwise([0, *ends, 5])]
+    joined = join_query_blocks(parts)
+    for name in ("codes", "offsets", "names", "name_offsets"):
+        found, expected = getattr(joined, name), getattr(whole, name)
+        assert found.dtype == expected.dtype
+        assert np.array_equal(found, expected), name
+    assert (joined.query_count, joined.base_count) == (5, 14)
+
+
+def test_margins_are_those_of_a_block() -> None:
+    joined = join_query_blocks([made(), made()])
+    assert joined.query_count == 10 and joined.padded_codes.size == joined.base_count + 2 * MARGIN
+    assert (joined.padded_codes[:MARGIN] == BREAK).all()
+    assert (joined.padded_codes[-MARGIN:] == BREAK).all()
+
+
+def test_a_single_block_stays_as_it_is() -> None:
+    block = made()
+    assert join_query_blocks([block]) is block

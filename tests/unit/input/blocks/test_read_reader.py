@@ -112,30 +112,6 @@ def test_single_reads(name: str, block_size: int, tmp_path: Path, threads: Readi
     assert shapes(read_blocks([ReadFile(path)], block_size, threads)) == shapes(blocks)
 
 
-@pytest.mark.parametrize("kind", ["fq", "fq.gz"])
-@pytest.mark.parametrize("count", [1, 2, 57])
-@pytest.mark.parametrize("block_size", [1, 50, 1000, 1 << 20])
-def test_two_files_and_one_give_the_same_pairs(
-    kind: str, count: int, block_size: int, tmp_path: Path, two_threads: ReadingThreads
-) -> None:
-    chance = random.Random(count)
-    first = random_reads(chance, count)
-    second = mates_of(first, chance)
-    expected = in_turn(first, second)
-    one = written(tmp_path, f"R1.{kind}", fastq(first, b"/1"))
-    other = written(tmp_path, f"R2.{kind}", fastq(second, b"/2"))
-    both = written(tmp_path, f"both.{kind}", fastq(expected))
-    alternating = [ReadFile(both, interleaved=True)]
-    blocks = read_blocks([MateFiles(one, other)], block_size)
-    assert all(block.paired for block in blocks)
-    assert reads_of(blocks) == expected
-    assert reads_of(read_blocks(alternating, block_size)) == expected
-    for pool in (None, two_threads):
-        several = read_blocks([MateFiles(one, other), *alternating], block_size, pool)
-        assert reads_of(several) == expected * 2
-        assert {block.file_number for block in several} == {0, 1}
-
-
 @pytest.mark.parametrize("block_size", [1, 50, 400])
 def test_a_block_ends_with_the_pair_that_fills_it(block_size: int, tmp_path: Path) -> None:
     chance = random.Random(9)
@@ -299,27 +275,6 @@ def test_mates_from_two_pipes(
     assert found == in_turn(*some_pairs)
 
 
-@each(
-    "first, second, name",
-    [
-        (b"a", b"a", b"a"),
-        (b"a/1", b"a/2", b"a"),
-        (b"a/1", b"a", b"a"),
-        (b"a", b"a/2", b"a"),
-        (b"a.1", b"a.1", b"a.1"),
-        (b"a/3", b"a/3", b"a/3"),
-        (b"a 1:N:0:AC", b"a 2:N:0:AC", b"a"),
-        (b"a/1 x", b"a/2\ty", b"a"),
-    ],
-)
-def test_names_of_mates(first: bytes, second: bytes, name: bytes, tmp_path: Path) -> None:
-    mates = [(first, b"AC", b"!!"), (second, b"GT", b"!!")]
-    paths = [written(tmp_path, f"{n}.fq", fastq([mate])) for n, mate in enumerate(mates)]
-    both = written(tmp_path, "both.fq", fastq(mates))
-    for source in (MateFiles(*paths), ReadFile(both, interleaved=True)):
-        assert [read[0] for read in reads_of(read_blocks([source]))] == [name, name]
-
-
 def test_names_of_single_reads(tmp_path: Path) -> None:
     names = [b"a/1", b"bc", b"d/2", b"e/3", b"/f", b"g/12", b"a/1"]
     path = written(tmp_path, "r.fq", fastq([(name, b"A", b"!") for name in names]))
@@ -328,73 +283,10 @@ def test_names_of_single_reads(tmp_path: Path) -> None:
         assert [read[0] for read in reads_of(read_blocks([ReadFile(path)], block_size))] == expected
 
 
-@each("first, second", [(b"a", b"b"), (b"a", b"ab"), (b"a/1", b"a/1"), (b"a/2", b"a/1")])
-@pytest.mark.parametrize("block_size", [1, 20, 1000])
-def test_names_that_differ(first: bytes, second: bytes, block_size: int, tmp_path: Path) -> None:
-    good = [(b"x%d" % number, b"ACGT", b"!!!!") for number in range(11)]
-    one, other = [*good, (first, b"AC", b"!!")], [*good, (second, b"AC", b"!!")]
-    paths = [written(tmp_path, f"{n}.fq.gz", fastq(reads)) for n, reads in enumerate((one, other))]
-    with pytest.raises(InputError, match="not the mate of") as error:
-        read_blocks([MateFiles(*paths)], block_size)
-    assert (error.value.path, error.value.line) == (paths[1], 45)
-    assert error.value.record == second.decode()
-    path = written(tmp_path, "both.fq", fastq(in_turn(one, other)))
-    with pytest.raises(InputError, match="not the mate of") as error:
-        read_blocks([ReadFile(path, interleaved=True)], block_size)
-    assert (error.value.line, error.value.record) == (93, second.decode())
-
-
-@pytest.mark.parametrize("shorter", [0, 1])
-@pytest.mark.parametrize("block_size", [1, 30, 1000])
-def test_numbers_that_differ(
-    shorter: int, block_size: int, tmp_path: Path, two_threads: ReadingThreads
-) -> None:
-    reads = [(b"r%d" % number, b"ACGT", b"!!!!") for number in range(9)]
-    sides = [reads, reads]
-    sides[shorter] = reads[:7]
-    paths = [written(tmp_path, f"{side}.fq", fastq(sides[side])) for side in (0, 1)]
-    for pool in (None, two_threads):
-        with pytest.raises(InputError, match="no mate") as error:
-            read_blocks([MateFiles(*paths)], block_size, pool)
-        assert (error.value.path, error.value.line) == (paths[1 - shorter], 29)
-        assert error.value.record == "r7"
-        assert f"'{paths[shorter]}' has 7 reads" in str(error.value)
-    odd = written(tmp_path, "odd.fq", fastq(in_turn(reads, reads)[:-1]))
-    with pytest.raises(InputError, match="the last read has no mate") as error:
-        read_blocks([ReadFile(odd, interleaved=True)], block_size)
-    assert (error.value.line, error.value.record) == (65, "r8")
-
-
-def test_a_fault_in_one_of_two_files(tmp_path: Path, two_threads: ReadingThreads) -> None:
-    reads = [(b"r%d" % number, b"ACGT", b"!!!!") for number in range(9)]
-    paths = [written(tmp_path, f"{side}.fq", fastq(reads)) for side in (0, 1)]
-    Path(paths[1]).write_bytes(fastq(reads).replace(b"@r5", b"r5"))
-    for pool in (None, two_threads):
-        with pytest.raises(InputError, match="not with '@'") as error:
-            read_blocks([MateFiles(*paths)], 4, pool)
-        assert (error.value.path, error.value.line) == (paths[1], 21)
-
-
-def test_the_same_file_for_both_mates(tmp_path: Path) -> None:
-    path = written(tmp_path, "1.fq", fastq([(b"a", b"A", b"!")]))
-    (tmp_path / "link.fq").symlink_to(path)
-    for other in (path, str(tmp_path / "link.fq")):
-        with pytest.raises(InputError, match="the same file for both mates"):
-            MateFiles(path, other)
-    with pytest.raises(InputError, match="the same file for both mates"):
-        MateFiles("-", "-")
-
-
 def test_fasta_has_no_qualities(tmp_path: Path) -> None:
     path = written(tmp_path, "reads.fa", b">a/1 x\nACGT\nAC\n>b\nG\n")
     (block,) = read_blocks([ReadFile(path)])
     assert reads_of([block]) == [(b"a", b"ACGTAC", bytes([NO_QUALITY] * 6)), (b"b", b"G", b"\xff")]
-
-
-def test_margins_are_breaks(tmp_path: Path) -> None:
-    paths = [written(tmp_path, f"{n}.fq", fastq([(b"a", b"ACGT", b"!!!!")])) for n in (1, 2)]
-    (block,) = read_blocks([MateFiles(*paths)])
-    assert set(block.padded_codes[:MARGIN]) == set(block.padded_codes[-MARGIN:]) == {BREAK}
 
 
 def test_no_reads(tmp_path: Path) -> None:
@@ -417,14 +309,6 @@ def test_files_that_are_not_there_are_told_first(tmp_path: Path) -> None:
     some = written(tmp_path, "some.fq", fastq([(b"a", b"ACGT", b"!!!!")]))
     with pytest.raises(InputError, match="no such file"):
         read_reader([ReadFile(some), MateFiles(some, str(tmp_path / "none.fq"))], 100)
-
-
-def test_broken_off(tmp_path: Path, two_threads: ReadingThreads) -> None:
-    reads = random_reads(random.Random(3), 100)
-    paths = [written(tmp_path, f"{n}.fq", fastq(reads)) for n in (1, 2)]
-    with read_reader([MateFiles(*paths)], 1, threads=two_threads) as reader:
-        next(reader)
-    assert list(reader) == []
 
 
 @each(

@@ -249,7 +249,7 @@ def test_blocks_own_their_arrays() -> None:
     assert tags is NO_TAGS
     assert all(array.flags.c_contiguous for block in blocks for array in block[:-1])
     assert [array.dtype for array in arrays] == [
-        *(np.uint8, np.int64, np.uint8, np.int64, np.uint8, np.uint8, np.uint16)
+        *(np.uint8, np.int64, np.uint8, np.int64, np.uint8, np.uint16)
     ]
     for block in blocks:
         padded = block.padded_codes

@@ -192,7 +192,7 @@ def test_records_are_split_into_equal_parts() -> None:
     codes = padded[MARGIN:-MARGIN]
     codes[:] = np.arange(codes.size) % 4
     names = np.frombuffer(b"abcdefgh", dtype=np.uint8).copy()
-    whole = Records(codes, offsets, names, np.arange(9), padded)
+    whole = Records(padded, offsets, names, np.arange(9))
     assert split(whole, 500) == [whole]
     for most in (1, 3, 10, 40, 60):
         found = split(whole, most)
