@@ -50,7 +50,8 @@ class Door:
             assert block.query_count % 2 == 0
             assert block.padded_codes.size == block.offsets[-1] + 2 * MARGIN
             margins = block.padded_codes[:MARGIN], block.padded_codes[-MARGIN:]
-            assert all((margin == BREAK).all() for margin in margins)
+            # Parts of what was read have their neighbours as margins.
+            assert len(paths) == 1 or all((margin == BREAK).all() for margin in margins)
             for number in range(block.query_count):
                 name = block.names[slice(*block.name_offsets[number : number + 2])]
                 codes = block.codes[slice(*block.offsets[number : number + 2])]
