@@ -19,9 +19,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mummergpu.runtime.arrays import Int64Array
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.query_codes import QueryCodes
+from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import jit_without_refcounts
 from mummergpu.sequence.codes import MARGIN, CodeArray, empty_with_margins
 from mummergpu.sequence.extension import extend_match

@@ -62,19 +62,8 @@ def names_of_pairs(
 def name_mates(first: Spans, second: Spans, step: int, with_suffixes: bool, names: Spans) -> int:
     """Write the names of first and second mates in turn; return the first pair that differs.
 
-    Parameters
-    ----------
-    step : int
-        How many names there are from one pair to the next: 2 if the mates alternate.
-    with_suffixes : bool
-        Whether the names that are written end in ``/1`` and ``/2``.
-    names : Spans
-        Output. Has room for the names before; with suffixes, for `SUFFIX_BYTES` more of each.
-
-    Returns
-    -------
-    int
-        The number of pairs if no names differ.
+    The result is the number of pairs if no names differ. See `names_of_pairs`; `names` has room for
+    the names before, and with suffixes for `SUFFIX_BYTES` more of each.
     """
     end = 0
     names.offsets[0] = 0
@@ -164,28 +153,16 @@ def name_of(records: Records, number: int) -> str:
 def not_mates(path: str, number: int, name: str, mate: str) -> InputError:
     """Return the error for a read whose name differs from that of its mate.
 
-    Parameters
-    ----------
-    path : str
-        The file of the second mate.
-    number : int
-        The number of the second mate in that file, counted from 0.
-    name, mate : str
-        The names of the second and of the first mate.
+    `path` and `number`, counted from 0, are those of the second mate.
     """
     message = f"not the mate of '{mate}': the names of mates are equal, but for /1 and /2"
     return InputError(message, path, line_of_record(path, number), name)
 
 
 def without_mate(path: str, number: int, name: str, other: str | None = None) -> InputError:
-    """Return the error for a read after the last pair.
+    """Return the error for read `number`, counted from 0, which comes after the last pair.
 
-    Parameters
-    ----------
-    number : int
-        The number of the read in its file, counted from 0.
-    other : str, optional
-        The file of its mate, if mates do not alternate; it has as many reads as came before.
+    `other` is the file of its mate, if mates do not alternate; it has as many reads as came before.
     """
     if other is None:
         message = "the last read has no mate"

@@ -128,21 +128,14 @@ def _is_enough(head: bytes) -> bool:
 
 
 class Input(ClosedAtEnd):
-    """An open input file whose format is known.
+    """An open input file, "-" being standard input, whose format is known.
 
-    Parameters
-    ----------
-    path : str
-        The file, "-" being standard input.
-    threads : ReadingThreads, optional
-        They decompress a large file ahead.
+    Threads, if there are any, decompress a large file ahead.
 
     Attributes
     ----------
     path : str
         The file as the user named it.
-    format : Format
-        The format of the file.
     file : file
         The open file.
     source : Source
@@ -289,12 +282,7 @@ def open_binary(path: str) -> BinaryIO:
 def check_compression(file: BinaryIO, path: str) -> None:
     """Refuse a regular file, open at its beginning, that cannot be decompressed here.
 
-    Raises
-    ------
-    LibraryError
-        If the library for the compression is missing.
-    InputError
-        If the file cannot be read, or this Python was built without a decoder.
+    It raises what `bytes_of_files` does.
     """
     with reading(path):
         compression = compression_of(file.read(LONGEST_MAGIC))
@@ -314,17 +302,9 @@ def file_size(file: BinaryIO) -> int | None:
 
 
 def bytes_of_files(paths: Sequence[str]) -> int | None:
-    """Return the total size of the files, after a check that they can be read here.
+    """Return the total size of files in bytes, after a check that they can be read here.
 
-    Parameters
-    ----------
-    paths : sequence of str
-        The files, "-" being standard input.
-
-    Returns
-    -------
-    int or None
-        In bytes; None if one of them is not a regular file.
+    None if one of them is not a regular file; a pipe is not opened.
 
     Raises
     ------

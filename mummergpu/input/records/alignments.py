@@ -31,22 +31,14 @@ _COMPLEMENTS: Final = bytes.maketrans(LETTERS, bytes(LETTERS[code] for code in C
 class AlignmentReader:
     """Reads the primary records of SAM or CRAM, block by block.
 
-    Parameters
-    ----------
-    file : Input
-        The open file.
-    options : RecordOptions
-        How it is read. Kept qualities are in the order in which they were sequenced.
+    Kept qualities are in the order in which they were sequenced. htslib needs a regular file and a
+    header. Input from a pipe, without a header, or compressed by other means than gzip, is
+    therefore first copied to a temporary file without a name.
 
     Attributes
     ----------
     read_groups : tuple of bytes
         The lines of the header about read groups.
-
-    Notes
-    -----
-    htslib needs a regular file and a header. Input from a pipe, without a header, or compressed by
-    other means than gzip, is therefore first copied to a temporary file without a name.
 
     Raises
     ------

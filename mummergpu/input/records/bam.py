@@ -170,13 +170,8 @@ class _BamArrays:
 class BamReader:
     """Reads the primary records of BAM, block by block, from a file or a pipe.
 
-    Parameters
-    ----------
-    file : Input
-        The open file; the caller closes it.
-    options : RecordOptions
-        How it is read; `chunk_size` bytes are decompressed at once. Kept qualities are in the order
-        in which they were sequenced.
+    The caller closes the file. `RecordOptions.chunk_size` bytes are decompressed at once; kept
+    qualities are in the order in which they were sequenced.
 
     Attributes
     ----------

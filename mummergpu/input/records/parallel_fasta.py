@@ -63,24 +63,10 @@ class ParsedPiece:
 def read_fasta_in_parallel(
     file_number: int, size: int, any_letters: bool, executor: Executor, window: int
 ) -> Records | None:
-    """Read all records of a FASTA file.
+    """Read all records of a FASTA file of `size` bytes, with `window` pieces under way.
 
-    Parameters
-    ----------
-    file_number : int
-        The descriptor of the open file; its position does not matter.
-    size : int
-        The bytes of the file.
-    any_letters : bool
-        Whether to accept records whose letters are mostly not DNA or RNA.
-    window : int
-        The most pieces that are under way.
-
-    Returns
-    -------
-    Records or None
-        As `record_reader.RecordReader` returns them with a break between two records, and letters
-        kept; None if the file is unusual or has a fault, so that the reader must read it.
+    They are as `record_reader.RecordReader` returns them with a break between two records, and
+    letters kept; None if the file is unusual or has a fault, so that the reader must read it.
     """
     joined = _JoinedPieces(size)
     buffers: SimpleQueue[PieceBuffers] = SimpleQueue()

@@ -72,25 +72,9 @@ class ParallelRecordReader:
     """Reads the records of a FASTA or FASTQ file in blocks, as `RecordReader` does.
 
     The blocks have about as many bases as the limit says. They depend on the file and on the
-    limits, but not on the threads.
+    limits, but not on the threads. The file is a regular one, not compressed and at its beginning;
+    the caller closes it after the reader. Without threads, the caller parses the pieces.
 
-    Parameters
-    ----------
-    file : Input
-        A regular file with FASTA or FASTQ that is not compressed, at its beginning; the caller
-        closes it after the reader.
-    options : RecordOptions
-        How it is read.
-    threads : ReadingThreads or None
-        They parse the pieces; without them, the caller does it.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read.
-
-    Notes
-    -----
     The reader needs memory for `MOST_UNDER_WAY` pieces, of which each has the bases of one or more
     blocks.
     """
