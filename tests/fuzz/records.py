@@ -8,20 +8,18 @@ records, or the same words, must come out.
 from __future__ import annotations
 
 from collections.abc import Callable
-from io import BytesIO
 from itertools import chain
 from typing import Any, Final
 
 from helpers.naive import Pairs, pairs_of
+from helpers.parsed_text import reader_of
 
 from fuzz.fastx_rules import WrongTextError, records_of
 from fuzz.plain_parsers import PlainParsers
 from fuzz.visible import instrument_module
 from mummergpu.errors import InputError
-from mummergpu.input.bytes.files import TextStream
 from mummergpu.input.records import record_reader as records
 from mummergpu.input.records.record_arrays import UNLIMITED_BLOCK, Limits, RecordOptions
-from mummergpu.input.records.record_reader import RecordReader
 from mummergpu.sequence.codes import flatten
 
 SMALL_LIMITS: Final = Limits(9, 3, 12)
@@ -41,23 +39,13 @@ def instrument(function: Callable[[Any], Any]) -> None:
     _parsers = PlainParsers(function)
 
 
-class _FileInMemory:
-    """As much of an `Input` as a `RecordReader` uses."""
-
-    path = "reads"
-
-    def __init__(self, text: bytes) -> None:
-        self.text = TextStream(BytesIO(text), self.path)
-
-
 def _outcome(
     text: bytes, is_fastq: bool, chunk_size: int, limits: Limits, any_letters: bool = False
 ) -> Pairs | str:
-    file: Any = _FileInMemory(text)
     blocks = []
     try:
         options = RecordOptions(limits, chunk_size, any_letters, keeps_qualities=True)
-        reader = RecordReader(file, is_fastq, options)
+        reader = reader_of(text, is_fastq, options)
         while (block := reader.next_block()) is not None:
             flatten(block.codes)
             blocks.append(pairs_of([block]))

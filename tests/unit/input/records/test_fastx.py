@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from io import BytesIO
 from itertools import chain
 from pathlib import Path
 
@@ -11,11 +10,11 @@ import numpy as np
 import pytest
 from helpers.loops import each
 from helpers.naive import Pairs, fold, pairs_of
+from helpers.parsed_text import reader_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mummergpu.errors import InputError
-from mummergpu.input.bytes.files import TextStream
 from mummergpu.input.records import byte_runs as spans
 from mummergpu.input.records import parser_state
 from mummergpu.input.records.record_arrays import (
@@ -25,7 +24,7 @@ from mummergpu.input.records.record_arrays import (
     Limits,
     RecordOptions,
 )
-from mummergpu.input.records.record_reader import RecordReader, printable
+from mummergpu.input.records.record_reader import printable
 from mummergpu.input.records.tags import NO_TAGS
 from mummergpu.runtime.jit import jit_without_refcounts
 from mummergpu.sequence.codes import BREAK, MARGIN
@@ -33,20 +32,11 @@ from mummergpu.sequence.codes import BREAK, MARGIN
 CHUNK_SIZES = (2, 3, 4, 5, 7, 8, 16, 31, 32, 33, CHUNK_SIZE)
 
 
-class FileInMemory:
-    """As much of an `Input` as a `RecordReader` uses."""
-
-    path = "reads"
-
-    def __init__(self, text: bytes) -> None:
-        self.text = TextStream(BytesIO(text), self.path)
-
-
 def parse(
     text: bytes, is_fastq: bool, chunk_size: int = CHUNK_SIZE, limits: Limits = UNLIMITED_BLOCK
 ) -> list[Pairs]:
     """Return the records of each block."""
-    reader = RecordReader(FileInMemory(text), is_fastq, RecordOptions(limits, chunk_size))  # type: ignore[arg-type]
+    reader = reader_of(text, is_fastq, RecordOptions(limits, chunk_size))
     blocks = []
     while (block := reader.next_block()) is not None:
         blocks.append(pairs_of([block]))
@@ -237,8 +227,7 @@ def render(records: Pairs, is_fastq: bool) -> bytes:
 
 def test_blocks_own_their_arrays() -> None:
     records = [(b"r%d" % i, b"ACGT" * i) for i in range(50)]
-    file = FileInMemory(render(records, True))
-    reader = RecordReader(file, True, RecordOptions(Limits(20, 20, 100), 16))  # type: ignore[arg-type]
+    reader = reader_of(render(records, True), True, RecordOptions(Limits(20, 20, 100), 16))
     blocks = []
     while (block := reader.next_block()) is not None:
         blocks.append(block)
@@ -258,8 +247,9 @@ def test_blocks_own_their_arrays() -> None:
 
 
 def test_a_gap_lies_between_records() -> None:
-    file = FileInMemory(b">a\nAC\n>b\n>c\nG\n")
-    reader = RecordReader(file, False, RecordOptions(UNLIMITED_BLOCK, 3, has_gaps=True))  # type: ignore[arg-type]
+    reader = reader_of(
+        b">a\nAC\n>b\n>c\nG\n", False, RecordOptions(UNLIMITED_BLOCK, 3, has_gaps=True)
+    )
     block = reader.next_block()
     assert block is not None
     assert block.codes.tolist() == [0, 1, 4, 4, 2]

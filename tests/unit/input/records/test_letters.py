@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import gzip
 import random
-from io import BytesIO
 from itertools import chain
 from pathlib import Path
 
 import numpy as np
 import pytest
 from helpers.naive import Pairs, fold, pairs_of
+from helpers.parsed_text import reader_of
 
 from mummergpu.errors import InputError
 from mummergpu.input.blocks.queries import QueryRules
 from mummergpu.input.blocks.reader import query_reader
-from mummergpu.input.bytes.files import TextStream
 from mummergpu.input.records import byte_runs
 from mummergpu.input.records.record_arrays import CHUNK_SIZE, UNLIMITED_BLOCK, Limits, RecordOptions
-from mummergpu.input.records.record_reader import RecordReader
 from mummergpu.input.reference import read_reference
 from mummergpu.runtime.jit import jit_without_refcounts
 from mummergpu.sequence.codes import CODE_OF_BYTE, LETTER_CODE_OF_BYTE, decode
@@ -30,27 +28,14 @@ LETTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 CHUNK_SIZES = (2, 3, 7, 31, 32, 33, 64, CHUNK_SIZE)
 
 
-class FileInMemory:
-    """As much of an `Input` as a `RecordReader` uses."""
-
-    path = "reads"
-
-    def __init__(self, text: bytes) -> None:
-        self.text = TextStream(BytesIO(text), self.path)
-
-
 def parse(
     text: bytes,
     chunk_size: int = CHUNK_SIZE,
     limits: Limits = UNLIMITED_BLOCK,
     any_letters: bool = False,
 ) -> Pairs:
-    file, is_fastq = FileInMemory(text), text.startswith(b"@")
-    reader = RecordReader(
-        file,  # type: ignore[arg-type]
-        is_fastq,
-        RecordOptions(limits, chunk_size, any_letters),
-    )
+    options = RecordOptions(limits, chunk_size, any_letters)
+    reader = reader_of(text, text.startswith(b"@"), options)
     blocks = []
     while (block := reader.next_block()) is not None:
         blocks.append(pairs_of([block]))
