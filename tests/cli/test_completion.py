@@ -76,7 +76,7 @@ def plain(*names: str) -> set[str]:
         (["nucmer-shim", "--mum", "in"], {"file,in"}),
         (["align", "--one"], plain("--one-to-one")),
         (["align", "-o", "in"], {"file,in"}),
-        (["align", "--format", ""], plain("delta", "paf", "sam", "bam", "vcf")),
+        (["align", "--format", ""], plain("delta", "paf", "sam", "bam", "cram", "vcf")),
         (["--", "in"], {"file,in"}),
         (["--search", ""], plain("auto", "tree", "kmer", "sampled")),
         (["--search", "=", "t"], plain("tree")),
