@@ -8,13 +8,13 @@
 struct alignas(16) Candidate {
     long long diagonal;  // where in the joined reference the read's first base would lie
     uint32 strand;       // 1 for the reverse strand
-    uint32 record;       // the record that the core lies in
-    int core_begin;      // where in the read the longest match of the diagonal begins
-    int core_length;     // its bases
-    int left_score;      // the best score of a part of the tail before the core
-    int left_taken;      // the bases of that part
-    int right_score;     // the same for the tail after the core
-    int right_taken;
+    uint32 record;       // the record that the seed lies in
+    int seed_begin;      // where in the read the longest match of the diagonal begins
+    int seed_bases;      // its bases
+    int left_score;      // the best score of a part of the flank before the seed
+    int left_query_bases; // the bases of that part
+    int right_score;     // the same for the flank after the seed
+    int right_query_bases;
     int bound;           // the most that the read may score here with gaps
     int credit;          // what the bases that differ say less than their costs, in units
 };
@@ -62,6 +62,6 @@ __device__ __forceinline__ uint64 first_row(const Strands& strands, uint64 read)
 
 // Return the score of a candidate without gaps.
 __device__ __forceinline__ int score_of(const Candidate& candidate, const Scoring& scoring) {
-    return candidate.left_score + candidate.core_length * scoring.cost(MATCH) +
+    return candidate.left_score + candidate.seed_bases * scoring.cost(MATCH) +
            candidate.right_score;
 }

@@ -147,10 +147,10 @@ __device__ __forceinline__ long long joint_score(const Listed& first, const List
 __device__ __forceinline__ int reported_score(const Candidate& candidate, int length,
                                               const Scoring& scoring) {
     int score = score_of(candidate, scoring);
-    if (candidate.core_begin == candidate.left_taken) {
+    if (candidate.seed_begin == candidate.left_query_bases) {
         score -= scoring.cost(END_BONUS);
     }
-    if (candidate.core_begin + candidate.core_length + candidate.right_taken == length) {
+    if (candidate.seed_begin + candidate.seed_bases + candidate.right_query_bases == length) {
         score -= scoring.cost(END_BONUS);
     }
     return score;
@@ -158,8 +158,8 @@ __device__ __forceinline__ int reported_score(const Candidate& candidate, int le
 
 // Return the bases that a candidate clips at the end where it clips more.
 __device__ __forceinline__ int clipped_bases(const Candidate& candidate, int length) {
-    const int end = candidate.core_begin + candidate.core_length + candidate.right_taken;
-    return max(candidate.core_begin - candidate.left_taken, length - end);
+    const int end = candidate.seed_begin + candidate.seed_bases + candidate.right_query_bases;
+    return max(candidate.seed_begin - candidate.left_query_bases, length - end);
 }
 
 // Mark the BEST_KEPT candidates with the best reported scores; of equal ones the first ones. All
@@ -189,7 +189,7 @@ __device__ __forceinline__ void mark_best(const Listed& listed, const Scoring& s
 }
 
 // Return the most that a mate may score which is found beside a read only, in units.
-__device__ __forceinline__ long long most_of_rescued(int length, const Pruning& pruning,
+__device__ __forceinline__ long long max_rescued_score(int length, const Pruning& pruning,
                                                      const Scoring& scoring) {
     const int edits = length / static_cast<int>(pruning.seed_length);
     const int loss = scoring.cost(MISMATCH) + scoring.cost(MATCH);
@@ -210,7 +210,7 @@ __device__ __forceinline__ uint32 mark_read(const Listed& listed, const Listed& 
                                             bool has_pairs, const Pairing& pairing,
                                             const Pruning& pruning, const Scoring& scoring,
                                             uint8* marks) {
-    const long long rescued = has_pairs ? most_of_rescued(mate.length, pruning, scoring) : NOTHING;
+    const long long rescued = has_pairs ? max_rescued_score(mate.length, pruning, scoring) : NOTHING;
     bool has_clip = false;
     for (uint32 row = lane_number(); row < listed.count; row += WARP_LANES) {
         const Candidate& candidate = listed.rows[row];
@@ -233,7 +233,7 @@ __device__ __forceinline__ uint32 mark_read(const Listed& listed, const Listed& 
                              weighed >= joint - static_cast<long long>(FARTHEST);
         marks[row] = matters ? 1 : 0;
         has_clip |= matters &&
-                    clipped_bases(candidate, listed.length) >= static_cast<int>(LEAST_CLIPPED);
+                    clipped_bases(candidate, listed.length) >= static_cast<int>(MIN_CLIPPED);
     }
     const bool keeps_all = pruning.is_needed == 0 || __ballot_sync(ALL_LANES, has_clip) != 0;
     if (!keeps_all) {

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "mapping/diagonals.cu"
-#include "mapping/tails.cuh"
+#include "mapping/flanks.cuh"
 
 // Return whether a read has unknown bases. All lanes of a warp must call.
 __device__ __forceinline__ bool has_breaks(const Reads& reads, uint64 read) {
@@ -20,34 +20,34 @@ __device__ __forceinline__ bool has_breaks(const Reads& reads, uint64 read) {
     return __ballot_sync(ALL_LANES, found) != 0;
 }
 
-// Return the candidate of a diagonal with the given core.
+// Return the candidate of a diagonal with the given seed.
 __device__ __forceinline__ Candidate score_candidate(const Reads& reads, uint64 read,
                                                      const Target& target, const Scoring& scoring,
                                                      uint32 strand, long long diagonal,
-                                                     int core_begin, int core_length,
-                                                     const Beside& beside) {
+                                                     int seed_begin, int seed_bases,
+                                                     const SeedFreeFlank& beside) {
     const StrandOfRead bases = strand_of_read(reads, read, strand);
-    const int core_end = core_begin + core_length;
-    const long long at = diagonal + core_begin;
-    const long long behind = diagonal + core_end;
+    const int seed_end = seed_begin + seed_bases;
+    const long long at = diagonal + seed_begin;
+    const long long behind = diagonal + seed_end;
     const uint32 record = last_record_at(target.starts, 0u, target.records - 1, at);
-    const Tail left = score_tail<true>(bases, core_begin, core_begin, target.words, at,
+    const Flank left = score_flank<true>(bases, seed_begin, seed_begin, target.words, at,
                                        at - target.starts[record], scoring);
-    const Tail right = score_tail<false>(bases, core_end, bases.length - core_end, target.words,
+    const Flank right = score_flank<false>(bases, seed_end, bases.length - seed_end, target.words,
                                          behind, target.ends[record] - behind, scoring);
     int left_windows = 0;
     int right_windows = 0;
     if (beside.window > 0) {
-        left_windows = core_begin / beside.window;
+        left_windows = seed_begin / beside.window;
         right_windows = max(0, bases.length / beside.window -
-                                   (core_end + beside.window - 1) / beside.window);
+                                   (seed_end + beside.window - 1) / beside.window);
     }
     const int left_bound =
-        max(left.score, bound_of_tail(core_begin, left_windows, scoring, beside));
+        max(left.score, bound_of_flank(seed_begin, left_windows, scoring, beside));
     const int right_bound =
-        max(right.score, bound_of_tail(bases.length - core_end, right_windows, scoring, beside));
-    const int bound = left_bound + core_length * scoring.cost(MATCH) + right_bound;
-    return {diagonal,    strand,     record,     core_begin,  core_length, left.score,
+        max(right.score, bound_of_flank(bases.length - seed_end, right_windows, scoring, beside));
+    const int bound = left_bound + seed_bases * scoring.cost(MATCH) + right_bound;
+    return {diagonal,    strand,     record,     seed_begin,  seed_bases, left.score,
             left.taken,  right.score, right.taken, bound,     left.credit + right.credit};
 }
 
@@ -69,7 +69,7 @@ __device__ __forceinline__ Candidate score_candidate(const Reads& reads, uint64 
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
     score_diagonals(Reads reads, Target target, Scoring scoring, Strands strands,
                     const uint32* match_counts, const uint64* keys, const uint64* values,
-                    Beside beside, Candidate* candidates, uint32* candidate_counts) {
+                    SeedFreeFlank beside, Candidate* candidates, uint32* candidate_counts) {
     const uint64 most_gap = static_cast<uint64>(scoring.cost(MOST_GAP));
     for (uint64 read = grid_warp(); read < reads.count; read += grid_warps()) {
         const uint64 place = first_row(strands, read);
@@ -83,15 +83,15 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
             const uint32 lanes = __ballot_sync(ALL_LANES, is_first);
             if (is_first) {
                 const uint64 key = own[row];
-                uint32 core_begin = 0;
-                uint32 core_length = 0;
+                uint32 seed_begin = 0;
+                uint32 seed_bases = 0;
                 uint32 end = row;
                 for (; end < count && own[end] == key; ++end) {
                     const uint32 begin = static_cast<uint32>(values[place + end] >> 32);
                     const uint32 length = static_cast<uint32>(values[place + end]);
-                    if (length > core_length || (length == core_length && begin < core_begin)) {
-                        core_begin = begin;
-                        core_length = length;
+                    if (length > seed_bases || (length == seed_bases && begin < seed_begin)) {
+                        seed_begin = begin;
+                        seed_bases = length;
                     }
                 }
                 const bool is_known = !is_unknown && end - row == 1 &&
@@ -100,13 +100,13 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
                 const uint32 strand = static_cast<uint32>(key >> STRAND_SHIFT);
                 const uint64 offset = key - (static_cast<uint64>(strand) << STRAND_SHIFT);
                 const uint64 to = place + filled + __popc(lanes & lowest_bits(lane_number()));
-                const Beside known = {
+                const SeedFreeFlank known = {
                     is_known ? beside.length : static_cast<int>(NO_MATCH_KNOWN),
                     is_known ? beside.window : 0};
                 candidates[to] = score_candidate(
                     reads, read, target, scoring, strand,
                     static_cast<long long>(offset) - DIAGONAL_OFFSET,
-                    static_cast<int>(core_begin), static_cast<int>(core_length), known);
+                    static_cast<int>(seed_begin), static_cast<int>(seed_bases), known);
             }
             filled += __popc(lanes);
         }

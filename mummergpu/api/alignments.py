@@ -16,7 +16,7 @@ from mummergpu.api.tables import AlignmentRows, Scalar, SearchedReference, joine
 from mummergpu.errors import OptionError
 from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.mapping.alignments.columns import NO_ROW, AlignmentColumns, SamFlag
-from mummergpu.mapping.alignments.folded_columns import fold
+from mummergpu.mapping.alignments.xa_columns import fold
 from mummergpu.output.formats import Rows
 from mummergpu.output.open_sink import check_targets, index_path, open_sink
 from mummergpu.output.records.sam_options import SamOptions, check_groups

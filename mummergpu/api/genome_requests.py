@@ -63,8 +63,8 @@ def alignment_method(
     for option, is_given in (
         ("min_length", has_length),
         ("mode", search.uniqueness is not Uniqueness.IN_REFERENCE),
-        ("min_cluster", clusters.least_bases != usual.clusters.least_bases),
-        ("max_gap", clusters.most_gap != usual.clusters.most_gap),
+        ("min_cluster", clusters.min_bases != usual.clusters.min_bases),
+        ("max_gap", clusters.max_gap != usual.clusters.max_gap),
         ("diagonal_difference", clusters.diagonal_difference != usual.clusters.diagonal_difference),
         ("diagonal_factor", clusters.diagonal_factor != usual.clusters.diagonal_factor),
         ("break_length", genomes.break_length != usual.break_length),

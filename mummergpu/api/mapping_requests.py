@@ -23,7 +23,7 @@ from mummergpu.api.requests import (
 from mummergpu.errors import OptionError
 from mummergpu.input.blocks.memory import NamedPair, NamedSequence, ReadsInMemory, is_pair
 from mummergpu.input.blocks.read_files import MateFiles, ReadFile, ReadSource
-from mummergpu.mapping.placing.insert_sizes import InsertSizes
+from mummergpu.mapping.placing.insert_size import InsertSizes
 from mummergpu.output.formats import Rows, names_of, target_of
 from mummergpu.output.records.sam_options import ReadGroup, read_group_of, usual_read_group
 from mummergpu.output.sorting.options import SortOptions
@@ -69,7 +69,7 @@ def map_options(
         threads=count,
         seed_length=seed_length_asked(asked["seed_length"]),
         insert_sizes=insert_sizes(asked["insert_size"]),
-        most_secondary=count_asked("max_secondary", asked["max_secondary"]),
+        max_secondary=count_asked("max_secondary", asked["max_secondary"]),
         most_alternatives=count_asked("max_xa", asked["max_xa"]),
         device=device_options(asked["backend"], count),
         any_letters=truth("any_letters", asked["any_letters"]),

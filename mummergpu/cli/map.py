@@ -27,7 +27,7 @@ from mummergpu.runtime.output_file import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
     from mummergpu.input.blocks.read_files import ReadSource
-    from mummergpu.mapping.placing.insert_sizes import InsertSizes
+    from mummergpu.mapping.placing.insert_size import InsertSizes
     from mummergpu.output.records.sam_options import ReadGroup
     from mummergpu.output.sorting.options import SortOptions
     from mummergpu.pipeline.map_options import MapOptions
@@ -239,9 +239,9 @@ def map_options(params: Params, command: str) -> MapOptions:
         seed_length=params["seed_length"],
         insert_sizes=_insert_sizes(params["insert_size"]),
         costs=_costs(params),
-        least_score=params["min_score"],
+        min_score=params["min_score"],
         unpaired=params["unpaired"],
-        most_secondary=_most_secondary(params),
+        max_secondary=_most_secondary(params),
         most_alternatives=_most_alternatives(params),
         memory=params["max_memory"],
         device=device_options(params),
@@ -299,7 +299,7 @@ def _sources(params: Params) -> tuple[ReadSource, ...]:
 def _insert_sizes(text: str | None) -> InsertSizes | None:
     if text is None:
         return None
-    from mummergpu.mapping.placing.insert_sizes import InsertSizes
+    from mummergpu.mapping.placing.insert_size import InsertSizes
 
     try:
         numbers = [float(word) for word in text.split(",")]

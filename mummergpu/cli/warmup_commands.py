@@ -73,6 +73,7 @@ def _serve_devices() -> None:
 
     from mummergpu.mapping.candidates.candidates import NUMBERS, Candidates
     from mummergpu.mapping.candidates.found_candidates import CANDIDATE, FoundCandidates
+    from mummergpu.mapping.genomes.anchors import Anchors, Sequences
     from mummergpu.mapping.genomes.device_tiles import list_tiles
     from mummergpu.mapping.genomes.options import NUCMER_COSTS
     from mummergpu.viterbi.device.device_tiles import copy_ends, gather_codes, gather_ends
@@ -81,7 +82,8 @@ def _serve_devices() -> None:
 
     none, codes = np.zeros(0, dtype=np.int64), np.zeros(1, dtype=np.uint8)
     words = np.zeros(1, dtype=np.uint32)
-    list_tiles(none, (none, none, none), (codes, codes), NUCMER_COSTS.as_tuple(), none)
+    anchors, sequences = Anchors(none, none, none), Sequences(codes, codes)
+    list_tiles(none, anchors, sequences, NUCMER_COSTS.as_tuple(), none)
     gather_codes(codes, none, none, none, codes)
     copy_ends(words, none, none, none, words, none)
     gather_ends(words, none, none, words)

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from mummergpu.viterbi.recurrence.model import Costs
 from mummergpu.viterbi.tiles.scratch import MOST_BASES
 
-MOST_READ_BASES: Final = MOST_BASES
+MAX_READ_BASES: Final = MOST_BASES
 """The longest read that is mapped; longer ones stay unmapped."""
+
+
+class Limits(NamedTuple):
+    """What placements are compared with; described at `MappingOptions`."""
+
+    seed_length: int
+    margin: int
+    min_score: int
 
 
 @dataclass(frozen=True)
@@ -26,28 +34,33 @@ class MappingOptions:
         Placements that are so many points worse than the best do not matter.
     unpaired : int
         The penalty of mates that are not a proper pair.
-    least_score : int
+    min_score : int
         The least score of an alignment that is reported.
     by_windows : bool
         Whether only matches count that contain a whole window of their read of `seed_length` bases
         (`windows`): a search need not look for others.
-    most_secondary : int
+    max_secondary : int
         The most secondary alignments of a read.
     has_alternatives : bool
-        Whether secondary alignments are the alternatives of others (`alternatives`), each of which
-        has at most `most_secondary`.
+        Whether secondary alignments are the alternatives of others
+        (`secondary.list_alternatives`), each of which has at most `max_secondary`.
     """
 
     seed_length: int
     costs: Costs = field(default_factory=Costs)
     margin: int = 12
     unpaired: int = 17
-    least_score: int = 30
+    min_score: int = 30
     by_windows: bool = True
-    most_secondary: int = 0
+    max_secondary: int = 0
     has_alternatives: bool = False
 
     @property
-    def pruning(self) -> tuple[bool, int, int]:
-        """Which candidates are kept (`pruning.Pruning`): all, if other placements are wanted."""
-        return self.most_secondary == 0, self.seed_length, self.margin
+    def limits(self) -> Limits:
+        """The numbers that compiled functions compare placements with."""
+        return Limits(self.seed_length, self.margin, self.min_score)
+
+    @property
+    def prunes(self) -> bool:
+        """Whether candidates that cannot matter are dropped: not if other placements are wanted."""
+        return self.max_secondary == 0

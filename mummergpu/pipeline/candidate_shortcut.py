@@ -9,7 +9,7 @@ from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.mapping.block_mapper import BlockMapper
-from mummergpu.mapping.placing.pair_sizes import PairSizes
+from mummergpu.mapping.placing.insert_size import PairSizes
 from mummergpu.mapping.seeding.device_candidates import DeviceCandidates
 from mummergpu.matching.backends.interface import ResidentBackend
 from mummergpu.matching.long_queries import has_long_query

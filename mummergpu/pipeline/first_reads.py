@@ -15,7 +15,7 @@ from mummergpu.index.file import IndexFile
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.options import KmerOptions
 from mummergpu.input.blocks.read_block import ReadBlock
-from mummergpu.mapping.placing.insert_sizes import InsertSizes, estimate_insert_sizes
+from mummergpu.mapping.placing.insert_size import InsertSizes, estimate_insert_sizes
 from mummergpu.mapping.seeding.seeds import seed_length
 from mummergpu.pipeline.context import RunContext
 from mummergpu.runtime.arrays import Int64Array
@@ -115,9 +115,9 @@ def describe_sizes(sizes: InsertSizes | None, context: RunContext) -> None:
     else:
         found["insert_size_mean"] = round(sizes.mean, 3)
         found["insert_size_deviation"] = round(sizes.deviation, 3)
-        found["proper_pair_sizes"] = [sizes.least, sizes.most]
+        found["proper_pair_sizes"] = [sizes.min_size, sizes.max_size]
         context.notice(
             f"templates of {sizes.mean:.1f} bases, standard deviation {sizes.deviation:.1f}; "
-            f"proper pairs from {sizes.least} to {sizes.most}"
+            f"proper pairs from {sizes.min_size} to {sizes.max_size}"
         )
     context.stats.set(**found)

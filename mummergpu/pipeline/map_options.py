@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from mummergpu.errors import OptionError
 from mummergpu.input.blocks.read_files import ReadSource
 from mummergpu.mapping.options import MappingOptions
-from mummergpu.mapping.placing.insert_sizes import InsertSizes
+from mummergpu.mapping.placing.insert_size import InsertSizes
 from mummergpu.output.records.sam_options import ReadGroup
 from mummergpu.output.sorting.options import SortOptions
 from mummergpu.output.targets import OutputTarget
@@ -32,15 +32,15 @@ class MapOptions(RunOptions):
         The sizes of templates; None to estimate them from the first pairs.
     costs : Costs
         The scores.
-    least_score : int
+    min_score : int
         The least score of an alignment that is reported.
     unpaired : int
         The penalty of mates that are not a proper pair.
-    most_secondary : int
+    max_secondary : int
         The most secondary alignments of a read.
     most_alternatives : int
         The most places in the tag XA of an alignment; 0 for no such tag. If it is not 0,
-        `most_secondary` is.
+        `max_secondary` is.
     memory : int or None
         The most memory for the reference and its tables; None for half of what is free.
     read_group : ReadGroup or None
@@ -64,9 +64,9 @@ class MapOptions(RunOptions):
     seed_length: int | None = None
     insert_sizes: InsertSizes | None = None
     costs: Costs = field(default_factory=Costs)
-    least_score: int = 30
+    min_score: int = 30
     unpaired: int = 17
-    most_secondary: int = 0
+    max_secondary: int = 0
     most_alternatives: int = 0
     memory: int | None = None
     read_group: ReadGroup | None = None
@@ -78,7 +78,7 @@ class MapOptions(RunOptions):
     block_size: int | None = None
 
     def __post_init__(self) -> None:
-        if self.most_secondary and self.most_alternatives:
+        if self.max_secondary and self.most_alternatives:
             text = "other places are secondary alignments, or in XA, not both"
             raise OptionError("max_xa", text)
 
@@ -93,8 +93,8 @@ class MapOptions(RunOptions):
             seed_length,
             self.costs,
             unpaired=self.unpaired,
-            least_score=self.least_score,
+            min_score=self.min_score,
             by_windows=by_windows,
-            most_secondary=self.most_alternatives or self.most_secondary,
+            max_secondary=self.most_alternatives or self.max_secondary,
             has_alternatives=self.most_alternatives > 0,
         )

@@ -27,10 +27,10 @@ from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.records.record_checksums import record_checksums
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import AlignmentColumns
-from mummergpu.mapping.alignments.folded_columns import FoldedColumns, fold
 from mummergpu.mapping.alignments.summary import MappingSummary, empty_summary, summary_of
-from mummergpu.mapping.options import MOST_READ_BASES, MappingOptions
-from mummergpu.mapping.placing.pair_sizes import PairSizes
+from mummergpu.mapping.alignments.xa_columns import FoldedColumns, fold
+from mummergpu.mapping.options import MAX_READ_BASES, MappingOptions
+from mummergpu.mapping.placing.insert_size import PairSizes
 from mummergpu.mapping.seeding.seeds import has_enough_windows
 from mummergpu.matching.backends.interface import Backend
 from mummergpu.output.alignments.format import AlignmentSink
@@ -134,7 +134,7 @@ class MapJob:
             options.any_letters,
             options.no_empty,
             context.warn,
-            most_bases=MOST_READ_BASES,
+            most_bases=MAX_READ_BASES,
             refuses_long=options.refuses_long,
             keeps_groups=options.keeps_groups,
             keeps_comments=options.comments,

@@ -16,7 +16,7 @@ from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.mapping.alignments.replacement import replace_reads
-from mummergpu.mapping.placing.pair_sizes import PairSizes
+from mummergpu.mapping.placing.insert_size import PairSizes
 from mummergpu.mapping.placing.second_pass import DoubtfulReads, part_of_reads
 from mummergpu.matching.merge import join_all
 from mummergpu.matching.search import BlockSearch

@@ -17,7 +17,7 @@ from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.mapping.block_mapper import BlockMapper
 from mummergpu.mapping.options import MappingOptions
-from mummergpu.mapping.placing.pair_sizes import PairSizes
+from mummergpu.mapping.placing.insert_size import PairSizes
 from mummergpu.mapping.seeding.seeds import second_seed_length
 from mummergpu.matching.backends.interface import Backend, ResidentBackend
 from mummergpu.matching.kmer.cpu import KmerCpuBackend

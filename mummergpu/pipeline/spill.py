@@ -159,7 +159,7 @@ class SpilledAlignments(SpilledQueries):
         """Append a block with its alignments, and the reads to be mapped again."""
         self.write_block(block)
         self.write(*columns, doubtful.numbers)
-        self.write(*doubtful.candidates.arrays)
+        self.write(*doubtful.candidates)
 
     def read_alignments(self) -> Iterator[tuple[ReadBlock, AlignmentColumns, DoubtfulReads]]:
         """Yield what has been written, starting with the first block."""

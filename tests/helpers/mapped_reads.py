@@ -12,21 +12,26 @@ from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.candidates.candidates import (
     NUMBERS,
+    RESCUE_ROWS,
     Candidates,
-    MatchColumns,
+    Qualities,
     Reads,
+    Scoring,
+    SeedFreeFlank,
     Target,
+    match_arrays,
     no_candidates,
 )
-from mummergpu.mapping.placing.evidence import credits_of_qualities
+from mummergpu.mapping.options import Limits
+from mummergpu.mapping.placing.insert_size import PairSizes
 from mummergpu.mapping.placing.joint_scores import new_tops
-from mummergpu.mapping.seeding.candidate_search import find_candidates
+from mummergpu.mapping.placing.log_odds import credits_of_qualities
+from mummergpu.mapping.placing.pairing import Pairing
+from mummergpu.mapping.seeding.candidate_search import SearchRoom, Seeds, find_candidates
 from mummergpu.mapping.seeding.windows import matches_of_windows
 from mummergpu.sequence.codes import BREAK, Strand, encode, padded_reverse_complements, with_margins
 from mummergpu.sequence.mems import MemColumns
 from mummergpu.viterbi.recurrence.model import Costs
-
-RESCUE_ROWS = 8
 
 
 def random_bases(random: np.random.Generator, count: int, letters: bytes = b"ACGT") -> bytes:
@@ -86,13 +91,13 @@ class Mapped:
     def reads(self) -> Reads:
         block = self.block
         reverse = padded_reverse_complements(block.padded_codes, block.offsets)
-        return block.offsets, block.padded_codes, reverse
+        return Reads(block.offsets, block.padded_codes, reverse)
 
     @cached_property
     def target(self) -> Target:
         reference = self.reference
         ends = reference.record_starts + reference.record_lengths
-        return reference.padded_codes, reference.record_starts, ends
+        return Target(reference.padded_codes, reference.record_starts, ends)
 
     def read(self, number: int, strand: int) -> list[int]:
         """The codes of a read on a strand."""
@@ -114,19 +119,25 @@ class Mapped:
         return columns
 
     @property
-    def qualities(self) -> tuple[np.ndarray, np.ndarray]:
-        return self.block.base_qualities, credits_of_qualities(self.costs, True)
+    def scoring(self) -> Scoring:
+        qualities = Qualities(self.block.base_qualities, credits_of_qualities(self.costs, True))
+        return Scoring(self.reads, self.target, self.costs.as_tuple(), qualities)
+
+    def pairing(self, sizes: PairSizes, unpaired: int) -> Pairing:
+        """As for the mapper, but there is room for candidates of rescue beside single reads too."""
+        paired = self.block.paired
+        return sizes.pairing(paired, unpaired)._replace(rescue_rows=RESCUE_ROWS)
 
     def candidates(self) -> Candidates:
         """What `find_candidates` makes of the matches."""
-        matches: list[MatchColumns] = []
+        matches = []
         for strand in Strand:
             mems: MemColumns = self.mems[strand]
             if self.by_windows:
                 mems = matches_of_windows(mems, self.least)
-            matches.append((mems.offsets, mems.query_starts, mems.reference_starts, mems.lengths))
+            matches.append(match_arrays(mems))
         reads = self.block.query_count
-        most = sum(found[1].size for found in matches)
+        most = sum(found.lengths.size for found in matches)
         rows = most + RESCUE_ROWS * reads
         table = Candidates(
             np.zeros(reads + 1, dtype=np.int64),
@@ -134,26 +145,23 @@ class Mapped:
             np.zeros(rows, dtype=np.int64),
             np.zeros((rows, NUMBERS), dtype=np.int32),
         )
-        scratch = np.empty(most + 1, dtype=np.int64), np.empty(most + 1, dtype=np.int64)
+        keys, values = np.empty(most + 1, dtype=np.int64), np.empty(most + 1, dtype=np.int64)
+        beside = (2 * self.least - 1, self.least) if self.by_windows else (self.least, 0)
         find_candidates(
-            (matches[0], matches[1]),
-            no_candidates(reads).arrays,
-            self.reads,
-            self.target,
-            self.costs.as_tuple(),
-            self.qualities,
-            (2 * self.least - 1, self.least) if self.by_windows else (self.least, 0),
-            1,
-            (False, self.least, 0),
-            (0, 0, 0, 0, 0, np.zeros(1, dtype=np.int32)),
-            RESCUE_ROWS,
-            scratch,
-            new_tops(),
-            table.arrays,
+            Seeds(matches[0], matches[1], no_candidates(reads)),
+            self.scoring,
+            SeedFreeFlank(*beside),
+            self.pairing(PairSizes.of_sizes(None, 0), 0)._replace(mates=1),
+            Limits(self.least, 0, 0),
+            False,
+            SearchRoom(keys, values, new_tops()),
+            table,
         )
         return table
 
-    def tails(self, read: Sequence[int], record: int, diagonal: int, begin: int, end: int) -> Tails:
+    def flanks(
+        self, read: Sequence[int], record: int, diagonal: int, begin: int, end: int
+    ) -> Flanks:
         """What lies beside a match: the read and the reference, written from the match outwards."""
         first = int(self.reference.record_starts[record])
         behind = first + int(self.reference.record_lengths[record])
@@ -162,13 +170,13 @@ class Mapped:
         return left, (list(read[end:]), codes[diagonal + end : behind])
 
 
-Tail = tuple[list[int], list[int]]
-Tails = tuple[Tail, Tail]
+Flank = tuple[list[int], list[int]]
+Flanks = tuple[Flank, Flank]
 
 
-def ungapped_score(tail: Tail, costs: Costs) -> tuple[int, int]:
-    """The best score of a tail without gaps, and its bases; of equal ones the longest."""
-    read, codes = tail
+def ungapped_score(flank: Flank, costs: Costs) -> tuple[int, int]:
+    """The best score of a flank without gaps, and its bases; of equal ones the longest."""
+    read, codes = flank
     best = (costs.end_bonus if not read else 0, 0)
     score = 0
     for place, (base, other) in enumerate(zip(read, codes, strict=False), 1):

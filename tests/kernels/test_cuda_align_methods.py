@@ -41,7 +41,7 @@ def test_tiles_on_the_device_are_those_of_the_processor(
     assert expected.count(b"\n") > 5
     report = tmp_path / "stats.json"
     for least, launches in ((1 << 28, False), (0, True)):
-        monkeypatch.setattr("mummergpu.mapping.genomes.device_tiles.LEAST_CELLS", least)
+        monkeypatch.setattr("mummergpu.mapping.genomes.device_tiles.MIN_CELLS", least)
         ours, _ = output(*given, "--backend", "cuda", "--stats", str(report))
         assert ours == expected
         told = json.loads(report.read_text())["kernels"]
@@ -54,7 +54,7 @@ def test_without_room_on_the_device_the_processor_aligns_tiles(
 ) -> None:
     given = ["align", "r.fa", "long.fa", "--format", "paf"]
     expected, _ = output(*given, "-C")
-    monkeypatch.setattr("mummergpu.mapping.genomes.device_tiles.LEAST_CELLS", 0)
+    monkeypatch.setattr("mummergpu.mapping.genomes.device_tiles.MIN_CELLS", 0)
     monkeypatch.setattr("mummergpu.pipeline.align_genomes.PART_OF_MEMORY", 1 << 40)
     ours, told = output(*given, "--backend", "cuda", "-v")
     assert ours == expected and "no room on the GPU" in told

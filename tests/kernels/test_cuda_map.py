@@ -20,7 +20,7 @@ import mummergpu
 from mummergpu.cuda.device import DeviceMemoryError
 from mummergpu.mapping.candidates.candidates import MARK, NUMBERS, RESCUE_ROWS, Candidates
 from mummergpu.mapping.candidates.found_candidates import FoundCandidates
-from mummergpu.mapping.seeding import candidate_finder
+from mummergpu.mapping.seeding import candidate_search
 from mummergpu.mapping.seeding.device_candidates import DeviceCandidates
 from mummergpu.matching.kmer.cuda_resident import KmerResidentSearcher
 from mummergpu.viterbi.recurrence.model import CostTuple
@@ -193,7 +193,7 @@ def test_candidates_are_those_of_the_processor(
     write_repeats(Path(), 45, seed=8)
     ours: list[FoundCandidates] = []
     theirs: list[Candidates] = []
-    find_on_device, find = DeviceCandidates.find, candidate_finder.CandidateFinder.find
+    find_on_device, find = DeviceCandidates.find, candidate_search.CandidateFinder.find
 
     def keep_ours(*given: object) -> FoundCandidates:
         ours.append(find_on_device(*given))  # type: ignore[arg-type]
@@ -201,13 +201,13 @@ def test_candidates_are_those_of_the_processor(
 
     def keep_theirs(*given: object) -> Candidates:
         found = find(*given)  # type: ignore[arg-type]
-        copies = (array.copy() for array in found.arrays)
+        copies = (array.copy() for array in found)
         theirs.append(Candidates(*copies))
         return found
 
     monkeypatch.setattr(DeviceCandidates, "find", keep_ours)
     output("map", *words, "r.fa", "1.fq", "2.fq", "--backend", "cuda")
-    monkeypatch.setattr(candidate_finder.CandidateFinder, "find", keep_theirs)
+    monkeypatch.setattr(candidate_search.CandidateFinder, "find", keep_theirs)
     output("map", *words, "r.fa", "1.fq", "2.fq", "-C")
     (found,) = ours
     # Before it, the sizes of templates are measured.

@@ -154,3 +154,21 @@ class AlignmentColumns(NamedTuple):
             self.second_scores[:count],
             self.edit_distances[:count],
         )
+
+
+def new_columns(rows: int, operations: int) -> AlignmentColumns:
+    """Return unfilled columns; the first offset of CIGARs is 0."""
+    return AlignmentColumns(
+        np.empty(rows, dtype=np.int64),
+        np.empty(rows, dtype=np.uint16),
+        np.empty(rows, dtype=np.int32),
+        np.empty(rows, dtype=np.int64),
+        np.empty(rows, dtype=np.uint8),
+        np.zeros(rows + 1, dtype=np.int64),
+        np.empty(operations, dtype=np.uint32),
+        np.empty(rows, dtype=np.int32),
+        np.empty(rows, dtype=np.int64),
+        np.empty(rows, dtype=np.int32),
+        np.empty(rows, dtype=np.int32),
+        np.empty(rows, dtype=np.int32),
+    )

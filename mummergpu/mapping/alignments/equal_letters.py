@@ -13,7 +13,7 @@ import numpy as np
 from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import AlignmentColumns, SamFlag
-from mummergpu.runtime.arrays import Int32Array, Int64Array, UInt16Array, UInt32Array
+from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import as_int64, jit_without_refcounts, writable
 from mummergpu.sequence.codes import COMPLEMENT_OF_CODE, MARGIN, CodeArray
 
@@ -31,15 +31,7 @@ def discount_equal_letters(
     _discount(
         (writable(written.offsets), writable(written.padded_codes)),
         (writable(reference.record_starts), writable(letters.positions), writable(letters.codes)),
-        (
-            writable(columns.reads),
-            writable(columns.flags),
-            writable(columns.records),
-            writable(columns.positions),
-            writable(columns.cigar_offsets),
-            writable(columns.cigars),
-        ),
-        columns.edit_distances,
+        columns,
     )
 
 
@@ -47,24 +39,17 @@ def discount_equal_letters(
 def _discount(
     reads: tuple[Int64Array, CodeArray],
     letters: tuple[Int64Array, Int64Array, CodeArray],
-    rows: tuple[
-        Int64Array,
-        UInt16Array,
-        Int32Array,
-        Int64Array,
-        Int64Array,
-        UInt32Array,
-    ],
-    edit_distances: Int32Array,
+    rows: AlignmentColumns,
 ) -> None:
-    """Do what `discount_equal_letters` says, of the columns of the alignments that it takes."""
+    """Do what `discount_equal_letters` says, with the arrays of the reads and of the letters."""
     offsets, codes = reads
     starts, letter_positions, letter_codes = letters
-    row_reads, flags, records, positions, cigar_offsets, cigars = rows
-    for row in range(row_reads.size):
+    flags, records, positions = rows.flags, rows.records, rows.positions
+    cigar_offsets, cigars = rows.cigar_offsets, rows.cigars
+    for row in range(flags.size):
         if records[row] < 0:
             continue
-        begin, end = offsets[row_reads[row]], offsets[row_reads[row] + 1]
+        begin, end = offsets[rows.reads[row]], offsets[rows.reads[row] + 1]
         is_reverse = flags[row] & _REVERSE != 0
         at, position = 0, starts[records[row]] + positions[row]
         for place in range(cigar_offsets[row], cigar_offsets[row + 1]):
@@ -80,7 +65,7 @@ def _discount(
                     if is_reverse:
                         code = COMPLEMENT_OF_CODE[code & 15]
                     if code == letter_codes[letter]:
-                        edit_distances[row] -= 1
+                        rows.edit_distances[row] -= 1
                     letter += 1
             if kind == _MATCH or kind == _INSERTION or kind == _SOFT_CLIP or kind == _HARD_CLIP:
                 at += length

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
+from mummergpu.mapping.alignments.columns import CigarOperation
 from mummergpu.mapping.candidates.candidates import (
-    CORE_BEGIN,
-    CORE_LENGTH,
     GAPPED,
     LEFT_GAPPED,
+    LEFT_QUERY_BASES,
     LEFT_SCORE,
     LEFT_SHIFT,
-    LEFT_TAKEN,
     RECORD,
     RIGHT_GAPPED,
+    RIGHT_QUERY_BASES,
     RIGHT_SCORE,
-    RIGHT_TAKEN,
+    SEED_BASES,
+    SEED_BEGIN,
     STRAND,
-    Reads,
-    Table,
-    Target,
+    Candidates,
+    Scoring,
+    aligned_part,
     prefetch_bases,
     read_length,
 )
@@ -30,25 +31,68 @@ from mummergpu.runtime.arrays import Int32Array, Int64Array, UInt32Array
 from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
 from mummergpu.viterbi.left_alignment import align_left
-from mummergpu.viterbi.recurrence.model import CostTuple
 from mummergpu.viterbi.recurrence.tile import tile_at
 from mummergpu.viterbi.tiles.extension import extend_path
 from mummergpu.viterbi.tiles.scratch import Scratch
 
 OperationArray = UInt32Array
 
-PathArrays = tuple[Int64Array, OperationArray, Int64Array, Int64Array, Int32Array]
-"""The paths of some rows: where the operations of each begin in the next array, and where the last
-ones end; the operations as BAM packs them; where in the joined reference each path begins and ends,
--1 if there is none; and the bases that differ, are inserted or are deleted."""
+
+class Paths(NamedTuple):
+    """The paths of some rows.
+
+    Attributes
+    ----------
+    cigar_offsets : ndarray, dtype=int64, shape=(n_rows + 1,)
+        Where the operations of each row begin, and where the last ones end.
+    cigars : ndarray, dtype=uint32
+        The operations as BAM packs them.
+    begins, ends : ndarray, dtype=int64, shape=(n_rows,)
+        Where in the joined reference each path begins and ends, -1 if there is none.
+    edit_distances : ndarray, dtype=int32, shape=(n_rows,)
+        The bases that differ, are inserted or are deleted.
+    """
+
+    cigar_offsets: Int64Array
+    cigars: OperationArray
+    begins: Int64Array
+    ends: Int64Array
+    edit_distances: Int32Array
+
+
+def new_paths(count: int, most_operations: int) -> Paths:
+    """Return unfilled arrays for so many rows and operations."""
+    return Paths(
+        np.empty(count + 1, dtype=np.int64),
+        np.empty(most_operations, dtype=np.uint32),
+        np.empty(count, dtype=np.int64),
+        np.empty(count, dtype=np.int64),
+        np.empty(count, dtype=np.int32),
+    )
+
+
+class PlacedRows(NamedTuple):
+    """Which alignments are written, in their order.
+
+    Attributes
+    ----------
+    reads, candidates : ndarray, dtype=int64, shape=(n_rows,)
+        The read of each row, and its candidate, -1 if it has none.
+    primaries : ndarray, dtype=int64, shape=(n_reads,)
+        The primary row of each read.
+    """
+
+    reads: Int64Array
+    candidates: Int64Array
+    primaries: Int64Array
+
 
 ROWS_AHEAD: Final = 16
 """How many rows before it is used the reference beside a candidate is fetched."""
 
-_MATCH = 0
-_INSERTION = 1
-_DELETION = 2
-_SOFT_CLIP = 4
+_MATCH: Final = int(CigarOperation.MATCH)
+_INSERTION: Final = int(CigarOperation.INSERTION)
+_SOFT_CLIP: Final = int(CigarOperation.SOFT_CLIP)
 
 
 @inline_without_refcounts
@@ -68,122 +112,119 @@ def add_operations(
     operations: OperationArray,
     first: int,
     end: int,
-    tail: OperationArray,
+    flank: OperationArray,
     count: int,
     is_reversed: bool,
 ) -> int:
-    """Add the operations of a tail to a CIGAR; return where it ends."""
+    """Add the operations of a flank to a CIGAR; return where it ends."""
     for number in range(count):
-        packed = as_int64(tail[count - 1 - number if is_reversed else number])
+        packed = as_int64(flank[count - 1 - number if is_reversed else number])
         end = add_operation(operations, first, end, packed & 15, packed >> 4)
     return end
 
 
 @inline_without_refcounts
 def trace_candidate(
-    reads: Reads,
-    read: int,
-    target: Target,
-    costs: CostTuple,
+    scoring: Scoring,
     scratch: Scratch,
-    table: Table,
+    table: Candidates,
+    read: int,
     row: int,
-    tail: OperationArray,
+    flank: OperationArray,
     cigars: OperationArray,
     first: int,
 ) -> int:
-    """Write the operations of a candidate without clips, gaps not yet moved to the left."""
-    reference, record_starts, record_ends = target
-    diagonals, numbers = table[2], table[3]
-    begin, length = reads[0][read], read_length(reads, read)
-    codes = reads[1] if numbers[row, STRAND] == 0 else reads[2]
-    core_begin = as_int64(numbers[row, CORE_BEGIN])
-    core_end = core_begin + as_int64(numbers[row, CORE_LENGTH])
+    """Write the operations of a candidate without clips, gaps not yet moved to the left.
+
+    They begin at `first` in `cigars`; where they end is returned. `flank` is memory for those of a
+    flank.
+    """
+    reads, target, costs = scoring.reads, scoring.target, scoring.costs
+    reference, diagonals, numbers = target.codes, table.diagonals, table.numbers
+    begin, length = reads.offsets[read], read_length(reads, read)
+    codes = reads.codes if numbers[row, STRAND] == 0 else reads.reverse_codes
+    seed_begin = as_int64(numbers[row, SEED_BEGIN])
+    seed_end = seed_begin + as_int64(numbers[row, SEED_BASES])
     record, gapped = numbers[row, RECORD], numbers[row, GAPPED]
     end = first
     if gapped & LEFT_GAPPED:
-        at = diagonals[row] + core_begin
+        at = diagonals[row] + seed_begin
         tile = tile_at(
-            MARGIN + begin + core_begin - 1,
-            core_begin,
+            MARGIN + begin + seed_begin - 1,
+            seed_begin,
             MARGIN + at - 1,
-            at - record_starts[record],
+            at - target.record_starts[record],
             -1,
         )
         least = as_int64(numbers[row, LEFT_SCORE])
-        found = extend_path(codes, reference, tile, costs, FIRST_BAND, least, scratch, tail, 0)
-        end = add_operations(cigars, first, end, tail, found[3], True)
+        found = extend_path(codes, reference, tile, costs, FIRST_BAND, least, scratch, flank, 0)
+        end = add_operations(cigars, first, end, flank, found[3], True)
     else:
-        end = add_operation(cigars, first, end, _MATCH, as_int64(numbers[row, LEFT_TAKEN]))
-    end = add_operation(cigars, first, end, _MATCH, core_end - core_begin)
+        end = add_operation(cigars, first, end, _MATCH, as_int64(numbers[row, LEFT_QUERY_BASES]))
+    end = add_operation(cigars, first, end, _MATCH, seed_end - seed_begin)
     if gapped & RIGHT_GAPPED:
-        behind = diagonals[row] + core_end
+        behind = diagonals[row] + seed_end
         tile = tile_at(
-            MARGIN + begin + core_end,
-            length - core_end,
+            MARGIN + begin + seed_end,
+            length - seed_end,
             MARGIN + behind,
-            record_ends[record] - behind,
+            target.record_ends[record] - behind,
             1,
         )
         least = as_int64(numbers[row, RIGHT_SCORE])
-        found = extend_path(codes, reference, tile, costs, FIRST_BAND, least, scratch, tail, 0)
-        return add_operations(cigars, first, end, tail, found[3], False)
-    return add_operation(cigars, first, end, _MATCH, as_int64(numbers[row, RIGHT_TAKEN]))
+        found = extend_path(codes, reference, tile, costs, FIRST_BAND, least, scratch, flank, 0)
+        return add_operations(cigars, first, end, flank, found[3], False)
+    return add_operation(cigars, first, end, _MATCH, as_int64(numbers[row, RIGHT_QUERY_BASES]))
 
 
 @jit_without_refcounts
 def trace_paths(
-    rows: tuple[Int64Array, Int64Array],
-    reads: Reads,
-    target: Target,
-    costs: CostTuple,
+    rows: PlacedRows,
+    scoring: Scoring,
     scratch: Scratch,
-    table: Table,
-    tail: OperationArray,
-    paths: PathArrays,
+    table: Candidates,
+    flank: OperationArray,
+    paths: Paths,
 ) -> None:
     """Write the CIGARs, positions and edit distances of chosen candidates."""
-    reference, numbers = target[0], table[3]
-    cigar_offsets, cigars, begins, ends, edit_distances = paths
+    reads, reference, numbers = scoring.reads, scoring.target.codes, table.numbers
+    cigars = paths.cigars
     end = 0
-    cigar_offsets[0] = 0
-    for one in range(rows[0].size):
-        later = min(one + ROWS_AHEAD, rows[0].size - 1)
-        prefetch_candidate(reads, rows[0][later], target, table, rows[1][later])
-        read, row = rows[0][one], rows[1][one]
+    paths.cigar_offsets[0] = 0
+    for one in range(rows.reads.size):
+        later = min(one + ROWS_AHEAD, rows.reads.size - 1)
+        prefetch_candidate(scoring, table, rows.reads[later], rows.candidates[later])
+        read, row = rows.reads[one], rows.candidates[one]
         if row < 0:
-            begins[one] = ends[one] = -1
-            edit_distances[one] = 0
-            cigar_offsets[one + 1] = end
+            paths.begins[one] = paths.ends[one] = -1
+            paths.edit_distances[one] = 0
+            paths.cigar_offsets[one + 1] = end
             continue
-        codes = reads[1] if numbers[row, STRAND] == 0 else reads[2]
-        core_begin = as_int64(numbers[row, CORE_BEGIN])
-        clip = core_begin - as_int64(numbers[row, LEFT_TAKEN])
+        codes = reads.codes if numbers[row, STRAND] == 0 else reads.reverse_codes
+        clip, used = aligned_part(table, row)
         first = end
         at_path = add_operation(cigars, first, end, _SOFT_CLIP, clip)
-        end = trace_candidate(
-            reads, read, target, costs, scratch, table, row, tail, cigars, at_path
-        )
-        position = table[2][row] + numbers[row, LEFT_SHIFT] + clip
-        at = MARGIN + reads[0][read] + clip
+        end = trace_candidate(scoring, scratch, table, read, row, flank, cigars, at_path)
+        position = table.diagonals[row] + numbers[row, LEFT_SHIFT] + clip
+        at = MARGIN + reads.offsets[read] + clip
+        # Only gaps can move to the left, and only then operations can become fewer.
         if numbers[row, GAPPED] != 0:
             end = at_path + align_left(
                 cigars, at_path, end - at_path, codes, at, reference, MARGIN + position
             )
         behind, edits = measure_path(codes, at, reference, MARGIN + position, cigars, at_path, end)
-        begins[one], ends[one], edit_distances[one] = position, behind - MARGIN, edits
-        used = (
-            core_begin + as_int64(numbers[row, CORE_LENGTH]) + as_int64(numbers[row, RIGHT_TAKEN])
-        )
+        paths.begins[one], paths.ends[one] = position, behind - MARGIN
+        paths.edit_distances[one] = edits
         end = add_operation(cigars, first, end, _SOFT_CLIP, read_length(reads, read) - used)
-        cigar_offsets[one + 1] = end
+        paths.cigar_offsets[one + 1] = end
 
 
 @inline_without_refcounts
-def prefetch_candidate(reads: Reads, read: int, target: Target, table: Table, row: int) -> None:
-    """Have the memory fetch the reference beside a candidate that comes a little later."""
+def prefetch_candidate(scoring: Scoring, table: Candidates, read: int, row: int) -> None:
+    """Have the memory fetch the reference beside a candidate, if there is one."""
     if row >= 0:
-        prefetch_bases(target[0], MARGIN + table[2][row], read_length(reads, read))
+        length = read_length(scoring.reads, read)
+        prefetch_bases(scoring.target.codes, MARGIN + table.diagonals[row], length)
 
 
 @inline_without_refcounts

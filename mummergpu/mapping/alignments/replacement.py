@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mummergpu.mapping.alignments.columns import NO_ROW, AlignmentColumns
+from mummergpu.mapping.alignments.columns import NO_ROW, AlignmentColumns, new_columns
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
 
@@ -15,38 +15,18 @@ _ROWS, _OPERATIONS, _NEXT_ROW = 0, 1, 2
 def replace_reads(
     columns: AlignmentColumns, reads: Int64Array, other: AlignmentColumns
 ) -> AlignmentColumns:
-    """Return alignments with those of some reads replaced.
+    """Return alignments with those of some reads replaced, in the order of the reads.
 
     Parameters
     ----------
-    columns : AlignmentColumns
-        The alignments of a block.
     reads : ndarray, dtype=int64, shape=(n_reads,)
         The reads whose alignments are replaced, ascending; of pairs, both mates.
     other : AlignmentColumns
         The alignments of these reads, which are numbered from 0.
-
-    Returns
-    -------
-    AlignmentColumns
-        The alignments of all reads, in their order.
     """
     rows = columns.row_count + other.row_count
     operations = columns.cigars.size + other.cigars.size
-    joined = AlignmentColumns(
-        np.empty(rows, dtype=np.int64),
-        np.empty(rows, dtype=np.uint16),
-        np.empty(rows, dtype=np.int32),
-        np.empty(rows, dtype=np.int64),
-        np.empty(rows, dtype=np.uint8),
-        np.zeros(rows + 1, dtype=np.int64),
-        np.empty(operations, dtype=np.uint32),
-        np.empty(rows, dtype=np.int32),
-        np.empty(rows, dtype=np.int64),
-        np.empty(rows, dtype=np.int32),
-        np.empty(rows, dtype=np.int32),
-        np.empty(rows, dtype=np.int32),
-    )
+    joined = new_columns(rows, operations)
     state = np.zeros(3, dtype=np.int64)
     replace_rows(
         columns,

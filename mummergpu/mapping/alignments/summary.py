@@ -8,10 +8,10 @@ from typing import Any, Final
 import numpy as np
 
 from mummergpu.mapping.alignments.columns import NO_ROW, AlignmentColumns, SamFlag
-from mummergpu.runtime.arrays import ByteArray, Int32Array, Int64Array, UInt16Array
+from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import as_int64, jit_without_refcounts
 
-MOST_INSERT: Final = 1 << 14
+MAX_INSERT: Final = 1 << 14
 """Insert sizes of this and more are counted together."""
 
 QUALITIES: Final = 256
@@ -47,8 +47,8 @@ class MappingSummary:
         The alignments besides the primary ones.
     qualities : ndarray, dtype=int64, shape=(QUALITIES,)
         The mapped reads with each mapping quality.
-    inserts : ndarray, dtype=int64, shape=(MOST_INSERT + 1,)
-        The proper pairs of each insert size, the last element counting those of `MOST_INSERT` and
+    inserts : ndarray, dtype=int64, shape=(MAX_INSERT + 1,)
+        The proper pairs of each insert size, the last element counting those of `MAX_INSERT` and
         more.
     """
 
@@ -91,7 +91,7 @@ class MappingSummary:
         Returns
         -------
         int or None
-            In bases, at most `MOST_INSERT`; None if there is no proper pair.
+            In bases, at most `MAX_INSERT`; None if there is no proper pair.
         """
         ends = np.cumsum(self.inserts)
         if ends[-1] == 0:
@@ -101,7 +101,7 @@ class MappingSummary:
     def as_dict(self) -> dict[str, Any]:
         """Return the summary as plain numbers, lists and dictionaries, for JSON."""
         quality_counts = np.trim_zeros(self.qualities, "b").tolist()
-        sizes = np.arange(MOST_INSERT)
+        sizes = np.arange(MAX_INSERT)
         counts = self.inserts[:-1]
         pairs = int(counts.sum())
         mean = float((sizes * counts).sum() / pairs) if pairs else None
@@ -133,36 +133,16 @@ class MappingSummary:
 def empty_summary() -> MappingSummary:
     """Return the summary of no reads."""
     qualities = np.zeros(QUALITIES, dtype=np.int64)
-    inserts = np.zeros(MOST_INSERT + 1, dtype=np.int64)
+    inserts = np.zeros(MAX_INSERT + 1, dtype=np.int64)
     return MappingSummary(0, 0, 0, 0, 0, 0, 0, 0, 0, qualities, inserts)
 
 
 def summary_of(columns: AlignmentColumns) -> MappingSummary:
-    """Count the alignments of a block.
-
-    Parameters
-    ----------
-    columns : AlignmentColumns
-        The alignments.
-
-    Returns
-    -------
-    MappingSummary
-        The counts.
-    """
+    """Count the alignments of a block."""
     counts = np.zeros(_COUNTS, dtype=np.int64)
     qualities = np.zeros(QUALITIES, dtype=np.int64)
-    inserts = np.zeros(MOST_INSERT + 1, dtype=np.int64)
-    count_alignments(
-        columns.flags,
-        columns.records,
-        columns.qualities,
-        columns.template_lengths,
-        columns.mate_rows,
-        counts,
-        qualities,
-        inserts,
-    )
+    inserts = np.zeros(MAX_INSERT + 1, dtype=np.int64)
+    count_alignments(columns, counts, qualities, inserts)
     reads, mapped, paired, proper, both, single, other, secondary, supplementary = counts.tolist()
     return MappingSummary(
         *(reads, mapped, paired, proper, both, single, other),
@@ -174,16 +154,10 @@ def summary_of(columns: AlignmentColumns) -> MappingSummary:
 
 @jit_without_refcounts
 def count_alignments(
-    flags: UInt16Array,
-    records: Int32Array,
-    qualities: ByteArray,
-    template_lengths: Int32Array,
-    mate_rows: Counts,
-    counts: Counts,
-    quality_counts: Counts,
-    insert_counts: Counts,
+    columns: AlignmentColumns, counts: Counts, quality_counts: Counts, insert_counts: Counts
 ) -> None:
-    """Count alignments."""
+    """Add alignments to distributions and to counts, which are in the order of `MappingSummary`."""
+    flags, records, mate_rows = columns.flags, columns.records, columns.mate_rows
     for row in range(flags.size):
         flag = as_int64(flags[row])
         counts[7] += flag & _SECONDARY != 0
@@ -199,7 +173,7 @@ def count_alignments(
         counts[2] += is_paired
         counts[3] += is_proper
         if is_mapped:
-            quality_counts[as_int64(qualities[row])] += 1
+            quality_counts[as_int64(columns.qualities[row])] += 1
             if has_mapped_mate:
                 mate = mate_rows[row]
                 mate_record = NO_ROW if mate == NO_ROW else as_int64(records[mate])
@@ -208,4 +182,4 @@ def count_alignments(
             elif is_paired:
                 counts[5] += 1
         if is_proper and flag & _FIRST:
-            insert_counts[min(abs(as_int64(template_lengths[row])), MOST_INSERT)] += 1
+            insert_counts[min(abs(as_int64(columns.template_lengths[row])), MAX_INSERT)] += 1

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from mummergpu.runtime.arrays import Int32Array, Int64Array
+from mummergpu.runtime.arrays import ByteArray, Int32Array, Int64Array
 from mummergpu.runtime.jit import as_int64, inline_without_refcounts, prefetch
 from mummergpu.sequence.codes import CodeArray
+from mummergpu.sequence.mems import MemColumns
+from mummergpu.viterbi.recurrence.model import CostTuple
 
 STRAND: Final = 0
 RECORD: Final = 1
-CORE_BEGIN: Final = 2
-CORE_LENGTH: Final = 3
+SEED_BEGIN: Final = 2
+SEED_BASES: Final = 3
 LEFT_SCORE: Final = 4
-LEFT_TAKEN: Final = 5
+LEFT_QUERY_BASES: Final = 5
 RIGHT_SCORE: Final = 6
-RIGHT_TAKEN: Final = 7
+RIGHT_QUERY_BASES: Final = 7
 SCORE: Final = 8
 BOUND: Final = 9
 LEFT_SHIFT: Final = 10
@@ -42,21 +43,31 @@ RIGHT_GAPPED: Final = 2
 RESCUE_ROWS: Final = 8
 """The candidates of a read that rescue may add."""
 
-Beside = tuple[int, int]
-"""What is known about the bases beside a core: there is no match of so many bases within the most
-gap; and none contains a whole window of the read of so many bases (`windows`), 0 if that is not
-known."""
 
-NOTHING_KNOWN: Final = (1 << 30, 0)
-"""What is known (`Beside`) if other matches may lie there."""
+class SeedFreeFlank(NamedTuple):
+    """What is known about the bases beside a seed, since no other match lies there.
 
+    Attributes
+    ----------
+    match_bases : int
+        There is no match of so many bases within the most gap.
+    window : int
+        No match there contains a whole window of the read of so many bases (`windows`); 0 if that
+        is not known.
+    """
+
+    match_bases: int
+    window: int
+
+
+NOTHING_KNOWN: Final = SeedFreeFlank(1 << 30, 0)
+"""What is known if other matches may lie there."""
 
 CACHE_LINE: Final = 64
 """The bytes that the memory fetches at once."""
 
 
-@dataclass(frozen=True)
-class Candidates:
+class Candidates(NamedTuple):
     """The candidates of a block of reads.
 
     Attributes
@@ -71,10 +82,10 @@ class Candidates:
         candidate; may be negative.
     numbers : ndarray, dtype=int32, shape=(n_candidates, NUMBERS)
         The strand and the record; where in the read the longest match of the diagonal begins, and
-        its length (the core); the scores of both tails beside it and the bases of the read in the
-        tails' best parts; the score of the whole, and the most that it may be with gaps; by how
+        its length (the seed); the scores of both flanks beside it and the bases of the read in the
+        flanks' best parts; the score of the whole, and the most that it may be with gaps; by how
         many bases the diagonals at both ends lie right of the candidate's; its state; its credit;
-        which tails have gaps (`LEFT_GAPPED`, `RIGHT_GAPPED`); a mark for functions that go
+        which flanks have gaps (`LEFT_GAPPED`, `RIGHT_GAPPED`); a mark for functions that go
         through the candidates of a read more than once.
     """
 
@@ -82,11 +93,6 @@ class Candidates:
     counts: Int64Array
     diagonals: Int64Array
     numbers: Int32Array
-
-    @property
-    def arrays(self) -> Table:
-        """The arrays as compiled functions take them."""
-        return self.offsets, self.counts, self.diagonals, self.numbers
 
 
 def no_candidates(read_count: int) -> Candidates:
@@ -99,25 +105,82 @@ def no_candidates(read_count: int) -> Candidates:
     )
 
 
-Reads = tuple[Int64Array, CodeArray, CodeArray]
-"""Where each read of a block begins, and where the last one ends; the codes of all reads and those
-of their reverse complements, both with margins."""
+class Reads(NamedTuple):
+    """The reads of a block.
 
-Target = tuple[CodeArray, Int64Array, Int64Array]
-"""The codes of the reference with margins; where each of its records begins and ends."""
+    Attributes
+    ----------
+    offsets : ndarray, dtype=int64, shape=(n_reads + 1,)
+        Where each read begins, and where the last one ends; without the margin.
+    codes, reverse_codes : ndarray, dtype=uint8
+        All reads one after the other, and the reverse complement of each at the same place; with
+        margins.
+    """
 
-Table = tuple[Int64Array, Int64Array, Int64Array, Int32Array]
-"""The arrays of `Candidates`."""
+    offsets: Int64Array
+    codes: CodeArray
+    reverse_codes: CodeArray
 
-MatchColumns = tuple[Int64Array, Int64Array, Int64Array, Int64Array]
-"""The arrays of `MemColumns`: where the rows of each read begin, the starts in the read and in
-the reference, and the lengths."""
+
+class Target(NamedTuple):
+    """The reference: its codes with margins; where each of its records begins and ends."""
+
+    codes: CodeArray
+    record_starts: Int64Array
+    record_ends: Int64Array
+
+
+class Qualities(NamedTuple):
+    """The Phred qualities of the bases of a block, and what a base of each says.
+
+    Attributes
+    ----------
+    base_qualities : ndarray, dtype=uint8
+        Those of all reads, one after the other.
+    credits : ndarray, dtype=int32, shape=(256,)
+        The credit of a base that differs, for each quality (`log_odds.credits_of_qualities`).
+    """
+
+    base_qualities: ByteArray
+    credits: Int32Array
+
+
+class Scoring(NamedTuple):
+    """What candidates are scored by: the reads, what they lie on, and what a difference costs."""
+
+    reads: Reads
+    target: Target
+    costs: CostTuple
+    qualities: Qualities
+
+
+class MatchColumns(NamedTuple):
+    """The arrays of `MemColumns`, on one strand."""
+
+    offsets: Int64Array
+    query_starts: Int64Array
+    reference_starts: Int64Array
+    lengths: Int64Array
+
+
+def match_arrays(mems: MemColumns) -> MatchColumns:
+    """Return the arrays of matches."""
+    return MatchColumns(mems.offsets, mems.query_starts, mems.reference_starts, mems.lengths)
 
 
 @inline_without_refcounts
 def read_length(reads: Reads, read: int) -> int:
     """Return the number of bases of a read."""
-    return as_int64(reads[0][read + 1]) - as_int64(reads[0][read])
+    return as_int64(reads.offsets[read + 1]) - as_int64(reads.offsets[read])
+
+
+@inline_without_refcounts
+def aligned_part(table: Candidates, row: int) -> tuple[int, int]:
+    """Return the part of its read that a candidate aligns, counted on the candidate's strand."""
+    numbers = table.numbers
+    begin = as_int64(numbers[row, SEED_BEGIN])
+    end = begin + as_int64(numbers[row, SEED_BASES]) + as_int64(numbers[row, RIGHT_QUERY_BASES])
+    return begin - as_int64(numbers[row, LEFT_QUERY_BASES]), end
 
 
 @inline_without_refcounts

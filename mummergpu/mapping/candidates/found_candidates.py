@@ -10,24 +10,23 @@ import numpy.typing as npt
 
 from mummergpu.mapping.candidates.candidates import (
     BOUND,
-    CORE_BEGIN,
-    CORE_LENGTH,
     CREDIT,
     EXACT,
     GAPPED,
+    LEFT_QUERY_BASES,
     LEFT_SCORE,
     LEFT_SHIFT,
-    LEFT_TAKEN,
     RECORD,
+    RIGHT_QUERY_BASES,
     RIGHT_SCORE,
     RIGHT_SHIFT,
-    RIGHT_TAKEN,
     SCORE,
+    SEED_BASES,
+    SEED_BEGIN,
     STATE,
     STRAND,
     UNGAPPED,
     Candidates,
-    Table,
 )
 from mummergpu.runtime.arrays import Int32Array, Int64Array
 from mummergpu.runtime.jit import as_int64, jit_without_refcounts
@@ -36,9 +35,9 @@ from mummergpu.viterbi.recurrence.model import CostTuple
 CANDIDATE: Final = np.dtype(
     [
         ("diagonal", np.int64),
-        *((name, np.int32) for name in ("strand", "record", "core_begin", "core_length")),
-        *((name, np.int32) for name in ("left_score", "left_taken")),
-        *((name, np.int32) for name in ("right_score", "right_taken")),
+        *((name, np.int32) for name in ("strand", "record", "seed_begin", "seed_bases")),
+        *((name, np.int32) for name in ("left_score", "left_query_bases")),
+        *((name, np.int32) for name in ("right_score", "right_query_bases")),
         *((name, np.int32) for name in ("bound", "credit")),
     ]
 )
@@ -66,19 +65,12 @@ class FoundCandidates:
     def spread(self, rescue_rows: int, costs: CostTuple, table: Candidates) -> None:
         """Write the candidates to a table that has room for those of rescued mates.
 
-        Parameters
-        ----------
-        rescue_rows : int
-            The rows that are kept free after the candidates of each read.
-        costs : tuple of int
-            The scores (`viterbi.model.Costs`).
-        table : Candidates
-            Receives the candidates.
+        So many rows as `rescue_rows` are kept free after the candidates of each read.
         """
         # The array of a field is not contiguous: no function is compiled for those beforehand.
         words = self.rows.view(np.int32).reshape(-1, CANDIDATE.itemsize // 4)
         pairs = self.rows.view(np.int64).reshape(-1, CANDIDATE.itemsize // 8)
-        spread_rows(self.offsets, pairs, words, rescue_rows, costs.match, table.arrays)
+        spread_rows(self.offsets, pairs, words, rescue_rows, costs.match, table)
 
 
 @jit_without_refcounts
@@ -88,24 +80,24 @@ def spread_rows(
     words: Int32Array,
     rescue_rows: int,
     match: int,
-    table: Table,
+    table: Candidates,
 ) -> None:
-    """Write the candidates of each read to its rows of a table."""
-    table_offsets, counts, table_diagonals, numbers = table
+    """Write each read's candidates, six numbers of 64 bits each, or twelve words, to its rows."""
+    counts, numbers = table.counts, table.numbers
     filled = 0
     for read in range(counts.size):
-        table_offsets[read] = filled
+        table.offsets[read] = filled
         counts[read] = offsets[read + 1] - offsets[read]
         for row in range(offsets[read], offsets[read + 1]):
-            table_diagonals[filled] = pairs[row, 0]
+            table.diagonals[filled] = pairs[row, 0]
             numbers[filled, STRAND] = words[row, 2]
             numbers[filled, RECORD] = words[row, 3]
-            numbers[filled, CORE_BEGIN] = words[row, 4]
-            numbers[filled, CORE_LENGTH] = words[row, 5]
+            numbers[filled, SEED_BEGIN] = words[row, 4]
+            numbers[filled, SEED_BASES] = words[row, 5]
             numbers[filled, LEFT_SCORE] = words[row, 6]
-            numbers[filled, LEFT_TAKEN] = words[row, 7]
+            numbers[filled, LEFT_QUERY_BASES] = words[row, 7]
             numbers[filled, RIGHT_SCORE] = words[row, 8]
-            numbers[filled, RIGHT_TAKEN] = words[row, 9]
+            numbers[filled, RIGHT_QUERY_BASES] = words[row, 9]
             numbers[filled, BOUND] = words[row, 10]
             numbers[filled, CREDIT] = words[row, 11]
             score = as_int64(words[row, 6]) + as_int64(words[row, 8])
@@ -114,8 +106,8 @@ def spread_rows(
             numbers[filled, LEFT_SHIFT] = 0
             numbers[filled, RIGHT_SHIFT] = 0
             numbers[filled, GAPPED] = 0
-            # No tail may score more with gaps if the bounds of both together are their scores.
+            # No flank may score more with gaps if the bounds of both together are their scores.
             numbers[filled, STATE] = EXACT if numbers[filled, BOUND] == score else UNGAPPED
             filled += 1
         filled += rescue_rows
-    table_offsets[counts.size] = filled
+    table.offsets[counts.size] = filled

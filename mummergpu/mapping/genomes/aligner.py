@@ -3,38 +3,40 @@
 from __future__ import annotations
 
 import queue
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 import numpy as np
 
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import Reference
+from mummergpu.mapping.genomes.anchors import Anchors, Bounds, Sequences
+from mummergpu.mapping.genomes.bridging import FAR_OPERATIONS, Extender
+from mummergpu.mapping.genomes.chaining import (
+    LinkedAnchors,
+    Targets,
+    find_targets,
+    link_clusters,
+    new_targets,
+)
 from mummergpu.mapping.genomes.clusters import Clusters, find_clusters
 from mummergpu.mapping.genomes.columns import GenomeAlignments
-from mummergpu.mapping.genomes.contained import not_contained
+from mummergpu.mapping.genomes.contained import Extents, not_contained
 from mummergpu.mapping.genomes.device_tiles import (
     ReadyTiles,
     TileAligner,
     align_tiles_ahead,
     no_tiles,
 )
-from mummergpu.mapping.genomes.finishing import finish_alignments, join_strands
-from mummergpu.mapping.genomes.links import (
-    Bounds,
-    LinkedAnchors,
-    Sequences,
-    Targets,
-    break_operations,
-    find_targets,
-    link_clusters,
-)
+from mummergpu.mapping.genomes.finishing import Places, finish_alignments, join_strands
 from mummergpu.mapping.genomes.mapping_quality import with_rivals
 from mummergpu.mapping.genomes.options import GenomeOptions
-from mummergpu.mapping.genomes.tracing import FAR_OPERATIONS, FILLED, TracedEnds, trace_anchors
+from mummergpu.mapping.genomes.tracing import FILLED, TracedEnds, trace_anchors
 from mummergpu.runtime.arrays import Int64Array, UInt32Array
 from mummergpu.sequence.codes import MARGIN, Strand, padded_reverse_complements
 from mummergpu.sequence.mems import BlockMems, MemColumns
+from mummergpu.viterbi.recurrence.operations import OperationArray
 from mummergpu.viterbi.tiles.scratch import MOST_BASES, Scratch, new_scratch
 from mummergpu.viterbi.whole.whole_matrix import MatrixScratch, new_matrix
 
@@ -45,7 +47,7 @@ _CLUSTERS_OF_TASK: Final = 256
 """What a thread does at a time: tasks are many, so that all threads end together."""
 
 _OPERATIONS_OF_ANCHOR: Final = 4
-_LEAST_OPERATIONS: Final = 1 << 14
+_MIN_OPERATIONS: Final = 1 << 14
 """How many operations there is room for at first."""
 
 
@@ -72,8 +74,8 @@ class GenomeAligner:
         self._reference = reference
         self._options = options
         self._costs = options.costs.as_tuple()
-        self._window = options.window
-        self._scratch: queue.SimpleQueue[tuple[Scratch, MatrixScratch]] = queue.SimpleQueue()
+        self._rooms: queue.SimpleQueue[tuple[Scratch, MatrixScratch, OperationArray]]
+        self._rooms = queue.SimpleQueue()
 
     def align_block(
         self, block: QueryBlock, mems: BlockMems, map_function: MapFunction = map
@@ -108,13 +110,13 @@ class GenomeAligner:
         queries = block.padded_codes
         if strand is Strand.REVERSE:
             queries = padded_reverse_complements(queries, block.offsets)
-        sequences = queries, self._reference.padded_codes
+        sequences = Sequences(queries, self._reference.padded_codes)
         keys, group_offsets, matches = self._groups(block, columns)
         bounds = self._bounds(block, keys)
         clusters = find_clusters(group_offsets, matches, self._options.clusters, map_function)
         if self._options.simplify:
             clusters = _without_contained(clusters)
-        targets = Targets.of_count(clusters.count)
+        targets = new_targets(clusters.groups.size)
         if self._options.extend:
             self._find_targets(clusters, bounds, sequences, targets, map_function)
         linked = link_clusters(clusters, bounds, targets, self._options.break_length)
@@ -125,14 +127,14 @@ class GenomeAligner:
             ends,
             sequences,
             self._options,
-            (keys, block.offsets, self._reference.record_starts),
+            Places(keys, block.offsets, self._reference.record_starts),
             strand,
             map_function,
         )
 
     def _groups(
         self, block: QueryBlock, columns: MemColumns
-    ) -> tuple[Int64Array, Int64Array, tuple[Int64Array, Int64Array, Int64Array]]:
+    ) -> tuple[Int64Array, Int64Array, Anchors]:
         """Return the groups of matches: those of a query with a record of the reference."""
         starts = self._reference.record_starts
         queries = np.repeat(np.arange(block.query_count), np.diff(columns.offsets))
@@ -148,13 +150,13 @@ class GenomeAligner:
         begins = np.flatnonzero(np.diff(key, prepend=-1))
         offsets = np.append(begins, key.size)
         keys = np.stack((key[begins] // starts.size, key[begins] % starts.size), axis=1)
-        return keys, offsets, (query_starts, reference_starts, lengths)
+        return keys, offsets, Anchors(query_starts, reference_starts, lengths)
 
     def _bounds(self, block: QueryBlock, keys: Int64Array) -> Bounds:
         """Return where the query and the record of each group begin and end."""
         queries, records = keys[:, 0], keys[:, 1]
         starts = self._reference.record_starts[records] + MARGIN
-        return (
+        return Bounds(
             block.offsets[queries] + MARGIN,
             block.offsets[queries + 1] + MARGIN,
             starts,
@@ -170,24 +172,14 @@ class GenomeAligner:
         map_function: MapFunction,
     ) -> None:
         """Find where each cluster may go on."""
-        break_length = self._options.break_length
+        count = clusters.groups.size
 
         def find(first: int) -> None:
-            scratch = self._take_scratch()
-            operations = np.empty(break_operations(break_length), dtype=np.uint32)
-            find_targets(
-                clusters.groups,
-                clusters.offsets,
-                clusters.anchors,
-                bounds,
-                (sequences, self._costs, break_length, self._window, *scratch, operations),
-                first,
-                min(first + _CLUSTERS_OF_TASK, clusters.count),
-                targets.columns,
-            )
-            self._scratch.put(scratch)
+            end = min(first + _CLUSTERS_OF_TASK, count)
+            with self._extender(sequences) as extender:
+                find_targets(clusters, bounds, extender, first, end, targets)
 
-        for _ in map_function(find, range(0, clusters.count, _CLUSTERS_OF_TASK)):
+        for _ in map_function(find, range(0, count, _CLUSTERS_OF_TASK)):
             pass
 
     def _trace(
@@ -197,8 +189,8 @@ class GenomeAligner:
         ready = no_tiles()
         if self._align_tiles is not None:
             ready = align_tiles_ahead(linked, sequences, self._options.costs, self._align_tiles)
-        begins, *others = (np.empty(linked.count, dtype=np.int64) for _ in range(5))
-        ends: TracedEnds = begins, others[0], others[1], others[2], others[3]
+        count = linked.groups.size
+        ends = TracedEnds._make(np.empty(count, dtype=np.int64) for _ in TracedEnds._fields)
         total = int(linked.offsets[-1])
 
         def trace(first: int) -> UInt32Array:
@@ -209,6 +201,7 @@ class GenomeAligner:
         parts = list(map_function(trace, tasks))
         before = np.cumsum([0, *(part.size for part in parts)])
         # Each alignment begins in the part that has its first anchor.
+        begins = ends.operation_begins
         begins += before[linked.offsets[:-1] // _ANCHORS_OF_TASK]
         operations = np.concatenate(parts) if parts else np.empty(0, dtype=np.uint32)
         return operations, ends
@@ -223,58 +216,51 @@ class GenomeAligner:
         ready: ReadyTiles,
     ) -> UInt32Array:
         """Return the operations of a range of anchors."""
-        scratch, matrix = self._take_scratch()
-        room = _LEAST_OPERATIONS + _OPERATIONS_OF_ANCHOR * (end - first)
+        room = _MIN_OPERATIONS + _OPERATIONS_OF_ANCHOR * (end - first)
         operations = np.empty(room, dtype=np.uint32)
-        far_operations = np.empty(FAR_OPERATIONS, dtype=np.uint32)
         alignment = np.searchsorted(linked.offsets, first, side="right") - 1
         state = np.array([first, alignment, 0], dtype=np.int64)
-        while not trace_anchors(
-            linked.offsets,
-            linked.anchors,
-            linked.bounds,
-            sequences,
-            self._costs,
-            self._window,
-            scratch,
-            matrix,
-            far_operations,
-            end,
-            operations,
-            state,
-            ends,
-            ready,
-        ):
-            longer = np.empty(2 * operations.size, dtype=np.uint32)
-            longer[: state[FILLED]] = operations[: state[FILLED]]
-            operations = longer
-        self._scratch.put((scratch, matrix))
+        with self._extender(sequences) as extender:
+            while not trace_anchors(linked, extender, ready, end, operations, state, ends):
+                longer = np.empty(2 * operations.size, dtype=np.uint32)
+                longer[: state[FILLED]] = operations[: state[FILLED]]
+                operations = longer
         return operations[: state[FILLED]]
 
-    def _take_scratch(self) -> tuple[Scratch, MatrixScratch]:
-        """Return memory to work in, which no other thread has now."""
+    @contextmanager
+    def _extender(self, sequences: Sequences) -> Iterator[Extender]:
+        """Lend what extends alignments, in memory that no other thread has meanwhile."""
+        options = self._options
         try:
-            return self._scratch.get_nowait()
+            scratch, matrix, operations = self._rooms.get_nowait()
         except queue.Empty:
-            costs = self._options.costs
-            return new_scratch(MOST_BASES, costs.most_gap), new_matrix()
+            scratch, matrix = new_scratch(MOST_BASES, options.costs.most_gap), new_matrix()
+            operations = np.empty(FAR_OPERATIONS, dtype=np.uint32)
+        yield Extender(
+            sequences,
+            self._costs,
+            options.break_length,
+            options.window,
+            scratch,
+            matrix,
+            operations,
+        )
+        self._rooms.put((scratch, matrix, operations))
 
 
 def _without_contained(clusters: Clusters) -> Clusters:
     """Return the clusters that do not lie inside another one."""
-    if clusters.count == 0:
+    if clusters.groups.size == 0:
         return clusters
-    query_starts, reference_starts, lengths = clusters.anchors
+    anchors = clusters.anchors
     first, last = clusters.offsets[:-1], clusters.offsets[1:] - 1
-    keep = not_contained(
-        clusters.groups,
-        (
-            query_starts[first],
-            query_starts[last] + lengths[last],
-            reference_starts[first],
-            reference_starts[last] + lengths[last],
-        ),
+    extents = Extents(
+        anchors.query_starts[first],
+        anchors.query_starts[last] + anchors.lengths[last],
+        anchors.reference_starts[first],
+        anchors.reference_starts[last] + anchors.lengths[last],
     )
+    keep = not_contained(clusters.groups, extents)
     if keep.all():
         return clusters
     sizes = np.diff(clusters.offsets)
@@ -282,7 +268,5 @@ def _without_contained(clusters: Clusters) -> Clusters:
     return Clusters(
         clusters.groups[keep],
         np.concatenate(([0], np.cumsum(sizes[keep]))),
-        query_starts[kept_anchors],
-        reference_starts[kept_anchors],
-        lengths[kept_anchors],
+        Anchors._make(column[kept_anchors] for column in anchors),
     )

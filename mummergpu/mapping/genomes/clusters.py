@@ -9,23 +9,25 @@ diagonals. What is left over is joined and chained again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from mummergpu.mapping.genomes.anchors import Anchors, list_count
-from mummergpu.mapping.genomes.chains import SetRoom, chain_sets
-from mummergpu.mapping.genomes.joining import (
-    JoinRule,
+from mummergpu.mapping.genomes.anchors import NONE, Anchors
+from mummergpu.mapping.genomes.clustering import (
+    ClusterRule,
+    JoinRoom,
+    cluster_rule,
+    join_close_matches,
     join_groups,
-    join_rule,
+    list_count,
     list_sets,
     measure_sets,
 )
 from mummergpu.mapping.genomes.options import ClusterOptions
 from mummergpu.runtime.arrays import Int64Array
+from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
 
 MapFunction = Callable[..., Iterable[Any]]
 
@@ -33,8 +35,15 @@ _MATCHES_OF_TASK: Final = 1 << 14
 """What a thread does at a time: small groups and sets together, a large one alone."""
 
 
-@dataclass(frozen=True)
-class Clusters:
+MAX_PREDECESSORS: Final = 4096
+"""The matches before another one that it may follow in a chain, counted back from it."""
+
+MAX_BETWEEN: Final = 4000
+"""The most bases of each sequence between two matches of a cluster: all cells of their matrix fit
+into `whole_matrix.MOST_CELLS`."""
+
+
+class Clusters(NamedTuple):
     """Clusters of the matches on one strand.
 
     Attributes
@@ -43,29 +52,16 @@ class Clusters:
         The number of the group of matches that each cluster is from.
     offsets : ndarray, dtype=int64, shape=(n_clusters + 1,)
         Where the anchors of each cluster begin, and where the last ones end.
-    query_starts, reference_starts, lengths : ndarray, dtype=int64, shape=(n_anchors,)
-        The anchors: matches, of which what overlaps the anchor before is cut off.
+    anchors : Anchors
+        Matches, of which what overlaps the anchor before is cut off.
     """
 
     groups: Int64Array
     offsets: Int64Array
-    query_starts: Int64Array
-    reference_starts: Int64Array
-    lengths: Int64Array
-
-    @property
-    def count(self) -> int:
-        """The number of clusters."""
-        return self.groups.size
-
-    @property
-    def anchors(self) -> Anchors:
-        """The anchors as compiled functions take them."""
-        return self.query_starts, self.reference_starts, self.lengths
+    anchors: Anchors
 
 
-@dataclass(frozen=True)
-class _Sets:
+class MatchSets(NamedTuple):
     """Sets of matches that are joined, in the order of their first matches.
 
     Attributes
@@ -80,26 +76,78 @@ class _Sets:
     rows: Int64Array
 
 
+class FoundClusters(NamedTuple):
+    """The first match of each cluster, and how many anchors it has."""
+
+    first_rows: Int64Array
+    sizes: Int64Array
+
+
+class ChainColumns(NamedTuple):
+    """Chains of the matches of a set.
+
+    Attributes
+    ----------
+    scores, before : ndarray, dtype=int64
+        The score of the best chain that each match ends, and the match before it in that, or -1.
+    highest, furthest : ndarray, dtype=int64
+        The highest score up to each match, and how far in the query the matches up to it reach.
+    """
+
+    scores: Int64Array
+    highest: Int64Array
+    before: Int64Array
+    furthest: Int64Array
+
+
+class SetRoom(NamedTuple):
+    """Memory for the matches of a set.
+
+    Attributes
+    ----------
+    rows, listed, starts : ndarray, dtype=int64
+        The matches of the sets that are left of it, what `list_sets` lists, and where these begin.
+    chains : ChainColumns
+        The chains of one of them.
+    join : JoinRoom
+        What joining needs.
+    bases, sizes : ndarray, dtype=int64
+        What `measure_sets` needs.
+    """
+
+    rows: Int64Array
+    listed: Int64Array
+    starts: Int64Array
+    chains: ChainColumns
+    join: JoinRoom
+    bases: Int64Array
+    sizes: Int64Array
+
+
 def find_clusters(
     group_offsets: Int64Array,
     matches: Anchors,
     options: ClusterOptions,
     map_function: MapFunction = map,
 ) -> Clusters:
-    """Return the clusters of groups of matches.
+    """Return the clusters of groups of matches: those of a query with a record of the reference.
+
+    In a group, matches ascend by their start in the query, then by that in the reference. The
+    clusters of a group ascend by their start in the reference, then in the query.
 
     Joining takes time in proportion to the matches, and for each match to those of the ranges of
     diagonals beside its own that begin in its last bases and are not joined with it. Chaining takes
-    a step for each match of a set, and each that it may follow (`chains.MOST_PREDECESSORS` at
-    most), and does that again with what a chain leaves of its set.
+    a step for each match of a set, and each that it may follow (`MAX_PREDECESSORS` at most), and
+    does that again with what a chain leaves of its set.
     """
     # No gap is longer than the last match is far from the first base.
-    most_gap = min(options.most_gap, int(matches[0].max(initial=0)))
-    rule = join_rule(most_gap, options.diagonal_difference, options.diagonal_factor)
-    least_bases = options.least_bases
+    max_gap = min(options.max_gap, int(matches.query_starts.max(initial=0)))
+    rule = cluster_rule(
+        max_gap, options.diagonal_difference, options.diagonal_factor, options.min_bases
+    )
 
-    def join(groups: tuple[int, int]) -> _Sets:
-        return _join_groups(group_offsets, groups, matches, rule, least_bases)
+    def join(groups: tuple[int, int]) -> MatchSets:
+        return _join_groups(group_offsets, groups, matches, rule)
 
     joined = list(map_function(join, _tasks(group_offsets)))
     set_sizes = [np.diff(part.offsets) for part in joined]
@@ -107,31 +155,29 @@ def find_clusters(
     rows = np.concatenate([np.empty(0, dtype=np.int64), *(part.rows for part in joined)])
     del joined
     heads, counts, *columns = (np.empty(rows.size, dtype=np.int64) for _ in range(5))
-    anchors = columns[0], columns[1], columns[2]
+    anchors = Anchors(columns[0], columns[1], columns[2])
 
     def chain(sets: tuple[int, int]) -> tuple[Int64Array, Int64Array, Int64Array]:
         begin, end = offsets[sets[0]], offsets[sets[1]]
         room = _new_room(int(np.diff(offsets[sets[0] : sets[1] + 1]).max()))
-        clusters = heads[begin:end], counts[begin:end]
-        found = chain_sets(
-            (offsets, rows), *sets, matches, rule, least_bases, room, clusters, anchors
-        )
-        first_rows, sizes = clusters[0][:found], clusters[1][:found]
+        found = FoundClusters(heads[begin:end], counts[begin:end])
+        count = chain_sets(MatchSets(offsets, rows), *sets, matches, rule, room, found, anchors)
+        first_rows, sizes = found.first_rows[:count], found.sizes[:count]
         return first_rows, begin + np.cumsum(sizes) - sizes, sizes
 
     none = np.empty(0, dtype=np.int64)
     parts = [(none, none, none), *map_function(chain, _tasks(offsets))]
     first_rows, begins, sizes = (np.concatenate(part) for part in zip(*parts, strict=True))
     groups = np.searchsorted(group_offsets, first_rows, side="right") - 1
-    query_starts, reference_starts, lengths = anchors
-    order = np.lexsort((query_starts[begins], reference_starts[begins], groups))
+    order = np.lexsort((anchors.query_starts[begins], anchors.reference_starts[begins], groups))
     anchor_counts = sizes[order]
     new_offsets = np.concatenate(([0], np.cumsum(anchor_counts)))
     shifts = np.repeat(begins[order] - new_offsets[:-1], anchor_counts)
     chosen = shifts + np.arange(new_offsets[-1])
-    return Clusters(
-        groups[order], new_offsets, query_starts[chosen], reference_starts[chosen], lengths[chosen]
+    kept = Anchors(
+        anchors.query_starts[chosen], anchors.reference_starts[chosen], anchors.lengths[chosen]
     )
+    return Clusters(groups[order], new_offsets, kept)
 
 
 def _tasks(offsets: Int64Array) -> list[tuple[int, int]]:
@@ -142,34 +188,188 @@ def _tasks(offsets: Int64Array) -> list[tuple[int, int]]:
 
 
 def _join_groups(
-    group_offsets: Int64Array,
-    groups: tuple[int, int],
-    matches: Anchors,
-    rule: JoinRule,
-    least_bases: int,
-) -> _Sets:
+    group_offsets: Int64Array, groups: tuple[int, int], matches: Anchors, rule: ClusterRule
+) -> MatchSets:
     """Return the sets of some groups that have enough bases."""
     sizes = np.diff(group_offsets[groups[0] : groups[1] + 1])
     count = int(sizes.sum())
-    following, rows, sets = (np.empty(count, dtype=np.int64) for _ in range(3))
-    lists = np.empty(list_count(int(sizes.max(initial=0))), dtype=np.int64)
-    room = np.empty(count, dtype=np.uint8), following, lists
-    left = join_groups(group_offsets, *groups, matches, rule, room, rows, sets)
-    set_sizes = np.empty(left, dtype=np.int64)
-    kept = measure_sets(matches[2], rows, 0, left, sets, least_bases, following, set_sizes)
+    rows, known = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.uint8)
+    room = _new_join_room(count, int(sizes.max(initial=0)))
+    left = join_groups(group_offsets, *groups, matches, rule, known, room, rows)
+    set_sizes, sets = np.empty(left, dtype=np.int64), room.sets
+    kept = measure_sets(
+        matches.lengths, rows, 0, left, sets, rule.min_bases, room.following, set_sizes
+    )
     members, offsets = np.empty(kept, dtype=np.int64), np.empty(kept + 1, dtype=np.int64)
     set_count = list_sets(rows, 0, left, sets, set_sizes, members, offsets, 0)
     offsets[set_count] = kept
-    return _Sets(offsets[: set_count + 1].copy(), members)
+    return MatchSets(offsets[: set_count + 1].copy(), members)
+
+
+def _new_join_room(count: int, largest: int) -> JoinRoom:
+    """Return memory to join so many matches; the largest group or set has `largest`."""
+    lists = np.empty(list_count(largest), dtype=np.int64)
+    return JoinRoom(np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64), lists)
 
 
 def _new_room(most: int) -> SetRoom:
     """Return memory for sets of so many matches."""
-    numbers = [np.empty(most, dtype=np.int64) for _ in range(11)]
-    lists = np.empty(list_count(most), dtype=np.int64)
-    return (
-        (numbers[0], numbers[1], numbers[2]),
-        (numbers[3], numbers[4], numbers[5], numbers[6]),
-        (numbers[7], numbers[8], lists),
-        (numbers[9], numbers[10]),
-    )
+    numbers = [np.empty(most, dtype=np.int64) for _ in range(9)]
+    chains = ChainColumns(numbers[3], numbers[4], numbers[5], numbers[6])
+    join = _new_join_room(most, most)
+    return SetRoom(numbers[0], numbers[1], numbers[2], chains, join, numbers[7], numbers[8])
+
+
+@jit_without_refcounts
+def chain_sets(
+    sets: MatchSets,
+    first: int,
+    end: int,
+    matches: Anchors,
+    rule: ClusterRule,
+    room: SetRoom,
+    found: FoundClusters,
+    anchors: Anchors,
+) -> int:
+    """Take the clusters out of a range of sets; return how many there are.
+
+    The chain with the best score is a cluster, if it has enough bases. What is left of the set is
+    joined again, and each set of that is chained again. The anchors are written behind each other
+    from where the matches of the first set begin.
+    """
+    offsets, min_bases = sets.offsets, rule.min_bases
+    rows, starts, sizes, joined = room.rows, room.starts, room.sizes, room.join.sets
+    count, place = 0, offsets[first]
+    for number in range(first, end):
+        filled = offsets[number + 1] - offsets[number]
+        for member in range(filled):
+            rows[member] = sets.rows[offsets[number] + member]
+        starts[0], left = 0, 1
+        # The sets that are left follow each other in `rows`; the last one is next.
+        while left > 0:
+            left -= 1
+            begin = starts[left]
+            last = _best_chain(matches, rows, begin, filled, room.chains)
+            size = _take_chain(matches, room, last, min_bases, found, count, anchors, place)
+            place += size
+            count += size > 0
+            filled = _close_gaps(rows, begin, filled)
+            join_close_matches(matches, rows, begin, filled, rule, room.join)
+            kept = measure_sets(
+                matches.lengths, rows, begin, filled, joined, min_bases, room.bases, sizes
+            )
+            left = list_sets(rows, begin, filled, joined, sizes, room.listed, starts, left)
+            filled = begin + kept
+            for member in range(begin, filled):
+                rows[member] = room.listed[member]
+    return count
+
+
+@inline_without_refcounts
+def _best_chain(
+    matches: Anchors, rows: Int64Array, begin: int, end: int, chains: ChainColumns
+) -> int:
+    """Chain the matches of a set; return the last one of the best chain, as an index of `rows`."""
+    query_starts, reference_starts = matches.query_starts, matches.reference_starts
+    lengths = matches.lengths
+    scores, highest = chains.scores, chains.highest
+    before, furthest = chains.before, chains.furthest
+    best = begin
+    for number in range(begin, end):
+        row = rows[number]
+        length = lengths[row]
+        query_start, reference_start = query_starts[row], reference_starts[row]
+        score, source = length, NONE
+        other = number - 1
+        # No chain before is better than the highest of them, and nothing is added but the length;
+        # and none is near enough if that which reaches furthest is not.
+        while (
+            other >= begin
+            and number - other <= MAX_PREDECESSORS
+            and highest[other] + length > score
+            and query_start - furthest[other] <= MAX_BETWEEN
+        ):
+            earlier = rows[other]
+            gap = query_start - query_starts[earlier] - lengths[earlier]
+            other_gap = reference_start - reference_starts[earlier] - lengths[earlier]
+            overlap = max(0, -gap, -other_gap)
+            bent = abs(
+                (query_start - reference_start)
+                - (query_starts[earlier] - reference_starts[earlier])
+            )
+            if overlap < length and max(gap, other_gap) <= MAX_BETWEEN - overlap:
+                chained = scores[other] + length - overlap - bent
+                if chained > score:
+                    score, source = chained, other
+            other -= 1
+        scores[number] = score
+        before[number] = source
+        highest[number], furthest[number] = score, query_start + length
+        if number > begin:
+            highest[number] = max(score, highest[number - 1])
+            furthest[number] = max(query_start + length, furthest[number - 1])
+        if score > scores[best]:
+            best = number
+    return best
+
+
+@inline_without_refcounts
+def _take_chain(
+    matches: Anchors,
+    room: SetRoom,
+    last: int,
+    min_bases: int,
+    found: FoundClusters,
+    count: int,
+    anchors: Anchors,
+    begin: int,
+) -> int:
+    """Write a chain if it has enough bases, and take it out of its set; return how many anchors.
+
+    `room.rows` has -1 where the chain's matches were.
+    """
+    query_starts, reference_starts = matches.query_starts, matches.reference_starts
+    lengths, rows, before = matches.lengths, room.rows, room.chains.before
+    total, size = 0, 0
+    number = last
+    while number != NONE:
+        total += lengths[rows[number]]
+        size += 1
+        number = before[number]
+    if total < min_bases:
+        size = 0
+    # The chain is known from its end, so its anchors are written backwards.
+    place = begin + size
+    number = last
+    while number != NONE:
+        row = rows[number]
+        rows[number] = NONE
+        number = before[number]
+        if size == 0:
+            continue
+        cut = 0
+        if number != NONE:
+            earlier = rows[number]
+            cut = max(
+                0,
+                query_starts[earlier] + lengths[earlier] - query_starts[row],
+                reference_starts[earlier] + lengths[earlier] - reference_starts[row],
+            )
+        else:
+            found.first_rows[count], found.sizes[count] = row, size
+        place -= 1
+        anchors.query_starts[place] = query_starts[row] + cut
+        anchors.reference_starts[place] = reference_starts[row] + cut
+        anchors.lengths[place] = lengths[row] - cut
+    return size
+
+
+@inline_without_refcounts
+def _close_gaps(rows: Int64Array, begin: int, end: int) -> int:
+    """Move the matches of a range together that are left; return where they end."""
+    filled = begin
+    for number in range(begin, end):
+        if rows[number] != NONE:
+            rows[filled] = rows[number]
+            filled += 1
+    return filled

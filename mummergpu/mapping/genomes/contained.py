@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from mummergpu.runtime.arrays import BoolArray, Int64Array
 from mummergpu.runtime.jit import jit_without_refcounts
 
-Extents = tuple[Int64Array, Int64Array, Int64Array, Int64Array]
-"""Where alignments begin and end in the query, and where they begin and end in the reference."""
+
+class Extents(NamedTuple):
+    """Where alignments begin and end in the query, and where they do in the reference."""
+
+    query_begins: Int64Array
+    query_ends: Int64Array
+    reference_begins: Int64Array
+    reference_ends: Int64Array
 
 
 def not_contained(groups: Int64Array, extents: Extents) -> BoolArray:
-    """Return which alignments no other one of their group contains."""
-    _, _, begins, ends = extents
-    order = np.lexsort((np.arange(groups.size), -ends, begins, groups))
+    """Return which alignments no other one of their group contains; of equal ones the first."""
+    begins = extents.reference_begins
+    order = np.lexsort((np.arange(groups.size), -extents.reference_ends, begins, groups))
     keep = np.ones(groups.size, dtype=np.bool_)
     _mark_contained(groups, extents, order, np.empty(groups.size, dtype=np.int64), keep)
     return keep
@@ -37,7 +45,8 @@ def _mark_contained(
     keep: BoolArray,
 ) -> None:
     """Mark the rows that others contain; `order` ascends by group and by begin."""
-    query_begins, query_ends, begins, ends = extents
+    query_begins, query_ends = extents.query_begins, extents.query_ends
+    ends = extents.reference_ends
     count = 0
     for place in range(order.size):
         row = order[place]
@@ -45,7 +54,7 @@ def _mark_contained(
         still_open = 0
         for number in range(count):
             other = open_rows[number]
-            if groups[other] != groups[row] or ends[other] <= begins[row]:
+            if groups[other] != groups[row] or ends[other] <= extents.reference_begins[row]:
                 continue
             open_rows[still_open] = other
             still_open += 1

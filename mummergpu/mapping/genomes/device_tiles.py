@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from mummergpu.mapping.genomes.anchors import Anchors
-from mummergpu.mapping.genomes.links import LinkedAnchors, Sequences
+from mummergpu.mapping.genomes.anchors import Anchors, Sequences
+from mummergpu.mapping.genomes.chaining import LinkedAnchors
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import jit_without_refcounts
 from mummergpu.viterbi.device.tile_set import AlignedTiles, TileSet, fit_two
@@ -21,11 +21,26 @@ from mummergpu.viterbi.tiles.scratch import MOST_BASES
 TileAligner = Callable[[ByteArray, ByteArray, TileSet], AlignedTiles | None]
 """Aligns tiles on a device (`viterbi.device_tiles.DeviceTiles.align`); None if it has no room."""
 
-ReadyTiles = tuple[Int64Array, Int64Array, OperationArray]
-"""For each anchor the number of the tile behind it, -1 if it is not aligned yet, or nothing if none
-is; where the operations of each tile begin, and where the last ones end; and the operations."""
 
-LEAST_CELLS: Final = 1 << 36
+class ReadyTiles(NamedTuple):
+    """Tiles that are aligned already.
+
+    Attributes
+    ----------
+    numbers : ndarray, dtype=int64, shape=(n_anchors,) or (0,)
+        The number of the tile behind each anchor, `NOT_READY` for none; nothing if none is aligned.
+    offsets : ndarray, dtype=int64, shape=(n_tiles + 1,)
+        Where the operations of each tile begin, and where the last ones end.
+    operations : ndarray, dtype=uint32
+        The operations as BAM packs them.
+    """
+
+    numbers: Int64Array
+    offsets: Int64Array
+    operations: OperationArray
+
+
+MIN_CELLS: Final = 1 << 36
 """With fewer cells, processors are sooner done than a device: they compute narrow bands."""
 
 NOT_READY: Final = -1
@@ -34,7 +49,7 @@ NOT_READY: Final = -1
 def no_tiles() -> ReadyTiles:
     """Return that no tile is aligned yet."""
     none = np.empty(0, dtype=np.int64)
-    return none, np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.uint32)
+    return ReadyTiles(none, np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.uint32))
 
 
 def align_tiles_ahead(
@@ -45,20 +60,21 @@ def align_tiles_ahead(
     anchors = np.empty(total, dtype=np.int64)
     count = list_tiles(linked.offsets, linked.anchors, sequences, costs.as_tuple(), anchors)
     anchors = anchors[:count]
-    query_starts, reference_starts, lengths = linked.anchors
+    query_starts, reference_starts = linked.anchors.query_starts, linked.anchors.reference_starts
+    lengths = linked.anchors.lengths
     ends = query_starts[anchors] + lengths[anchors]
     reference_ends = reference_starts[anchors] + lengths[anchors]
     sides = query_starts[anchors + 1] - ends, reference_starts[anchors + 1] - reference_ends
     fits = fit_two(costs, *sides)
     tiles = TileSet(ends[fits], sides[0][fits], reference_ends[fits], sides[1][fits])
-    if tiles.cells < LEAST_CELLS:
+    if tiles.cells < MIN_CELLS:
         return no_tiles()
     aligned = align(*sequences, tiles)
     if aligned is None:
         return no_tiles()
     numbers = np.full(total, NOT_READY, dtype=np.int64)
     numbers[anchors[fits]] = np.arange(tiles.count)
-    return numbers, aligned.offsets, aligned.operations
+    return ReadyTiles(numbers, aligned.offsets, aligned.operations)
 
 
 @jit_without_refcounts
@@ -69,9 +85,9 @@ def list_tiles(
     costs: CostTuple,
     found: Int64Array,
 ) -> int:
-    """List the anchors behind which there is a tile that needs its matrix."""
-    query_starts, reference_starts, lengths = anchors
-    query, reference = sequences
+    """List the anchors behind which there is a tile that needs its matrix; return how many."""
+    query_starts, reference_starts = anchors.query_starts, anchors.reference_starts
+    lengths, query, reference = anchors.lengths, sequences.query, sequences.reference
     end = 0
     for alignment in range(offsets.size - 1):
         for anchor in range(offsets[alignment], offsets[alignment + 1] - 1):

@@ -3,48 +3,110 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from mummergpu.mapping.genomes.anchors import Sequences
 from mummergpu.mapping.genomes.columns import GenomeAlignments
-from mummergpu.mapping.genomes.contained import not_contained, not_repeated
-from mummergpu.mapping.genomes.differences import count_differences
-from mummergpu.mapping.genomes.links import Sequences
+from mummergpu.mapping.genomes.contained import Extents, not_contained, not_repeated
 from mummergpu.mapping.genomes.options import GenomeOptions
 from mummergpu.mapping.genomes.tracing import TracedEnds
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import jit_without_refcounts
-from mummergpu.sequence.codes import MARGIN, Strand
+from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
+from mummergpu.sequence.codes import MARGIN, CodeArray, Strand
 from mummergpu.viterbi.left_alignment import align_left
-from mummergpu.viterbi.recurrence.operations import OperationArray
+from mummergpu.viterbi.recurrence.operations import (
+    INSERTION_OPERATION,
+    MATCH_OPERATION,
+    OperationArray,
+    kind_of,
+    length_of,
+)
 
 _ALIGNMENTS_OF_TASK: Final = 64
 
 
+class _Differences(NamedTuple):
+    """The pairs of different bases of each alignment, the bases of its gaps, and its gaps."""
+
+    mismatches: Int64Array
+    gap_bases: Int64Array
+    gaps: Int64Array
+
+
+class _Traced(NamedTuple):
+    """Alignments: where they begin in both sequences and among the operations of all."""
+
+    query_begins: Int64Array
+    reference_begins: Int64Array
+    offsets: Int64Array
+    operations: OperationArray
+
+
 @jit_without_refcounts
 def _align_each_left(
-    operations: OperationArray,
-    begins: Int64Array,
-    counts: Int64Array,
-    query_begins: Int64Array,
-    reference_begins: Int64Array,
-    sequences: Sequences,
-    first: int,
-    end: int,
+    traced: _Traced, counts: Int64Array, sequences: Sequences, first: int, end: int
 ) -> None:
-    """Move the gaps of some alignments to the left; `counts` receives their operations."""
+    """Move the gaps of some alignments to the left; `counts`, their operations, may shrink."""
     for row in range(first, end):
         counts[row] = align_left(
-            operations,
-            begins[row],
+            traced.operations,
+            traced.offsets[row],
             counts[row],
-            sequences[0],
-            query_begins[row],
-            sequences[1],
-            reference_begins[row],
+            sequences.query,
+            traced.query_begins[row],
+            sequences.reference,
+            traced.reference_begins[row],
         )
+
+
+@jit_without_refcounts
+def _count_differences(
+    traced: _Traced, sequences: Sequences, first: int, end: int, found: _Differences
+) -> None:
+    """Count the differences of some alignments."""
+    operations = traced.operations
+    for row in range(first, end):
+        i, j = traced.query_begins[row], traced.reference_begins[row]
+        different, gap_length, gap_count = 0, 0, 0
+        for position in range(traced.offsets[row], traced.offsets[row + 1]):
+            kind, length = kind_of(operations, position), length_of(operations, position)
+            if kind == MATCH_OPERATION:
+                different += _differences(sequences.query, i, sequences.reference, j, length)
+                i += length
+                j += length
+                continue
+            gap_count += 1
+            gap_length += length
+            if kind == INSERTION_OPERATION:
+                i += length
+            else:
+                j += length
+        found.mismatches[row] = different
+        found.gap_bases[row], found.gaps[row] = gap_length, gap_count
+
+
+@inline_without_refcounts
+def _differences(query: CodeArray, i: int, reference: CodeArray, j: int, length: int) -> int:
+    """Return how many pairs of bases are not equal; a break equals nothing."""
+    count = 0
+    for k in range(length):
+        base, other = query[np.uint64(i + k)], reference[np.uint64(j + k)]
+        count += (base != other) | (base > 3)
+    return count
+
+
+class Places(NamedTuple):
+    """The query and the record of each group, where each query begins, where each record begins.
+
+    The first is of the shape (n_groups, 2); the others count from the first base of the codes.
+    """
+
+    keys: Int64Array
+    query_starts: Int64Array
+    record_starts: Int64Array
 
 
 def finish_alignments(
@@ -53,54 +115,51 @@ def finish_alignments(
     ends: TracedEnds,
     sequences: Sequences,
     options: GenomeOptions,
-    places: tuple[Int64Array, Int64Array, Int64Array],
+    places: Places,
     strand: Strand,
     map_function: Callable[..., Iterable[Any]],
 ) -> GenomeAlignments:
-    """Return traced alignments as columns."""
-    begins, query_begins, reference_begins, query_ends, reference_ends = ends
-    extents = query_begins, query_ends, reference_begins, reference_ends
+    """Return traced alignments as columns, without those inside others if options say so."""
+    extents = Extents(
+        ends.query_begins, ends.query_ends, ends.reference_begins, ends.reference_ends
+    )
     choose = not_contained if options.simplify else not_repeated
     keep = np.flatnonzero(choose(groups, extents))
-    counts = np.diff(begins, append=operations.size)[keep]
-    groups, begins, query_begins = groups[keep], begins[keep], query_begins[keep]
-    reference_begins, query_ends = reference_begins[keep], query_ends[keep]
-    reference_ends = reference_ends[keep]
+    groups, kept = groups[keep], Extents._make(extent[keep] for extent in extents)
+    counts = np.diff(ends.operation_begins, append=operations.size)[keep]
+    begins = ends.operation_begins[keep]
     tasks = range(0, keep.size, _ALIGNMENTS_OF_TASK)
 
-    def align_some(first: int) -> None:
-        end = min(first + _ALIGNMENTS_OF_TASK, keep.size)
-        starts = query_begins, reference_begins
-        _align_each_left(operations, begins, counts, *starts, sequences, first, end)
+    def in_parts(work: Callable[[int, int], None]) -> None:
+        def work_from(first: int) -> None:
+            work(first, min(first + _ALIGNMENTS_OF_TASK, keep.size))
 
-    for _ in map_function(align_some, tasks):
-        pass
+        for _ in map_function(work_from, tasks):
+            pass
+
+    traced = _Traced(kept.query_begins, kept.reference_begins, begins, operations)
+    in_parts(lambda first, end: _align_each_left(traced, counts, sequences, first, end))
     offsets = np.concatenate(([0], np.cumsum(counts)))
     cigars = operations[np.repeat(begins - offsets[:-1], counts) + np.arange(offsets[-1])]
-    mismatches, gap_bases, gaps = (np.empty(keep.size, dtype=np.int64) for _ in range(3))
-
-    def count_some(first: int) -> None:
-        end = min(first + _ALIGNMENTS_OF_TASK, keep.size)
-        starts = query_begins, reference_begins
-        found = mismatches, gap_bases, gaps
-        count_differences(cigars, offsets, *starts, sequences, first, end, *found)
-
-    for _ in map_function(count_some, tasks):
-        pass
-    keys, query_starts, record_starts = places
+    found = _Differences._make(np.empty(keep.size, dtype=np.int64) for _ in range(3))
+    aligned = _Traced(kept.query_begins, kept.reference_begins, offsets, cigars)
+    in_parts(lambda first, end: _count_differences(aligned, sequences, first, end, found))
+    mismatches, gap_bases, gaps = found
     costs = options.costs
-    queries, records = keys[groups, 0], keys[groups, 1]
-    pairs = (query_ends - query_begins + reference_ends - reference_begins - gap_bases) // 2
+    queries, records = places.keys[groups, 0], places.keys[groups, 1]
+    query_starts, record_starts = places.query_starts[queries], places.record_starts[records]
+    bases = kept.query_ends - kept.query_begins + kept.reference_ends - kept.reference_begins
+    pairs = (bases - gap_bases) // 2
     scores = (pairs - mismatches) * costs.match - mismatches * costs.mismatch
     scores -= gaps * costs.deletion_open + gap_bases * costs.deletion_extend
     return GenomeAlignments(
         queries,
         np.full(keep.size, strand, dtype=np.uint8),
         records,
-        query_begins - query_starts[queries] - MARGIN,
-        query_ends - query_starts[queries] - MARGIN,
-        reference_begins - record_starts[records] - MARGIN,
-        reference_ends - record_starts[records] - MARGIN,
+        kept.query_begins - query_starts - MARGIN,
+        kept.query_ends - query_starts - MARGIN,
+        kept.reference_begins - record_starts - MARGIN,
+        kept.reference_ends - record_starts - MARGIN,
         offsets,
         cigars,
         mismatches,

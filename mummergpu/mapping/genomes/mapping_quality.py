@@ -29,7 +29,7 @@ QualityArray = ByteArray
 BEST_QUALITY: Final = 60
 """The highest quality, as in minimap2 and bwa mem."""
 
-MOST_ERROR: Final = 0.3
+MAX_ERROR: Final = 0.3
 """An alignment that is likelier wrong than that is one of several, and has a quality of 0."""
 
 COPY_QUALITY: Final = 20.0
@@ -39,7 +39,7 @@ WORD_BASES: Final = 24
 """The bases of a word: by chance, hardly any occurs twice in a genome."""
 
 WORD_STEP: Final = 16
-MOST_WORDS: Final = 1 << 21
+MAX_WORDS: Final = 1 << 21
 """One word of so many positions is looked at, and of large references no more than so many."""
 
 _SLICE_BASES: Final = 1 << 20
@@ -112,7 +112,7 @@ class MappingQualities:
         odds = columns.rivals + copies
         errors = 1 - 1 / (1 + odds)
         qualities = -10 * np.log10(np.maximum(errors, 10 ** (-BEST_QUALITY / 10)))
-        return np.where(errors > MOST_ERROR, 0, np.floor(qualities + 1e-9)).astype(np.uint8)
+        return np.where(errors > MAX_ERROR, 0, np.floor(qualities + 1e-9)).astype(np.uint8)
 
 
 def find_words(
@@ -124,7 +124,7 @@ def find_words(
     its bases, so that a copy has the same ones.
     """
     codes = writable(reference.codes)
-    step = max(WORD_STEP, codes.size // MOST_WORDS)
+    step = max(WORD_STEP, codes.size // MAX_WORDS)
     limit = _HASHES // step
 
     def find(first: int) -> tuple[Int64Array, Int64Array]:
@@ -148,7 +148,7 @@ def find_words(
 def sample_words(
     codes: CodeArray, first: int, end: int, limit: int, places: Int64Array, hashes: Int64Array
 ) -> int:
-    """Write the words whose hash is below a limit, of those that begin in a range."""
+    """Write the words of a range whose hash is below a limit, and their hashes; return how many."""
     top = 2 * (WORD_BASES - 1)
     most = (1 << 2 * WORD_BASES) - 1
     forward, reverse, unbroken, count = 0, 0, 0, 0

@@ -17,7 +17,7 @@ from mummergpu.runtime.jit import jit_without_refcounts
 
 FloatArray = Float64Array
 
-MOST_OVERLAP: Final = 0.75
+MAX_OVERLAP: Final = 0.75
 """Two alignments of which one lies in the other with a larger share are not both taken."""
 
 
@@ -67,6 +67,8 @@ def _cover(
     taken: BoolArray,
 ) -> None:
     """Mark the best cover of a sequence."""
+    # Alignments are visited by their begins. Those that have ended before the next one begins are
+    # closed for good; only those that are still open can overlap it.
     scores, before, open_rows = room
     open_count = 0
     best, best_ended = -1, -1
@@ -92,7 +94,7 @@ def _cover(
             overlap = min(ends[other], ends[row]) - begins[row]
             shorter = min(length, ends[other] - begins[other])
             score = scores[other] + (length - overlap) * weight
-            if overlap <= MOST_OVERLAP * shorter and score > scores[row]:
+            if overlap <= MAX_OVERLAP * shorter and score > scores[row]:
                 scores[row], before[row] = score, other
         open_rows[open_count] = row
         open_count += 1

@@ -69,7 +69,7 @@ def costs_of_gaps(
     )
 
 
-MOST_BREAK_LENGTH: Final = 2 * MOST_BASES
+MAX_BREAK_LENGTH: Final = 2 * MOST_BASES
 """The longest break: a window of it is a tile."""
 
 
@@ -79,9 +79,9 @@ class ClusterOptions:
 
     Attributes
     ----------
-    least_bases : int
+    min_bases : int
         The fewest bases of all matches of a cluster together.
-    most_gap : int
+    max_gap : int
         The most bases of the query between two matches of a cluster.
     diagonal_difference : int
         How far apart the diagonals of two neighbouring matches may be, in bases.
@@ -89,15 +89,15 @@ class ClusterOptions:
         The same as a share of the gap between them; the larger of both counts.
     """
 
-    least_bases: int = 65
-    most_gap: int = 90
+    min_bases: int = 65
+    max_gap: int = 90
     diagonal_difference: int = 5
     diagonal_factor: float = 0.12
 
     def __post_init__(self) -> None:
         for option, value in (
-            ("mincluster", self.least_bases),
-            ("maxgap", self.most_gap),
+            ("mincluster", self.min_bases),
+            ("maxgap", self.max_gap),
             ("diagdiff", self.diagonal_difference),
             ("diagfactor", self.diagonal_factor),
         ):
@@ -140,6 +140,6 @@ class GenomeOptions:
         return self.break_length // 2 if self.extend else 0
 
     def __post_init__(self) -> None:
-        if not 2 <= self.break_length <= MOST_BREAK_LENGTH:
-            message = f"{self.break_length} is not between 2 and {MOST_BREAK_LENGTH}"
+        if not 2 <= self.break_length <= MAX_BREAK_LENGTH:
+            message = f"{self.break_length} is not between 2 and {MAX_BREAK_LENGTH}"
             raise OptionError("--breaklen", message)

@@ -6,11 +6,12 @@ anchors can be traced by any thread; the operations follow each other in the ord
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
-from mummergpu.mapping.genomes.anchors import Anchors
+from mummergpu.mapping.genomes.anchors import Bounds
+from mummergpu.mapping.genomes.bridging import Extender
+from mummergpu.mapping.genomes.chaining import LinkedAnchors
 from mummergpu.mapping.genomes.device_tiles import ReadyTiles
-from mummergpu.mapping.genomes.links import Bounds, Sequences
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.codes import CodeArray
@@ -27,21 +28,34 @@ from mummergpu.viterbi.recurrence.operations import (
 from mummergpu.viterbi.recurrence.tile import Tile, rest_of, tile_at
 from mummergpu.viterbi.tiles.drop_extension import NO_ROOM, extend_until_drop, longest_window
 from mummergpu.viterbi.tiles.gap_fill import fill_gap
-from mummergpu.viterbi.tiles.scratch import MOST_BASES, Scratch
+from mummergpu.viterbi.tiles.scratch import MOST_BASES
 from mummergpu.viterbi.whole.whole_matrix import (
     NO_MEMORY,
-    MatrixScratch,
     align_whole,
     fits_matrix,
     pair_score,
 )
 
-TracedEnds = tuple[Int64Array, Int64Array, Int64Array, Int64Array, Int64Array]
-"""For each alignment: where its operations begin, its first base in the query and in the reference,
-and the bases after its last ones."""
 
-FAR_OPERATIONS: Final = 1 << 18
-"""The most operations of the part of a tile that is found from its far corner."""
+class TracedEnds(NamedTuple):
+    """Where alignments begin and end: the columns of what is traced.
+
+    Attributes
+    ----------
+    operation_begins : ndarray, dtype=int64, shape=(n_alignments,)
+        Where the operations of each begin.
+    query_begins, reference_begins : ndarray, dtype=int64, shape=(n_alignments,)
+        Its first base in both sequences.
+    query_ends, reference_ends : ndarray, dtype=int64, shape=(n_alignments,)
+        The bases after its last ones.
+    """
+
+    operation_begins: Int64Array
+    query_begins: Int64Array
+    reference_begins: Int64Array
+    query_ends: Int64Array
+    reference_ends: Int64Array
+
 
 NEXT_ANCHOR, ALIGNMENT, FILLED = 0, 1, 2
 """The elements of the state of a range of anchors that is traced."""
@@ -52,78 +66,57 @@ _LEFT: Final = -1
 
 @jit_without_refcounts
 def trace_anchors(
-    offsets: Int64Array,
-    anchors: Anchors,
-    bounds: Bounds,
-    sequences: Sequences,
-    costs: CostTuple,
-    window: int,
-    scratch: Scratch,
-    matrix: MatrixScratch,
-    far_operations: OperationArray,
+    linked: LinkedAnchors,
+    extender: Extender,
+    ready: ReadyTiles,
     end_anchor: int,
     operations: OperationArray,
     state: Int64Array,
     ends: TracedEnds,
-    ready: ReadyTiles,
 ) -> bool:
-    """Trace a range of anchors, and what lies between each and the next one of its alignment."""
-    query_starts, reference_starts, lengths = anchors
-    begins, first_in_query, first_in_reference, end_in_query, end_in_reference = ends
+    """Trace a range of anchors, and what lies between each and the next one of its alignment.
+
+    Returns whether the range is finished; if not, `operations` has become too short. The state has
+    the next anchor, its alignment, and how many operations there are; it is brought up to date.
+    Operations of a match may follow each other.
+    """
+    offsets, anchors = linked.offsets, linked.anchors
+    query_starts, reference_starts = anchors.query_starts, anchors.reference_starts
     anchor, alignment, filled = state[NEXT_ANCHOR], state[ALIGNMENT], state[FILLED]
+    # The state is that before the next anchor, so a range can go on there with more room.
     while anchor < end_anchor:
-        begin = filled
+        begin, length = filled, anchors.lengths[anchor]
         query_at, reference_at = query_starts[anchor], reference_starts[anchor]
         is_last = anchor == offsets[alignment + 1] - 1
         if filled + 2 > operations.size:
             return False
         if anchor == offsets[alignment]:
-            used, reference_used, count = 0, 0, 0
-            if window > 0:
-                tile = tile_at(
-                    query_at - 1,
-                    query_at - bounds[0][alignment],
-                    reference_at - 1,
-                    reference_at - bounds[2][alignment],
-                    _LEFT,
-                )
-                used, reference_used, count = extend_until_drop(
-                    sequences[0], sequences[1], tile, costs, window, scratch, operations, filled
-                )
+            used, reference_used, count = _extend_left(
+                linked.bounds, alignment, query_at, reference_at, extender, operations, filled
+            )
             if count == NO_ROOM or filled + count + 2 > operations.size:
                 return False
             reverse_operations(operations, filled, filled + count)
-            begins[alignment] = filled
-            first_in_query[alignment] = query_at - used
-            first_in_reference[alignment] = reference_at - reference_used
+            ends.operation_begins[alignment] = filled
+            ends.query_begins[alignment] = query_at - used
+            ends.reference_begins[alignment] = reference_at - reference_used
             filled += count
-        filled = append_operation(operations, begin, filled, MATCH_OPERATION, lengths[anchor])
-        query_at += lengths[anchor]
-        reference_at += lengths[anchor]
+        filled = append_operation(operations, begin, filled, MATCH_OPERATION, length)
+        query_at += length
+        reference_at += length
         if is_last:
-            used, reference_used, count = 0, 0, 0
-            if window > 0:
-                tile = tile_at(
-                    query_at,
-                    bounds[1][alignment] - query_at,
-                    reference_at,
-                    bounds[3][alignment] - reference_at,
-                    _RIGHT,
-                )
-                used, reference_used, count = extend_until_drop(
-                    sequences[0], sequences[1], tile, costs, window, scratch, operations, filled
-                )
+            used, reference_used, count = _extend_right(
+                linked.bounds, alignment, query_at, reference_at, extender, operations, filled
+            )
             if count == NO_ROOM:
                 return False
-            end_in_query[alignment] = query_at + used
-            end_in_reference[alignment] = reference_at + reference_used
-            filled += count
+            ends.query_ends[alignment] = query_at + used
+            ends.reference_ends[alignment] = reference_at + reference_used
             alignment += 1
-        elif ready[0].size > 0 and ready[0][anchor] >= 0:
-            count = _copy_tile(ready, ready[0][anchor], operations, filled)
+        elif ready.numbers.size > 0 and ready.numbers[anchor] >= 0:
+            count = _copy_tile(ready, ready.numbers[anchor], operations, filled)
             if count == NO_ROOM:
                 return False
-            filled += count
         else:
             tile = tile_at(
                 query_at,
@@ -132,58 +125,102 @@ def trace_anchors(
                 reference_starts[anchor + 1] - reference_at,
                 _RIGHT,
             )
-            count = _trace_tile(
-                sequences[0],
-                sequences[1],
-                tile,
-                costs,
-                window,
-                scratch,
-                matrix,
-                far_operations,
-                operations,
-                filled,
-            )
+            count = _trace_tile(tile, extender, operations, filled)
             if count == NO_ROOM:
                 return False
-            filled += count
+        filled += count
         anchor += 1
         state[NEXT_ANCHOR], state[ALIGNMENT], state[FILLED] = anchor, alignment, filled
     return True
 
 
 @inline_without_refcounts
+def _extend_left(
+    bounds: Bounds,
+    alignment: int,
+    query_at: int,
+    reference_at: int,
+    extender: Extender,
+    operations: OperationArray,
+    filled: int,
+) -> tuple[int, int, int]:
+    """Extend an alignment before its first anchor; return the bases used, and its operations."""
+    if extender.window == 0:
+        return 0, 0, 0
+    tile = tile_at(
+        query_at - 1,
+        query_at - bounds.query_begins[alignment],
+        reference_at - 1,
+        reference_at - bounds.reference_begins[alignment],
+        _LEFT,
+    )
+    return _extend(tile, extender, operations, filled)
+
+
+@inline_without_refcounts
+def _extend_right(
+    bounds: Bounds,
+    alignment: int,
+    query_at: int,
+    reference_at: int,
+    extender: Extender,
+    operations: OperationArray,
+    filled: int,
+) -> tuple[int, int, int]:
+    """Extend an alignment after its last anchor; return the bases used, and its operations."""
+    if extender.window == 0:
+        return 0, 0, 0
+    tile = tile_at(
+        query_at,
+        bounds.query_ends[alignment] - query_at,
+        reference_at,
+        bounds.reference_ends[alignment] - reference_at,
+        _RIGHT,
+    )
+    return _extend(tile, extender, operations, filled)
+
+
+@inline_without_refcounts
+def _extend(
+    tile: Tile, extender: Extender, operations: OperationArray, filled: int
+) -> tuple[int, int, int]:
+    """Extend an alignment into a tile until it gets no better."""
+    return extend_until_drop(
+        extender.sequences.query,
+        extender.sequences.reference,
+        tile,
+        extender.costs,
+        extender.window,
+        extender.scratch,
+        operations,
+        filled,
+    )
+
+
+@inline_without_refcounts
 def _copy_tile(ready: ReadyTiles, tile: int, operations: OperationArray, filled: int) -> int:
     """Write the operations of a tile that is aligned; return how many there are, or `NO_ROOM`."""
-    first = ready[1][tile]
-    count: int = ready[1][tile + 1] - first
+    first = ready.offsets[tile]
+    count: int = ready.offsets[tile + 1] - first
     if filled + count + 2 > operations.size:
         return NO_ROOM
     for k in range(count):
-        operations[filled + k] = ready[2][first + k]
+        operations[filled + k] = ready.operations[first + k]
     return count
 
 
 @inline_without_refcounts
-def _trace_tile(
-    query: CodeArray,
-    reference: CodeArray,
-    tile: Tile,
-    costs: CostTuple,
-    window: int,
-    scratch: Scratch,
-    matrix: MatrixScratch,
-    far_operations: OperationArray,
-    operations: OperationArray,
-    filled: int,
-) -> int:
+def _trace_tile(tile: Tile, extender: Extender, operations: OperationArray, filled: int) -> int:
     """Write the operations between two anchors; return how many there are, or `NO_ROOM`.
 
     A long tile is shortened from both corners, as far as the sequences agree: what is left in the
     middle is small, and all that needs a matrix at first. If it is too much for one, it is
-    shortened once more, with the longest window (as `links.find_targets` found that it can be).
+    shortened once more, with the longest window (as `chaining.find_targets` found that it can be).
     Beside the score of this alignment few cells of the whole tile matter; these are computed.
     """
+    query, reference = extender.sequences.query, extender.sequences.reference
+    costs, window, scratch = extender.costs, extender.window, extender.scratch
+    matrix, far_operations = extender.matrix, extender.operations
     count, far_count = 0, 0
     rest = tile
     if filled + tile.length + tile.reference_length > operations.size:

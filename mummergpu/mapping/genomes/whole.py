@@ -13,10 +13,12 @@ import numpy as np
 
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import Reference
+from mummergpu.mapping.genomes.anchors import Sequences
 from mummergpu.mapping.genomes.columns import GenomeAlignments
-from mummergpu.mapping.genomes.finishing import finish_alignments, join_strands
+from mummergpu.mapping.genomes.finishing import Places, finish_alignments, join_strands
 from mummergpu.mapping.genomes.mapping_quality import with_rivals
 from mummergpu.mapping.genomes.options import GenomeOptions
+from mummergpu.mapping.genomes.tracing import TracedEnds
 from mummergpu.sequence.codes import MARGIN, CodeArray, Strand, padded_reverse_complements
 from mummergpu.sequence.mems import BlockMems
 from mummergpu.viterbi.recurrence.operations import MATCH_OPERATION, OperationArray
@@ -178,10 +180,10 @@ class WholeAligner:
         return finish_alignments(
             np.arange(len(keys)),
             np.concatenate([np.empty(0, dtype=np.uint32), *operations]),
-            (columns[0], columns[1], columns[2], columns[3], columns[4]),
-            (codes, reference.padded_codes),
+            TracedEnds._make(columns),
+            Sequences(codes, reference.padded_codes),
             self._options,
-            (
+            Places(
                 np.array(keys, dtype=np.int64).reshape(-1, 2),
                 block.offsets,
                 reference.record_starts,

@@ -2,90 +2,104 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from mummergpu.mapping.candidates.candidates import (
-    CORE_BEGIN,
-    CORE_LENGTH,
     DEAD,
-    LEFT_TAKEN,
-    RIGHT_TAKEN,
     SCORE,
     STATE,
     STRAND,
-    Reads,
-    Table,
+    Candidates,
+    Scoring,
+    aligned_part,
     read_length,
 )
-from mummergpu.mapping.placing.evidence import UNIT
-from mummergpu.mapping.placing.joint_scores import Template
+from mummergpu.mapping.placing.log_odds import UNIT
 from mummergpu.mapping.placing.mapping_quality import (
+    ChosenPair,
     Odds,
     quality_of,
     rivals_of,
     units_of,
     weigh_pairs,
 )
-from mummergpu.mapping.placing.pairing import (
-    LAST_SIZE,
-    NOTHING,
-    UNPAIRED,
-    Pairing,
-    pair_penalty,
-    partner_range,
-)
+from mummergpu.mapping.placing.pairing import NOTHING, Pairing, pair_penalty, partner_range
 from mummergpu.mapping.placing.read_parts import is_rival
 from mummergpu.mapping.placing.tie_breaks import mix
-from mummergpu.runtime.arrays import Int32Array
+from mummergpu.runtime.arrays import ByteArray, Int32Array, Int64Array
 from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
 from mummergpu.viterbi.recurrence.model import CostTuple
 
-CHOSEN: Final = 0
-QUALITY: Final = 1
-SECOND: Final = 2
-CHOICE_NUMBERS: Final = 3
-"""The numbers that are chosen for a read: its candidate, or -1; the mapping quality; the best score
-of a rival of that candidate (`read_parts.is_rival`)."""
-
-LEAST_OF_MATE: Final = 19
+MIN_SCORE_OF_MATE: Final = 19
 """The least score of a read that forms a proper pair with its mate, and of another place that is
-told of (`SECOND`): every read fits some place beside its mate a little. bwa mem has both."""
+told of (`Choices.second_scores`): every read fits some place beside its mate a little. bwa mem has
+both."""
+
+
+class Choices(NamedTuple):
+    """What is chosen for each read of a block.
+
+    Attributes
+    ----------
+    candidates : ndarray, dtype=int64, shape=(n_reads,)
+        The candidate, or -1.
+    qualities : ndarray, dtype=uint8, shape=(n_reads,)
+        Its mapping quality.
+    second_scores : ndarray, dtype=int32, shape=(n_reads,)
+        The best score of a rival of it (`read_parts.is_rival`), 0 if there is none.
+    """
+
+    candidates: Int64Array
+    qualities: ByteArray
+    second_scores: Int32Array
+
+
+def new_choices(read_count: int) -> Choices:
+    """Return unfilled choices."""
+    return Choices(
+        np.empty(read_count, dtype=np.int64),
+        np.empty(read_count, dtype=np.uint8),
+        np.empty(read_count, dtype=np.int32),
+    )
 
 
 @inline_without_refcounts
-def reported_score(table: Table, row: int, length: int, costs: CostTuple) -> int:
+def reported_score(table: Candidates, row: int, length: int, costs: CostTuple) -> int:
     """Return the score of a candidate without the bonus of the ends that it reaches."""
-    numbers = table[3]
-    score = as_int64(numbers[row, SCORE])
-    if numbers[row, CORE_BEGIN] == numbers[row, LEFT_TAKEN]:
+    score = as_int64(table.numbers[row, SCORE])
+    begin, end = aligned_part(table, row)
+    if begin == 0:
         score -= costs.end_bonus
-    if numbers[row, CORE_BEGIN] + numbers[row, CORE_LENGTH] + numbers[row, RIGHT_TAKEN] == length:
+    if end == length:
         score -= costs.end_bonus
     return score
 
 
 @inline_without_refcounts
-def is_eligible(table: Table, row: int, length: int, costs: CostTuple, least_score: int) -> bool:
-    """Return whether a candidate may be chosen."""
-    if table[3][row, STATE] == DEAD:
+def is_eligible(table: Candidates, row: int, length: int, costs: CostTuple, min_score: int) -> bool:
+    """Return whether a candidate is alive, and its reported score is not below the least one."""
+    if table.numbers[row, STATE] == DEAD:
         return False
-    return reported_score(table, row, length, costs) >= least_score
+    return reported_score(table, row, length, costs) >= min_score
 
 
 @inline_without_refcounts
 def best_single(
-    read: int, reads: Reads, costs: CostTuple, least_score: int, table: Table, seed: np.uint64
+    read: int, scoring: Scoring, min_score: int, table: Candidates, name_hash: np.uint64
 ) -> tuple[int, int]:
-    """Return the best candidate of a read, as if it had no mate."""
-    length = read_length(reads, read)
+    """Return the best candidate of a read, as if it had no mate, and its score in units.
+
+    Without one, it is -1 and `NOTHING`.
+    """
+    length, costs = read_length(scoring.reads, read), scoring.costs
     chosen, best, rank = as_int64(-1), as_int64(NOTHING), np.uint64(0)
-    for row in range(table[0][read], table[0][read] + table[1][read]):
+    for row in range(table.offsets[read], table.offsets[read] + table.counts[read]):
         units = units_of(table, row)
-        if units < best or not is_eligible(table, row, length, costs, least_score):
+        if units < best or not is_eligible(table, row, length, costs, min_score):
             continue
-        here = mix(seed, table[2][row], table[3][row, STRAND])
+        here = mix(name_hash, table.diagonals[row], table.numbers[row, STRAND])
         if units > best or here > rank:
             chosen, best, rank = as_int64(row), units, here
     return chosen, best
@@ -94,98 +108,106 @@ def best_single(
 @jit_without_refcounts
 def best_pair(
     read: int,
-    reads: Reads,
-    costs: CostTuple,
-    least_score: int,
+    scoring: Scoring,
+    min_score: int,
     pairing: Pairing,
-    table: Table,
-    seed: np.uint64,
-    least: int,
+    table: Candidates,
+    name_hash: np.uint64,
+    units_to_beat: int,
     other_best: int,
 ) -> tuple[int, int, int]:
-    """Return the best proper pair of two mates."""
-    length, other_length = read_length(reads, read), read_length(reads, read + 1)
-    chosen, chosen_other, joint, rank = as_int64(-1), as_int64(-1), as_int64(least), np.uint64(0)
-    for row in range(table[0][read], table[0][read] + table[1][read]):
+    """Return the best proper pair of a read and the next one, and its joint score in units.
+
+    It is -1, -1 and `units_to_beat` if there is none of so many units; `other_best` are those of
+    the second mate's best candidate.
+    """
+    length, other_length = read_length(scoring.reads, read), read_length(scoring.reads, read + 1)
+    costs = scoring.costs
+    chosen, chosen_other = as_int64(-1), as_int64(-1)
+    joint, rank = as_int64(units_to_beat), np.uint64(0)
+    for row in range(table.offsets[read], table.offsets[read] + table.counts[read]):
         units = units_of(table, row)
-        if units + other_best < joint or not is_eligible(table, row, length, costs, least_score):
+        # Even the best candidate of the mate would not make up for what is missing.
+        if units + other_best < joint or not is_eligible(table, row, length, costs, min_score):
             continue
-        begin, end = partner_range(
-            table, row, length, read + 1, other_length, pairing, costs.most_gap
-        )
+        begin, end = partner_range(table, row, read, read + 1, scoring, pairing)
         for other in range(begin, end):
             penalty = pair_penalty(table, row, length, other, other_length, pairing)
             score = units + units_of(table, other) - penalty
             if penalty < 0 or score < joint:
                 continue
-            if not is_eligible(table, other, other_length, costs, least_score):
+            if not is_eligible(table, other, other_length, costs, min_score):
                 continue
-            here = mix(seed, table[2][row], table[2][other])
+            here = mix(name_hash, table.diagonals[row], table.diagonals[other])
             if score > joint or here > rank:
                 chosen, chosen_other, joint, rank = as_int64(row), as_int64(other), score, here
     return chosen, chosen_other, joint
 
 
 @inline_without_refcounts
-def second_score(table: Table, read: int, chosen: int, length: int, costs: CostTuple) -> int:
-    """Return the best score of a rival of the chosen candidate, 0 if there is none."""
-    second = as_int64(LEAST_OF_MATE - 1)
-    for row in range(table[0][read], table[0][read] + table[1][read]):
+def second_score(table: Candidates, read: int, chosen: int, length: int, costs: CostTuple) -> int:
+    """Return the best reported score of a rival of the chosen candidate, 0 if there is none."""
+    second = as_int64(MIN_SCORE_OF_MATE - 1)
+    for row in range(table.offsets[read], table.offsets[read] + table.counts[read]):
         if is_rival(table, row, chosen, length):
             second = max(second, reported_score(table, row, length, costs))
-    return second if second >= LEAST_OF_MATE else as_int64(0)
+    return second if second >= MIN_SCORE_OF_MATE else as_int64(0)
 
 
 @jit_without_refcounts
 def choose_template(
-    template: Template,
-    reads: Reads,
-    costs: CostTuple,
-    least_score: int,
+    template: int,
+    scoring: Scoring,
+    min_score: int,
     pairing: Pairing,
     odds: Odds,
-    seed: np.uint64,
-    table: Table,
-    choices: Int32Array,
+    name_hash: np.uint64,
+    table: Candidates,
+    choices: Choices,
 ) -> None:
-    """Choose the best joint placement of a template, and its mapping qualities."""
-    read, mates = template
-    lowest = min(least_score, LEAST_OF_MATE)
-    chosen0, best0 = best_single(read, reads, costs, lowest, table, seed)
+    """Choose the best joint placement of a template, and its mapping qualities.
+
+    `name_hash` chooses among equals: mates have one name.
+    """
+    reads, costs = scoring.reads, scoring.costs
+    read, mates = template, pairing.mates
+    # A proper pair is made with scores that are not reported otherwise.
+    lowest = min(min_score, MIN_SCORE_OF_MATE)
+    chosen0, best0 = best_single(read, scoring, lowest, table, name_hash)
     chosen1, best1 = as_int64(-1), as_int64(NOTHING)
     if mates == 2:
-        chosen1, best1 = best_single(read + 1, reads, costs, lowest, table, seed)
+        chosen1, best1 = best_single(read + 1, scoring, lowest, table, name_hash)
     is_proper = False
     total, rivals0, rivals1 = 1.0, (0.0, 0.0), (0.0, 0.0)
     if chosen0 >= 0 and chosen1 >= 0:
-        joint = best0 + best1 - pairing[UNPAIRED] * UNIT
-        if pairing[LAST_SIZE] > 0:
+        joint = best0 + best1 - pairing.unpaired * UNIT
+        if pairing.last_size > 0:
             row, other, joint = best_pair(
-                read, reads, costs, lowest, pairing, table, seed, joint, best1
+                read, scoring, lowest, pairing, table, name_hash, joint, best1
             )
             if row >= 0:
                 is_proper, chosen0, chosen1 = True, row, other
-        total, rivals0, rivals1 = weigh_pairs(
-            read, reads, costs, pairing, odds[0], table, (best0, best1), (chosen0, chosen1), joint,
-            is_proper,
-        )  # fmt: skip
+        pair = ChosenPair(chosen0, chosen1, best0, best1, joint, is_proper)
+        total, rivals0, rivals1 = weigh_pairs(read, scoring, pairing, odds.weights, table, pair)
     elif chosen0 >= 0:
         length = read_length(reads, read)
-        rivals0 = rivals_of(table, read, length, chosen0, best0, odds[0])
+        rivals0 = rivals_of(table, read, length, chosen0, best0, odds.weights)
         total = rivals0[0] + 1.0
     elif chosen1 >= 0:
         length = read_length(reads, read + 1)
-        rivals1 = rivals_of(table, read + 1, length, chosen1, best1, odds[0])
+        rivals1 = rivals_of(table, read + 1, length, chosen1, best1, odds.weights)
         total = rivals1[0] + 1.0
     for mate in range(mates):
         chosen = chosen0 if mate == 0 else chosen1
-        choices[read + mate, CHOSEN] = -1
-        choices[read + mate, QUALITY] = 0
-        choices[read + mate, SECOND] = 0
-        length = read_length(reads, read + mate)
-        least = lowest if is_proper else least_score
-        if chosen >= 0 and reported_score(table, chosen, length, costs) >= least:
+        one = read + mate
+        choices.candidates[one] = -1
+        choices.qualities[one] = 0
+        choices.second_scores[one] = 0
+        length = read_length(reads, one)
+        enough = lowest if is_proper else min_score
+        if chosen >= 0 and reported_score(table, chosen, length, costs) >= enough:
             rivals = rivals0 if mate == 0 else rivals1
-            choices[read + mate, CHOSEN] = chosen
-            choices[read + mate, QUALITY] = quality_of(rivals, total, is_proper, length, odds[1])
-            choices[read + mate, SECOND] = second_score(table, read + mate, chosen, length, costs)
+            quality = quality_of(rivals, total, is_proper, length, odds.thresholds)
+            choices.candidates[one] = chosen
+            choices.qualities[one] = quality
+            choices.second_scores[one] = second_score(table, one, chosen, length, costs)

@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from mummergpu.mapping.candidates.candidates import (
     CREDIT,
     SCORE,
-    Reads,
-    Table,
+    Candidates,
+    Scoring,
     read_length,
 )
-from mummergpu.mapping.placing.evidence import BEST_QUALITY, FARTHEST, UNIT
-from mummergpu.mapping.placing.pairing import (
-    LAST_SIZE,
-    UNPAIRED,
-    Pairing,
-    pair_penalty,
-    partner_range,
-)
+from mummergpu.mapping.placing.log_odds import BEST_QUALITY, FARTHEST, UNIT
+from mummergpu.mapping.placing.pairing import Pairing, pair_penalty, partner_range
 from mummergpu.mapping.placing.read_parts import is_rival
 from mummergpu.runtime.arrays import Float64Array
 from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
-from mummergpu.viterbi.recurrence.model import CostTuple
 
-Odds = tuple[Float64Array, Float64Array]
-"""What `evidence.weights_of_units` and `evidence.quality_thresholds` return."""
+
+class Odds(NamedTuple):
+    """What `log_odds.weights_of_units` and `log_odds.quality_thresholds` return."""
+
+    weights: Float64Array
+    thresholds: Float64Array
+
 
 DOUBTFUL_LENGTH: Final = 70.0
-MOST_PAIRED_DOUBT: Final = 2.85
+MAX_PAIRED_DOUBT: Final = 2.85
 """How many times likelier an error is than scores say, since they do not know the variants that
 make one copy of a repeat look like another: twice for a proper pair of reads of so many bases, more
 for shorter ones, but not more than that."""
@@ -48,8 +46,8 @@ copies share, the younger they are. Such copies come from pairs of others, so th
 with the square. A placement that is worse counts as a part of a copy: the fourth root of its
 weight, so its units are shifted."""
 
-MOST_ERROR: Final = 0.3
-MOST_DOUBTED_ERROR: Final = 0.8
+MAX_ERROR: Final = 0.3
+MAX_DOUBTED_ERROR: Final = 0.8
 """A placement that is likelier wrong than that, as scores say or as that is doubted, is one of
 several, and has a quality of 0."""
 
@@ -58,9 +56,9 @@ Rivals = tuple[float, float]
 
 
 @inline_without_refcounts
-def units_of(table: Table, row: int) -> int:
+def units_of(table: Candidates, row: int) -> int:
     """Return the score of a candidate in units, with its credit."""
-    numbers = table[3]
+    numbers = table.numbers
     return as_int64(numbers[row, SCORE]) * UNIT + as_int64(numbers[row, CREDIT])
 
 
@@ -82,11 +80,11 @@ def kinship_of(units: int, weights: Float64Array) -> float:
 
 @inline_without_refcounts
 def rivals_of(
-    table: Table, read: int, length: int, chosen: int, best: int, weights: Float64Array
+    table: Candidates, read: int, length: int, chosen: int, best: int, weights: Float64Array
 ) -> Rivals:
     """Return the weights of the candidates of a read that are rivals of the chosen one."""
     total, copies = 0.0, 0.0
-    for row in range(table[0][read], table[0][read] + table[1][read]):
+    for row in range(table.offsets[read], table.offsets[read] + table.counts[read]):
         if is_rival(table, row, chosen, length):
             units = best - units_of(table, row)
             total += weight_of(units, weights)
@@ -94,62 +92,82 @@ def rivals_of(
     return total, copies
 
 
+class ChosenPair(NamedTuple):
+    """The placements of two mates that are chosen, and what others are compared with.
+
+    Attributes
+    ----------
+    row, other : int
+        The chosen candidates of both mates.
+    best, other_best : int
+        The units of each mate's best candidate, chosen or not.
+    joint : int
+        The units of the chosen pair, whose weight is 1.
+    is_proper : bool
+        Whether that is a proper pair: if so, only proper pairs are of its family.
+    """
+
+    row: int
+    other: int
+    best: int
+    other_best: int
+    joint: int
+    is_proper: bool
+
+
 @jit_without_refcounts
 def weigh_pairs(
     read: int,
-    reads: Reads,
-    costs: CostTuple,
+    scoring: Scoring,
     pairing: Pairing,
     weights: Float64Array,
-    table: Table,
-    singles: tuple[int, int],
-    chosen: tuple[int, int],
-    joint: int,
-    is_proper: bool,
+    table: Candidates,
+    pair: ChosenPair,
 ) -> tuple[float, Rivals, Rivals]:
-    """Return the weights of all placements of a pair, and of those unlike the chosen ones.
+    """Return the weights of all placements of a pair, and what places each mate elsewhere.
 
-    Candidates that align another part of their read than the chosen one do not count.
+    `read` is the first mate. Candidates that align another part of their read than the chosen one
+    do not count.
     """
-    if table[1][read] == 1 and table[1][read + 1] == 1:
+    if table.counts[read] == 1 and table.counts[read + 1] == 1:
         return 1.0, (0.0, 0.0), (0.0, 0.0)
-    length, other_length = read_length(reads, read), read_length(reads, read + 1)
-    best, other_best = singles
-    sum0, copies0 = rivals_of(table, read, length, chosen[0], best, weights)
-    sum1, copies1 = rivals_of(table, read + 1, other_length, chosen[1], other_best, weights)
-    if is_proper:
+    length, other_length = read_length(scoring.reads, read), read_length(scoring.reads, read + 1)
+    joint = pair.joint
+    # Mates that are no pair are independent: the weights of their placements are multiplied.
+    sum0, copies0 = rivals_of(table, read, length, pair.row, pair.best, weights)
+    sum1, copies1 = rivals_of(table, read + 1, other_length, pair.other, pair.other_best, weights)
+    if pair.is_proper:
         copies0, copies1 = 0.0, 0.0
-    own0 = weight_of(best - units_of(table, chosen[0]), weights)
-    own1 = weight_of(other_best - units_of(table, chosen[1]), weights)
-    unpaired = weight_of(joint - (best + other_best - pairing[UNPAIRED] * UNIT), weights)
+    own0 = weight_of(pair.best - units_of(table, pair.row), weights)
+    own1 = weight_of(pair.other_best - units_of(table, pair.other), weights)
+    apart = pair.best + pair.other_best - pairing.unpaired * UNIT
+    unpaired = weight_of(joint - apart, weights)
     total = unpaired * (sum0 + own0) * (sum1 + own1)
     others0 = unpaired * sum0 * (sum1 + own1)
     others1 = unpaired * (sum0 + own0) * sum1
-    if pairing[LAST_SIZE] == 0:
+    if pairing.last_size == 0:
         return total, (others0, copies0), (others1, copies1)
-    for row in range(table[0][read], table[0][read] + table[1][read]):
+    for row in range(table.offsets[read], table.offsets[read] + table.counts[read]):
         units = units_of(table, row)
-        if joint - units - other_best > FARTHEST:
+        if joint - units - pair.other_best > FARTHEST:
             continue
-        if row != chosen[0] and not is_rival(table, row, chosen[0], length):
+        if row != pair.row and not is_rival(table, row, pair.row, length):
             continue
-        begin, end = partner_range(
-            table, row, length, read + 1, other_length, pairing, costs.most_gap
-        )
+        begin, end = partner_range(table, row, read, read + 1, scoring, pairing)
         for other in range(begin, end):
             penalty = pair_penalty(table, row, length, other, other_length, pairing)
             if penalty < 0:
                 continue
-            if other != chosen[1] and not is_rival(table, other, chosen[1], other_length):
+            if other != pair.other and not is_rival(table, other, pair.other, other_length):
                 continue
             worse = joint - (units + units_of(table, other) - penalty)
             weight = weight_of(worse, weights)
-            kinship = kinship_of(worse, weights) if is_proper else 0.0
+            kinship = kinship_of(worse, weights) if pair.is_proper else 0.0
             total += weight
-            if row != chosen[0]:
+            if row != pair.row:
                 others0 += weight
                 copies0 += kinship
-            if other != chosen[1]:
+            if other != pair.other:
                 others1 += weight
                 copies1 += kinship
     return total, (others0, copies0), (others1, copies1)
@@ -160,10 +178,10 @@ def doubt_of(is_proper: bool, length: int) -> float:
     """Return how many times likelier an error is than scores say."""
     if is_proper:
         share = DOUBTFUL_LENGTH / length
-        return min(MOST_PAIRED_DOUBT, 1.0 + share * share)
+        return min(MAX_PAIRED_DOUBT, 1.0 + share * share)
     share = min(1.0, length / FULL_DOUBT_LENGTH)
     square = share * share
-    return max(MOST_PAIRED_DOUBT, UNSUPPORTED_DOUBT * square * square * square * square)
+    return max(MAX_PAIRED_DOUBT, UNSUPPORTED_DOUBT * square * square * square * square)
 
 
 @inline_without_refcounts
@@ -177,7 +195,7 @@ def quality_of(
     share = rivals[1] / (COPIES_OF_A_FAMILY if is_proper else BASES_OF_A_FAMILY / length)
     lacking = share * share
     doubted = error * doubt_of(is_proper, length) + lacking
-    if error + lacking > MOST_ERROR or doubted > MOST_DOUBTED_ERROR:
+    if error + lacking > MAX_ERROR or doubted > MAX_DOUBTED_ERROR:
         return 0
     quality = 1
     while doubted <= thresholds[quality + 1]:

@@ -6,7 +6,7 @@ so that a diagonal takes no time unless there is something on it.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -33,14 +33,27 @@ _HASH_FACTOR: Final = 0x9E35
 _NONE: Final = -1
 
 
-DiagonalMarks = tuple[Int16Array, Int16Array, ByteArray]
-"""Memory for the marks: the last place of each hash in the read, or -1; for each place the one
-before it with the same hash; and 1 for each diagonal with a match, else 0."""
+class DiagonalMarks(NamedTuple):
+    """Memory for the marks of one read.
+
+    Attributes
+    ----------
+    last : ndarray, dtype=int16, shape=(1 << HASH_BITS,)
+        The last place of each hash in the read, or -1.
+    before : ndarray, dtype=int16, shape=(most_bases,)
+        For each place the one before it with the same hash.
+    marked : ndarray, dtype=uint8, shape=(DIAGONALS_AT_ONCE,)
+        1 for each diagonal with a match, else 0.
+    """
+
+    last: Int16Array
+    before: Int16Array
+    marked: ByteArray
 
 
 def new_marks(longest: int) -> DiagonalMarks:
     """Return memory for the marks of reads of up to `longest` bases; no diagonal is marked."""
-    return (
+    return DiagonalMarks(
         np.empty(1 << HASH_BITS, dtype=np.int16),
         np.empty(max(1, longest), dtype=np.int16),
         np.zeros(DIAGONALS_AT_ONCE, dtype=np.uint8),
@@ -55,14 +68,18 @@ def hash_of(word: int) -> int:
 
 @inline_without_refcounts
 def lengthened(word: int, known: int, code: int) -> tuple[int, int]:
-    """Return a word with one more base at its end, and one less at its beginning."""
+    """Return a word with one more base at its end, and one less at its beginning.
+
+    `known` says how many of its bases, counted back from its end, are no breaks: the word is one
+    if `WORD_BASES` are.
+    """
     return (word << 2 | code & 3) & _WORD_MASK, 0 if code == BREAK else known + 1
 
 
 @jit_without_refcounts
 def list_words(codes: CodeArray, at: int, length: int, marks: DiagonalMarks) -> None:
     """List the words of a read by their hashes, in place of those of another."""
-    last, before, _ = marks
+    last, before = marks.last, marks.before
     last[:] = _NONE
     word, known = as_int64(0), as_int64(0)
     for place in range(length):
@@ -85,9 +102,11 @@ def mark_diagonals(
 ) -> None:
     """Mark the diagonals on which the listed read has a match of a word.
 
-    Some are marked that have none, since words with the same hash are not told apart.
+    The match lies in the range from `begin` to `end` of the joined reference, the diagonals in that
+    from `low` to `high`. Some are marked that have none, since words with the same hash are not
+    told apart.
     """
-    last, before, marked = marks
+    last, before, marked = marks.last, marks.before, marks.marked
     word, known = as_int64(0), as_int64(0)
     for position in range(begin, end):
         word, known = lengthened(word, known, as_int64(reference[MARGIN + position]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from mummergpu.mapping.candidates.candidates import (
     DEAD,
@@ -11,40 +11,52 @@ from mummergpu.mapping.candidates.candidates import (
     RIGHT_SHIFT,
     STATE,
     STRAND,
-    Reads,
-    Table,
+    Candidates,
+    Scoring,
     read_length,
 )
-from mummergpu.mapping.placing.evidence import UNIT
+from mummergpu.mapping.placing.log_odds import UNIT
 from mummergpu.runtime.arrays import Int32Array
 from mummergpu.runtime.jit import as_int64, inline_without_refcounts
-from mummergpu.viterbi.recurrence.model import CostTuple
 
-Pairing = tuple[int, int, int, int, int, Int32Array]
-"""What is known about the sizes of templates; its elements follow."""
 
-FIRST_SIZE: Final = 0
-LAST_SIZE: Final = 1
-"""The least and the largest size that has a penalty; the latter is 0 if no pairs are proper."""
+class Pairing(NamedTuple):
+    """What is known about templates, and the sizes of those of pairs in bases.
 
-UNPAIRED: Final = 2
-"""The penalty of mates that are not a proper pair, in points."""
+    Attributes
+    ----------
+    mates : int
+        The reads of a template: 1 or 2; reads 2i and 2i + 1 are mates.
+    rescue_rows : int
+        The rows that are kept free after the candidates of each read, for those of rescued mates.
+    first_size, last_size : int
+        The least and the largest size that has a penalty; the latter is 0 if no pairs are proper.
+    unpaired : int
+        The penalty of mates that are not a proper pair, in points.
+    min_size, max_size : int
+        The sizes of proper pairs, at which mates are looked for; zeros if no pairs are proper.
+    penalties : ndarray, dtype=int32
+        The penalty of each size from the first on, in units.
+    """
 
-LEAST_SIZE: Final = 3
-MOST_SIZE: Final = 4
-"""The sizes at which mates are looked for."""
+    mates: int
+    rescue_rows: int
+    first_size: int
+    last_size: int
+    unpaired: int
+    min_size: int
+    max_size: int
+    penalties: Int32Array
 
-PENALTIES: Final = 5
-"""The penalty of each size from the first on, in units."""
 
 NOTHING: Final = -(1 << 40)
 """The score of what there is not, in units."""
 
 
 @inline_without_refcounts
-def first_not_before(table: Table, first: int, end: int, strand: int, diagonal: int) -> int:
-    """Return the first candidate of a read on a strand whose diagonal is not less."""
-    diagonals, numbers = table[2], table[3]
+def first_not_before(table: Candidates, first: int, end: int, strand: int, diagonal: int) -> int:
+    """Return the first candidate of a read on a strand whose diagonal is not less, or `end`."""
+    diagonals, numbers = table.diagonals, table.numbers
     low, high = first, end
     while low < high:
         middle = (low + high) // 2
@@ -57,21 +69,21 @@ def first_not_before(table: Table, first: int, end: int, strand: int, diagonal: 
 
 
 @inline_without_refcounts
-def are_facing(table: Table, row: int, other: int) -> bool:
-    """Return whether two candidates are on different strands of one record."""
-    numbers = table[3]
+def are_facing(table: Candidates, row: int, other: int) -> bool:
+    """Return whether candidates of two mates are on different strands of one record."""
+    numbers = table.numbers
     if numbers[row, RECORD] != numbers[other, RECORD]:
         return False
     return bool(numbers[row, STRAND] != numbers[other, STRAND])
 
 
 @inline_without_refcounts
-def template_size(table: Table, row: int, length: int, other: int, other_length: int) -> int:
-    """Return the size of the template of two mates, from one 5' end to the other.
+def template_size(table: Candidates, row: int, length: int, other: int, other_length: int) -> int:
+    """Return the size of the template of mates on different strands, from one 5' end to the other.
 
-    Clipped bases count.
+    Clipped bases count. It is negative if the 5' end on the reverse strand lies before the other.
     """
-    diagonals, numbers = table[2], table[3]
+    diagonals, numbers = table.diagonals, table.numbers
     if numbers[row, STRAND] == 0:
         begin = diagonals[row] + numbers[row, LEFT_SHIFT]
         end = diagonals[other] + numbers[other, RIGHT_SHIFT] + other_length
@@ -83,80 +95,79 @@ def template_size(table: Table, row: int, length: int, other: int, other_length:
 
 @inline_without_refcounts
 def is_proper_pair(
-    table: Table, row: int, length: int, mate: int, mate_length: int, least: int, most: int
+    table: Candidates, row: int, length: int, mate: int, mate_length: int, pairing: Pairing
 ) -> bool:
-    """Return whether two mates are on one record, face each other, and are so far apart."""
-    if row < 0 or mate < 0 or not are_facing(table, row, mate):
+    """Return whether mates are a proper pair; one that is not mapped has the row -1."""
+    if pairing.max_size == 0 or row < 0 or mate < 0 or not are_facing(table, row, mate):
         return False
-    return least <= template_size(table, row, length, mate, mate_length) <= most
+    size = template_size(table, row, length, mate, mate_length)
+    return pairing.min_size <= size <= pairing.max_size
 
 
 @inline_without_refcounts
 def pair_penalty(
-    table: Table, row: int, length: int, other: int, other_length: int, pairing: Pairing
+    table: Candidates, row: int, length: int, other: int, other_length: int, pairing: Pairing
 ) -> int:
-    """Return the penalty of two candidates as a proper pair in units, -1 if they are none."""
-    if table[3][row, RECORD] != table[3][other, RECORD]:
+    """Return the penalty of mates on different strands as a proper pair, in units; -1 if none."""
+    if table.numbers[row, RECORD] != table.numbers[other, RECORD]:
         return -1
     size = template_size(table, row, length, other, other_length)
-    if size < pairing[FIRST_SIZE] or size > pairing[LAST_SIZE]:
+    if size < pairing.first_size or size > pairing.last_size:
         return -1
-    return as_int64(pairing[PENALTIES][size - pairing[FIRST_SIZE]])
+    return as_int64(pairing.penalties[size - pairing.first_size])
 
 
 @inline_without_refcounts
 def mate_diagonals(
-    table: Table, row: int, length: int, other_length: int, least: int, most: int
+    table: Candidates, row: int, length: int, other_length: int, smallest: int, largest: int
 ) -> tuple[int, int]:
-    """Return the first and the last diagonal of a mate without gaps, if sizes are bounded."""
-    diagonal = table[2][row]
-    if table[3][row, STRAND] == 0:
-        return diagonal + least - other_length, diagonal + most - other_length
-    return diagonal + length - most, diagonal + length - least
+    """Return the first and the last diagonal of a mate without gaps in templates of some sizes."""
+    diagonal = table.diagonals[row]
+    if table.numbers[row, STRAND] == 0:
+        return diagonal + smallest - other_length, diagonal + largest - other_length
+    return diagonal + length - largest, diagonal + length - smallest
 
 
 @inline_without_refcounts
 def partner_range(
-    table: Table,
-    row: int,
-    length: int,
-    other_read: int,
-    other_length: int,
-    pairing: Pairing,
-    most_gap: int,
+    table: Candidates, row: int, read: int, other_read: int, scoring: Scoring, pairing: Pairing
 ) -> tuple[int, int]:
-    """Return the candidates of the mate that may form a proper pair with a candidate."""
+    """Return the half-open range of the mate's candidates that may form a proper pair with one."""
+    length, other_length = read_length(scoring.reads, read), read_length(scoring.reads, other_read)
     low, high = mate_diagonals(
-        table, row, length, other_length, pairing[FIRST_SIZE], pairing[LAST_SIZE]
+        table, row, length, other_length, pairing.first_size, pairing.last_size
     )
-    strand = 1 - table[3][row, STRAND]
-    first = table[0][other_read]
-    end = first + table[1][other_read]
-    begin = first_not_before(table, first, end, strand, low - most_gap)
-    return begin, first_not_before(table, begin, end, strand, high + most_gap + 1)
+    # Gaps move ends from their diagonals: both together by no more than one gap is looked for. The
+    # size itself is compared later.
+    gap = scoring.costs.most_gap
+    strand = 1 - table.numbers[row, STRAND]
+    first = table.offsets[other_read]
+    end = first + table.counts[other_read]
+    begin = first_not_before(table, first, end, strand, low - gap)
+    return begin, first_not_before(table, begin, end, strand, high + gap + 1)
 
 
 @inline_without_refcounts
 def best_partner(
-    table: Table,
+    table: Candidates,
     row: int,
-    reads: Reads,
     read: int,
     other_read: int,
+    scoring: Scoring,
     pairing: Pairing,
-    costs: CostTuple,
     field: int,
 ) -> int:
-    """Return the most that a partner adds to a candidate in a proper pair, in units."""
-    numbers = table[3]
-    length, other_length = read_length(reads, read), read_length(reads, other_read)
-    begin, end = partner_range(
-        table, row, length, other_read, other_length, pairing, costs.most_gap
-    )
-    most = as_int64(NOTHING)
+    """Return the most that a partner adds to a candidate in a proper pair, or `NOTHING`; in units.
+
+    `field` says what counts of the partner: `candidates.SCORE` or `candidates.BOUND`.
+    """
+    numbers = table.numbers
+    length, other_length = read_length(scoring.reads, read), read_length(scoring.reads, other_read)
+    begin, end = partner_range(table, row, read, other_read, scoring, pairing)
+    best = as_int64(NOTHING)
     for other in range(begin, end):
         if numbers[other, STATE] != DEAD:
             penalty = pair_penalty(table, row, length, other, other_length, pairing)
             if penalty >= 0:
-                most = max(most, as_int64(numbers[other, field]) * UNIT - penalty)
-    return most
+                best = max(best, as_int64(numbers[other, field]) * UNIT - penalty)
+    return best

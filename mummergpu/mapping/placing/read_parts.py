@@ -8,19 +8,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from mummergpu.mapping.candidates.candidates import (
-    CORE_BEGIN,
-    CORE_LENGTH,
-    DEAD,
-    LEFT_TAKEN,
-    RIGHT_TAKEN,
-    STATE,
-    STRAND,
-    Table,
-)
+from mummergpu.mapping.candidates.candidates import DEAD, STATE, STRAND, Candidates, aligned_part
 from mummergpu.runtime.jit import as_int64, inline_without_refcounts
 
-MOST_SHARED: Final = 2
+SHARED_PARTS: Final = 2
 """Two alignments of a read are of two parts of it if they share less than one of so many of the
 bases of the shorter one."""
 
@@ -29,13 +20,10 @@ Interval = tuple[int, int]
 
 
 @inline_without_refcounts
-def read_interval(table: Table, row: int, length: int) -> Interval:
+def read_interval(table: Candidates, row: int, length: int) -> Interval:
     """Return the part of a read that a candidate aligns, on the read's own strand."""
-    numbers = table[3]
-    core_begin = as_int64(numbers[row, CORE_BEGIN])
-    begin = core_begin - as_int64(numbers[row, LEFT_TAKEN])
-    end = core_begin + as_int64(numbers[row, CORE_LENGTH]) + as_int64(numbers[row, RIGHT_TAKEN])
-    if numbers[row, STRAND] == 0:
+    begin, end = aligned_part(table, row)
+    if table.numbers[row, STRAND] == 0:
         return begin, end
     return length - end, length - begin
 
@@ -49,12 +37,12 @@ def shared_bases(one: Interval, other: Interval) -> int:
 @inline_without_refcounts
 def are_apart(one: Interval, other: Interval) -> bool:
     """Return whether two parts of a read share little."""
-    return shared_bases(one, other) * MOST_SHARED < min(one[1] - one[0], other[1] - other[0])
+    return shared_bases(one, other) * SHARED_PARTS < min(one[1] - one[0], other[1] - other[0])
 
 
 @inline_without_refcounts
-def is_rival(table: Table, row: int, chosen: int, length: int) -> bool:
+def is_rival(table: Candidates, row: int, chosen: int, length: int) -> bool:
     """Return whether a candidate competes with the chosen one of its read."""
-    if row == chosen or table[3][row, STATE] == DEAD:
+    if row == chosen or table.numbers[row, STATE] == DEAD:
         return False
     return not are_apart(read_interval(table, chosen, length), read_interval(table, row, length))

@@ -2,116 +2,111 @@
 
 from __future__ import annotations
 
-from mummergpu.mapping.candidates.candidate_scores import bound_of_tail
+from mummergpu.mapping.candidates.candidate_scores import bound_of_flank
 from mummergpu.mapping.candidates.candidates import (
     BOUND,
-    CORE_BEGIN,
-    CORE_LENGTH,
     CREDIT,
     DEAD,
     EXACT,
     GAPPED,
     LEFT_GAPPED,
+    LEFT_QUERY_BASES,
     LEFT_SCORE,
     LEFT_SHIFT,
-    LEFT_TAKEN,
     NOTHING_KNOWN,
     RECORD,
     RIGHT_GAPPED,
+    RIGHT_QUERY_BASES,
     RIGHT_SCORE,
     RIGHT_SHIFT,
-    RIGHT_TAKEN,
     SCORE,
+    SEED_BASES,
+    SEED_BEGIN,
     STATE,
     STRAND,
-    Reads,
-    Table,
-    Target,
+    Candidates,
+    Scoring,
     read_length,
 )
 from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.codes import MARGIN
-from mummergpu.viterbi.recurrence.model import CostTuple
 from mummergpu.viterbi.recurrence.tile import tile_at
 from mummergpu.viterbi.tiles.extension import extend_score
 from mummergpu.viterbi.tiles.scratch import Scratch
 
 FIRST_BAND = 8
-"""The band that the extension of a tail begins with, in bases."""
+"""The band that the extension of a flank begins with, in bases."""
 
 
 @jit_without_refcounts
 def refine(
-    reads: Reads,
-    read: int,
-    target: Target,
-    costs: CostTuple,
-    least: int,
-    scratch: Scratch,
-    table: Table,
-    row: int,
+    scoring: Scoring, read: int, enough: int, scratch: Scratch, table: Candidates, row: int
 ) -> bool:
-    """Score both tails of a candidate with gaps; return whether that raised its score."""
-    reference, record_starts, record_ends = target
-    diagonals, numbers = table[2], table[3]
-    begin, length = reads[0][read], read_length(reads, read)
-    codes = reads[1] if numbers[row, STRAND] == 0 else reads[2]
-    core_begin = as_int64(numbers[row, CORE_BEGIN])
-    core_length = as_int64(numbers[row, CORE_LENGTH])
-    core_end = core_begin + core_length
-    core_score = core_length * costs.match
+    """Score both flanks of a candidate with gaps; return whether one of them has a gap now.
+
+    What cannot reach a score of `enough` in all may keep the score without gaps.
+    """
+    reads, target, costs = scoring.reads, scoring.target, scoring.costs
+    reference, numbers = target.codes, table.numbers
+    begin, length = reads.offsets[read], read_length(reads, read)
+    codes = reads.codes if numbers[row, STRAND] == 0 else reads.reverse_codes
+    seed_begin = as_int64(numbers[row, SEED_BEGIN])
+    seed_bases = as_int64(numbers[row, SEED_BASES])
+    seed_end = seed_begin + seed_bases
+    seed_score = seed_bases * costs.match
     left = as_int64(numbers[row, LEFT_SCORE])
     right = as_int64(numbers[row, RIGHT_SCORE])
     record = numbers[row, RECORD]
-    at = diagonals[row] + core_begin
-    behind = diagonals[row] + core_end
-    right_bound = max(right, bound_of_tail(length - core_end, 0, costs, NOTHING_KNOWN))
+    at = table.diagonals[row] + seed_begin
+    behind = table.diagonals[row] + seed_end
+    right_bound = max(right, bound_of_flank(length - seed_end, 0, costs, NOTHING_KNOWN))
     gapped = 0
-    if left < bound_of_tail(core_begin, 0, costs, NOTHING_KNOWN):
+    if left < bound_of_flank(seed_begin, 0, costs, NOTHING_KNOWN):
         tile = tile_at(
-            MARGIN + begin + core_begin - 1,
-            core_begin,
+            MARGIN + begin + seed_begin - 1,
+            seed_begin,
             MARGIN + at - 1,
-            at - record_starts[record],
+            at - target.record_starts[record],
             -1,
         )
-        needed = max(left + 1, least - core_score - right_bound)
+        needed = max(left + 1, enough - seed_score - right_bound)
         found = extend_score(codes, reference, tile, costs, FIRST_BAND, needed, scratch)
         if found[0] > left:
             left = found[0]
             numbers[row, LEFT_SCORE] = left
-            numbers[row, LEFT_TAKEN] = found[1]
+            numbers[row, LEFT_QUERY_BASES] = found[1]
             numbers[row, LEFT_SHIFT] = found[1] - found[2]
             gapped |= LEFT_GAPPED
     if right < right_bound:
         tile = tile_at(
-            MARGIN + begin + core_end,
-            length - core_end,
+            MARGIN + begin + seed_end,
+            length - seed_end,
             MARGIN + behind,
-            record_ends[record] - behind,
+            target.record_ends[record] - behind,
             1,
         )
-        needed = max(right + 1, least - core_score - left)
+        needed = max(right + 1, enough - seed_score - left)
         found = extend_score(codes, reference, tile, costs, FIRST_BAND, needed, scratch)
         if found[0] > right:
             right = found[0]
             numbers[row, RIGHT_SCORE] = right
-            numbers[row, RIGHT_TAKEN] = found[1]
+            numbers[row, RIGHT_QUERY_BASES] = found[1]
             numbers[row, RIGHT_SHIFT] = found[2] - found[1]
             gapped |= RIGHT_GAPPED
     if gapped != 0:
         numbers[row, CREDIT] = 0
     numbers[row, GAPPED] = gapped
-    numbers[row, SCORE] = left + core_score + right
-    numbers[row, BOUND] = left + core_score + right
+    numbers[row, SCORE] = left + seed_score + right
+    numbers[row, BOUND] = left + seed_score + right
     numbers[row, STATE] = EXACT
     return gapped != 0
 
 
 @inline_without_refcounts
-def drop_same_paths(table: Table, read: int, row: int) -> None:
+def drop_same_paths(table: Candidates, read: int, row: int) -> None:
     """Drop the worse ones of a candidate with a gap and those that share a diagonal with it."""
-    offsets, counts, diagonals, numbers = table
+    offsets, counts = table.offsets, table.counts
+    diagonals, numbers = table.diagonals, table.numbers
     strand, score = numbers[row, STRAND], numbers[row, SCORE]
     left = diagonals[row] + numbers[row, LEFT_SHIFT]
     right = diagonals[row] + numbers[row, RIGHT_SHIFT]

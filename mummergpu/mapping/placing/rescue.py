@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from mummergpu.mapping.candidates.candidate_scores import score_candidate
 from mummergpu.mapping.candidates.candidates import (
-    CORE_BEGIN,
-    CORE_LENGTH,
     DEAD,
     MARK,
     NOTHING_KNOWN,
     NUMBERS,
     RECORD,
     SCORE,
+    SEED_BASES,
+    SEED_BEGIN,
     STATE,
     STRAND,
-    Reads,
-    Table,
-    Target,
+    Candidates,
+    Scoring,
     read_length,
 )
-from mummergpu.mapping.candidates.ungapped import Qualities, differences_right
-from mummergpu.mapping.placing.evidence import UNIT
+from mummergpu.mapping.candidates.ungapped import differences_right
+from mummergpu.mapping.options import Limits
+from mummergpu.mapping.placing.log_odds import UNIT
 from mummergpu.mapping.placing.marked_diagonals import (
     DIAGONALS_AT_ONCE,
     WORD_BASES,
@@ -32,24 +32,18 @@ from mummergpu.mapping.placing.marked_diagonals import (
     list_words,
     mark_diagonals,
 )
-from mummergpu.mapping.placing.pairing import (
-    LEAST_SIZE,
-    MOST_SIZE,
-    Pairing,
-    best_partner,
-    mate_diagonals,
-)
+from mummergpu.mapping.placing.pairing import Pairing, best_partner, mate_diagonals
 from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.codes import BREAK, MARGIN, STEP, CodeArray
 from mummergpu.viterbi.recurrence.model import CostTuple
 
-LEAST_RUN: Final = WORD_BASES
-"""The least bases of a match on a diagonal that is looked at; a power of 2."""
+MIN_RUN: Final = WORD_BASES
+"""The fewest bases of a match on a diagonal that is looked at; a power of 2."""
 
-LEAST_RESCUED: Final = 20
+MIN_RESCUED: Final = 20
 """The least score without gaps, with the bonus of the ends, of a candidate that is added."""
 
-MOST_TRIES: Final = 16
+MAX_TRIES: Final = 16
 """The most candidates of a read beside which its mate is looked for: the best ones."""
 
 
@@ -57,7 +51,8 @@ MOST_TRIES: Final = 16
 def has_run(
     codes: CodeArray, at: int, length: int, reference: CodeArray, reference_at: int
 ) -> bool:
-    """Return whether there is a match of `LEAST_RUN` bases on a diagonal."""
+    """Return whether there is a match of `MIN_RUN` bases on a diagonal."""
+    # The lower half is the register before, since a match may go on; nothing matches before it.
     before = np.uint64(0xFFFFFFFF)
     found = False
     done = 0
@@ -68,6 +63,7 @@ def has_run(
             mask |= np.uint64(0xFFFFFFFF) << np.uint64(count)
             mask &= np.uint64(0xFFFFFFFF)
         both = ~(before | mask << np.uint64(32))
+        # After the three steps a bit says that its base and the seven behind it match.
         both &= both >> np.uint64(1)
         both &= both >> np.uint64(2)
         both &= both >> np.uint64(4)
@@ -97,9 +93,10 @@ def longest_run(
 
 
 @inline_without_refcounts
-def move_to_place(table: Table, read: int) -> bool:
+def move_to_place(table: Candidates, read: int) -> bool:
     """Move the candidate after those of a read to its place among them, unless they have it."""
-    offsets, counts, diagonals, numbers = table
+    offsets, counts = table.offsets, table.counts
+    diagonals, numbers = table.diagonals, table.numbers
     first = offsets[read]
     end = first + counts[read]
     strand, diagonal = numbers[end, STRAND], diagonals[end]
@@ -121,81 +118,78 @@ def move_to_place(table: Table, read: int) -> bool:
     return True
 
 
+class MateWindow(NamedTuple):
+    """Where a mate is looked for: a strand, a record, and a half-open range of diagonals."""
+
+    strand: int
+    record: int
+    low: int
+    high: int
+
+
 @inline_without_refcounts
 def add_diagonal(
-    read: int,
-    reads: Reads,
-    target: Target,
-    costs: CostTuple,
-    qualities: Qualities,
-    table: Table,
-    strand: int,
-    record: int,
-    diagonal: int,
+    read: int, scoring: Scoring, table: Candidates, window: MateWindow, diagonal: int
 ) -> int:
-    """Add a diagonal to the candidates of a read, if it has a match and a good score."""
-    reference, record_starts, record_ends = target
-    begin, length = reads[0][read], read_length(reads, read)
-    codes = reads[2] if strand == 1 else reads[1]
-    shift = max(0, record_starts[record] - diagonal)
-    behind = min(length, record_ends[record] - diagonal)
-    core_begin, core_length = longest_run(
-        codes, MARGIN + begin + shift, behind - shift, reference, MARGIN + diagonal + shift
+    """Add a diagonal to a read's candidates if it has a match and a good score; return how many.
+
+    Nothing is added to a read that has as many as there is room for.
+    """
+    reads, target, numbers = scoring.reads, scoring.target, table.numbers
+    begin, length = reads.offsets[read], read_length(reads, read)
+    codes = reads.reverse_codes if window.strand == 1 else reads.codes
+    shift = max(0, target.record_starts[window.record] - diagonal)
+    behind = min(length, target.record_ends[window.record] - diagonal)
+    seed_begin, seed_bases = longest_run(
+        codes, MARGIN + begin + shift, behind - shift, target.codes, MARGIN + diagonal + shift
     )
-    row = table[0][read] + table[1][read]
-    if core_length < LEAST_RUN or row == table[0][read + 1]:
+    row = table.offsets[read] + table.counts[read]
+    if seed_bases < MIN_RUN or row == table.offsets[read + 1]:
         return 0
     # The row after the last is free.
-    table[2][row] = diagonal
-    table[3][row, STRAND] = strand
-    table[3][row, RECORD] = record
-    table[3][row, CORE_BEGIN] = shift + core_begin
-    table[3][row, CORE_LENGTH] = core_length
-    score_candidate(reads, read, target, costs, qualities, NOTHING_KNOWN, table, row)
-    return 1 if table[3][row, SCORE] >= LEAST_RESCUED and move_to_place(table, read) else 0
+    table.diagonals[row] = diagonal
+    numbers[row, STRAND] = window.strand
+    numbers[row, RECORD] = window.record
+    numbers[row, SEED_BEGIN] = shift + seed_begin
+    numbers[row, SEED_BASES] = seed_bases
+    score_candidate(scoring, read, NOTHING_KNOWN, table, row)
+    return 1 if numbers[row, SCORE] >= MIN_RESCUED and move_to_place(table, read) else 0
 
 
 @jit_without_refcounts
 def rescue_mate(
-    read: int,
-    reads: Reads,
-    target: Target,
-    costs: CostTuple,
-    qualities: Qualities,
-    marks: DiagonalMarks,
-    table: Table,
-    strand: int,
-    record: int,
-    low: int,
-    high: int,
+    read: int, scoring: Scoring, marks: DiagonalMarks, table: Candidates, window: MateWindow
 ) -> int:
-    """Add the diagonals of a window with a good score to the candidates of a read."""
-    reference, record_starts, record_ends = target
-    begin, length = reads[0][read], read_length(reads, read)
-    codes = reads[2] if strand == 1 else reads[1]
-    low = max(low, record_starts[record] - length + LEAST_RUN)
-    high = min(high, record_ends[record] - LEAST_RUN)
+    """Add the diagonals of a window with a good score to a read's candidates; return how many.
+
+    No diagonal is marked before or after.
+    """
+    reads, target = scoring.reads, scoring.target
+    begin, length = reads.offsets[read], read_length(reads, read)
+    codes = reads.reverse_codes if window.strand == 1 else reads.codes
+    record_start = target.record_starts[window.record]
+    record_end = target.record_ends[window.record]
+    low = max(window.low, record_start - length + MIN_RUN)
+    high = min(window.high, record_end - MIN_RUN)
     added = 0
     list_words(codes, MARGIN + begin, length, marks)
     for first in range(low, high, DIAGONALS_AT_ONCE):
         end = min(first + DIAGONALS_AT_ONCE, high)
         mark_diagonals(
-            reference, max(first, record_starts[record]),
-            min(end - 1 + length, record_ends[record]), first, end, marks,
+            target.codes, max(first, record_start), min(end - 1 + length, record_end), first, end,
+            marks,
         )  # fmt: skip
         for diagonal in range(first, end):
-            if marks[2][diagonal - first] != 0:
-                marks[2][diagonal - first] = 0
-                added += add_diagonal(
-                    read, reads, target, costs, qualities, table, strand, record, diagonal
-                )
+            if marks.marked[diagonal - first] != 0:
+                marks.marked[diagonal - first] = 0
+                added += add_diagonal(read, scoring, table, window, diagonal)
     return added
 
 
 @inline_without_refcounts
-def best_marked(table: Table, read: int) -> int:
+def best_marked(table: Candidates, read: int) -> int:
     """Return the first of the candidates of a read that score best among those with a mark."""
-    offsets, counts, _, numbers = table
+    offsets, counts, numbers = table.offsets, table.counts, table.numbers
     best, score = as_int64(-1), as_int64(0)
     for row in range(offsets[read], offsets[read] + counts[read]):
         here = as_int64(numbers[row, SCORE])
@@ -205,7 +199,7 @@ def best_marked(table: Table, read: int) -> int:
 
 
 @inline_without_refcounts
-def most_of_rescued(length: int, seed_length: int, costs: CostTuple) -> int:
+def max_rescued_score(length: int, seed_length: int, costs: CostTuple) -> int:
     """Return the most that a mate may score which is found beside a read only.
 
     It has no match of the seed length: otherwise it would be a candidate already.
@@ -218,41 +212,42 @@ def most_of_rescued(length: int, seed_length: int, costs: CostTuple) -> int:
 @jit_without_refcounts
 def rescue_template(
     template: int,
-    reads: Reads,
-    target: Target,
-    costs: CostTuple,
-    qualities: Qualities,
-    limits: tuple[int, int],
+    scoring: Scoring,
+    limits: Limits,
     pairing: Pairing,
     marks: DiagonalMarks,
-    table: Table,
+    table: Candidates,
     joint: int,
 ) -> int:
-    """Look for mates beside placements that have none, beside the best ones first."""
-    offsets, counts, _, numbers = table
-    seed_length, margin = limits
+    """Look for mates beside placements that have none, the best first; return how many are added.
+
+    `joint` is the best joint score so far, in units.
+    """
+    offsets, counts, numbers = table.offsets, table.counts, table.numbers
+    costs = scoring.costs
     added = 0
     for mate in range(2):
         read, other = template + mate, template + 1 - mate
-        length, other_length = read_length(reads, read), read_length(reads, other)
-        most = most_of_rescued(other_length, seed_length, costs)
+        length, other_length = read_length(scoring.reads, read), read_length(scoring.reads, other)
+        most = max_rescued_score(other_length, limits.seed_length, costs)
+        # A placement is worth it if a mate beside it may come within the margin of the best pair,
+        # and no candidate of the mate fits it as well as a rescued one could.
         for row in range(offsets[read], offsets[read] + counts[read]):
             score = as_int64(numbers[row, SCORE])
             numbers[row, MARK] = 0
-            if numbers[row, STATE] == DEAD or (score + most) * UNIT < joint - margin * UNIT:
+            if numbers[row, STATE] == DEAD or (score + most) * UNIT < joint - limits.margin * UNIT:
                 continue
-            partner = best_partner(table, row, reads, read, other, pairing, costs, SCORE)
+            partner = best_partner(table, row, read, other, scoring, pairing, SCORE)
             numbers[row, MARK] = 1 if partner < most * UNIT else 0
-        for _ in range(MOST_TRIES):
+        for _ in range(MAX_TRIES):
             row = best_marked(table, read)
             if row < 0:
                 break
             numbers[row, MARK] = 0
             low, high = mate_diagonals(
-                table, row, length, other_length, pairing[LEAST_SIZE], pairing[MOST_SIZE]
+                table, row, length, other_length, pairing.min_size, pairing.max_size
             )
-            added += rescue_mate(
-                other, reads, target, costs, qualities, marks, table,
-                1 - numbers[row, STRAND], numbers[row, RECORD], low, high + 1,
-            )  # fmt: skip
+            strand, record = 1 - as_int64(numbers[row, STRAND]), as_int64(numbers[row, RECORD])
+            window = MateWindow(strand, record, as_int64(low), as_int64(high + 1))
+            added += rescue_mate(other, scoring, marks, table, window)
     return added

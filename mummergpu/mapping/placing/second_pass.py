@@ -20,11 +20,10 @@ from mummergpu.mapping.candidates.candidates import (
     SCORE,
     STATE,
     Candidates,
-    Table,
     no_candidates,
 )
-from mummergpu.mapping.placing.choice import CHOSEN
-from mummergpu.runtime.arrays import ByteArray, Int32Array, Int64Array
+from mummergpu.mapping.placing.choice import Choices
+from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, writable
 from mummergpu.sequence.codes import MARGIN, empty_with_margins
 from mummergpu.viterbi.recurrence.model import CostTuple
@@ -34,7 +33,7 @@ _NOT_PLACED: Final = -1
 
 
 @inline_without_refcounts
-def most_unseen(length: int, seed_length: int, costs: CostTuple) -> int:
+def max_unseen(length: int, seed_length: int, costs: CostTuple) -> int:
     """Return the best score that a placement without a long match can have.
 
     A read of n bases with e edits has a match of at least ``(n - e) / (e + 1)`` bases.
@@ -51,24 +50,27 @@ def most_unseen(length: int, seed_length: int, costs: CostTuple) -> int:
 @jit_without_refcounts
 def list_badly_placed(
     offsets: Int64Array,
-    choices: Int32Array,
-    numbers: Int32Array,
-    reads_of_template: int,
+    choices: Choices,
+    table: Candidates,
+    mates: int,
     seed_length: int,
     costs: CostTuple,
     reads: Int64Array,
 ) -> int:
-    """List the reads that may have a better place, with their mates."""
+    """List the reads that may have a better place, with their mates; return how many.
+
+    A placement without a match of `seed_length` bases is not found.
+    """
     end = 0
-    for first in range(0, offsets.size - 1, reads_of_template):
+    for first in range(0, offsets.size - 1, mates):
         is_bad = False
-        for read in range(first, first + reads_of_template):
-            chosen = choices[read, CHOSEN]
-            score = numbers[chosen, SCORE] if chosen >= 0 else _NOT_PLACED
+        for read in range(first, first + mates):
+            chosen = choices.candidates[read]
+            score = table.numbers[chosen, SCORE] if chosen >= 0 else _NOT_PLACED
             length = offsets[read + 1] - offsets[read]
-            is_bad |= score < most_unseen(length, seed_length, costs)
+            is_bad |= score < max_unseen(length, seed_length, costs)
         if is_bad:
-            for read in range(first, first + reads_of_template):
+            for read in range(first, first + mates):
                 reads[end] = read
                 end += 1
     return end
@@ -97,44 +99,34 @@ def doubtful_reads(numbers: Int64Array, candidates: Candidates) -> DoubtfulReads
     diagonals = np.empty(most, dtype=np.int64)
     rows = np.empty((most, NUMBERS), dtype=np.int32)
     count = copy_candidates(
-        candidates.arrays, numbers, (kept.offsets, kept.counts, diagonals, rows)
+        candidates, numbers, Candidates(kept.offsets, kept.counts, diagonals, rows)
     )
     found = Candidates(kept.offsets, kept.counts, diagonals[:count], rows[:count])
     return DoubtfulReads(numbers, found)
 
 
 @jit_without_refcounts
-def copy_candidates(table: Table, reads: Int64Array, copied: Table) -> int:
+def copy_candidates(table: Candidates, reads: Int64Array, copied: Candidates) -> int:
     """Copy the candidates of some reads that are not dead; return how many there are."""
     end = 0
     for place in range(reads.size):
-        first = table[0][reads[place]]
-        copied[0][place] = end
-        for row in range(first, first + table[1][reads[place]]):
-            if table[3][row, STATE] != DEAD:
-                copied[2][end] = table[2][row]
+        first = table.offsets[reads[place]]
+        copied.offsets[place] = end
+        for row in range(first, first + table.counts[reads[place]]):
+            if table.numbers[row, STATE] != DEAD:
+                copied.diagonals[end] = table.diagonals[row]
                 for number in range(NUMBERS):
-                    copied[3][end, number] = table[3][row, number]
+                    copied.numbers[end, number] = table.numbers[row, number]
                 end += 1
-        copied[1][place] = end - copied[0][place]
-    copied[0][reads.size] = end
+        copied.counts[place] = end - copied.offsets[place]
+    copied.offsets[reads.size] = end
     return end
 
 
 def part_of_reads(block: ReadBlock, reads: Int64Array) -> ReadBlock:
-    """Return some reads of a block as a block of its own.
+    """Return some reads of a block as a block of its own, in new arrays.
 
-    Parameters
-    ----------
-    block : ReadBlock
-        The block.
-    reads : ndarray, dtype=int64, shape=(n_reads,)
-        The reads, ascending; of pairs, both mates.
-
-    Returns
-    -------
-    ReadBlock
-        The reads, in new arrays.
+    The reads ascend; of pairs, there are both mates.
     """
     name_offsets = np.empty(reads.size + 1, dtype=np.int64)
     names = np.empty(add_lengths(block.name_offsets, reads, name_offsets), dtype=np.uint8)

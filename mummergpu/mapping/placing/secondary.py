@@ -1,31 +1,37 @@
-"""Lists the other placements of reads, which become secondary alignments if the user wants them."""
+"""Lists the other placements of reads, which become secondary alignments if the user wants them.
+
+They are all that are good enough, or the alternatives that the tag XA tells of, as bwa mem does: a
+few that are nearly as good. Each of those belongs to the alignment of its read, primary or
+supplementary, with which it shares more bases of the read; they are listed if they are not too
+many.
+"""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from mummergpu.mapping.candidates.candidates import (
     BOUND,
-    CORE_BEGIN,
-    CORE_LENGTH,
     DEAD,
     GAPPED,
+    LEFT_QUERY_BASES,
     LEFT_SHIFT,
-    LEFT_TAKEN,
     MARK,
+    RIGHT_QUERY_BASES,
     RIGHT_SHIFT,
-    RIGHT_TAKEN,
     SCORE,
+    SEED_BASES,
+    SEED_BEGIN,
     STATE,
     STRAND,
     UNGAPPED,
-    Reads,
-    Table,
-    Target,
+    Candidates,
+    Scoring,
     read_length,
 )
 from mummergpu.mapping.candidates.key_sort import sort_by_key
 from mummergpu.mapping.placing.choice import reported_score
+from mummergpu.mapping.placing.read_parts import read_interval, shared_bases
 from mummergpu.mapping.placing.refinement import refine
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
@@ -39,19 +45,40 @@ the shorter one takes."""
 Span = tuple[int, int]
 """A half-open range of the joined reference."""
 
-Secondary = tuple[Int64Array, Int64Array, Int64Array]
-"""Where the candidates of each read's secondary alignments begin, and where those of the last read
-end; how many of a read's come before its supplementary alignment; and the candidates."""
+
+class Secondary(NamedTuple):
+    """The secondary alignments of a block.
+
+    Attributes
+    ----------
+    offsets : ndarray, dtype=int64, shape=(n_reads + 1,)
+        Where those of each read begin, and where those of the last read end.
+    leading : ndarray, dtype=int64, shape=(n_reads,)
+        How many of a read's come before its supplementary alignment.
+    candidates : ndarray, dtype=int64
+        Their candidates.
+    """
+
+    offsets: Int64Array
+    leading: Int64Array
+    candidates: Int64Array
+
+
+class ListRoom(NamedTuple):
+    """Memory to sort the candidates of a read in, as long as the most that a read has."""
+
+    keys: Int64Array
+    rows: Int64Array
 
 
 @inline_without_refcounts
-def reference_span(table: Table, row: int) -> Span:
+def reference_span(table: Candidates, row: int) -> Span:
     """Return the bases of the reference that a candidate aligns."""
-    numbers = table[3]
-    core_begin = table[2][row] + numbers[row, CORE_BEGIN]
-    core_end = core_begin + numbers[row, CORE_LENGTH]
-    begin = core_begin + numbers[row, LEFT_SHIFT] - numbers[row, LEFT_TAKEN]
-    return begin, core_end + numbers[row, RIGHT_SHIFT] + numbers[row, RIGHT_TAKEN]
+    numbers = table.numbers
+    seed_begin = table.diagonals[row] + numbers[row, SEED_BEGIN]
+    seed_end = seed_begin + numbers[row, SEED_BASES]
+    begin = seed_begin + numbers[row, LEFT_SHIFT] - numbers[row, LEFT_QUERY_BASES]
+    return begin, seed_end + numbers[row, RIGHT_SHIFT] + numbers[row, RIGHT_QUERY_BASES]
 
 
 @inline_without_refcounts
@@ -63,9 +90,10 @@ def are_at_one_place(one: Span, other: Span) -> bool:
 
 
 @inline_without_refcounts
-def is_place_listed(table: Table, read: int, row: int, reach: int) -> bool:
+def is_place_listed(table: Candidates, read: int, row: int, reach: int) -> bool:
     """Return whether an alignment at the place of a candidate is listed already."""
-    offsets, counts, diagonals, numbers = table
+    offsets, counts = table.offsets, table.counts
+    diagonals, numbers = table.diagonals, table.numbers
     span = reference_span(table, row)
     for step in (-1, 1):
         other = row + step
@@ -82,57 +110,59 @@ def is_place_listed(table: Table, read: int, row: int, reach: int) -> bool:
 
 @inline_without_refcounts
 def refine_fully(
-    reads: Reads,
-    read: int,
-    target: Target,
-    costs: CostTuple,
-    least: int,
-    scratch: Scratch,
-    table: Table,
-    row: int,
+    scoring: Scoring, read: int, enough: int, scratch: Scratch, table: Candidates, row: int
 ) -> None:
-    """Score a candidate with gaps, even if that was done as far as the best place needs it."""
-    numbers = table[3]
+    """Score a candidate with gaps (`refine`), even if that was done as far as choices need it."""
+    numbers = table.numbers
     gapped = numbers[row, GAPPED]
-    refine(reads, read, target, costs, least, scratch, table, row)
+    refine(scoring, read, enough, scratch, table, row)
+    # A flank whose gap was found before scores no better now, so `refine` does not see it again.
     numbers[row, GAPPED] |= gapped
 
 
 @inline_without_refcounts
 def collect_others(
-    reads: Reads,
+    scoring: Scoring,
     read: int,
-    target: Target,
-    costs: CostTuple,
-    limits: tuple[int, int, int],
+    bounds: tuple[int, int, int],
     scratch: Scratch,
-    sorting: tuple[Int64Array, Int64Array],
-    table: Table,
+    room: ListRoom,
+    table: Candidates,
     chosen: tuple[int, int],
 ) -> int:
-    """Collect the placements of a read besides those that are chosen, the best ones first.
+    """Write a read's placements besides those that are chosen to `room.rows`; return how many.
 
-    Of several candidates at one place only the best one counts, and of equal ones the first.
+    The best ones come first. Of several candidates at one place only the best one counts, and of
+    equal ones the first.
+
+    Parameters
+    ----------
+    bounds : tuple of int
+        The least score of an alignment that is reported; the least score that is of interest, which
+        is not smaller; and the most candidates that are collected.
+    chosen : tuple of int
+        The candidates of the primary alignment and of the supplementary one; -1 if there is none.
     """
-    offsets, counts, _, numbers = table
-    keys, rows = sorting
-    least_score, least, most = limits
-    length = read_length(reads, read)
+    offsets, counts, numbers = table.offsets, table.counts, table.numbers
+    keys, rows, costs = room.keys, room.rows, scoring.costs
+    min_score, enough, most = bounds
+    length = read_length(scoring.reads, read)
     count = as_int64(0)
     for row in range(offsets[read], offsets[read] + counts[read]):
         is_chosen = row == chosen[0] or row == chosen[1]
         numbers[row, MARK] = 1 if is_chosen else 0
         if is_chosen or numbers[row, STATE] == DEAD:
             continue
-        if numbers[row, STATE] == UNGAPPED and numbers[row, BOUND] < least:
+        if numbers[row, STATE] == UNGAPPED and numbers[row, BOUND] < enough:
             continue
-        refine_fully(reads, read, target, costs, least, scratch, table, row)
-        if reported_score(table, row, length, costs) >= least_score:
+        refine_fully(scoring, read, enough, scratch, table, row)
+        if reported_score(table, row, length, costs) >= min_score:
             keys[count], rows[count] = -as_int64(numbers[row, SCORE]), row
             count += 1
     sort_by_key(keys, rows, count)
     # The path of an alignment leaves its diagonal by one gap on each side at most.
     reach = length // PARTS_OF_PLACE + 2 * costs.most_gap
+    # What is kept has a mark, as what is chosen has; no two of these are at one place.
     kept = as_int64(0)
     for place in range(count):
         if kept == most:
@@ -147,29 +177,119 @@ def collect_others(
 
 @jit_without_refcounts
 def list_secondary(
-    reads: Reads,
-    target: Target,
-    costs: CostTuple,
-    limits: tuple[int, int],
+    scoring: Scoring,
+    min_score: int,
+    most: int,
     scratch: Scratch,
-    sorting: tuple[Int64Array, Int64Array],
-    table: Table,
-    chosen: tuple[Int64Array, Int64Array],
+    room: ListRoom,
+    table: Candidates,
+    primary: Int64Array,
+    extra: Int64Array,
     secondary: Secondary,
 ) -> None:
-    """List the placements of each read besides those that are chosen, the best ones first."""
-    least_score, most = limits
-    _, rows = sorting
+    """List each read's placements besides those that are chosen, the best first, `most` at most.
+
+    `primary` and `extra` are the candidates of each read's primary alignment and of its
+    supplementary one, or -1. All that is listed comes after the supplementary alignment.
+    """
     filled = 0
-    for read in range(table[1].size):
-        secondary[0][read] = filled
-        secondary[1][read] = 0
-        if chosen[0][read] < 0:
+    for read in range(table.counts.size):
+        secondary.offsets[read] = filled
+        secondary.leading[read] = 0
+        if primary[read] < 0:
             continue
-        both = chosen[0][read], chosen[1][read]
-        bounds = least_score, least_score, most
-        count = collect_others(reads, read, target, costs, bounds, scratch, sorting, table, both)
+        chosen, bounds = (primary[read], extra[read]), (min_score, min_score, most)
+        count = collect_others(scoring, read, bounds, scratch, room, table, chosen)
         for place in range(count):
-            secondary[2][filled] = rows[place]
+            secondary.candidates[filled] = room.rows[place]
             filled += 1
-    secondary[0][table[1].size] = filled
+    secondary.offsets[table.counts.size] = filled
+
+
+MIN_PERCENT: Final = 80
+"""A place is listed if its score is at least so many hundredths of that of its alignment."""
+
+
+@inline_without_refcounts
+def min_score_beside(table: Candidates, row: int, length: int, costs: CostTuple) -> int:
+    """Return the least score of an alternative to a candidate."""
+    score = reported_score(table, row, length, costs)
+    return as_int64((score * MIN_PERCENT + 99) // 100)
+
+
+@inline_without_refcounts
+def owner_of(
+    table: Candidates,
+    row: int,
+    length: int,
+    costs: CostTuple,
+    chosen: tuple[int, int],
+    enough: tuple[int, int],
+) -> int:
+    """Return to which alignment a candidate is an alternative: 0 primary, 1 supplementary, 2 none.
+
+    `chosen` are the candidates of both (-1 if there is none), `enough` the least scores of an
+    alternative to them.
+    """
+    owner = as_int64(0)
+    if chosen[1] >= 0:
+        part = read_interval(table, row, length)
+        own = read_interval(table, chosen[0], length)
+        other = read_interval(table, chosen[1], length)
+        if shared_bases(part, other) > shared_bases(part, own):
+            owner = as_int64(1)
+    min_score = enough[0] if owner == 0 else enough[1]
+    return owner if reported_score(table, row, length, costs) >= min_score else as_int64(2)
+
+
+@jit_without_refcounts
+def list_alternatives(
+    scoring: Scoring,
+    min_score: int,
+    most: int,
+    scratch: Scratch,
+    room: ListRoom,
+    table: Candidates,
+    primary: Int64Array,
+    extra: Int64Array,
+    secondary: Secondary,
+) -> None:
+    """List each read's placements that are nearly as good as those that are chosen.
+
+    The arguments are those of `list_secondary`; but if an alignment has more than `most`
+    alternatives, none of them is listed. Those of the primary alignment come before the
+    supplementary one.
+    """
+    costs, owners, rows = scoring.costs, room.keys, room.rows
+    filled = 0
+    for read in range(table.counts.size):
+        secondary.offsets[read] = filled
+        secondary.leading[read] = 0
+        if primary[read] < 0:
+            continue
+        length = read_length(scoring.reads, read)
+        enough = as_int64(min_score_beside(table, primary[read], length, costs))
+        enough_extra = enough
+        if extra[read] >= 0:
+            enough_extra = min_score_beside(table, extra[read], length, costs)
+        # A place that is worse is never listed, nor is it the better one at the place of another.
+        bounds = min_score, max(min_score, min(enough, enough_extra)), table.diagonals.size
+        chosen = primary[read], extra[read]
+        count = collect_others(scoring, read, bounds, scratch, room, table, chosen)
+        of_primary, of_extra = as_int64(0), as_int64(0)
+        # The keys have been sorted by, so their memory is free.
+        for place in range(count):
+            owner = owner_of(table, rows[place], length, costs, chosen, (enough, enough_extra))
+            owners[place] = owner
+            of_primary += owner == 0
+            of_extra += owner == 1
+        for owner in range(2):
+            if (of_primary if owner == 0 else of_extra) > most:
+                continue
+            for place in range(count):
+                if owners[place] == owner:
+                    secondary.candidates[filled] = rows[place]
+                    filled += 1
+            if owner == 0:
+                secondary.leading[read] = of_primary
+    secondary.offsets[table.counts.size] = filled

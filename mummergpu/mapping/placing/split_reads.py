@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
-from mummergpu.mapping.candidates.candidates import DEAD, SCORE, STATE, Table
-from mummergpu.mapping.placing.choice import CHOSEN, reported_score
-from mummergpu.mapping.placing.evidence import UNIT
+from mummergpu.mapping.candidates.candidates import DEAD, SCORE, STATE, Candidates
+from mummergpu.mapping.placing.choice import Choices, reported_score
+from mummergpu.mapping.placing.log_odds import UNIT
 from mummergpu.mapping.placing.mapping_quality import (
     Odds,
     Rivals,
@@ -20,26 +20,26 @@ from mummergpu.mapping.placing.read_parts import (
     is_rival,
     read_interval,
 )
-from mummergpu.runtime.arrays import ByteArray, Float64Array, Int32Array, Int64Array
+from mummergpu.runtime.arrays import ByteArray, Float64Array, Int64Array
 from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
 from mummergpu.viterbi.recurrence.model import CostTuple
 
-LEAST_CLIPPED: Final = 20
+MIN_CLIPPED: Final = 20
 """The fewest clipped bases for which another alignment is looked for."""
 
 
 @inline_without_refcounts
 def best_apart(
-    table: Table, read: int, length: int, aligned: Interval, costs: CostTuple, least_score: int
+    table: Candidates, read: int, length: int, aligned: Interval, costs: CostTuple, min_score: int
 ) -> int:
     """Return the best candidate of a read that aligns another part of it."""
-    offsets, counts, _, numbers = table
+    offsets, counts, numbers = table.offsets, table.counts, table.numbers
     best, score = as_int64(-1), as_int64(0)
     for row in range(offsets[read], offsets[read] + counts[read]):
         here = as_int64(numbers[row, SCORE])
         if numbers[row, STATE] == DEAD or here <= score:
             continue
-        if reported_score(table, row, length, costs) < least_score:
+        if reported_score(table, row, length, costs) < min_score:
             continue
         if are_apart(aligned, read_interval(table, row, length)):
             best, score = as_int64(row), here
@@ -47,9 +47,11 @@ def best_apart(
 
 
 @inline_without_refcounts
-def rivals_of_part(table: Table, read: int, length: int, row: int, weights: Float64Array) -> Rivals:
+def rivals_of_part(
+    table: Candidates, read: int, length: int, row: int, weights: Float64Array
+) -> Rivals:
     """Return the weights of the other candidates that align the part of the read that one does."""
-    offsets, counts, _, numbers = table
+    offsets, counts, numbers = table.offsets, table.counts, table.numbers
     score = as_int64(numbers[row, SCORE])
     total, copies = 0.0, 0.0
     for other in range(offsets[read], offsets[read] + counts[read]):
@@ -60,29 +62,36 @@ def rivals_of_part(table: Table, read: int, length: int, row: int, weights: Floa
     return total, copies
 
 
+class Extra(NamedTuple):
+    """The supplementary alignment of each read: its candidate, -1 if it has none; its quality."""
+
+    candidates: Int64Array
+    qualities: ByteArray
+
+
 @jit_without_refcounts
 def split_reads(
     offsets: Int64Array,
-    table: Table,
-    choices: Int32Array,
+    table: Candidates,
+    choices: Choices,
     costs: CostTuple,
-    least_score: int,
+    min_score: int,
     odds: Odds,
-    extra: tuple[Int64Array, ByteArray],
+    extra: Extra,
 ) -> None:
     """Choose for each read with a long clip a candidate that covers what is clipped."""
-    rows, qualities = extra
     for read in range(offsets.size - 1):
-        rows[read], qualities[read] = -1, 0
-        primary = as_int64(choices[read, CHOSEN])
+        extra.candidates[read], extra.qualities[read] = -1, 0
+        primary = choices.candidates[read]
         if primary < 0:
             continue
         length = offsets[read + 1] - offsets[read]
         aligned = read_interval(table, primary, length)
-        if max(aligned[0], length - aligned[1]) < LEAST_CLIPPED:
+        if max(aligned[0], length - aligned[1]) < MIN_CLIPPED:
             continue
-        best = best_apart(table, read, length, aligned, costs, least_score)
+        best = best_apart(table, read, length, aligned, costs, min_score)
         if best >= 0:
-            rivals = rivals_of_part(table, read, length, best, odds[0])
-            rows[read] = best
-            qualities[read] = quality_of(rivals, 1.0 + rivals[0], False, length, odds[1])
+            rivals = rivals_of_part(table, read, length, best, odds.weights)
+            quality = quality_of(rivals, 1.0 + rivals[0], False, length, odds.thresholds)
+            extra.candidates[read] = best
+            extra.qualities[read] = quality

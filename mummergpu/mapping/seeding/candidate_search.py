@@ -2,33 +2,39 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
+
+import numpy as np
 
 from mummergpu.mapping.candidates.candidate_scores import find_record, score_candidate
 from mummergpu.mapping.candidates.candidates import (
-    CORE_BEGIN,
-    CORE_LENGTH,
     NOTHING_KNOWN,
     NUMBERS,
     RECORD,
+    SEED_BASES,
+    SEED_BEGIN,
     STRAND,
-    Beside,
+    Candidates,
     MatchColumns,
     Reads,
-    Table,
-    Target,
+    Scoring,
+    SeedFreeFlank,
+    match_arrays,
     prefetch_bases,
     read_length,
 )
+from mummergpu.mapping.candidates.found_candidates import FoundCandidates
 from mummergpu.mapping.candidates.key_sort import sort_by_key
-from mummergpu.mapping.candidates.ungapped import Qualities
-from mummergpu.mapping.placing.joint_scores import Tops
+from mummergpu.mapping.options import Limits, MappingOptions
+from mummergpu.mapping.placing.joint_scores import Tops, new_tops
 from mummergpu.mapping.placing.pairing import Pairing
-from mummergpu.mapping.seeding.pruning import Pruning, prune_template
+from mummergpu.mapping.seeding.pruning import prune_template
+from mummergpu.mapping.seeding.windows import matches_of_windows, shortest_sure_match
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
-from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
-from mummergpu.viterbi.recurrence.model import CostTuple
+from mummergpu.runtime.thread_array import ThreadArray
+from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray, Strand
+from mummergpu.sequence.mems import BlockMems
 
 MATCHES_AHEAD: Final = 32
 """How many matches before it is used the reference beside a match is fetched."""
@@ -41,95 +47,108 @@ _SCORED: Final = 1 << 62
 """Added to the row of an earlier candidate, which stands for a match; larger than any match."""
 
 
+class Seeds(NamedTuple):
+    """What candidates are made of: the matches on each strand, and what an earlier pass found."""
+
+    forward: MatchColumns
+    reverse: MatchColumns
+    earlier: Candidates
+
+
+class SearchRoom(NamedTuple):
+    """Memory of one thread: two arrays as long as the most seeds of a read, and `new_tops`."""
+
+    keys: Int64Array
+    values: Int64Array
+    tops: Tops
+
+
 @jit_without_refcounts
 def find_candidates(
-    matches: tuple[MatchColumns, MatchColumns],
-    earlier: Table,
-    reads: Reads,
-    target: Target,
-    costs: CostTuple,
-    qualities: Qualities,
-    beside: Beside,
-    mates: int,
-    pruning: Pruning,
+    seeds: Seeds,
+    scoring: Scoring,
+    beside: SeedFreeFlank,
     pairing: Pairing,
-    rescue_rows: int,
-    scratch: tuple[Int64Array, Int64Array],
-    tops: Tops,
-    table: Table,
+    limits: Limits,
+    prunes: bool,
+    room: SearchRoom,
+    table: Candidates,
 ) -> None:
-    """Find the candidates of all reads, and keep those that may matter."""
-    filled = 0
-    for read in range(table[1].size):
-        prefetch_reference(matches, read, read_length(reads, read), target[0])
-        filled = score_diagonals(
-            matches, earlier, read, reads, target, costs, qualities, beside, scratch, table, filled
-        )
-        filled += rescue_rows
-        table[0][read + 1] = filled
-        if pruning[0] and (read + 1) % mates == 0:
-            template = read + 1 - mates, mates
-            filled = prune_template(
-                template, reads, costs, pruning, pairing, tops, rescue_rows, table
-            )
+    """Find the candidates of all reads; if `prunes`, keep only those that may matter.
+
+    `beside` is known of matches without others near them. The candidates of an earlier pass are
+    kept as they are. The last two arrays of the table have a row for each seed, and
+    `Pairing.rescue_rows` more for each read.
+    """
+    mates, filled = pairing.mates, 0
+    for read in range(table.counts.size):
+        prefetch_reference(seeds, read, read_length(scoring.reads, read), scoring.target.codes)
+        filled = score_diagonals(seeds, read, scoring, beside, room, table, filled)
+        filled += pairing.rescue_rows
+        table.offsets[read + 1] = filled
+        # The candidates of a template are the last ones of the table, so that it can be cut off.
+        if prunes and (read + 1) % mates == 0:
+            filled = prune_template(read + 1 - mates, scoring, limits, pairing, room.tops, table)
 
 
 @inline_without_refcounts
 def score_diagonals(
-    matches: tuple[MatchColumns, MatchColumns],
-    earlier: Table,
+    seeds: Seeds,
     read: int,
-    reads: Reads,
-    target: Target,
-    costs: CostTuple,
-    qualities: Qualities,
-    beside: Beside,
-    scratch: tuple[Int64Array, Int64Array],
-    table: Table,
+    scoring: Scoring,
+    beside: SeedFreeFlank,
+    room: SearchRoom,
+    table: Candidates,
     filled: int,
 ) -> int:
-    """Merge the matches of a read by diagonal, and score each diagonal without gaps."""
-    candidate_offsets, counts, diagonals, numbers = table
-    keys, values = scratch
-    has_break = has_breaks(reads, read)
-    count = collect_matches(matches, read, keys, values)
+    """Merge the matches of a read by diagonal, and score each diagonal without gaps.
+
+    Rows are written from `filled` on; the row after them is returned.
+    """
+    keys, values, earlier = room.keys, room.values, seeds.earlier
+    diagonals, numbers = table.diagonals, table.numbers
+    max_gap = scoring.costs.most_gap
+    has_break = has_breaks(scoring.reads, read)
+    count = collect_matches(seeds, read, keys, values)
     count = collect_earlier(earlier, read, keys, values, count)
     sort_by_key(keys, values, count)
-    candidate_offsets[read] = filled
+    table.offsets[read] = filled
     first = 0
     while first < count:
         key = keys[first]
-        core_begin, core_length = 0, 0
-        has_neighbour = first > 0 and key - keys[first - 1] <= costs.most_gap
+        seed_begin, seed_bases = 0, 0
+        has_neighbour = first > 0 and key - keys[first - 1] <= max_gap
         at_first = first
         # What is known already comes last on its diagonal.
         scored = as_int64(-1)
         while first < count and keys[first] == key:
             if values[first] >= _SCORED:
                 scored = values[first] - _SCORED
-            elif values[first] & 0xFFFFFFFF > core_length:
-                core_length = values[first] & 0xFFFFFFFF
-                core_begin = values[first] >> 32
+            elif values[first] & 0xFFFFFFFF > seed_bases:
+                seed_bases = values[first] & 0xFFFFFFFF
+                seed_begin = values[first] >> 32
             first += 1
         has_neighbour |= first - at_first > 1
-        has_neighbour |= first < count and keys[first] - key <= costs.most_gap
+        has_neighbour |= first < count and keys[first] - key <= max_gap
         if scored >= 0:
-            diagonals[filled] = earlier[2][scored]
+            diagonals[filled] = earlier.diagonals[scored]
             for number in range(NUMBERS):
-                numbers[filled, number] = earlier[3][scored, number]
+                numbers[filled, number] = earlier.numbers[scored, number]
             filled += 1
             continue
         strand = 1 if key >= _STRAND_BIT else 0
         diagonal = key - _DIAGONAL_OFFSET - strand * _STRAND_BIT
         diagonals[filled] = diagonal
         numbers[filled, STRAND] = strand
-        numbers[filled, RECORD] = find_record(target[1], diagonal + core_begin)
-        numbers[filled, CORE_BEGIN] = core_begin
-        numbers[filled, CORE_LENGTH] = core_length
+        numbers[filled, RECORD] = find_record(scoring.target.record_starts, diagonal + seed_begin)
+        numbers[filled, SEED_BEGIN] = seed_begin
+        numbers[filled, SEED_BASES] = seed_bases
+        # A match that a gap can reach, and an unknown base, which ends matches but costs less than
+        # a difference, are no sign of edits: then flanks are not bounded by their lack of matches.
         known = NOTHING_KNOWN if has_neighbour or has_break else beside
-        score_candidate(reads, read, target, costs, qualities, known, table, filled)
+        score_candidate(scoring, read, known, table, filled)
         filled += 1
-    counts[read] = filled - candidate_offsets[read]
+    table.counts[read] = filled - table.offsets[read]
     return filled
 
 
@@ -137,48 +156,115 @@ def score_diagonals(
 def has_breaks(reads: Reads, read: int) -> bool:
     """Return whether a read has unknown bases, which cost less than bases that differ."""
     found = False
-    begin = MARGIN + reads[0][read]
+    begin = MARGIN + reads.offsets[read]
     for place in range(begin, begin + read_length(reads, read)):
-        found |= reads[1][place] == BREAK
+        found |= reads.codes[place] == BREAK
     return found
 
 
 @inline_without_refcounts
-def prefetch_reference(
-    matches: tuple[MatchColumns, MatchColumns], read: int, length: int, reference: CodeArray
-) -> None:
-    """Have the memory fetch the reference beside matches that come a little later."""
+def prefetch_reference(seeds: Seeds, read: int, length: int, reference: CodeArray) -> None:
+    """Have the memory fetch the reference beside matches that come a little after a read's."""
     for strand in range(2):
-        offsets, starts, reference_starts, _ = matches[0] if strand == 0 else matches[1]
-        end = min(offsets[read + 1] + MATCHES_AHEAD, starts.size)
-        for row in range(offsets[read] + MATCHES_AHEAD, end):
-            prefetch_bases(reference, MARGIN + reference_starts[row] - starts[row], length)
+        matches = seeds.forward if strand == 0 else seeds.reverse
+        end = min(matches.offsets[read + 1] + MATCHES_AHEAD, matches.query_starts.size)
+        for row in range(matches.offsets[read] + MATCHES_AHEAD, end):
+            diagonal = matches.reference_starts[row] - matches.query_starts[row]
+            prefetch_bases(reference, MARGIN + diagonal, length)
 
 
 @inline_without_refcounts
-def collect_matches(
-    matches: tuple[MatchColumns, MatchColumns], read: int, keys: Int64Array, values: Int64Array
-) -> int:
-    """Write a key and a value for each match of a read; return how many there are."""
+def collect_matches(seeds: Seeds, read: int, keys: Int64Array, values: Int64Array) -> int:
+    """Write a key and a value for each match of a read; return how many there are.
+
+    The key has the strand and the diagonal; the value where the match begins in the read, in the
+    upper half, and its bases.
+    """
     count = 0
     for strand in range(2):
-        offsets, starts, reference_starts, lengths = matches[0] if strand == 0 else matches[1]
-        for row in range(offsets[read], offsets[read + 1]):
-            diagonal = reference_starts[row] - starts[row]
+        matches = seeds.forward if strand == 0 else seeds.reverse
+        for row in range(matches.offsets[read], matches.offsets[read + 1]):
+            start = matches.query_starts[row]
+            diagonal = matches.reference_starts[row] - start
             keys[count] = diagonal + _DIAGONAL_OFFSET + strand * _STRAND_BIT
-            values[count] = starts[row] << 32 | lengths[row]
+            values[count] = start << 32 | matches.lengths[row]
             count += 1
     return count
 
 
 @inline_without_refcounts
 def collect_earlier(
-    earlier: Table, read: int, keys: Int64Array, values: Int64Array, count: int
+    earlier: Candidates, read: int, keys: Int64Array, values: Int64Array, count: int
 ) -> int:
     """Append the earlier candidates of a read to its matches; return how many there are then."""
-    offsets, counts, diagonals, numbers = earlier
-    for row in range(offsets[read], offsets[read] + counts[read]):
+    diagonals, numbers = earlier.diagonals, earlier.numbers
+    for row in range(earlier.offsets[read], earlier.offsets[read] + earlier.counts[read]):
         keys[count] = diagonals[row] + _DIAGONAL_OFFSET + numbers[row, STRAND] * _STRAND_BIT
         values[count] = _SCORED + row
         count += 1
     return count
+
+
+def known_of_flanks(options: MappingOptions) -> SeedFreeFlank:
+    """Return what is known about the bases beside a match without others near it."""
+    if options.by_windows:
+        return SeedFreeFlank(shortest_sure_match(options.seed_length), options.seed_length)
+    return SeedFreeFlank(options.seed_length, 0)
+
+
+class CandidateFinder:
+    """Finds candidates; several threads share one."""
+
+    def __init__(self, options: MappingOptions) -> None:
+        self._options = options
+        self._diagonals, self._numbers = ThreadArray(np.int64), ThreadArray(np.int32)
+
+    def seeds_of(self, mems: BlockMems) -> BlockMems:
+        """Return the matches that count: those of whole windows, or all."""
+        options = self._options
+        if not options.by_windows:
+            return mems
+        return {s: matches_of_windows(one, options.seed_length) for s, one in mems.items()}
+
+    def find(
+        self, scoring: Scoring, pairing: Pairing, mems: BlockMems, earlier: Candidates
+    ) -> Candidates:
+        """Return the candidates of a block that may matter.
+
+        They are made of matches, at least the seeds (`seeds_of`), and of earlier candidates in
+        memory of their own. They are valid until the same thread asks for those of another block.
+        """
+        options = self._options
+        forward, reverse = match_arrays(mems[Strand.FORWARD]), match_arrays(mems[Strand.REVERSE])
+        per_read = np.diff(forward.offsets) + np.diff(reverse.offsets) + earlier.counts
+        most = int(per_read.max(initial=1))
+        table = self._new_table(per_read.size, int(per_read.sum()), pairing.rescue_rows)
+        keys, values = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
+        find_candidates(
+            Seeds(forward, reverse, earlier),
+            scoring,
+            known_of_flanks(options),
+            pairing,
+            options.limits,
+            options.prunes,
+            SearchRoom(keys, values, new_tops()),
+            table,
+        )
+        return table
+
+    def spread(self, found: FoundCandidates, pairing: Pairing) -> Candidates:
+        """Return candidates that a device has found, which are valid as those of `find`."""
+        rescue_rows = pairing.rescue_rows
+        table = self._new_table(found.offsets.size - 1, found.rows.size, rescue_rows)
+        found.spread(rescue_rows, self._options.costs.as_tuple(), table)
+        return table
+
+    def _new_table(self, read_count: int, row_count: int, rescue_rows: int) -> Candidates:
+        """Return memory for candidates, and for those of rescued mates."""
+        rows = row_count + rescue_rows * read_count
+        return Candidates(
+            np.zeros(read_count + 1, dtype=np.int64),
+            np.empty(read_count, dtype=np.int64),
+            self._diagonals.of_size(rows),
+            self._numbers.of_size(rows * NUMBERS).reshape(rows, NUMBERS),
+        )

@@ -7,8 +7,8 @@ from typing import Final
 from mummergpu.cuda.program import ProgramSource
 from mummergpu.mapping.candidates.candidates import NOTHING_KNOWN
 from mummergpu.mapping.candidates.found_candidates import CANDIDATE
-from mummergpu.mapping.placing.evidence import FARTHEST, UNIT
-from mummergpu.mapping.placing.split_reads import LEAST_CLIPPED
+from mummergpu.mapping.placing.log_odds import FARTHEST, UNIT
+from mummergpu.mapping.placing.split_reads import MIN_CLIPPED
 from mummergpu.mapping.seeding.pruning import BEST_KEPT
 from mummergpu.sequence.bit_planes import BIT_PLANES_CONSTANTS
 from mummergpu.sequence.codes import BREAK
@@ -28,7 +28,7 @@ MAPPING_PROGRAM: Final = ProgramSource(
         ("NO_MATCH_KNOWN", NOTHING_KNOWN[0]),
         ("UNIT", UNIT),
         ("FARTHEST", FARTHEST),
-        ("LEAST_CLIPPED", LEAST_CLIPPED),
+        ("MIN_CLIPPED", MIN_CLIPPED),
         ("BEST_KEPT", BEST_KEPT),
         *((name.upper(), place) for place, name in enumerate(CostTuple._fields)),
     ),

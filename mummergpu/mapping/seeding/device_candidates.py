@@ -15,9 +15,9 @@ from mummergpu.input.reference import Reference
 from mummergpu.mapping.candidates.found_candidates import CANDIDATE, FoundCandidates
 from mummergpu.mapping.matches import ResidentMatches
 from mummergpu.mapping.options import MappingOptions
-from mummergpu.mapping.placing.evidence import credits_of_qualities
-from mummergpu.mapping.placing.pair_sizes import PairSizes
-from mummergpu.mapping.seeding.candidate_finder import known_beside
+from mummergpu.mapping.placing.insert_size import PairSizes
+from mummergpu.mapping.placing.log_odds import credits_of_qualities
+from mummergpu.mapping.seeding.candidate_search import known_of_flanks
 from mummergpu.mapping.seeding.cuda_program import COUNT_BYTES, MAPPING_PROGRAM
 
 STAGE: Final = "mapping"
@@ -25,7 +25,7 @@ STAGE: Final = "mapping"
 
 
 class DeviceCandidates:
-    """Finds candidates as `candidate_finder.CandidateFinder` does; several threads share one.
+    """Finds candidates as `candidate_search.CandidateFinder` does; several threads share one.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ class _CandidateWork:
             self._count,
             (
                 *(*reads, *target, *scoring, *self._strands, match_counts, *keys),
-                *(np.uint32(known) for known in known_beside(self._options)),
+                *(np.uint32(known) for known in known_of_flanks(self._options)),
                 *(candidates, counts),
             ),
         )
@@ -175,7 +175,7 @@ class _CandidateWork:
         marks = buffer("marks", self._rows)
         kept_counts = buffer("counts of kept candidates", COUNT_BYTES * self._count)
         mates = 2 if paired else 1
-        is_needed, seed_length, margin = self._options.pruning
+        limits, prunes = self._options.limits, self._options.prunes
         penalties = self.place("penalties", sizes.penalties)
         self._launch_on_warps(
             "mark_candidates",
@@ -183,7 +183,7 @@ class _CandidateWork:
             (
                 *(*reads, *scoring),
                 *(penalties, sizes.first, sizes.last, self._options.unpaired),
-                *(seed_length, margin, mates, int(is_needed)),
+                *(limits.seed_length, limits.margin, mates, int(prunes)),
                 *(*self._strands, candidates, counts, marks, kept_counts),
             ),
         )

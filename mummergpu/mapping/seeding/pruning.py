@@ -12,40 +12,27 @@ from typing import Final
 
 from mummergpu.mapping.candidates.candidates import (
     BOUND,
-    CORE_BEGIN,
-    CORE_LENGTH,
-    LEFT_TAKEN,
     MARK,
     NUMBERS,
-    RIGHT_TAKEN,
-    Reads,
-    Table,
+    Candidates,
+    Scoring,
+    aligned_part,
     read_length,
 )
+from mummergpu.mapping.options import Limits
 from mummergpu.mapping.placing.choice import reported_score
-from mummergpu.mapping.placing.evidence import FARTHEST, UNIT
-from mummergpu.mapping.placing.joint_scores import Template, Tops, score_template
+from mummergpu.mapping.placing.joint_scores import Tops, score_template
+from mummergpu.mapping.placing.log_odds import FARTHEST, UNIT
 from mummergpu.mapping.placing.mapping_quality import units_of
-from mummergpu.mapping.placing.pairing import (
-    LAST_SIZE,
-    NOTHING,
-    UNPAIRED,
-    Pairing,
-    pair_penalty,
-    partner_range,
-)
-from mummergpu.mapping.placing.rescue import most_of_rescued
-from mummergpu.mapping.placing.split_reads import LEAST_CLIPPED
+from mummergpu.mapping.placing.pairing import NOTHING, Pairing, pair_penalty, partner_range
+from mummergpu.mapping.placing.rescue import max_rescued_score
+from mummergpu.mapping.placing.split_reads import MIN_CLIPPED
 from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
 from mummergpu.viterbi.recurrence.model import CostTuple
 
 BEST_KEPT: Final = 3
 """The candidates of a read that are kept because no others have better scores: the best one, the
 second, and one more, since a path with a gap may take two."""
-
-Pruning = tuple[bool, int, int]
-"""Whether candidates are dropped at all, the seed length, and the margin
-(`options.MappingOptions`)."""
 
 Support = tuple[int, int]
 """The most that the other mate adds to a candidate, in units: if all scores with gaps are the
@@ -54,118 +41,118 @@ highest possible, and without gaps."""
 
 @jit_without_refcounts
 def prune_template(
-    template: Template,
-    reads: Reads,
-    costs: CostTuple,
-    pruning: Pruning,
+    template: int,
+    scoring: Scoring,
+    limits: Limits,
     pairing: Pairing,
     tops: Tops,
-    rescue_rows: int,
-    table: Table,
+    table: Candidates,
 ) -> int:
-    """Drop the candidates of a template that do not matter; return where the next ones begin."""
-    joint = score_template(template, reads, costs, pairing, table, tops)
-    units = best_units(template, 0, table), best_units(template, 1, table)
-    for mate in range(template[1]):
-        mark_candidates(template, mate, reads, costs, pruning, pairing, tops, units, joint, table)
-    return move_marked(template, rescue_rows, table)
+    """Drop the candidates of a template that do not matter; return where the next ones begin.
+
+    Its candidates, scored without gaps, are the last ones of the table; those that are kept move
+    together.
+    """
+    mates = pairing.mates
+    joint = score_template(template, scoring, pairing, table, tops)
+    units = best_units(template, table), as_int64(NOTHING)
+    if mates == 2:
+        units = units[0], best_units(template + 1, table)
+    for mate in range(mates):
+        mark_candidates(template, mate, scoring, limits, pairing, tops, units, joint, table)
+    return move_marked(template, pairing, table)
 
 
 @inline_without_refcounts
-def best_units(template: Template, mate: int, table: Table) -> int:
-    """Return the most units of a candidate of a mate, `pairing.NOTHING` if it has none."""
+def best_units(read: int, table: Candidates) -> int:
+    """Return the most units of a candidate of a read, `pairing.NOTHING` if it has none."""
     best = as_int64(NOTHING)
-    if mate < template[1]:
-        read = template[0] + mate
-        for row in range(table[0][read], table[0][read] + table[1][read]):
-            best = max(best, units_of(table, row))
+    for row in range(table.offsets[read], table.offsets[read] + table.counts[read]):
+        best = max(best, units_of(table, row))
     return best
 
 
 @jit_without_refcounts
 def mark_candidates(
-    template: Template,
+    template: int,
     mate: int,
-    reads: Reads,
-    costs: CostTuple,
-    pruning: Pruning,
+    scoring: Scoring,
+    limits: Limits,
     pairing: Pairing,
     tops: Tops,
     units: tuple[int, int],
     joint: int,
-    table: Table,
+    table: Candidates,
 ) -> None:
-    """Mark the candidates of a mate that may matter."""
-    offsets, counts, _, numbers = table
-    read = template[0] + mate
-    length = read_length(reads, read)
+    """Mark the candidates of a mate that may matter.
+
+    `units` are the most of a candidate of each mate, `joint` the best joint score in units.
+    """
+    offsets, counts, numbers = table.offsets, table.counts, table.numbers
+    read = template + mate
+    length = read_length(scoring.reads, read)
     rescued = as_int64(NOTHING)
-    if template[1] == 2 and pairing[LAST_SIZE] > 0:
-        other_length = read_length(reads, template[0] + 1 - mate)
-        rescued = most_of_rescued(other_length, pruning[1], costs) * UNIT
+    if pairing.mates == 2 and pairing.last_size > 0:
+        other_length = read_length(scoring.reads, template + 1 - mate)
+        rescued = max_rescued_score(other_length, limits.seed_length, scoring.costs) * UNIT
     has_clip = False
     for row in range(offsets[read], offsets[read] + counts[read]):
-        by_bound, by_units = support_of(
-            template, mate, row, reads, costs, pairing, tops, units, table
-        )
+        by_bound, by_units = support_of(template, mate, row, scoring, pairing, tops, units, table)
         most = as_int64(numbers[row, BOUND]) * UNIT + max(by_bound, rescued)
         weighed = units_of(table, row) + max(by_units, rescued)
-        matters = most >= joint - pruning[2] * UNIT or weighed >= joint - FARTHEST
+        matters = most >= joint - limits.margin * UNIT or weighed >= joint - FARTHEST
         numbers[row, MARK] = 1 if matters else 0
-        has_clip |= matters and clipped_bases(table, row, length) >= LEAST_CLIPPED
+        has_clip |= matters and clipped_bases(table, row, length) >= MIN_CLIPPED
+    # What aligns a long clip may score little, so all candidates matter then.
     if has_clip:
         for row in range(offsets[read], offsets[read] + counts[read]):
             numbers[row, MARK] = 1
     else:
-        mark_best(read, length, costs, table)
+        mark_best(read, length, scoring.costs, table)
 
 
 @inline_without_refcounts
 def support_of(
-    template: Template,
+    template: int,
     mate: int,
     row: int,
-    reads: Reads,
-    costs: CostTuple,
+    scoring: Scoring,
     pairing: Pairing,
     tops: Tops,
     units: tuple[int, int],
-    table: Table,
+    table: Candidates,
 ) -> Support:
-    """Return the most that the other mate adds to a candidate."""
+    """Return the most that the other mate adds to a candidate, as a proper pair or not."""
     other_best = units[1 - mate]
-    if template[1] == 1 or other_best == NOTHING:
+    if pairing.mates == 1 or other_best == NOTHING:
         return 0, 0
-    by_bound = (as_int64(tops[1][1 - mate]) - pairing[UNPAIRED]) * UNIT
-    by_units = other_best - pairing[UNPAIRED] * UNIT
-    if pairing[LAST_SIZE] > 0:
-        read, other_read = template[0] + mate, template[0] + 1 - mate
-        length, other_length = read_length(reads, read), read_length(reads, other_read)
-        begin, end = partner_range(
-            table, row, length, other_read, other_length, pairing, costs.most_gap
-        )
+    by_bound = (as_int64(tops.bounds[1 - mate]) - pairing.unpaired) * UNIT
+    by_units = other_best - pairing.unpaired * UNIT
+    if pairing.last_size > 0:
+        read, other_read = template + mate, template + 1 - mate
+        length = read_length(scoring.reads, read)
+        other_length = read_length(scoring.reads, other_read)
+        begin, end = partner_range(table, row, read, other_read, scoring, pairing)
         for other in range(begin, end):
             penalty = pair_penalty(table, row, length, other, other_length, pairing)
             if penalty >= 0:
-                bound = as_int64(table[3][other, BOUND]) * UNIT
+                bound = as_int64(table.numbers[other, BOUND]) * UNIT
                 by_bound = max(by_bound, bound - penalty)
                 by_units = max(by_units, units_of(table, other) - penalty)
     return by_bound, by_units
 
 
 @inline_without_refcounts
-def clipped_bases(table: Table, row: int, length: int) -> int:
+def clipped_bases(table: Candidates, row: int, length: int) -> int:
     """Return the bases that a candidate clips at the end where it clips more."""
-    numbers = table[3]
-    core_begin = as_int64(numbers[row, CORE_BEGIN])
-    end = core_begin + as_int64(numbers[row, CORE_LENGTH]) + as_int64(numbers[row, RIGHT_TAKEN])
-    return max(core_begin - as_int64(numbers[row, LEFT_TAKEN]), length - end)
+    begin, end = aligned_part(table, row)
+    return max(begin, length - end)
 
 
 @inline_without_refcounts
-def mark_best(read: int, length: int, costs: CostTuple, table: Table) -> None:
+def mark_best(read: int, length: int, costs: CostTuple, table: Candidates) -> None:
     """Mark the `BEST_KEPT` candidates of a read with the best reported scores; first ones first."""
-    offsets, counts, _, numbers = table
+    offsets, counts, numbers = table.offsets, table.counts, table.numbers
     last_score, last_row = as_int64(1 << 40), as_int64(-1)
     for _ in range(BEST_KEPT):
         best, best_row = as_int64(NOTHING), as_int64(-1)
@@ -181,11 +168,13 @@ def mark_best(read: int, length: int, costs: CostTuple, table: Table) -> None:
 
 
 @inline_without_refcounts
-def move_marked(template: Template, rescue_rows: int, table: Table) -> int:
+def move_marked(template: int, pairing: Pairing, table: Candidates) -> int:
     """Move the marked candidates of a template together; return where the next ones begin."""
-    offsets, counts, diagonals, numbers = table
-    filled = as_int64(offsets[template[0]])
-    for read in range(template[0], template[0] + template[1]):
+    offsets, counts = table.offsets, table.counts
+    diagonals, numbers = table.diagonals, table.numbers
+    filled = as_int64(offsets[template])
+    # Rows only move to lower numbers, so none is overwritten before it has moved.
+    for read in range(template, template + pairing.mates):
         begin = as_int64(offsets[read])
         end = begin + as_int64(counts[read])
         offsets[read] = filled
@@ -197,6 +186,6 @@ def move_marked(template: Template, rescue_rows: int, table: Table) -> int:
                         numbers[filled, number] = numbers[row, number]
                 filled += 1
         counts[read] = filled - offsets[read]
-        filled += rescue_rows
-    offsets[template[0] + template[1]] = filled
+        filled += pairing.rescue_rows
+    offsets[template + pairing.mates] = filled
     return filled

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mummergpu.mapping.candidates.candidates import MatchColumns
+from mummergpu.mapping.candidates.candidates import MatchColumns, match_arrays
 from mummergpu.runtime.jit import jit_without_refcounts
 from mummergpu.sequence.mems import MemColumns
 
@@ -28,9 +28,7 @@ def matches_of_windows(matches: MemColumns, window: int) -> MemColumns:
         np.empty(count, dtype=np.int64),
         np.empty(count, dtype=np.int64),
     )
-    given = matches.offsets, matches.query_starts, matches.reference_starts, matches.lengths
-    columns = kept.offsets, kept.query_starts, kept.reference_starts, kept.lengths
-    end = keep_windows(given, window, columns)
+    end = keep_windows(match_arrays(matches), window, match_arrays(kept))
     return MemColumns(
         kept.offsets, kept.query_starts[:end], kept.reference_starts[:end], kept.lengths[:end]
     )
@@ -39,17 +37,16 @@ def matches_of_windows(matches: MemColumns, window: int) -> MemColumns:
 @jit_without_refcounts
 def keep_windows(matches: MatchColumns, window: int, kept: MatchColumns) -> int:
     """Copy the matches that contain a whole window; return how many there are."""
-    offsets, query_starts, reference_starts, lengths = matches
-    kept[0][0] = 0
+    kept.offsets[0] = 0
     end = 0
-    for read in range(offsets.size - 1):
-        for row in range(offsets[read], offsets[read + 1]):
-            start = query_starts[row]
+    for read in range(matches.offsets.size - 1):
+        for row in range(matches.offsets[read], matches.offsets[read + 1]):
+            start = matches.query_starts[row]
             first = (start + window - 1) // window * window
-            if first + window <= start + lengths[row]:
-                kept[1][end] = start
-                kept[2][end] = reference_starts[row]
-                kept[3][end] = lengths[row]
+            if first + window <= start + matches.lengths[row]:
+                kept.query_starts[end] = start
+                kept.reference_starts[end] = matches.reference_starts[row]
+                kept.lengths[end] = matches.lengths[row]
                 end += 1
-        kept[0][read + 1] = end
+        kept.offsets[read + 1] = end
     return end

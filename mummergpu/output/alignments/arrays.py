@@ -11,7 +11,7 @@ from mummergpu.input.blocks.read_block import WrittenReads
 from mummergpu.input.records.tags import Tags
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import AlignmentColumns, SamFlag
-from mummergpu.mapping.alignments.folded_columns import FoldedColumns, ToldColumns
+from mummergpu.mapping.alignments.xa_columns import FoldedColumns, ToldColumns
 from mummergpu.output.bytes.text_arrays import RecordTexts, texts_of
 from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray
 from mummergpu.output.records.cigars import HARD_CLIP, TAKES_REFERENCE, ReferenceLetters

@@ -14,7 +14,7 @@ import numpy as np
 from mummergpu.errors import InputError
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import NO_ROW, AlignmentColumns
-from mummergpu.mapping.alignments.folded_columns import ToldColumns
+from mummergpu.mapping.alignments.xa_columns import ToldColumns
 from mummergpu.output.alignments.arrays import (
     NEEDED_BYTES,
     NEXT_ROW,

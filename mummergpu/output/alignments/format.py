@@ -9,7 +9,7 @@ import numpy as np
 
 from mummergpu.input.records.tags import Tags
 from mummergpu.input.reference import Reference
-from mummergpu.mapping.alignments.folded_columns import ToldColumns
+from mummergpu.mapping.alignments.xa_columns import ToldColumns
 from mummergpu.output.alignments.arrays import (
     NEEDED_BYTES,
     NEXT_ROW,

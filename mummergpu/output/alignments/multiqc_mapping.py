@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from mummergpu.mapping.alignments.summary import MOST_INSERT, MappingSummary
+from mummergpu.mapping.alignments.summary import MAX_INSERT, MappingSummary
 from mummergpu.output.multiqc import (
     MOST_POINTS,
     PARENT,
@@ -96,12 +96,12 @@ def general_statistics(sample: str, stats: Stats) -> bytes:
 
 def insert_size_plot(sample: str, stats: Stats) -> bytes:
     """Return a plot of the insert sizes of a run's proper pairs for MultiQC."""
-    counts = _summary_of(stats).inserts[:MOST_INSERT]
+    counts = _summary_of(stats).inserts[:MAX_INSERT]
     sizes = np.flatnonzero(counts)
     points: list[tuple[float, float]] = [(0, 0)]
     if sizes.size:
         # Sizes without a pair are drawn, too, beside those with one.
-        first, last = max(0, int(sizes[0]) - 1), min(MOST_INSERT - 1, int(sizes[-1]) + 1)
+        first, last = max(0, int(sizes[0]) - 1), min(MAX_INSERT - 1, int(sizes[-1]) + 1)
         width = -(-(last + 1 - first) // MOST_POINTS)
         points = [
             (begin + (width - 1) / 2, float(counts[begin : begin + width].mean()))

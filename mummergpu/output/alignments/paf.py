@@ -17,7 +17,7 @@ import numpy as np
 
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import AlignmentColumns
-from mummergpu.mapping.alignments.folded_columns import ToldColumns
+from mummergpu.mapping.alignments.xa_columns import ToldColumns
 from mummergpu.output.alignments.arrays import (
     REVERSE,
     SECONDARY,

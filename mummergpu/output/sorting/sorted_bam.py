@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from mummergpu.input.reference import Reference
-from mummergpu.mapping.alignments.folded_columns import ToldColumns
+from mummergpu.mapping.alignments.xa_columns import ToldColumns
 from mummergpu.output.alignments.arrays import ReadsWithQualities, row_arrays
 from mummergpu.output.alignments.bam import AlignmentBamFormat
 from mummergpu.output.alignments.format import AlignmentSink

@@ -13,7 +13,7 @@ from mummergpu.cli.map import map_options
 from mummergpu.cli.session import Session
 from mummergpu.errors import MummergpuError
 from mummergpu.input.blocks.read_files import MateFiles, ReadFile
-from mummergpu.mapping.placing.insert_sizes import InsertSizes
+from mummergpu.mapping.placing.insert_size import InsertSizes
 from mummergpu.pipeline.map_options import MapOptions
 from mummergpu.viterbi.recurrence.model import Costs
 
@@ -27,7 +27,7 @@ def options_of(words: str) -> MapOptions:
 def test_the_defaults_are_those_of_bwa() -> None:
     found = options_of("r.fa a.fq")
     assert found.costs == Costs()
-    assert (found.least_score, found.unpaired, found.seed_length) == (30, 17, None)
+    assert (found.min_score, found.unpaired, found.seed_length) == (30, 17, None)
     assert (found.output.path, found.output.format, found.sort) == ("-", "sam", None)
     assert found.insert_sizes is None
     assert found.read_group is not None and found.read_group.name == "a"
@@ -80,7 +80,7 @@ def test_scores_are_those_of_the_letters() -> None:
         deletion_extend=2,
         end_bonus=4,
     )
-    assert (found.unpaired, found.least_score, found.seed_length) == (9, 20, 19)
+    assert (found.unpaired, found.min_score, found.seed_length) == (9, 20, 19)
 
 
 @each(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -128,9 +127,8 @@ def test_alignments_come_back_with_the_reads_to_map_again() -> None:
             arrays = [np.full(count, place) for place, _ in enumerate(AlignmentColumns._fields)]
             columns, reads = AlignmentColumns(*arrays), np.arange(count - 1)
             candidates = no_candidates(count - 1)
-            candidates = replace(
-                candidates, numbers=np.ones((count, NUMBERS_OF_CANDIDATE), dtype=np.int32)
-            )
+            numbers = np.ones((count, NUMBERS_OF_CANDIDATE), dtype=np.int32)
+            candidates = candidates._replace(numbers=numbers)
             doubtful = DoubtfulReads(reads, candidates)
             file.write_alignments(block, columns, doubtful)
             written.append((block, columns, doubtful))
@@ -139,7 +137,7 @@ def test_alignments_come_back_with_the_reads_to_map_again() -> None:
     for (block, columns, doubtful), (other, same, again) in zip(written, back, strict=True):
         np.testing.assert_array_equal(block.codes, other.codes)
         np.testing.assert_array_equal(doubtful.numbers, again.numbers)
-        pairs = zip(doubtful.candidates.arrays, again.candidates.arrays, strict=True)
+        pairs = zip(doubtful.candidates, again.candidates, strict=True)
         assert all(one.shape == two.shape and (one == two).all() for one, two in pairs)
         for field in AlignmentColumns._fields:
             np.testing.assert_array_equal(getattr(columns, field), getattr(same, field))

@@ -15,7 +15,7 @@ from helpers.made_alignments import random_alignments, random_reference
 from helpers.written_alignments import rows_of, write_bam
 
 from mummergpu.input.reference import Reference
-from mummergpu.mapping.alignments.summary import MOST_INSERT, empty_summary, summary_of
+from mummergpu.mapping.alignments.summary import MAX_INSERT, empty_summary, summary_of
 
 
 def made_case(seed: int) -> tuple[Reference, AlignedReads]:
@@ -59,12 +59,12 @@ def test_distributions_are_those_of_the_rows(tmp_path: Path) -> None:
     qualities = [row.mapping_quality for row in rows if not row.is_unmapped]
     assert found.qualities.tolist() == [qualities.count(one) for one in range(256)]
     sizes = sorted(abs(row.template_length) for row in rows if row.flag & 0x46 == 0x42)
-    counted = [min(size, MOST_INSERT) for size in sizes]
+    counted = [min(size, MAX_INSERT) for size in sizes]
     assert sum(found.inserts) == len(sizes) > 10
     assert found.inserts.nonzero()[0].tolist() == sorted(set(counted))
     assert found.insert_quantile(0.5) == counted[(len(counted) + 1) // 2 - 1]
     text = found.as_dict()["insert_size"]
-    short = [size for size in sizes if size < MOST_INSERT]
+    short = [size for size in sizes if size < MAX_INSERT]
     assert text["mean"] == sum(short) / len(short)
     assert text["longer"] == len(sizes) - len(short) > 0
 

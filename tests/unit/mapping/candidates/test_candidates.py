@@ -16,17 +16,17 @@ from helpers.mapped_reads import (
 
 from mummergpu.mapping.candidates.candidates import (
     BOUND,
-    CORE_BEGIN,
-    CORE_LENGTH,
     EXACT,
+    LEFT_QUERY_BASES,
     LEFT_SCORE,
     LEFT_SHIFT,
-    LEFT_TAKEN,
     RECORD,
+    RIGHT_QUERY_BASES,
     RIGHT_SCORE,
     RIGHT_SHIFT,
-    RIGHT_TAKEN,
     SCORE,
+    SEED_BASES,
+    SEED_BEGIN,
     STATE,
     STRAND,
 )
@@ -75,21 +75,21 @@ def test_each_diagonal_with_a_match_is_a_candidate(seed: int) -> None:
     table = mapped.candidates()
     starts = mapped.reference.record_starts
     for read in range(mapped.block.query_count):
-        cores: dict[tuple[int, int], tuple[int, int]] = {}
+        seeds: dict[tuple[int, int], tuple[int, int]] = {}
         for strand in range(2):
             codes = mapped.read(read, strand)
             for begin, at, length in matches_of(codes, mapped.reference.codes.tolist(), LEAST):
-                best = cores.setdefault((strand, at - begin), (begin, length))
+                best = seeds.setdefault((strand, at - begin), (begin, length))
                 if length > best[1]:
-                    cores[strand, at - begin] = begin, length
+                    seeds[strand, at - begin] = begin, length
         first = table.offsets[read]
         rows = range(first, first + table.counts[read])
         numbers = table.numbers
         keys = [(numbers[row, STRAND], table.diagonals[row]) for row in rows]
-        assert keys == sorted(cores)
+        assert keys == sorted(seeds)
         for row, key in zip(rows, keys, strict=True):
-            begin, length = cores[key]
-            assert (numbers[row, CORE_BEGIN], numbers[row, CORE_LENGTH]) == (begin, length)
+            begin, length = seeds[key]
+            assert (numbers[row, SEED_BEGIN], numbers[row, SEED_BASES]) == (begin, length)
             record = np.searchsorted(starts, key[1] + begin, side="right") - 1
             assert numbers[row, RECORD] == record
 
@@ -106,31 +106,30 @@ def test_scores_without_gaps_and_with_them(seed: int, by_windows: bool) -> None:
         first = table.offsets[read]
         for row in range(first, first + table.counts[read]):
             codes = mapped.read(read, int(numbers[row, STRAND]))
-            begin = int(numbers[row, CORE_BEGIN])
-            end = begin + int(numbers[row, CORE_LENGTH])
-            tails = mapped.tails(
+            begin = int(numbers[row, SEED_BEGIN])
+            end = begin + int(numbers[row, SEED_BASES])
+            flanks = mapped.flanks(
                 codes, int(numbers[row, RECORD]), int(table.diagonals[row]), begin, end
             )
-            left, right = (ungapped_score(tail, costs) for tail in tails)
-            assert (numbers[row, LEFT_SCORE], numbers[row, LEFT_TAKEN]) == left
-            assert (numbers[row, RIGHT_SCORE], numbers[row, RIGHT_TAKEN]) == right
-            core = (end - begin) * costs.match
-            assert numbers[row, SCORE] == left[0] + core + right[0]
-            bests = [FullMatrix(tail[0], tail[1], costs).best() for tail in tails]
-            score = core + sum(best[0] for best in bests)
+            left, right = (ungapped_score(flank, costs) for flank in flanks)
+            assert (numbers[row, LEFT_SCORE], numbers[row, LEFT_QUERY_BASES]) == left
+            assert (numbers[row, RIGHT_SCORE], numbers[row, RIGHT_QUERY_BASES]) == right
+            seed_score = (end - begin) * costs.match
+            assert numbers[row, SCORE] == left[0] + seed_score + right[0]
+            bests = [FullMatrix(flank[0], flank[1], costs).best() for flank in flanks]
+            score = seed_score + sum(best[0] for best in bests)
             text = decode(np.array(codes, dtype=np.uint8))
             assert numbers[row, BOUND] >= score, text
             if numbers[row, STATE] == EXACT:
                 assert numbers[row, SCORE] == score, text
-            target = mapped.target
-            refine(mapped.reads, read, target, costs.as_tuple(), 0, scratch, table.arrays, row)
+            refine(mapped.scoring, read, 0, scratch, table, row)
             assert numbers[row, SCORE] == numbers[row, BOUND] == score, text
-            for best, tail, column in (
+            for best, flank, column in (
                 (bests[0], left, LEFT_SHIFT),
                 (bests[1], right, RIGHT_SHIFT),
             ):
                 sign = -1 if column == LEFT_SHIFT else 1
-                is_gapped = best[0] > tail[0]
+                is_gapped = best[0] > flank[0]
                 assert numbers[row, column] == (sign * (best[2] - best[1]) if is_gapped else 0)
             checked += 1
     assert checked > 10

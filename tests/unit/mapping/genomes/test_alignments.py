@@ -323,6 +323,6 @@ def test_alignments_inside_others_are_dropped() -> None:
 def test_nothing_in_common_makes_no_alignment() -> None:
     some = random.Random(12)
     assert align([bases(some, 500)], [bases(some, 500)]).count == 0
-    few = GenomeOptions(ClusterOptions(least_bases=1000))
+    few = GenomeOptions(ClusterOptions(min_bases=1000))
     text = bases(some, 500)
     assert align([text], [text], few).count == 0

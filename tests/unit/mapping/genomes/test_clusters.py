@@ -8,6 +8,7 @@ from itertools import combinations, pairwise
 import numpy as np
 import pytest
 
+from mummergpu.mapping.genomes.anchors import Anchors
 from mummergpu.mapping.genomes.clusters import Clusters, find_clusters
 from mummergpu.mapping.genomes.options import ClusterOptions
 
@@ -19,7 +20,7 @@ def clusters_of(groups: list[list[Match]], options: ClusterOptions) -> Clusters:
     offsets = np.cumsum([0, *map(len, groups)])
     rows = [match for group in groups for match in sorted(group)]
     columns = tuple(np.array([row[n] for row in rows], dtype=np.int64) for n in range(3))
-    return find_clusters(offsets, (columns[0], columns[1], columns[2]), options)
+    return find_clusters(offsets, Anchors(columns[0], columns[1], columns[2]), options)
 
 
 def listed(found: Clusters) -> list[tuple[int, list[Match]]]:
@@ -82,9 +83,9 @@ def test_a_gap_or_another_diagonal_ends_a_cluster() -> None:
     bent = [(480, 1500, 70)]
     found = listed(clusters_of([near + far + bent], ClusterOptions()))
     assert found == [(0, near), (0, far), (0, bent)]
-    wide = ClusterOptions(most_gap=100)
+    wide = ClusterOptions(max_gap=100)
     assert listed(clusters_of([near + far + bent], wide)) == [(0, near + far), (0, bent)]
-    wider = ClusterOptions(most_gap=100, diagonal_difference=20)
+    wider = ClusterOptions(max_gap=100, diagonal_difference=20)
     assert listed(clusters_of([near + far + bent], wider)) == [(0, near + far + bent)]
 
 
@@ -124,4 +125,4 @@ def test_the_inside_of_a_repeat_is_dropped() -> None:
 
 
 def test_no_matches_make_no_clusters() -> None:
-    assert clusters_of([], ClusterOptions()).count == 0
+    assert clusters_of([], ClusterOptions()).groups.size == 0

@@ -13,6 +13,7 @@ import pytest
 from helpers.loops import each
 
 from mummergpu.mapping.genomes import clusters
+from mummergpu.mapping.genomes.anchors import Anchors
 from mummergpu.mapping.genomes.clusters import Clusters, find_clusters
 from mummergpu.mapping.genomes.options import ClusterOptions
 
@@ -22,7 +23,7 @@ MOST_BETWEEN = 4000
 
 OPTIONS = (
     ClusterOptions(),
-    ClusterOptions(least_bases=20),
+    ClusterOptions(min_bases=20),
     ClusterOptions(0, 30, 0, 0.0),
     ClusterOptions(30, 40, 0, 0.5),
     ClusterOptions(30, 200, 3, 2.0),
@@ -59,7 +60,7 @@ def are_joined(one: Match, other: Match, options: ClusterOptions) -> bool:
     gap = other[0] - one[0] - one[2]
     difference = abs((one[0] - one[1]) - (other[0] - other[1]))
     share = round(options.diagonal_factor * 1_000_000) * gap // 1_000_000
-    return gap <= options.most_gap and difference <= max(options.diagonal_difference, share)
+    return gap <= options.max_gap and difference <= max(options.diagonal_difference, share)
 
 
 def sets_of(group: list[Match], options: ClusterOptions) -> list[list[Match]]:
@@ -112,11 +113,11 @@ def clusters_by_rule(group: list[Match], options: ClusterOptions) -> list[list[M
     while left:
         rest: list[Match] = []
         for members in sets_of(left, options):
-            if sum(match[2] for match in members) < options.least_bases:
+            if sum(match[2] for match in members) < options.min_bases:
                 continue
             chain = best_chain(members)
             matches = [members[n] for n in chain]
-            if sum(match[2] for match in matches) >= options.least_bases:
+            if sum(match[2] for match in matches) >= options.min_bases:
                 found.append(without_overlaps(matches))
             rest += [match for n, match in enumerate(members) if n not in chain]
         left = sorted(rest)
@@ -131,10 +132,9 @@ def listed(found: Clusters) -> list[tuple[int, list[Match]]]:
     ]
 
 
-def columns_of(groups: list[list[Match]]) -> tuple[Any, tuple[Any, Any, Any]]:
+def columns_of(groups: list[list[Match]]) -> tuple[Any, Anchors]:
     rows = np.array([match for group in groups for match in group], dtype=np.int64).reshape(-1, 3)
-    query_starts, reference_starts, lengths = (rows[:, n].copy() for n in range(3))
-    return np.cumsum([0, *map(len, groups)]), (query_starts, reference_starts, lengths)
+    return np.cumsum([0, *map(len, groups)]), Anchors._make(rows[:, n].copy() for n in range(3))
 
 
 def common_matches(query: str, reference: str, least: int) -> list[Match]:
@@ -215,11 +215,11 @@ def test_clusters_do_not_depend_on_threads_and_tasks(
     groups = [common_matches(repeats(some), repeats(some), 8)[: n * n] for n in range(12)]
     with ThreadPoolExecutor(threads) as executor:
         map_function: Callable[..., Iterable[Any]] = executor.map
-        assert check(groups, ClusterOptions(least_bases=20), map_function) > 0
+        assert check(groups, ClusterOptions(min_bases=20), map_function) > 0
 
 
 def test_far_diagonals_that_share_a_list_are_not_joined() -> None:
     some = random.Random(1)
     steps = [(some.randrange(300), 1000 * n, some.randrange(20, 40)) for n in range(1500)]
     group = sorted([*steps, *((query + 45, start + 47, 30) for query, start, _ in steps[::3])])
-    assert check([group], ClusterOptions(least_bases=50)) > 100
+    assert check([group], ClusterOptions(min_bases=50)) > 100

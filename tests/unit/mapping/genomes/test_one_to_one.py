@@ -8,7 +8,7 @@ from itertools import combinations, pairwise
 import numpy as np
 import pytest
 
-from mummergpu.mapping.genomes.one_to_one import MOST_OVERLAP, best_cover, map_one_to_one
+from mummergpu.mapping.genomes.one_to_one import MAX_OVERLAP, best_cover, map_one_to_one
 
 Row = tuple[int, int, float]
 
@@ -19,7 +19,7 @@ def score_of(rows: tuple[Row, ...]) -> float:
     for one, other in pairwise(rows):
         overlap = max(0, one[1] - other[0])
         overlap = min(overlap, other[1] - other[0])
-        if overlap > MOST_OVERLAP * min(one[1] - one[0], other[1] - other[0]):
+        if overlap > MAX_OVERLAP * min(one[1] - one[0], other[1] - other[0]):
             return -1.0
         score += (other[1] - other[0] - overlap) * other[2] ** 2
     return score

@@ -7,48 +7,44 @@ import pytest
 from helpers.mapped_reads import Mapped, block_of, random_bases, reference_of
 
 from mummergpu.mapping.candidates.candidates import (
-    CORE_BEGIN,
-    CORE_LENGTH,
     CREDIT,
     DEAD,
+    LEFT_QUERY_BASES,
     LEFT_SHIFT,
-    LEFT_TAKEN,
     RECORD,
+    RIGHT_QUERY_BASES,
     RIGHT_SHIFT,
-    RIGHT_TAKEN,
     SCORE,
+    SEED_BASES,
+    SEED_BEGIN,
     STATE,
     STRAND,
     Candidates,
 )
-from mummergpu.mapping.placing.choice import (
-    CHOICE_NUMBERS,
-    CHOSEN,
-    LEAST_OF_MATE,
-    QUALITY,
-    SECOND,
-)
-from mummergpu.mapping.placing.evidence import FARTHEST, UNIT, quality_thresholds, weights_of_units
-from mummergpu.mapping.placing.insert_sizes import InsertSizes
+from mummergpu.mapping.options import Limits
+from mummergpu.mapping.placing.choice import MIN_SCORE_OF_MATE, Choices, new_choices
+from mummergpu.mapping.placing.insert_size import InsertSizes, PairSizes
 from mummergpu.mapping.placing.joint_scores import new_tops
+from mummergpu.mapping.placing.log_odds import FARTHEST, UNIT, quality_thresholds, weights_of_units
 from mummergpu.mapping.placing.mapping_quality import (
     BASES_OF_A_FAMILY,
     COPIES_OF_A_FAMILY,
     DOUBTFUL_LENGTH,
-    MOST_DOUBTED_ERROR,
-    MOST_ERROR,
-    MOST_PAIRED_DOUBT,
+    MAX_DOUBTED_ERROR,
+    MAX_ERROR,
+    MAX_PAIRED_DOUBT,
     UNSUPPORTED_DOUBT,
+    Odds,
 )
 from mummergpu.mapping.placing.marked_diagonals import new_marks
-from mummergpu.mapping.placing.pair_sizes import PairSizes
-from mummergpu.mapping.placing.templates import map_templates
+from mummergpu.mapping.placing.templates import PlacingRoom, map_templates
+from mummergpu.mapping.placing.tie_breaks import Names
 from mummergpu.viterbi.tiles.scratch import new_scratch
 
 SEED = 14
 LENGTH = 50
 UNPAIRED = 17
-LEAST_SCORE = 30
+MIN_SCORE = 30
 SIZES = InsertSizes(160.0, 12.0, 110, 215)
 
 
@@ -67,7 +63,7 @@ class Enumeration:
             [row for row in self._rows(mate) if self.numbers[row, STATE] != DEAD]
             for mate in range(mates)
         ]
-        least = min(LEAST_SCORE, LEAST_OF_MATE)
+        least = min(MIN_SCORE, MIN_SCORE_OF_MATE)
         self.eligible = [
             [row for row in rows if self.reported(row) >= least] for rows in self.alive
         ]
@@ -78,8 +74,8 @@ class Enumeration:
 
     def reported(self, row: int) -> int:
         numbers = self.numbers[row]
-        behind = numbers[CORE_BEGIN] + numbers[CORE_LENGTH] + numbers[RIGHT_TAKEN]
-        ends = int(numbers[CORE_BEGIN] == numbers[LEFT_TAKEN]) + int(behind == LENGTH)
+        behind = numbers[SEED_BEGIN] + numbers[SEED_BASES] + numbers[RIGHT_QUERY_BASES]
+        ends = int(numbers[SEED_BEGIN] == numbers[LEFT_QUERY_BASES]) + int(behind == LENGTH)
         return int(numbers[SCORE]) - 5 * ends
 
     def units(self, row: int) -> int:
@@ -98,11 +94,11 @@ class Enumeration:
             return None
         return self.units(row) + self.units(other) - int(self.sizes.penalties[place])
 
-    def check(self, choices: np.ndarray) -> None:
+    def check(self, choices: Choices) -> None:
         bests = [max(map(self.units, rows), default=None) for rows in self.eligible]
         if None in bests or self.mates == 1:
             for mate, best in enumerate(bests):
-                self._check_single(mate, best, choices[mate])
+                self._check_single(mate, best, choices)
             return
         unpaired = sum(bests) - UNPAIRED * UNIT
         proper = {
@@ -118,9 +114,9 @@ class Enumeration:
         ]
         joint = max([unpaired, *allowed])
         is_proper = joint in allowed
-        if not is_proper and min(map(self.reported, choices[:, CHOSEN].tolist())) < LEAST_SCORE:
+        if not is_proper and min(map(self.reported, choices.candidates.tolist())) < MIN_SCORE:
             return
-        chosen = tuple(choices[:, CHOSEN].tolist())
+        chosen = tuple(choices.candidates.tolist())
         assert (proper.get(chosen) == joint) == is_proper
         if is_proper:
             assert proper[chosen] == joint
@@ -141,55 +137,51 @@ class Enumeration:
             else:
                 rest = [row for row in self.alive[mate] if row != chosen[mate]]
                 worse = [bests[mate] - self.units(row) for row in rest]
-            self._check_quality(mate, others / total, is_proper, kin(worse), choices[mate])
+            self._check_quality(mate, others / total, is_proper, kin(worse), choices)
 
-    def _check_single(self, mate: int, best: int | None, choice: np.ndarray) -> None:
-        if choice[CHOSEN] < 0:
+    def _check_single(self, mate: int, best: int | None, choices: Choices) -> None:
+        chosen = int(choices.candidates[mate])
+        if chosen < 0:
             top = [row for row in self.eligible[mate] if self.units(row) == best]
-            assert not top or min(map(self.reported, top)) < LEAST_SCORE
-            assert choice[QUALITY] == 0
+            assert not top or min(map(self.reported, top)) < MIN_SCORE
+            assert choices.qualities[mate] == 0
             return
-        assert self.units(choice[CHOSEN]) == best
-        worse = [best - self.units(row) for row in self.alive[mate] if row != choice[CHOSEN]]
+        assert self.units(chosen) == best
+        worse = [best - self.units(row) for row in self.alive[mate] if row != chosen]
         others = sum(min(1, 2 ** (-units / 32)) for units in worse)
-        self._check_quality(mate, others / (1 + others), False, kin(worse), choice)
+        self._check_quality(mate, others / (1 + others), False, kin(worse), choices)
 
     def _check_quality(
-        self, mate: int, error: float, is_proper: bool, copies: float, choice: np.ndarray
+        self, mate: int, error: float, is_proper: bool, copies: float, choices: Choices
     ) -> None:
+        chosen, quality = choices.candidates[mate], choices.qualities[mate]
         if is_proper:
             lacking = (copies / COPIES_OF_A_FAMILY) ** 2
-            doubted = error * min(MOST_PAIRED_DOUBT, 1 + (DOUBTFUL_LENGTH / LENGTH) ** 2) + lacking
+            doubted = error * min(MAX_PAIRED_DOUBT, 1 + (DOUBTFUL_LENGTH / LENGTH) ** 2) + lacking
         else:
             lacking = (copies * LENGTH / BASES_OF_A_FAMILY) ** 2
             doubted = error * UNSUPPORTED_DOUBT + lacking
-        if error + lacking > MOST_ERROR or doubted > MOST_DOUBTED_ERROR:
-            assert choice[QUALITY] == 0
+        if error + lacking > MAX_ERROR or doubted > MAX_DOUBTED_ERROR:
+            assert quality == 0
         else:
             expected = 60.0 if doubted < 1e-6 else max(1.0, -10 * log10(doubted))
-            assert expected - 1.001 <= choice[QUALITY] <= expected + 0.001
-        rest = [self.reported(row) for row in self.alive[mate] if row != choice[CHOSEN]]
-        assert choice[SECOND] == max([0, *rest])
+            assert expected - 1.001 <= quality <= expected + 0.001
+        rest = [self.reported(row) for row in self.alive[mate] if row != chosen]
+        assert choices.second_scores[mate] == max([0, *rest])
 
 
-def chosen(mapped: Mapped, sizes: PairSizes) -> tuple[Candidates, np.ndarray]:
+def chosen(mapped: Mapped, sizes: PairSizes) -> tuple[Candidates, Choices]:
     table = mapped.candidates()
-    count = mapped.block.query_count
-    choices = np.empty((count, CHOICE_NUMBERS), dtype=np.int32)
+    choices = new_choices(mapped.block.query_count)
+    scratch = new_scratch(LENGTH, mapped.costs.most_gap)
     map_templates(
-        2 if mapped.block.paired else 1,
-        mapped.reads,
-        (mapped.block.names, mapped.block.name_offsets),
-        mapped.target,
-        mapped.costs.as_tuple(),
-        mapped.qualities,
-        (SEED, 1000, LEAST_SCORE),
-        (sizes.first, sizes.last, UNPAIRED, *sizes.proper, sizes.penalties),
-        (weights_of_units(), quality_thresholds()),
-        new_scratch(LENGTH, mapped.costs.most_gap),
-        new_tops(),
-        new_marks(LENGTH),
-        table.arrays,
+        mapped.scoring,
+        Names(mapped.block.names, mapped.block.name_offsets),
+        Limits(SEED, 1000, MIN_SCORE),
+        mapped.pairing(sizes, UNPAIRED),
+        Odds(weights_of_units(), quality_thresholds()),
+        PlacingRoom(scratch, new_tops(), new_marks(LENGTH)),
+        table,
         choices,
     )
     return table, choices

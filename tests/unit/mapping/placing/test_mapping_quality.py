@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mummergpu.mapping.placing.evidence import (
+from mummergpu.mapping.placing.log_odds import (
     FARTHEST,
     UNIT,
     credits_of_qualities,
@@ -13,9 +13,9 @@ from mummergpu.mapping.placing.evidence import (
 from mummergpu.mapping.placing.mapping_quality import (
     BASES_OF_A_FAMILY,
     COPIES_OF_A_FAMILY,
-    MOST_DOUBTED_ERROR,
-    MOST_ERROR,
-    MOST_PAIRED_DOUBT,
+    MAX_DOUBTED_ERROR,
+    MAX_ERROR,
+    MAX_PAIRED_DOUBT,
     UNSUPPORTED_DOUBT,
     kinship_of,
     quality_of,
@@ -50,15 +50,15 @@ def test_a_placement_without_rivals_has_the_best_quality() -> None:
 
 def test_one_of_several_placements_has_no_quality() -> None:
     for length in (36, 50, 100, 250):
-        assert quality(MOST_ERROR + 0.001, length=length) == 0
+        assert quality(MAX_ERROR + 0.001, length=length) == 0
         assert quality(0.5, proper=False, length=length) == 0
-    assert quality(MOST_ERROR - 0.001) >= 1
+    assert quality(MAX_ERROR - 0.001) >= 1
     for length, proper, doubt in (
-        (36, True, MOST_PAIRED_DOUBT),
-        (36, False, MOST_PAIRED_DOUBT),
+        (36, True, MAX_PAIRED_DOUBT),
+        (36, False, MAX_PAIRED_DOUBT),
         (100, False, UNSUPPORTED_DOUBT),
     ):
-        most = MOST_DOUBTED_ERROR / doubt
+        most = MAX_DOUBTED_ERROR / doubt
         assert quality(most + 0.0001, proper=proper, length=length) == 0
         assert quality(most - 0.0001, proper=proper, length=length) >= 1
 

@@ -44,15 +44,15 @@ def test_no_diagonal_is_missed(seed: int, letters: int, low: int) -> None:
     codes = with_margins(read)
     list_words(codes, MARGIN, read.size, marks)
     mark_diagonals(with_margins(reference), begin, end, low, high, marks)
-    found = set((np.flatnonzero(marks[2]) + low).tolist())
+    found = set((np.flatnonzero(marks.marked) + low).tolist())
     expected = diagonals_with_words(read.tolist(), reference.tolist(), begin, end)
     assert {one for one in expected if low <= one < high} <= found
     assert found <= set(range(low, high))
     # Another read takes the place of this one.
-    marks[2].fill(0)
+    marks.marked.fill(0)
     list_words(codes, MARGIN, WORD_BASES - 1, marks)
     mark_diagonals(with_margins(reference), begin, end, low, high, marks)
-    assert not marks[2].any()
+    assert not marks.marked.any()
 
 
 def test_few_others_are_marked() -> None:
@@ -62,7 +62,7 @@ def test_few_others_are_marked() -> None:
     list_words(with_margins(read), MARGIN, read.size, marks)
     mark_diagonals(with_margins(reference), 0, reference.size, 0, DIAGONALS_AT_ONCE, marks)
     expected = diagonals_with_words(read.tolist(), reference.tolist(), 0, reference.size)
-    found = set(np.flatnonzero(marks[2]).tolist())
+    found = set(np.flatnonzero(marks.marked).tolist())
     assert expected & set(range(DIAGONALS_AT_ONCE)) <= found
     assert len(found) < 150
 
@@ -73,4 +73,4 @@ def test_short_reads_have_few_words(length: int) -> None:
     codes = with_margins(np.zeros(length, dtype=np.uint8))
     list_words(codes, MARGIN, length, marks)
     mark_diagonals(with_margins(np.zeros(20, dtype=np.uint8)), 0, 20, 0, 20, marks)
-    assert marks[2].sum() == (13 if length == WORD_BASES else 0)
+    assert marks.marked.sum() == (13 if length == WORD_BASES else 0)

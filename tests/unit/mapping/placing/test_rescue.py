@@ -3,7 +3,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from helpers.mapped_reads import (
-    RESCUE_ROWS,
     Mapped,
     block_of,
     random_bases,
@@ -11,9 +10,9 @@ from helpers.mapped_reads import (
     ungapped_score,
 )
 
-from mummergpu.mapping.candidates.candidates import RECORD, SCORE, STRAND
+from mummergpu.mapping.candidates.candidates import RECORD, RESCUE_ROWS, SCORE, STRAND
 from mummergpu.mapping.placing.marked_diagonals import new_marks
-from mummergpu.mapping.placing.rescue import LEAST_RESCUED, LEAST_RUN, rescue_mate
+from mummergpu.mapping.placing.rescue import MIN_RESCUED, MIN_RUN, MateWindow, rescue_mate
 
 NO_MATCH = 1000
 """Matches of so many bases there are none, so there are no candidates at first."""
@@ -52,21 +51,19 @@ def test_the_good_diagonals_of_a_window_become_candidates(seed: int) -> None:
     low, high = bounds.start - 20, bounds.stop + 20
     if seed % 3:
         low, high = low + random.integers(0, 40), high - random.integers(0, 40)
-    arguments = (
-        *(mapped.reads, mapped.target, mapped.costs.as_tuple(), mapped.qualities),
-        new_marks(mapped.block.longest),
-    )
-    added = rescue_mate(0, *arguments, table.arrays, strand, record, low, high)
+    marks = new_marks(mapped.block.longest)
+    window = MateWindow(int(strand), int(record), int(low), int(high))
+    added = rescue_mate(0, mapped.scoring, marks, table, window)
     codes = mapped.reference.codes.tolist()
     bases = mapped.read(0, strand)
     expected = []
     for diagonal in range(low, high):
         length, begin = longest_run(bases, codes, diagonal, bounds)
-        if length >= LEAST_RUN:
-            tails = mapped.tails(bases, record, diagonal, begin, begin + length)
+        if length >= MIN_RUN:
+            flanks = mapped.flanks(bases, record, diagonal, begin, begin + length)
             score = length * mapped.costs.match
-            score += sum(ungapped_score(tail, mapped.costs)[0] for tail in tails)
-            if score >= LEAST_RESCUED:
+            score += sum(ungapped_score(flank, mapped.costs)[0] for flank in flanks)
+            if score >= MIN_RESCUED:
                 expected.append((strand, record, score, diagonal))
     rows = range(int(table.counts[0]))
     numbers = table.numbers.tolist()
@@ -78,5 +75,5 @@ def test_the_good_diagonals_of_a_window_become_candidates(seed: int) -> None:
     assert found == expected[:RESCUE_ROWS]
     assert added == len(found)
     # What is known already is not added again.
-    assert rescue_mate(0, *arguments, table.arrays, strand, record, low, high) == 0
+    assert rescue_mate(0, mapped.scoring, marks, table, window) == 0
     assert table.counts[0] == added

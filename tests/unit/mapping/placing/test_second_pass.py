@@ -12,7 +12,7 @@ from helpers.made_alignments import random_alignments, random_reference
 from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.mapping.alignments.columns import NO_ROW, AlignmentColumns
 from mummergpu.mapping.alignments.replacement import replace_reads
-from mummergpu.mapping.placing.second_pass import most_unseen, part_of_reads
+from mummergpu.mapping.placing.second_pass import max_unseen, part_of_reads
 from mummergpu.sequence.codes import with_margins
 from mummergpu.viterbi.recurrence.model import Costs
 
@@ -130,5 +130,5 @@ def test_a_placement_with_a_better_score_has_a_long_match(costs: Costs) -> None:
             costs.insertion_open + costs.insertion_extend + costs.match,
         )
         whole = length * costs.match + 2 * costs.end_bonus
-        found = most_unseen(length, seed_length, costs.as_tuple())
+        found = max_unseen(length, seed_length, costs.as_tuple())
         assert found == whole - edits * loss

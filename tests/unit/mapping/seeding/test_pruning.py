@@ -11,8 +11,8 @@ from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.mapping.block_mapper import BlockMapper
 from mummergpu.mapping.candidates.candidates import Candidates
 from mummergpu.mapping.options import MappingOptions
-from mummergpu.mapping.placing.insert_sizes import InsertSizes
-from mummergpu.mapping.seeding import candidate_finder
+from mummergpu.mapping.placing.insert_size import InsertSizes
+from mummergpu.mapping.seeding import candidate_search
 
 SEED = 13
 LENGTH = 70
@@ -63,7 +63,7 @@ def columns_of(
 ) -> tuple[AlignmentColumns, int]:
     """The alignments, and how many candidates they were chosen from at first."""
     counts = []
-    find = candidate_finder.CandidateFinder.find
+    find = candidate_search.CandidateFinder.find
 
     def counted(*arguments: object) -> Candidates:
         found = find(*arguments)  # type: ignore[arg-type]
@@ -71,10 +71,9 @@ def columns_of(
         return found
 
     options = MappingOptions(SEED)
-    pruning = (prunes, *options.pruning[1:])
     with patch.context() as patched:
-        patched.setattr(MappingOptions, "pruning", pruning)
-        patched.setattr(candidate_finder.CandidateFinder, "find", counted)
+        patched.setattr(MappingOptions, "prunes", prunes)
+        patched.setattr(candidate_search.CandidateFinder, "find", counted)
         mapper = BlockMapper(reference, options)
         sizes = mapper.pair_sizes(SIZES if paired else None)
         columns = mapper.map_block(mapped.block, mapped.mems, sizes)
@@ -99,5 +98,5 @@ def test_alignments_are_the_same_without_the_candidates_that_are_dropped(
 
 
 def test_all_candidates_are_kept_for_secondary_alignments() -> None:
-    assert MappingOptions(SEED).pruning == (True, SEED, MappingOptions(SEED).margin)
-    assert not MappingOptions(SEED, most_secondary=1).pruning[0]
+    assert MappingOptions(SEED).prunes
+    assert not MappingOptions(SEED, max_secondary=1).prunes

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mummergpu.mapping.alignments.summary import MOST_INSERT, MappingSummary, empty_summary
+from mummergpu.mapping.alignments.summary import MAX_INSERT, MappingSummary, empty_summary
 from mummergpu.output.alignments.multiqc_mapping import files
 from mummergpu.runtime.stats import Stats
 
@@ -27,7 +27,7 @@ def found(summary: MappingSummary) -> dict[str, dict[str, Any]]:
 
 
 def made_summary(inserts: dict[int, int]) -> MappingSummary:
-    sizes = np.zeros(MOST_INSERT + 1, dtype=np.int64)
+    sizes = np.zeros(MAX_INSERT + 1, dtype=np.int64)
     for size, count in inserts.items():
         sizes[size] = count
     qualities = np.zeros(256, dtype=np.int64)
@@ -62,7 +62,7 @@ def test_a_run_without_reads_has_no_shares() -> None:
 
 
 def test_plots_have_every_point() -> None:
-    read = found(made_summary({300: 5, 303: 10, MOST_INSERT: 7}))
+    read = found(made_summary({300: 5, 303: 10, MAX_INSERT: 7}))
     points = read["qc/s_insert_sizes_mqc.yaml"]["data"]["s"]
     # Those that are too long to be counted one by one are not drawn.
     assert points == {"299": 0, "300": 5, "301": 0, "302": 0, "303": 10, "304": 0}
@@ -72,9 +72,9 @@ def test_plots_have_every_point() -> None:
 
 
 def test_many_sizes_are_drawn_as_means() -> None:
-    summary = made_summary({1: 8, MOST_INSERT - 1: 16})
+    summary = made_summary({1: 8, MAX_INSERT - 1: 16})
     points = found(summary)["qc/s_insert_sizes_mqc.yaml"]["data"]["s"]
     assert len(points) <= 4000
     # MultiQC draws as many pairs as there are: a point is the mean of some sizes.
-    width = -(-MOST_INSERT // 4000)
+    width = -(-MAX_INSERT // 4000)
     assert sum(points.values()) * width == 24 or abs(sum(points.values()) * width - 24) < 8

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
-from mummergpu.mapping.genomes.anchors import Anchors
+from mummergpu.mapping.genomes.anchors import Anchors, Sequences
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts
-from mummergpu.sequence.codes import CodeArray
 from mummergpu.viterbi.recurrence.model import CostTuple
 from mummergpu.viterbi.recurrence.operations import OperationArray
 from mummergpu.viterbi.recurrence.tile import tile_at
@@ -16,12 +15,32 @@ from mummergpu.viterbi.tiles.gap_fill import fill_gap
 from mummergpu.viterbi.tiles.scratch import Scratch
 from mummergpu.viterbi.whole.whole_matrix import MatrixScratch
 
-TargetSearch = tuple[
-    tuple[CodeArray, CodeArray], CostTuple, int, int, Scratch, MatrixScratch, OperationArray
-]
-"""What an extension to another cluster needs: the codes; `Costs.as_tuple()`; the bases of both
-sequences that may lie between two extensions that meet; the bases of the query in which an
-extension must get better; and memory to work in, with room for `break_operations` operations."""
+
+class Extender(NamedTuple):
+    """What extends alignments: the sequences, the scores, and memory of one thread.
+
+    Attributes
+    ----------
+    break_length : int
+        The bases of both sequences that may lie between two extensions that meet.
+    window : int
+        The bases of the query in which an extension must get better; 0 for no extension.
+    operations : ndarray, dtype=uint32, shape=(FAR_OPERATIONS,)
+        Memory for the operations of a part.
+    """
+
+    sequences: Sequences
+    costs: CostTuple
+    break_length: int
+    window: int
+    scratch: Scratch
+    matrix: MatrixScratch
+    operations: OperationArray
+
+
+FAR_OPERATIONS: Final = 1 << 18
+"""The most operations of the part of a tile that is found from its far corner; more than a break
+has."""
 
 _GAIN_OF_LONG_WINDOWS: Final = 3
 """A long window must score at least one part in so many of what its bases would if all matched."""
@@ -31,7 +50,7 @@ NO_TARGET: Final = -1
 
 
 @inline_without_refcounts
-def is_reached(end: tuple[int, int], begin: tuple[int, int], search: TargetSearch) -> bool:
+def is_reached(end: tuple[int, int], begin: tuple[int, int], extender: Extender) -> bool:
     """Return whether an alignment goes from the end of a cluster to the begin of another one.
 
     It does so if extensions from both meet or leave no more than a break between them, and if what
@@ -40,12 +59,15 @@ def is_reached(end: tuple[int, int], begin: tuple[int, int], search: TargetSearc
     it: long gaps between bases that are much alike, and no long stretch of what is hardly alike,
     which nucmer leaves out.
     """
-    sequences, costs, break_length, window, scratch, matrix, operations = search
+    query, reference = extender.sequences.query, extender.sequences.reference
+    costs, window, scratch = extender.costs, extender.window, extender.scratch
+    break_length = extender.break_length
     query_at, reference_at = end
     gap, other_gap = begin[0] - end[0], begin[1] - end[1]
     for turn in range(4):
         if turn > 0 and gap + other_gap <= break_length:
             break
+        # Odd turns extend backwards from the begin; those from 2 on try with the longest window.
         back = turn & 1
         tile = tile_at(
             query_at + back * (gap - 1),
@@ -55,8 +77,8 @@ def is_reached(end: tuple[int, int], begin: tuple[int, int], search: TargetSearc
             1 - 2 * back,
         )
         used, reference_used = reach_before_drop(
-            sequences[0],
-            sequences[1],
+            query,
+            reference,
             tile,
             costs,
             window if turn < 2 else longest_window(window),
@@ -70,7 +92,9 @@ def is_reached(end: tuple[int, int], begin: tuple[int, int], search: TargetSearc
     if gap + other_gap > break_length:
         return False
     tile = tile_at(query_at, gap, reference_at, other_gap, 1)
-    score, _ = fill_gap(sequences[0], sequences[1], tile, costs, scratch, matrix, operations, 0)
+    score, _ = fill_gap(
+        query, reference, tile, costs, scratch, extender.matrix, extender.operations, 0
+    )
     return score >= -costs.match * break_length
 
 
@@ -83,7 +107,8 @@ def first_after(
     The bases before the end are cut off: how many is returned, too. Both alignments of them match,
     so it costs nothing where the one stops and the other begins.
     """
-    query_starts, reference_starts, lengths = anchors
+    query_starts, reference_starts = anchors.query_starts, anchors.reference_starts
+    lengths = anchors.lengths
     anchor = offsets[cluster + 1] - 1
     before = max(query_end - query_starts[anchor], reference_end - reference_starts[anchor])
     if before >= lengths[anchor]:

@@ -5,11 +5,11 @@ from math import erfc, log, sqrt
 import numpy as np
 import pytest
 
-from mummergpu.mapping.placing.insert_sizes import LEAST_PAIRS, InsertSizes, estimate_insert_sizes
+from mummergpu.mapping.placing.insert_size import MIN_PAIRS, InsertSizes, estimate_insert_sizes
 
 
 def test_too_few_pairs_say_nothing() -> None:
-    assert estimate_insert_sizes(np.full(LEAST_PAIRS - 1, 300)) is None
+    assert estimate_insert_sizes(np.full(MIN_PAIRS - 1, 300)) is None
 
 
 def test_outliers_count_neither_for_mean_nor_for_deviation() -> None:
@@ -18,8 +18,8 @@ def test_outliers_count_neither_for_mean_nor_for_deviation() -> None:
     assert found is not None
     assert abs(found.mean - 400) < 5
     assert abs(found.deviation - 50) < 5
-    assert 140 < found.least < 250
-    assert 550 < found.most < 660
+    assert 140 < found.min_size < 250
+    assert 550 < found.max_size < 660
 
 
 def test_the_order_of_pairs_does_not_matter() -> None:
@@ -35,7 +35,7 @@ def test_equal_sizes() -> None:
 def test_penalties_grow_from_the_mean_up_to_that_of_mates_that_are_no_pair(unpaired: int) -> None:
     sizes = InsertSizes.of_user(300.0, 20.0)
     first, penalties = sizes.penalties(unpaired, 64)
-    assert first <= sizes.least < sizes.most < first + penalties.size
+    assert first <= sizes.min_size < sizes.max_size < first + penalties.size
     assert penalties.max() <= 64 * unpaired
     middle = 300 - first
     assert penalties[middle] == 0
@@ -46,8 +46,8 @@ def test_penalties_grow_from_the_mean_up_to_that_of_mates_that_are_no_pair(unpai
 
 
 def test_bounds_of_the_user_are_taken() -> None:
-    sizes = InsertSizes.of_user(300.0, 20.0, most=500, least=10)
-    assert (sizes.least, sizes.most) == (10, 500)
+    sizes = InsertSizes.of_user(300.0, 20.0, max_size=500, min_size=10)
+    assert (sizes.min_size, sizes.max_size) == (10, 500)
     first, penalties = sizes.penalties(17, 64)
     assert first <= 10
     assert first + penalties.size > 500

@@ -37,16 +37,7 @@ ToldColumns = AlignmentColumns | FoldedColumns
 def fold(columns: AlignmentColumns) -> FoldedColumns:
     """Return alignments whose secondary rows become alternatives of the rows that they follow.
 
-    Parameters
-    ----------
-    columns : AlignmentColumns
-        The alignments, each secondary one after the one that tells of it
-        (`alternatives.list_alternatives`).
-
-    Returns
-    -------
-    FoldedColumns
-        The same alignments.
+    Each secondary one comes after the one that tells of it (`secondary.list_alternatives`).
     """
     is_kept = columns.flags & _SECONDARY == 0
     # Mates are no secondary rows, so these lose theirs.

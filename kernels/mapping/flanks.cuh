@@ -4,15 +4,15 @@
 #include "common/warp.cuh"
 #include "mapping/candidates.cuh"
 
-// What is known about the bases beside a core: no match of `length` bases lies there, and no match
+// What is known about the bases beside a seed: no match of `length` bases lies there, and no match
 // contains a whole window of `window` bases; 0 if that is not known.
-struct Beside {
+struct SeedFreeFlank {
     int length;
     int window;
 };
 
-// The best part of a tail that begins beside the match.
-struct Tail {
+// The best part of a flank that begins beside the match.
+struct Flank {
     int score;
     int taken;   // its bases
     int credit;  // the credits of its bases that differ
@@ -39,17 +39,17 @@ __device__ __forceinline__ StrandOfRead strand_of_read(const Reads& reads, uint6
             length, reads.qualities != nullptr};
 }
 
-// Return the best part of a tail, and of two parts with one score the longer one.
+// Return the best part of a flank, and of two parts with one score the longer one.
 //
 // read       the read
-// from       the bases of the read before the tail's first base, which leftwards is the last one
-// length     the bases of the tail
+// from       the bases of the read before the flank's first base, which leftwards is the last one
+// length     the bases of the flank
 // words      the reference
 // position   the first base of the reference to compare, or leftwards the one after it
 // most       the bases of the reference from there to the end of the record
 // scoring    the scores
 template <bool leftwards>
-__device__ __forceinline__ Tail score_tail(const StrandOfRead& read, int from, int length,
+__device__ __forceinline__ Flank score_flank(const StrandOfRead& read, int from, int length,
                                            const BitPlanes* words, long long position,
                                            long long most, const Scoring& scoring) {
     const int match = scoring.cost(MATCH);
@@ -113,13 +113,13 @@ __device__ __forceinline__ Tail score_tail(const StrandOfRead& read, int from, i
     return {best, taken, best_credit};
 }
 
-// Return the most that a tail with a gap may score; `windows` whole windows are among its bases.
-__device__ __forceinline__ int bound_of_tail(int length, int windows, const Scoring& scoring,
-                                             const Beside& beside) {
+// Return the most that a flank with a gap may score; `windows` whole windows are among its bases.
+__device__ __forceinline__ int bound_of_flank(int length, int windows, const Scoring& scoring,
+                                              const SeedFreeFlank& beside) {
     const int gap = min(scoring.cost(DELETION_OPEN) + scoring.cost(DELETION_EXTEND),
                               scoring.cost(INSERTION_OPEN) + scoring.cost(INSERTION_EXTEND));
     int loss = min(scoring.cost(MISMATCH) + scoring.cost(MATCH), gap);
-    // A tail without bases has one edit less than none: the division rounds down.
+    // A flank without bases has one edit less than none: the division rounds down.
     const int others = (length + beside.length - 1) / beside.length - 1;
     int least = gap + others * loss;
     if (windows > 1) {

@@ -6,41 +6,24 @@ out: the alignment is extended towards it, and must not break before.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from mummergpu.mapping.genomes.anchors import Anchors
+from mummergpu.mapping.genomes.anchors import Anchors, Bounds
+from mummergpu.mapping.genomes.bridging import NO_TARGET, Extender, first_after, is_reached
 from mummergpu.mapping.genomes.clusters import Clusters
-from mummergpu.mapping.genomes.reaching import NO_TARGET, TargetSearch, first_after, is_reached
 from mummergpu.runtime.arrays import BoolArray, Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
-from mummergpu.sequence.codes import CodeArray
 
-Bounds = tuple[Int64Array, Int64Array, Int64Array, Int64Array]
-"""Where the query of each group begins and ends in the codes, and where the record does."""
-
-TargetColumns = tuple[Int64Array, Int64Array, Int64Array, Int64Array, BoolArray]
-"""The fields of `Targets`."""
-
-Sequences = tuple[CodeArray, CodeArray]
-"""The codes of the queries and of the reference, with margins."""
-
-MOST_DISTANCE: Final = 10_000
+MAX_DISTANCE: Final = 10_000
 """How far from a cluster, in bases of the reference, one that continues it may begin."""
 
 FAR_DISTANCE: Final = 100_000
 """The same for one that lies near the diagonal on which the cluster ends."""
 
 
-def break_operations(break_length: int) -> int:
-    """Return how many operations there may be between two extensions that meet."""
-    return break_length + 3
-
-
-@dataclass(frozen=True)
-class Targets:
+class Targets(NamedTuple):
     """Where each cluster may go on.
 
     Attributes
@@ -63,21 +46,15 @@ class Targets:
     distances: Int64Array
     reached: BoolArray
 
-    @classmethod
-    def of_count(cls, count: int) -> Targets:
-        """Return targets of so many clusters, to be found."""
-        clusters = np.full(count, NO_TARGET, dtype=np.int64)
-        anchors, cuts, distances = (np.zeros(count, dtype=np.int64) for _ in range(3))
-        return cls(clusters, anchors, cuts, distances, np.zeros(count, dtype=np.bool_))
 
-    @property
-    def columns(self) -> TargetColumns:
-        """The fields as compiled functions take them."""
-        return self.clusters, self.anchors, self.cuts, self.distances, self.reached
+def new_targets(count: int) -> Targets:
+    """Return targets of so many clusters, to be found."""
+    clusters = np.full(count, NO_TARGET, dtype=np.int64)
+    anchors, cuts, distances = (np.zeros(count, dtype=np.int64) for _ in range(3))
+    return Targets(clusters, anchors, cuts, distances, np.zeros(count, dtype=np.bool_))
 
 
-@dataclass(frozen=True)
-class LinkedAnchors:
+class LinkedAnchors(NamedTuple):
     """The anchors of alignments that go through one cluster or more.
 
     Attributes
@@ -86,11 +63,10 @@ class LinkedAnchors:
         The group of each alignment.
     offsets : ndarray, dtype=int64, shape=(n_alignments + 1,)
         Where the anchors of each alignment begin.
-    anchors : tuple of ndarray, dtype=int64, shape=(n_anchors,)
-        Where the anchors begin in the query and in the reference, and their lengths.
-    bounds : tuple of ndarray, dtype=int64, shape=(n_alignments,)
-        How far each alignment may extend: its first base in the query, the one after its last, and
-        the same in the reference.
+    anchors : Anchors
+        The anchors, whose positions are indexes of codes with margins.
+    bounds : Bounds
+        How far each alignment may extend.
     """
 
     groups: Int64Array
@@ -98,26 +74,15 @@ class LinkedAnchors:
     anchors: Anchors
     bounds: Bounds
 
-    @property
-    def count(self) -> int:
-        """The number of alignments."""
-        return self.groups.size
-
 
 @jit_without_refcounts
 def find_targets(
-    groups: Int64Array,
-    offsets: Int64Array,
-    anchors: Anchors,
-    bounds: Bounds,
-    search: TargetSearch,
-    first: int,
-    end: int,
-    targets: TargetColumns,
+    clusters: Clusters, bounds: Bounds, extender: Extender, first: int, end: int, targets: Targets
 ) -> None:
-    """Find where some clusters may go on."""
-    query_starts, reference_starts, lengths = anchors
-    target_clusters, target_anchors, cuts, distances, reached = targets
+    """Find where a range of clusters may go on, whose groups have bounds."""
+    offsets, anchors = clusters.offsets, clusters.anchors
+    query_starts, reference_starts = anchors.query_starts, anchors.reference_starts
+    lengths, reached = anchors.lengths, targets.reached
     for cluster in range(first, end):
         last = offsets[cluster + 1] - 1
         ends = query_starts[last] + lengths[last], reference_starts[last] + lengths[last]
@@ -125,49 +90,47 @@ def find_targets(
         for is_far in range(2):
             if is_far:
                 other, anchor, cut = _next_on_diagonal(
-                    groups, offsets, anchors, cluster, ends, search[2]
+                    clusters, cluster, ends, extender.break_length
                 )
                 if other == NO_TARGET or other == found:
                     break
                 found = other
             else:
-                found, anchor, cut = _next_close(groups, offsets, anchors, bounds, cluster, search)
+                found, anchor, cut = _next_close(clusters, bounds, cluster, extender)
                 if found == NO_TARGET:
                     continue
             begin = query_starts[anchor] + cut, reference_starts[anchor] + cut
             gap, other_gap = begin[0] - ends[0], begin[1] - ends[1]
-            target_clusters[cluster] = found
-            target_anchors[cluster], cuts[cluster] = anchor, cut
-            distances[cluster] = 2 * max(gap, other_gap) - min(gap, other_gap)
-            reached[cluster] = is_reached(ends, begin, search)
+            targets.clusters[cluster] = found
+            targets.anchors[cluster], targets.cuts[cluster] = anchor, cut
+            targets.distances[cluster] = 2 * max(gap, other_gap) - min(gap, other_gap)
+            reached[cluster] = is_reached(ends, begin, extender)
             if reached[cluster]:
                 break
 
 
 @inline_without_refcounts
 def _next_close(
-    groups: Int64Array,
-    offsets: Int64Array,
-    anchors: Anchors,
-    bounds: Bounds,
-    cluster: int,
-    search: TargetSearch,
+    clusters: Clusters, bounds: Bounds, cluster: int, extender: Extender
 ) -> tuple[int, int, int]:
     """Return the cluster that may continue one by nucmer's rule, its anchor, and what is cut off.
 
     It is the first one that lies near, or on a diagonal that is near enough for the gap between
     them; or else the nearest one, if that is nearer than the ends of the sequences.
     """
-    query_starts, reference_starts, lengths = anchors
-    costs, break_length = search[1], search[2]
+    groups, offsets, anchors = clusters.groups, clusters.offsets, clusters.anchors
+    query_starts, reference_starts = anchors.query_starts, anchors.reference_starts
+    lengths, costs, break_length = anchors.lengths, extender.costs, extender.break_length
     last, group = offsets[cluster + 1] - 1, groups[cluster]
     query_end = query_starts[last] + lengths[last]
     reference_end = reference_starts[last] + lengths[last]
-    distance = min(bounds[1][group] - query_end, bounds[3][group] - reference_end)
+    distance = min(
+        bounds.query_ends[group] - query_end, bounds.reference_ends[group] - reference_end
+    )
     found, found_anchor, found_cut = NO_TARGET, 0, 0
     other = cluster + 1
     while other < groups.size and groups[other] == group:
-        if reference_starts[offsets[other]] - reference_end > MOST_DISTANCE:
+        if reference_starts[offsets[other]] - reference_end > MAX_DISTANCE:
             break
         anchor, cut = first_after(anchors, offsets, other, query_end, reference_end)
         if anchor != NO_TARGET:
@@ -186,18 +149,14 @@ def _next_close(
 
 @inline_without_refcounts
 def _next_on_diagonal(
-    groups: Int64Array,
-    offsets: Int64Array,
-    anchors: Anchors,
-    cluster: int,
-    ends: tuple[int, int],
-    break_length: int,
+    clusters: Clusters, cluster: int, ends: tuple[int, int], break_length: int
 ) -> tuple[int, int, int]:
     """Return the next cluster near the diagonal on which one ends, its anchor, and what is cut off.
 
     An extension that gets so far would follow the alignment of that cluster all along.
     """
-    query_starts, reference_starts, _ = anchors
+    groups, offsets, anchors = clusters.groups, clusters.offsets, clusters.anchors
+    query_starts, reference_starts = anchors.query_starts, anchors.reference_starts
     diagonal = ends[0] - ends[1]
     other = cluster + 1
     while other < groups.size and groups[other] == groups[cluster]:
@@ -215,26 +174,27 @@ def link_clusters(
     clusters: Clusters, bounds: Bounds, targets: Targets, break_length: int
 ) -> LinkedAnchors:
     """Join clusters to alignments."""
-    count = clusters.count
+    count, anchors = clusters.groups.size, clusters.anchors
     sources = np.full(count, NO_TARGET, dtype=np.int64)
-    anchor_count = clusters.lengths.size
-    rows = np.empty(anchor_count, dtype=np.int64)
+    near = np.full(count, NO_TARGET, dtype=np.int64)
+    rows = np.empty(anchors.lengths.size, dtype=np.int64)
+    cuts = np.zeros(anchors.lengths.size, dtype=np.int64)
     heads, tails = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
     offsets = np.zeros(count + 1, dtype=np.int64)
-    near = np.full(count, NO_TARGET, dtype=np.int64)
-    cuts = np.zeros(anchor_count, dtype=np.int64)
-    found = _follow_links(
-        clusters.offsets, targets.columns, sources, near, (rows, cuts), heads, tails, offsets
-    )
+    paths = ClusterPaths(rows, cuts, heads, tails, offsets)
+    found = _follow_links(clusters.offsets, targets, sources, near, paths)
     heads, tails, offsets = heads[:found], tails[:found], offsets[: found + 1]
     rows, cuts = rows[: offsets[-1]], cuts[: offsets[-1]]
     groups = clusters.groups[heads]
-    query_starts, reference_starts, lengths = clusters.anchors
-    own_bounds = bounds[0][groups], bounds[1][groups], bounds[2][groups], bounds[3][groups]
+    own_bounds = Bounds._make(bound[groups] for bound in bounds)
     _bound_by_targets(clusters, targets, tails, break_length, own_bounds)
     _bound_by_sources(clusters, near[heads], heads, break_length, own_bounds)
-    anchors = query_starts[rows] + cuts, reference_starts[rows] + cuts, lengths[rows] - cuts
-    return LinkedAnchors(groups, offsets, anchors, own_bounds)
+    cut_anchors = Anchors(
+        anchors.query_starts[rows] + cuts,
+        anchors.reference_starts[rows] + cuts,
+        anchors.lengths[rows] - cuts,
+    )
+    return LinkedAnchors(groups, offsets, cut_anchors, own_bounds)
 
 
 def _bound_by_targets(
@@ -244,8 +204,8 @@ def _bound_by_targets(
     rows = np.flatnonzero(targets.clusters[tails] != NO_TARGET)
     rows = rows[_are_close(clusters, tails[rows], targets.anchors[tails[rows]], break_length)]
     anchors, cuts = targets.anchors[tails[rows]], targets.cuts[tails[rows]]
-    bounds[1][rows] = clusters.query_starts[anchors] + cuts
-    bounds[3][rows] = clusters.reference_starts[anchors] + cuts
+    bounds.query_ends[rows] = clusters.anchors.query_starts[anchors] + cuts
+    bounds.reference_ends[rows] = clusters.anchors.reference_starts[anchors] + cuts
 
 
 def _bound_by_sources(
@@ -256,9 +216,9 @@ def _bound_by_sources(
     anchors = clusters.offsets[heads[rows]]
     rows = rows[_are_close(clusters, sources[rows], anchors, break_length)]
     last = clusters.offsets[sources[rows] + 1] - 1
-    lengths = clusters.lengths[last]
-    bounds[0][rows] = clusters.query_starts[last] + lengths
-    bounds[2][rows] = clusters.reference_starts[last] + lengths
+    lengths = clusters.anchors.lengths[last]
+    bounds.query_begins[rows] = clusters.anchors.query_starts[last] + lengths
+    bounds.reference_begins[rows] = clusters.anchors.reference_starts[last] + lengths
 
 
 def _are_close(
@@ -269,32 +229,53 @@ def _are_close(
     An extension on one of them might otherwise follow the other alignment all along.
     """
     last = clusters.offsets[sources + 1] - 1
-    diagonals = clusters.query_starts - clusters.reference_starts
+    diagonals = clusters.anchors.query_starts - clusters.anchors.reference_starts
     close: BoolArray = np.abs(diagonals[last] - diagonals[anchors]) <= break_length
     return close
+
+
+class ClusterPaths(NamedTuple):
+    """The clusters that each alignment goes through.
+
+    Attributes
+    ----------
+    rows, cuts : ndarray, dtype=int64, shape=(n_anchors,)
+        The anchors, and how many of the first bases of each are cut off.
+    heads, tails : ndarray, dtype=int64
+        The first and the last cluster of each alignment.
+    offsets : ndarray, dtype=int64
+        Where the anchors of each alignment begin.
+    """
+
+    rows: Int64Array
+    cuts: Int64Array
+    heads: Int64Array
+    tails: Int64Array
+    offsets: Int64Array
 
 
 @jit_without_refcounts
 def _follow_links(
     cluster_offsets: Int64Array,
-    targets: TargetColumns,
+    targets: Targets,
     sources: Int64Array,
     near: Int64Array,
-    anchors: tuple[Int64Array, Int64Array],
-    heads: Int64Array,
-    tails: Int64Array,
-    offsets: Int64Array,
+    paths: ClusterPaths,
 ) -> int:
-    """Write the anchors of each alignment, its first and its last cluster; return their number."""
-    target_clusters, target_anchors, target_cuts, distances, reached = targets
-    rows, cuts = anchors
+    """Write the anchors of each alignment, its first and its last cluster; return their number.
+
+    `sources` receives the cluster that each one continues, `near` the nearest one with it as a
+    target if it continues none; `NO_TARGET` before.
+    """
+    distances, reached = targets.distances, targets.reached
+    rows, cuts, offsets = paths.rows, paths.cuts, paths.offsets
     for cluster in range(sources.size):
-        target = target_clusters[cluster]
+        target = targets.clusters[cluster]
         if target == NO_TARGET:
             continue
         other = near[target]
         # An anchor behind the first one has been passed by: nothing ends there.
-        if target_anchors[cluster] == cluster_offsets[target]:
+        if targets.anchors[cluster] == cluster_offsets[target]:
             if other == NO_TARGET or distances[cluster] < distances[other]:
                 near[target] = cluster
         source = sources[target]
@@ -305,19 +286,19 @@ def _follow_links(
     for head in range(sources.size):
         if sources[head] != NO_TARGET:
             continue
-        heads[count] = head
+        paths.heads[count] = head
         cluster = head
         first, cut = cluster_offsets[cluster], 0
         while True:
             for row in range(first, cluster_offsets[cluster + 1]):
                 rows[filled], cuts[filled] = row, cut
                 filled, cut = filled + 1, 0
-            target = target_clusters[cluster]
+            target = targets.clusters[cluster]
             if target == NO_TARGET or sources[target] != cluster:
                 break
-            first, cut = target_anchors[cluster], target_cuts[cluster]
+            first, cut = targets.anchors[cluster], targets.cuts[cluster]
             cluster = target
-        tails[count] = cluster
+        paths.tails[count] = cluster
         count += 1
         offsets[count] = filled
     return count
