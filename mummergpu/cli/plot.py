@@ -103,7 +103,8 @@ def plot(context: click.Context, /, **params: Any) -> None:
     if params["min_length"] is None:
         params["min_length"] = usual_length(params["reference"], params["query"])
     others = _defaults_of_the_main_job(context, params["reference"], params["query"])
-    run_match(**(others | params | {"both": True, "format_name": "plot"}))
+    outputs = {"output": (params["output"],), "format_name": "plot"}
+    run_match(**(others | params | outputs | {"both": True}))
 
 
 def _plot_file(context: click.Context, params: dict[str, Any]) -> None:

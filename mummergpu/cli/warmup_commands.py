@@ -134,7 +134,7 @@ def _commands(commands: click.Group) -> Iterator[list[Word]]:
     for options in (("-mum",), ("--page-size", "8k"), ("--max-occurrences", "5")):
         yield [*kmers, _FASTQ, "-b", *options]
     yield [*kmers, _LONG, "-b", "-c", "-L", "-s"]
-    yield [*kmers, _FASTQ, _FASTQ, "--pair"]
+    yield [*kmers, *_MATES, "--pair"]
     yield ["index", "-q", _GENOME, "-o", _INDEX]
     yield [*_SEARCH, _INDEX, _FASTQ, "-b"]
     for name in _format_names(commands):

@@ -93,7 +93,7 @@ def test_a_machine_that_has_all(
     assert row(lines, "cuda-bindings") == "13.0.1"
     assert row(lines, "NVRTC") == "13.5, compiles for sm_80 sm_90"
     assert row(lines, "device library") == "--device-library auto takes pycuda"
-    assert row(lines, "kernels") == f"{kernels}: writable, 2 files, 4.0 KiB"
+    assert row(lines, "kernels") == f"{kernels}: writable, 2 files, 3.9 KiB"
     assert row(lines, "backend") == "--backend auto takes cuda"
     assert not any(line.startswith("missing") for line in lines)
 

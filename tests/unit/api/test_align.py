@@ -399,7 +399,7 @@ def test_wrong_arguments(index: mummergpu.Index, arguments: Any, message: str) -
         ({"min_identity": 95}, "min_identity: 95 is more than 1"),
         ({"min_aligned": -5}, "min_aligned: -5 is less than 0"),
         ({"format": "bed"}, "'bed' is not one of 'delta', 'paf'"),
-        ({"output": "wrong.bed"}, "bam or vcf, and not as bed"),
+        ({"output": "wrong.bed"}, "bam, cram or vcf, and not as bed"),
         ({"reference": "missing.fa"}, "no such file"),
     ],
 )

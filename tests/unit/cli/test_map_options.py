@@ -28,7 +28,8 @@ def test_the_defaults_are_those_of_bwa() -> None:
     found = options_of("r.fa a.fq")
     assert found.costs == Costs()
     assert (found.min_score, found.unpaired, found.seed_length) == (30, 17, None)
-    assert (found.output.path, found.output.format, found.sort) == ("-", "sam", None)
+    (output,) = found.outputs
+    assert (output.path, output.format, found.sort) == ("-", "sam", None)
     assert found.insert_sizes is None
     assert found.read_group is not None and found.read_group.name == "a"
 
@@ -64,7 +65,7 @@ def test_two_and_two_files_are_mates(words: str, sources: tuple[object, ...]) ->
 def test_the_name_or_the_option_decides_on_the_format(
     words: str, output: tuple[str, str, str | None]
 ) -> None:
-    found = options_of(f"r.fa a.fq {words}").output
+    (found,) = options_of(f"r.fa a.fq {words}").outputs
     assert (found.path, found.format, found.compression) == output
 
 

@@ -40,7 +40,7 @@ def rows_of(case: MatchCase, most_hits: int | None, most_rows: int) -> list[tupl
     lookup = record_lookup(reference.record_starts, reference.codes.size)
     rows: list[tuple[Any, ...]] = []
     for table in alignment_tables(case.block, case.columns, lookup, most_hits, most_rows):
-        assert 0 < table.count <= most_rows
+        assert 0 < table.row_count <= most_rows
         columns = (
             *(table.queries, table.records, table.positions, table.clips),
             *(table.lengths, table.flags, table.hit_counts, table.hit_numbers),
