@@ -33,7 +33,7 @@ with -l 1 also reports a match of one base at the first base of the reference.""
 
 MATCH_EPILOG: Final = """\b
 Other commands; each has its own --help:
-  mummergpu map          map reads to a reference, to SAM, BAM or CRAM
+  mummergpu map          map reads to a reference, to SAM, BAM, CRAM or PAF
   mummergpu align        align genomes, to .delta, PAF, BAM or VCF
   mummergpu index        make an index file to use in place of a reference
   mummergpu workload     make a reference and reads to try mummergpu on

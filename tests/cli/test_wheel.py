@@ -127,6 +127,8 @@ def test_the_installed_command_looks_at_the_machine(installed: Path, tmp_path: P
     assert lines[-1].startswith("backend ")
 
 
+# The archive of the sources is installed and tried in the same way by day (tests/packaging).
+@pytest.mark.slow
 def test_the_installed_command_makes_a_workload_and_matches_it(
     installed: Path, tmp_path: Path
 ) -> None:
