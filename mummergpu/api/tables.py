@@ -16,7 +16,7 @@ import numpy.typing as npt
 from mummergpu.errors import LibraryError
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import RecordLookup, Reference, record_lookup
-from mummergpu.output.genomes.operation_text import Texts, cigar_texts
+from mummergpu.output.genomes.operation_text import cigar_texts
 from mummergpu.output.matches.arrow import readable_name
 
 if TYPE_CHECKING:
@@ -133,20 +133,8 @@ class ResultRows(FoundInReference, Sequence[Row], Generic[Row]):
             If pyarrow is not installed.
         """
         pa = self._library("pyarrow", "arrow")
-
-        def column(field: str) -> Any:
-            if field == _CIGAR:
-                text, offsets = self._cigar_texts()
-                buffers = pa.py_buffer(offsets), pa.py_buffer(text[: offsets[-1]])
-                return pa.LargeStringArray.from_buffers(len(self), *buffers)
-            if field in self._names:
-                numbers, names = self._distinct_names(field)
-                codes = pa.array(numbers, mask=numbers < 0)
-                return pa.DictionaryArray.from_arrays(codes, pa.array(names, pa.string()))
-            values = getattr(self, field)
-            return pa.array(values, mask=values < 0 if field in self._can_lack else None)
-
-        return cast("pyarrow.Table", pa.table({name: column(name) for name in self._row._fields}))
+        columns = {field: self._arrow_column(field, pa) for field in self._row._fields}
+        return cast("pyarrow.Table", pa.table(columns))
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return a data frame of pandas, in which names are categories, and CIGARs are text.
@@ -195,9 +183,14 @@ class ResultRows(FoundInReference, Sequence[Row], Generic[Row]):
         mask[key] = True
         return np.split(mask, np.cumsum(sizes)[:-1]) if sizes else []
 
-    def _cigar_texts(self) -> Texts:
-        """Return the CIGARs of all rows as text, and where each begins."""
-        raise NotImplementedError
+    def _arrow_column(self, field: str, pa: Any) -> Any:
+        """Return a field of all rows as an array of pyarrow."""
+        if field in self._names:
+            numbers, names = self._distinct_names(field)
+            codes = pa.array(numbers, mask=numbers < 0)
+            return pa.DictionaryArray.from_arrays(codes, pa.array(names, pa.string()))
+        values = getattr(self, field)
+        return pa.array(values, mask=values < 0 if field in self._can_lack else None)
 
     def _rows(self, rows: slice) -> Iterator[Row]:
         columns = [self._values(field, rows) for field in self._row._fields]
@@ -261,8 +254,12 @@ class AlignmentRows(ResultRows[Row]):
         packed = self.cigars[self.cigar_offsets[number] : self.cigar_offsets[number + 1]]
         return "".join(f"{one >> 4}{_LETTERS[one & 15]}" for one in packed.tolist()) or "*"
 
-    def _cigar_texts(self) -> Texts:
-        return cigar_texts(self.cigars, self.cigar_offsets)
+    def _arrow_column(self, field: str, pa: Any) -> Any:
+        if field != _CIGAR:
+            return super()._arrow_column(field, pa)
+        text, offsets = cigar_texts(self.cigars, self.cigar_offsets)
+        buffers = pa.py_buffer(offsets), pa.py_buffer(text[: offsets[-1]])
+        return pa.LargeStringArray.from_buffers(len(self), *buffers)
 
 
 def joined(parts: Sequence[npt.NDArray[Any]], kind: type[Scalar]) -> npt.NDArray[Scalar]:
