@@ -23,11 +23,12 @@ from measure import in_turn, save
 
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import AlignmentColumns
-from mummergpu.output.alignments.bam import AlignmentBamFormat
-from mummergpu.output.alignments.format import AlignmentHead
+from mummergpu.output.alignments.read_rows import ReadRows
 from mummergpu.output.bytes.compression import BgzfCompressor
 from mummergpu.output.formats import Rows
 from mummergpu.output.open_sink import open_sink
+from mummergpu.output.records.bam import AlignmentBam
+from mummergpu.output.records.record_format import AlignmentHead
 from mummergpu.output.run_facts import RunFacts
 from mummergpu.output.sorting.options import SortOptions
 from mummergpu.output.targets import OutputTarget
@@ -146,7 +147,7 @@ def compressing(
 def chunks_of(
     reference: Reference, blocks: list[tuple[Reads, AlignmentColumns]]
 ) -> Iterator[npt.NDArray[np.uint8]]:
-    made = AlignmentBamFormat(reference, AlignmentHead(), "reads.fq", CHUNK_BYTES)
+    made = AlignmentBam(reference, ReadRows(), AlignmentHead(), "reads.fq", CHUNK_BYTES)
     for reads, columns in blocks:
         yield from made.format_block(reads, columns)
 

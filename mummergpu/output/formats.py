@@ -138,17 +138,19 @@ def _match_picture(opening: Opening) -> Sink[Any, Any, Any]:
 
 
 def _read_sam(opening: Opening) -> Sink[Any, Any, Any]:
-    from mummergpu.output.alignments.sam import AlignmentSamFormat
+    from mummergpu.output.alignments.read_rows import ReadRows
+    from mummergpu.output.records.sam import AlignmentSam
 
     facts = opening.facts
-    return opening.byte_sink(AlignmentSamFormat(facts.reference, facts.head, facts.files))
+    return opening.byte_sink(AlignmentSam(facts.reference, ReadRows(), facts.head, facts.files))
 
 
 def _read_bam(opening: Opening) -> Sink[Any, Any, Any]:
-    from mummergpu.output.alignments.bam import AlignmentBamFormat
+    from mummergpu.output.alignments.read_rows import ReadRows
+    from mummergpu.output.records.bam import AlignmentBam
 
     facts = opening.facts
-    made = AlignmentBamFormat(facts.reference, facts.head, facts.files)
+    made = AlignmentBam(facts.reference, ReadRows(), facts.head, facts.files)
     if facts.sort is None:
         return opening.byte_sink(made)
     from mummergpu.output.sorting.sorted_bam import SortedBamSink
@@ -160,9 +162,10 @@ def _read_bam(opening: Opening) -> Sink[Any, Any, Any]:
 
 
 def _read_paf(opening: Opening) -> Sink[Any, Any, Any]:
-    from mummergpu.output.alignments.paf import AlignmentPafFormat
+    from mummergpu.output.alignments.read_rows import ReadRows
+    from mummergpu.output.records.paf import AlignmentPaf
 
-    return opening.byte_sink(AlignmentPafFormat(opening.facts.reference))
+    return opening.byte_sink(AlignmentPaf(opening.facts.reference, ReadRows()))
 
 
 def _genome_delta(opening: Opening) -> Sink[Any, Any, Any]:
@@ -175,33 +178,30 @@ def _genome_delta(opening: Opening) -> Sink[Any, Any, Any]:
 
 
 def _genome_paf(opening: Opening) -> Sink[Any, Any, Any]:
-    from mummergpu.output.genomes.paf import GenomePaf
+    from mummergpu.output.genomes.genome_rows import GenomeRows
+    from mummergpu.output.records.paf import AlignmentPaf
 
     facts = opening.facts
-    return opening.byte_sink(GenomePaf(facts.reference, facts.with_changes, facts.qualities))
+    source = GenomeRows(facts.reference, facts.qualities, False, facts.with_changes)
+    return opening.byte_sink(AlignmentPaf(facts.reference, source, no_name=b""))
 
 
 def _genome_sam(opening: Opening) -> Sink[Any, Any, Any]:
-    from mummergpu.output.genomes.sam import GenomeSam
+    from mummergpu.output.genomes.genome_rows import GenomeRows
+    from mummergpu.output.records.sam import AlignmentSam
 
     facts = opening.facts
-    return opening.byte_sink(
-        GenomeSam(
-            *(facts.reference, facts.sam.read_group, facts.command, facts.files),
-            *(facts.with_bases, facts.qualities),
-        )
-    )
+    source = GenomeRows(facts.reference, facts.qualities, facts.with_bases)
+    return opening.byte_sink(AlignmentSam(facts.reference, source, facts.head, facts.files))
 
 
 def _genome_bam(opening: Opening) -> Sink[Any, Any, Any]:
-    from mummergpu.output.genomes.sam import GenomeBam
+    from mummergpu.output.genomes.genome_rows import GenomeRows
+    from mummergpu.output.records.bam import AlignmentBam
 
     facts = opening.facts
-    return opening.byte_sink(
-        GenomeBam(
-            *(facts.reference, facts.sam.read_group, facts.command, facts.files, facts.qualities)
-        )
-    )
+    source = GenomeRows(facts.reference, facts.qualities)
+    return opening.byte_sink(AlignmentBam(facts.reference, source, facts.head, facts.files))
 
 
 def _genome_vcf(opening: Opening) -> Sink[Any, Any, Any]:

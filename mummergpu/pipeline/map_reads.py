@@ -33,7 +33,7 @@ from mummergpu.mapping.options import MAX_READ_BASES, MappingOptions
 from mummergpu.mapping.placing.insert_size import PairSizes
 from mummergpu.mapping.seeding.seeds import has_enough_windows
 from mummergpu.matching.backends.interface import Backend
-from mummergpu.output.alignments.format import AlignmentSink
+from mummergpu.output.alignments.read_rows import AlignmentSink
 from mummergpu.output.bytes.compression import Compressor
 from mummergpu.output.formats import Rows
 from mummergpu.output.open_sink import check_targets, index_path, open_sink

@@ -13,6 +13,8 @@ from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.genomes.columns import GenomeAlignments
 from mummergpu.output.genomes.format import AlignedQueries
+from mummergpu.output.genomes.genome_rows import GenomeRows
+from mummergpu.output.records.paf import AlignmentPaf
 from mummergpu.sequence.codes import encode, with_margins
 
 Operations = list[tuple[int, int]]
@@ -112,6 +114,16 @@ class GenomeCase:
         )
         gaps = [size for kind, size in row.operations if kind != MATCH]
         return mismatches, sum(gaps), len(gaps)
+
+
+def paf_lines(
+    reference: Reference, queries: AlignedQueries, with_changes: bool = False
+) -> list[str]:
+    """The lines of PAF."""
+    source = GenomeRows(reference, None, False, with_changes)
+    made = AlignmentPaf(reference, source, no_name=b"")
+    pieces = made.format_block(queries, queries.alignments)
+    return b"".join(piece.tobytes() for piece in pieces).decode().splitlines()
 
 
 def random_case(made: random.Random, letters: bytes = b"ACGTACGTACGTN") -> GenomeCase:

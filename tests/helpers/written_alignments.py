@@ -10,10 +10,11 @@ import pysam
 
 from helpers.alignments import AlignedReads
 from mummergpu.input.reference import Reference
-from mummergpu.output.alignments.bam import AlignmentBamFormat
-from mummergpu.output.alignments.format import AlignmentHead, AlignmentSink
+from mummergpu.output.alignments.read_rows import AlignmentSink, ReadRows
 from mummergpu.output.bytes.compression import BgzfCompressor
+from mummergpu.output.records.bam import AlignmentBam
 from mummergpu.output.records.header import BY_COORDINATE, UNSORTED
+from mummergpu.output.records.record_format import AlignmentHead
 from mummergpu.output.records.sam_options import ReadGroup
 from mummergpu.output.sink import ByteSink, writer_of
 from mummergpu.output.sorting.bam_index import index_kind
@@ -42,7 +43,7 @@ def write_bam(
     threads: int = 2,
 ) -> None:
     """Write BAM in the order of the reads."""
-    made = AlignmentBamFormat(reference, AlignmentHead(group), "r.fq", 1 << 16)
+    made = AlignmentBam(reference, ReadRows(), AlignmentHead(group), "r.fq", 1 << 16)
     stats = Stats()
     with OutputFile(str(path)) as output:
         emit = writer_of(output, stats)
@@ -58,7 +59,7 @@ def write_sorted(
 ) -> SortedBamSink:
     """Write BAM at the end, with an index if it is sorted."""
     order = BY_COORDINATE if options.by_coordinate else UNSORTED
-    made = AlignmentBamFormat(reference, AlignmentHead(group, order=order), "r.fq", 1 << 16)
+    made = AlignmentBam(reference, ReadRows(), AlignmentHead(group, order=order), "r.fq", 1 << 16)
     stats = Stats()
     with (
         OutputFile(str(path)) as output,

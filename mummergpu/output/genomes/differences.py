@@ -34,11 +34,7 @@ _INSERTION: Final = 1
 def find_events(
     cigars: UInt32Array,
     offsets: Int64Array,
-    queries: tuple[CodeArray, CodeArray],
-    reference: CodeArray,
-    strands: ByteArray,
-    query_begins: Int64Array,
-    reference_begins: Int64Array,
+    bases: AlignedBases,
     record_begins: Int64Array,
     events: Events,
     count: Int64Array,
@@ -46,9 +42,9 @@ def find_events(
     """Find the events of alignments."""
     filled = 0
     for row in range(offsets.size - 1):
-        query = queries[strands[row]]
+        query, reference = bases.queries[bases.strands[row]], bases.reference
         first = filled
-        i, j = query_begins[row], reference_begins[row]
+        i, j = bases.query_begins[row], bases.reference_begins[row]
         position = offsets[row]
         while position < offsets[row + 1]:
             operation = as_int64(cigars[position])
@@ -67,7 +63,7 @@ def find_events(
                 else:
                     end += operation >> 4
                 position += 1
-            starts = query_begins[row], reference_begins[row], record_begins[row]
+            starts = bases.query_begins[row], bases.reference_begins[row], record_begins[row]
             filled = _put_gap(
                 events, first, filled, row, query, i, query_end, reference, j, end, starts
             )
@@ -257,9 +253,7 @@ def find_differences(queries: AlignedQueries, reference: Reference) -> Differenc
         (rows, begins, ends, query_begins, query_ends, rotations),
         is_gap,
         has_base_before,
-        bases.queries,
-        bases.reference,
-        bases.strands,
+        bases,
         offsets,
         alternatives,
     )
@@ -292,11 +286,7 @@ def _all_events(
     find_events(
         columns.cigars,
         columns.cigar_offsets,
-        bases.queries,
-        bases.reference,
-        bases.strands,
-        bases.query_begins,
-        bases.reference_begins,
+        bases,
         record_begins,
         events,
         count,
@@ -313,16 +303,14 @@ def _write_alternatives(
     events: Events,
     is_gap: BoolArray,
     has_base_before: BoolArray,
-    queries: tuple[CodeArray, CodeArray],
-    reference: CodeArray,
-    strands: ByteArray,
+    bases: AlignedBases,
     offsets: Int64Array,
     alternatives: CodeArray,
 ) -> None:
     """Write the codes that each query has in place of those of the reference."""
     rows, begins, ends, query_begins, query_ends, rotations = events
     for event in range(rows.size):
-        query = queries[strands[rows[event]]]
+        query, reference = bases.queries[bases.strands[rows[event]]], bases.reference
         at = offsets[event]
         if has_base_before[event]:
             alternatives[at] = reference[begins[event] - 1]

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,15 +15,13 @@ from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import SamFlag
 from mummergpu.mapping.genomes.columns import GenomeAlignments
 from mummergpu.mapping.genomes.ranking import find_rivals
-from mummergpu.output.records.cigars import ReferenceLetters
 from mummergpu.output.sink import Format
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import writable
 from mummergpu.sequence.codes import MARGIN, CodeArray, padded_reverse_complements
 
 
-@dataclass(frozen=True)
-class AlignedBases:
+class AlignedBases(NamedTuple):
     """The bases that alignments are of, as compiled functions take them.
 
     Attributes
@@ -37,8 +36,6 @@ class AlignedBases:
     query_begins, reference_begins : ndarray, dtype=int64, shape=(n_alignments,)
         The first base of each alignment, as an index of the codes of its strand, and of those of
         the reference.
-    letters : tuple of ndarray
-        The letters of the reference that stand for several bases.
     """
 
     queries: tuple[CodeArray, CodeArray]
@@ -46,7 +43,6 @@ class AlignedBases:
     strands: ByteArray
     query_begins: Int64Array
     reference_begins: Int64Array
-    letters: ReferenceLetters
 
 
 @dataclass(frozen=True)
@@ -80,15 +76,20 @@ class AlignedQueries:
         names = [text[offsets[n] : offsets[n + 1]] for n in range(block.query_count)]
         return cls(names, np.diff(block.offsets), alignments, block if with_bases else None)
 
+    @property
+    def kept_block(self) -> QueryBlock:
+        """The queries with their bases."""
+        if self.block is None:
+            raise ValueError("the bases of these queries were not kept")
+        return self.block
+
     @cached_property
     def oriented_codes(self) -> tuple[CodeArray, CodeArray]:
         """The codes of the queries on both strands (`AlignedBases.queries`)."""
-        if self.block is None:
-            raise ValueError("the bases of these queries were not kept")
-        codes = writable(self.block.padded_codes)
+        codes = writable(self.kept_block.padded_codes)
         if not self.alignments.strands.any():
             return codes, codes
-        return codes, padded_reverse_complements(codes, self.block.offsets)
+        return codes, padded_reverse_complements(codes, self.kept_block.offsets)
 
     @cached_property
     def roles(self) -> Int64Array:
@@ -110,14 +111,12 @@ class AlignedQueries:
             If the queries have come without their bases.
         """
         codes, columns = self.oriented_codes, self.alignments
-        assert self.block is not None
         return AlignedBases(
             codes,
             reference.padded_codes,
             columns.strands,
-            columns.query_starts + self.block.offsets[columns.queries] + MARGIN,
+            columns.query_starts + self.kept_block.offsets[columns.queries] + MARGIN,
             columns.reference_starts + reference.record_starts[columns.records] + MARGIN,
-            (writable(reference.letters.positions), writable(reference.letters.codes)),
         )
 
     def forward_ends(self) -> tuple[Int64Array, Int64Array]:

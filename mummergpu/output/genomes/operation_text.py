@@ -1,8 +1,7 @@
-"""The operations of long alignments as text: CIGARs, gaps of .delta, cs of PAF, and MD of SAM."""
+"""The operations of long alignments as text: CIGARs, gaps of .delta, and cs of PAF."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -11,8 +10,8 @@ from mummergpu.mapping.genomes.columns import GenomeAlignments
 from mummergpu.output.bytes.number_fields import MOST_DIGITS, put_one_number, put_small
 from mummergpu.output.bytes.text_stores import LINE_END, OVERSHOOT, TextArray, store
 from mummergpu.output.genomes.format import AlignedBases
-from mummergpu.output.records.cigars import ReferenceLetters, put_cigar, put_mismatches
-from mummergpu.runtime.arrays import ByteArray, Int64Array, UInt32Array
+from mummergpu.output.records.sam_fields import put_cigar
+from mummergpu.runtime.arrays import Int64Array, UInt32Array
 from mummergpu.runtime.jit import (
     as_index,
     as_int64,
@@ -130,79 +129,27 @@ def change_texts(columns: GenomeAlignments, bases: AlignedBases) -> Texts:
     reference first (``*ag``); bases that the reference lacks follow a plus, and those that the
     query lacks a minus. A letter that is no base is ``n``, and differs from every letter.
     """
-    return _texts_of(columns, bases, _write_changes)
-
-
-def mismatch_texts(columns: GenomeAlignments, bases: AlignedBases) -> Texts:
-    """Return the differences of each alignment, as the tag MD of SAM has them."""
-    return _texts_of(columns, bases, _write_mismatches, bases.letters)
-
-
-def _texts_of(
-    columns: GenomeAlignments, bases: AlignedBases, write: Callable[..., None], *more: object
-) -> Texts:
-    """Return what a compiled loop writes of each alignment, and where each text begins."""
     size = _PAIR_BYTES * int(columns.mismatches.sum()) + int(columns.gap_bases.sum())
-    # MD ends with a number even where the last operation is a gap.
-    size += _OPERATION_BYTES * (columns.cigars.size + columns.count)
+    size += _OPERATION_BYTES * columns.cigars.size
     text = np.empty(size + OVERSHOOT, dtype=np.uint8)
     text_offsets = np.zeros(columns.count + 1, dtype=np.int64)
-    write(
-        columns.cigars,
-        columns.cigar_offsets,
-        bases.queries,
-        bases.reference,
-        bases.strands,
-        bases.query_begins,
-        bases.reference_begins,
-        text,
-        text_offsets,
-        *more,
-    )
+    _write_changes(columns.cigars, columns.cigar_offsets, bases, text, text_offsets)
     return text, text_offsets
-
-
-@jit_without_refcounts
-def _write_mismatches(
-    cigars: UInt32Array,
-    offsets: Int64Array,
-    queries: tuple[CodeArray, CodeArray],
-    reference: CodeArray,
-    strands: ByteArray,
-    query_begins: Int64Array,
-    reference_begins: Int64Array,
-    text: TextArray,
-    text_offsets: Int64Array,
-    letters: ReferenceLetters,
-) -> None:
-    """Write MD of each alignment."""
-    at = 0
-    for row in range(offsets.size - 1):
-        query, begin = queries[strands[row]], reference_begins[row]
-        first, end = offsets[row], offsets[row + 1]
-        at = put_mismatches(
-            text, at, query, query_begins[row], reference, begin, cigars, first, end, letters
-        )
-        text_offsets[row + 1] = at
 
 
 @jit_without_refcounts
 def _write_changes(
     cigars: UInt32Array,
     offsets: Int64Array,
-    queries: tuple[CodeArray, CodeArray],
-    reference: CodeArray,
-    strands: ByteArray,
-    query_begins: Int64Array,
-    reference_begins: Int64Array,
+    bases: AlignedBases,
     text: TextArray,
     text_offsets: Int64Array,
 ) -> None:
     """Write the differences of each alignment."""
     at = 0
     for row in range(offsets.size - 1):
-        query = queries[strands[row]]
-        i, j = query_begins[row], reference_begins[row]
+        query, reference = bases.queries[bases.strands[row]], bases.reference
+        i, j = bases.query_begins[row], bases.reference_begins[row]
         for position in range(offsets[row], offsets[row + 1]):
             operation = as_int64(cigars[position])
             kind, length = operation & 15, operation >> 4

@@ -29,6 +29,7 @@ from mummergpu.output.records.bam_fields import (
     pack_bases,
     write_fixed_fields,
     write_name,
+    write_no_qualities,
     write_tag,
 )
 from mummergpu.output.records.header import binary_header, check_queries, sam_header
@@ -58,8 +59,6 @@ _MAPPED: Final = 0xFF
 
 _SOFT_CLIP, _EQUAL = 4, 7
 
-_NO_QUALITIES: Final = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
-
 _NM, _AS, _NH, _HI = (int.from_bytes(tag, "little") for tag in (b"NM", b"AS", b"NH", b"HI"))
 
 
@@ -70,18 +69,6 @@ def _write_operation(text: TextArray, at: int, length: int, operation: int) -> i
         return at
     store(text, at, np.uint32(length << 4 | operation))
     return at + 4
-
-
-@inline_without_refcounts
-def _write_bases(
-    text: TextArray, at: int, codes: CodeArray, begin: int, length: int, is_reverse: bool
-) -> int:
-    """Write a query's bases, and qualities that are not known; return where they end."""
-    at = pack_bases(text, at, codes, MARGIN + begin, length, is_reverse)
-    end = at + length
-    for place in range(at, end, 8):
-        store(text, place, _NO_QUALITIES)
-    return end
 
 
 @jit_without_refcounts
@@ -129,7 +116,8 @@ def write_match_records(
             end = _write_operation(text, end, length - clip - size, _SOFT_CLIP)
         operations = (end - cigar) >> 2
         if bases:
-            end = _write_bases(text, end, codes, begin, length, flag & REVERSE != 0)
+            end = pack_bases(text, end, codes, MARGIN + begin, length, flag & REVERSE != 0)
+            end = write_no_qualities(text, end, length)
         if flag & UNMAPPED == 0:
             end = write_tag(text, end, _NM, 0)
             end = write_tag(text, end, _AS, table.lengths[as_index(row)])

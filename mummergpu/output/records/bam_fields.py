@@ -23,6 +23,7 @@ Place = tuple[int, int]
 NAME_AT: Final = 36
 """Where the name begins, counted from the length of the record."""
 
+_NO_QUALITIES: Final = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 _NO_NAME: Final = np.frombuffer(b"*\0", dtype="<u2")[0]
 
 
@@ -90,6 +91,14 @@ def write_fixed_fields(
     store(text, at + 24, np.uint32(mate_place[0]))
     store(text, at + 28, np.uint32(mate_place[1]))
     store(text, at + 32, np.uint32(template_length))
+
+
+@inline_without_refcounts
+def write_no_qualities(text: TextArray, at: int, count: int) -> int:
+    """Write that the qualities of bases are not known; return where that ends."""
+    for place in range(at, at + count, 8):
+        store(text, place, _NO_QUALITIES)
+    return at + count
 
 
 _ANY_BASE: Final = 15

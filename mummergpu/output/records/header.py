@@ -137,14 +137,13 @@ def check_records(reference: Reference, format_name: str) -> None:
         seen.add(name)
 
 
-def check_queries(block: NamedSequences, path: str, offsets: Int64Array | None = None) -> None:
+def check_queries(block: NamedSequences, path: str) -> None:
     """Refuse a block with a query that SAM cannot describe.
 
     Empty names are accepted: ``*`` stands for them.
     """
-    own = block.offsets if offsets is None else offsets
-    if longest_of(writable(own)) > MOST_QUERY_BASES:
-        lengths = np.diff(own)
+    if longest_of(writable(block.offsets)) > MOST_QUERY_BASES:
+        lengths = np.diff(block.offsets)
         name = _name_of(block, int(np.argmax(lengths > MOST_QUERY_BASES)))
         raise InputError(f"SAM has queries of at most {MOST_QUERY_BASES:,} bases", path, None, name)
     if longest_of(writable(block.name_offsets)) > MOST_NAME_BYTES:

@@ -1,4 +1,4 @@
-"""Compiled functions that write fields of SAM and PAF."""
+"""Compiled functions that write fields of SAM and PAF: names, numbers, CIGARs and MD."""
 
 from __future__ import annotations
 
@@ -8,9 +8,37 @@ import numpy as np
 
 from mummergpu.output.bytes.number_fields import put_small
 from mummergpu.output.bytes.text_stores import TextArray, copy_text, store
-from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import as_index, inline_without_refcounts
+from mummergpu.runtime.arrays import Int64Array, UInt32Array
+from mummergpu.runtime.jit import as_index, as_int64, inline_without_refcounts
+from mummergpu.sequence.codes import BREAK, LETTERS, MARGIN, CodeArray
+from mummergpu.sequence.extension import extend_right
 
+OPERATION_LETTERS: Final = b"MIDNSHP=X"
+"""The letter of each operation of a CIGAR, by its number in BAM."""
+
+TAKES_READ: Final = 0b110010011
+"""A bit for each operation that takes bases of the read: M, I, S, = and X."""
+
+TAKES_REFERENCE: Final = 0b110001101
+"""A bit for each operation that takes bases of the reference: M, D, N, = and X."""
+
+HARD_CLIP: Final = 5
+
+OPERATION_BYTES: Final = 14
+"""The most bytes that an operation adds to a CIGAR, nine digits and a letter, or to MD besides the
+bases of the reference and two bytes for each base of the read, and some to spare."""
+
+_DELETION: Final = 2
+_ALIGNED: Final = 0b110000001
+"""A bit for each operation that aligns bases with bases: M, = and X."""
+
+ReferenceLetters = tuple[Int64Array, CodeArray]
+"""Which letters of a reference stand for several bases (`codes.Letters`)."""
+
+_OPERATIONS: Final = np.frombuffer(OPERATION_LETTERS, dtype=np.uint8)
+_SOFT_OPERATIONS: Final = np.frombuffer(OPERATION_LETTERS.replace(b"H", b"S"), dtype=np.uint8)
+_LETTERS: Final = np.frombuffer(LETTERS, dtype=np.uint8)
+_CARET: Final = np.uint8(ord("^"))
 _STAR: Final = np.uint8(ord("*"))
 
 
@@ -33,3 +61,95 @@ def put_signed(text: TextArray, at: int, number: int) -> int:
     if number < 0:
         return put_small(text, at + 1, -number)
     return put_small(text, at, number)
+
+
+@inline_without_refcounts
+def put_cigar(
+    text: TextArray, at: int, cigars: UInt32Array, begin: int, end: int, soft: bool
+) -> int:
+    """Write a CIGAR; return where it ends."""
+    for place in range(begin, end):
+        operation = as_int64(cigars[as_index(place)])
+        at = put_small(text, at, operation >> 4)
+        kind = as_index(operation & 15)
+        text[as_index(at)] = _SOFT_OPERATIONS[kind] if soft else _OPERATIONS[kind]
+        at += 1
+    return at
+
+
+@inline_without_refcounts
+def _letter_code(reference: CodeArray, position: int, letters: ReferenceLetters) -> int:
+    """Return the code of a letter of the reference (`codes.LETTERS`), which has margins."""
+    code = as_int64(reference[as_index(position)])
+    if code < BREAK:
+        return code
+    positions, codes = letters
+    first, end = 0, positions.size
+    while first < end:
+        middle = (first + end) >> 1
+        if positions[as_index(middle)] < position - MARGIN:
+            first = middle + 1
+        else:
+            end = middle
+    if first < positions.size and positions[as_index(first)] == position - MARGIN:
+        return as_int64(codes[as_index(first)])
+    return code
+
+
+@inline_without_refcounts
+def put_mismatches(
+    text: TextArray,
+    at: int,
+    oriented: CodeArray,
+    read_at: int,
+    reference: CodeArray,
+    position: int,
+    cigars: UInt32Array,
+    begin: int,
+    end: int,
+    letters: ReferenceLetters,
+) -> int:
+    """Write the value of MD; return where it ends. The read begins after what is clipped hard.
+
+    It tells the letters of the reference that differ or are deleted, as ``samtools calmd`` does: N
+    differs from every letter, and a letter that stands for two or three bases from all others.
+    """
+    run = 0
+    for place in range(begin, end):
+        operation = as_int64(cigars[as_index(place)])
+        kind, length = operation & 15, operation >> 4
+        if _ALIGNED >> kind & 1:
+            done = 0
+            while True:
+                equal = extend_right(
+                    oriented, read_at + done, reference, position + done, length - done
+                )
+                run += equal
+                done += equal
+                if done >= length:
+                    break
+                code = _letter_code(reference, position + done, letters)
+                if code > BREAK and code == oriented[as_index(read_at + done)]:
+                    run += 1
+                else:
+                    at = put_small(text, at, run)
+                    text[as_index(at)] = _LETTERS[as_index(code)]
+                    at += 1
+                    run = 0
+                done += 1
+            read_at += length
+            position += length
+        elif kind == _DELETION:
+            at = put_small(text, at, run)
+            store(text, at, _CARET)
+            for base in range(length):
+                code = _letter_code(reference, position + base, letters)
+                text[as_index(at + 1 + base)] = _LETTERS[as_index(code)]
+            at += 1 + length
+            run = 0
+            position += length
+        elif TAKES_READ >> kind & 1:
+            read_at += length
+        elif kind != HARD_CLIP:
+            position += length
+    return put_small(text, at, run)

@@ -14,7 +14,8 @@ from typing import Final
 import numpy as np
 
 from mummergpu.mapping.alignments.columns import AlignmentColumns
-from mummergpu.output.alignments.arrays import NO_QUALITY, ReadsWithQualities
+from mummergpu.output.alignments.read_rows import ReadsWithQualities
+from mummergpu.output.records.rows import NO_QUALITY
 from mummergpu.output.sorting.places import Axis
 from mummergpu.output.sorting.radix_order import KeyArray, OrderArray, radix_order
 from mummergpu.output.sorting.templates import (

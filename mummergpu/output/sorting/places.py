@@ -9,8 +9,8 @@ import numpy as np
 
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import AlignmentColumns
-from mummergpu.output.alignments.arrays import UNMAPPED
-from mummergpu.output.records.cigars import TAKES_REFERENCE
+from mummergpu.output.records.rows import UNMAPPED
+from mummergpu.output.records.sam_fields import TAKES_REFERENCE
 from mummergpu.output.sorting.radix_order import KeyArray
 from mummergpu.runtime.arrays import Int64Array, UInt32Array
 

@@ -13,11 +13,14 @@ import numpy as np
 
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.xa_columns import ToldColumns
-from mummergpu.output.alignments.arrays import ReadsWithQualities, row_arrays
-from mummergpu.output.alignments.bam import AlignmentBamFormat
-from mummergpu.output.alignments.format import AlignmentSink
+from mummergpu.output.alignments.read_rows import (
+    AlignmentSink,
+    ReadsWithQualities,
+    columns_of,
+)
 from mummergpu.output.bytes.compression import BgzfCompressor, Compressor
 from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray
+from mummergpu.output.records.bam import AlignmentBam
 from mummergpu.output.sink import Emit
 from mummergpu.output.sorting.bam_index import BAI, IndexedRows, RowIndexer, index_bytes, index_kind
 from mummergpu.output.sorting.duplicates import DuplicateFinder
@@ -125,7 +128,7 @@ class SortedBamSink(AlignmentSink[PreparedRows]):
 
     def __init__(
         self,
-        made: AlignmentBamFormat,
+        made: AlignmentBam,
         reference: Reference,
         emit: Emit,
         stats: Stats,
@@ -148,7 +151,7 @@ class SortedBamSink(AlignmentSink[PreparedRows]):
     def prepare(self, reads: ReadsWithQualities, columns: ToldColumns) -> PreparedRows:
         """Return the records of a block (`Sink.prepare`)."""
         with self._stats.stage("format"):
-            rows = row_arrays(columns)
+            rows = columns_of(columns)
             places = np.empty(rows.row_count, dtype=np.int64)
             sizes = np.empty(rows.row_count, dtype=np.int64)
             texts = []

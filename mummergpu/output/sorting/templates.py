@@ -14,8 +14,8 @@ from typing import Any, Final
 import numpy as np
 
 from mummergpu.mapping.alignments.columns import NO_ROW, AlignmentColumns, SamFlag
-from mummergpu.output.alignments.arrays import REVERSE, UNMAPPED
-from mummergpu.output.records.cigars import TAKES_REFERENCE
+from mummergpu.output.records.rows import REVERSE, UNMAPPED
+from mummergpu.output.records.sam_fields import TAKES_REFERENCE
 from mummergpu.output.sorting.radix_order import KeyArray
 from mummergpu.runtime.arrays import Int64Array, UInt32Array
 from mummergpu.runtime.jit import (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+from helpers.genome_alignments import paf_lines
 from helpers.genomes import (
     align,
     bases,
@@ -16,7 +17,6 @@ from helpers.genomes import (
 
 from mummergpu.output.genomes.delta import GenomeDelta
 from mummergpu.output.genomes.format import AlignedQueries
-from mummergpu.output.genomes.paf import GenomePaf
 
 
 def made() -> tuple[list[str], list[str], AlignedQueries]:
@@ -64,9 +64,8 @@ def test_a_delta_has_the_places_of_all_gaps() -> None:
 
 def test_paf_has_a_line_for_each_alignment() -> None:
     reference, queries, aligned = made()
-    text = b"".join(GenomePaf(reference_of(reference)).format_queries(aligned)).decode()
     found = aligned.alignments
-    lines = text.splitlines()
+    lines = paf_lines(reference_of(reference), aligned)
     assert len(lines) == found.count
     for row, line in enumerate(lines):
         fields = line.split("\t")
@@ -94,4 +93,4 @@ def test_queries_without_alignments_have_no_text() -> None:
     reference, queries = [bases(some, 500)], [bases(some, 500)]
     aligned = AlignedQueries.of_block(block_of(queries), align(reference, queries))
     assert list(GenomeDelta(reference_of(reference), "q.fa").format_queries(aligned)) == []
-    assert list(GenomePaf(reference_of(reference)).format_queries(aligned)) == []
+    assert paf_lines(reference_of(reference), aligned) == []

@@ -13,13 +13,13 @@ from helpers.genome_alignments import (
     MATCH,
     GenomeCase,
     MadeAlignment,
+    paf_lines,
     random_case,
 )
 from helpers.loops import each
 
 from mummergpu.mapping.genomes.mapping_quality import MappingQualities
 from mummergpu.output.genomes.format import AlignedQueries
-from mummergpu.output.genomes.paf import GenomePaf
 
 
 def plain_changes(case: GenomeCase, row: MadeAlignment) -> str:
@@ -66,10 +66,6 @@ def plain_line(case: GenomeCase, row: MadeAlignment, score: int, quality: int) -
     )
 
 
-def lines_of(made: GenomePaf, queries: AlignedQueries) -> list[str]:
-    return b"".join(made.format_queries(queries)).decode().splitlines()
-
-
 @each("seed", range(60))
 def test_lines_equal_those_of_a_plain_formatter(seed: int) -> None:
     case = random_case(random.Random(seed))
@@ -77,9 +73,9 @@ def test_lines_equal_those_of_a_plain_formatter(seed: int) -> None:
     expected = [
         plain_line(case, row, score, qualities[score]) for score, row in enumerate(case.rows)
     ]
-    assert lines_of(GenomePaf(case.reference, with_changes=True), case.queries) == expected
+    assert paf_lines(case.reference, case.queries, with_changes=True) == expected
     without = [line[: line.index("\tcs:Z:")] for line in expected]
-    assert lines_of(GenomePaf(case.reference), case.queries) == without
+    assert paf_lines(case.reference, case.queries) == without
 
 
 def test_the_random_alignments_have_every_kind_of_difference() -> None:
@@ -102,4 +98,4 @@ def test_queries_without_bases_have_no_changes() -> None:
     case = random_case(random.Random(0))
     queries = AlignedQueries.of_block(case.block, case.columns)
     with pytest.raises(ValueError, match="bases"):
-        lines_of(GenomePaf(case.reference, with_changes=True), queries)
+        paf_lines(case.reference, queries, with_changes=True)

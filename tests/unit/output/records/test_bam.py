@@ -8,17 +8,16 @@ from pathlib import Path
 
 import numpy as np
 import pysam
-import pytest
 from helpers.alignment_tools import GROUP
 from helpers.alignments import AlignedReads
 from helpers.made_alignments import random_alignments, random_reference
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mummergpu.errors import InputError
-from mummergpu.output.alignments.bam import PIECE_BYTES, AlignmentBamFormat
-from mummergpu.output.alignments.format import AlignmentFormat, AlignmentHead
-from mummergpu.output.alignments.sam import AlignmentSamFormat
+from mummergpu.output.alignments.read_rows import AlignmentFormat, ReadRows
+from mummergpu.output.records.bam import PIECE_BYTES, AlignmentBam
+from mummergpu.output.records.record_format import AlignmentHead
+from mummergpu.output.records.sam import AlignmentSam
 
 
 def content(made: AlignmentFormat, case: AlignedReads) -> bytes:
@@ -51,8 +50,10 @@ def test_records_are_those_of_htslib(
     reference = random_reference(made)
     case = random_alignments(made, reference, templates)
     head = AlignmentHead(GROUP if with_group else None, "test")
-    expected = bam_of_htslib(content(AlignmentSamFormat(reference, head, "r.fq"), case), tmp_path)
-    assert content(AlignmentBamFormat(reference, head, "r.fq", piece_bytes), case) == expected
+    expected = bam_of_htslib(
+        content(AlignmentSam(reference, ReadRows(), head, "r.fq"), case), tmp_path
+    )
+    assert content(AlignmentBam(reference, ReadRows(), head, "r.fq", piece_bytes), case) == expected
 
 
 def test_the_ends_of_records_are_told() -> None:
@@ -60,7 +61,7 @@ def test_the_ends_of_records_are_told() -> None:
     reference = random_reference(made)
     case = random_alignments(made, reference, 50)
     rows = 0
-    for piece in AlignmentBamFormat(reference, AlignmentHead(), "r.fq", 4000).records(
+    for piece in AlignmentBam(reference, ReadRows(), AlignmentHead(), "r.fq", 4000).records(
         case.reads, case.columns
     ):
         assert piece.first_row == rows
@@ -70,18 +71,3 @@ def test_the_ends_of_records_are_told() -> None:
         assert (begins + sizes + 4).tolist() == piece.ends.tolist()
         assert piece.ends[-1] == piece.text.size
     assert rows == case.columns.row_count
-
-
-def test_too_many_operations_are_refused() -> None:
-
-    made = random.Random(8)
-    reference = random_reference(made)
-    case = random_alignments(made, reference, 2)
-    offsets = case.columns.cigar_offsets.copy()
-    offsets[-1] += 70_000
-    with pytest.raises(InputError, match="65,535 operations"):
-        list(
-            AlignmentBamFormat(reference, AlignmentHead(), "r.fq").records(
-                case.reads, case.columns._replace(cigar_offsets=offsets)
-            )
-        )

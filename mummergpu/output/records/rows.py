@@ -1,27 +1,23 @@
-"""Alignments, their reads and their reference as arrays, for the compiled loops that write them."""
+"""The rows of SAM, BAM, CRAM and PAF as arrays, whatever is aligned: reads or genomes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final, NamedTuple, Protocol
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 
-from mummergpu.input.blocks.read_block import WrittenReads
 from mummergpu.input.records.tags import Tags
 from mummergpu.input.reference import Reference
-from mummergpu.mapping.alignments.columns import AlignmentColumns, SamFlag
-from mummergpu.mapping.alignments.xa_columns import FoldedColumns, ToldColumns
-from mummergpu.output.bytes.text_arrays import RecordTexts, texts_of
+from mummergpu.mapping.alignments.columns import SamFlag
+from mummergpu.output.bytes.text_arrays import RecordTexts
 from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray
-from mummergpu.output.records.cigars import HARD_CLIP, TAKES_REFERENCE, ReferenceLetters
+from mummergpu.output.records.sam_fields import HARD_CLIP, TAKES_REFERENCE, ReferenceLetters
 from mummergpu.runtime.arrays import ByteArray, Int32Array, Int64Array, UInt16Array, UInt32Array
 from mummergpu.runtime.jit import as_index, as_int64, inline_without_refcounts, writable
 from mummergpu.sequence.codes import CodeArray
 
-PAIRED: Final = int(SamFlag.PAIRED)
 UNMAPPED: Final = int(SamFlag.UNMAPPED)
-MATE_UNMAPPED: Final = int(SamFlag.MATE_UNMAPPED)
 REVERSE: Final = int(SamFlag.REVERSE)
 SECONDARY: Final = int(SamFlag.SECONDARY)
 SUPPLEMENTARY: Final = int(SamFlag.SUPPLEMENTARY)
@@ -29,15 +25,9 @@ SUPPLEMENTARY: Final = int(SamFlag.SUPPLEMENTARY)
 NO_QUALITY: Final = 0xFF
 """The quality of every base of a read that came without qualities."""
 
-NEXT_ROW, NEEDED_BYTES = 0, 1
-"""The elements of the state between two pieces: the row to go on with, and the bytes that a text
-must have for it."""
-
-STATE_SIZE: Final = 2
-
 
 class ReadColumns(NamedTuple):
-    """The reads of a block, as they are written.
+    """The reads or queries of a block, as they are written.
 
     Attributes
     ----------
@@ -48,9 +38,9 @@ class ReadColumns(NamedTuple):
     name_offsets : ndarray, dtype=int64, shape=(n_reads + 1,)
         Where each name begins, and where the last one ends.
     codes : ndarray, dtype=uint8
-        With margins.
+        With margins; empty if no row shall have bases.
     qualities : ndarray, dtype=uint8
-        Phred numbers, or `NO_QUALITY`.
+        Phred numbers, or `NO_QUALITY`; empty if no read has qualities.
     has_letters : bool
         Whether letters that stand for several bases are among the codes (`codes.LETTERS`).
     tags : ndarray, dtype=uint8
@@ -67,6 +57,38 @@ class ReadColumns(NamedTuple):
     has_letters: bool
     tags: TextArray
     tag_offsets: Int64Array
+
+
+class RecordRows(NamedTuple):
+    """Alignments as rows, those of a read together (`AlignmentColumns`).
+
+    Attributes
+    ----------
+    part_offsets, part_cigars : ndarray
+        The CIGARs that SA tells, as `cigar_offsets` and `cigars`, which they may be.
+    second_scores : ndarray, dtype=int32, shape=(n_rows,) or (0,)
+        The best score of another place (XS); empty if the rows do not tell it.
+    """
+
+    reads: Int64Array
+    flags: UInt16Array
+    records: Int32Array
+    positions: Int64Array
+    qualities: ByteArray
+    cigar_offsets: Int64Array
+    cigars: UInt32Array
+    part_offsets: Int64Array
+    part_cigars: UInt32Array
+    template_lengths: Int32Array
+    mate_rows: Int64Array
+    scores: Int32Array
+    second_scores: Int32Array
+    edit_distances: Int32Array
+
+    @property
+    def row_count(self) -> int:
+        """The number of rows."""
+        return self.flags.size
 
 
 class OtherPlaces(NamedTuple):
@@ -87,6 +109,53 @@ class OtherPlaces(NamedTuple):
     edit_distances: Int32Array
 
 
+NO_TEXTS: Final = RecordTexts(np.zeros(OVERSHOOT, np.uint8), np.zeros(0, np.int64))
+
+
+class WrittenRows(NamedTuple):
+    """The rows of a block with all that they tell of.
+
+    Attributes
+    ----------
+    has_groups : bool
+        Whether the tags of the reads tell their read groups, and not the header's one for all.
+    changes : RecordTexts
+        The differences of each row with their bases, as the tag cs of PAF has them; without offsets
+        if nothing asks for them.
+    """
+
+    reads: ReadColumns
+    rows: RecordRows
+    others: OtherPlaces
+    has_groups: bool = False
+    changes: RecordTexts = NO_TEXTS
+
+    def with_tags(self, turned: Callable[[Tags], Tags]) -> WrittenRows:
+        """Return the same with the tags of the reads in another form."""
+        tags = turned(Tags(self.reads.tags, self.reads.tag_offsets))
+        own = writable(tags.content), writable(tags.offsets)
+        return self._replace(reads=self.reads._replace(tags=own[0], tag_offsets=own[1]))
+
+
+class RecordSource(Protocol):
+    """Turns blocks and their alignments into rows."""
+
+    @property
+    def with_bases(self) -> bool:
+        """Whether the rows of SAM and BAM have bases, and MD, which tells of those."""
+
+    @property
+    def secondary_bases(self) -> bool:
+        """Whether secondary rows have bases, too."""
+
+    @property
+    def needs_bases(self) -> bool:
+        """Whether blocks of genomes must keep the bases of their queries."""
+
+    def written_rows(self, block: Any, alignments: Any) -> WrittenRows:
+        """Return the rows of a block."""
+
+
 class ReferenceColumns(NamedTuple):
     """The reference.
 
@@ -104,9 +173,19 @@ class ReferenceColumns(NamedTuple):
     starts: Int64Array
     letters: ReferenceLetters
 
+    @classmethod
+    def of(cls, reference: Reference) -> ReferenceColumns:
+        """Return a reference for a compiled loop."""
+        letters = reference.letters
+        return cls(
+            writable(reference.padded_codes),
+            writable(reference.record_starts),
+            (writable(letters.positions), writable(letters.codes)),
+        )
 
-class BlockArrays(NamedTuple):
-    """What a compiled loop needs to write the alignments of a block.
+
+class RecordBlock(NamedTuple):
+    """What a compiled loop needs to write the rows of a block.
 
     Attributes
     ----------
@@ -118,110 +197,22 @@ class BlockArrays(NamedTuple):
         The most bytes of the name of a record.
     group : ndarray, dtype=uint8
         The tag of the read group, with `OVERSHOOT` bytes after it.
+    with_bases : bool
+        Whether rows have bases, and MD, which tells of those.
+    secondary_bases : bool
+        Whether secondary rows have bases, too.
     """
 
     reads: ReadColumns
-    rows: AlignmentColumns
+    rows: RecordRows
     others: OtherPlaces
     oriented: CodeArray
     reference: ReferenceColumns
     names: RecordTexts
     name_bytes: int
     group: TextArray
-
-
-class ReadsWithQualities(Protocol):
-    """What a block of reads must have to be written, as `input.blocks.read_block.ReadBlock` has it.
-
-    The names are without ``/1`` and ``/2``, and each base of a read without qualities has
-    `NO_QUALITY`.
-    """
-
-    @property
-    def as_written(self) -> WrittenReads:
-        """The bases and qualities as they are written."""
-
-    @property
-    def offsets(self) -> Int64Array:
-        """Where each read begins of those that are searched: shape=(n_reads + 1,)."""
-
-    @property
-    def names(self) -> TextArray:
-        """The names, one after the other."""
-
-    @property
-    def name_offsets(self) -> Int64Array:
-        """Where each name begins, and where the last one ends: shape=(n_reads + 1,)."""
-
-    @property
-    def tags(self) -> Tags:
-        """The tags that the records have besides those of a mapper."""
-
-    @property
-    def has_groups(self) -> bool:
-        """Whether the tags tell the read groups, and not the header's one for all."""
-
-    @property
-    def base_qualities(self) -> ByteArray:
-        """Phred numbers from 0 to 93, or `NO_QUALITY`, of the bases that are searched."""
-
-
-def read_columns(reads: ReadsWithQualities, tags: Tags) -> ReadColumns:
-    """Return a block of reads for a compiled loop, with their tags as the format has them."""
-    written = reads.as_written
-    return ReadColumns(
-        writable(written.offsets),
-        writable(reads.names),
-        writable(reads.name_offsets),
-        writable(written.padded_codes),
-        writable(written.base_qualities),
-        written.has_letters,
-        writable(tags.content),
-        writable(tags.offsets),
-    )
-
-
-def row_arrays(columns: ToldColumns) -> AlignmentColumns:
-    """Return alignments for a compiled loop."""
-    rows = columns.rows if isinstance(columns, FoldedColumns) else columns
-    return AlignmentColumns._make(writable(column) for column in rows)
-
-
-def other_places(columns: ToldColumns) -> OtherPlaces:
-    """Return the alternatives of alignments for a compiled loop."""
-    if isinstance(columns, FoldedColumns):
-        offsets, others = columns.alternative_offsets, columns.alternatives
-    else:
-        offsets, others = np.empty(0, dtype=np.int64), columns.first_rows(0)
-    return OtherPlaces(
-        writable(offsets),
-        writable(others.flags),
-        writable(others.records),
-        writable(others.positions),
-        writable(others.cigar_offsets),
-        writable(others.cigars),
-        writable(others.edit_distances),
-    )
-
-
-def reference_columns(reference: Reference) -> ReferenceColumns:
-    """Return a reference for a compiled loop."""
-    letters = reference.letters
-    return ReferenceColumns(
-        writable(reference.padded_codes),
-        writable(reference.record_starts),
-        (writable(letters.positions), writable(letters.codes)),
-    )
-
-
-def padded_text(text: bytes) -> TextArray:
-    """Return a text with `OVERSHOOT` bytes after it, as an array."""
-    return np.frombuffer(bytearray(text) + bytes(OVERSHOOT), dtype=np.uint8)
-
-
-def record_texts(names: Iterable[bytes], end: bytes) -> RecordTexts:
-    """Return the names of records, each with `end` after it, for a compiled loop."""
-    return texts_of(name + end for name in names)
+    with_bases: bool
+    secondary_bases: bool
 
 
 @inline_without_refcounts

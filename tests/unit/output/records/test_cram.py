@@ -14,12 +14,13 @@ from helpers.made_alignments import random_alignments, random_reference
 from helpers.written_alignments import pass_through, rows_of, write_bam, write_sorted
 
 from mummergpu.errors import OutputError
-from mummergpu.output.alignments.bam import AlignmentBamFormat
-from mummergpu.output.alignments.format import AlignmentHead, AlignmentSink
+from mummergpu.output.alignments.read_rows import AlignmentSink, ReadRows
 from mummergpu.output.bytes.compression import BgzfCompressor
 from mummergpu.output.bytes.text_stores import TextArray
+from mummergpu.output.records.bam import AlignmentBam
 from mummergpu.output.records.cram import CramSink, index_cram
 from mummergpu.output.records.header import BY_COORDINATE, UNSORTED
+from mummergpu.output.records.record_format import AlignmentHead
 from mummergpu.output.sink import ByteSink, Emit, writer_of
 from mummergpu.output.sorting.options import SortOptions
 from mummergpu.output.sorting.sorted_bam import PreparedRows, SortedBamSink
@@ -40,7 +41,7 @@ def test_alignments_are_those_of_bam(tmp_path: Path, by_coordinate: bool) -> Non
     case = random_alignments(made, reference, 200)
     path, stats = tmp_path / "x.cram", Stats()
     head = AlignmentHead(GROUP, order=BY_COORDINATE if by_coordinate else UNSORTED)
-    records = AlignmentBamFormat(reference, head, "r.fq")
+    records = AlignmentBam(reference, ReadRows(), head, "r.fq")
 
     def sorted_sink(emit: Emit) -> AlignmentSink[PreparedRows]:
         return SortedBamSink(records, reference, emit, stats, SortOptions())

@@ -1,38 +1,40 @@
-"""What every format of alignments of reads is, and how SAM and BAM are made in pieces."""
+"""What the formats of SAM and BAM share: a header, and rows that a compiled loop writes in pieces.
+
+Reads and genomes come with their own kinds of blocks; a `RecordSource` turns each into the same
+rows (`rows.WrittenRows`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
 
-from mummergpu.input.records.tags import Tags
 from mummergpu.input.reference import Reference
-from mummergpu.mapping.alignments.xa_columns import ToldColumns
-from mummergpu.output.alignments.arrays import (
-    NEEDED_BYTES,
-    NEXT_ROW,
-    STATE_SIZE,
-    BlockArrays,
-    ReadsWithQualities,
-    other_places,
-    padded_text,
-    read_columns,
-    record_texts,
-    reference_columns,
-    row_arrays,
-)
 from mummergpu.output.bytes.compression import Piece
 from mummergpu.output.bytes.piece_pool import PiecePool
-from mummergpu.output.bytes.text_stores import TextArray
-from mummergpu.output.records.header import UNSORTED, sam_header
+from mummergpu.output.bytes.text_arrays import texts_of
+from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray
+from mummergpu.output.records.header import UNSORTED, check_queries, sam_header
+from mummergpu.output.records.rows import (
+    RecordBlock,
+    RecordSource,
+    ReferenceColumns,
+    WrittenRows,
+)
 from mummergpu.output.records.sam_options import ReadGroup, SamOptions
-from mummergpu.output.sink import Format, Prepared, Sink
+from mummergpu.output.sink import Format
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import writable
 from mummergpu.sequence.codes import MARGIN
 from mummergpu.sequence.offsets import longest_of
+
+NEXT_ROW, NEEDED_BYTES = 0, 1
+"""The elements of the state between two pieces: the row to go on with, and the bytes that a text
+must have for it."""
+
+STATE_SIZE: Final = 2
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ class AlignmentHead:
     checksums : sequence of str
         The MD5 of each record of the reference (`header.sam_header`); empty to leave them out.
     input_groups : sequence of bytes
-        The lines of the read groups of reads whose tags tell them (`ReadsWithQualities`).
+        The lines of the read groups of reads whose tags tell them (`WrittenRows.has_groups`).
     """
 
     read_group: ReadGroup | None = None
@@ -60,22 +62,29 @@ class AlignmentHead:
     input_groups: Sequence[bytes] = ()
 
 
-AlignmentSink = Sink[ReadsWithQualities, ToldColumns, Prepared]
-"""A sink of alignments of reads."""
+class RecordFormat(Format[Any, Any]):
+    """What the formats share that a compiled loop fills, piece by piece.
 
-AlignmentFormat = Format[ReadsWithQualities, ToldColumns]
-"""A format of alignments of reads."""
+    Parameters
+    ----------
+    group_tag : bytes
+        The tag of the read group, with ``%b`` for its name.
+    path : str
+        The files of the reads, for errors.
 
-
-class PiecewiseFormat(AlignmentFormat):
-    """What the formats share that a compiled loop fills, piece by piece."""
+    Raises
+    ------
+    InputError
+        If the format allows no record of such a name or length in a reference.
+    """
 
     def __init__(
         self,
         reference: Reference,
+        source: RecordSource,
         head: AlignmentHead,
         group_tag: bytes,
-        read_path: str,
+        path: str,
         piece_bytes: int,
     ) -> None:
         group = head.read_group
@@ -84,31 +93,42 @@ class PiecewiseFormat(AlignmentFormat):
             *(reference, SamOptions(group), head.command, head.order, head.checksums),
             head.input_groups,
         )
-        self._read_path = read_path
-        self._reference = reference_columns(reference)
-        self._names = record_texts(reference.names, b"\t")
+        self._source = source
+        self._path = path
+        self._reference = ReferenceColumns.of(reference)
+        self._names = texts_of(name + b"\t" for name in reference.names)
         self._name_bytes = max(map(len, reference.names))
-        self._group, self._no_group = padded_text(tag), padded_text(b"")
+        self._group, self._no_group = _padded(tag), _padded(b"")
         self._pool = PiecePool(piece_bytes)
+
+    @property
+    def needs_bases(self) -> bool:
+        """Whether blocks of genomes must keep the bases of their queries."""
+        return self._source.needs_bases
 
     def take_back(self, piece: Piece) -> None:
         """Reuse the memory of a piece (`Format.take_back`)."""
         self._pool.take_back(piece)
 
-    def _block_arrays(
-        self, reads: ReadsWithQualities, columns: ToldColumns, tags: Tags
-    ) -> BlockArrays:
-        """Return a block for a compiled loop, with the tags of the reads as the format has them."""
-        longest = longest_of(writable(reads.as_written.offsets))
-        return BlockArrays(
-            read_columns(reads, tags),
-            row_arrays(columns),
-            other_places(columns),
+    def _record_block(self, written: WrittenRows) -> RecordBlock:
+        """Return rows for a compiled loop.
+
+        Raises
+        ------
+        InputError
+            If the format allows no read of such a name or length.
+        """
+        check_queries(written.reads, self._path)
+        longest = longest_of(written.reads.offsets) if self._source.with_bases else 0
+        return RecordBlock(
+            *(written.reads, written.rows, written.others),
             np.empty(longest + 2 * MARGIN, dtype=np.uint8),
             self._reference,
             self._names,
             self._name_bytes,
-            self._no_group if reads.has_groups else self._group,
+            self._no_group if written.has_groups else self._group,
+            self._source.with_bases,
+            self._source.secondary_bases,
         )
 
     def _pieces(
@@ -120,3 +140,8 @@ class PiecewiseFormat(AlignmentFormat):
             text = self._pool.room_for(max(int(state[NEEDED_BYTES]), self._pool.piece_bytes))
             if filled := fill(text, state):
                 yield first, int(state[NEXT_ROW]), text[:filled]
+
+
+def _padded(text: bytes) -> TextArray:
+    """Return a text with `OVERSHOOT` bytes after it, as an array."""
+    return np.frombuffer(bytearray(text) + bytes(OVERSHOOT), dtype=np.uint8)

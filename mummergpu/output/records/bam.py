@@ -1,4 +1,4 @@
-"""Alignments of reads as the content of BAM, with the rows of `sam`.
+"""Alignments of reads or genomes as the content of BAM, with the rows of `sam`.
 
 `compression.BgzfCompressor` makes the file of it.
 """
@@ -7,24 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
-from mummergpu.errors import InputError
 from mummergpu.input.reference import Reference
-from mummergpu.mapping.alignments.columns import NO_ROW, AlignmentColumns
-from mummergpu.mapping.alignments.xa_columns import ToldColumns
-from mummergpu.output.alignments.arrays import (
-    NEEDED_BYTES,
-    NEXT_ROW,
-    REVERSE,
-    SECONDARY,
-    BlockArrays,
-    ReadsWithQualities,
-)
-from mummergpu.output.alignments.format import AlignmentHead, PiecewiseFormat
-from mummergpu.output.alignments.tags import measure_row, orient, put_own_tags, put_tags
+from mummergpu.mapping.alignments.columns import NO_ROW
 from mummergpu.output.bytes.compression import BGZF_BLOCK_BYTES
 from mummergpu.output.bytes.quality_text import NUMBERS_FROM, write_qualities
 from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray, store
@@ -35,8 +23,17 @@ from mummergpu.output.records.bam_fields import (
     pack_letters,
     write_fixed_fields,
     write_name,
+    write_no_qualities,
 )
-from mummergpu.output.records.header import binary_header, check_queries
+from mummergpu.output.records.header import binary_header
+from mummergpu.output.records.record_format import (
+    NEEDED_BYTES,
+    NEXT_ROW,
+    AlignmentHead,
+    RecordFormat,
+)
+from mummergpu.output.records.rows import REVERSE, RecordBlock, RecordRows, RecordSource
+from mummergpu.output.records.tags import RowExtent, measure_row, orient, put_own_tags, put_tags
 from mummergpu.runtime.arrays import Int32Array, Int64Array
 from mummergpu.runtime.jit import (
     as_index,
@@ -46,14 +43,18 @@ from mummergpu.runtime.jit import (
     writable,
 )
 from mummergpu.sequence.codes import MARGIN
-from mummergpu.sequence.offsets import longest_of
 
 MOST_OPERATIONS: Final = 0xFFFF
-"""The most operations of the CIGAR of a record."""
+"""The most operations that the field of a record can count; more are in the tag CG (section 4.2.2).
+"""
+
+_SOFT_CLIP: Final = 4
+_SKIP: Final = 3
+_LONG_CIGAR: Final = int.from_bytes(b"CGBI", "little")
 
 
 @inline_without_refcounts
-def _place_of(rows: AlignmentColumns, record_ids: Int32Array, row: int) -> Place:
+def _place_of(rows: RecordRows, record_ids: Int32Array, row: int) -> Place:
     """Return where a row begins, by the number of its record in the header."""
     record, position = -1, -1
     if row != NO_ROW:
@@ -63,12 +64,43 @@ def _place_of(rows: AlignmentColumns, record_ids: Int32Array, row: int) -> Place
     return record, position
 
 
+@inline_without_refcounts
+def _put_operations(text: TextArray, at: int, rows: RecordRows, row: int) -> int:
+    """Write the operations of a row; return where they end."""
+    for operation in range(
+        rows.cigar_offsets[as_index(row)], rows.cigar_offsets[as_index(row + 1)]
+    ):
+        store(text, at, rows.cigars[as_index(operation)])
+        at += 4
+    return at
+
+
+@inline_without_refcounts
+def _put_sequence(
+    text: TextArray, at: int, block: RecordBlock, row: int, extent: RowExtent, count: int
+) -> int:
+    """Write the bases of a row, which `orient` has copied, and their qualities; return the end."""
+    reads = block.reads
+    end = pack_bases(text, at, block.oriented, MARGIN, count, False)
+    if reads.has_letters:
+        pack_letters(text, at, block.oriented, MARGIN, count)
+    if reads.qualities.size == 0:
+        return write_no_qualities(text, end, count)
+    read = block.rows.reads[as_index(row)]
+    bounds = reads.offsets[as_index(read)], reads.offsets[as_index(read + 1)]
+    is_reverse = block.rows.flags[as_index(row)] & REVERSE != 0
+    return write_qualities(
+        *(text, end, reads.qualities, bounds),
+        *(extent.clips[0], count, is_reverse, NUMBERS_FROM),
+    )
+
+
 @jit_without_refcounts
-def write_bam_records(
+def write_bam_rows(
     text: TextArray,
     state: Int64Array,
     row_ends: Int64Array,
-    block: BlockArrays,
+    block: RecordBlock,
     record_ids: Int32Array,
 ) -> int:
     """Write the records of rows from `state` on, until they end or the text is full.
@@ -81,47 +113,44 @@ def write_bam_records(
     row = state[NEXT_ROW]
     while row < rows.flags.size:
         read = rows.reads[as_index(row)]
-        flag = as_int64(rows.flags[as_index(row)])
-        cigar, cigar_end = rows.cigar_offsets[as_index(row)], rows.cigar_offsets[as_index(row + 1)]
         # No field checks for the end of the text: a record that may not fit waits for the next one.
         extent = measure_row(block, row)
-        clips = extent.clips
         if at + extent.needed > room:
             state[NEEDED_BYTES] = extent.needed + block.group.size
             break
-        is_reverse = flag & REVERSE != 0
-        begin, end = reads.offsets[as_index(read)], reads.offsets[as_index(read + 1)]
-        orient(block.oriented, reads.codes, begin, end, is_reverse)
-        bases = 0 if flag & SECONDARY else max(0, end - begin - clips[0] - clips[1])
+        bases = orient(block, row, extent)
         name = at + NAME_AT
-        place = write_name(text, name, reads.names, reads.name_offsets, read)
+        cigar = write_name(text, name, reads.names, reads.name_offsets, read)
+        operations = rows.cigar_offsets[as_index(row + 1)] - rows.cigar_offsets[as_index(row)]
+        is_long = operations > MOST_OPERATIONS
+        if is_long:
+            # In place of the operations: all bases are clipped, and the reference is skipped.
+            store(text, cigar, np.uint32(bases << 4 | _SOFT_CLIP))
+            store(text, cigar + 4, np.uint32(extent.span << 4 | _SKIP))
+            place = cigar + 8
+        else:
+            place = _put_operations(text, cigar, rows, row)
         write_fixed_fields(
             text,
             at,
             _place_of(rows, record_ids, row),
             max(extent.span, 1),
-            place - name,
+            cigar - name,
             as_int64(rows.qualities[as_index(row)]),
-            flag,
-            cigar_end - cigar,
+            as_int64(rows.flags[as_index(row)]),
+            (place - cigar) >> 2,
             bases,
             _place_of(rows, record_ids, rows.mate_rows[as_index(row)]),
             as_int64(rows.template_lengths[as_index(row)]),
         )
-        for operation in range(cigar, cigar_end):
-            store(text, place, rows.cigars[as_index(operation)])
-            place += 4
         if bases:
-            first = place
-            place = pack_bases(text, first, block.oriented, MARGIN + clips[0], bases, False)
-            if reads.has_letters:
-                pack_letters(text, first, block.oriented, MARGIN + clips[0], bases)
-            place = write_qualities(
-                *(text, place, reads.qualities, (begin, end)),
-                *(clips[0], bases, is_reverse, NUMBERS_FROM),
-            )
+            place = _put_sequence(text, place, block, row, extent, bases)
         place = put_tags(text, place, block, row, extent.parts, True)
         place = put_own_tags(text, place, reads, read)
+        if is_long:
+            store(text, place, np.uint32(_LONG_CIGAR))
+            store(text, place + 4, np.uint32(operations))
+            place = _put_operations(text, place + 8, rows, row)
         # The size of a record comes before it, and is known now.
         store(text, at, np.uint32(place - at - 4))
         at = place
@@ -154,17 +183,18 @@ class RecordPiece:
     text: TextArray
 
 
-class AlignmentBamFormat(PiecewiseFormat):
-    """Turns the alignments of blocks of reads into BAM; several threads may share one."""
+class AlignmentBam(RecordFormat):
+    """Turns the alignments of blocks into BAM; several threads may share one."""
 
     def __init__(
         self,
         reference: Reference,
+        source: RecordSource,
         head: AlignmentHead,
-        read_path: str,
+        path: str,
         piece_bytes: int = PIECE_BYTES,
     ) -> None:
-        super().__init__(reference, head, b"RGZ%b\0", read_path, piece_bytes)
+        super().__init__(reference, source, head, b"RGZ%b\0", path, piece_bytes)
         self._head = binary_header(self._header, reference)
         self._record_ids = writable(self._header.record_ids)
 
@@ -172,22 +202,19 @@ class AlignmentBamFormat(PiecewiseFormat):
         """Return the header, in text and in binary form."""
         return self._head
 
-    def format_block(self, reads: ReadsWithQualities, columns: ToldColumns) -> Iterator[TextArray]:
+    def format_block(self, block: Any, alignments: Any) -> Iterator[TextArray]:
         """Yield the records of a block in pieces (`Format.format_block`)."""
-        for piece in self.records(reads, columns):
+        for piece in self.records(block, alignments):
             yield piece.text
 
-    def records(self, reads: ReadsWithQualities, columns: ToldColumns) -> Iterator[RecordPiece]:
+    def records(self, block: Any, alignments: Any) -> Iterator[RecordPiece]:
         """Yield the records of a block in pieces, with the end of each record."""
-        check_queries(reads, self._read_path, reads.as_written.offsets)
-        block = self._block_arrays(reads, columns, reads.tags)
-        if longest_of(block.rows.cigar_offsets) > MOST_OPERATIONS:
-            message = f"BAM has alignments of at most {MOST_OPERATIONS:,} operations; write SAM"
-            raise InputError(message, self._read_path)
-        row_ends = np.empty(block.rows.row_count, dtype=np.int64)
+        written = self._source.written_rows(block, alignments)
+        rows = self._record_block(written)
+        row_ends = np.empty(written.rows.row_count, dtype=np.int64)
 
         def fill(text: TextArray, state: Int64Array) -> int:
-            return write_bam_records(text, state, row_ends, block, self._record_ids)
+            return write_bam_rows(text, state, row_ends, rows, self._record_ids)
 
-        for first, end, text in self._pieces(block.rows.row_count, fill):
+        for first, end, text in self._pieces(written.rows.row_count, fill):
             yield RecordPiece(first, row_ends[first:end], text)

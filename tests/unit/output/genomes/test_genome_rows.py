@@ -24,8 +24,11 @@ from helpers.loops import each
 from mummergpu.errors import InputError
 from mummergpu.mapping.genomes.mapping_quality import MappingQualities
 from mummergpu.output.bytes.compression import BgzfCompressor
-from mummergpu.output.genomes.format import GenomeFormat
-from mummergpu.output.genomes.sam import MOST_OPERATIONS, GenomeBam, GenomeSam
+from mummergpu.output.genomes.genome_rows import GenomeRows
+from mummergpu.output.records.bam import MOST_OPERATIONS, AlignmentBam
+from mummergpu.output.records.record_format import AlignmentHead
+from mummergpu.output.records.sam import AlignmentSam
+from mummergpu.output.records.sam_options import ReadGroup
 
 COMMAND = "mummergpu align r.fa q.fa"
 
@@ -121,13 +124,22 @@ def plain_rows(case: GenomeCase) -> list[str]:
     return lines
 
 
-def content_of(made: GenomeFormat, case: GenomeCase) -> bytes:
-    return b"".join([made.head(), *made.format_queries(case.queries), *made.tail()])
+def content_of(
+    kind: type[AlignmentSam | AlignmentBam],
+    case: GenomeCase,
+    with_bases: bool = True,
+    group: ReadGroup | None = GROUP,
+    piece_bytes: int = 1 << 20,
+) -> bytes:
+    source = GenomeRows(case.reference, with_bases=with_bases)
+    made = kind(case.reference, source, AlignmentHead(group, COMMAND), "q.fa", piece_bytes)
+    pieces = made.format_block(case.queries, case.queries.alignments)
+    return b"".join([made.head(), *(piece.tobytes() for piece in pieces), *made.tail()])
 
 
 def write_bam(path: Path, case: GenomeCase) -> None:
     compressor = BgzfCompressor()
-    content = content_of(GenomeBam(case.reference, GROUP, COMMAND, "q.fa"), case)
+    content = content_of(AlignmentBam, case)
     path.write_bytes(compressor.compress(content) + compressor.end())
 
 
@@ -149,15 +161,15 @@ def bins_of(path: Path) -> list[int]:
 @each("seed", range(60))
 def test_rows_equal_those_of_a_plain_formatter(seed: int) -> None:
     case = random_case(random.Random(seed))
-    text = content_of(GenomeSam(case.reference, GROUP, COMMAND, "q.fa"), case).decode()
+    text = content_of(AlignmentSam, case, piece_bytes=(1, 3000)[seed % 2]).decode()
     assert [line for line in text.splitlines() if line[0] != "@"] == plain_rows(case)
 
 
 def test_many_parts_of_a_query_have_short_cigars_in_sa(monkeypatch: pytest.MonkeyPatch) -> None:
     cases = (random_case(random.Random(seed)) for seed in range(100))
     case = next(case for case in cases if plain_roles(case).count(2048) > 2)
-    monkeypatch.setattr("mummergpu.output.genomes.sam.MOST_TAG_BYTES", 0)
-    text = content_of(GenomeSam(case.reference, GROUP, COMMAND, "q.fa"), case).decode()
+    monkeypatch.setattr("mummergpu.output.genomes.genome_rows.MAX_TAG_BYTES", 0)
+    text = content_of(AlignmentSam, case).decode()
     lines = [line.split("\t") for line in text.splitlines() if line[0] != "@"]
     parts = {(line[0], line[2], line[3], "+-"[int(line[1]) >> 4 & 1]): line[5] for line in lines}
     for line in lines:
@@ -177,8 +189,8 @@ def test_many_parts_of_a_query_have_short_cigars_in_sa(monkeypatch: pytest.Monke
 @each("seed", range(10))
 def test_rows_may_leave_out_the_bases(seed: int) -> None:
     case = random_case(random.Random(seed))
-    made = GenomeSam(case.reference, GROUP, COMMAND, "q.fa", with_bases=False)
-    found = [line for line in content_of(made, case).decode().splitlines() if line[0] != "@"]
+    text = content_of(AlignmentSam, case, with_bases=False).decode()
+    found = [line for line in text.splitlines() if line[0] != "@"]
     expected = []
     for line in plain_rows(case):
         fields = line.split("\t")
@@ -192,7 +204,7 @@ def test_samtools_reads_the_rows_of_sam_from_bam(
 ) -> None:
     folder = tmp_path_factory.mktemp("bam")
     case = random_case(random.Random(seed))
-    text = content_of(GenomeSam(case.reference, GROUP, COMMAND, "q.fa"), case)
+    text = content_of(AlignmentSam, case)
     write_bam(folder / "x.bam", case)
     (folder / "x.sam").write_bytes(text)
     assert samtools("view", "-h", "--no-PG", folder / "x.bam") == text
@@ -234,7 +246,7 @@ def long_case(pairs: int) -> GenomeCase:
 @pytest.mark.parametrize("pairs", [(MOST_OPERATIONS - 1) // 2 - 1, 40_000])
 def test_alignments_of_many_operations(pairs: int, tmp_path: Path) -> None:
     case = long_case(pairs)
-    text = content_of(GenomeSam(case.reference, GROUP, COMMAND, "q.fa"), case)
+    text = content_of(AlignmentSam, case)
     write_bam(tmp_path / "x.bam", case)
     (tmp_path / "x.sam").write_bytes(text)
     assert [line for line in text.decode().splitlines() if line[0] != "@"] == plain_rows(case)
@@ -253,9 +265,7 @@ def test_picard_finds_no_error(tmp_path: Path) -> None:
         if len((case := random_case(random.Random(seed), b"ACGT")).rows) > 6
     )
     write_reference(tmp_path / "r.fa", case)
-    (tmp_path / "x.sam").write_bytes(
-        content_of(GenomeSam(case.reference, GROUP, COMMAND, "q.fa"), case)
-    )
+    (tmp_path / "x.sam").write_bytes(content_of(AlignmentSam, case))
     write_bam(tmp_path / "x.bam", case)
     for name in ("x.sam", "x.bam"):
         assert picard_errors(tmp_path / name, tmp_path / "r.fa", *NO_QUALITIES) == []
@@ -264,7 +274,7 @@ def test_picard_finds_no_error(tmp_path: Path) -> None:
 def test_names_that_sam_has_no_room_for() -> None:
     reference = small_reference([(b"r", b"ACGTACGT")])
     row = MadeAlignment(0, 0, 0, 0, 0, [(MATCH, 8)])
-    for made in (GenomeSam(reference, None, "", "q.fa"), GenomeBam(reference, None, "", "q.fa")):
+    for kind in (AlignmentSam, AlignmentBam):
         case = GenomeCase(reference, [b"@ab"], [b"ACGTTCGT"], [row])
         with pytest.raises(InputError, match="begins with '@'"):
-            content_of(made, case)
+            content_of(kind, case, group=None)

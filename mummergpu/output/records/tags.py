@@ -9,26 +9,32 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from mummergpu.mapping.alignments.columns import NO_ROW, AlignmentColumns
-from mummergpu.output.alignments.arrays import (
-    REVERSE,
-    SECONDARY,
-    UNMAPPED,
-    BlockArrays,
-    OtherPlaces,
-    ReadColumns,
-    rows_of_read,
-    spans_of,
-)
+from mummergpu.mapping.alignments.columns import NO_ROW
 from mummergpu.output.bytes.number_fields import put_one_number, put_small
 from mummergpu.output.bytes.text_arrays import RecordTexts
 from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray, copy_padded, copy_text, store
 from mummergpu.output.records.bam_fields import write_tag
-from mummergpu.output.records.cigars import OPERATION_BYTES, put_cigar, put_mismatches
-from mummergpu.output.records.sam_fields import put_signed
+from mummergpu.output.records.rows import (
+    REVERSE,
+    SECONDARY,
+    SUPPLEMENTARY,
+    UNMAPPED,
+    OtherPlaces,
+    ReadColumns,
+    RecordBlock,
+    RecordRows,
+    rows_of_read,
+    spans_of,
+)
+from mummergpu.output.records.sam_fields import (
+    OPERATION_BYTES,
+    put_cigar,
+    put_mismatches,
+    put_signed,
+)
 from mummergpu.runtime.arrays import UInt16Array
 from mummergpu.runtime.jit import as_index, as_int64, inline_without_refcounts
-from mummergpu.sequence.codes import MARGIN, CodeArray, reverse_complement_lanes
+from mummergpu.sequence.codes import MARGIN, reverse_complement_lanes
 from mummergpu.sequence.codes import STEP as LANES
 
 _PLACE_BYTES: Final = 40
@@ -97,16 +103,6 @@ _REVERSE_STRAND: Final = np.frombuffer(b",-, ", dtype="<u4")[0]
 
 
 @inline_without_refcounts
-def orient(oriented: CodeArray, codes: CodeArray, begin: int, end: int, is_reverse: bool) -> None:
-    """Copy a read, as it lies on the forward strand of the reference."""
-    if is_reverse:
-        for done in range(0, end - begin, LANES):
-            reverse_complement_lanes(codes, MARGIN + end - done - LANES, oriented, MARGIN + done)
-    else:
-        copy_padded(oriented, MARGIN, codes, MARGIN + begin, MARGIN + end)
-
-
-@inline_without_refcounts
 def has_other_parts(flags: UInt16Array, row: int, first: int, end: int) -> bool:
     """Return whether SA has something to tell: other rows of the read that are not secondary."""
     if flags[as_index(row)] & SECONDARY:
@@ -121,35 +117,40 @@ def has_other_parts(flags: UInt16Array, row: int, first: int, end: int) -> bool:
 def put_other_parts(
     text: TextArray,
     at: int,
-    rows: AlignmentColumns,
+    rows: RecordRows,
     names: RecordTexts,
     row: int,
     parts: tuple[int, int],
 ) -> int:
-    """Write the value of SA; return where it ends.
+    """Write the value of SA, the primary row first; return where it ends.
 
     All clips are called soft, as usual: so the CIGAR tells where in the whole read a part lies.
     """
-    flags, records, positions, qualities = rows.flags, rows.records, rows.positions, rows.qualities
-    offsets, cigars, distances = rows.cigar_offsets, rows.cigars, rows.edit_distances
-    for other in range(parts[0], parts[1]):
-        flag = as_int64(flags[as_index(other)])
-        if other == row or flag & SECONDARY:
-            continue
-        at = put_record(text, at, names, as_int64(records[as_index(other)]))
-        store(text, at, _COMMA)
-        at = put_one_number(text, at + 1, positions[as_index(other)] + 1)
-        store(text, at, _REVERSE_STRAND if flag & REVERSE else _FORWARD_STRAND)
-        at = put_cigar(
-            text, at + 3, cigars, offsets[as_index(other)], offsets[as_index(other + 1)], True
-        )
-        store(text, at, _COMMA)
-        at = put_small(text, at + 1, as_int64(qualities[as_index(other)]))
-        store(text, at, _COMMA)
-        at = put_small(text, at + 1, as_int64(distances[as_index(other)]))
-        store(text, at, _SEMICOLON)
-        at += 1
+    # Reads have their primary row first; queries have theirs anywhere among the others.
+    for role in (0, SUPPLEMENTARY):
+        for other in range(parts[0], parts[1]):
+            flag = as_int64(rows.flags[as_index(other)])
+            if other != row and flag & (SECONDARY | SUPPLEMENTARY) == role:
+                at = _put_part(text, at, rows, names, other)
     return at
+
+
+@inline_without_refcounts
+def _put_part(text: TextArray, at: int, rows: RecordRows, names: RecordTexts, row: int) -> int:
+    """Write what SA tells of a row; return where it ends."""
+    offsets, cigars = rows.part_offsets, rows.part_cigars
+    at = put_record(text, at, names, as_int64(rows.records[as_index(row)]))
+    store(text, at, _COMMA)
+    at = put_one_number(text, at + 1, rows.positions[as_index(row)] + 1)
+    is_reverse = rows.flags[as_index(row)] & REVERSE
+    store(text, at, _REVERSE_STRAND if is_reverse else _FORWARD_STRAND)
+    at = put_cigar(text, at + 3, cigars, offsets[as_index(row)], offsets[as_index(row + 1)], True)
+    store(text, at, _COMMA)
+    at = put_small(text, at + 1, as_int64(rows.qualities[as_index(row)]))
+    store(text, at, _COMMA)
+    at = put_small(text, at + 1, as_int64(rows.edit_distances[as_index(row)]))
+    store(text, at, _SEMICOLON)
+    return at + 1
 
 
 @inline_without_refcounts
@@ -168,22 +169,25 @@ class RowExtent(NamedTuple):
     ----------
     needed : int
         The most bytes of the row in text or in binary, without its read group.
+    bases : int
+        The bases of the read that are not clipped hard.
     span : int
         The bases of the reference from the first that is aligned to the last.
     clips : tuple of int
         The bases of the read that are clipped hard, before and after the others.
     parts : tuple of int
-        The rows of its read (`arrays.rows_of_read`).
+        The rows of its read (`rows.rows_of_read`).
     """
 
     needed: int
+    bases: int
     span: int
     clips: tuple[int, int]
     parts: tuple[int, int]
 
 
 @inline_without_refcounts
-def measure_row(block: BlockArrays, row: int) -> RowExtent:
+def measure_row(block: RecordBlock, row: int) -> RowExtent:
     """Return what a row takes of texts, reference and read, and the rows of the same read."""
     reads, rows, name_bytes = block.reads, block.rows, block.name_bytes
     read, mate = rows.reads[as_index(row)], rows.mate_rows[as_index(row)]
@@ -191,11 +195,13 @@ def measure_row(block: BlockArrays, row: int) -> RowExtent:
     begin, end = cigar_offsets[as_index(row)], cigar_offsets[as_index(row + 1)]
     span, before, after = spans_of(rows.cigars, begin, end)
     parts = rows_of_read(rows.reads, rows.flags, row)
-    operations = cigar_offsets[as_index(parts[1])] - cigar_offsets[as_index(parts[0])]
-    operations += end - begin
+    # The CIGAR itself, and MD; and the CIGARs of SA.
+    operations = 2 * (end - begin)
+    operations += rows.part_offsets[as_index(parts[1])] - rows.part_offsets[as_index(parts[0])]
     if mate != NO_ROW:
         operations += cigar_offsets[as_index(mate + 1)] - cigar_offsets[as_index(mate)]
     bases = reads.offsets[as_index(read + 1)] - reads.offsets[as_index(read)]
+    bases = max(0, bases - before - after)
     name = reads.name_offsets[as_index(read + 1)] - reads.name_offsets[as_index(read)]
     # Bases, qualities and MD: each base of the read adds at most two bytes to MD.
     needed: int = FIXED_BYTES + name + 4 * bases + span + OPERATION_BYTES * operations
@@ -203,7 +209,31 @@ def measure_row(block: BlockArrays, row: int) -> RowExtent:
     needed += alternative_bytes(block.others, row, name_bytes)
     if reads.tag_offsets.size > 0:
         needed += reads.tag_offsets[as_index(read + 1)] - reads.tag_offsets[as_index(read)]
-    return RowExtent(needed, span, (before, after), parts)
+    return RowExtent(needed, bases, span, (before, after), parts)
+
+
+@inline_without_refcounts
+def orient(block: RecordBlock, row: int, extent: RowExtent) -> int:
+    """Copy the bases of a row, as they lie on the strand of the reference, for its sequence and MD.
+
+    Returns how many of them the row shows: those of all but some secondary rows.
+    """
+    reads, oriented = block.reads, block.oriented
+    read = block.rows.reads[as_index(row)]
+    begin, end = reads.offsets[as_index(read)], reads.offsets[as_index(read + 1)]
+    before, after = extent.clips
+    if not block.with_bases:
+        return as_int64(0)
+    if block.rows.flags[as_index(row)] & REVERSE:
+        begin, end = begin + after, end - before
+        for done in range(0, end - begin, LANES):
+            source = MARGIN + end - done - LANES
+            reverse_complement_lanes(reads.codes, source, oriented, MARGIN + done)
+    else:
+        begin, end = MARGIN + begin + before, MARGIN + end - after
+        copy_padded(oriented, MARGIN, reads.codes, begin, end)
+    is_shown = block.secondary_bases or block.rows.flags[as_index(row)] & SECONDARY == 0
+    return extent.bases if is_shown else as_int64(0)
 
 
 _TEXT_BYTES: Final = len("\tNM:i:")
@@ -272,7 +302,7 @@ def _end_text_tag(text: TextArray, at: int, is_binary: bool) -> int:
 def put_tags(
     text: TextArray,
     at: int,
-    block: BlockArrays,
+    block: RecordBlock,
     row: int,
     parts: tuple[int, int],
     is_binary: bool,
@@ -283,6 +313,7 @@ def put_tags(
     is_mapped = flags[as_index(row)] & UNMAPPED == 0
     if is_mapped:
         at = _put_number_tag(text, at, _NM, as_int64(rows.edit_distances[as_index(row)]), is_binary)
+    if is_mapped and block.with_bases:
         start = reference.starts[as_index(rows.records[as_index(row)])]
         start += MARGIN + rows.positions[as_index(row)]
         begin, end = offsets[as_index(row)], offsets[as_index(row + 1)]
@@ -301,7 +332,9 @@ def put_tags(
         at = _put_number_tag(text, at, _MQ, as_int64(rows.qualities[as_index(mate)]), is_binary)
     if is_mapped:
         at = _put_number_tag(text, at, _AS, as_int64(rows.scores[as_index(row)]), is_binary)
-        at = _put_number_tag(text, at, _XS, as_int64(rows.second_scores[as_index(row)]), is_binary)
+        if rows.second_scores.size > 0:
+            second = as_int64(rows.second_scores[as_index(row)])
+            at = _put_number_tag(text, at, _XS, second, is_binary)
     at = copy_padded(text, at, group, 0, group.size - OVERSHOOT)
     if parts[1] - parts[0] > 1 and has_other_parts(flags, row, parts[0], parts[1]):
         at = _begin_text_tag(text, at, _SA, is_binary)

@@ -8,7 +8,8 @@ import numpy as np
 from helpers.made_alignments import random_alignments, random_reference
 
 from mummergpu.mapping.alignments.columns import AlignmentColumns
-from mummergpu.output.alignments.paf import AlignmentPafFormat
+from mummergpu.output.alignments.read_rows import ReadRows
+from mummergpu.output.records.paf import AlignmentPaf
 
 CLIPS, READ, REFERENCE = (4, 5), (0, 1, 7, 8), (0, 2, 3, 7, 8)
 
@@ -48,7 +49,9 @@ def test_lines_agree_with_cigars() -> None:
         columns, reads = case.columns, case.reads
         names, sizes = reads.name_offsets, np.diff(reads.as_written.offsets)
         piece_bytes = made.choice([1, 3000, 1 << 20])
-        pieces = AlignmentPafFormat(reference, piece_bytes).format_block(reads, columns)
+        pieces = AlignmentPaf(reference, ReadRows(), piece_bytes=piece_bytes).format_block(
+            reads, columns
+        )
         found = [line.split(b"\t") for piece in pieces for line in piece.tobytes().splitlines(True)]
         expected = []
         for row in np.flatnonzero(columns.flags & 4 == 0).tolist():

@@ -1,42 +1,30 @@
-"""Alignments of reads as SAM.
-
-A line has the fields that samtools, GATK and Picard want: the place of the mate, NM, MD, MC, MQ,
-AS, XS, the read group, and SA for a read in several parts. Bases and qualities lie on the forward
-strand of the reference. A secondary alignment has none of them, and a supplementary one only those
-that its CIGAR does not clip.
-"""
+"""Alignments of reads or genomes as SAM: the loop that writes the lines."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from mummergpu.input.reference import Reference
-from mummergpu.mapping.alignments.columns import NO_ROW, AlignmentColumns
-from mummergpu.mapping.alignments.xa_columns import ToldColumns
-from mummergpu.output.alignments.arrays import (
-    NEEDED_BYTES,
-    NEXT_ROW,
-    NO_QUALITY,
-    REVERSE,
-    SECONDARY,
-    BlockArrays,
-    ReadsWithQualities,
-)
-from mummergpu.output.alignments.format import AlignmentHead, PiecewiseFormat
-from mummergpu.output.alignments.tag_text import text_tags
-from mummergpu.output.alignments.tags import measure_row, orient, put_own_tags, put_tags
+from mummergpu.mapping.alignments.columns import NO_ROW
 from mummergpu.output.bytes.number_fields import put_one_number, put_small, put_tab
 from mummergpu.output.bytes.piece_pool import PIECE_BYTES
 from mummergpu.output.bytes.quality_text import LETTERS_FROM, write_qualities
 from mummergpu.output.bytes.sequence_text import write_bases, write_letters
 from mummergpu.output.bytes.text_arrays import RecordTexts
-from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray, copy_padded, store
-from mummergpu.output.records.cigars import put_cigar
-from mummergpu.output.records.header import check_queries
-from mummergpu.output.records.sam_fields import put_name, put_signed
+from mummergpu.output.bytes.text_stores import LINE_END, OVERSHOOT, TextArray, copy_padded, store
+from mummergpu.output.records.record_format import (
+    NEEDED_BYTES,
+    NEXT_ROW,
+    AlignmentHead,
+    RecordFormat,
+)
+from mummergpu.output.records.rows import NO_QUALITY, REVERSE, RecordBlock, RecordRows, RecordSource
+from mummergpu.output.records.sam_fields import put_cigar, put_name, put_signed
+from mummergpu.output.records.tag_text import text_tags
+from mummergpu.output.records.tags import RowExtent, measure_row, orient, put_own_tags, put_tags
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import (
     as_index,
@@ -47,7 +35,6 @@ from mummergpu.runtime.jit import (
 from mummergpu.sequence.codes import MARGIN
 
 _STAR: Final = np.uint8(ord("*"))
-_LINE_END: Final = np.uint8(ord("\n"))
 _NO_PLACE: Final = np.frombuffer(b"*\t0\t", dtype="<u4")[0]
 _SAME_RECORD: Final = np.frombuffer(b"=\t", dtype="<u2")[0]
 _NO_BASES: Final = np.frombuffer(b"*\t*\t", dtype="<u4")[0]
@@ -65,9 +52,7 @@ def _put_place(text: TextArray, at: int, records: RecordTexts, record: int, posi
 
 
 @inline_without_refcounts
-def _put_mate(
-    text: TextArray, at: int, rows: AlignmentColumns, records: RecordTexts, row: int
-) -> int:
+def _put_mate(text: TextArray, at: int, rows: RecordRows, records: RecordTexts, row: int) -> int:
     """Write the place of the mate and the length of the template; return where they end."""
     row_records, positions = rows.records, rows.positions
     template_lengths, mate_rows = rows.template_lengths, rows.mate_rows
@@ -85,31 +70,31 @@ def _put_mate(
 
 @inline_without_refcounts
 def _put_sequence(
-    text: TextArray, at: int, block: BlockArrays, read: int, clips: tuple[int, int], flag: int
+    text: TextArray, at: int, block: RecordBlock, row: int, extent: RowExtent, count: int
 ) -> int:
-    """Write the bases of a row and their qualities; return where they end."""
+    """Write the bases of a row, which `orient` has copied, and their qualities; return the end."""
     reads, oriented = block.reads, block.oriented
-    begin, end = reads.offsets[as_index(read)], reads.offsets[as_index(read + 1)]
-    count = end - begin - clips[0] - clips[1]
-    if flag & SECONDARY or count <= 0:
+    if count <= 0:
         store(text, at, _NO_BASES)
         return at + 3
-    end_of_bases = write_bases(text, at, oriented, 0, end - begin, clips[0], count, False)
+    end_of_bases = write_bases(text, at, oriented, 0, count, 0, count, False)
     if reads.has_letters:
-        write_letters(text, at, oriented, MARGIN + clips[0], count)
+        write_letters(text, at, oriented, MARGIN, count)
     at = put_tab(text, end_of_bases)
-    if reads.qualities[as_index(begin)] == NO_QUALITY:
+    read = block.rows.reads[as_index(row)]
+    bounds = reads.offsets[as_index(read)], reads.offsets[as_index(read + 1)]
+    if reads.qualities.size == 0 or reads.qualities[as_index(bounds[0])] == NO_QUALITY:
         store(text, at, _STAR)
         return at + 1
-    is_reverse = flag & REVERSE != 0
+    is_reverse = block.rows.flags[as_index(row)] & REVERSE != 0
     return write_qualities(
-        *(text, at, reads.qualities, (begin, end)),
-        *(clips[0], count, is_reverse, LETTERS_FROM),
+        *(text, at, reads.qualities, bounds),
+        *(extent.clips[0], count, is_reverse, LETTERS_FROM),
     )
 
 
 @jit_without_refcounts
-def fill_lines(text: TextArray, state: Int64Array, block: BlockArrays) -> int:
+def write_sam_rows(text: TextArray, state: Int64Array, block: RecordBlock) -> int:
     """Write the lines of rows from `state` on, until they end or the text is full.
 
     Returns the number of bytes written, and updates `state`.
@@ -127,8 +112,7 @@ def fill_lines(text: TextArray, state: Int64Array, block: BlockArrays) -> int:
         if at + extent.needed > room:
             state[NEEDED_BYTES] = extent.needed + block.group.size
             break
-        begin, end = reads.offsets[as_index(read)], reads.offsets[as_index(read + 1)]
-        orient(block.oriented, reads.codes, begin, end, flag & REVERSE != 0)
+        shown = orient(block, row, extent)
         at = put_name(text, at, reads.names, reads.name_offsets, read)
         at = put_tab(text, put_small(text, put_tab(text, at), flag))
         record = as_int64(rows.records[as_index(row)])
@@ -140,39 +124,40 @@ def fill_lines(text: TextArray, state: Int64Array, block: BlockArrays) -> int:
         else:
             at = put_cigar(text, at, rows.cigars, cigar, cigar_end, False)
         at = _put_mate(text, put_tab(text, at), rows, names, row)
-        at = _put_sequence(text, at, block, read, extent.clips, flag)
+        at = _put_sequence(text, at, block, row, extent, shown)
         at = put_tags(text, at, block, row, extent.parts, False)
         at = put_own_tags(text, at, reads, read)
-        store(text, at, _LINE_END)
+        store(text, at, LINE_END)
         at += 1
         row += 1
     state[NEXT_ROW] = row
     return at
 
 
-class AlignmentSamFormat(PiecewiseFormat):
-    """Turns the alignments of blocks of reads into SAM; several threads may share one."""
+class AlignmentSam(RecordFormat):
+    """Turns the alignments of blocks into SAM; several threads may share one."""
 
     def __init__(
         self,
         reference: Reference,
+        source: RecordSource,
         head: AlignmentHead,
-        read_path: str,
+        path: str,
         piece_bytes: int = PIECE_BYTES,
     ) -> None:
-        super().__init__(reference, head, b"\tRG:Z:%b", read_path, piece_bytes)
+        super().__init__(reference, source, head, b"\tRG:Z:%b", path, piece_bytes)
 
     def head(self) -> bytes:
         """Return the header."""
         return self._header.text
 
-    def format_block(self, reads: ReadsWithQualities, columns: ToldColumns) -> Iterator[TextArray]:
+    def format_block(self, block: Any, alignments: Any) -> Iterator[TextArray]:
         """Yield the lines of a block in pieces (`Format.format_block`)."""
-        check_queries(reads, self._read_path, reads.as_written.offsets)
-        block = self._block_arrays(reads, columns, text_tags(reads.tags))
+        written = self._source.written_rows(block, alignments).with_tags(text_tags)
+        rows = self._record_block(written)
 
         def fill(text: TextArray, state: Int64Array) -> int:
-            return fill_lines(text, state, block)
+            return write_sam_rows(text, state, rows)
 
-        for _, _, text in self._pieces(block.rows.row_count, fill):
+        for _, _, text in self._pieces(written.rows.row_count, fill):
             yield text

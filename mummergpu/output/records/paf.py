@@ -1,0 +1,246 @@
+"""Alignments as PAF, the table of minimap2: a line for each, with tabs between the fields.
+
+The fields are: name, length, start and end of the read; the strand; name, length, start and end of
+the record of the reference; the number of equal bases and that of all columns, gaps included; and
+the mapping quality. Starts and ends are 0-based and half-open; those of the read are on its forward
+strand. Further fields are the differences (NM:i), the score (AS:i), whether the alignment is
+primary or supplementary (tp:A:P) or secondary (tp:A:S), the alignment without clips (cg:Z) and, if
+it is asked for, its differences with their bases (cs:Z).
+
+A read without an alignment has no line; mates have the same name, as in SAM. The lines of genomes
+come in the order of the queries; ``paftools.js call`` wants them sorted by record and start:
+``sort -k6,6 -k8,8n``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from mummergpu.input.reference import Reference
+from mummergpu.output.bytes.compression import Piece
+from mummergpu.output.bytes.number_fields import MOST_DIGITS, put_one_number, put_small, put_tab
+from mummergpu.output.bytes.piece_pool import PIECE_BYTES, PiecePool
+from mummergpu.output.bytes.text_arrays import RecordTexts, names_and_lengths, texts_of
+from mummergpu.output.bytes.text_stores import (
+    LINE_END,
+    OVERSHOOT,
+    TextArray,
+    copy_padded,
+    copy_text,
+    store,
+)
+from mummergpu.output.records.rows import (
+    REVERSE,
+    SECONDARY,
+    UNMAPPED,
+    ReadColumns,
+    RecordRows,
+    RecordSource,
+)
+from mummergpu.output.records.sam_fields import (
+    OPERATION_BYTES,
+    TAKES_REFERENCE,
+    put_cigar,
+    put_signed,
+)
+from mummergpu.output.sink import Format
+from mummergpu.runtime.arrays import Int64Array, UInt32Array
+from mummergpu.runtime.jit import (
+    as_index,
+    as_int64,
+    inline_without_refcounts,
+    jit_without_refcounts,
+)
+
+_CLIPS: Final = 0b110000
+"""A bit for each operation that clips: S and H."""
+
+_MINUS: Final = np.uint8(ord("-"))
+_PLUS: Final = np.uint8(ord("+"))
+_SCORES: Final = np.frombuffer(b"\tNM:i:  ", dtype="<u8")[0]
+_SCORE: Final = np.frombuffer(b"\tAS:i:  ", dtype="<u8")[0]
+_PRIMARY: Final = np.frombuffer(b"\ttp:A:P\t", dtype="<u8")[0]
+_SECONDARY: Final = np.frombuffer(b"\ttp:A:S\t", dtype="<u8")[0]
+_ALIGNMENT: Final = np.frombuffer(b"cg:Z:   ", dtype="<u8")[0]
+_CHANGES: Final = np.frombuffer(b"\tcs:Z:  ", dtype="<u8")[0]
+_TAG_BYTES: Final = len("\tNM:i:")
+
+_OTHER_BYTES: Final = 9 * MOST_DIGITS + len("\t" * 13 + "*+NM:i:AS:i:tp:A:Pcg:Z:cs:Z:\n")
+"""The most bytes of a line besides the name of the read, the text of the record and the CIGAR."""
+
+
+@inline_without_refcounts
+def _columns_and_clips(cigars: UInt32Array, begin: int, end: int) -> tuple[int, int, int, int]:
+    """Return the columns of an alignment and the bases of its record, and the clips at its ends."""
+    columns, span, before, after = 0, 0, 0, 0
+    for place in range(begin, end):
+        operation = as_int64(cigars[as_index(place)])
+        kind, length = operation & 15, operation >> 4
+        if _CLIPS >> kind & 1:
+            # What is clipped before the first column is before, all else after.
+            if columns == 0:
+                before += length
+            else:
+                after += length
+        else:
+            columns += length
+            if TAKES_REFERENCE >> kind & 1:
+                span += length
+    return columns, span, before, after
+
+
+class PafBlock(NamedTuple):
+    """What the loop needs to write the lines of a block.
+
+    Attributes
+    ----------
+    records : RecordTexts
+        The name and the length of each record, with tabs.
+    changes : RecordTexts
+        The values of cs:Z (`WrittenRows.changes`).
+    no_name : ndarray, dtype=uint8
+        What stands for the name of a read without one.
+    row_bytes : int
+        The most bytes of a line besides CIGAR and cs:Z.
+    """
+
+    reads: ReadColumns
+    rows: RecordRows
+    records: RecordTexts
+    changes: RecordTexts
+    no_name: TextArray
+    row_bytes: int
+
+
+@inline_without_refcounts
+def _put_name(text: TextArray, at: int, block: PafBlock, read: int) -> int:
+    """Write the name of a read or what stands for it; return where it ends."""
+    reads = block.reads
+    begin, end = reads.name_offsets[as_index(read)], reads.name_offsets[as_index(read + 1)]
+    if begin == end:
+        return copy_text(text, at, block.no_name, 0, block.no_name.size)
+    return copy_text(text, at, reads.names, begin, end)
+
+
+@inline_without_refcounts
+def _put_places(text: TextArray, at: int, block: PafBlock, row: int, begin: int, end: int) -> int:
+    """Write the fields from the length of the read to the number of columns; return the end.
+
+    `begin` and `end` are those of the CIGAR.
+    """
+    reads, rows, records = block.reads, block.rows, block.records
+    read, record = rows.reads[as_index(row)], as_int64(rows.records[as_index(row)])
+    columns, span, before, after = _columns_and_clips(rows.cigars, begin, end)
+    size = reads.offsets[as_index(read + 1)] - reads.offsets[as_index(read)]
+    is_reverse = rows.flags[as_index(row)] & REVERSE != 0
+    at = put_tab(text, put_small(text, at, size))
+    at = put_tab(text, put_small(text, at, after if is_reverse else before))
+    at = put_tab(text, put_small(text, at, size - (before if is_reverse else after)))
+    store(text, at, _MINUS if is_reverse else _PLUS)
+    first, last = records.offsets[as_index(record)], records.offsets[as_index(record + 1)]
+    at = copy_padded(text, at + 1, records.texts, first, last)
+    position, distance = rows.positions[as_index(row)], rows.edit_distances[as_index(row)]
+    at = put_tab(text, put_one_number(text, at, position))
+    at = put_tab(text, put_one_number(text, at, position + span))
+    at = put_tab(text, put_small(text, at, max(0, columns - as_int64(distance))))
+    return put_tab(text, put_small(text, at, columns))
+
+
+@inline_without_refcounts
+def _put_alignment(text: TextArray, at: int, cigars: UInt32Array, begin: int, end: int) -> int:
+    """Write a CIGAR without its clips; return where it ends."""
+    store(text, at, _ALIGNMENT)
+    while begin < end and _CLIPS >> (as_int64(cigars[as_index(begin)]) & 15) & 1:
+        begin += 1
+    while begin < end and _CLIPS >> (as_int64(cigars[as_index(end - 1)]) & 15) & 1:
+        end -= 1
+    return put_cigar(text, at + len("cg:Z:"), cigars, begin, end, False)
+
+
+@jit_without_refcounts
+def write_paf(text: TextArray, first_row: int, block: PafBlock, next_row: Int64Array) -> int:
+    """Write lines from a row on, until the rows end or the text is full; return where they end.
+
+    `next_row` receives the row to go on with, and the bytes that a text must have for it.
+    """
+    at, row = 0, first_row
+    rows, changes = block.rows, block.changes
+    room = text.size - OVERSHOOT
+    while row < rows.flags.size:
+        flag = as_int64(rows.flags[as_index(row)])
+        begin, end = rows.cigar_offsets[as_index(row)], rows.cigar_offsets[as_index(row + 1)]
+        first, last = 0, 0
+        if changes.offsets.size > 0:
+            first, last = changes.offsets[as_index(row)], changes.offsets[as_index(row + 1)]
+        needed = block.row_bytes + OPERATION_BYTES * (end - begin) + last - first
+        if at + needed > room:
+            next_row[1] = needed
+            break
+        row += 1
+        if flag & UNMAPPED:
+            continue
+        place = row - 1
+        at = put_tab(text, _put_name(text, at, block, rows.reads[as_index(place)]))
+        at = _put_places(text, at, block, place, begin, end)
+        at = put_small(text, at, as_int64(rows.qualities[as_index(place)]))
+        store(text, at, _SCORES)
+        at = put_small(text, at + _TAG_BYTES, as_int64(rows.edit_distances[as_index(place)]))
+        store(text, at, _SCORE)
+        at = put_signed(text, at + _TAG_BYTES, as_int64(rows.scores[as_index(place)]))
+        store(text, at, _SECONDARY if flag & SECONDARY else _PRIMARY)
+        at = _put_alignment(text, at + 8, rows.cigars, begin, end)
+        if changes.offsets.size > 0:
+            store(text, at, _CHANGES)
+            at = copy_padded(text, at + _TAG_BYTES, changes.texts, first, last)
+        store(text, at, LINE_END)
+        at += 1
+    next_row[0] = row
+    return at
+
+
+class AlignmentPaf(Format[Any, Any]):
+    """Turns the alignments of blocks into PAF; several threads may share one.
+
+    Parameters
+    ----------
+    no_name : bytes
+        What stands for the name of a read without one.
+    """
+
+    def __init__(
+        self,
+        reference: Reference,
+        source: RecordSource,
+        no_name: bytes = b"*",
+        piece_bytes: int = PIECE_BYTES,
+    ) -> None:
+        self._source = source
+        self._records = texts_of(names_and_lengths(reference))
+        self._record_bytes = int(np.diff(self._records.offsets).max(initial=0))
+        self._no_name = np.frombuffer(bytearray(no_name), dtype=np.uint8)
+        self._pool = PiecePool(piece_bytes)
+
+    @property
+    def needs_bases(self) -> bool:
+        """Whether blocks of genomes must keep the bases of their queries."""
+        return self._source.needs_bases
+
+    def format_block(self, block: Any, alignments: Any) -> Iterator[TextArray]:
+        """Yield the lines of a block in pieces (`Format.format_block`)."""
+        written = self._source.written_rows(block, alignments)
+        reads, rows = written.reads, written.rows
+        name_bytes = int(np.diff(reads.name_offsets).max(initial=0))
+        row_bytes = _OTHER_BYTES + self._record_bytes + name_bytes
+        lines = PafBlock(reads, rows, self._records, written.changes, self._no_name, row_bytes)
+        next_row = np.zeros(2, dtype=np.int64)
+        while (first := int(next_row[0])) < rows.row_count:
+            text = self._pool.room_for(max(int(next_row[1]), self._pool.piece_bytes))
+            if filled := write_paf(text, first, lines, next_row):
+                yield text[:filled]
+
+    def take_back(self, piece: Piece) -> None:
+        """Reuse the memory of a piece (`Format.take_back`)."""
+        self._pool.take_back(piece)
