@@ -29,9 +29,10 @@ class KmerPage:
     max_occurrences : int or None
         A search skips k-mers that the table lists more often; None for none.
     sample_step : int or None
-        A search looks up k-mers only at multiples of so many bases of a query, and misses the
-        matches without one of these; None for a step with which it finds all. It needs a table of
-        all positions. A search may find all matches in spite of it.
+        Only matches matter that contain a whole window of their query; windows of so many bases
+        lie side by side from its first base. A search looks up one k-mer of each window; it may
+        find other matches as well, and lists those of a query in no certain order. It needs a
+        table of all positions. None for a search that finds all matches.
     """
 
     page: Page
@@ -50,6 +51,13 @@ class KmerPage:
     def looks_up_all(self) -> bool:
         """Whether a search looks up all k-mers of a query: where it skips frequent ones."""
         return self.max_occurrences is not None
+
+    @property
+    def sample_lead(self) -> int:
+        """The bases of a window before its last k-mer; 0 if a search finds all matches."""
+        if self.sample_step is None:
+            return 0
+        return max(0, self.sample_step - self.table.sampling.kmer_length)
 
     def query_step(self, minimum_length: int) -> int:
         """Return the bases from one k-mer that is looked up to the next (`KmerSampling`)."""

@@ -23,6 +23,7 @@ from mummergpu.mapping.candidates.candidates import (
     no_candidates,
 )
 from mummergpu.mapping.candidates.found_candidates import FoundCandidates
+from mummergpu.mapping.candidates.key_sort import new_sort_room
 from mummergpu.mapping.options import MappingOptions
 from mummergpu.mapping.placing.choice import Choices, new_choices
 from mummergpu.mapping.placing.insert_size import InsertSizes, PairSizes, measure_templates
@@ -42,7 +43,6 @@ from mummergpu.mapping.placing.second_pass import (
     part_of_reads,
 )
 from mummergpu.mapping.placing.secondary import (
-    ListRoom,
     Secondary,
     list_alternatives,
     list_secondary,
@@ -225,7 +225,7 @@ class BlockMapper:
             options.min_score,
             options.max_secondary,
             self._scratch(block),
-            ListRoom(np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)),
+            new_sort_room(most),
             table,
             placed.choices.candidates,
             extra.candidates,

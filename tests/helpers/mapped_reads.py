@@ -22,6 +22,7 @@ from mummergpu.mapping.candidates.candidates import (
     match_arrays,
     no_candidates,
 )
+from mummergpu.mapping.candidates.key_sort import new_sort_room
 from mummergpu.mapping.options import Limits
 from mummergpu.mapping.placing.insert_size import PairSizes
 from mummergpu.mapping.placing.joint_scores import new_tops
@@ -145,7 +146,6 @@ class Mapped:
             np.zeros(rows, dtype=np.int64),
             np.zeros((rows, NUMBERS), dtype=np.int32),
         )
-        keys, values = np.empty(most + 1, dtype=np.int64), np.empty(most + 1, dtype=np.int64)
         beside = (2 * self.least - 1, self.least) if self.by_windows else (self.least, 0)
         find_candidates(
             Seeds(matches[0], matches[1], no_candidates(reads)),
@@ -154,7 +154,7 @@ class Mapped:
             self.pairing(PairSizes.of_sizes(None, 0), 0)._replace(mates=1),
             Limits(self.least, 0, 0),
             False,
-            SearchRoom(keys, values, new_tops()),
+            SearchRoom(new_sort_room(most + 1), new_tops()),
             table,
         )
         return table

@@ -220,17 +220,22 @@ def test_samples_lie_at_steps_of_their_query_as_on_the_processor(
         sampled = [replace(page, sample_step=step) for page in pages]
         backend.load_pages(sampled, case.minimum_length)
     for strand in STRANDS:
-        expected, found = (find_on(one, case.block(), strand) for one in (cpu, given.backend))
-        assert expected is not None and found is not None
-        assert difference(found, expected) is None
-        # A match that contains a window contains its k-mer, so it is among them.
-        every = find_on(complete, case.block(), strand)
+        every, *found = (
+            find_on(one, case.block(), strand) for one in (complete, cpu, given.backend)
+        )
         assert every is not None
         longer = 0
-        for rows, rows_of_query in zip(rows_of(every), rows_of(found), strict=True):
-            windows = {row for row in rows if has_window(row[0], row[2], step)}
-            assert windows.issubset(rows_of_query)
-            longer += len(windows)
+        # Each search may find other matches besides: the first, or the last k-mer of a window is in
+        # more of them.
+        for columns in found:
+            assert columns is not None
+            for rows, rows_of_query in zip(rows_of(every), rows_of(columns), strict=True):
+                windows = [row for row in rows if has_window(row[0], row[2], step)]
+                assert windows == sorted(
+                    row for row in rows_of_query if has_window(row[0], row[2], step)
+                )
+                assert set(rows_of_query).issubset(rows)
+                longer += len(windows)
         assert longer > (50 if step < 64 else 0)
 
 

@@ -29,7 +29,7 @@ from mummergpu.mapping.candidates.candidates import (
     Scoring,
     read_length,
 )
-from mummergpu.mapping.candidates.key_sort import sort_by_key
+from mummergpu.mapping.candidates.key_sort import SortRoom, sort_by_key
 from mummergpu.mapping.placing.choice import reported_score
 from mummergpu.mapping.placing.read_parts import read_interval, shared_bases
 from mummergpu.mapping.placing.refinement import refine
@@ -41,6 +41,9 @@ from mummergpu.viterbi.tiles.scratch import Scratch
 PARTS_OF_PLACE: Final = 20
 """Two alignments are at one place unless they differ in one of so many bases of the reference that
 the shorter one takes."""
+
+_MOST_SCORE: Final = 1 << 31
+"""More than any score."""
 
 Span = tuple[int, int]
 """A half-open range of the joined reference."""
@@ -62,13 +65,6 @@ class Secondary(NamedTuple):
     offsets: Int64Array
     leading: Int64Array
     candidates: Int64Array
-
-
-class ListRoom(NamedTuple):
-    """Memory to sort the candidates of a read in, as long as the most that a read has."""
-
-    keys: Int64Array
-    rows: Int64Array
 
 
 @inline_without_refcounts
@@ -126,11 +122,11 @@ def collect_others(
     read: int,
     bounds: tuple[int, int, int],
     scratch: Scratch,
-    room: ListRoom,
+    room: SortRoom,
     table: Candidates,
     chosen: tuple[int, int],
 ) -> int:
-    """Write a read's placements besides those that are chosen to `room.rows`; return how many.
+    """Write a read's placements besides those that are chosen to `room.values`; return how many.
 
     The best ones come first. Of several candidates at one place only the best one counts, and of
     equal ones the first.
@@ -144,7 +140,7 @@ def collect_others(
         The candidates of the primary alignment and of the supplementary one; -1 if there is none.
     """
     offsets, counts, numbers = table.offsets, table.counts, table.numbers
-    keys, rows, costs = room.keys, room.rows, scoring.costs
+    keys, rows, costs = room.keys, room.values, scoring.costs
     min_score, enough, most = bounds
     length = read_length(scoring.reads, read)
     count = as_int64(0)
@@ -157,9 +153,9 @@ def collect_others(
             continue
         refine_fully(scoring, read, enough, scratch, table, row)
         if reported_score(table, row, length, costs) >= min_score:
-            keys[count], rows[count] = -as_int64(numbers[row, SCORE]), row
+            keys[count], rows[count] = _MOST_SCORE - as_int64(numbers[row, SCORE]), row
             count += 1
-    sort_by_key(keys, rows, count)
+    sort_by_key(room, count)
     # The path of an alignment leaves its diagonal by one gap on each side at most.
     reach = length // PARTS_OF_PLACE + 2 * costs.most_gap
     # What is kept has a mark, as what is chosen has; no two of these are at one place.
@@ -181,7 +177,7 @@ def list_secondary(
     min_score: int,
     most: int,
     scratch: Scratch,
-    room: ListRoom,
+    room: SortRoom,
     table: Candidates,
     primary: Int64Array,
     extra: Int64Array,
@@ -201,7 +197,7 @@ def list_secondary(
         chosen, bounds = (primary[read], extra[read]), (min_score, min_score, most)
         count = collect_others(scoring, read, bounds, scratch, room, table, chosen)
         for place in range(count):
-            secondary.candidates[filled] = room.rows[place]
+            secondary.candidates[filled] = room.values[place]
             filled += 1
     secondary.offsets[table.counts.size] = filled
 
@@ -248,7 +244,7 @@ def list_alternatives(
     min_score: int,
     most: int,
     scratch: Scratch,
-    room: ListRoom,
+    room: SortRoom,
     table: Candidates,
     primary: Int64Array,
     extra: Int64Array,
@@ -260,7 +256,7 @@ def list_alternatives(
     alternatives, none of them is listed. Those of the primary alignment come before the
     supplementary one.
     """
-    costs, owners, rows = scoring.costs, room.keys, room.rows
+    costs, owners, rows = scoring.costs, room.keys, room.values
     filled = 0
     for read in range(table.counts.size):
         secondary.offsets[read] = filled

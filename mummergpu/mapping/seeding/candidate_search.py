@@ -24,7 +24,7 @@ from mummergpu.mapping.candidates.candidates import (
     read_length,
 )
 from mummergpu.mapping.candidates.found_candidates import FoundCandidates
-from mummergpu.mapping.candidates.key_sort import sort_by_key
+from mummergpu.mapping.candidates.key_sort import SortRoom, new_sort_room, sort_by_key
 from mummergpu.mapping.options import Limits, MappingOptions
 from mummergpu.mapping.placing.joint_scores import Tops, new_tops
 from mummergpu.mapping.placing.pairing import Pairing
@@ -56,10 +56,9 @@ class Seeds(NamedTuple):
 
 
 class SearchRoom(NamedTuple):
-    """Memory of one thread: two arrays as long as the most seeds of a read, and `new_tops`."""
+    """Memory of one thread: room to sort the most seeds of a read, and `new_tops`."""
 
-    keys: Int64Array
-    values: Int64Array
+    seeds: SortRoom
     tops: Tops
 
 
@@ -105,13 +104,13 @@ def score_diagonals(
 
     Rows are written from `filled` on; the row after them is returned.
     """
-    keys, values, earlier = room.keys, room.values, seeds.earlier
+    keys, values, earlier = room.seeds.keys, room.seeds.values, seeds.earlier
     diagonals, numbers = table.diagonals, table.numbers
     max_gap = scoring.costs.most_gap
     has_break = has_breaks(scoring.reads, read)
     count = collect_matches(seeds, read, keys, values)
     count = collect_earlier(earlier, read, keys, values, count)
-    sort_by_key(keys, values, count)
+    sort_by_key(room.seeds, count)
     table.offsets[read] = filled
     first = 0
     while first < count:
@@ -239,7 +238,6 @@ class CandidateFinder:
         per_read = np.diff(forward.offsets) + np.diff(reverse.offsets) + earlier.counts
         most = int(per_read.max(initial=1))
         table = self._new_table(per_read.size, int(per_read.sum()), pairing.rescue_rows)
-        keys, values = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
         find_candidates(
             Seeds(forward, reverse, earlier),
             scoring,
@@ -247,7 +245,7 @@ class CandidateFinder:
             pairing,
             options.limits,
             options.prunes,
-            SearchRoom(keys, values, new_tops()),
+            SearchRoom(new_sort_room(most), new_tops()),
             table,
         )
         return table

@@ -8,6 +8,10 @@ earlier sample has found the same MEM. So every MEM is found exactly once. Long 
 in such a way that occurrences of the last kind lie side by side (`kmer_order`): all of them are
 skipped at once.
 
+Where only matches matter that contain a whole window of their query (`KmerPage.sample_step`), the
+sample of a window is its last k-mer. The bases of the window before it must match as well: in a
+long list, the occurrences that they precede lie side by side too, and no others are looked at.
+
 Samples are processed in batches. Each memory access is prefetched for a whole batch before
 its use: the table's offsets, then its positions, then the reference.
 """
@@ -106,8 +110,8 @@ class KmerLookup(NamedTuple):
         The bases of a k-mer, and where in the reference the part begins, 0-based.
     last_position : int
         The last position at which a whole k-mer of the reference can begin.
-    longest_whole : int
-        The most positions of a list of which nothing is skipped (`KmerTable.longest_whole`).
+    longest_ascending, ordered_bases : int
+        Longer lists are sorted by so many bases before each position.
     max_occurrences : int
         Samples with longer lists are skipped.
     reference : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
@@ -119,7 +123,8 @@ class KmerLookup(NamedTuple):
     kmer_length: int
     part_begin: int
     last_position: int
-    longest_whole: int
+    longest_ascending: int
+    ordered_bases: int
     max_occurrences: int
     reference: CodeArray
 
@@ -133,11 +138,24 @@ class SampleSteps(NamedTuple):
         The fewest bases of a MEM.
     step, period : int
         The distances from one sample to the next and from one pair of a MEM to the next.
+    lead : int
+        The bases before a sample's k-mer that belong to its window: a MEM has all of them. The
+        first sample of a query comes after so many bases.
     """
 
     min_length: int
     step: int
     period: int
+    lead: int
+
+
+class ListedPlaces(NamedTuple):
+    """The part of a list that a search looks at, but for the places in between that it skips."""
+
+    begin: int
+    skipped_begin: int
+    skipped_end: int
+    end: int
 
 
 class KmerCpuBackend(PageByPageBackend[KmerPage]):
@@ -191,15 +209,16 @@ class KmerCpuBackend(PageByPageBackend[KmerPage]):
         with self.stats.stage("kmer_kernel"):
             min_length = self.minimum_length
             step, period = indexed.query_step(min_length), indexed.period(min_length)
-            lookup = _lookup_of(indexed, period)
+            lookup = _lookup_of(indexed)
             bases = int(queries.offsets[-1])
             counts = np.zeros(queries.offsets.size, dtype=np.int64)
             state = np.zeros(4, dtype=np.int64)
+            state[SAMPLE] = indexed.sample_lead
             batch = np.empty((BATCH, BATCH_NUMBERS), dtype=np.int64)
             # Somewhat more rows than the last block needed; a wrong guess costs a copy of the rows.
             room = min(MIN_ROOM + int(1.25 * self._rows_per_base * bases), max_rows)
             rows = new_rows(room)
-            steps = SampleSteps(min_length, step, period)
+            steps = SampleSteps(min_length, step, period, indexed.sample_lead)
             while (
                 ending := kmer_kernel(lookup, queries, steps, batch, state, counts[1:], rows)
             ) != DONE:
@@ -220,8 +239,8 @@ class KmerCpuBackend(PageByPageBackend[KmerPage]):
             return MemColumns(counts, *rows)
 
 
-def _lookup_of(page: KmerPage, period: int) -> KmerLookup:
-    """Return a page as compiled functions take it, for a search with a period of pairs."""
+def _lookup_of(page: KmerPage) -> KmerLookup:
+    """Return a page as compiled functions take it."""
     table, kmer_length = page.table, page.table.sampling.kmer_length
     max_occurrences = page.max_occurrences
     return KmerLookup(
@@ -230,7 +249,8 @@ def _lookup_of(page: KmerPage, period: int) -> KmerLookup:
         kmer_length,
         page.page.begin,
         page.joined_reference.size - kmer_length - page.page.begin,
-        table.longest_whole(period),
+        table.longest_ascending,
+        table.ordered_bases,
         MAX_TABLE_BASES if max_occurrences is None else max_occurrences,
         page.padded_reference,
     )
@@ -261,7 +281,7 @@ def kmer_kernel(
             end = offsets[query + 1]
             if at + kmer_length > end or end - offsets[query] < steps.min_length:
                 query += 1
-                at = end
+                at = end + steps.lead
                 continue
             kmer = kmer_at(queries.codes, MARGIN + at, kmer_length)
             if kmer >= 0:
@@ -332,36 +352,34 @@ def extend_sample(
     than the last one.
     """
     positions, reference, codes = lookup.positions, lookup.reference, queries.codes
-    kmer_length, period = lookup.kmer_length, steps.period
+    kmer_length, lead = lookup.kmer_length, steps.lead
+    # Where a match reaches so far to the left, an earlier sample has found it.
+    found_before = lead + steps.period
     at = batch[sample, PLACE]
     query_begin = queries.offsets[batch[sample, QUERY_OF]]
     query_end = queries.offsets[batch[sample, QUERY_OF] + 1]
-    list_begin, list_end = batch[sample, LIST_BEGIN], batch[sample, LIST_END]
+    is_sorted_by_bases = (
+        batch[sample, LIST_END] - batch[sample, LIST_BEGIN] > lookup.longest_ascending
+    )
+    places = places_to_extend(lookup, queries, steps, batch, sample)
+    place, stop = places.begin, places.skipped_begin
     row = filled
-    is_sorted_by_bases = list_end - list_begin > lookup.longest_whole
-    # Of a list that is sorted by the bases before each position, those lie side by side that match
-    # for a whole period to the left: an earlier sample has found them.
-    skipped_begin = skipped_end = list_end
-    if is_sorted_by_bases and at - query_begin >= period:
-        skipped_begin = place_by_bases(lookup, codes, at, period, list_begin, list_end, False)
-        skipped_end = place_by_bases(lookup, codes, at, period, skipped_begin, list_end, True)
-    place, stop = list_begin, skipped_begin
-    while place < list_end:
+    while place < places.end:
         for one in range(place, stop):
-            if one + PLACES_AHEAD < list_end:
+            if one + PLACES_AHEAD < places.end:
                 coming = as_int64(positions[as_index(one + PLACES_AHEAD)])
                 prefetch(reference, MARGIN + lookup.part_begin + coming)
             position = as_int64(positions[as_index(one)])
             if position > lookup.last_position:
                 return DAMAGED_HERE
             found = lookup.part_begin + position
-            max_left = min(period, at - query_begin)
-            if period <= WORD_STEP:
+            max_left = min(found_before, at - query_begin)
+            if found_before <= WORD_STEP:
                 left = extend_word_left(codes, MARGIN + at, reference, MARGIN + found)
                 left = min(left, max_left)
             else:
                 left = extend_left(codes, MARGIN + at, reference, MARGIN + found, max_left)
-            if left == period:
+            if left < lead or left == found_before:
                 continue
             behind = at + kmer_length
             length = left + kmer_length
@@ -374,18 +392,44 @@ def extend_sample(
                 return ROWS_FULL_HERE
             # The key sorts by query start, then by reference start; the last loop decodes it.
             rows.query_starts[row] = at - query_begin
-            rows.reference_starts[row] = (period - 1 - left) << START_BITS | (found - left)
+            rows.reference_starts[row] = (found_before - 1 - left) << START_BITS | (found - left)
             rows.lengths[row] = length
             row += 1
-        place, stop = (skipped_end, list_end) if stop < list_end else (list_end, list_end)
+        place, stop = places.end if stop == places.end else places.skipped_end, places.end
     # With a period of one base, matches of an ascending list begin at the sample and ascend too.
-    if row - filled > 1 and (period > 1 or is_sorted_by_bases):
+    # Whoever wants whole windows sorts matches by their diagonals.
+    if lead == 0 and row - filled > 1 and (steps.period > 1 or is_sorted_by_bases):
         sort_rows(rows.reference_starts, rows.lengths, filled, row)
     for one in range(filled, row):
         key = rows.reference_starts[one]
-        rows.query_starts[one] -= period - 1 - (key >> START_BITS)
+        rows.query_starts[one] -= found_before - 1 - (key >> START_BITS)
         rows.reference_starts[one] = key & ((1 << START_BITS) - 1)
     return row
+
+
+@inline_without_refcounts
+def places_to_extend(
+    lookup: KmerLookup, queries: QueryCodes, steps: SampleSteps, batch: Int64Array, sample: int
+) -> ListedPlaces:
+    """Return the places of a sample's list that may be the first of a MEM, or a few more."""
+    codes, lead, at = queries.codes, steps.lead, batch[sample, PLACE]
+    begin, end = batch[sample, LIST_BEGIN], batch[sample, LIST_END]
+    if end - begin <= lookup.longest_ascending:
+        return ListedPlaces(begin, end, end, end)
+    # In a list that is sorted by the bases before each position, those lie side by side that have
+    # all bases of a window before them.
+    if 0 < lead <= lookup.ordered_bases:
+        begin = place_by_bases(lookup, codes, at, lead, begin, end, False)
+        end = place_by_bases(lookup, codes, at, lead, begin, end, True)
+    # So do those that match as far to the left as an earlier sample, which has found them.
+    before = lead + steps.period
+    has_earlier = at - queries.offsets[batch[sample, QUERY_OF]] >= before
+    if before > lookup.ordered_bases or not has_earlier:
+        return ListedPlaces(begin, end, end, end)
+    skipped = place_by_bases(lookup, codes, at, before, begin, end, False)
+    return ListedPlaces(
+        begin, skipped, place_by_bases(lookup, codes, at, before, skipped, end, True), end
+    )
 
 
 @inline_without_refcounts
@@ -393,14 +437,15 @@ def place_by_bases(
     lookup: KmerLookup,
     codes: CodeArray,
     at: int,
-    period: int,
+    bases: int,
     list_begin: int,
     list_end: int,
     behind_equal: bool,
 ) -> int:
     """Return the first place of a list that is sorted by bases whose bases come after a sample's.
 
-    With `behind_equal` it is the first place after those with the same bases, and else the first of
+    So many bases before the sample are compared, of those by which the list is sorted. With
+    `behind_equal` it is the first place after those with the same bases, and else the first of
     these. If a break is among the sample's bases, no place has the same bases, and the result does
     not depend on `behind_equal`.
     """
@@ -410,9 +455,9 @@ def place_by_bases(
         middle = (low + high) // 2
         position = min(as_int64(lookup.positions[as_index(middle)]), lookup.last_position)
         found = lookup.part_begin + position
-        left = extend_left(codes, MARGIN + at, lookup.reference, MARGIN + found, period)
+        left = extend_left(codes, MARGIN + at, lookup.reference, MARGIN + found, bases)
         is_before = behind_equal
-        if left < period:
+        if left < bases:
             mine = codes[as_index(MARGIN + at - 1 - left)]
             is_before = lookup.reference[as_index(MARGIN + found - 1 - left)] < mine
         if is_before:
