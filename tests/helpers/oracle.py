@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 COMPLEMENT = str.maketrans("ACGT", "TGCA")
 Row = tuple[int, int, int, int]
 """Record, 0-based start in the record, 0-based start in the query, length."""
@@ -18,24 +21,39 @@ def reverse_complement(sequence: str) -> str:
 
 def brute_force_mems(records: list[str], query: str, minimum_length: int) -> list[Row]:
     """Return all MEMs of one strand, by query start, then record, then position."""
-    query = normalised(query)
-    rows = []
+    rows: list[Row] = []
     for number, record in enumerate(map(normalised, records)):
-        # Along each diagonal, maximal runs of equal letters that are bases.
-        for shift in range(-len(query) + 1, len(record)):
-            start = max(0, -shift)
-            end = min(len(query), len(record) - shift)
-            length = 0
-            for position in range(start, end + 1):
-                equal = position < end and query[position] == record[position + shift] != "N"
-                if equal:
-                    length += 1
-                    continue
-                if length >= minimum_length:
-                    first = position - length
-                    rows.append((number, first + shift, first, length))
-                length = 0
+        starts, ends = _diagonal_runs(_letters(normalised(query)), _letters(record))
+        lengths = ends[:, 0] - starts[:, 0]
+        long = lengths >= minimum_length
+        for (place, start), length in zip(
+            starts[long].tolist(), lengths[long].tolist(), strict=True
+        ):
+            rows.append((number, start, place, length))
     return sorted(rows, key=lambda row: (row[2], row[0], row[1]))
+
+
+def _letters(text: str) -> NDArray[np.uint8]:
+    return np.frombuffer(text.encode(), np.uint8)
+
+
+def _diagonal_runs(
+    query: NDArray[np.uint8], record: NDArray[np.uint8]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where maximal runs of equal bases begin and end in both, by diagonal.
+
+    A run begins where a pair of bases is equal and the pair before both is not, and ends where
+    that is the other way round; no pair at the rim is equal.
+    """
+    equal = np.zeros((query.size + 2, record.size + 2), dtype=bool)
+    equal[1:-1, 1:-1] = (query[:, None] == record) & (query != ord("N"))[:, None]
+    before, here = equal[:-1, :-1], equal[1:, 1:]
+    starts, ends = np.argwhere(here & ~before), np.argwhere(before & ~here)
+
+    def by_diagonal(places: NDArray[np.int64]) -> NDArray[np.int64]:
+        return places[np.lexsort((places[:, 0], places[:, 1] - places[:, 0]))]
+
+    return by_diagonal(starts), by_diagonal(ends)
 
 
 def occurrences(text: str, piece: str) -> int:
