@@ -1,4 +1,4 @@
-"""Reads beside references in memory, and what mapping begins with, found in plain Python."""
+"""Reads beside references in memory, and what mapping begins with, found by definition."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from helpers.oracle import maximal_matches
 from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.candidates.candidates import (
@@ -61,23 +62,6 @@ def block_of(reads: Sequence[bytes], paired: bool = False, first: int = 0) -> Re
     )
 
 
-def matches_of(read: Sequence[int], codes: Sequence[int], least: int) -> list[tuple[int, int, int]]:
-    """All maximal matches: the starts in the read and in the codes, and the length."""
-    found = []
-    for diagonal in range(1 - len(read), len(codes)):
-        run = 0
-        for place in range(len(read) + 1):
-            at = diagonal + place
-            inside = place < len(read) and 0 <= at < len(codes)
-            if inside and read[place] == codes[at] != BREAK:
-                run += 1
-                continue
-            if run >= least:
-                found.append((place - run, at - run, run))
-            run = 0
-    return sorted(found)
-
-
 @dataclass(frozen=True)
 class Mapped:
     """A block of reads, a reference, and the matches between them."""
@@ -105,15 +89,16 @@ class Mapped:
         begin, end = self.block.offsets[number : number + 2] + 64
         return [int(code) for code in self.reads[1 + strand][begin:end]]
 
+    def matches(self, number: int, strand: int) -> list[tuple[int, int, int]]:
+        """All maximal matches of a read: the starts in it and in the reference, and the length."""
+        codes = np.array(self.read(number, strand), dtype=np.uint8)
+        return maximal_matches(codes, self.reference.codes, BREAK, self.least)
+
     @cached_property
     def mems(self) -> dict[Strand, MemColumns]:
         columns = {}
-        codes = self.reference.codes.tolist()
         for strand in Strand:
-            found = [
-                matches_of(self.read(number, strand), codes, self.least)
-                for number in range(self.block.query_count)
-            ]
+            found = [self.matches(number, strand) for number in range(self.block.query_count)]
             offsets = np.cumsum([0, *map(len, found)]).astype(np.int64)
             rows = np.array([row for rows in found for row in rows], dtype=np.int64).reshape(-1, 3)
             columns[strand] = MemColumns(offsets, *(column.copy() for column in rows.T))

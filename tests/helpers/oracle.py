@@ -19,41 +19,31 @@ def reverse_complement(sequence: str) -> str:
     return normalised(sequence)[::-1].translate(COMPLEMENT)
 
 
+def maximal_matches(
+    query: NDArray[np.uint8], record: NDArray[np.uint8], unknown: int, minimum_length: int
+) -> list[tuple[int, int, int]]:
+    """Return all MEMs of two sequences: the starts in the query and the record, and the length."""
+    equal = np.zeros((query.size + 2, record.size + 2), dtype=bool)
+    equal[1:-1, 1:-1] = (query[:, None] == record) & (query != unknown)[:, None]
+    # Runs of equal bases lie on diagonals, and begin where the pair before is not equal.
+    before, here = equal[:-1, :-1], equal[1:, 1:]
+    begins, ends = np.argwhere(here & ~before), np.argwhere(before & ~here)
+    begins, ends = (
+        places[np.lexsort((places[:, 0], places[:, 1] - places[:, 0]))] for places in (begins, ends)
+    )
+    rows = np.column_stack((begins, ends[:, 0] - begins[:, 0]))
+    return sorted(map(tuple, rows[rows[:, 2] >= minimum_length].tolist()))
+
+
 def brute_force_mems(records: list[str], query: str, minimum_length: int) -> list[Row]:
     """Return all MEMs of one strand, by query start, then record, then position."""
-    rows: list[Row] = []
-    for number, record in enumerate(map(normalised, records)):
-        starts, ends = _diagonal_runs(_letters(normalised(query)), _letters(record))
-        lengths = ends[:, 0] - starts[:, 0]
-        long = lengths >= minimum_length
-        for (place, start), length in zip(
-            starts[long].tolist(), lengths[long].tolist(), strict=True
-        ):
-            rows.append((number, start, place, length))
+    texts = [np.frombuffer(text.encode(), np.uint8) for text in map(normalised, [query, *records])]
+    rows = [
+        (number, start, place, length)
+        for number, record in enumerate(texts[1:])
+        for place, start, length in maximal_matches(texts[0], record, ord("N"), minimum_length)
+    ]
     return sorted(rows, key=lambda row: (row[2], row[0], row[1]))
-
-
-def _letters(text: str) -> NDArray[np.uint8]:
-    return np.frombuffer(text.encode(), np.uint8)
-
-
-def _diagonal_runs(
-    query: NDArray[np.uint8], record: NDArray[np.uint8]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Where maximal runs of equal bases begin and end in both, by diagonal.
-
-    A run begins where a pair of bases is equal and the pair before both is not, and ends where
-    that is the other way round; no pair at the rim is equal.
-    """
-    equal = np.zeros((query.size + 2, record.size + 2), dtype=bool)
-    equal[1:-1, 1:-1] = (query[:, None] == record) & (query != ord("N"))[:, None]
-    before, here = equal[:-1, :-1], equal[1:, 1:]
-    starts, ends = np.argwhere(here & ~before), np.argwhere(before & ~here)
-
-    def by_diagonal(places: NDArray[np.int64]) -> NDArray[np.int64]:
-        return places[np.lexsort((places[:, 0], places[:, 1] - places[:, 0]))]
-
-    return by_diagonal(starts), by_diagonal(ends)
 
 
 def occurrences(text: str, piece: str) -> int:

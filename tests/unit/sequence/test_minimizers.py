@@ -52,7 +52,8 @@ def by_definition(codes: list[int], kmer_length: int, window: int) -> Found:
     found = set()
     for begin in range(len(ranks) - window + 1):
         whole = [(rank, at) for at in range(begin, begin + window) if (rank := ranks[at])]
-        found |= {(at, rank[1], rank[0]) for rank, at in whole if rank[0] == min(whole)[0][0]}
+        lowest = min(whole)[0][0] if whole else 0
+        found |= {(at, rank[1], rank[0]) for rank, at in whole if rank[0] == lowest}
     return sorted(found)
 
 

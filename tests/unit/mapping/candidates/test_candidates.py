@@ -8,7 +8,6 @@ from helpers.full_matrix import FullMatrix
 from helpers.mapped_reads import (
     Mapped,
     block_of,
-    matches_of,
     random_bases,
     reference_of,
     ungapped_score,
@@ -77,8 +76,7 @@ def test_each_diagonal_with_a_match_is_a_candidate(seed: int) -> None:
     for read in range(mapped.block.query_count):
         seeds: dict[tuple[int, int], tuple[int, int]] = {}
         for strand in range(2):
-            codes = mapped.read(read, strand)
-            for begin, at, length in matches_of(codes, mapped.reference.codes.tolist(), LEAST):
+            for begin, at, length in mapped.matches(read, strand):
                 best = seeds.setdefault((strand, at - begin), (begin, length))
                 if length > best[1]:
                     seeds[strand, at - begin] = begin, length
