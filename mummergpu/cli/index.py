@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from mummergpu.cli.cache_folders import announce_compilation, tell_cache_trouble
-from mummergpu.cli.index_report import checked, described, described_as_json
-from mummergpu.cli.option_rules import index_options, refuse_clashing_files
+from mummergpu.cli.option_rules import refuse_clashing_files
 from mummergpu.cli.option_types import (
     HELP_OPTIONS,
     MAIN_OPTIONS,
@@ -103,9 +102,11 @@ def index(**params: Any) -> None:
         return
     if params["output"] is None:
         raise click.UsageError("Missing option '-o' / '--output'")
+    from mummergpu.cli.index_rules import index_options
+    from mummergpu.pipeline.options import BuildOptions
+
     options = _with_use(index_options(params), params["index_for"])
     refuse_clashing_files([params["reference"]], {"--output": params["output"]})
-    from mummergpu.pipeline.options import BuildOptions
 
     build = BuildOptions(
         params["reference"], params["output"], params["threads"], options, params["any_letters"]
@@ -128,6 +129,8 @@ def _with_use(options: IndexOptions, index_for: str | None) -> IndexOptions:
 
 def _tell(params: dict[str, Any], compared: str | None) -> None:
     """Print what an index file holds, or that it is undamaged, or both."""
+    from mummergpu.cli.index_report import checked, described, described_as_json
+
     path = params["reference"]
     if params["as_json"]:
         click.echo(described_as_json(path))

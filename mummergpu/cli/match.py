@@ -9,25 +9,26 @@ from mummergpu.cli.format_options import alignment_options, output_files, output
 from mummergpu.cli.option_rules import (
     Params,
     device_options,
-    index_options,
-    policy_reason,
     refuse_combinations,
     search_options,
     text_style,
     with_program,
 )
 from mummergpu.cli.run_verb import Verb, run_verb
-from mummergpu.index.options import IndexOptions, TreeOptions
 from mummergpu.runtime.words import counted
 
 if TYPE_CHECKING:
     from mummergpu.cli.run_words import RunWords
+    from mummergpu.index.options import IndexOptions
     from mummergpu.pipeline.options import MatchOptions
     from mummergpu.runtime.stats import Stats
 
 
 def run_match(**params: Any) -> None:
     """Run the main job with the options of the command line, given by their parameter names."""
+    from mummergpu.cli.index_rules import index_options, policy_reason
+    from mummergpu.index.options import TreeOptions
+
     params = with_program(params)
     refuse_combinations(params)
     index = index_options(params)

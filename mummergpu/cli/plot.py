@@ -14,7 +14,6 @@ from mummergpu.cli.option_rules import refuse_clashing_files
 from mummergpu.cli.option_types import HELP_OPTIONS, MAIN_OPTIONS, complete_files
 from mummergpu.cli.picture_options import PICTURE_OPTIONS, picture_style
 from mummergpu.cli.session import Session
-from mummergpu.index.format import is_index
 from mummergpu.output.formats import target_of
 
 _SHARED: Final = (
@@ -135,6 +134,7 @@ def usual_length(reference: str, queries: Sequence[str]) -> int:
     It is 20, or the least length of which genomes of the size of the files are expected to share
     some thousand matches by chance; for standard input and index files always 20.
     """
+    from mummergpu.index.format import is_index
     from mummergpu.pipeline.query_volume import estimate_query_bases
 
     sizes = [None if is_index(reference) else estimate_query_bases([reference])]

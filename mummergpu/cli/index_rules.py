@@ -1,0 +1,145 @@
+"""Rules of the options that say what is searched: the index to build, or that of a file.
+
+The commands import this module when they run: it brings what reads files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from mummergpu.cli.option_rules import Params
+from mummergpu.cli.option_types import AUTO
+from mummergpu.errors import OptionError
+from mummergpu.index.format import IndexHeader, is_index, read_header
+from mummergpu.index.options import IndexOptions, KmerOptions, TreeOptions
+from mummergpu.index.tree.policy import LETTERS, Policy
+from mummergpu.input.bytes.files import reading
+
+if TYPE_CHECKING:
+    from mummergpu.studies.policy_choice import Choice
+
+_OF_TREES: Final = (
+    *("policy", *LETTERS, "address_bits", "builder"),
+    *("profile", "dot", "dump_tree"),
+)
+
+
+def index_options(params: Params) -> IndexOptions:
+    """Return the options for building the index, or those that the index file was built with.
+
+    An index file supplies the options that are not told, and refuses others than its own. A
+    reference is searched with trees if an option is told that is about trees, else with k-mers.
+    """
+    path = params["reference"]
+    if is_index(path):
+        with reading(path), open(path, "rb", buffering=0) as file:
+            header = read_header(file, path)
+        kind = _kind_of_file(params, header)
+    else:
+        kind = _kind_to_build(params)
+    return IndexOptions(params["min_length"], kind, params["max_memory"])
+
+
+def policy_reason(params: Params) -> str | None:
+    """Return where the policy of the trees is from, or None if the user has named it."""
+    if params["policy"] not in (None, AUTO):
+        return None
+    return "that of the index" if is_index(params["reference"]) else _chosen(params).reason
+
+
+def _kind_to_build(params: Params) -> KmerOptions | TreeOptions:
+    of_trees = _told_of_trees(params)
+    if params["search"] == KmerOptions.search and of_trees:
+        raise click.UsageError(f"{of_trees[0]} speaks of trees, and --search kmer has none")
+    size, most = params["page_size"], params.get("max_occurrences")
+    if most is not None and (of_trees or params["search"] == TreeOptions.search):
+        told = of_trees[0] if of_trees else "--search tree"
+        raise click.UsageError(f"--max-occurrences and {told} exclude each other")
+    with_trees = bool(of_trees) or (size is not None and most is None)
+    if params["search"] != AUTO:
+        with_trees = params["search"] == TreeOptions.search
+    if not with_trees:
+        return KmerOptions(None if size == AUTO else size, max_occurrences=most)
+    kind = TreeOptions(policy=_policy(params, lambda: _chosen(params).policy))
+    if size is not None:
+        kind = replace(kind, page_size=None if size == AUTO else size)
+    if params["address_bits"]:
+        kind = replace(kind, address_bits=int(params["address_bits"]))
+    return replace(kind, builder=params["builder"]) if params["builder"] else kind
+
+
+def _kind_of_file(params: Params, header: IndexHeader) -> KmerOptions | TreeOptions:
+    """Return the options that an index file was built with; refuse options that differ."""
+    path = params["reference"]
+    if params["search"] not in (AUTO, header.search):
+        raise OptionError("--search", f"the index '{path}' is for '{header.search}'")
+    had: dict[str, Any] = {"page_size": header.page_size}
+    most = params.get("max_occurrences")
+    kind: KmerOptions | TreeOptions = KmerOptions(header.page_size, max_occurrences=most)
+    if header.search == KmerOptions.search:
+        if of_trees := _told_of_trees(params):
+            raise OptionError(of_trees[0], f"speaks of trees, and the index '{path}' has none")
+    else:
+        if most is not None:
+            raise OptionError("--max-occurrences", f"the index '{path}' has trees, not k-mers")
+        had |= {"address_bits": str(header.address_bits), "builder": header.builder}
+        built = Policy.from_code(header.policy)
+        policy = _policy(params, lambda: built)
+        # An index does not depend on textures.
+        textures = ("query_texture", "reference_texture", "tree_texture")
+        if replace(policy, **{name: getattr(built, name) for name in textures}) != built:
+            raise OptionError("--policy", f"the index '{path}' is laid out for '{built.code}'")
+        kind = TreeOptions(header.page_size, header.address_bits, header.builder, policy)
+    for name, value in had.items():
+        if params[name] not in (None, value):
+            raise OptionError(_written(name), f"the index '{path}' was built with {value}")
+    return kind
+
+
+def _told_of_trees(params: Params) -> list[str]:
+    """Return the given options that make sense only with trees, as written."""
+    # A flag of the policy is about trees even if it is switched off.
+    told = [
+        name
+        for name in _OF_TREES
+        if params.get(name) or (name in LETTERS and params.get(name) is False)
+    ]
+    return [_written(name) for name in told]
+
+
+def _chosen(params: Params) -> Choice:
+    """Return the policy for a run whose options name none."""
+    from mummergpu.cli.tuned_policies import choose_for
+
+    return choose_for(
+        "cpu" if params.get("cpu") else params.get("backend", AUTO),
+        _first_device(params),
+        params.get("device_library", AUTO),
+        params["reference"],
+        tuple(params.get("query", ())),
+        params["min_length"],
+    )
+
+
+def _first_device(params: Params) -> int:
+    """Return the number of the first GPU, whose tuned policy the others take too."""
+    numbers: tuple[int, ...] | None = params.get("device")
+    return 0 if numbers is None else numbers[0]
+
+
+def _policy(params: Params, default: Callable[[], Policy]) -> Policy:
+    """Return the policy of the code, or the default, changed by the flags."""
+    code = params["policy"]
+    policy = default() if code in (None, AUTO) else Policy.from_code(code)
+    flags = {name: getattr(policy, name) for name in LETTERS}
+    flags.update({name: params[name] for name in LETTERS if params[name] is not None})
+    return Policy(**flags)
+
+
+def _written(name: str) -> str:
+    """Return an option as it is written on the command line."""
+    return "--" + name.replace("_", "-")
