@@ -1,4 +1,4 @@
-"""Writes the bases of queries as letters, on either strand."""
+"""Writes the bases of queries as letters, and their qualities, on either strand."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, Final, cast
 import numpy as np
 
 from mummergpu.output.bytes.text_stores import TextArray
+from mummergpu.runtime.arrays import ByteArray
 from mummergpu.runtime.jit import as_index, as_int64, inline_without_refcounts
 from mummergpu.runtime.llvm import address_of, intrinsic, ir, load_from, types
 from mummergpu.sequence.codes import BASES, BREAK, LETTERS, MARGIN, STEP, CodeArray
@@ -91,3 +92,83 @@ def write_letters(text: TextArray, at: int, codes: CodeArray, begin: int, length
         code = codes[as_index(begin + base)]
         if code > BREAK:
             text[as_index(at + base)] = _LETTER_OF_CODE[code & 15]
+
+
+QualityArray = ByteArray
+
+LETTERS_FROM: Final = np.uint8(33)
+"""The letter of quality 0 in text."""
+
+NUMBERS_FROM: Final = np.uint8(0)
+"""What is added to a quality where numbers are written."""
+
+
+def _step(is_reverse: bool, text: Any, qualities: Any) -> Any:
+    """Return the signature and the generator of a function that writes `STEP` qualities."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind = ir.VectorType(ir.IntType(8), STEP)
+        target = address_of(context, builder, kind, signature.args[0], *arguments[:2])
+        lanes = load_from(context, builder, kind, signature.args[2], *arguments[2:4])
+        index = ir.VectorType(ir.IntType(32), STEP)
+        if is_reverse:
+            order = ir.Constant(index, list(range(STEP))[::-1])
+            lanes = builder.shuffle_vector(lanes, lanes, order)
+        first = builder.insert_element(
+            ir.Constant(kind, [0] * STEP), arguments[4], ir.Constant(ir.IntType(32), 0)
+        )
+        added = builder.shuffle_vector(first, first, ir.Constant(index, [0] * STEP))
+        builder.store(builder.add(lanes, added), target, align=1)
+        return context.get_dummy_value()
+
+    return types.void(text, types.int64, qualities, types.int64, types.uint8), generate
+
+
+def _generate_forward(
+    typing_context: Any, text: Any, at: Any, qualities: Any, begin: Any, added: Any
+) -> Any:
+    """Write `STEP` qualities, with a number added to each."""
+    return _step(False, text, qualities)
+
+
+def _generate_reverse(
+    typing_context: Any, text: Any, at: Any, qualities: Any, begin: Any, added: Any
+) -> Any:
+    """Write `STEP` qualities, the last one first, with a number added to each."""
+    return _step(True, text, qualities)
+
+
+_QualityStep = Callable[[TextArray, int, QualityArray, int, np.uint8], None]
+_forward_step = cast(_QualityStep, intrinsic(_generate_forward))
+_reverse_step = cast(_QualityStep, intrinsic(_generate_reverse))
+
+
+@inline_without_refcounts
+def write_qualities(
+    text: TextArray,
+    at: int,
+    qualities: QualityArray,
+    bounds: tuple[int, int],
+    first: int,
+    count: int,
+    is_reverse: bool,
+    added: np.uint8,
+) -> int:
+    """Write qualities of a read, in the order of either strand; return where they end."""
+    begin, end = bounds
+    if is_reverse:
+        last = end - first
+        # Only the first reads of a block have no 32 qualities before them, the last none after.
+        if last - count >= STEP:
+            for done in range(0, count, STEP):
+                _reverse_step(text, at + done, qualities, last - done - STEP, added)
+        else:
+            for done in range(count):
+                text[as_index(at + done)] = qualities[as_index(last - 1 - done)] + added
+    elif begin + first + count + STEP <= qualities.size:
+        for done in range(0, count, STEP):
+            _forward_step(text, at + done, qualities, begin + first + done, added)
+    else:
+        for done in range(count):
+            text[as_index(at + done)] = qualities[as_index(begin + first + done)] + added
+    return at + count

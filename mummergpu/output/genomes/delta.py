@@ -24,6 +24,7 @@ from collections.abc import Iterator
 
 from mummergpu.errors import InputError
 from mummergpu.input.reference import Reference
+from mummergpu.output.bytes.text_arrays import check_names
 from mummergpu.output.genomes.format import AlignedQueries, GenomeFormat
 from mummergpu.output.genomes.operation_text import distance_texts
 
@@ -42,9 +43,7 @@ class GenomeDelta(GenomeFormat):
         for path in (reference.path, query_path):
             if len(os.path.abspath(path).split()) != 1:
                 raise InputError("a .delta cannot name a file with a blank in its path", path)
-        if b"" in reference.names:
-            number = reference.names.index(b"") + 1
-            raise InputError(f"a .delta needs names, and record {number} has none", reference.path)
+        check_names(reference, "a .delta")
         self._reference = reference
         self._query_path = query_path
         self._lengths = reference.record_lengths.tolist()

@@ -9,8 +9,7 @@ but what remains is seen here with the eyes of one who knows the reference only.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -200,8 +199,7 @@ def _leave(
     return begin - moved, end - moved
 
 
-@dataclass(frozen=True)
-class Differences:
+class Differences(NamedTuple):
     """Bases of the reference, and those that a query has in their place.
 
     Attributes

@@ -18,7 +18,6 @@ from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import NO_ROW, CigarOperation, SamFlag
 from mummergpu.mapping.genomes.columns import GenomeAlignments
 from mummergpu.mapping.genomes.mapping_quality import MappingQualities
-from mummergpu.output.bytes.text_arrays import RecordTexts
 from mummergpu.output.genomes.format import AlignedQueries
 from mummergpu.output.genomes.operation_text import change_texts
 from mummergpu.output.records.rows import (
@@ -82,7 +81,7 @@ class GenomeRows:
         """
         changes = NO_TEXTS
         if self._with_changes:
-            changes = RecordTexts(*change_texts(alignments, block.bases(self._reference)))
+            changes = change_texts(alignments, block.bases(self._reference))
         return WrittenRows(
             self._queries(block), self._rows(block, alignments), _NO_PLACES, changes=changes
         )

@@ -7,7 +7,8 @@ from typing import Final
 import numpy as np
 
 from mummergpu.mapping.genomes.columns import GenomeAlignments
-from mummergpu.output.bytes.number_fields import MOST_DIGITS, put_one_number, put_small
+from mummergpu.output.bytes.number_text import MOST_DIGITS, put_one_number, put_small
+from mummergpu.output.bytes.text_arrays import RecordTexts
 from mummergpu.output.bytes.text_stores import LINE_END, OVERSHOOT, TextArray, store
 from mummergpu.output.genomes.format import AlignedBases
 from mummergpu.output.records.sam_fields import put_cigar
@@ -28,33 +29,21 @@ _MINUS: Final = np.uint8(ord("-"))
 _STAR: Final = np.uint8(ord("*"))
 _ONE: Final = np.uint8(ord("1"))
 
-Texts = tuple[TextArray, Int64Array]
-"""Texts one after the other, and where each begins and the last ends."""
 
-
-def cigar_texts(cigars: OperationArray, offsets: Int64Array) -> Texts:
+def cigar_texts(cigars: OperationArray, offsets: Int64Array) -> RecordTexts:
     """Return the CIGAR of each alignment as text; ``*`` if it has no operation.
 
-    Parameters
-    ----------
-    cigars : ndarray, dtype=uint32
-        The operations of all alignments, as BAM packs them.
-    offsets : ndarray, dtype=int64, shape=(n_alignments + 1,)
-        Where those of each alignment begin.
-
-    Returns
-    -------
-    tuple of ndarray
-        The texts, and where each begins.
+    The operations are those of all alignments, as BAM packs them, and `offsets` tells where those
+    of each begin.
     """
     size = (MOST_DIGITS + 1) * cigars.size + offsets.size + OVERSHOOT
     text = np.empty(size, dtype=np.uint8)
     text_offsets = np.zeros(offsets.size, dtype=np.int64)
     _write_cigars(cigars, offsets, text, text_offsets)
-    return text, text_offsets
+    return RecordTexts(text, text_offsets)
 
 
-def distance_texts(cigars: OperationArray, offsets: Int64Array) -> Texts:
+def distance_texts(cigars: OperationArray, offsets: Int64Array) -> RecordTexts:
     """Return the distances between the gaps of each alignment, as nucmer's .delta has them.
 
     Each base of a gap has a line: how many columns it is after the one before. The number is
@@ -65,7 +54,7 @@ def distance_texts(cigars: OperationArray, offsets: Int64Array) -> Texts:
     text = np.empty(size, dtype=np.uint8)
     text_offsets = np.zeros(offsets.size, dtype=np.int64)
     _write_distances(cigars, offsets, text, text_offsets)
-    return text, text_offsets
+    return RecordTexts(text, text_offsets)
 
 
 @jit_without_refcounts
@@ -122,7 +111,7 @@ _OPERATION_BYTES: Final = len("+") + len(":") + MOST_DIGITS
 """The most bytes of an operation besides the bases of a gap."""
 
 
-def change_texts(columns: GenomeAlignments, bases: AlignedBases) -> Texts:
+def change_texts(columns: GenomeAlignments, bases: AlignedBases) -> RecordTexts:
     """Return the differences of each alignment, as the tag cs of PAF has them in its short form.
 
     Equal bases are counted (``:12``); a pair of different ones follows a star, that of the
@@ -134,7 +123,7 @@ def change_texts(columns: GenomeAlignments, bases: AlignedBases) -> Texts:
     text = np.empty(size + OVERSHOOT, dtype=np.uint8)
     text_offsets = np.zeros(columns.count + 1, dtype=np.int64)
     _write_changes(columns.cigars, columns.cigar_offsets, bases, text, text_offsets)
-    return text, text_offsets
+    return RecordTexts(text, text_offsets)
 
 
 @jit_without_refcounts

@@ -16,23 +16,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from mummergpu.input.reference import Reference
-from mummergpu.output.bytes.number_fields import MOST_DIGITS, put_one_number, put_tab
-from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray, copy_text, store
+from mummergpu.output.bytes.number_text import MOST_DIGITS, put_one_number, put_tab
+from mummergpu.output.bytes.text_arrays import RecordTexts, texts_of
+from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray, copy_padded, store
 from mummergpu.output.genomes.differences import Differences, find_differences
 from mummergpu.output.genomes.format import AlignedQueries, GenomeFormat
 from mummergpu.output.records.header import check_records
 from mummergpu.output.records.sam_options import usual_read_group
 from mummergpu.runtime.arrays import BoolArray, ByteArray, Int64Array
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
+from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, writable
 from mummergpu.sequence.codes import BASES, MARGIN, CodeArray
 from mummergpu.version import __version__
-
-Texts = tuple[TextArray, Int64Array]
 
 _LETTERS: Final = np.frombuffer(BASES, dtype=np.uint8)
 _NO_ID: Final = np.frombuffer(b"\t.\t\0", dtype="<u4")[0]
@@ -51,37 +50,31 @@ ROW_BYTES: Final = 2 * MOST_DIGITS + len(
 """The most bytes of a row besides names and bases."""
 
 
-def order_rows(
-    positions: Int64Array, lengths: Int64Array, alternatives: CodeArray, offsets: Int64Array
-) -> Int64Array:
+def _order_rows(found: Differences) -> Int64Array:
     """Return the order of differences in VCF, without those that repeat another one."""
-    order = np.lexsort((np.diff(offsets), lengths, positions))
-    kept = _sort_and_drop(order, positions, lengths, alternatives, offsets)
-    return order[:kept]
+    order = np.lexsort((np.diff(found.offsets), found.reference_lengths, found.positions))
+    return order[: _sort_and_drop(order, found)]
 
 
 @inline_without_refcounts
-def _compare(one: int, other: int, alternatives: CodeArray, offsets: Int64Array) -> int:
+def _compare(one: int, other: int, found: Differences) -> int:
     """Return whether the bases of a difference come before those of one as long, or after."""
-    begin, other_begin = offsets[one], offsets[other]
-    for base in range(offsets[one + 1] - begin):
-        code, other_code = alternatives[begin + base], alternatives[other_begin + base]
+    begin, other_begin = found.offsets[one], found.offsets[other]
+    for base in range(found.offsets[one + 1] - begin):
+        code = found.alternatives[begin + base]
+        other_code = found.alternatives[other_begin + base]
         if code != other_code:
             return -1 if code < other_code else 1
     return 0
 
 
 @jit_without_refcounts
-def _sort_and_drop(
-    order: Int64Array,
-    positions: Int64Array,
-    lengths: Int64Array,
-    alternatives: CodeArray,
-    offsets: Int64Array,
-) -> int:
+def _sort_and_drop(order: Int64Array, found: Differences) -> int:
     """Sort rows that differ in their bases only, and drop equal ones; return how many are left."""
+    positions, lengths, offsets = found.positions, found.reference_lengths, found.offsets
     kept = 0
     group = 0
+    # The rows before `kept` are in order, and those from `group` on differ in their bases only.
     for place in range(order.size):
         row = order[place]
         first = order[group] if group < kept else row
@@ -95,7 +88,7 @@ def _sort_and_drop(
         at = kept
         relation = 1
         while at > group:
-            relation = _compare(order[at - 1], row, alternatives, offsets)
+            relation = _compare(order[at - 1], row, found)
             if relation <= 0:
                 break
             at -= 1
@@ -108,6 +101,29 @@ def _sort_and_drop(
     return kept
 
 
+class VcfRows(NamedTuple):
+    """What the loop needs to write rows.
+
+    Attributes
+    ----------
+    records : ndarray, dtype=int64, shape=(n_differences,)
+        The record of the reference of each.
+    padded_codes : ndarray, dtype=uint8
+        The codes of the reference with margins.
+    record_starts : ndarray, dtype=int64
+        Where each record begins, without the margin.
+    record_names, query_names : RecordTexts
+        The names of the records and of the queries.
+    """
+
+    found: Differences
+    records: Int64Array
+    padded_codes: CodeArray
+    record_starts: Int64Array
+    record_names: RecordTexts
+    query_names: RecordTexts
+
+
 @inline_without_refcounts
 def _put_bases(text: TextArray, at: int, codes: CodeArray, begin: int, end: int) -> int:
     """Write bases; return where they end."""
@@ -117,36 +133,28 @@ def _put_bases(text: TextArray, at: int, codes: CodeArray, begin: int, end: int)
     return at
 
 
+@inline_without_refcounts
+def _put_name(text: TextArray, at: int, names: RecordTexts, number: int) -> int:
+    """Write a name; return where it ends."""
+    return copy_padded(text, at, names.texts, names.offsets[number], names.offsets[number + 1])
+
+
 @jit_without_refcounts
-def write_rows(
-    rows: Int64Array,
-    is_ambiguous: ByteArray,
-    references: tuple[Int64Array, Int64Array, Int64Array],
-    queries: tuple[Int64Array, Int64Array],
-    strands: ByteArray,
-    alternatives: CodeArray,
-    offsets: Int64Array,
-    padded_codes: CodeArray,
-    record_starts: Int64Array,
-    record_texts: Texts,
-    query_texts: Texts,
-    text: TextArray,
-) -> int:
-    """Write rows of VCF; return where they end."""
-    records, positions, lengths = references
+def write_rows(text: TextArray, order: Int64Array, is_ambiguous: ByteArray, rows: VcfRows) -> int:
+    """Write the rows of `order`, of which `is_ambiguous` tells; return where they end."""
+    found = rows.found
     at = 0
-    for place in range(rows.size):
-        row = rows[place]
-        record, position = records[row], positions[row]
-        names, name_offsets = record_texts
-        at = copy_text(text, at, names, name_offsets[record], name_offsets[record + 1])
-        at = put_tab(text, at)
-        at = put_one_number(text, at, position - record_starts[record] + 1)
+    for place in range(order.size):
+        row = order[place]
+        record, position = rows.records[row], found.positions[row]
+        at = put_tab(text, _put_name(text, at, rows.record_names, record))
+        at = put_one_number(text, at, position - rows.record_starts[record] + 1)
         store(text, at, _NO_ID)
         begin = position + MARGIN
-        at = _put_bases(text, at + 3, padded_codes, begin, begin + lengths[row])
-        at = put_tab(text, at)
-        at = _put_bases(text, at, alternatives, offsets[row], offsets[row + 1])
+        end = begin + found.reference_lengths[row]
+        at = put_tab(text, _put_bases(text, at + 3, rows.padded_codes, begin, end))
+        begin, end = found.offsets[row], found.offsets[row + 1]
+        at = _put_bases(text, at, found.alternatives, begin, end)
         store(text, at, _NO_ID)
         at += 3
         if is_ambiguous[place]:
@@ -157,13 +165,11 @@ def write_rows(
             store(text, at, _PASSED)
             at += 5
         store(text, at, _NAME)
-        query = queries[0][row]
-        names, name_offsets = query_texts
-        at = copy_text(text, at + 6, names, name_offsets[query], name_offsets[query + 1])
+        at = _put_name(text, at + 6, rows.query_names, found.queries[row])
         store(text, at, _START)
-        at = put_one_number(text, at + 8, queries[1][row] + 1)
+        at = put_one_number(text, at + 8, found.query_positions[row] + 1)
         store(text, at, _STRAND)
-        store(text, at + 8, _REVERSE if strands[row] else _FORWARD)
+        store(text, at + 8, _REVERSE if found.strands[row] else _FORWARD)
         at += 16
     return at
 
@@ -233,17 +239,7 @@ class GenomeVcf(GenomeFormat):
         found = find_differences(queries, self._reference)
         first = len(self._names)
         self._names += [_RESERVED.sub(_escaped, name) or b"." for name in queries.names]
-        self._blocks.append(
-            Differences(
-                found.positions,
-                found.reference_lengths,
-                found.alternatives,
-                found.offsets,
-                found.queries + first,
-                found.query_positions,
-                found.strands,
-            )
-        )
+        self._blocks.append(found._replace(queries=found.queries + first))
         # Queries, as records, lie one after the other, so that a base has one number.
         offsets = self._query_bases + np.concatenate(([0], np.cumsum(queries.lengths)))
         self._query_bases = int(offsets[-1])
@@ -262,30 +258,23 @@ class GenomeVcf(GenomeFormat):
         found = _joined(self._blocks)
         self._blocks.clear()
         reference = self._reference
-        alternatives = found.alternatives, found.offsets
-        order = order_rows(found.positions, found.reference_lengths, *alternatives)
+        order = _order_rows(found)
         is_ambiguous = self._are_ambiguous(found)[order].astype(np.uint8)
-        records = np.searchsorted(reference.record_starts, found.positions, side="right") - 1
-        record_texts, query_texts = _texts(reference.names), _texts(self._names)
-        name_sizes = np.diff(record_texts[1])[records] + np.diff(query_texts[1])[found.queries]
-        sizes = name_sizes + found.reference_lengths + np.diff(found.offsets) + ROW_BYTES
+        rows = VcfRows(
+            found,
+            np.searchsorted(reference.record_starts, found.positions, side="right") - 1,
+            writable(reference.padded_codes),
+            writable(reference.record_starts),
+            texts_of(reference.names),
+            texts_of(self._names),
+        )
+        sizes = found.reference_lengths + np.diff(found.offsets) + ROW_BYTES
+        sizes += np.diff(rows.record_names.offsets)[rows.records]
+        sizes += np.diff(rows.query_names.offsets)[found.queries]
         for begin in range(0, order.size, _ROWS_OF_PIECE):
-            rows = order[begin : begin + _ROWS_OF_PIECE]
-            text = np.empty(int(sizes[rows].sum()) + OVERSHOOT, dtype=np.uint8)
-            filled = write_rows(
-                rows,
-                is_ambiguous[begin : begin + rows.size],
-                (records, found.positions, found.reference_lengths),
-                (found.queries, found.query_positions),
-                found.strands,
-                alternatives[0],
-                alternatives[1],
-                reference.padded_codes,
-                reference.record_starts,
-                record_texts,
-                query_texts,
-                text,
-            )
+            own = order[begin : begin + _ROWS_OF_PIECE]
+            text = np.empty(int(sizes[own].sum()) + OVERSHOOT, dtype=np.uint8)
+            filled = write_rows(text, own, is_ambiguous[begin : begin + own.size], rows)
             yield text[:filled].tobytes()
 
     def _are_ambiguous(self, found: Differences) -> BoolArray:
@@ -310,21 +299,8 @@ def _escaped(found: re.Match[bytes]) -> bytes:
     return b"%%%02X" % found[0][0]
 
 
-def _texts(names: list[bytes] | tuple[bytes, ...]) -> tuple[TextArray, Int64Array]:
-    """Return texts one after the other, and where each begins and the last ends."""
-    text = np.frombuffer(bytearray(b"".join(names)), dtype=np.uint8)
-    return text, np.cumsum([0, *map(len, names)], dtype=np.int64)
-
-
 def _joined(blocks: list[Differences]) -> Differences:
     """Return the differences of several blocks."""
     sizes = np.concatenate([np.diff(block.offsets) for block in blocks])
-    return Differences(
-        np.concatenate([block.positions for block in blocks]),
-        np.concatenate([block.reference_lengths for block in blocks]),
-        np.concatenate([block.alternatives for block in blocks]),
-        np.concatenate(([0], np.cumsum(sizes))),
-        np.concatenate([block.queries for block in blocks]),
-        np.concatenate([block.query_positions for block in blocks]),
-        np.concatenate([block.strands for block in blocks]),
-    )
+    columns: list[Any] = [np.concatenate(column) for column in zip(*blocks, strict=True)]
+    return Differences(*columns)._replace(offsets=np.concatenate(([0], np.cumsum(sizes))))

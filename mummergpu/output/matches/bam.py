@@ -6,26 +6,39 @@ What is made here is the content of the file; `compression.BgzfCompressor` makes
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from mummergpu.input.blocks.queries import QueryBlock
-from mummergpu.input.reference import Reference, record_lookup
+from mummergpu.input.reference import Reference, record_at, record_lookup
 from mummergpu.output.bytes.compression import BGZF_BLOCK_BYTES, Piece
-from mummergpu.output.bytes.piece_pool import PiecePool
-from mummergpu.output.bytes.text_arrays import QueryColumns, query_columns
-from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray, copy_text, store
-from mummergpu.output.matches.match_table import MOST_ROWS
+from mummergpu.output.bytes.text_arrays import PiecePool, texts_of
+from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray, copy_padded, store
+from mummergpu.output.matches.match_table import MatchBlock, match_block
 from mummergpu.output.matches.sam_rows import (
+    HAS_PRIMARY,
+    HITS,
+    LEAST,
+    LONGEST,
+    MATCHES,
+    NEXT_QUERY,
+    NEXT_ROW,
+    NO_ROW,
+    NOT_BEGUN,
     REVERSE,
     SECONDARY,
+    TIES_LEFT,
     UNMAPPED,
-    AlignmentTable,
-    alignment_tables,
+    begin_query,
+    flag_of,
+    hit_heap,
+    hits_of,
+    new_state,
 )
 from mummergpu.output.records.bam_fields import (
     NAME_AT,
+    Place,
     pack_bases,
     write_fixed_fields,
     write_name,
@@ -33,7 +46,7 @@ from mummergpu.output.records.bam_fields import (
     write_tag,
 )
 from mummergpu.output.records.header import binary_header, check_queries, sam_header
-from mummergpu.output.records.sam_options import ReadGroup, SamOptions
+from mummergpu.output.records.sam_options import SamOptions
 from mummergpu.output.sink import MatchFormat
 from mummergpu.runtime.arrays import Int32Array, Int64Array
 from mummergpu.runtime.jit import (
@@ -43,11 +56,8 @@ from mummergpu.runtime.jit import (
     jit_without_refcounts,
     writable,
 )
-from mummergpu.sequence.codes import MARGIN, CodeArray, Strand
+from mummergpu.sequence.codes import MARGIN, Strand
 from mummergpu.sequence.mems import MemColumns
-
-# The elements of the state between two pieces.
-NEXT_ROW: Final = 0
 
 _MOST_CIGAR_BYTES: Final = 12
 _MOST_TAG_BYTES: Final = 4 * 7
@@ -62,6 +72,36 @@ _SOFT_CLIP, _EQUAL = 4, 7
 _NM, _AS, _NH, _HI = (int.from_bytes(tag, "little") for tag in (b"NM", b"AS", b"NH", b"HI"))
 
 
+class BamBlock(NamedTuple):
+    """What the loop needs to write the records of a block.
+
+    Attributes
+    ----------
+    record_ids : ndarray, dtype=int32
+        The number of each record of the reference in the header.
+    group : ndarray, dtype=uint8
+        The tag of the read group, with `OVERSHOOT` bytes after it.
+    with_bases : bool
+        Whether secondary alignments have bases, too.
+    """
+
+    matches: MatchBlock
+    record_ids: Int32Array
+    group: TextArray
+    group_bytes: int
+    with_bases: bool
+
+
+class _Alignment(NamedTuple):
+    """A match as a row: its place, its bases, those before it, and its numbers for NH and HI."""
+
+    place: Place
+    length: int
+    clip: int
+    hit_count: int
+    hit_number: int
+
+
 @inline_without_refcounts
 def _write_operation(text: TextArray, at: int, length: int, operation: int) -> int:
     """Write an operation of the CIGAR unless it has no base; return where it ends."""
@@ -71,76 +111,121 @@ def _write_operation(text: TextArray, at: int, length: int, operation: int) -> i
     return at + 4
 
 
+@inline_without_refcounts
+def _write_record(
+    text: TextArray, at: int, block: BamBlock, query: int, flag: int, row: _Alignment
+) -> int:
+    """Write a record; return where it ends."""
+    queries = block.matches.queries
+    begin = queries.offsets[as_index(query)]
+    length = queries.offsets[as_index(query + 1)] - begin
+    bases = 0 if flag & SECONDARY and not block.with_bases else length
+    name = at + NAME_AT
+    cigar = write_name(text, name, queries.names, queries.name_offsets, query)
+    end = cigar
+    is_mapped = flag & UNMAPPED == 0
+    if is_mapped:
+        end = _write_operation(text, end, row.clip, _SOFT_CLIP)
+        end = _write_operation(text, end, row.length, _EQUAL)
+        end = _write_operation(text, end, length - row.clip - row.length, _SOFT_CLIP)
+    operations = (end - cigar) >> 2
+    if bases:
+        is_reverse = flag & REVERSE != 0
+        end = pack_bases(text, end, block.matches.codes, MARGIN + begin, length, is_reverse)
+        end = write_no_qualities(text, end, length)
+    if is_mapped:
+        end = write_tag(text, end, _NM, 0)
+        end = write_tag(text, end, _AS, row.length)
+        end = write_tag(text, end, _NH, row.hit_count)
+        end = write_tag(text, end, _HI, row.hit_number)
+    end = copy_padded(text, end, block.group, 0, block.group_bytes)
+    store(text, at, np.uint32(end - at - 4))
+    write_fixed_fields(
+        text,
+        at,
+        row.place,
+        max(row.length, 1),
+        cigar - name,
+        _MAPPED if is_mapped else 0,
+        flag,
+        operations,
+        bases,
+        (-1, -1),
+        0,
+    )
+    return end
+
+
+@inline_without_refcounts
+def _write_rows(
+    text: TextArray, at: int, state: Int64Array, block: BamBlock, query: int, last_start: int
+) -> int:
+    """Write the records of a query with matches from `state` on, as far as there is room.
+
+    Returns where they end, and updates `state`.
+    """
+    lookup, (forward, reverse) = block.matches.lookup, block.matches.rows
+    own_hits = hits_of(block.matches.rows, query)
+    count, longest, least = state[MATCHES], state[LONGEST], state[LEAST]
+    # What the choice depends on stays in registers during a query.
+    place = state[NEXT_ROW]
+    hits, ties_left, has_primary = state[HITS], state[TIES_LEFT], state[HAS_PRIMARY]
+    while place < count and at <= last_start:
+        strand = as_int64(place >= own_hits.forward_count)
+        own = reverse if strand == 1 else forward
+        row = place + (own_hits.reverse_begin if strand == 1 else own_hits.forward_begin)
+        place += 1
+        length = own.lengths[as_index(row)]
+        flag = flag_of(length, longest, least, ties_left, has_primary)
+        if flag == NO_ROW:
+            continue
+        ties_left -= length == least
+        has_primary |= flag == 0
+        hits += 1
+        position = own.positions[as_index(row)]
+        record = record_at(lookup.starts, lookup.buckets, lookup.bucket_shift, position)
+        position -= lookup.starts[as_index(record)]
+        found = (as_int64(block.record_ids[as_index(record)]), position)
+        # On the strand that was searched, the query lies as the reference does.
+        alignment = _Alignment(found, length, own.starts[as_index(row)], count, hits)
+        at = _write_record(text, at, block, query, flag + REVERSE * strand, alignment)
+    state[NEXT_ROW] = place
+    state[HITS], state[TIES_LEFT], state[HAS_PRIMARY] = hits, ties_left, has_primary
+    return at
+
+
 @jit_without_refcounts
 def write_match_records(
-    text: TextArray,
-    state: Int64Array,
-    codes: CodeArray,
-    queries: QueryColumns,
-    table: AlignmentTable,
-    record_ids: Int32Array,
-    read_group: TextArray,
-    with_bases: bool,
+    text: TextArray, state: Int64Array, block: BamBlock, heap: Int64Array
 ) -> int:
-    """Write the records of rows from `state` on, until they end or the text is full.
+    """Write the records of a block from `state` on, until it ends or the text is full.
 
     Returns the number of bytes written, and updates `state`.
     """
-    offsets, names, name_offsets = queries
-    room = text.size - OVERSHOOT
+    queries = block.matches.queries
+    query = state[NEXT_QUERY]
     at = 0
-    row = state[NEXT_ROW]
-    while row < table.flags.size:
-        query = as_int64(table.queries[as_index(row)])
-        flag = as_int64(table.flags[as_index(row)])
-        begin = offsets[as_index(query)]
-        length = offsets[as_index(query + 1)] - begin
-        bases = 0 if flag & SECONDARY and not with_bases else length
-        name_bytes = name_offsets[as_index(query + 1)] - name_offsets[as_index(query)]
-        variable_bytes = name_bytes + bases + ((bases + 1) >> 1) + read_group.size
-        if at + FIXED_BYTES + variable_bytes > room:
+    while query < queries.offsets.size - 1:
+        # A record begins only where the longest one of its query fits.
+        bases = queries.offsets[as_index(query + 1)] - queries.offsets[as_index(query)]
+        name = queries.name_offsets[as_index(query + 1)] - queries.name_offsets[as_index(query)]
+        row_bytes = FIXED_BYTES + name + bases + ((bases + 1) >> 1) + block.group_bytes
+        last_start = text.size - OVERSHOOT - row_bytes
+        if at > last_start:
             break
-        name = at + NAME_AT
-        cigar = write_name(text, name, names, name_offsets, query)
-        end = cigar
-        if flag & UNMAPPED:
-            place, size, quality = (-1, -1), 1, 0
+        if state[NEXT_ROW] == NOT_BEGUN:
+            begin_query(state, heap, block.matches.rows, query)
+            state[NEXT_ROW] = 0
+        if state[MATCHES] == 0:
+            nothing = _Alignment((-1, -1), 0, 0, 0, 0)
+            at = _write_record(text, at, block, query, UNMAPPED, nothing)
         else:
-            place = (
-                as_int64(record_ids[table.records[as_index(row)]]),
-                table.positions[as_index(row)],
-            )
-            size, clip, quality = table.lengths[as_index(row)], table.clips[as_index(row)], _MAPPED
-            end = _write_operation(text, end, clip, _SOFT_CLIP)
-            end = _write_operation(text, end, size, _EQUAL)
-            end = _write_operation(text, end, length - clip - size, _SOFT_CLIP)
-        operations = (end - cigar) >> 2
-        if bases:
-            end = pack_bases(text, end, codes, MARGIN + begin, length, flag & REVERSE != 0)
-            end = write_no_qualities(text, end, length)
-        if flag & UNMAPPED == 0:
-            end = write_tag(text, end, _NM, 0)
-            end = write_tag(text, end, _AS, table.lengths[as_index(row)])
-            end = write_tag(text, end, _NH, as_int64(table.hit_counts[as_index(row)]))
-            end = write_tag(text, end, _HI, as_int64(table.hit_numbers[as_index(row)]))
-        end = copy_text(text, end, read_group, 0, read_group.size)
-        store(text, at, np.uint32(end - at - 4))
-        write_fixed_fields(
-            text,
-            at,
-            place,
-            size,
-            cigar - name,
-            quality,
-            flag,
-            operations,
-            bases,
-            (-1, -1),
-            0,
-        )
-        at = end
-        row += 1
-    state[NEXT_ROW] = row
+            at = _write_rows(text, at, state, block, query, last_start)
+            if state[NEXT_ROW] < state[MATCHES]:
+                break
+        state[NEXT_ROW] = NOT_BEGUN
+        query += 1
+    state[NEXT_QUERY] = query
     return at
 
 
@@ -158,7 +243,6 @@ class BamFormat(MatchFormat):
         command: str,
         query_path: str,
         piece_bytes: int = PIECE_BYTES,
-        most_rows: int = MOST_ROWS,
     ) -> None:
         header = sam_header(reference, options, command)
         self._head = binary_header(header, reference)
@@ -167,9 +251,10 @@ class BamFormat(MatchFormat):
         self._query_path = query_path
         self._most_hits = options.most_hits
         self._with_bases = options.secondary_bases
-        self._read_group = _tag_of(options.read_group)
+        group = options.read_group
+        tag = b"" if group is None else b"RGZ%b\0" % group.name.encode()
+        self._group, self._group_bytes = texts_of([tag]).texts, len(tag)
         self._pool = PiecePool(piece_bytes)
-        self._most_rows = most_rows
 
     def head(self) -> bytes:
         """Return the header, in text and in binary form."""
@@ -180,41 +265,25 @@ class BamFormat(MatchFormat):
     ) -> Iterator[TextArray]:
         """Yield whole records of a block's matches in pieces (`Format.format_block`)."""
         check_queries(block, self._query_path)
-        codes, queries = writable(block.padded_codes), query_columns(block)
-        longest = FIXED_BYTES + self._read_group.size
+        longest = FIXED_BYTES + self._group_bytes
         longest += int(np.diff(block.name_offsets).max(initial=0))
         longest += 3 * (int(np.diff(block.offsets).max(initial=0)) + 1) // 2
-        room = max(longest, self._pool.piece_bytes)
-        for table in alignment_tables(
-            block, matches, self._lookup, self._most_hits, self._most_rows
-        ):
-            yield from self._records_of(table, codes, queries, room)
+        arrays = BamBlock(
+            match_block(block, matches, self._lookup, texts_of([])),
+            self._record_ids,
+            self._group,
+            self._group_bytes,
+            self._with_bases,
+        )
+        heap = hit_heap(matches, self._most_hits)
+        state = new_state()
+        while state[NEXT_QUERY] < block.query_count:
+            text = self._pool.room_for(max(longest, self._pool.piece_bytes))
+            filled = write_match_records(text, state, arrays, heap)
+            # A block can end without a record, such as after the matches that are too many.
+            if filled:
+                yield text[:filled]
 
     def take_back(self, piece: Piece) -> None:
         """Reuse the memory of a piece (`Format.take_back`)."""
         self._pool.take_back(piece)
-
-    def _records_of(
-        self, table: AlignmentTable, codes: CodeArray, queries: QueryColumns, room: int
-    ) -> Iterator[TextArray]:
-        """Yield the records of a table in pieces for which `room` bytes are enough."""
-        state = np.zeros(1, dtype=np.int64)
-        while state[NEXT_ROW] < table.row_count:
-            text = self._pool.room_for(room)
-            filled = write_match_records(
-                text,
-                state,
-                codes,
-                queries,
-                table,
-                self._record_ids,
-                self._read_group,
-                self._with_bases,
-            )
-            yield text[:filled]
-
-
-def _tag_of(read_group: ReadGroup | None) -> TextArray:
-    """Return the tag that puts a query into a read group; nothing for None."""
-    tag = b"" if read_group is None else b"RGZ" + read_group.name.encode() + b"\0"
-    return np.frombuffer(bytearray(tag), dtype=np.uint8)

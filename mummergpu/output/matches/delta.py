@@ -27,10 +27,14 @@ from mummergpu.errors import InputError
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import RecordLookup, Reference, record_at, record_lookup
 from mummergpu.output.bytes.compression import Piece
-from mummergpu.output.bytes.number_fields import MOST_DIGITS, SMALL, put_number, put_small
-from mummergpu.output.bytes.number_text import digit_words
-from mummergpu.output.bytes.piece_pool import PIECE_BYTES, PiecePool
-from mummergpu.output.bytes.text_arrays import texts_of
+from mummergpu.output.bytes.number_text import (
+    MOST_DIGITS,
+    SMALL,
+    digit_words,
+    put_number,
+    put_small,
+)
+from mummergpu.output.bytes.text_arrays import PIECE_BYTES, PiecePool, check_names, texts_of
 from mummergpu.output.bytes.text_stores import (
     LINE_END,
     OVERSHOOT,
@@ -257,9 +261,7 @@ class DeltaFormat(MatchFormat):
         for path in (reference.path, query_paths[0]):
             if len(path.split()) != 1:
                 raise InputError("a .delta cannot name a file with a blank in its name", path)
-        if b"" in reference.names:
-            number = reference.names.index(b"") + 1
-            raise InputError(f"a .delta needs names, and record {number} has none", reference.path)
+        check_names(reference, "a .delta")
         self._paths = (reference.path, query_paths[0])
         self._lookup = record_lookup(reference.record_starts, reference.codes.size)
         lengths = reference.record_lengths.tolist()

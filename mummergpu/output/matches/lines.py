@@ -7,16 +7,22 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from mummergpu.errors import InputError
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import Reference, record_at, record_lookup
 from mummergpu.output.bytes.compression import Piece
-from mummergpu.output.bytes.number_fields import MOST_DIGITS, put_number, put_small, put_tab
-from mummergpu.output.bytes.number_text import digit_words
-from mummergpu.output.bytes.piece_pool import PIECE_BYTES, PiecePool
+from mummergpu.output.bytes.number_text import (
+    MOST_DIGITS,
+    digit_words,
+    put_number,
+    put_small,
+    put_tab,
+)
 from mummergpu.output.bytes.text_arrays import (
+    PIECE_BYTES,
+    PiecePool,
     QueryColumns,
     RecordTexts,
+    check_names,
     names_and_lengths,
     texts_of,
 )
@@ -235,9 +241,7 @@ class BedFormat(LineFormat):
     """Turns matches into BED; several threads may share one."""
 
     def __init__(self, reference: Reference, piece_bytes: int = PIECE_BYTES) -> None:
-        if b"" in reference.names:
-            number = reference.names.index(b"") + 1
-            raise InputError(f"BED needs names, and record {number} has none", reference.path)
+        check_names(reference, "BED")
         super().__init__(BED, reference, (b"%b\t" % name for name in reference.names), piece_bytes)
 
 

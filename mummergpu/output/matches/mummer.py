@@ -27,8 +27,7 @@ from mummergpu.input.reference import Reference, record_at, record_lookup
 from mummergpu.matching.block_text import RowFormat
 from mummergpu.output.bytes.compression import Piece
 from mummergpu.output.bytes.number_text import COLUMN, write_digits, write_numbers
-from mummergpu.output.bytes.piece_pool import PIECE_BYTES, PiecePool
-from mummergpu.output.bytes.text_arrays import texts_of
+from mummergpu.output.bytes.text_arrays import PIECE_BYTES, PiecePool, texts_of
 from mummergpu.output.bytes.text_stores import (
     LINE_END,
     OVERSHOOT,

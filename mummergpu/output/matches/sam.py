@@ -21,10 +21,9 @@ import numpy as np
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import RecordLookup, Reference, record_at, record_lookup
 from mummergpu.output.bytes.compression import Piece
-from mummergpu.output.bytes.number_fields import MOST_DIGITS, SMALL, put_one_number, put_small
-from mummergpu.output.bytes.piece_pool import PIECE_BYTES, PiecePool
+from mummergpu.output.bytes.number_text import MOST_DIGITS, SMALL, put_one_number, put_small
 from mummergpu.output.bytes.sequence_text import write_bases
-from mummergpu.output.bytes.text_arrays import RecordTexts, texts_of
+from mummergpu.output.bytes.text_arrays import PIECE_BYTES, PiecePool, RecordTexts, texts_of
 from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray, copy_padded, store
 from mummergpu.output.matches.match_table import MatchBlock, match_block
 from mummergpu.output.matches.sam_rows import (
@@ -45,6 +44,7 @@ from mummergpu.output.matches.sam_rows import (
     begin_query,
     flag_of,
     hit_heap,
+    hits_of,
     new_state,
 )
 from mummergpu.output.records.header import check_queries, sam_header
@@ -282,19 +282,16 @@ def _write_rows(
     Returns where they end, and updates `state`. A long query may go on in the next text.
     """
     queries, (forward, reverse) = block.matches.queries, block.matches.rows
+    own_hits = hits_of(block.matches.rows, query)
     bounds = queries.offsets[as_index(query)], queries.offsets[as_index(query + 1)]
     count, longest, least = state[MATCHES], state[LONGEST], state[LEAST]
     query_length = bounds[1] - bounds[0]
     place, base = state[NEXT_ROW], state[NEXT_BASE]
     hits, ties_left, has_primary = state[HITS], state[TIES_LEFT], state[HAS_PRIMARY]
-    # The rows on both strands are one range for one loop, without a branch for the strand.
-    begin = forward.offsets[as_index(query)]
-    forward_count = forward.offsets[as_index(query + 1)] - begin
-    reverse_begin = reverse.offsets[as_index(query)] - forward_count
     while place < count and at <= last_start:
-        strand = as_int64(place >= forward_count)
+        strand = as_int64(place >= own_hits.forward_count)
         own = reverse if strand == 1 else forward
-        row = place + (reverse_begin if strand == 1 else begin)
+        row = place + (own_hits.reverse_begin if strand == 1 else own_hits.forward_begin)
         length = own.lengths[as_index(row)]
         has_bases = True
         if base == NO_BASE:

@@ -14,7 +14,7 @@ import numpy as np
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import NO_ROW
 from mummergpu.output.bytes.compression import BGZF_BLOCK_BYTES
-from mummergpu.output.bytes.quality_text import NUMBERS_FROM, write_qualities
+from mummergpu.output.bytes.sequence_text import NUMBERS_FROM, write_qualities
 from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray, store
 from mummergpu.output.records.bam_fields import (
     NAME_AT,

@@ -21,9 +21,14 @@ import numpy as np
 
 from mummergpu.input.reference import Reference
 from mummergpu.output.bytes.compression import Piece
-from mummergpu.output.bytes.number_fields import MOST_DIGITS, put_one_number, put_small, put_tab
-from mummergpu.output.bytes.piece_pool import PIECE_BYTES, PiecePool
-from mummergpu.output.bytes.text_arrays import RecordTexts, names_and_lengths, texts_of
+from mummergpu.output.bytes.number_text import MOST_DIGITS, put_one_number, put_small, put_tab
+from mummergpu.output.bytes.text_arrays import (
+    PIECE_BYTES,
+    PiecePool,
+    RecordTexts,
+    names_and_lengths,
+    texts_of,
+)
 from mummergpu.output.bytes.text_stores import (
     LINE_END,
     OVERSHOOT,

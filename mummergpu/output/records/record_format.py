@@ -14,8 +14,7 @@ import numpy as np
 
 from mummergpu.input.reference import Reference
 from mummergpu.output.bytes.compression import Piece
-from mummergpu.output.bytes.piece_pool import PiecePool
-from mummergpu.output.bytes.text_arrays import texts_of
+from mummergpu.output.bytes.text_arrays import PiecePool, texts_of
 from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray
 from mummergpu.output.records.header import UNSORTED, check_queries, sam_header
 from mummergpu.output.records.rows import (

@@ -9,11 +9,14 @@ import numpy as np
 
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import NO_ROW
-from mummergpu.output.bytes.number_fields import put_one_number, put_small, put_tab
-from mummergpu.output.bytes.piece_pool import PIECE_BYTES
-from mummergpu.output.bytes.quality_text import LETTERS_FROM, write_qualities
-from mummergpu.output.bytes.sequence_text import write_bases, write_letters
-from mummergpu.output.bytes.text_arrays import RecordTexts
+from mummergpu.output.bytes.number_text import put_one_number, put_small, put_tab
+from mummergpu.output.bytes.sequence_text import (
+    LETTERS_FROM,
+    write_bases,
+    write_letters,
+    write_qualities,
+)
+from mummergpu.output.bytes.text_arrays import PIECE_BYTES, RecordTexts
 from mummergpu.output.bytes.text_stores import LINE_END, OVERSHOOT, TextArray, copy_padded, store
 from mummergpu.output.records.record_format import (
     NEEDED_BYTES,

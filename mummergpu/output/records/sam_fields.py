@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from mummergpu.output.bytes.number_fields import put_small
+from mummergpu.output.bytes.number_text import put_small
 from mummergpu.output.bytes.text_stores import TextArray, copy_text, store
 from mummergpu.runtime.arrays import Int64Array, UInt32Array
 from mummergpu.runtime.jit import as_index, as_int64, inline_without_refcounts

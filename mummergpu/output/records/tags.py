@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from mummergpu.mapping.alignments.columns import NO_ROW
-from mummergpu.output.bytes.number_fields import put_one_number, put_small
+from mummergpu.output.bytes.number_text import put_one_number, put_small
 from mummergpu.output.bytes.text_arrays import RecordTexts
 from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray, copy_padded, copy_text, store
 from mummergpu.output.records.bam_fields import write_tag

@@ -46,18 +46,18 @@ def bam_of_htslib(text: bytes, folder: Path) -> bytes:
     return gzip.decompress(target.read_bytes())
 
 
-def bam_of(case: MatchCase, options: SamOptions, piece_bytes: int, most_rows: int) -> bytes:
-    made = BamFormat(case.reference, options, "", "q.fa", piece_bytes, most_rows)
+def bam_of(case: MatchCase, options: SamOptions, piece_bytes: int) -> bytes:
+    made = BamFormat(case.reference, options, "", "q.fa", piece_bytes)
     return text_of(made, case)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(match_cases(), OPTIONS, st.integers(1, 2000), st.integers(1, 9))
+@given(match_cases(), OPTIONS, st.integers(1, 2000))
 def test_records_are_those_of_htslib(
-    tmp_path: Path, case: MatchCase, options: SamOptions, piece_bytes: int, most_rows: int
+    tmp_path: Path, case: MatchCase, options: SamOptions, piece_bytes: int
 ) -> None:
     expected = bam_of_htslib(sam_of(case, options), tmp_path)
-    assert bam_of(case, options, piece_bytes, most_rows) == expected
+    assert bam_of(case, options, piece_bytes) == expected
 
 
 @each("length", [*range(1, 70), 127, 128, 129, 1000])
@@ -68,7 +68,7 @@ def test_bases_of_every_length_are_packed(length: int, strand: Strand, tmp_path:
     rows = {strand: [[(0, (0, 0, 1))]] * 3}
     case = MatchCase([(b"r", b"ACGT" * 300)], [(b"q", one) for one in bases], rows)
     expected = bam_of_htslib(sam_of(case, SamOptions()), tmp_path)
-    assert bam_of(case, SamOptions(), PIECE_BYTES, 1000) == expected
+    assert bam_of(case, SamOptions(), PIECE_BYTES) == expected
 
 
 def test_numbers_of_every_size(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_numbers_of_every_size(tmp_path: Path) -> None:
     rows.append((0, (1, 0, 69_990)))
     case = MatchCase([(b"r", bases)], [(b"q", bases)], {Strand.FORWARD: [rows]})
     expected = bam_of_htslib(sam_of(case, SamOptions()), tmp_path)
-    assert bam_of(case, SamOptions(), PIECE_BYTES, 1 << 14) == expected
+    assert bam_of(case, SamOptions(), PIECE_BYTES) == expected
 
 
 def far_reference(case: MatchCase, base_count: int) -> Reference:
@@ -121,7 +121,7 @@ def test_a_compressed_file_is_what_htslib_reads(tmp_path: Path) -> None:
     rows = {Strand.FORWARD: [[(0, (0, number % 100, 90))] for number in range(3000)]}
     case = MatchCase([(b"r", bases)], queries, rows)
     compressor = BgzfCompressor()
-    text = bam_of(case, SamOptions(), PIECE_BYTES, 700)
+    text = bam_of(case, SamOptions(), PIECE_BYTES)
     path = tmp_path / "x.bam"
     path.write_bytes(compressor.compress(text) + compressor.end())
     with pysam.AlignmentFile(str(path)) as alignments:

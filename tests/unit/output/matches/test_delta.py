@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mummergpu.errors import InputError
-from mummergpu.output.bytes.piece_pool import PIECE_BYTES
+from mummergpu.output.bytes.text_arrays import PIECE_BYTES
 from mummergpu.output.bytes.text_stores import OVERSHOOT
 from mummergpu.output.matches import delta
 from mummergpu.output.matches.delta import DeltaFormat

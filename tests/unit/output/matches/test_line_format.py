@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from mummergpu.errors import InputError
 from mummergpu.input.reference import Reference
-from mummergpu.output.bytes.piece_pool import PIECE_BYTES
+from mummergpu.output.bytes.text_arrays import PIECE_BYTES
 from mummergpu.output.bytes.text_stores import OVERSHOOT
 from mummergpu.output.matches.lines import (
     COLUMNS,

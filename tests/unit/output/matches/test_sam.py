@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mummergpu.errors import InputError
-from mummergpu.output.bytes.piece_pool import PIECE_BYTES
+from mummergpu.output.bytes.text_arrays import PIECE_BYTES
 from mummergpu.output.bytes.text_stores import OVERSHOOT
 from mummergpu.output.matches import sam
 from mummergpu.output.matches.sam import SamFormat
@@ -82,6 +82,19 @@ def test_lines_equal_those_of_a_plain_formatter(
         case = MatchCase(case.records, [(b"", bases) for _, bases in case.queries], case.rows)
     header = sam_header(case.reference, options, "mummergpu r q").text
     assert text_of(sam_of(case, options, piece_bytes), case) == header + plain_lines(case, options)
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=60), st.integers(1, 40))
+def test_the_longest_are_kept(lengths: list[int], most_hits: int) -> None:
+    rows = [(0, (length, 0, length)) for length in lengths]
+    middle = len(rows) // 3
+    strands = {Strand.FORWARD: [rows[:middle]], Strand.REVERSE: [rows[middle:]]}
+    case = MatchCase([(b"r", b"A" * 9)], [(b"q", b"A" * 18)], strands)
+    options = SamOptions(most_hits=most_hits)
+    for piece_bytes in (1, 300, PIECE_BYTES):
+        made = SamFormat(case.reference, options, "", "q.fa", piece_bytes)
+        assert text_of(made, case).removeprefix(made.head()) == plain_lines(case, options)
 
 
 @settings(deadline=None, max_examples=30)
