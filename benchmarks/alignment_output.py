@@ -21,6 +21,8 @@ import numpy as np
 import numpy.typing as npt
 from measure import in_turn, save
 
+from mummergpu.input.blocks.read_block import WrittenReads
+from mummergpu.input.records.tags import Tags
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.output.alignments.read_rows import ReadRows
@@ -51,6 +53,12 @@ class Reads:
     names: npt.NDArray[np.uint8]
     name_offsets: npt.NDArray[np.int64]
     base_qualities: npt.NDArray[np.uint8]
+    has_groups = False
+    tags = Tags(np.zeros(0, dtype=np.uint8), np.zeros(0, dtype=np.int64))
+
+    @property
+    def as_written(self) -> WrittenReads:
+        return WrittenReads(self.padded_codes, self.offsets, self.base_qualities)
 
 
 def made_block(reference: Reference, first: int, count: int) -> tuple[Reads, AlignmentColumns]:
