@@ -58,6 +58,7 @@ class Reads:
 
     @property
     def as_written(self) -> WrittenReads:
+        """The same as they are written."""
         return WrittenReads(self.padded_codes, self.offsets, self.base_qualities)
 
 
