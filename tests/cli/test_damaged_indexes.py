@@ -89,7 +89,7 @@ def check_endings(made: Path, kind: str, seed: int, count: int) -> None:
 
 @pytest.mark.parametrize("kind", INDEXES)
 def test_a_search_of_a_damaged_index_ends(made: Path, kind: str) -> None:
-    check_endings(made, kind, 1, 60)
+    check_endings(made, kind, 1, 40)
 
 
 def search(index: Path, queries: Path, address_space: int | None) -> tuple[int, str, str]:

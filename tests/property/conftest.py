@@ -29,6 +29,10 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 @pytest.fixture(scope="module")
 def folder() -> Iterator[Path]:
-    """One folder for all examples: hypothesis and a folder for each test do not agree."""
-    with tempfile.TemporaryDirectory() as path:
+    """One folder for all examples: hypothesis and a folder for each test do not agree.
+
+    It is in memory if it can be: thousands of small files that replace others keep a disk busy.
+    """
+    memory = "/dev/shm"
+    with tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None) as path:
         yield Path(path)
