@@ -94,11 +94,13 @@ def _serve_devices() -> None:
 
 
 def _serve_python() -> None:
-    """Run what only the Python interface runs: it leaves out the read groups of reads."""
+    """Run what only the Python interface runs: CIGARs for tables, and reads without read groups."""
     import numpy as np
 
     from mummergpu.input.records.tags import Tags
+    from mummergpu.output.genomes.operation_text import cigar_texts
 
+    cigar_texts(np.zeros(0, dtype=np.uint32), np.zeros(1, dtype=np.int64))
     Tags(np.zeros(0, dtype=np.uint8), np.zeros(2, dtype=np.int64)).without_groups()
 
 
