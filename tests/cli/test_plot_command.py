@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 from helpers.loops import each
 
-from mummergpu.cli import plot as plot_command
 from mummergpu.cli.main import main
 from mummergpu.cli.plot import usual_length
 from mummergpu.drawing.picture import PictureStyle
@@ -187,7 +186,7 @@ def test_the_least_length_grows_with_the_genomes(
     assert length(3_000_000_000, 3_000_000_000) == length(3_000_000_000, *[1_500_000_000] * 2) == 27
     assert length(5_000_000, 0) == 20
     assert usual_length("r.fa", ["-"]) == usual_length("-", ["q.fa"]) == 20
-    monkeypatch.setattr(plot_command, "is_index", lambda path: True)
+    monkeypatch.setattr("mummergpu.index.format.is_index", lambda path: True)
     assert length(3_000_000_000, 3_000_000_000) == 20
 
 
