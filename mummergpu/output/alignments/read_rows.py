@@ -86,14 +86,14 @@ class ReadRows:
             writable(block.tags.content),
             writable(block.tags.offsets),
         )
-        rows = columns_of(alignments)
-        offsets, cigars = rows.cigar_offsets, rows.cigars
-        return WrittenRows(
-            reads,
-            RecordRows(*rows[:7], offsets, cigars, *rows[7:]),
-            _other_places(alignments),
-            block.has_groups,
+        columns = columns_of(alignments)
+        # SA tells whole CIGARs of reads.
+        rows = RecordRows(
+            **columns._asdict(),
+            part_offsets=columns.cigar_offsets,
+            part_cigars=columns.cigars,
         )
+        return WrittenRows(reads, rows, _other_places(alignments), block.has_groups)
 
 
 def columns_of(alignments: ToldColumns) -> AlignmentColumns:
