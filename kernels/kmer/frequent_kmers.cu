@@ -1,7 +1,7 @@
 // Searches the samples whose k-mers occur often: a block of threads works on each.
 //
-// Lists of more than `Table::longest_whole` occurrences are sorted by the bases before each. Those
-// that extend a sample to the left by a period or more lie side by side, and are skipped at once.
+// Lists of more than `Table::longest_ascending` occurrences are sorted by the bases before each.
+// Those that an earlier sample finds too lie side by side, and are skipped at once.
 //
 // The kernels read a table, and the queries and the reference as bit planes; they write MEMs as
 // columns.
@@ -19,48 +19,17 @@ struct Skipped {
     uint32 end;
 };
 
-// Return the first place in a sorted list at which the bases before the occurrence come after those
-// before the sample, or, unless `behind_equal`, are the same for a whole period.
-__device__ __forceinline__ uint32 place_by_bases(const Samples& samples, const Table& table,
-                                                 const Sample& sample, uint32 low,
-                                                 bool behind_equal) {
-    const long long query = static_cast<long long>(sample.position);
-    uint32 high = sample.list_end;
-    while (low < high) {
-        const uint32 middle = low + (high - low) / 2;
-        const long long reference =
-            static_cast<long long>(table.part_begin + __ldg(table.positions + middle));
-        bool is_before = behind_equal;
-        for (uint32 left = 0; left < samples.period; left += WORD_BASES) {
-            const BitPlanes mine = load_query_flanks(samples.queries, query - left).left;
-            const BitPlanes there = load_flanks(table.reference, reference - left).left;
-            const uint32 different = mismatches(mine, there);
-            if (different != 0) {
-                const uint32 equal = __clz(different);
-                if (left + equal < samples.period) {
-                    const uint32 base = WORD_BASES - 1 - equal;
-                    is_before = code_of(there, base) < code_of(mine, base);
-                }
-                break;
-            }
-        }
-        if (is_before) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
-
-// Return the occurrences of a sample to skip, which are none if its list is not sorted.
+// Return the occurrences of a sample to skip, which are none if its list is not sorted by enough
+// bases.
 __device__ __forceinline__ Skipped find_skipped(const Samples& samples, const Table& table,
                                                 const Sample& sample) {
-    if (occurrence_count(sample) <= table.longest_whole) {
+    const uint32 bases = found_before(samples);
+    if (!sample.is_ordered || bases > table.ordered_bases) {
         return {sample.list_end, sample.list_end};
     }
-    const uint32 begin = place_by_bases(samples, table, sample, sample.list_begin, false);
-    return {begin, place_by_bases(samples, table, sample, begin, true)};
+    const uint32 begin =
+        place_by_bases(samples, table, sample, bases, sample.list_begin, false);
+    return {begin, place_by_bases(samples, table, sample, bases, begin, true)};
 }
 
 // Return the number of occurrences that are left.
@@ -154,8 +123,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, FREQUENT_KMER_BLOCKS
             row += total;
         }
         __syncthreads();
-        // With a period of one base, the MEMs of an ascending list are sorted already.
-        if (samples.period > 1 || occurrence_count(sample) > table.longest_whole) {
+        // With a period of one base, the MEMs of an ascending list are sorted already. Whoever
+        // wants whole windows sorts matches by their diagonals.
+        if (samples.lead == 0 && (samples.period > 1 || sample.is_ordered)) {
             sort_by_block<true>(rows.mems, begin, count);
         }
     }

@@ -10,7 +10,8 @@ struct Table {
     uint64 part_begin;           // the part's first base, as a position in the joined reference
     const BitPlanes* reference;  // the joined reference
     uint32 kmer_length;          // in bases
-    uint32 longest_whole;        // longer lists are sorted by the bases before each occurrence
+    uint32 longest_ascending;    // longer lists are sorted by the bases before each occurrence
+    uint32 ordered_bases;        // by so many of them; 0 if all lists ascend
 };
 
 // The samples: the k-mers at every `step`-th position of a block of queries, or of each query.
@@ -21,6 +22,7 @@ struct Samples {
                                // are those of the block
     uint32 step;               // the bases from one sample to the next
     uint32 period;             // the bases from one pair of a MEM to the next
+    uint32 lead;               // a MEM has so many bases before a sample: those of its window
     uint32 minimum_length;     // the fewest bases of a MEM
     uint32 most_occurrences;   // samples whose k-mers occur more often are skipped
 };
@@ -31,6 +33,7 @@ struct Sample {
     Flanks flanks;      // the bases around the position
     uint32 list_begin;  // the k-mer's first occurrence, as an index of `Table::positions`
     uint32 list_end;    // the end of its occurrences, as an index of `Table::positions`
+    bool is_ordered;    // whether the occurrences are sorted by the bases before each
     bool is_skipped;    // whether the k-mer has more occurrences than are searched
 };
 
@@ -41,8 +44,51 @@ struct Extension {
     uint32 length;      // of the whole match; 0 if it is no MEM or an earlier sample finds it
 };
 
-// Return a sample with the occurrences of its k-mer. A k-mer with a break has no occurrences, and
-// those of a skipped sample are left out.
+// Return how far a match reaches to the left of a sample if an earlier sample finds it too.
+__device__ __forceinline__ uint32 found_before(const Samples& samples) {
+    return samples.lead + samples.period;
+}
+
+// Return the first place in a sorted list at which the bases before the occurrence come after those
+// before the sample, or, unless `behind_equal`, are the same. So many bases are compared; the list
+// is sorted by at least as many. A break before the sample equals no base.
+__device__ __forceinline__ uint32 place_by_bases(const Samples& samples, const Table& table,
+                                                 const Sample& sample, uint32 bases, uint32 low,
+                                                 bool behind_equal) {
+    const long long query = static_cast<long long>(sample.position);
+    uint32 high = sample.list_end;
+    while (low < high) {
+        const uint32 middle = low + (high - low) / 2;
+        const long long reference =
+            static_cast<long long>(table.part_begin + __ldg(table.positions + middle));
+        bool is_before = behind_equal;
+        for (uint32 left = 0; left < bases; left += WORD_BASES) {
+            const BitPlanes mine =
+                left == 0 ? sample.flanks.left
+                          : load_query_flanks(samples.queries, query - left).left;
+            const BitPlanes there = bases_before(table.reference, reference - left);
+            const uint32 different = mismatches(mine, there);
+            if (different != 0) {
+                const uint32 equal = __clz(different);
+                if (left + equal < bases) {
+                    const uint32 base = WORD_BASES - 1 - equal;
+                    is_before = code_of(there, base) < code_of(mine, base);
+                }
+                break;
+            }
+        }
+        if (is_before) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+// Return a sample with those occurrences of its k-mer at which a MEM may be. A k-mer with a break
+// has no occurrences, and those of a skipped sample are left out. In a sorted list, those lie side
+// by side that the sample's window precedes; in another, all are returned.
 __device__ __forceinline__ Sample load_sample(const Samples& samples, const Table& table,
                                               uint64 number) {
     Sample sample;
@@ -51,7 +97,7 @@ __device__ __forceinline__ Sample load_sample(const Samples& samples, const Tabl
     sample.flanks =
         load_query_flanks(samples.queries, static_cast<long long>(sample.position));
     sample.list_begin = sample.list_end = 0;
-    sample.is_skipped = false;
+    sample.is_ordered = sample.is_skipped = false;
     const BitPlanes& right = sample.flanks.right;
     if ((right.breaks & ((1u << table.kmer_length) - 1)) == 0) {
         const uint32 kmer = first_kmer(right, table.kmer_length);
@@ -61,11 +107,18 @@ __device__ __forceinline__ Sample load_sample(const Samples& samples, const Tabl
         if (sample.is_skipped) {
             sample.list_end = sample.list_begin;
         }
+        sample.is_ordered = sample.list_end - sample.list_begin > table.longest_ascending;
+        if (sample.is_ordered && 0 < samples.lead && samples.lead <= table.ordered_bases) {
+            sample.list_begin = place_by_bases(samples, table, sample, samples.lead,
+                                               sample.list_begin, false);
+            sample.list_end = place_by_bases(samples, table, sample, samples.lead,
+                                             sample.list_begin, true);
+        }
     }
     return sample;
 }
 
-// Return the number of occurrences of a sample's k-mer.
+// Return the number of occurrences of a sample at which a MEM may be.
 __device__ __forceinline__ uint32 occurrence_count(const Sample& sample) {
     return sample.list_end - sample.list_begin;
 }
@@ -81,12 +134,12 @@ __device__ __forceinline__ Extension extend(const Samples& samples, const Table&
     const Flanks there = load_flanks(table.reference, reference);
     uint32 different = mismatches(sample.flanks.left, there.left);
     found.left = __clz(different);
-    while (different == 0 && found.left < samples.period) {
+    while (different == 0 && found.left < found_before(samples)) {
         different = mismatches(load_query_flanks(samples.queries, query - found.left).left,
                                load_flanks(table.reference, reference - found.left).left);
         found.left += __clz(different);
     }
-    if (found.left >= samples.period) {
+    if (found.left < samples.lead || found.left >= found_before(samples)) {
         return found;
     }
     different = mismatches(sample.flanks.right, there.right);

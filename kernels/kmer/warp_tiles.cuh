@@ -20,15 +20,15 @@ constexpr uint32 NOT_KEPT = ~0u;
 static_assert(sizeof(KeptMem) == KEPT_MEM_BYTES, "the host allocates so much for each");
 static_assert(TILE_SAMPLES <= 1u << (64 - KEPT_SAMPLE_SHIFT), "samples have bits enough");
 
-// Return whether a MEM fits into the bits of a kept MEM.
-__device__ __forceinline__ bool can_be_kept(const Extension& found, uint32 period) {
-    return period <= MOST_KEPT_LEFT && found.length >> KEPT_LENGTH_BITS == 0;
+// Return whether a MEM fits into the bits of a kept MEM. `too_far` is `found_before` of its samples.
+__device__ __forceinline__ bool can_be_kept(const Extension& found, uint32 too_far) {
+    return too_far <= MOST_KEPT_LEFT && found.length >> KEPT_LENGTH_BITS == 0;
 }
 
 // Return a MEM as a kept MEM.
-__device__ __forceinline__ KeptMem pack_mem(uint32 sample, const Extension& found, uint32 period) {
+__device__ __forceinline__ KeptMem pack_mem(uint32 sample, const Extension& found, uint32 too_far) {
     return static_cast<uint64>(sample) << KEPT_SAMPLE_SHIFT |
-           static_cast<uint64>(period - 1 - found.left) << KEPT_LEFT_SHIFT |
+           static_cast<uint64>(too_far - 1 - found.left) << KEPT_LEFT_SHIFT |
            static_cast<uint64>(found.occurrence) << KEPT_LENGTH_BITS | found.length;
 }
 
@@ -38,9 +38,9 @@ __device__ __forceinline__ uint32 sample_of_mem(KeptMem mem) {
 }
 
 // Return a kept MEM as an extension.
-__device__ __forceinline__ Extension unpack_mem(KeptMem mem, uint32 period) {
+__device__ __forceinline__ Extension unpack_mem(KeptMem mem, uint32 too_far) {
     return {static_cast<uint32>(mem >> KEPT_LENGTH_BITS),
-            period - 1 - static_cast<uint32>(mem >> KEPT_LEFT_SHIFT) % MOST_KEPT_LEFT,
+            too_far - 1 - static_cast<uint32>(mem >> KEPT_LEFT_SHIFT) % MOST_KEPT_LEFT,
             static_cast<uint32>(mem) % (1u << KEPT_LENGTH_BITS)};
 }
 

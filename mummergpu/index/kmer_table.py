@@ -83,14 +83,6 @@ class KmerTable:
         """The size of the table in bytes."""
         return self.offsets.nbytes + self.positions.nbytes
 
-    def longest_whole(self, period: int) -> int:
-        """Return the most positions of a list of which a search with this period skips nothing.
-
-        Of longer lists, those positions can be skipped that the query matches for a whole period
-        before them, because they lie side by side.
-        """
-        return self.longest_ascending if period <= self.ordered_bases else MAX_TABLE_BASES
-
 
 class KmerSlice(NamedTuple):
     """The k-mers of a slice of a reference, and how they are put into buckets.

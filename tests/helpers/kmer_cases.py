@@ -79,3 +79,18 @@ KMER_CASES = [
     *(far_case(seed) for seed in range(8)),
     *(dense_case(seed) for seed in range(4)),
 ]
+
+
+def repeats_case(seed: int) -> SearchCase:
+    """Copies of a unit, of which each base may differ, and reads of them."""
+    random = np.random.default_rng(seed)
+    unit = made_bases(random, 70, "ACGT")
+    copies = []
+    for _ in range(300):
+        copy = list(unit)
+        for place in np.flatnonzero(random.random(70) < (0.03, 0.1)[seed % 2]):
+            copy[place] = made_bases(random, 1, "ACGT")
+        copies.append("".join(copy))
+    record = "".join(copies) + made_bases(random, 500, "ACGTN")
+    queries = made_queries(random, record, 60, 150, "ACGT", 0.01)
+    return SearchCase("repeats", (record, unit), ("", record[:9], *queries), 20, ONE_PAGE)

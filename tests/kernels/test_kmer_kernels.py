@@ -13,10 +13,11 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
-from helpers.kmer_cases import ordered_tables_of, periodic_case, tables_of
+from helpers.kmer_cases import ordered_tables_of, periodic_case, repeats_case, tables_of
 from helpers.opened_backends import FORWARD, GENOME, OpenTables
 from helpers.oracle import reverse_complement
 from helpers.search_cases import (
@@ -33,6 +34,8 @@ from helpers.search_cases import (
 )
 from helpers.watched_device import WatchedDevice
 
+from mummergpu.index import kmer_order
+from mummergpu.index.kmer_order import order_long_lists
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.matching.kmer import cuda as kmer_tables
 from mummergpu.matching.kmer.cpu import KmerCpuBackend
@@ -237,6 +240,28 @@ def test_samples_lie_at_steps_of_their_query_as_on_the_processor(
                 assert set(rows_of_query).issubset(rows)
                 longer += len(windows)
         assert longer > (50 if step < 64 else 0)
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("ordered_bases", [8, 14, 34])
+def test_windows_of_repeats_are_found_in_sorted_lists_as_on_the_processor(
+    opened_tables: OpenTables, seed: int, ordered_bases: int
+) -> None:
+    """Lists may be sorted by fewer bases than a window has before its k-mer, or by more."""
+    case = repeats_case(seed)
+    with patch.object(kmer_order, "LONGEST_ASCENDING", MOST_OCCURRENCES):
+        pages = [
+            replace(order_long_lists(page, ordered_bases), sample_step=case.minimum_length)
+            for page in tables_of(case, KmerSampling(6))
+        ]
+    given, cpu = opened_tables(), KmerCpuBackend(Stats())
+    for backend in (cpu, given.backend):
+        backend.load_pages(pages, case.minimum_length)
+    for strand in STRANDS:
+        expected, found = (find_on(one, case.block(), strand) for one in (cpu, given.backend))
+        assert expected is not None and found is not None
+        assert list(map(sorted, rows_of(found))) == list(map(sorted, rows_of(expected)))
+        assert sum(map(len, rows_of(found))) > 500
 
 
 def has_window(start: int, length: int, step: int) -> bool:

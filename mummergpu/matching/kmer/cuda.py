@@ -66,7 +66,7 @@ class KmerCudaBackend(StreamingBackend[KmerPage, KmerSearchContext]):
                     self._uploader.prepared(total_bytes),
                 ):
                     reference = self._place_reference(program, codes)
-                    tables = [self._place_table(page, minimum_length) for page in pages]
+                    tables = [self._place_table(page) for page in pages]
             except DeviceMemoryError as error:
                 self._let_go()
                 raise BackendError(
@@ -80,6 +80,7 @@ class KmerCudaBackend(StreamingBackend[KmerPage, KmerSearchContext]):
             min(minimum_length, LONGEST_MATCH),
             pages[0].query_step(minimum_length),
             pages[0].period(minimum_length),
+            pages[0].sample_lead,
             reference,
             tables,
             pages[0].max_occurrences,
@@ -96,18 +97,22 @@ class KmerCudaBackend(StreamingBackend[KmerPage, KmerSearchContext]):
         self._buffers.append(buffer)
         return buffer
 
-    def _place_table(self, page: KmerPage, minimum_length: int) -> ResidentTable:
+    def _place_table(self, page: KmerPage) -> ResidentTable:
         table, sampling = page.table, page.table.sampling
-        longest_whole = table.longest_whole(page.period(minimum_length))
         # Other kernels search shorter lists, and rely on their order.
-        assert longest_whole >= MOST_OCCURRENCES
+        assert table.longest_ascending >= MOST_OCCURRENCES
         offsets = self._allocate(table.offsets.nbytes)
         positions = self._allocate(max(1, table.positions.nbytes))
         self._uploader.copy_in(offsets.address, table.offsets)
         self._uploader.copy_in(positions.address, table.positions)
         self._stats.add_bytes(to_device=table.byte_count)
         return ResidentTable(
-            offsets, positions, page.page.begin, sampling.kmer_length, longest_whole
+            offsets,
+            positions,
+            page.page.begin,
+            sampling.kmer_length,
+            table.longest_ascending,
+            table.ordered_bases,
         )
 
     def _place_reference(self, program: Program, codes: CodeArray) -> int:

@@ -18,15 +18,16 @@ class ResidentTable:
     ----------
     part_begin, kmer_length : int
         Where the part begins in the reference, and the bases of a k-mer.
-    longest_whole : int
-        The most positions of a list of which nothing is skipped (`KmerTable.longest_whole`).
+    longest_ascending, ordered_bases : int
+        Longer lists are sorted by so many bases before each position (`KmerTable`).
     """
 
     offsets: Buffer
     positions: Buffer
     part_begin: int
     kmer_length: int
-    longest_whole: int
+    longest_ascending: int
+    ordered_bases: int
 
 
 @dataclass(frozen=True)
@@ -35,21 +36,24 @@ class KmerSearchContext:
 
     Attributes
     ----------
-    minimum_length, step, period : int
-        The fewest bases of a MEM, and the distances from one sample to the next and from one pair
-        of a MEM to the next (`kmer_sampling`), in bases.
+    minimum_length, step, period, lead : int
+        The fewest bases of a MEM, the distances from one sample to the next and from one pair
+        of a MEM to the next (`kmer_sampling`), and the bases before a sample that a MEM has as
+        well (`KmerPage.sample_lead`), all in bases.
     reference : int
         The address of the joined reference, as bit planes.
     max_occurrences : int or None
         Samples whose k-mers occur more often are skipped; None for none.
     steps_in_queries : bool
-        Whether samples begin at multiples of the step in their query, and not in the block.
+        Whether samples lie at the same places in every query, from the lead on, and not at
+        multiples of the step in the block.
     """
 
     program: Program
     minimum_length: int
     step: int
     period: int
+    lead: int
     reference: int
     tables: Sequence[ResidentTable]
     max_occurrences: int | None
@@ -63,7 +67,8 @@ class KmerSearchContext:
             table.part_begin,
             self.reference,
             np.uint32(table.kmer_length),
-            np.uint32(table.longest_whole),
+            np.uint32(table.longest_ascending),
+            np.uint32(table.ordered_bases),
         )
 
 

@@ -155,7 +155,8 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
 
         All tables of an index have k-mers of one length.
         """
-        buffer, step = self._workspace.buffer, np.uint32(context.step)
+        buffer = self._workspace.buffer
+        step, lead = np.uint32(context.step), np.uint32(context.lead)
         counts = buffer("sample counts", COUNT_BYTES * block.query_count)
         firsts = buffer("first samples", 8 * (block.query_count + 1))
         kmer_length = np.uint32(context.tables[0].kmer_length)
@@ -163,7 +164,7 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
             context.program,
             "count_query_samples",
             block.query_count,
-            (block.offsets, block.query_count, step, kmer_length, counts),
+            (block.offsets, block.query_count, step, lead, kmer_length, counts),
         )
         self._launcher.scan(context.program, counts, block.query_count, firsts)
         count = self._read_total(firsts, block.query_count)
@@ -172,7 +173,7 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
             context.program,
             "place_query_samples",
             block.query_count,
-            (block.offsets, block.query_count, step, firsts, places),
+            (block.offsets, block.query_count, step, lead, firsts, places),
         )
         return QuerySamples(count, places, firsts)
 
@@ -268,6 +269,7 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
             places,
             np.uint32(context.step),
             np.uint32(context.period),
+            np.uint32(context.lead),
             np.uint32(context.minimum_length),
             np.uint32(NO_LIMIT if context.max_occurrences is None else context.max_occurrences),
             *context.arguments(table),
