@@ -20,6 +20,7 @@ from mummergpu.cli.align import align_command
 from mummergpu.cli.completion import VARIABLE, answer, completion
 from mummergpu.cli.doctor import doctor
 from mummergpu.cli.endings import ENDINGS, PROGRAM, spelled
+from mummergpu.cli.hmmsearch import hmmscan_command, hmmsearch_command
 from mummergpu.cli.index import index
 from mummergpu.cli.installed_mummer import NAME as MUMMER
 from mummergpu.cli.main_group import (
@@ -82,6 +83,8 @@ commands.add_command(doctor)
 commands.add_command(index)
 commands.add_command(map_command)
 commands.add_command(align_command)
+commands.add_command(hmmsearch_command)
+commands.add_command(hmmscan_command)
 commands.add_command(plot)
 commands.add_command(report)
 commands.add_command(completion)

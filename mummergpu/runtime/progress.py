@@ -42,6 +42,7 @@ class Phase(Enum):
     WRITING_INDEX = "writing the index"
     READS_OF_GROUP = "{:read} searched in pages of group {:,} of {:,}"
     READS = "{:read} done"
+    SEQUENCES = "{:sequence} searched"
     MAKING_GENOME = "making the genome"
     MAKING_COPY = "making the copy"
     WRITING_FILE = "writing {}"

@@ -40,6 +40,8 @@ STAGES: Final = (
     "matches_from_device",
     "coords_to_buffers",
     "mapping",
+    "profile_filters",
+    "profile_finishing",
     "summary",
     "format",
     "results_to_disk",
@@ -47,8 +49,10 @@ STAGES: Final = (
 )
 """The stages, in the order of the work. The stages of kernels are the device's own time if
 there is a device, and the sum if there are several; ``coords_to_buffers`` orders and merges
-matches, ``mapping`` makes alignments of them, ``summary`` counts what was found, ``format`` turns
-it into text or records, ``text_kernel`` does so on a device, ``end_to_end`` is the whole run."""
+matches, ``mapping`` makes alignments of them, ``profile_filters`` finds the proteins that may have
+hits of profiles, ``profile_finishing`` compares these to the end, ``summary`` counts what was
+found, ``format`` turns it into text or records, ``text_kernel`` does so on a device,
+``end_to_end`` is the whole run."""
 
 
 MATCH_PARTS: Final = ("files", "strands", "match_lengths")

@@ -68,3 +68,7 @@ class Alphabet(NamedTuple):
 NUCLEOTIDES: Final = Alphabet(b"ACGTNSWNRYKMBVDH", 4, ((ord("U"), ord("T")),))
 """DNA and RNA. The bases that S, W and N stand for are their own complements; from R on, the codes
 of two complements differ in their lowest bit (the second N fills a gap)."""
+
+AMINO_ACIDS: Final = Alphabet(b"ACDEFGHIKLMNPQRSTVWY-BJZOUX*~", 20)
+"""Proteins, in the order of HMMER's Easel library: behind the gap, letters that stand for several
+residues or rare ones, then what is no residue."""

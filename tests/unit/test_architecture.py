@@ -27,6 +27,7 @@ ROOMS = (
     "output",
     "drawing",
     "mapping",
+    "hmm",
     "matching",
     "workload",
     "index",

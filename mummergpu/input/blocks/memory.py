@@ -104,6 +104,13 @@ def block_in_memory(
     return QueryBlock.of_records(records)
 
 
+def proteins_in_memory(sequences: Iterable[NamedSequence], option: str) -> Records | None:
+    """Return proteins in memory as records, None if there are none; see `block_in_memory`."""
+    text = b"".join(text for text, _ in _fasta_of_all(sequences, option))
+    options = RecordOptions(UNLIMITED_BLOCK, any_letters=True, keeps_comments=True, is_protein=True)
+    return RecordReader(MemoryText(text), False, options, len(text)).next_block()
+
+
 @dataclass(frozen=True)
 class ReadsInMemory:
     """Reads that a program has in memory, as a source of reads beside files.

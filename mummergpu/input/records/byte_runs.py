@@ -17,7 +17,7 @@ from mummergpu.input.records.qualities import LOWEST_CHARACTER, MOST_QUALITY
 from mummergpu.runtime.arrays import ByteArray
 from mummergpu.runtime.jit import as_index, inline_without_refcounts
 from mummergpu.runtime.llvm import address_of, intrinsic, ir, load_from, types
-from mummergpu.sequence.alphabet import NUCLEOTIDES, Alphabet
+from mummergpu.sequence.alphabet import AMINO_ACIDS, NUCLEOTIDES, Alphabet
 from mummergpu.sequence.codes import LETTER_CODE_OF_BYTE
 
 STEP: Final = 32
@@ -187,6 +187,10 @@ _copy_step = cast(
 _copy_run_of_quality = cast(RunFromTo, intrinsic(_generate_copy_quality))
 _encode_run_of_letters = encoder_of(NUCLEOTIDES)
 _count_foreign = foreign_counter_of(NUCLEOTIDES)
+_encode_run_of_residues = encoder_of(AMINO_ACIDS)
+
+RESIDUE_CODE_OF_BYTE: Final = AMINO_ACIDS.code_of_byte(keeps_letters=True)
+"""The code of each byte of a protein; the dot and the underline are gaps, as all others are."""
 
 
 @inline_without_refcounts
@@ -221,6 +225,24 @@ def encode_letters(
                         codes[as_index(to + place)] = LETTER_CODE_OF_BYTE[letter]
         if run < STEP:
             return at + run, foreign
+        at += STEP
+        to += STEP
+
+
+@inline_without_refcounts
+def encode_residues(text: ByteArray, at: int, codes: ByteArray, to: int) -> int:
+    """Write the codes of a run of letters of a protein; return where it ends."""
+    while True:
+        run = _encode_run_of_residues(text, at, codes, to)
+        others = run >> _RUN_BITS
+        run &= (1 << _RUN_BITS) - 1
+        if others:
+            for place in range(run):
+                if others >> place & 1:
+                    letter = text[as_index(at + place)]
+                    codes[as_index(to + place)] = RESIDUE_CODE_OF_BYTE[letter]
+        if run < STEP:
+            return at + run
         at += STEP
         to += STEP
 

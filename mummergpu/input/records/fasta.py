@@ -11,11 +11,13 @@ from mummergpu.input.records.fastx import (
     read_bases,
     read_description,
     read_name,
+    read_residues,
 )
 from mummergpu.input.records.parser_state import (
     BAD_START,
     DESCRIPTION,
     GOING,
+    IS_PROTEIN,
     LINE_START,
     MODE,
     NAME,
@@ -56,7 +58,10 @@ def parse_fasta(
     while at < end and state[STATUS] == GOING:
         mode = state[MODE]
         if mode == SEQUENCE:
-            at = read_bases(text, at, end, state, columns.codes, LINE_START, True)
+            if state[IS_PROTEIN] == 1:
+                at = read_residues(text, at, end, state, columns.codes, LINE_START)
+            else:
+                at = read_bases(text, at, end, state, columns.codes, LINE_START, True)
         elif mode == NAME:
             at = read_name(text, at, end, state, columns.names)
         elif mode == DESCRIPTION:

@@ -13,7 +13,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from mummergpu.input.records.byte_runs import copy_name, encode_letters, skip_text
+from mummergpu.input.records.byte_runs import (
+    RESIDUE_CODE_OF_BYTE,
+    copy_name,
+    encode_letters,
+    encode_residues,
+    skip_text,
+)
 from mummergpu.input.records.parser_state import (
     ANY_LETTERS,
     BAD_BASE,
@@ -52,9 +58,12 @@ from mummergpu.sequence.codes import BREAK, CodeArray
 _LINE_FEED: Final = 10
 _CARRIAGE_RETURN: Final = 13
 _BLANK: Final = 32
+_TAB: Final = 9
 _STAR: Final = ord("*")
 _MINUS: Final = ord("-")
 _DOT: Final = ord(".")
+_UNDERLINE: Final = ord("_")
+_TILDE: Final = ord("~")
 
 _has_foreign_share = inline_without_refcounts(is_foreign)
 
@@ -203,6 +212,35 @@ def read_bases(
         state[BASES] = to + 1
         state[GAP_SYMBOLS] += 1
     elif not (with_spaces and is_space(byte)):
+        state[STATUS] = BAD_BASE
+        return at
+    return at + 1
+
+
+@inline_without_refcounts
+def read_residues(
+    text: ByteArray, at: int, end: int, state: Int64Array, codes: CodeArray, mode: int
+) -> int:
+    """Encode residues of a protein up to the first byte that is no letter, and handle that byte.
+
+    A gap, a stop and a missing residue have codes as letters do. The status becomes `BAD_BASE` at
+    what HMMER does not take for a residue either.
+    """
+    begin = at
+    to = state[BASES]
+    at = encode_residues(text, at, codes, to)
+    to += at - begin
+    state[BASES] = to
+    if at == end:
+        return at
+    after = end_line(text, at, end, state, mode)
+    if after > at or state[STATUS] != GOING:
+        return after
+    byte = text[at]
+    if byte == _STAR or byte == _TILDE or byte == _DOT or byte == _UNDERLINE:
+        codes[to] = RESIDUE_CODE_OF_BYTE[byte]
+        state[BASES] = to + 1
+    elif byte != _BLANK and byte != _TAB:
         state[STATUS] = BAD_BASE
         return at
     return at + 1

@@ -8,7 +8,7 @@ from io import BufferedReader
 from itertools import takewhile
 from typing import Self
 
-from mummergpu.errors import MummergpuError
+from mummergpu.errors import InputError, MummergpuError
 from mummergpu.input.bytes.files import EmptyInputError, Input
 from mummergpu.input.bytes.formats import Format
 from mummergpu.input.bytes.reading_threads import ReadingThreads
@@ -70,7 +70,9 @@ class FileRecords(ClosedAtEnd):
             reader = self._reader_of(file)
             if isinstance(reader, BamReader | AlignmentReader):
                 self.read_groups = reader.read_groups
-            has_comments = self._options.keeps_comments and not file.format.is_alignment
+            options = self._options
+            has_comments = options.keeps_comments and not options.is_protein
+            has_comments = has_comments and not file.format.is_alignment
             try:
                 while (records := reader.next_block()) is not None:
                     self.bytes_read = reader.bytes_read
@@ -83,6 +85,9 @@ class FileRecords(ClosedAtEnd):
         self, file: Input
     ) -> RecordReader | ParallelRecordReader | AlignmentReader | BamReader:
         options = self._options
+        if options.is_protein and file.format is not Format.FASTA:
+            message = f"{file.format.value}, which holds nucleotides; proteins are read as FASTA"
+            raise InputError(message, self.path)
         if file.format is Format.BAM:
             return BamReader(file, options)
         if file.format.is_alignment:

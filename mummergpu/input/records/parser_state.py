@@ -64,7 +64,8 @@ QUALITY_MODE: Final = 20  # QUALITY_LINE, or KEPT_QUALITY_LINE if qualities are 
 KEEPS_LETTERS: Final = 21  # 1 if letters that stand for several bases have codes of their own
 KEEPS_COMMENTS: Final = 22  # 1 if what follows a name on its line is kept behind it
 COMMENT_BYTES: Final = 23  # the bytes behind the name of the record
-STATE_SIZE: Final = 24
+IS_PROTEIN: Final = 24  # 1 if the letters are amino acids
+STATE_SIZE: Final = 25
 
 # The modes of FASTA and FASTQ, then those of FASTQ alone.
 LINE_START: Final = 0

@@ -133,6 +133,9 @@ class RecordOptions(NamedTuple):
         Make tags of the comments of FASTA and FASTQ (`comments.tags_of_comments`).
     has_gaps : bool
         Put one break between two records of FASTA or FASTQ in a block.
+    is_protein : bool
+        The file is FASTA of proteins: the codes are those of `alphabet.AMINO_ACIDS`, and a kept
+        comment stays in the name.
     """
 
     limits: Limits
@@ -144,3 +147,4 @@ class RecordOptions(NamedTuple):
     keeps_groups: bool = False
     keeps_comments: bool = False
     has_gaps: bool = False
+    is_protein: bool = False

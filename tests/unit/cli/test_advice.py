@@ -27,6 +27,8 @@ SHOWN_BY: Final = {
     "index/tree_index.py": ("match", "index"),
     "matching/tree": ("match", "sweep"),
     "mapping/genomes": ("align",),
+    "input/blocks/proteins.py": ("hmmsearch", "hmmscan"),
+    "pipeline/profile_options.py": ("hmmsearch", "hmmscan"),
     "output/alignments": ("map",),
     "output/open_sink.py": ("map",),
     "output/records/sam_options.py": ("match", "map"),
@@ -44,7 +46,7 @@ SHOWN_BY: Final = {
 }
 """The commands that may show what a module, or those of a folder, say."""
 
-ADVICE: Final = re.compile(r"(?<![\w'-])--[a-z][a-z-]+")
+ADVICE: Final = re.compile(r"(?<![\w'-])--[a-z][a-z_-]+")
 OF_A_COMMAND: Final = re.compile(r"'mummergpu [a-z]+[^']*'|pip install [^;]*")
 
 

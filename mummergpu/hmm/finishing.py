@@ -1,0 +1,160 @@
+"""Compares sequences that passed the filters to the end, as HMMER does, with pyhmmer.
+
+Comparisons do not depend on each other, and each one seeds its random numbers anew. So HMMER's
+pipeline gives the same rows for the survivors alone as for all sequences, if it is told how many
+there were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from mummergpu.hmm.filters import FilterThresholds
+from mummergpu.hmm.profiles import Profile, pyhmmer_module
+from mummergpu.hmm.proteins import ProteinBlock
+from mummergpu.runtime.arrays import Int64Array
+
+
+@dataclass(frozen=True)
+class FinishingOptions:
+    """What is reported and how it is scored: HMMER's options of the same names.
+
+    Attributes
+    ----------
+    thresholds : FilterThresholds
+        Those that the filters had.
+    E, T, domE, domT, incE, incT, incdomE, incdomT : float or None
+        E-values and bit scores from which on targets and domains are reported or included; a score
+        goes before an E-value.
+    bit_cutoffs : {"gathering", "noise", "trusted"} or None
+        The profile's own scores to use instead.
+    domZ : float or None
+        The number of targets for E-values of domains; None to count those reported.
+    null2 : bool
+        Whether scores are corrected for biased composition.
+    seed : int
+        Of the random numbers; 0 takes a new one each time.
+    """
+
+    thresholds: FilterThresholds = field(default_factory=FilterThresholds)
+    E: float = 10.0
+    T: float | None = None
+    domE: float = 10.0
+    domT: float | None = None
+    incE: float = 0.01
+    incT: float | None = None
+    incdomE: float = 0.01
+    incdomT: float | None = None
+    bit_cutoffs: str | None = None
+    domZ: float | None = None
+    null2: bool = True
+    seed: int = 42
+
+    def pipeline(self, alphabet: Any, Z: float | None) -> Any:
+        """Return a pipeline of pyhmmer for comparisons among `Z` targets."""
+        plan7 = pyhmmer_module("plan7")
+        words = {name: value for name, value in vars(self).items() if name != "thresholds"}
+        filters = self.thresholds
+        return plan7.Pipeline(
+            alphabet,
+            **words,
+            Z=Z,
+            F1=filters.F1,
+            F2=filters.F2,
+            F3=filters.F3,
+            bias_filter=filters.bias_filter,
+        )
+
+
+def finish(
+    profile: Profile,
+    block: ProteinBlock,
+    names: Sequence[str],
+    descriptions: Sequence[str],
+    survivors: Int64Array,
+    options: FinishingOptions,
+    Z: float | None,
+) -> Any:
+    """Compare some sequences of a block with a profile (HMMER's hmmsearch).
+
+    Parameters
+    ----------
+    profile : Profile
+        The profile.
+    block : ProteinBlock
+        The sequences.
+    names, descriptions : sequence of str
+        Of all sequences of the block; a description may be empty.
+    survivors : ndarray of int64
+        The numbers of the sequences to compare, increasing.
+    options : FinishingOptions
+        What is reported.
+    Z : float
+        The number of all sequences of the search, empty ones too.
+
+    Returns
+    -------
+    pyhmmer.plan7.TopHits
+        The hits, the same as for all sequences of the block.
+    """
+    easel = pyhmmer_module("easel")
+    alphabet = profile.hmm.alphabet
+    sequences = easel.DigitalSequenceBlock(
+        alphabet,
+        (digital_sequence(block, int(n), names[n], descriptions[n], alphabet) for n in survivors),
+    )
+    return options.pipeline(alphabet, Z).search_hmm(profile.hmm, sequences)
+
+
+def finish_scan(
+    block: ProteinBlock,
+    number: int,
+    name: str,
+    description: str,
+    profiles: Sequence[Profile],
+    options: FinishingOptions,
+    Z: float | None,
+) -> Any:
+    """Compare one sequence with the profiles whose filters it passed (HMMER's hmmscan).
+
+    Parameters
+    ----------
+    block : ProteinBlock
+        Sequences.
+    number : int
+        The number of the sequence in the block.
+    name, description : str
+        Of the sequence.
+    profiles : sequence of Profile
+        The profiles, one or more, in the order of their file.
+    options : FinishingOptions
+        What is reported.
+    Z : float
+        The number of all profiles of the search.
+
+    Returns
+    -------
+    pyhmmer.plan7.TopHits
+        The hits, the same as for all profiles.
+    """
+    plan7 = pyhmmer_module("plan7")
+    alphabet = profiles[0].hmm.alphabet
+    # Copies: the pipeline writes the length of the sequence into them.
+    models = plan7.OptimizedProfileBlock(alphabet, (one.optimized.copy() for one in profiles))
+    sequence = digital_sequence(block, number, name, description, alphabet)
+    return options.pipeline(alphabet, Z).scan_seq(sequence, models)
+
+
+def digital_sequence(
+    block: ProteinBlock, number: int, name: str, description: str, alphabet: Any
+) -> Any:
+    """Return a sequence of a block as ``pyhmmer.easel.DigitalSequence``."""
+    easel = pyhmmer_module("easel")
+    codes = block.codes[block.offsets[number] : block.offsets[number + 1]]
+    return easel.DigitalSequence(
+        alphabet, name=name, description=description or None, sequence=np.ascontiguousarray(codes)
+    )

@@ -1,0 +1,239 @@
+"""Proteins from FASTA files or from memory, in blocks of a few arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from mummergpu.errors import InputError
+from mummergpu.input.blocks.memory import NamedSequence, proteins_in_memory
+from mummergpu.input.bytes.files import PLACE, bytes_of_files
+from mummergpu.input.bytes.reading_threads import ReadingThreads
+from mummergpu.input.records.file_records import FileRecords
+from mummergpu.input.records.record_arrays import Limits, RecordOptions, Records, Spans
+from mummergpu.input.records.record_lines import line_of_record
+from mummergpu.input.records.record_reader import printable
+from mummergpu.runtime.arrays import ByteArray, Int64Array
+from mummergpu.sequence.alphabet import AMINO_ACIDS
+
+MOST_RESIDUES: Final = 100_000
+"""The residues of the longest protein that HMMER searches."""
+
+BLOCK_RESIDUES: Final = 1 << 22
+
+SAMPLE_RESIDUES: Final = 10_000
+"""The first residues of a file, which tell whether it has nucleotides."""
+
+_FEWEST_SAMPLED: Final = 100
+_NUCLEOTIDE_SHARE: Final = 0.95
+_NUCLEOTIDES: Final = np.isin(
+    np.arange(256), [AMINO_ACIDS.letters.index(letter) for letter in b"ACGTUN"]
+)
+_BLANKS: Final = b" \t"
+_WHITE_SPACE: Final = (*b" \t\n\v\f\r",)
+_END_OF_DESCRIPTION: Final = b"\x01"
+
+
+class ProteinRecords(NamedTuple):
+    """Consecutive proteins of a file.
+
+    Attributes
+    ----------
+    codes : ndarray, dtype=uint8, shape=(n_residues,)
+        The codes of `alphabet.AMINO_ACIDS`, one protein after the other.
+    offsets : ndarray, dtype=int64, shape=(n_proteins + 1,)
+        Where in `codes` each protein begins, and where the last ends.
+    headers : Spans
+        The line of each, without its first character.
+    """
+
+    codes: ByteArray
+    offsets: Int64Array
+    headers: Spans
+
+    @property
+    def protein_count(self) -> int:
+        """The number of proteins."""
+        return self.offsets.size - 1
+
+    def name(self, number: int) -> str:
+        """Return the name of a protein: the first word of its line."""
+        return _as_text(_first_word(self._header(number)))
+
+    def description(self, number: int) -> str:
+        """Return what follows the name: a byte 1, as in NCBI's old files, ends it."""
+        header = self._header(number)
+        rest = header[len(_first_word(header)) :].lstrip(_BLANKS)
+        return _as_text(rest.partition(_END_OF_DESCRIPTION)[0])
+
+    def _header(self, number: int) -> bytes:
+        content, offsets = self.headers
+        return content[offsets[number] : offsets[number + 1]].tobytes().lstrip(_BLANKS)
+
+
+def _first_word(header: bytes) -> bytes:
+    end = next((at for at, byte in enumerate(header) if byte in _WHITE_SPACE), len(header))
+    return header[:end]
+
+
+def _as_text(name: bytes) -> str:
+    """Return a name as text; a byte that is not UTF-8 becomes one character."""
+    try:
+        return name.decode()
+    except UnicodeDecodeError:
+        text = name.decode("utf-8", "surrogateescape")
+        return text.encode("utf-8", "replace").decode()
+
+
+@dataclass(frozen=True)
+class ProteinRules:
+    """Which files of proteins are accepted.
+
+    Attributes
+    ----------
+    any_letters : bool
+        Accept files whose first letters are nearly all nucleotides.
+    no_empty : bool
+        Raise an error if a file has no protein.
+    warn : callable
+        Receives one line for each file without a protein, unless `no_empty` is set.
+    """
+
+    any_letters: bool = False
+    no_empty: bool = False
+    warn: Callable[[str], None] = lambda line: None
+
+
+class ProteinFiles:
+    """The proteins of some files: FASTA, compressed or not, "-" being standard input.
+
+    Raises
+    ------
+    LibraryError
+        If the library for the compression of a file is missing.
+    InputError
+        If a file cannot be opened or decompressed here.
+    """
+
+    def __init__(
+        self,
+        paths: Iterable[str],
+        rules: ProteinRules,
+        block_residues: int = BLOCK_RESIDUES,
+    ) -> None:
+        self._paths = tuple(paths)
+        self._rules = rules
+        self._block_residues = block_residues
+        self.bytes_total = bytes_of_files(self._paths)
+        self._bytes_before = 0
+        self._file: FileRecords | None = None
+
+    @property
+    def bytes_read(self) -> int:
+        """The bytes read so far in this pass over the files, counted before decompression."""
+        return self._bytes_before + (0 if self._file is None else self._file.bytes_read)
+
+    @property
+    def can_repeat(self) -> bool:
+        """Whether the files can be read more than once."""
+        return self.bytes_total is not None
+
+    def blocks(self, threads: ReadingThreads | None = None) -> Generator[ProteinRecords]:
+        """Yield the proteins in blocks, which depend on the files only.
+
+        Raises
+        ------
+        InputError
+            If a file is no FASTA, has other characters than residues, a nameless record or one of
+            more than `MOST_RESIDUES`, or seems to have nucleotides.
+        """
+        options = RecordOptions(
+            Limits.of_block(self._block_residues),
+            any_letters=True,
+            no_empty=self._rules.no_empty,
+            keeps_comments=True,
+            is_protein=True,
+        )
+        self._bytes_before = 0
+        for path in self._paths:
+            first = 0
+            with FileRecords(path, options, threads) as file:
+                self._file = file
+                for records in file:
+                    if first == 0 and not self._rules.any_letters:
+                        _refuse_nucleotides(records, path)
+                    yield checked_proteins(records, path, first)
+                    first += records.offsets.size - 1
+                self._bytes_before += file.bytes_read
+                self._file = None
+            if first == 0:
+                self._rules.warn(f"{path}: no sequences")
+
+
+class ProteinsInMemory:
+    """The proteins that a program has in memory, as a source beside files."""
+
+    bytes_total: int | None = None
+    bytes_read = 0
+    can_repeat = True
+
+    def __init__(self, sequences: Iterable[NamedSequence], rules: ProteinRules) -> None:
+        self._sequences = sequences
+        self._rules = rules
+        self._blocks: list[ProteinRecords] | None = None
+
+    def blocks(self, threads: ReadingThreads | None = None) -> Generator[ProteinRecords]:
+        """Yield the proteins; see `ProteinFiles.blocks`."""
+        if self._blocks is None:
+            records = proteins_in_memory(self._sequences, "sequences")
+            self._blocks = []
+            if records is not None:
+                if not self._rules.any_letters:
+                    _refuse_nucleotides(records, PLACE)
+                self._blocks.append(checked_proteins(records, PLACE, 0))
+        yield from self._blocks
+
+
+def checked_proteins(records: Records, path: str, first: int) -> ProteinRecords:
+    """Return records as proteins; `first` is the number in the file of the first one.
+
+    Raises
+    ------
+    InputError
+        If a record has no name or more than `MOST_RESIDUES`.
+    """
+    proteins = ProteinRecords(
+        records.codes, records.offsets, Spans(records.names, records.name_offsets)
+    )
+    lengths = np.diff(proteins.offsets)
+    long = np.flatnonzero(lengths > MOST_RESIDUES)
+    if long.size:
+        first_long = int(long[0])
+        message = f"{lengths[first_long]:,} residues, and HMMER searches at most {MOST_RESIDUES:,}"
+        line = line_of_record(path, first + first_long)
+        raise InputError(message, path, line, printable(proteins.name(first_long).encode()))
+    # The byte behind an empty last header is read as if it were in it: it only costs a look.
+    begins = records.name_offsets[:-1]
+    heads = np.append(records.names, np.uint8(0))[begins] if begins.size else records.names[:0]
+    nameless = (heads <= ord(" ")) | (np.diff(records.name_offsets) == 0)
+    for number in np.flatnonzero(nameless).tolist():
+        if not proteins.name(number):
+            raise InputError("a record without a name", path, line_of_record(path, first + number))
+    return proteins
+
+
+def _refuse_nucleotides(records: Records, path: str) -> None:
+    """Raise an error if nearly all of the first letters of a file are nucleotides."""
+    codes = records.codes[:SAMPLE_RESIDUES]
+    if codes.size < _FEWEST_SAMPLED:
+        return
+    if np.count_nonzero(_NUCLEOTIDES[codes]) >= _NUCLEOTIDE_SHARE * codes.size:
+        name = records.names[: records.name_offsets[1]].tobytes().split()[:1]
+        message = (
+            "nucleotides, and the profiles are of proteins (--any-letters takes the letters for "
+            "amino acids)"
+        )
+        raise InputError(message, path, record=printable(name[0]) if name else None)

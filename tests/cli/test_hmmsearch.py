@@ -1,0 +1,131 @@
+"""The commands ``hmmsearch`` and ``hmmscan`` beside HMMER's own."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from helpers.hmmer import TABLES, hmmer, need_hmmer, option_of, rows, write_input
+
+from mummergpu.cli.main import main
+
+OPTIONS = [
+    *("", "-E 1e-9", "-E 1000 --domE 1000", "-T 20", "--domE 1e-6", "--domT 12", "--incE 1e-12"),
+    *("--incT 50", "--incdomE 1e-12", "--incdomT 30", "-Z 1e6", "--domZ 500", "--F1 0.1"),
+    *("--F2 0.1", "--F3 0.01", "--max", "--nobias", "--nonull2", "--seed 7", "--acc"),
+]
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    return write_input(tmp_path_factory.mktemp("hmmer"))
+
+
+def ours(verb: str, folder: Path, *words: str | Path, threads: int = 2) -> dict[str, bytes]:
+    kinds = [*TABLES, *(["alignment"] if verb == "hmmsearch" else [])]
+    files = {kind: folder / f"ours.{kind}" for kind in kinds}
+    options = [text for kind, path in files.items() for text in (option_of(kind), str(path))]
+    assert main([verb, "-q", "-t", str(threads), *options, *map(str, words)]) == 0
+    return {kind: path.read_bytes() for kind, path in files.items()}
+
+
+def assert_equal(verb: str, folder: Path, *words: str | Path) -> None:
+    theirs, found = hmmer(verb, folder, *words), ours(verb, folder, *words)
+    for kind, text in theirs.items():
+        assert rows(found[kind]) == rows(text), kind
+    assert rows(theirs["domtblout"]) != [b""]
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_searches_equal_those_of_hmmer(
+    options: str, inputs: tuple[Path, Path], tmp_path: Path
+) -> None:
+    need_hmmer()
+    assert_equal("hmmsearch", tmp_path, *options.split(), *inputs)
+
+
+@pytest.mark.parametrize("options", ["", *OPTIONS[2:4], "-Z 1e6", "--domZ 500", "--nobias"])
+def test_scans_equal_those_of_hmmer(
+    options: str, inputs: tuple[Path, Path], tmp_path: Path
+) -> None:
+    need_hmmer()
+    profiles, proteins = inputs
+    if not profiles.with_suffix(".hmm.h3m").exists():
+        subprocess.run(["hmmpress", profiles], check=True, capture_output=True)
+    assert_equal("hmmscan", tmp_path, *options.split(), profiles, proteins)
+
+
+@pytest.mark.parametrize("option", ["--cut_ga", "--cut_nc", "--cut_tc"])
+def test_cutoffs_of_profiles(
+    option: str, inputs: tuple[Path, Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    need_hmmer()
+    profiles, proteins = inputs
+    assert_equal("hmmsearch", tmp_path, option, profiles.with_name("cut.hmm"), proteins)
+    assert main(["hmmsearch", "-q", option, *map(str, inputs)]) == 1
+    message = capfd.readouterr().err
+    assert f"for {option} (" in message and message.count("\n") == 1
+
+
+@pytest.mark.parametrize("verb", ["hmmsearch", "hmmscan"])
+def test_threads_and_pressed_files_change_nothing(
+    verb: str, inputs: tuple[Path, Path], tmp_path: Path
+) -> None:
+    profiles, proteins = inputs
+    expected = ours(verb, tmp_path, profiles, proteins, threads=1)
+    packed = tmp_path / "p.hmm.bz2", tmp_path / "s.faa.gz"
+    packed[0].write_bytes(bz2.compress(profiles.read_bytes()))
+    packed[1].write_bytes(gzip.compress(proteins.read_bytes()))
+    for threads, files in ((2, inputs), (8, packed)):
+        found = ours(verb, tmp_path, *files, threads=threads)
+        assert {kind: rows(text) for kind, text in found.items()} == {
+            kind: rows(text) for kind, text in expected.items()
+        }
+
+
+def test_pipes(inputs: tuple[Path, Path], tmp_path: Path) -> None:
+    profiles, proteins = inputs
+    found = ours("hmmsearch", tmp_path, profiles, proteins)["tblout"]
+    command = [sys.executable, "-m", "mummergpu", "hmmsearch", "-q", str(profiles), "-"]
+    text = subprocess.run(command, input=proteins.read_bytes(), capture_output=True, check=True)
+    assert rows(text.stdout) == rows(found)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("s.faa", ">a\nAC-D\n", "s.faa:2: '-' is not a sequence character (record 'a')"),
+        ("s.faa", ">a\nACD\n> \nACD\n", "s.faa:3: a record without a name"),
+        ("s.faa", ">a\n" + "L" * 100_001, "s.faa:1: 100,001 residues, and HMMER searches at most"),
+        ("s.faa", ">a\n" + "ACGT" * 30, "s.faa: nucleotides, and the profiles are of proteins"),
+        ("s.faa", "@a\nACGT\n+\nIIII\n", "s.faa: FASTQ, which holds nucleotides"),
+        ("p.hmm", "nonsense\n", "p.hmm: not a file of profiles of HMMER"),
+    ],
+)
+def test_bad_input(
+    name: str,
+    text: str,
+    message: str,
+    inputs: tuple[Path, Path],
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    bad, table = tmp_path / name, tmp_path / "table"
+    bad.write_text(text)
+    files = [bad if path.suffix == bad.suffix else path for path in inputs]
+    assert main(["hmmsearch", "-q", "--tblout", str(table), *map(str, files)]) == 1
+    error = capfd.readouterr().err
+    assert message in error and error.count("\n") == 1
+    assert not table.exists()
+
+
+def test_options_that_exclude_each_other(capfd: pytest.CaptureFixture[str]) -> None:
+    for words in ("-E 1 -T 1", "--cut_ga --domT 3", "--max --F1 1"):
+        assert main(["hmmsearch", *words.split(), "p.hmm", "s.faa"]) == 2
+        assert "exclude each other" in capfd.readouterr().err
+    assert main(["hmmsearch", "--backend", "cuda", "p.hmm", "s.faa"]) == 1
+    assert "backend 'cuda'" in capfd.readouterr().err

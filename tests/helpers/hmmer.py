@@ -1,0 +1,60 @@
+"""HMMER's own programs, and small inputs for them from pyhmmer's wheel."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from helpers.requirements import program_of
+
+TABLES = ("tblout", "domtblout", "pfamtblout")
+
+
+def data_folder() -> Path:
+    """The files that pyhmmer brings for its own tests."""
+    pyhmmer = pytest.importorskip("pyhmmer")
+    folder = Path(pyhmmer.__file__).parent / "tests/data"
+    if not (folder / "hmms").is_dir():
+        pytest.skip("this pyhmmer comes without its files for tests")
+    return folder
+
+
+def write_input(folder: Path) -> tuple[Path, Path]:
+    """Write profiles, of which some have cutoffs, and proteins with long and equal names."""
+    data = data_folder()
+    texts = [(data / f"hmms/txt/{name}.hmm").read_text() for name in ("PF02826", "RREFam")]
+    (folder / "cut.hmm").write_text(texts[0])
+    profiles, proteins = folder / "some.hmm", folder / "some.faa"
+    profiles.write_text("".join(texts))
+    records = (data / "seqs/938293.PRJEB85.HG003687.faa").read_text().split(">")[1:]
+    kept = [record for number, record in enumerate(records) if number % 12 == 0]
+    kept += [f"twin of\tothers\n{kept[3].split(chr(10), 1)[1]}"] * 2
+    kept += ["empty\n", "x" * 1000 + " long\n" + kept[5].split("\n", 1)[1], "odd\nXXBZ*ACD~.\n"]
+    proteins.write_text("".join(f">{record}" for record in kept))
+    return profiles, proteins
+
+
+def need_hmmer() -> None:
+    program_of("hmmsearch", "HMMER", "Debian: apt-get install hmmer")
+
+
+def hmmer(verb: str, folder: Path, *words: str | Path) -> dict[str, bytes]:
+    """Run a program of HMMER in one thread; return its tables, and the alignment."""
+    kinds = [*TABLES, *(["alignment"] if verb == "hmmsearch" else [])]
+    files = {kind: folder / f"theirs.{kind}" for kind in kinds}
+    options = [text for kind, path in files.items() for text in (option_of(kind), str(path))]
+    command = [verb, "--cpu", "0", "-o", "/dev/null", *options, *map(str, words)]
+    subprocess.run(command, check=True, capture_output=True)
+    return {kind: path.read_bytes() for kind, path in files.items()}
+
+
+def option_of(kind: str) -> str:
+    return "-A" if kind == "alignment" else f"--{kind}"
+
+
+def rows(text: bytes) -> list[bytes]:
+    """Return the lines of a table or an alignment, without comments and the author."""
+    lines = text.split(b"\n")
+    return [line for line in lines if not (line + b" ").startswith((b"# ", b"#-", b"#=GF AU"))]
