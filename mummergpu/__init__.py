@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from mummergpu.api.map_run import map as map
     from mummergpu.api.matches import Match as Match
     from mummergpu.api.matches import Matches as Matches
+    from mummergpu.api.profile_hits import Hit as Hit
+    from mummergpu.api.profile_hits import Hits as Hits
+    from mummergpu.api.profile_hits import hmmscan as hmmscan
+    from mummergpu.api.profile_hits import hmmsearch as hmmsearch
     from mummergpu.api.run import RunStats as RunStats
     from mummergpu.api.run import match as match
     from mummergpu.cuda.device_array import DeviceArray as DeviceArray
@@ -42,6 +46,8 @@ __all__ = [
     "DeviceArray",
     "DeviceMatches",
     "GenomeAlignment",
+    "Hit",
+    "Hits",
     "Index",
     "Match",
     "Matches",
@@ -51,6 +57,8 @@ __all__ = [
     "TextStyle",
     "__version__",
     "align",
+    "hmmscan",
+    "hmmsearch",
     "map",
     "match",
     "plot",
@@ -63,6 +71,8 @@ _PLACES = {
     "DeviceArray": "mummergpu.cuda.device_array",
     "DeviceMatches": "mummergpu.api.device_matches",
     "GenomeAlignment": "mummergpu.api.aligned_genomes",
+    "Hit": "mummergpu.api.profile_hits",
+    "Hits": "mummergpu.api.profile_hits",
     "Index": "mummergpu.api.index",
     "Match": "mummergpu.api.matches",
     "Matches": "mummergpu.api.matches",
@@ -71,6 +81,8 @@ _PLACES = {
     "SamOptions": "mummergpu.output.records.sam_options",
     "TextStyle": "mummergpu.output.matches.mummer",
     "align": "mummergpu.api.align_run",
+    "hmmscan": "mummergpu.api.profile_hits",
+    "hmmsearch": "mummergpu.api.profile_hits",
     "map": "mummergpu.api.map_run",
     "match": "mummergpu.api.run",
 }

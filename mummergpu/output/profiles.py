@@ -10,6 +10,7 @@ from mummergpu.output.sink import Emit
 from mummergpu.version import __version__
 
 ALIGNMENT: Final = "alignment"
+PARQUET: Final = "parquet"
 
 
 class HitSink(ABC):

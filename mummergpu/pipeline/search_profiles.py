@@ -21,7 +21,7 @@ from mummergpu.hmm.profiles import Profile
 from mummergpu.hmm.proteins import ProteinBlock
 from mummergpu.input.blocks.proteins import ProteinRecords
 from mummergpu.input.bytes.reading_threads import ReadingThreads
-from mummergpu.output.profiles import ALIGNMENT, AlignmentSink, HitSink, TableSink
+from mummergpu.output.profiles import ALIGNMENT, PARQUET, AlignmentSink, HitSink, TableSink
 from mummergpu.output.sink import writer_of
 from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.profile_options import ProfileSearchOptions
@@ -81,6 +81,10 @@ def _open_sink(
     emit = writer_of(file, context.stats)
     if kind == ALIGNMENT:
         return AlignmentSink(emit, options.program)
+    if kind == PARQUET:
+        from mummergpu.output.profile_columns import ParquetSink
+
+        return ParquetSink(file)
     return TableSink(kind, emit, options.program, options.command)
 
 

@@ -123,6 +123,21 @@ def test_bad_input(
     assert not table.exists()
 
 
+def test_parquet_has_the_domains(inputs: tuple[Path, Path], tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path, table = tmp_path / "hits.parquet", tmp_path / "table"
+    files = ["--parquet", str(path), "--domtblout", str(table), *map(str, inputs)]
+    assert main(["hmmsearch", "-q", *files]) == 0
+    found = parquet.read_table(path).to_pylist()
+    expected = [line.split() for line in rows(table.read_bytes()) if line]
+    assert [(row["target"].encode(), row["query"].encode()) for row in found] == [
+        (words[0], words[3]) for words in expected
+    ]
+    places = [[int(word) for word in words[15:21]] for words in expected]
+    names = ("profile_start", "profile_end", "start", "end", "envelope_start", "envelope_end")
+    assert [[row[name] + ("start" in name) for name in names] for row in found] == places
+
+
 def test_options_that_exclude_each_other(capfd: pytest.CaptureFixture[str]) -> None:
     for words in ("-E 1 -T 1", "--cut_ga --domT 3", "--max --F1 1"):
         assert main(["hmmsearch", *words.split(), "p.hmm", "s.faa"]) == 2

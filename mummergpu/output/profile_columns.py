@@ -1,0 +1,136 @@
+"""The domains of hits of profiles as columns, and as a file of Parquet."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from mummergpu.hmm.hit_lists import HitList
+from mummergpu.output.matches.arrow import import_pyarrow
+from mummergpu.output.profiles import HitSink
+from mummergpu.runtime.arrays import Float64Array, Int64Array
+from mummergpu.runtime.output_file import OutputFile
+
+
+class DomainColumns(NamedTuple):
+    """The reported domains of all queries, in the order of HMMER's table of domains.
+
+    Attributes
+    ----------
+    query, target : ndarray, dtype=int64, shape=(n_domains,)
+        Numbers into `query_names` and `target_names`.
+    e_value, score, bias : ndarray, dtype=float64, shape=(n_domains,)
+        Of the whole target.
+    domain, domains : ndarray, dtype=int64, shape=(n_domains,)
+        The number of the domain, from 1 on, and how many the target has.
+    c_evalue, i_evalue, domain_score, domain_bias : ndarray, dtype=float64, shape=(n_domains,)
+        Of the domain: its conditional and its independent E-value.
+    profile_start, profile_end, start, end, envelope_start, envelope_end : ndarray, dtype=int64
+        Where the domain lies on the profile and on the protein, 0-based, half-open.
+    included : ndarray, dtype=bool, shape=(n_domains,)
+        Whether the domain is significant.
+    query_names, target_names : list of str
+        Each name once.
+    """
+
+    query: Int64Array
+    target: Int64Array
+    e_value: Float64Array
+    score: Float64Array
+    bias: Float64Array
+    domain: Int64Array
+    domains: Int64Array
+    c_evalue: Float64Array
+    i_evalue: Float64Array
+    domain_score: Float64Array
+    domain_bias: Float64Array
+    profile_start: Int64Array
+    profile_end: Int64Array
+    start: Int64Array
+    end: Int64Array
+    envelope_start: Int64Array
+    envelope_end: Int64Array
+    included: Any
+    query_names: list[str]
+    target_names: list[str]
+
+
+FIELDS: Final = DomainColumns._fields[:-2]
+_FLOATS: Final = frozenset(
+    name for name, kind in DomainColumns.__annotations__.items() if "Float64" in str(kind)
+)
+
+
+class ColumnSink(HitSink):
+    """Keeps the reported domains of all queries."""
+
+    def __init__(self) -> None:
+        self._rows: list[tuple[Any, ...]] = []
+        self._queries: dict[str, int] = {}
+        self._targets: dict[str, int] = {}
+
+    def write(self, hits: HitList) -> None:
+        """Keep the domains of a query."""
+        query = self._queries.setdefault(hits.query.name, len(self._queries))
+        for hit in hits.reported():
+            target = self._targets.setdefault(hit.name, len(self._targets))
+            found = list(hit.domains.reported)
+            whole = (query, target, hit.evalue, hit.score, hit.bias)
+            for number, domain in enumerate(found, start=1):
+                place = domain.alignment
+                self._rows.append(
+                    (
+                        *(*whole, number, len(found), domain.c_evalue, domain.i_evalue),
+                        *(domain.score, domain.bias, place.hmm_from - 1, place.hmm_to),
+                        *(place.target_from - 1, place.target_to),
+                        *(domain.env_from - 1, domain.env_to, domain.included),
+                    )
+                )
+
+    def columns(self) -> DomainColumns:
+        """Return what has been kept."""
+        values = list(zip(*self._rows, strict=True)) or [()] * len(FIELDS)
+        arrays: dict[str, Any] = {
+            name: np.array(column, dtype=self._kind(name))
+            for name, column in zip(FIELDS, values, strict=True)
+        }
+        return DomainColumns(
+            **arrays, query_names=list(self._queries), target_names=list(self._targets)
+        )
+
+    @staticmethod
+    def _kind(name: str) -> type[np.generic]:
+        if name == "included":
+            return np.bool_
+        return np.float64 if name in _FLOATS else np.int64
+
+
+class ParquetSink(ColumnSink):
+    """Writes the reported domains of all queries as Parquet."""
+
+    def __init__(self, file: OutputFile) -> None:
+        super().__init__()
+        self._file = file
+        self._library = import_pyarrow("parquet")
+
+    def finish(self) -> None:
+        """Write all domains."""
+        import io
+
+        import pyarrow.parquet
+
+        pa, columns = self._library, self.columns()
+        names = {"query": columns.query_names, "target": columns.target_names}
+        arrays = {
+            field: pa.DictionaryArray.from_arrays(
+                pa.array(getattr(columns, field).astype(np.int32)),
+                pa.array(names[field], pa.string()),
+            )
+            if field in names
+            else pa.array(getattr(columns, field))
+            for field in FIELDS
+        }
+        text = io.BytesIO()
+        pyarrow.parquet.write_table(pa.table(arrays), text)
+        self._file.write(text.getvalue())
