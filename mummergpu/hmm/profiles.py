@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from io import RawIOBase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, cast
@@ -90,6 +90,7 @@ class Profile:
         return self.hmm.to_profile(background, L=400).to_optimized()
 
 
+@cache
 def pyhmmer_module(name: str) -> Any:
     """Return a module of pyhmmer.
 

@@ -1,0 +1,381 @@
+"""HMMER's first filters, SSV and MSV: the best diagonals, in bytes, many nodes at a time.
+
+The nodes are striped over the lanes of registers as Farrar's are, so that what precedes a cell on
+its diagonal lies in the same lane of the register before. SSV's loop is compiled once for each
+number of registers: the row never leaves them. S. R. Eddy, Accelerated Profile HMM Searches,
+PLoS Computational Biology 7, 2011; B. Knudsen's SSV is HMMER's.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple, cast
+
+import numpy as np
+
+from mummergpu.hmm.proteins import CODES, ProteinBlock
+from mummergpu.hmm.tables import BYTE_BASE, BYTE_LEAVE, ByteTables, LengthTables
+from mummergpu.hmm.thresholds import bits_of_bytes
+from mummergpu.runtime.arrays import ByteArray, Float32Array, Int64Array
+from mummergpu.runtime.jit import inline, jit_without_refcounts
+from mummergpu.runtime.llvm import intrinsic, ir, types
+from mummergpu.runtime.vectors import Vectors
+
+LANES: Final = 32
+
+MAX_REGISTERS: Final = 16
+"""A longer row is cut into parts of so many registers or fewer."""
+
+REGISTER_COUNTS: Final = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16)
+"""The lengths of rows that SSV is compiled for; a row is padded to the next one."""
+
+OVERFLOW: Final = 1000
+"""MSV's byte of a score that does not fit: it passes."""
+
+_NEVER: Final = 255
+
+
+class StripedBytes(NamedTuple):
+    """The bytes of a profile, striped, for compiled functions.
+
+    Attributes
+    ----------
+    scores : ndarray of int8, shape (parts, 29, registers * LANES)
+        What SSV adds for each part of the row.
+    costs : ndarray of uint8, shape (29, parts * registers * LANES)
+        What MSV subtracts after it has added `bias`.
+    registers : int
+        In a part of a row, one of `REGISTER_COUNTS`.
+    bias, entry : int
+        As in `ByteTables`.
+    """
+
+    scores: Any
+    costs: ByteArray
+    registers: int
+    bias: int
+    entry: int
+
+
+def striped_bytes(tables: ByteTables) -> StripedBytes:
+    """Return the bytes of a profile as `find_cells` and `settle_msv` take them."""
+    nodes = tables.costs.shape[1]
+    needed = -(-nodes // LANES)
+    parts = -(-needed // MAX_REGISTERS)
+    registers = next(size for size in REGISTER_COUNTS if size * parts >= needed)
+    padded = np.full((tables.costs.shape[0], parts * registers * LANES), _NEVER, dtype=np.uint8)
+    padded[:, :nodes] = tables.costs
+    # As HMMER's: a score below -127 is -127, which empties any cell that has not overflowed.
+    scores = np.maximum(tables.bias - padded.astype(np.int16), -127).astype(np.int8)
+    by_part = scores.reshape(-1, parts, registers * LANES).transpose(1, 0, 2)
+    return StripedBytes(
+        np.ascontiguousarray(_striped(by_part, registers)),
+        np.ascontiguousarray(_striped(padded, parts * registers)),
+        registers,
+        tables.bias,
+        tables.entry,
+    )
+
+
+def _striped(rows: Any, registers: int) -> Any:
+    """Return rows whose lane has nodes that follow each other in successive registers."""
+    lanes = rows.reshape(*rows.shape[:-1], LANES, registers)
+    return np.ascontiguousarray(lanes.swapaxes(-1, -2)).reshape(rows.shape)
+
+
+def _best_diagonal(
+    typing_context: Any,
+    codes: Any,
+    at: Any,
+    length: Any,
+    scores: Any,
+    part: Any,
+    carried: Any,
+    registers: Any,
+    is_cut: Any,
+) -> Any:
+    """Return the highest cell of SSV in a part of the row, less 128: a signed byte.
+
+    ``carried`` holds for each residue the last register of the part before; there the part leaves
+    its own. It is only used if there are several parts.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointers = [
+            context.make_array(signature.args[n])(context, builder, arguments[n]).data
+            for n in (0, 3, 5)
+        ]
+        codes, scores, carried = pointers
+        _, at, length, _, part, _, registers, is_cut = arguments
+        number = ir.IntType(64)
+        sequence = builder.gep(codes, [at])
+        results = []
+        after = builder.append_basic_block("after")
+        unknown = builder.append_basic_block("unknown")
+        choice = builder.switch(registers, unknown)
+        builder.position_at_end(unknown)
+        builder.unreachable()
+        for count in REGISTER_COUNTS:
+            block = builder.append_basic_block(f"registers{count}")
+            choice.add_case(ir.Constant(number, count), block)
+            builder.position_at_end(block)
+            vectors = Vectors(builder, 8, LANES)
+            table = vectors.pointer(scores)
+            first = builder.mul(part, ir.Constant(number, CODES * count))
+            table = builder.gep(table, [first])
+            borders = vectors.pointer(carried)
+            plain, cut = (builder.append_basic_block(name) for name in ("plain", "cut"))
+            builder.cbranch(is_cut, cut, plain)
+            for begin, used in ((plain, None), (cut, borders)):
+                builder.position_at_end(begin)
+                best = _residues(vectors, sequence, length, table, count, used)
+                results.append((vectors.reduce("smax", best, signed=True), builder.block))
+                builder.branch(after)
+        builder.position_at_end(after)
+        result = builder.phi(number)
+        for value, origin in results:
+            result.add_incoming(value, origin)
+        return result
+
+    one = types.int64
+    return one(codes, one, one, scores, one, carried, one, types.boolean), generate
+
+
+def _residues(
+    vectors: Vectors, sequence: Any, length: Any, table: Any, count: int, borders: Any
+) -> Any:
+    """Write the loop over residues; return the register with the best cells of all lanes."""
+    builder, number = vectors.builder, ir.IntType(64)
+    lowest = vectors.constant(-128)
+    begin = builder.block
+    head, body, end = (builder.append_basic_block(name) for name in ("head", "body", "end"))
+    builder.branch(head)
+    builder.position_at_end(head)
+    place = builder.phi(number)
+    row = [builder.phi(vectors.kind) for _ in range(count)]
+    best = builder.phi(vectors.kind)
+    above = builder.phi(vectors.kind)
+    place.add_incoming(ir.Constant(number, 0), begin)
+    for phi in (*row, best, above):
+        phi.add_incoming(lowest, begin)
+    builder.cbranch(builder.icmp_signed("<", place, length), body, end)
+    builder.position_at_end(body)
+    code = builder.zext(builder.load(builder.gep(sequence, [place])), number)
+    line = builder.gep(table, [builder.mul(code, ir.Constant(number, count))])
+    # A lane goes on where the lane before ends; the first one, where the part before does.
+    previous = vectors.shifted_up(row[-1], above)
+    cells, found = [], best
+    for register in range(count):
+        score = vectors.load(line, ir.Constant(number, register))
+        cell = vectors.call("sadd.sat", previous, score)
+        found = vectors.call("smax", found, cell)
+        previous = row[register]
+        cells.append(cell)
+    carried: Any = lowest
+    if borders is not None:
+        carried = vectors.load(borders, place)
+        vectors.store(cells[-1], borders, place)
+    following = builder.add(place, ir.Constant(number, 1))
+    for phi, value in zip(
+        (place, best, above, *row), (following, found, carried, *cells), strict=True
+    ):
+        phi.add_incoming(value, builder.block)
+    builder.branch(head)
+    builder.position_at_end(end)
+    return best
+
+
+best_diagonal = cast(Any, intrinsic(_best_diagonal))
+"""Called with codes, where a sequence begins, its length, `StripedBytes.scores`, the number of the
+part, the borders, the registers of a part, and whether there are several parts."""
+
+
+def _best_passes(
+    typing_context: Any,
+    codes: Any,
+    at: Any,
+    length: Any,
+    costs: Any,
+    row: Any,
+    registers: Any,
+    bias: Any,
+    steps: Any,
+) -> Any:
+    """Return the best byte with which MSV leaves the profile, or `OVERFLOW`."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        codes, costs, row = (
+            context.make_array(signature.args[n])(context, builder, arguments[n]).data
+            for n in (0, 3, 4)
+        )
+        _, at, length, _, _, registers, bias, steps = arguments
+        number = ir.IntType(64)
+        vectors = Vectors(builder, 8, LANES)
+        sequence = builder.gep(codes, [at])
+        table, cells = vectors.pointer(costs), vectors.pointer(row)
+        zero, base = ir.Constant(number, 0), ir.Constant(number, BYTE_BASE)
+        begin = builder.block
+        head, body, end = (builder.append_basic_block(name) for name in ("head", "body", "end"))
+        builder.branch(head)
+        builder.position_at_end(head)
+        place, left = builder.phi(number), builder.phi(number)
+        place.add_incoming(zero, begin)
+        left.add_incoming(zero, begin)
+        builder.cbranch(builder.icmp_signed("<", place, length), body, end)
+
+        builder.position_at_end(body)
+        code = builder.zext(builder.load(builder.gep(sequence, [place])), number)
+        line = builder.gep(table, [builder.mul(code, registers)])
+        higher = builder.select(builder.icmp_signed(">", left, base), left, base)
+        begins = vectors.splat(builder.sub(higher, steps))
+        top = _fill_row(vectors, cells, line, registers, begins, vectors.splat(bias))
+        leaving = builder.sub(top, ir.Constant(number, BYTE_LEAVE))
+        kept = builder.select(builder.icmp_signed(">", leaving, left), leaving, left)
+        is_full = builder.icmp_signed(">=", builder.add(top, bias), ir.Constant(number, 255))
+        # After an overflow nothing more is of interest.
+        following = builder.add(place, ir.Constant(number, 1))
+        place.add_incoming(builder.select(is_full, length, following), builder.block)
+        kept = builder.select(is_full, ir.Constant(number, OVERFLOW), kept)
+        left.add_incoming(kept, builder.block)
+        builder.branch(head)
+        builder.position_at_end(end)
+        return left
+
+    one = types.int64
+    return one(codes, one, one, costs, row, one, one, one), generate
+
+
+def _fill_row(
+    vectors: Vectors, cells: Any, line: Any, registers: Any, begins: Any, biases: Any
+) -> Any:
+    """Write the loop that computes MSV's next row in place; return its highest byte as 64 bits."""
+    builder, number = vectors.builder, ir.IntType(64)
+    empty, zero, one = vectors.constant(0), ir.Constant(number, 0), ir.Constant(number, 1)
+    first = vectors.shifted_up(vectors.load(cells, builder.sub(registers, one)), empty)
+    begin = builder.block
+    cell_block, end = builder.append_basic_block("cell"), builder.append_basic_block("filled")
+    builder.branch(cell_block)
+    builder.position_at_end(cell_block)
+    register = builder.phi(number)
+    previous, best = builder.phi(vectors.kind), builder.phi(vectors.kind)
+    cell = vectors.call("umax", previous, begins)
+    cell = vectors.call("uadd.sat", cell, biases)
+    cell = vectors.call("usub.sat", cell, vectors.load(line, register))
+    higher = vectors.call("umax", best, cell)
+    diagonal = vectors.load(cells, register)
+    vectors.store(cell, cells, register)
+    following = builder.add(register, one)
+    starts = ((register, zero, following), (previous, first, diagonal), (best, empty, higher))
+    for phi, start, value in starts:
+        phi.add_incoming(start, begin)
+        phi.add_incoming(value, cell_block)
+    builder.cbranch(builder.icmp_signed("<", following, registers), cell_block, end)
+    builder.position_at_end(end)
+    return vectors.reduce("umax", higher, signed=False)
+
+
+best_passes = cast(Any, intrinsic(_best_passes))
+"""Called with codes, where a sequence begins, its length, `StripedBytes.costs`, a row of zeros,
+its registers, the bias, and the cost of the steps from the background into the profile."""
+
+
+@jit_without_refcounts
+def find_cells(
+    block: ProteinBlock,
+    striped: StripedBytes,
+    least: Int64Array,
+    borders: ByteArray,
+    sequences: Int64Array,
+    cells: Int64Array,
+) -> int:
+    """Find the sequences whose highest cell of SSV is at least that of `minimal_cells`.
+
+    `borders` has `LANES` bytes for each residue of the longest sequence if the row is cut. Returned
+    is how many `sequences` and `cells` there are.
+    """
+    parts = striped.scores.shape[0]
+    found = 0
+    for number in range(block.offsets.size - 1):
+        begin = block.offsets[number]
+        length = block.offsets[number + 1] - begin
+        if length == 0:
+            continue
+        if parts > 1:
+            for place in range(length * LANES):
+                borders[place] = 128
+        highest = -128
+        for part in range(parts):
+            cell = best_diagonal(
+                block.codes,
+                begin,
+                length,
+                striped.scores,
+                part,
+                borders,
+                striped.registers,
+                parts > 1,
+            )
+            highest = max(highest, cell)
+        if highest + 128 >= least[length]:
+            sequences[found] = number
+            cells[found] = highest + 128
+            found += 1
+    return found
+
+
+@jit_without_refcounts
+def settle_msv(
+    block: ProteinBlock,
+    striped: StripedBytes,
+    lengths: LengthTables,
+    numbers: Float32Array,
+    row: ByteArray,
+    sequences: Int64Array,
+    cells: Int64Array,
+) -> int:
+    """Keep those of the sequences of `find_cells` that pass MSV; return how many.
+
+    `numbers` are the score from which on they pass and `BYTE_SCALE`. The cells are replaced by the
+    bytes with which MSV leaves the profile, or `OVERFLOW`.
+    """
+    kept = 0
+    for candidate in range(sequences.size):
+        number = sequences[candidate]
+        begin = block.offsets[number]
+        length = block.offsets[number + 1] - begin
+        steps = lengths.move[length] + striped.entry
+        left = left_by_ssv(cells[candidate], BYTE_BASE - steps, striped.bias)
+        if left < 0:
+            for place in range(row.size):
+                row[place] = 0
+            left = best_passes(
+                block.codes,
+                begin,
+                length,
+                striped.costs,
+                row,
+                striped.scores.shape[0] * striped.registers,
+                striped.bias,
+                steps,
+            )
+        passes = left == OVERFLOW or (
+            bits_of_bytes(left, lengths.move[length], lengths.null[length], numbers[1])
+            >= numbers[0]
+        )
+        if passes:
+            sequences[kept] = number
+            cells[kept] = left
+            kept += 1
+    return kept
+
+
+@inline
+def left_by_ssv(cell: int, begin: int, bias: int) -> int:
+    """Return MSV's result from SSV's highest cell; -1 where only MSV can tell (HMMER's rules)."""
+    if BYTE_BASE - begin + BYTE_LEAVE + bias >= 127:
+        return -1
+    if cell >= 127 - bias:
+        return OVERFLOW if begin >= 128 else -1
+    if cell + begin >= 255 - bias:
+        return OVERFLOW
+    left = cell + begin - BYTE_LEAVE
+    return -1 if left > BYTE_BASE else left

@@ -1,0 +1,121 @@
+"""The scores of a profile as the small integers that HMMER's filters add up.
+
+The formulas, and the places where they round to float32, are those of HMMER's
+``p7_ProfileConfig``, ``mf_conversion`` and ``vf_conversion``.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from mummergpu.hmm.profiles import Profile
+from mummergpu.hmm.proteins import CODES, DEGENERATE, RESIDUES, SYMBOLS
+from mummergpu.runtime.arrays import ByteArray, Float32Array, Float64Array, Int64Array
+
+BACKGROUND: Final = np.array(
+    [
+        *(0.0787945, 0.0151600, 0.0535222, 0.0668298, 0.0397062, 0.0695071, 0.0229198),
+        *(0.0590092, 0.0594422, 0.0963728, 0.0237718, 0.0414386, 0.0482904, 0.0395639),
+        *(0.0540978, 0.0683364, 0.0540687, 0.0673417, 0.0114135, 0.0304133),
+    ],
+    dtype=np.float32,
+)
+"""The frequencies of the amino acids in Swiss-Prot 50.8, by code."""
+
+LN2: Final = 0.69314718055994529
+BYTE_SCALE: Final = np.float32(3.0 / LN2)
+"""The bytes are thirds of a bit."""
+BYTE_BASE: Final = 190
+"""The byte of a score of 0."""
+BYTE_LEAVE: Final = 3
+"""The cost of the step from the end state to another pass, or to the end: half of a chance."""
+
+
+class ByteTables(NamedTuple):
+    """What SSV and MSV add up, in thirds of a bit.
+
+    Attributes
+    ----------
+    costs : ndarray of uint8, shape (29, nodes)
+        By code and node: what a match costs, plus `bias`; 255 is never.
+    bias : int
+        The highest score of a match.
+    entry : int
+        What it costs to enter the profile at some node.
+    """
+
+    costs: ByteArray
+    bias: int
+    entry: int
+
+
+def byte_tables(profile: Profile) -> ByteTables:
+    """Return the bytes of a profile."""
+    scores = match_scores(profile.matches)
+    highest = max(np.float32(0), np.float32(scores[:, :RESIDUES].max()))
+    bias = min(255, int(rounded(BYTE_SCALE * highest)))
+    costs = -rounded(BYTE_SCALE * scores)
+    costs = np.where(costs > 255 - bias, 255, costs + bias)
+    nodes = np.float32(profile.nodes)
+    entry = unsigned_cost(np.float32(2) / np.float32(nodes * np.float32(nodes + np.float32(1))))
+    return ByteTables(np.ascontiguousarray(costs.T.astype(np.uint8)), bias, entry)
+
+
+def match_scores(matches: Float32Array) -> Float32Array:
+    """Return the scores in nats of every code at each node, -inf for a gap and for marks."""
+    with np.errstate(divide="ignore"):
+        known = np.log(matches.astype(np.float64) / BACKGROUND).astype(np.float32)
+    scores = np.full((len(matches), CODES), -np.inf, dtype=np.float32)
+    scores[:, :RESIDUES] = known
+    for letter, meant in DEGENERATE.items():
+        total, weight = np.zeros(len(matches), dtype=np.float32), np.float32(0)
+        # The order of the sum decides about its last digit.
+        for code in map(SYMBOLS.index, meant):
+            total += known[:, code] * BACKGROUND[code]
+            weight += BACKGROUND[code]
+        scores[:, SYMBOLS.index(letter)] = total / weight
+    return scores
+
+
+def rounded(numbers: Float32Array | np.float32) -> Float64Array:
+    """Return the nearest integers; a half goes away from 0."""
+    exact = np.asarray(numbers, dtype=np.float64)
+    return np.trunc(exact + np.copysign(0.5, exact))
+
+
+def unsigned_cost(probability: np.float32) -> int:
+    """Return what a step of some probability costs in bytes."""
+    return min(255, int(-rounded(BYTE_SCALE * np.float32(math.log(probability)))))
+
+
+class LengthTables(NamedTuple):
+    """What depends on the length of a sequence alone, for lengths from 0 on.
+
+    Attributes
+    ----------
+    null : ndarray of float32
+        The score of the background in nats.
+    move : ndarray of int64
+        The cost in bytes of the steps that leave the residues before and after the profile.
+    """
+
+    null: Float32Array
+    move: Int64Array
+
+
+@cache
+def length_tables(longest: int) -> LengthTables:
+    """Return the tables for lengths up to one; callers round it up, to share them."""
+    lengths = np.arange(longest + 1, dtype=np.int64)
+    stay = lengths.astype(np.float32) / (lengths + 1).astype(np.float32)
+    exact = stay.astype(np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        null = lengths.astype(np.float32) * np.log(exact) + np.log(1.0 - exact)
+    moves = np.float32(3) / (lengths + 3).astype(np.float32)
+    logs = np.log(moves.astype(np.float64)).astype(np.float32)
+    cost = np.minimum(255, -rounded(BYTE_SCALE * logs))
+    return LengthTables(null.astype(np.float32), cost.astype(np.int64))

@@ -1,0 +1,66 @@
+"""Registers of small integers in compiled code, written as LLVM's vector instructions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mummergpu.runtime.llvm import ir
+
+
+class Vectors:
+    """Writes instructions for registers with so many lanes of so many bits."""
+
+    def __init__(self, builder: Any, bits: int, lanes: int) -> None:
+        self.builder = builder
+        self.bits = bits
+        self.lanes = lanes
+        self.element = ir.IntType(bits)
+        self.kind = ir.VectorType(self.element, lanes)
+
+    def constant(self, number: int) -> Any:
+        """Return a register with the same constant in every lane."""
+        return ir.Constant(self.kind, [number] * self.lanes)
+
+    def splat(self, number: Any) -> Any:
+        """Return a register with an integer of 64 bits in every lane."""
+        builder, undefined = self.builder, ir.Constant(self.kind, ir.Undefined)
+        low = builder.trunc(number, self.element)
+        first = builder.insert_element(undefined, low, ir.Constant(ir.IntType(32), 0))
+        return self._shuffled(first, undefined, [0] * self.lanes)
+
+    def call(self, name: str, *registers: Any) -> Any:
+        """Return what LLVM's function of a name, such as ``sadd.sat``, makes of registers."""
+        return self._call(f"llvm.{name}.v{self.lanes}i{self.bits}", self.kind, registers)
+
+    def reduce(self, name: str, register: Any, *, signed: bool) -> Any:
+        """Return the ``smax`` or ``umax`` of all lanes as 64 bits."""
+        full = f"llvm.vector.reduce.{name}.v{self.lanes}i{self.bits}"
+        found = self._call(full, self.element, (register,))
+        widen = self.builder.sext if signed else self.builder.zext
+        return widen(found, ir.IntType(64))
+
+    def shifted_up(self, register: Any, before: Any) -> Any:
+        """Return what the lane before each one has; the first gets the last of `before`."""
+        return self._shuffled(before, register, range(self.lanes - 1, 2 * self.lanes - 1))
+
+    def pointer(self, numbers: Any) -> Any:
+        """Return a pointer to numbers as one to registers."""
+        return self.builder.bitcast(numbers, self.kind.as_pointer())
+
+    def load(self, registers: Any, at: Any) -> Any:
+        """Load a register, which need not be aligned."""
+        return self.builder.load(self.builder.gep(registers, [at]), align=1, typ=self.kind)
+
+    def store(self, value: Any, registers: Any, at: Any) -> None:
+        """Store a register, which need not be aligned."""
+        self.builder.store(value, self.builder.gep(registers, [at]), align=1)
+
+    def _shuffled(self, one: Any, other: Any, order: Any) -> Any:
+        kind = ir.VectorType(ir.IntType(32), self.lanes)
+        return self.builder.shuffle_vector(one, other, ir.Constant(kind, list(order)))
+
+    def _call(self, name: str, result: Any, arguments: Any) -> Any:
+        module = self.builder.module
+        kind = ir.FunctionType(result, [argument.type for argument in arguments])
+        function = module.globals.get(name) or ir.Function(module, kind, name)
+        return self.builder.call(function, arguments)
