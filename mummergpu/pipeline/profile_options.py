@@ -9,7 +9,7 @@ from typing import Final, Protocol
 from mummergpu.errors import InputError
 from mummergpu.hmm.finishing import FinishingOptions
 from mummergpu.hmm.profiles import Profile, read_profiles
-from mummergpu.input.blocks.proteins import ProteinRecords
+from mummergpu.input.blocks.proteins import ProteinRecords, Warn, say_nothing
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 
 _CUTOFFS: Final = {
@@ -34,7 +34,9 @@ class ProteinSource(Protocol):
     def bytes_read(self) -> int:
         """The bytes read so far in this pass."""
 
-    def blocks(self, threads: ReadingThreads | None = None) -> Generator[ProteinRecords]:
+    def blocks(
+        self, threads: ReadingThreads | None = None, warn: Warn = say_nothing
+    ) -> Generator[ProteinRecords]:
         """Yield the proteins, block by block."""
 
 

@@ -23,7 +23,7 @@ from mummergpu.input.blocks.proteins import ProteinRecords
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.output.profiles import ALIGNMENT, PARQUET, AlignmentSink, HitSink, TableSink
 from mummergpu.output.sink import writer_of
-from mummergpu.pipeline.context import RunContext
+from mummergpu.pipeline.context import RunContext, say_nothing
 from mummergpu.pipeline.profile_options import ProfileSearchOptions
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.ordered_map import Prefetcher, ordered_results
@@ -160,7 +160,9 @@ class _Job:
         """Yield all proteins in blocks, which are read ahead."""
         stats, source = self._context.stats, self._options.sequences
         before = 0
-        with closing(source.blocks(self._reading)) as blocks:
+        # A file that is read again has told already that it is empty.
+        warn = self._context.warn if count_them else say_nothing
+        with closing(source.blocks(self._reading, warn)) as blocks:
             with Prefetcher(blocks, _BLOCKS_AHEAD) as ahead:
                 for records in ahead:
                     if count_them:

@@ -37,6 +37,14 @@ _WHITE_SPACE: Final = (*b" \t\n\v\f\r",)
 _END_OF_DESCRIPTION: Final = b"\x01"
 
 
+Warn = Callable[[str], None]
+"""Receives a line for the user."""
+
+
+def say_nothing(_line: str) -> None:
+    """Take a line that nobody reads."""
+
+
 class ProteinRecords(NamedTuple):
     """Consecutive proteins of a file.
 
@@ -98,13 +106,10 @@ class ProteinRules:
         Accept files whose first letters are nearly all nucleotides.
     no_empty : bool
         Raise an error if a file has no protein.
-    warn : callable
-        Receives one line for each file without a protein, unless `no_empty` is set.
     """
 
     any_letters: bool = False
     no_empty: bool = False
-    warn: Callable[[str], None] = lambda line: None
 
 
 class ProteinFiles:
@@ -141,8 +146,12 @@ class ProteinFiles:
         """Whether the files can be read more than once."""
         return self.bytes_total is not None
 
-    def blocks(self, threads: ReadingThreads | None = None) -> Generator[ProteinRecords]:
+    def blocks(
+        self, threads: ReadingThreads | None = None, warn: Warn = say_nothing
+    ) -> Generator[ProteinRecords]:
         """Yield the proteins in blocks, which depend on the files only.
+
+        `warn` receives one line for each file without a protein, unless the rules refuse it.
 
         Raises
         ------
@@ -170,7 +179,7 @@ class ProteinFiles:
                 self._bytes_before += file.bytes_read
                 self._file = None
             if first == 0:
-                self._rules.warn(f"{path}: no sequences")
+                warn(f"{path}: no sequences")
 
 
 class ProteinsInMemory:
@@ -185,7 +194,9 @@ class ProteinsInMemory:
         self._rules = rules
         self._blocks: list[ProteinRecords] | None = None
 
-    def blocks(self, threads: ReadingThreads | None = None) -> Generator[ProteinRecords]:
+    def blocks(
+        self, threads: ReadingThreads | None = None, warn: Warn = say_nothing
+    ) -> Generator[ProteinRecords]:
         """Yield the proteins; see `ProteinFiles.blocks`."""
         if self._blocks is None:
             records = proteins_in_memory(self._sequences, "sequences")

@@ -5,10 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from helpers.hmmer import write_input
+from helpers.hmmer import TABLES, write_input
 
 import mummergpu
 from mummergpu.cli.main import main
+from mummergpu.input.blocks.proteins import ProteinFiles, ProteinRules
+from mummergpu.pipeline import search_profiles
+from mummergpu.pipeline.context import RunContext
+from mummergpu.pipeline.profile_options import ProfileSearchOptions
 
 
 def test_searches_and_scans_are_those_of_the_command(tmp_path: Path) -> None:
@@ -39,3 +43,21 @@ def test_options_and_sequences_in_memory(tmp_path: Path) -> None:
         mummergpu.hmmsearch(profiles, [("a", "MKL")], domains=3)
     with pytest.raises(mummergpu.MummergpuError, match="is not a sequence character"):
         mummergpu.hmmsearch(profiles, [("a", "M-KL")])
+
+
+@pytest.mark.parametrize("scans", [False, True])
+def test_blocks_and_passes_change_nothing(
+    scans: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    profiles, proteins = write_input(tmp_path)
+    tables = []
+    for block_residues, at_once in ((1 << 20, 2000), (5000, 3)):
+        monkeypatch.setattr(search_profiles, "PROFILES_AT_ONCE", at_once)
+        source = ProteinFiles([str(proteins)], ProteinRules(), block_residues)
+        outputs = tuple((kind, str(tmp_path / kind)) for kind in TABLES)
+        options = ProfileSearchOptions(
+            (str(profiles),), source, scans=scans, outputs=outputs, threads=2
+        )
+        search_profiles.run(options, RunContext(2))
+        tables.append([(tmp_path / kind).read_bytes() for kind in TABLES])
+    assert tables[0] == tables[1]

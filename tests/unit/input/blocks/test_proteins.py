@@ -1,0 +1,69 @@
+"""Proteins from files and from memory."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from mummergpu.errors import InputError
+from mummergpu.input.blocks.proteins import ProteinFiles, ProteinRules, ProteinsInMemory
+from mummergpu.sequence.alphabet import AMINO_ACIDS
+
+TEXT = b">a  desc here \nACDEFghikl*\nBJ ZOUX\t.._~\r\n\n>b\n>  c x\x01y\nmnpqrstvwy" * 3
+
+
+def read(source: ProteinFiles | ProteinsInMemory) -> list[tuple[str, str, bytes]]:
+    return [
+        (
+            block.name(number),
+            block.description(number),
+            bytes(AMINO_ACIDS.letters[code] for code in block.codes[begin:end].tolist()),
+        )
+        for block in source.blocks()
+        for number, (begin, end) in enumerate(zip(block.offsets, block.offsets[1:], strict=False))
+    ]
+
+
+@pytest.mark.parametrize("block_residues", [1, 10, 1 << 20])
+def test_letters_names_and_descriptions(block_residues: int, tmp_path: Path) -> None:
+    path = tmp_path / "some.faa.gz"
+    path.write_bytes(gzip.compress(TEXT.replace(b"y>", b"y\n>")))
+    expected = [
+        ("a", "desc here ", b"ACDEFGHIKL*BJZOUX---~"),
+        ("b", "", b""),
+        ("c", "x", b"MNPQRSTVWY"),
+    ]
+    assert read(ProteinFiles([str(path)], ProteinRules(), block_residues)) == 3 * expected
+
+
+def test_memory_and_names_that_are_no_text() -> None:
+    source = ProteinsInMemory([("a b", "MKL"), ("\udcff", "W")], ProteinRules())
+    assert read(source) == [("a", "b", b"MKL"), ("?", "", b"W")] == read(source)
+
+
+@pytest.mark.parametrize("wrong", ["-", "1", "@", ">", ";", "\0", "\v"])
+def test_what_is_no_residue(wrong: str, tmp_path: Path) -> None:
+    path = tmp_path / "wrong.faa"
+    path.write_text(f">a\nMKL\nMK{wrong}L\n")
+    with pytest.raises(InputError, match=r"wrong\.faa:3: .* is not a sequence character"):
+        read(ProteinFiles([str(path)], ProteinRules()))
+
+
+def test_a_file_without_proteins(tmp_path: Path) -> None:
+    path = tmp_path / "empty.faa"
+    path.write_text("")
+    told: list[str] = []
+    assert list(ProteinFiles([str(path)], ProteinRules()).blocks(None, told.append)) == []
+    assert told == [f"{path}: no sequences"]
+    with pytest.raises(InputError, match="empty"):
+        read(ProteinFiles([str(path)], ProteinRules(no_empty=True)))
+
+
+def test_nucleotides(tmp_path: Path) -> None:
+    path = tmp_path / "dna.fa"
+    path.write_text(">a\n" + 30 * "ACGT")
+    with pytest.raises(InputError, match="nucleotides"):
+        read(ProteinFiles([str(path)], ProteinRules()))
+    assert len(read(ProteinFiles([str(path)], ProteinRules(any_letters=True)))) == 1
