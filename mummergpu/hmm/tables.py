@@ -14,7 +14,8 @@ import numpy as np
 
 from mummergpu.hmm.profiles import Profile
 from mummergpu.hmm.proteins import CODES, DEGENERATE, RESIDUES, SYMBOLS
-from mummergpu.runtime.arrays import ByteArray, Float32Array, Float64Array, Int64Array
+from mummergpu.runtime.arrays import ByteArray, Float32Array, Float64Array, Int16Array, Int64Array
+from mummergpu.runtime.jit import jit_without_refcounts
 
 BACKGROUND: Final = np.array(
     [
@@ -119,3 +120,91 @@ def length_tables(longest: int) -> LengthTables:
     logs = np.log(moves.astype(np.float64)).astype(np.float32)
     cost = np.minimum(255, -rounded(BYTE_SCALE * logs))
     return LengthTables(null.astype(np.float32), cost.astype(np.int64))
+
+
+WORD_SCALE: Final = np.float32(500.0 / LN2)
+"""The words are five hundredths of a bit."""
+WORD_BASE: Final = 12000
+"""The word of a score of 0."""
+WORD_LEAVE: Final = 500
+"""The cost of the step from the end state to another pass, or to the end."""
+WORD_NEVER: Final = -32768
+
+
+class WordTables(NamedTuple):
+    """What the Viterbi filter adds, in 1/500 bit; `WORD_NEVER` is what cannot be.
+
+    Attributes
+    ----------
+    emissions : ndarray of int16, shape (29, nodes)
+        By code and node.
+    transitions : ndarray of int16, shape (8, nodes)
+        Into each node's match from the begin state and from the last node's match, insertion and
+        deletion; from its match to the next deletion and its insertion; its insertion's own loop;
+        from its deletion to the next.
+    delete_bound : int
+        How much two deletions in a row may gain over a new entry (HMMER's lazy evaluation).
+    """
+
+    emissions: Int16Array
+    transitions: Int16Array
+    delete_bound: int
+
+
+def word_tables(profile: Profile) -> WordTables:
+    """Return the words of a profile."""
+    nodes, probabilities = profile.nodes, profile.transitions
+    with np.errstate(divide="ignore"):
+        steps = words(np.log(probabilities.astype(np.float64)).astype(np.float32)[1:nodes])
+        entries = _entry_probabilities(profile)
+        entry = words(np.log(entries.astype(np.float64)).astype(np.float32))
+    match, insert, delete, insert_match, loop, delete_match, deletes = steps.T
+    table = np.full((8, nodes), WORD_NEVER, dtype=np.int16)
+    table[0] = np.minimum(entry, 0)
+    for row, into in enumerate((match, insert_match, delete_match), 1):
+        table[row, 1:] = np.minimum(into, 0)
+    table[4, :-1] = np.minimum(delete, 0)
+    table[5, :-1] = np.minimum(insert, 0)
+    # An insertion without a cost could go on for ever.
+    table[6, :-1] = np.minimum(loop, -1)
+    table[7, :-1] = deletes
+    bound = WORD_NEVER
+    if nodes > 3:
+        pairs = deletes[1:-1].astype(np.int64) + delete_match[2:] - entry[3:]
+        bound = max(bound, int(pairs.max(initial=WORD_NEVER)))
+    emissions = np.ascontiguousarray(words(match_scores(profile.matches)).T)
+    return WordTables(emissions, table, bound)
+
+
+def words(scores: Float32Array) -> Int16Array:
+    """Return scores in nats as words, saturated."""
+    return np.clip(rounded(WORD_SCALE * scores), -32768, 32767).astype(np.int16)
+
+
+def _entry_probabilities(profile: Profile) -> Float32Array:
+    """Return how likely a local alignment enters at each node, as often as the node is used."""
+    occupied = np.empty(profile.nodes, dtype=np.float32)
+    _fill_occupancy(profile.transitions, occupied)
+    weights = occupied * np.arange(profile.nodes, 0, -1).astype(np.float32)
+    total = np.add.accumulate(weights, dtype=np.float32)[-1]
+    entries: Float32Array = occupied / total
+    return entries
+
+
+@jit_without_refcounts
+def _fill_occupancy(transitions: Float32Array, occupied: Float32Array) -> None:
+    occupied[0] = transitions[0, 1] + transitions[0, 0]
+    for node in range(1, occupied.size):
+        before = occupied[node - 1]
+        kept = np.float32(before * np.float32(transitions[node, 0] + transitions[node, 1]))
+        # As in HMMER, the second product is one of doubles.
+        back = (1.0 - np.float64(before)) * np.float64(transitions[node, 5])
+        occupied[node] = np.float32(np.float64(kept) + back)
+
+
+@cache
+def word_moves(longest: int) -> Int64Array:
+    """Return the word of the step into or out of the profile for lengths up to one."""
+    lengths = np.arange(longest + 1, dtype=np.int64)
+    moves = np.float32(3) / (lengths + 3).astype(np.float32)
+    return words(np.log(moves.astype(np.float64)).astype(np.float32)).astype(np.int64)

@@ -3,61 +3,20 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from helpers.profiles import block_of, built, profiles, sequences_like
 
 from mummergpu.hmm.filters import FilterThresholds, ProfileFilter
-from mummergpu.hmm.profiles import Profile, profile_of, read_profiles
-from mummergpu.hmm.proteins import CODES, ProteinBlock
+from mummergpu.hmm.profiles import Profile
+from mummergpu.hmm.proteins import CODES
 from mummergpu.hmm.tables import BYTE_LEAVE, LN2, byte_tables, length_tables
 from mummergpu.hmm.thresholds import gumbel_tail
 from mummergpu.runtime.stats import Stats
 
 pyhmmer = pytest.importorskip("pyhmmer")
-DATA = Path(pyhmmer.__file__).parent / "tests" / "data"
-FILES = ("RREFam", "PF02826", "KR", "LuxC", "Thioesterase")
-
-
-def profiles() -> list[Profile]:
-    paths = [DATA / "hmms" / "txt" / f"{name}.hmm" for name in FILES]
-    if not all(path.is_file() for path in paths):
-        pytest.skip("pyhmmer was installed without its tests' data")
-    return [profile for path in paths for profile in read_profiles(path)]
-
-
-def built(nodes: int) -> Profile:
-    """Return a profile of random amino acids; pyhmmer calibrates it."""
-    alphabet = pyhmmer.easel.Alphabet.amino()
-    codes = np.random.default_rng(nodes).integers(0, 20, nodes).astype(np.uint8)
-    sequence = pyhmmer.easel.DigitalSequence(alphabet, name="made", sequence=codes)
-    builder = pyhmmer.plan7.Builder(alphabet)
-    hmm, _, _ = builder.build(sequence, pyhmmer.plan7.Background(alphabet))
-    return profile_of(hmm)
-
-
-def sequences_like(profile: Profile, count: int) -> list[Any]:
-    """Return pieces of the profile's consensus among noise, in all codes, short and long."""
-    random = np.random.default_rng(profile.nodes)
-    consensus = profile.matches.argmax(axis=1).astype(np.uint8)
-    found = [random.integers(0, CODES, size).astype(np.uint8) for size in (0, 1, 2, 5000)]
-    for _ in range(count):
-        parts = []
-        for _ in range(random.integers(1, 4)):
-            begin = int(random.integers(0, profile.nodes))
-            piece = consensus[begin : begin + int(random.integers(1, 60))].copy()
-            noise = random.random(piece.size) < random.random()
-            piece[noise] = random.integers(0, CODES, int(noise.sum()))
-            parts += [piece, random.integers(0, 20, int(random.integers(0, 150))).astype(np.uint8)]
-        found.append(np.concatenate(parts))
-    return found
-
-
-def block_of(sequences: list[Any]) -> ProteinBlock:
-    offsets = np.cumsum([0, *(sequence.size for sequence in sequences)], dtype=np.int64)
-    return ProteinBlock(np.concatenate(sequences), offsets)
 
 
 def passing_msv(profile: Profile, sequences: list[Any], limit: float) -> list[int]:

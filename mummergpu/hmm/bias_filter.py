@@ -1,0 +1,76 @@
+"""HMMER's correction for composition: a background of two states, one with the profile's residues.
+
+Its Forward score is computed here with doubles, and without a logarithm a residue; HMMER's own, in
+float32, differs by what `BiasFilter.scores` tells.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from mummergpu.hmm.proteins import CODES, DEGENERATE, RESIDUES, SYMBOLS, ProteinBlock
+from mummergpu.hmm.tables import BACKGROUND
+from mummergpu.runtime.arrays import Float32Array, Float64Array, Int64Array
+from mummergpu.runtime.jit import jit_without_refcounts
+
+_SCALE: Final = 1e-100
+"""Sums below it are scaled up, and counted."""
+
+_MARGIN: Final = 0.007
+"""How far HMMER's score may be from ours, in nats, and more for long sequences."""
+
+
+class BiasFilter:
+    """The corrected background of a profile, whose mean composition it takes."""
+
+    def __init__(self, composition: Float32Array, nodes: int) -> None:
+        odds = np.ones(CODES, dtype=np.float32)
+        odds[:RESIDUES] = composition / BACKGROUND
+        for letter, meant in DEGENERATE.items():
+            codes = [SYMBOLS.index(one) for one in meant]
+            odds[SYMBOLS.index(letter)] = composition[codes].sum() / BACKGROUND[codes].sum()
+        stay = nodes / 8 / (nodes / 8 + 1)
+        self._odds = odds.astype(np.float64)
+        self._steps = np.array([1 - stay, stay])
+
+    def scores(
+        self, block: ProteinBlock, sequences: Int64Array
+    ) -> tuple[Float64Array, Float64Array]:
+        """Return the scores of some sequences in nats, and how far HMMER's may be from them."""
+        sums = np.empty((2, sequences.size), dtype=np.float64)
+        _fill_sums(block, self._odds, self._steps, sequences, sums)
+        lengths = (block.offsets[sequences + 1] - block.offsets[sequences]).astype(np.float64)
+        odds = np.log(sums[0]) + sums[1] * np.log(_SCALE)
+        scores = odds + lengths * np.log(lengths / (lengths + 1)) - np.log(lengths + 1)
+        # HMMER adds a float32 for each residue.
+        rounding = np.spacing(np.abs(odds).astype(np.float32) + np.float32(20)) + 1e-6
+        return scores, _MARGIN + lengths * rounding
+
+
+@jit_without_refcounts
+def _fill_sums(
+    block: ProteinBlock,
+    odds: Float64Array,
+    steps: Float64Array,
+    sequences: Int64Array,
+    sums: Float64Array,
+) -> None:
+    for candidate in range(sequences.size):
+        begin = block.offsets[sequences[candidate]]
+        end = block.offsets[sequences[candidate] + 1]
+        stay = (end - begin) / (end - begin + 1.0)
+        plain, biased = 0.999, 0.001 * odds[block.codes[begin]]
+        scaled = 0
+        for place in range(begin + 1, end):
+            leaving = plain * (1.0 - stay)
+            plain = plain * stay + biased * steps[0]
+            biased = (leaving + biased * steps[1]) * odds[block.codes[place]]
+            total = plain + biased
+            if total < 1e-100:
+                plain, biased, scaled = plain * 1e100, biased * 1e100, scaled + 1
+            elif total > 1e100:
+                plain, biased, scaled = plain * 1e-100, biased * 1e-100, scaled - 1
+        sums[0, candidate] = plain + biased
+        sums[1, candidate] = scaled

@@ -1,0 +1,241 @@
+"""HMMER's second filter: Viterbi in words of 16 bits, many nodes at a time.
+
+Nodes are striped as in `byte_filters`. What follows from deletions is computed only where it can
+matter (M. Farrar's lazy evaluation, with HMMER's bound).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple, cast
+
+import numpy as np
+
+from mummergpu.hmm.proteins import ProteinBlock
+from mummergpu.hmm.tables import WORD_BASE, WORD_LEAVE, WORD_NEVER, WordTables
+from mummergpu.runtime.arrays import Int16Array, Int64Array
+from mummergpu.runtime.jit import jit_without_refcounts
+from mummergpu.runtime.llvm import intrinsic, ir, types
+from mummergpu.runtime.vectors import Vectors
+
+LANES: Final = 32
+
+OVERFLOW: Final = 40_000
+"""The word of a score that does not fit: it passes."""
+
+
+class StripedWords(NamedTuple):
+    """The words of a profile, striped, for compiled functions.
+
+    Attributes
+    ----------
+    emissions : ndarray of int16, shape (29, registers * LANES)
+        By code.
+    transitions : ndarray of int16
+        For each register the first seven rows of `WordTables`, then the last row of all.
+    registers : int
+        In a row.
+    delete_bound : int
+        As in `WordTables`.
+    """
+
+    emissions: Int16Array
+    transitions: Int16Array
+    registers: int
+    delete_bound: int
+
+
+def striped_words(tables: WordTables) -> StripedWords:
+    """Return the words of a profile as `score_viterbi` takes them."""
+    nodes = tables.emissions.shape[1]
+    registers = -(-nodes // LANES)
+
+    def striped(rows: Int16Array) -> Int16Array:
+        padded = np.full((len(rows), registers * LANES), WORD_NEVER, dtype=np.int16)
+        padded[:, :nodes] = rows
+        return np.ascontiguousarray(padded.reshape(-1, LANES, registers).swapaxes(1, 2))
+
+    steps = striped(tables.transitions)
+    return StripedWords(
+        striped(tables.emissions).reshape(-1, registers * LANES),
+        np.concatenate([steps[:7].swapaxes(0, 1).ravel(), steps[7].ravel()]),
+        registers,
+        tables.delete_bound,
+    )
+
+
+def _fill_row(
+    typing_context: Any,
+    cells: Any,
+    emissions: Any,
+    line: Any,
+    transitions: Any,
+    registers: Any,
+    begin: Any,
+) -> Any:
+    """Compute the next row in place; return the best match and the best step to a deletion.
+
+    Each register's cells are its matches, insertions and deletions, one after another.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        vectors = Vectors(builder, 16, LANES)
+        cells, emissions, transitions = (
+            vectors.pointer(
+                context.make_array(signature.args[n])(context, builder, arguments[n]).data
+            )
+            for n in (0, 1, 3)
+        )
+        _, _, line, _, registers, begin = arguments
+        number = ir.IntType(64)
+        one, never = ir.Constant(number, 1), vectors.constant(WORD_NEVER)
+        begins = vectors.splat(begin)
+        last = builder.mul(builder.sub(registers, one), ir.Constant(number, 3))
+        firsts = [
+            vectors.shifted_up(
+                vectors.load(cells, builder.add(last, ir.Constant(number, state))), never
+            )
+            for state in range(3)
+        ]
+        origin = builder.block
+        body, end = builder.append_basic_block("words"), builder.append_basic_block("filled")
+        builder.branch(body)
+        builder.position_at_end(body)
+        register = builder.phi(number)
+        states = [builder.phi(vectors.kind) for _ in range(3)]
+        deletes, best, best_delete = (builder.phi(vectors.kind) for _ in range(3))
+        steps = [
+            vectors.load(
+                transitions,
+                builder.add(builder.mul(register, ir.Constant(number, 7)), ir.Constant(number, n)),
+            )
+            for n in range(7)
+        ]
+        places = [
+            builder.add(builder.mul(register, ir.Constant(number, 3)), ir.Constant(number, n))
+            for n in range(3)
+        ]
+        old = [vectors.load(cells, place) for place in places]
+        match = vectors.call("sadd.sat", begins, steps[0])
+        for state, step in zip(states, steps[1:4], strict=True):
+            match = vectors.call("smax", match, vectors.call("sadd.sat", state, step))
+        match = vectors.call(
+            "sadd.sat", match, vectors.load(emissions, builder.add(line, register))
+        )
+        deleting = vectors.call("sadd.sat", match, steps[4])
+        inserts = vectors.call(
+            "smax",
+            vectors.call("sadd.sat", old[0], steps[5]),
+            vectors.call("sadd.sat", old[1], steps[6]),
+        )
+        for value, place in zip((match, inserts, deletes), places, strict=True):
+            vectors.store(value, cells, place)
+        higher = vectors.call("smax", best, match)
+        higher_delete = vectors.call("smax", best_delete, deleting)
+        following = builder.add(register, one)
+        for phi, start, value in (
+            (register, ir.Constant(number, 0), following),
+            *zip(states, firsts, old, strict=True),
+            (deletes, never, deleting),
+            (best, never, higher),
+            (best_delete, never, higher_delete),
+        ):
+            phi.add_incoming(start, origin)
+            phi.add_incoming(value, body)
+        builder.cbranch(builder.icmp_signed("<", following, registers), body, end)
+        builder.position_at_end(end)
+        vectors.store(vectors.shifted_up(deleting, never), cells, ir.Constant(number, 2))
+        found = [vectors.reduce("smax", value, signed=True) for value in (higher, higher_delete)]
+        return context.make_tuple(builder, signature.return_type, found)
+
+    one = types.int64
+    pair = types.UniTuple(one, 2)
+    return pair(cells, emissions, one, transitions, one, one), generate
+
+
+fill_row = cast(Any, intrinsic(_fill_row))
+"""Called with the cells, `StripedWords.emissions`, the register where the code's line begins in
+them, the transitions, the registers of a row, and the begin state's word."""
+
+
+def _extend_deletions(typing_context: Any, cells: Any, transitions: Any, registers: Any) -> Any:
+    """Go on with deletions from node to node; return whether a lane's end changes another lane."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        vectors = Vectors(builder, 16, LANES)
+        cells, transitions = (
+            vectors.pointer(
+                context.make_array(signature.args[n])(context, builder, arguments[n]).data
+            )
+            for n in (0, 1)
+        )
+        registers = arguments[2]
+        number = ir.IntType(64)
+        one, never = ir.Constant(number, 1), vectors.constant(WORD_NEVER)
+        steps = builder.gep(transitions, [builder.mul(registers, ir.Constant(number, 7))])
+        origin = builder.block
+        body, end = builder.append_basic_block("deletions"), builder.append_basic_block("extended")
+        builder.branch(body)
+        builder.position_at_end(body)
+        register, carried = builder.phi(number), builder.phi(vectors.kind)
+        place = builder.add(builder.mul(register, ir.Constant(number, 3)), ir.Constant(number, 2))
+        deletion = vectors.call("smax", carried, vectors.load(cells, place))
+        vectors.store(deletion, cells, place)
+        onward = vectors.call("sadd.sat", deletion, vectors.load(steps, register))
+        following = builder.add(register, one)
+        for phi, start, value in (
+            (register, ir.Constant(number, 0), following),
+            (carried, never, onward),
+        ):
+            phi.add_incoming(start, origin)
+            phi.add_incoming(value, body)
+        builder.cbranch(builder.icmp_signed("<", following, registers), body, end)
+        builder.position_at_end(end)
+        first = ir.Constant(number, 2)
+        known, moved = vectors.load(cells, first), vectors.shifted_up(onward, never)
+        better = builder.icmp_signed(">", moved, known)
+        vectors.store(vectors.call("smax", known, moved), cells, first)
+        bits = ir.IntType(LANES)
+        return builder.icmp_unsigned("!=", builder.bitcast(better, bits), ir.Constant(bits, 0))
+
+    return types.boolean(cells, transitions, types.int64), generate
+
+
+extend_deletions = cast(Any, intrinsic(_extend_deletions))
+"""Called with the cells, the transitions and the registers of a row."""
+
+
+@jit_without_refcounts
+def score_viterbi(
+    block: ProteinBlock,
+    words: StripedWords,
+    moves: Int64Array,
+    cells: Int16Array,
+    sequences: Int64Array,
+    scores: Int64Array,
+) -> None:
+    """Compute for some sequences the word with which the best path leaves, or `OVERFLOW`.
+
+    `moves` are `tables.word_moves`; `cells` is memory for three registers for each one of a row.
+    """
+    for candidate in range(sequences.size):
+        begin = block.offsets[sequences[candidate]]
+        length = block.offsets[sequences[candidate] + 1] - begin
+        move = moves[length]
+        cells[:] = WORD_NEVER
+        left = again = WORD_NEVER
+        entry = WORD_BASE + move
+        for place in range(begin, begin + length):
+            line = np.int64(block.codes[place]) * words.registers
+            best, deleting = fill_row(
+                cells, words.emissions, line, words.transitions, words.registers, entry
+            )
+            if best >= 32767:
+                left = OVERFLOW
+                break
+            left = max(left, best - WORD_LEAVE)
+            again = max(again, best - WORD_LEAVE)
+            entry = max(again, WORD_BASE) + move
+            if deleting + words.delete_bound > entry:
+                while extend_deletions(cells, words.transitions, words.registers):
+                    pass
+        scores[candidate] = left
