@@ -63,6 +63,7 @@ def run_all(commands: click.Group, folder: Path) -> None:
 
     processor_gathers(1 << 16, 1, 1, map)
     _search_minimizers()
+    _filter_proteins()
     _serve_devices()
     _serve_python()
 
@@ -102,6 +103,22 @@ def _serve_python() -> None:
 
     cigar_texts(np.zeros(0, dtype=np.uint32), np.zeros(1, dtype=np.int64))
     Tags(np.zeros(0, dtype=np.uint8), np.zeros(2, dtype=np.int64)).without_groups()
+
+
+def _filter_proteins() -> None:
+    """Run the filters of a profile, which need no pyhmmer, on a protein."""
+    import numpy as np
+
+    from mummergpu.hmm.filters import FilterThresholds, ProfileFilter
+    from mummergpu.hmm.profiles import Profile, Statistics
+    from mummergpu.hmm.proteins import ProteinBlock
+    from mummergpu.runtime.stats import Stats
+
+    matches, transitions = (np.full((5, states), 1 / states, np.float32) for states in (20, 7))
+    statistics = Statistics(*(0.0, 1.0) * 3)
+    profile = Profile("", "", "", matches[1:], transitions, matches[0], statistics, None)
+    block = ProteinBlock(np.zeros(9, dtype=np.uint8), np.array([0, 9], dtype=np.int64))
+    ProfileFilter(profile, FilterThresholds(F1=0.9)).survivors(block, Stats())
 
 
 def _search_minimizers() -> None:

@@ -97,15 +97,19 @@ class ProfileFilter:
             The numbers of the sequences, increasing.
         """
         sizes = np.diff(block.offsets)
+        stats.add(cells=int(block.codes.size) * self.profile.nodes)
         if self.thresholds.F1 >= 1:
             return np.nonzero(sizes)[0]
         longest = int(sizes.max(initial=0))
         lengths = length_tables(1 << max(longest.bit_length(), _MIN_LENGTH_BITS))
         sequences, left = self._pass_msv(block, longest, lengths)
+        stats.add(passed_msv=int(sequences.size))
         # Without a composition, what HMMER computes is no score: what it does then is its matter.
         if self.thresholds.bias_filter and self._bias is None:
             return sequences
-        return self._pass_viterbi(block, sequences, left, lengths)
+        survivors = self._pass_viterbi(block, sequences, left, lengths)
+        stats.add(passed_viterbi=int(survivors.size))
+        return survivors
 
     def _pass_viterbi(
         self, block: ProteinBlock, sequences: Int64Array, left: Int64Array, lengths: LengthTables
