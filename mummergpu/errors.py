@@ -75,8 +75,8 @@ class OptionError(MummergpuError):
     Parameters
     ----------
     option : str
-        The option as it is written on the command line, or the parameter in Python: the command
-        spells ``seed_length`` as ``--seed-length``.
+        The parameter in Python; the command writes its own option for it, as ``--seed-length`` for
+        ``seed_length``. What is only an option of the command may be written as it is.
     message : str
         What is wrong with it.
     """
@@ -90,6 +90,26 @@ class OptionError(MummergpuError):
 
     def __str__(self) -> str:
         return f"{self.option}: {self.message}"
+
+
+class OptionClashError(OptionError):
+    """Two options exclude each other.
+
+    Parameters
+    ----------
+    option : str
+        The parameter in Python; its value may follow after ``=``.
+    other : str
+        That of the other option, in the same way.
+    message : str
+        Why, for programs: the command says only that they exclude each other.
+    """
+
+    def __init__(self, option: str, other: str, message: str) -> None:
+        super().__init__(option.partition("=")[0], message)
+        self.args = (option, other, message)
+        self.first = option
+        self.other = other
 
 
 class MummerUsageError(MummergpuError):

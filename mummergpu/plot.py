@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mummergpu.api.requests import number_asked, positive, shown, text_asked, truth
 from mummergpu.drawing.coverage import BINS, CoverageCounter, draw_coverage
 from mummergpu.drawing.dots import LINE_WIDTH, draw_dots
 from mummergpu.drawing.lengths import LengthCounter, draw_lengths
@@ -26,6 +25,7 @@ from mummergpu.drawing.segments import (
     segments_of,
 )
 from mummergpu.errors import OptionError
+from mummergpu.runtime.option_values import number, positive, shown, text, truth
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -70,7 +70,7 @@ def dotplot(
         If matplotlib is missing.
     """
     segments, caption = in_layout(segments_of(_checked(matches)), _order(order)), _title(title)
-    width = number_asked("linewidth", linewidth)
+    width = number("linewidth", linewidth)
     axes = _axes(ax, "dots")
     draw_dots(axes, segments, caption, line_width=width)
     return axes
@@ -159,7 +159,7 @@ def page(matches: Matches, *, order: bool | None = None, title: str = "") -> str
         so. It needs neither a network nor other files.
     """
     segments = in_layout(segments_of(_checked(matches)), _order(order))
-    return page_of(segments, text_asked("title", title))
+    return page_of(segments, text("title", title))
 
 
 def _checked(matches: Matches) -> Matches:
@@ -174,7 +174,7 @@ def _order(order: bool | None) -> bool | None:
 
 
 def _title(title: str | None) -> str | None:
-    return None if title is None else text_asked("title", title)
+    return None if title is None else text("title", title)
 
 
 def _axes(axes: Axes | None, kind: str) -> Axes:

@@ -4,32 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mummergpu.api.genome_requests import (
-    ClusterAsked,
-    alignment_filter,
-    alignment_method,
-    genome_options,
-)
+from mummergpu.api.genome_requests import alignment_method, genome_options
 from mummergpu.api.log import context_of
-from mummergpu.api.requests import (
-    PathLike,
-    device_options,
-    memory_asked,
-    new_or_former,
-    path_asked,
-    paths_asked,
-    positive,
-    search_options,
-    targets_asked,
-    truth,
-)
+from mummergpu.api.requests import PathLike, device_options, naming, new_or_former, targets_asked
 from mummergpu.api.run import RunStats
-from mummergpu.index.file import kind_for_reference
-from mummergpu.index.options import DEFAULT_MINIMUM_LENGTH, IndexOptions
+from mummergpu.index.options import DEFAULT_MINIMUM_LENGTH
+from mummergpu.mapping.genomes.options import ClusterOptions
+from mummergpu.matching.options import SearchOptions
 from mummergpu.output.formats import Rows
+from mummergpu.output.genomes.sink import AlignmentFilter
 from mummergpu.pipeline import align_genomes as pipeline
 from mummergpu.pipeline.align_options import AlignOptions
-from mummergpu.pipeline.options import MatchOptions
+from mummergpu.runtime.option_values import path, paths
 
 
 def align(
@@ -139,34 +125,33 @@ def align(
     MummergpuError
         If the input, an argument or the machine is at fault. No file is left then.
     """
-    device = device_options(backend, threads)
-    name, paths = path_asked("reference", reference), paths_asked("queries", queries)
     targets = targets_asked(output, format, Rows.GENOMES)
-    length = positive("min_length", min_length)
-    anchors = MatchOptions(
-        name,
-        paths,
-        targets,
-        threads=device.threads,
-        index=IndexOptions(length, kind_for_reference(name), memory_asked(max_memory)),
-        search=search_options(length, strands, mode),
-        device=device,
-        any_letters=truth("any_letters", any_letters),
-        no_empty=truth("no_empty", no_empty),
-    )
-    clusters = ClusterAsked(min_cluster, max_gap, diagonal_difference, diagonal_factor)
-    formats = [target.format for target in targets]
+    search = SearchOptions.of_words(min_length, strands, mode)
     genomes = genome_options(
-        clusters, break_length, gap_open, gap_extend, extend, simplify, formats
+        ClusterOptions(min_cluster, max_gap, diagonal_difference, diagonal_factor),
+        *(break_length, gap_open, gap_extend, extend, simplify),
+        [target.format for target in targets],
     )
-    least = new_or_former("min_alignment_length", min_alignment_length, "min_aligned", min_aligned)
-    filtering = alignment_filter(one_to_one, min_identity, *least)
-    has_length = length != DEFAULT_MINIMUM_LENGTH
+    word, least = new_or_former(
+        "min_alignment_length", min_alignment_length, "min_aligned", min_aligned
+    )
+    with naming("min_alignment_length", word):
+        kept = AlignmentFilter(one_to_one, min_identity, 0 if least is None else least)
+    has_length = search.minimum_length != DEFAULT_MINIMUM_LENGTH
+    device = device_options(backend, threads)
     options = AlignOptions(
-        anchors,
+        path("reference", reference),
+        paths("queries", queries),
+        targets,
+        search,
+        max_memory,
         genomes,
-        filtering,
-        method=alignment_method(method, genomes, anchors.search, has_length),
+        kept,
+        method=alignment_method(method, genomes, search, has_length),
+        threads=device.threads,
+        device=device,
+        any_letters=any_letters,
+        no_empty=no_empty,
     )
     context = context_of(device.threads)
     pipeline.run(options, context)

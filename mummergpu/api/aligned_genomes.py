@@ -11,8 +11,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.api.genome_requests import format_of_request
-from mummergpu.api.requests import PathLike, path_asked, positive
+from mummergpu.api.requests import PathLike, target_asked
 from mummergpu.api.tables import (
     ROWS_SHOWN,
     AlignmentRows,
@@ -20,12 +19,13 @@ from mummergpu.api.tables import (
     decoded_name,
     joined,
 )
-from mummergpu.output.formats import Rows, target_of
+from mummergpu.output.formats import Rows
 from mummergpu.output.genomes.format import AlignedQueries
 from mummergpu.output.genomes.sink import chosen_one_to_one
 from mummergpu.output.open_sink import open_sink
 from mummergpu.output.records.sam_options import SamOptions, usual_read_group
 from mummergpu.output.run_facts import RunFacts
+from mummergpu.runtime.option_values import positive
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
 from mummergpu.runtime.words import counted
@@ -201,9 +201,7 @@ class AlignedGenomes(AlignmentRows[GenomeAlignment]):
         MummergpuError
             If the file cannot be written, or the queries of a .delta come from several files.
         """
-        target = target_of(
-            path_asked("path", path), format_of_request(format), "path", Rows.GENOMES
-        )
+        target = target_asked(path, format, Rows.GENOMES)
         paths = self._query_paths
         facts = RunFacts(
             *(self._searched.reference, paths, positive("threads", threads)),

@@ -10,8 +10,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.api.mapping_requests import alignment_target, read_group_asked, sort_options
-from mummergpu.api.requests import PathLike, positive
+from mummergpu.api.mapping_requests import read_group_asked
+from mummergpu.api.requests import PathLike, target_asked
 from mummergpu.api.tables import AlignmentRows, Scalar, SearchedReference, joined, names_of_queries
 from mummergpu.errors import OptionError
 from mummergpu.input.blocks.read_block import ReadBlock
@@ -21,6 +21,8 @@ from mummergpu.output.formats import Rows
 from mummergpu.output.open_sink import check_targets, index_path, open_sink
 from mummergpu.output.records.sam_options import SamOptions, check_groups
 from mummergpu.output.run_facts import RunFacts
+from mummergpu.output.sorting.options import SortOptions
+from mummergpu.runtime.option_values import positive
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
 from mummergpu.runtime.words import counted
@@ -214,7 +216,7 @@ class Alignments(AlignmentRows[Alignment]):
             If the file cannot be written; or a selection has some rows of a read or of its mate,
             and lacks others: a record tells of these.
         """
-        target, count = alignment_target(path, format, "path"), positive("threads", threads)
+        target, count = target_asked(path, format, Rows.READS), positive("threads", threads)
         if self._cuts_templates:
             text = (
                 "a read, or its mate, has rows that are not selected, and its records tell of them"
@@ -235,7 +237,7 @@ class Alignments(AlignmentRows[Alignment]):
             count,
             sam=SamOptions(group),
             input_groups=groups,
-            sort=sort_options(sort, mark_duplicates, count),
+            sort=SortOptions(sort, mark_duplicates, threads=count).if_any,
         )
         check_targets([target], None, facts.sort)
         with ExitStack() as stack:

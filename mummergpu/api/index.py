@@ -16,25 +16,13 @@ from mummergpu.api.aligned_genomes import AlignedGenomes
 from mummergpu.api.alignments import Alignments
 from mummergpu.api.device_matches import DeviceMatches
 from mummergpu.api.engine import Engine
-from mummergpu.api.genome_requests import ClusterAsked, alignment_method, genome_options
+from mummergpu.api.genome_requests import alignment_method, genome_options
 from mummergpu.api.log import LOG, context_of
 from mummergpu.api.map_reads import alignments_of, map_to_index
 from mummergpu.api.mapping_requests import Mates, Reads, map_options
 from mummergpu.api.matches import Matches
 from mummergpu.api.query_blocks import Queries, QuerySource, no_queries
-from mummergpu.api.requests import (
-    PathLike,
-    device_options,
-    meaning,
-    memory_asked,
-    new_or_former,
-    path_asked,
-    paths_asked,
-    positive,
-    search_options,
-    thread_count,
-    truth,
-)
+from mummergpu.api.requests import PathLike, device_options, naming, new_or_former, thread_count
 from mummergpu.api.tables import SearchedReference
 from mummergpu.errors import OptionError
 from mummergpu.index.file import IndexFile, kind_of_file
@@ -44,12 +32,15 @@ from mummergpu.index.verification import require_reference, verify
 from mummergpu.input.blocks.memory import NamedSequence, reference_in_memory
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.reference import Reference, read_reference
+from mummergpu.mapping.genomes.options import ClusterOptions
 from mummergpu.matching.merge import join_all
+from mummergpu.matching.options import SearchOptions
 from mummergpu.pipeline.build_index import open_index_file, write_index
 from mummergpu.runtime.closing import ClosedAtEnd
+from mummergpu.runtime.option_values import optional_positive, truth
+from mummergpu.runtime.option_values import path as path_of
+from mummergpu.runtime.option_values import paths as paths_of
 from mummergpu.runtime.processors import processor_count
-
-PURPOSES = ("reads", "genomes", "memory")
 
 
 class Index(ClosedAtEnd):
@@ -128,13 +119,9 @@ class Index(ClosedAtEnd):
         """
         count = thread_count(threads)
         asked, index_for = new_or_former("index_for", index_for, "purpose", purpose)
-        if index_for is not None:
-            index_for = meaning(asked, index_for, {name: name for name in PURPOSES})
-        options = IndexOptions(
-            positive("min_length", min_length),
-            KmerOptions(purpose=index_for),
-            memory_asked(max_memory),
-        )
+        with naming("index_for", asked):
+            kind = KmerOptions(purpose=index_for)
+        options = IndexOptions(min_length, kind, max_memory)
         source = _source_of(reference, truth("any_letters", any_letters), count)
         engine = Engine(source, options)
         engine.prepare(count)
@@ -161,7 +148,7 @@ class Index(ClosedAtEnd):
         InputError
             If the file is not an index of this version, or damaged.
         """
-        name, memory = path_asked("path", path), memory_asked(max_memory)
+        name, memory = path_of("path", path), optional_positive("max_memory", max_memory)
         file = IndexFile(name)
         options = IndexOptions(file.header.minimum_length, kind_of_file(file), memory)
         return cls(Engine(file, options), name)
@@ -194,7 +181,7 @@ class Index(ClosedAtEnd):
         MummergpuError
             If the file cannot be written.
         """
-        engine, name = self._engine, path_asked("path", path)
+        engine, name = self._engine, path_of("path", path)
         if isinstance(engine.source, IndexFile):
             raise OptionError("save", f"the index is in the file '{self._path}' already")
         context = context_of(processor_count())
@@ -222,7 +209,7 @@ class Index(ClosedAtEnd):
         file = self._engine.source
         if not isinstance(file, IndexFile):
             raise OptionError("verify", "only an index in a file can be damaged")
-        name = None if reference is None else path_asked("reference", reference)
+        name = None if reference is None else path_of("reference", reference)
         with ThreadPoolExecutor(processor_count()) as executor:
             verify(file, executor.map)
             if name is not None:
@@ -278,7 +265,7 @@ class Index(ClosedAtEnd):
         source = QuerySource.of(queries, any_letters, pair)
         if source.block is None:
             return Matches.of_block(no_queries(), {}, self._searched)
-        options = search_options(self._length(min_length), strands, mode)
+        options = SearchOptions.of_words(self._length(min_length), strands, mode)
         results = self._engine.find(source, options, device_options(backend, threads))
         found = [mems for _, mems in results]
         mems = {strand: join_all([one[strand] for one in found]) for strand in options.strands}
@@ -318,8 +305,8 @@ class Index(ClosedAtEnd):
             If a file or an argument is at fault; for arguments, before the first block is asked
             for.
         """
-        source = QuerySource.of_files(paths_asked("paths", paths), any_letters, pair)
-        options = search_options(self._length(min_length), strands, mode)
+        source = QuerySource.of_files(paths_of("paths", paths), any_letters, pair)
+        options = SearchOptions.of_words(self._length(min_length), strands, mode)
         found = self._engine.find(source, options, device_options(backend, threads))
 
         def blocks() -> Generator[Matches]:
@@ -361,7 +348,7 @@ class Index(ClosedAtEnd):
         MummergpuError
             If a query or an argument is at fault, or no GPU can do it in one step; it says why.
         """
-        options = search_options(self._length(min_length), strands, mode)
+        options = SearchOptions.of_words(self._length(min_length), strands, mode)
         device = device_options("cuda", threads)
         source = QuerySource.of(queries, any_letters, pair)
         kept, columns = self._engine.find_on_device(source, options, device)
@@ -599,10 +586,10 @@ class Index(ClosedAtEnd):
         """
         length = self.min_length if min_length is None else min_length
         genomes = genome_options(
-            ClusterAsked(min_cluster, max_gap, diagonal_difference, diagonal_factor),
+            ClusterOptions(min_cluster, max_gap, diagonal_difference, diagonal_factor),
             *(break_length, gap_open, gap_extend, extend, simplify),
         )
-        search = search_options(length, strands, mode)
+        search = SearchOptions.of_words(length, strands, mode)
         method_asked = alignment_method(method, genomes, search, min_length is not None)
         source = QuerySource.of(queries, any_letters)
         job = genomes, search, method_asked
@@ -637,7 +624,7 @@ def _source_of(
     """Return the records of a FASTA file, or those in memory."""
     if not isinstance(reference, str | os.PathLike):
         return reference_in_memory(reference, any_letters=any_letters)
-    path = path_asked("reference", reference)
+    path = path_of("reference", reference)
     if is_index(path):
         raise OptionError("reference", f"'{path}' is an index already; use Index.open")
     with ReadingThreads(threads) as reading:

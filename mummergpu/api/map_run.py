@@ -11,11 +11,11 @@ from mummergpu.api.mapping_requests import (
     Reads,
     map_options,
     read_group_asked,
-    sort_options,
 )
-from mummergpu.api.requests import PathLike, memory_asked, path_asked, targets_asked, truth
+from mummergpu.api.requests import PathLike, targets_asked
 from mummergpu.api.run import RunStats
 from mummergpu.output.formats import Rows
+from mummergpu.output.sorting.options import SortOptions
 from mummergpu.pipeline import map_reads as pipeline
 
 
@@ -108,7 +108,7 @@ def map(
         If the input, an argument or the machine is at fault. No file is left then.
     """
     options = map_options(
-        path_asked("reference", reference),
+        reference,
         reads,
         mates,
         interleaved=interleaved,
@@ -125,12 +125,12 @@ def map(
     options = replace(
         options,
         outputs=targets_asked(output, format, Rows.READS),
-        memory=memory_asked(max_memory),
+        memory=max_memory,
         read_group=read_group_asked(read_group, options.sources),
         keeps_groups=read_group is None,
-        sort=sort_options(sort, mark_duplicates, options.threads),
-        gpu_compression=truth("gpu_compression", gpu_compression),
-        no_empty=truth("no_empty", no_empty),
+        sort=SortOptions(sort, mark_duplicates, threads=options.threads).if_any,
+        gpu_compression=gpu_compression,
+        no_empty=no_empty,
     )
     context = context_of(options.threads)
     pipeline.run(options, context)

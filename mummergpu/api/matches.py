@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.api.requests import PathLike, meaning, path_asked
+from mummergpu.api.requests import PathLike, target_asked
 from mummergpu.api.tables import (
     ROWS_SHOWN,
     ResultRows,
@@ -17,7 +17,7 @@ from mummergpu.api.tables import (
     names_of_queries,
 )
 from mummergpu.input.blocks.queries import QueryBlock
-from mummergpu.output.formats import Rows, names_of, target_of
+from mummergpu.output.formats import Rows
 from mummergpu.output.matches.match_table import MatchTable, match_table
 from mummergpu.output.open_sink import open_sink
 from mummergpu.output.records.sam_options import SamOptions, usual_read_group
@@ -156,9 +156,7 @@ class Matches(ResultRows[Match]):
         MummergpuError
             If the file cannot be written, or a library for the format is not installed.
         """
-        if format is not None:
-            format = meaning("format", format, {name: name for name in names_of(Rows.MATCHES)})
-        target = target_of(path_asked("path", path), format, "path")
+        target = target_asked(path, format, Rows.MATCHES)
         sam = SamOptions(usual_read_group(["-"]))
         searched = self._searched.reference
         facts = RunFacts(searched, ("-",), sam=sam, most_rows=len(self) + 1)

@@ -8,13 +8,15 @@ from contextlib import ExitStack, contextmanager
 from typing import cast
 
 from mummergpu.api.log import LOG
-from mummergpu.api.requests import PathLike, paths_asked, refuse_single_mates, truth
+from mummergpu.api.requests import PathLike
 from mummergpu.input.blocks.memory import NamedSequence, block_in_memory
 from mummergpu.input.blocks.queries import QueryBlock, QueryRules
 from mummergpu.input.blocks.reader import query_reader
 from mummergpu.input.blocks.stream import ReadStream
 from mummergpu.input.bytes.reading_threads import ReadingThreads
+from mummergpu.pipeline.options import refuse_single_mates
 from mummergpu.pipeline.query_volume import estimate_query_bases
+from mummergpu.runtime.option_values import paths, truth
 from mummergpu.runtime.stats import Stats
 
 Queries = str | bytes | Iterable[NamedSequence]
@@ -48,7 +50,7 @@ class QuerySource:
         """Return the queries that an argument means; a plain text is a sequence, and no file."""
         several = list(queries) if isinstance(queries, list | tuple) else [queries]
         if several and all(isinstance(path, os.PathLike) for path in several):
-            return cls.of_files(paths_asked("queries", queries), any_letters, pair)
+            return cls.of_files(paths("queries", queries), any_letters, pair)
         rules = _rules(any_letters, pair)
         named = cast("Queries", queries)
         if isinstance(named, str | bytes):

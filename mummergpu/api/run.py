@@ -6,31 +6,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from mummergpu.api.log import context_of
-from mummergpu.api.requests import (
-    MODES,
-    PathLike,
-    device_options,
-    instance,
-    meaning,
-    memory_asked,
-    new_or_former,
-    path_asked,
-    paths_asked,
-    positive,
-    refuse_single_mates,
-    search_options,
-    targets_asked,
-    truth,
-)
+from mummergpu.api.requests import PathLike, device_options, naming, new_or_former, targets_asked
 from mummergpu.index.file import kind_for_reference
 from mummergpu.index.options import DEFAULT_MINIMUM_LENGTH, IndexOptions
-from mummergpu.matching.options import STRANDS
+from mummergpu.matching.options import MODES, STRANDS, SearchOptions
 from mummergpu.output.formats import Rows
 from mummergpu.output.matches.mummer import TextStyle
 from mummergpu.output.records.sam_options import SamOptions, usual_read_group
 from mummergpu.pipeline import match as pipeline
-from mummergpu.pipeline.options import MatchOptions
-from mummergpu.pipeline.purposes import NEEDS, TextRequest, with_needs
+from mummergpu.pipeline.options import MatchOptions, refuse_single_mates
+from mummergpu.pipeline.purposes import PURPOSES, TextRequest, with_needs
+from mummergpu.runtime.option_values import instance, one_of, path, paths, truth
 from mummergpu.runtime.stats import Stats
 
 
@@ -159,34 +145,32 @@ def match(
     MummergpuError
         If the input, an argument or the machine is at fault. No file is left then.
     """
-    pair = truth("pair", pair)
-    name = path_asked("reference", reference)
-    paths, targets = paths_asked("queries", queries), targets_asked(output, format, Rows.MATCHES)
-    refuse_single_mates(paths, pair)
+    files, targets = paths("queries", queries), targets_asked(output, format, Rows.MATCHES)
+    refuse_single_mates(files, truth("pair", pair))
     style = instance("style", TextStyle() if style is None else style, TextStyle)
-    sam = SamOptions(usual_read_group(paths)) if sam is None else sam
     word, program = new_or_former("for_program", for_program, "purpose", purpose)
     if program is not None:
-        program = meaning(word, program, {one: one for one in NEEDS})
+        one_of(word, program, PURPOSES)
     if strands is not None:
-        meaning("strands", strands, STRANDS)
-    meaning("mode", mode, MODES)
-    asked = TextRequest(strands, None if mode == "all" else mode, style)
-    asked = with_needs(program, asked, [target.format for target in targets])
-    length, device = positive("min_length", min_length), device_options(backend, threads)
+        one_of("strands", strands, STRANDS)
+    asked = TextRequest(strands, None if one_of("mode", mode, MODES) == "all" else mode, style)
+    with naming("for_program", word):
+        asked = with_needs(program, asked, [target.format for target in targets])
+    name, device = path("reference", reference), device_options(backend, threads)
+    search = SearchOptions.of_words(min_length, asked.strands or "forward", asked.mode or "all")
     options = MatchOptions(
         name,
-        paths,
+        files,
         targets,
-        threads=device.threads,
-        index=IndexOptions(length, kind_for_reference(name), memory_asked(max_memory)),
-        search=search_options(length, asked.strands or "forward", asked.mode or "all"),
-        device=device,
+        index=IndexOptions(search.minimum_length, kind_for_reference(name), max_memory),
+        search=search,
         style=asked.style,
-        sam=instance("sam", sam, SamOptions),
-        any_letters=truth("any_letters", any_letters),
-        no_empty=truth("no_empty", no_empty),
+        sam=SamOptions(usual_read_group(files)) if sam is None else sam,
         paired=pair,
+        threads=device.threads,
+        device=device,
+        any_letters=any_letters,
+        no_empty=no_empty,
     )
     context = context_of(options.threads)
     pipeline.run(options, context)

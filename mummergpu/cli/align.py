@@ -8,7 +8,7 @@ import click
 from click.core import ParameterSource
 
 from mummergpu.cli.format_options import main_files, main_targets
-from mummergpu.cli.option_rules import Params, device_options, strands_of
+from mummergpu.cli.option_rules import Params, refuse_exclusive, run_options, strands_of
 from mummergpu.cli.option_types import (
     HELP_OPTIONS,
     INFORMATION,
@@ -22,27 +22,26 @@ from mummergpu.cli.option_types import (
     complete_files,
     flag,
 )
+from mummergpu.cli.option_words import written
 from mummergpu.cli.run_verb import Verb, run_verb
+from mummergpu.errors import OptionError
 from mummergpu.output.formats import Rows, names_of, target_of
 from mummergpu.viterbi.methods import AlignmentMethod
 
 if TYPE_CHECKING:
-    from mummergpu.matching.options import SearchOptions
     from mummergpu.pipeline.align_options import AlignOptions
 
-_OF_TILES: Final = frozenset(
-    {
-        *("mum", "mumreference", "maxmatch", "min_length", "least_bases", "most_gap"),
-        *("diagonal_difference", "diagonal_factor", "break_length", "no_extend"),
-    }
-)
-"""The options that are about matches and what is between them."""
+_CALLED: Final = {
+    **dict.fromkeys(("mum", "mumreference", "maxmatch"), "mode"),
+    "no_extend": "extend",
+}
+"""The parameters in Python that some options stand for."""
 
 
-def _number(names: str, default: int, least: int, text: str) -> click.Option:
+def _number(names: str, default: int, text: str) -> click.Option:
     return click.Option(
         names.split(),
-        type=click.IntRange(least),
+        type=int,
         metavar="N",
         default=default,
         show_default=True,
@@ -53,7 +52,7 @@ def _number(names: str, default: int, least: int, text: str) -> click.Option:
 def _share(names: str, text: str, default: float = 0.0) -> click.Option:
     return click.Option(
         names.split(),
-        type=click.FloatRange(0),
+        type=float,
         metavar="X",
         default=default,
         show_default=True,
@@ -77,7 +76,7 @@ ALIGN_SECTIONS: Final[Sections] = {
             hidden=True,
         ),
         flag("-maxmatch --maxmatch maxmatch", "Begin with all matches."),
-        _number("-l --minmatch min_length", 20, 1, "Begin with matches of at least N bases."),
+        _number("-l --minmatch min_length", 20, "Begin with matches of at least N bases."),
         flag("-f --forward forward", "Align only the forward strand of the queries."),
         flag("-r --reverse reverse", "Align only the reverse complement of the queries."),
     ],
@@ -92,12 +91,11 @@ ALIGN_SECTIONS: Final[Sections] = {
             "whole matrix, for short sequences with few matches; streaming keeps it in the memory "
             "of the host beside a GPU, or in a temporary file.",
         ),
-        _number("-c --mincluster least_bases", 65, 0, "The fewest matching bases of a cluster."),
-        _number("-g --maxgap most_gap", 90, 0, "The most bases between two matches of a cluster."),
+        _number("-c --mincluster min_cluster", 65, "The fewest matching bases of a cluster."),
+        _number("-g --maxgap max_gap", 90, "The most bases between two matches of a cluster."),
         _number(
             "-D --diagdiff diagonal_difference",
             5,
-            0,
             "How far apart the diagonals of two neighbouring matches of a cluster may be.",
         ),
         _share(
@@ -106,18 +104,19 @@ ALIGN_SECTIONS: Final[Sections] = {
         _number(
             "-b --breaklen break_length",
             200,
-            2,
             "Extend an alignment until it gets no better for N bases of both sequences together.",
         ),
         click.Option(
             ["--gap-open"],
-            type=click.IntRange(0),
+            type=int,
+            metavar="N",
             help="The penalty of a gap, beside its bases'.  [default: nucmer's 3; 16 for VCF that "
             "is written without .delta]",
         ),
         click.Option(
             ["--gap-extend"],
-            type=click.IntRange(1),
+            type=int,
+            metavar="N",
             help="The penalty of each base of a gap; an equal base scores 3, and a different one "
             "-7.  [default: nucmer's 7; 1 for VCF that is written without .delta]",
         ),
@@ -143,9 +142,9 @@ ALIGN_SECTIONS: Final[Sections] = {
             help="Keep only alignments with at least so many percent of equal columns.",
         ),
         OptionWithOldName(
-            ["--min-alignment-length", "least_length"],
+            ["--min-alignment-length", "min_alignment_length"],
             "--min-length",
-            type=click.IntRange(0),
+            type=int,
             metavar="N",
             default=0,
             show_default=True,
@@ -191,42 +190,16 @@ ALIGN_SECTIONS: Final[Sections] = {
 
 def align_options(params: Params, command: str) -> AlignOptions:
     """Return the options of the job."""
-    from mummergpu.index.file import kind_for_reference
-    from mummergpu.index.options import IndexOptions
     from mummergpu.mapping.genomes.options import ClusterOptions, GenomeOptions, costs_of_gaps
+    from mummergpu.matching.options import SearchOptions
     from mummergpu.output.genomes.sink import AlignmentFilter
-    from mummergpu.pipeline.align_options import AlignOptions
-    from mummergpu.pipeline.options import MatchOptions
+    from mummergpu.pipeline.align_options import AlignOptions, refuse_options_of_matches
 
+    refuse_exclusive(params)
     targets = main_targets(params, Rows.GENOMES)
     if params["vcf"] is not None:
-        targets += (target_of(params["vcf"], "vcf", "--vcf", Rows.GENOMES),)
+        targets += (target_of(params["vcf"], "vcf", "vcf", Rows.GENOMES),)
     formats = [target.format for target in targets]
-    anchors = MatchOptions(
-        reference_path=params["reference"],
-        query_paths=params["query"],
-        any_letters=params["any_letters"],
-        no_empty=params["no_empty"],
-        outputs=targets,
-        command=command,
-        threads=params["threads"],
-        index=IndexOptions(
-            params["min_length"], kind_for_reference(params["reference"]), params["max_memory"]
-        ),
-        search=_search(params),
-        device=device_options(params),
-        verify=params["verify"],
-    )
-    clusters = ClusterOptions(
-        *(params["least_bases"], params["most_gap"]),
-        *(params["diagonal_difference"], params["diagonal_factor"]),
-    )
-    genomes = GenomeOptions(
-        *(clusters, params["break_length"], not params["no_extend"], not params["no_simplify"]),
-        costs_of_gaps(params["gap_open"], params["gap_extend"], formats),
-    )
-    least_identity = params["min_identity"] / 100
-    kept = AlignmentFilter(params["one_to_one"], least_identity, params["least_length"])
     for option, name, is_given in (
         ("--cs", "paf", params["with_changes"]),
         ("--no-bases", "sam", params["no_bases"]),
@@ -235,39 +208,46 @@ def align_options(params: Params, command: str) -> AlignOptions:
             raise click.UsageError(
                 f"{option} is for {name}, and the alignments are written as {formats[0]}"
             )
+    clusters = ClusterOptions(
+        *(params["min_cluster"], params["max_gap"]),
+        *(params["diagonal_difference"], params["diagonal_factor"]),
+    )
+    genomes = GenomeOptions(
+        *(clusters, params["break_length"], not params["no_extend"], not params["no_simplify"]),
+        costs_of_gaps(params["gap_open"], params["gap_extend"], formats),
+    )
+    identity, length = params["min_identity"] / 100, params["min_alignment_length"]
     method = AlignmentMethod(params["method"])
-    if method is not AlignmentMethod.TILE:
-        _refuse_options_of_tiles(method)
+    try:
+        refuse_options_of_matches(method, _told_options())
+    except OptionError as error:
+        option = written(error.option, click.get_current_context())
+        raise click.UsageError(
+            f"--method {method.value} aligns whole sequences, and {option} is about matches"
+        ) from error
+    modes = (name for name in ("mum", "mumreference", "maxmatch") if params[name])
+    words = strands_of(params, "both"), next(modes, "mumreference")
     return AlignOptions(
-        *(anchors, genomes, kept),
-        *(params["with_changes"], not params["no_bases"], method),
+        **run_options(params, command),
+        query_paths=params["query"],
+        outputs=targets,
+        search=SearchOptions.of_words(params["min_length"], *words, params["block_size"]),
+        memory=params["max_memory"],
+        genomes=genomes,
+        kept=AlignmentFilter(params["one_to_one"], identity, length),
+        with_changes=params["with_changes"],
+        with_bases=not params["no_bases"],
+        method=method,
     )
 
 
-def _refuse_options_of_tiles(method: AlignmentMethod) -> None:
-    """Raise a usage error if the user gave an option that has no meaning without matches."""
+def _told_options() -> set[str]:
+    """Return the parameters in Python of all options that the user gave."""
     context = click.get_current_context()
-    for option in context.command.params:
-        name = option.name
-        if name in _OF_TILES and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            raise click.UsageError(
-                f"--method {method.value} aligns whole sequences, and {option.opts[0]} is about "
-                "matches"
-            )
-
-
-def _search(params: Params) -> SearchOptions:
-    """Return which matches alignments begin with."""
-    from mummergpu.matching.options import SearchOptions, Uniqueness
-
-    modes = [name for name in ("mum", "mumreference", "maxmatch") if params[name]]
-    if len(modes) > 1:
-        raise click.UsageError(f"-{modes[0]} and -{modes[1]} exclude each other")
-    if params["forward"] and params["reverse"]:
-        raise click.UsageError("-f and -r exclude each other")
-    uniqueness = Uniqueness(modes[0] if modes else "mumreference")
-    strands = strands_of(params, "both")
-    return SearchOptions(params["min_length"], strands, uniqueness, params["block_size"])
+    told = ParameterSource.COMMANDLINE
+    names = [option.name or "" for option in context.command.params]
+    given = (name for name in names if context.get_parameter_source(name) is told)
+    return {_CALLED.get(name, name) for name in given}
 
 
 @click.command(

@@ -19,11 +19,6 @@ ENDINGS: Final = {
 }
 
 
-def spelled(option: str) -> str:
-    """Return an option of an error as the command has it: ``--seed-length`` for a parameter."""
-    return "--" + option.replace("_", "-") if "_" in option else option
-
-
 def end_at_signals() -> None:
     """Make SIGINT, SIGTERM and SIGHUP end the process with one line and exit code 128 + number.
 

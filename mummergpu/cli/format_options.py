@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from mummergpu.output.formats import FORMATS, SAM_FORMATS, Rows, names_of, target_of
+from mummergpu.output.formats import FORMATS, SAM_FORMATS, Rows, names_of, target_of, targets_of
 from mummergpu.output.targets import DEFAULT_FORMAT, OutputTarget
 from mummergpu.runtime.output_file import STANDARD_OUTPUT
 
@@ -102,7 +102,7 @@ def alignment_options(given: Mapping[str, Any]) -> SamOptions:
 def output_targets(given: Mapping[str, Any]) -> tuple[OutputTarget, ...]:
     """Return the files of matches that the options ask for, each with its format."""
     targets = [
-        target_of(path, name, f"--{name}")
+        target_of(path, name, f"{name}_path")
         for name in _NAMES
         if (path := given[f"{name}_path"]) is not None
     ]
@@ -141,7 +141,7 @@ def main_targets(given: Mapping[str, Any], rows: Rows) -> tuple[OutputTarget, ..
     paths, name = given["output"] or (STANDARD_OUTPUT,), given["format_name"]
     if name is not None and len(paths) > 1:
         raise click.UsageError("--format is for one -o; several take theirs from their names")
-    return tuple(target_of(path, name, rows=rows) for path in paths)
+    return targets_of(paths, name, rows)
 
 
 def main_files(given: Mapping[str, Any]) -> dict[str, str | None]:

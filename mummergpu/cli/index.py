@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from mummergpu.cli.cache_folders import announce_compilation, tell_cache_trouble
-from mummergpu.cli.option_rules import refuse_clashing_files
+from mummergpu.cli.option_rules import refuse_clashing_files, refuse_exclusive
 from mummergpu.cli.option_types import (
     HELP_OPTIONS,
     MAIN_OPTIONS,
     MESSAGE_OPTIONS,
     complete_files,
 )
+from mummergpu.cli.option_words import WordedCommand
 from mummergpu.cli.progress_line import progress_shown
 from mummergpu.cli.run_words import RunWords
 from mummergpu.index.tree.policy import LETTERS
@@ -34,6 +35,7 @@ _SHARED: Final = (
 
 @click.command(
     "index",
+    cls=WordedCommand,
     context_settings=HELP_OPTIONS,
     params=[
         click.Argument(["reference"], metavar="FILE", shell_complete=complete_files),
@@ -88,8 +90,7 @@ def index(**params: Any) -> None:
     some shorter ones, which --info shows. An index of suffix trees serves every -l, and is fastest
     up to the -l given here.
     """
-    if params["verbose"] and params["quiet"]:
-        raise click.UsageError("-v and -q exclude each other")
+    refuse_exclusive(params)
     compared = params.pop("compared")
     if compared is not None and not params["check"]:
         raise click.UsageError(f"Got unexpected extra argument ({compared})")

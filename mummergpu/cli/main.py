@@ -19,7 +19,7 @@ import click
 from mummergpu.cli.align import align_command
 from mummergpu.cli.completion import VARIABLE, answer, completion
 from mummergpu.cli.doctor import doctor
-from mummergpu.cli.endings import ENDINGS, PROGRAM, spelled
+from mummergpu.cli.endings import ENDINGS, PROGRAM
 from mummergpu.cli.hmmsearch import hmmscan_command, hmmsearch_command
 from mummergpu.cli.index import index
 from mummergpu.cli.installed_mummer import NAME as MUMMER
@@ -44,7 +44,7 @@ from mummergpu.cli.sweep import sweep
 from mummergpu.cli.tune import tune
 from mummergpu.cli.warmup import warmup
 from mummergpu.cli.workload import workload
-from mummergpu.errors import MummergpuError, OptionError, OutputError
+from mummergpu.errors import MummergpuError, OutputError
 
 LINKS: Final = {MUMMER: MUMMER_VERB, NUCMER: NUCMER_VERB}
 """The verbs that links to this program stand for, by their names."""
@@ -190,8 +190,6 @@ def main(arguments: Iterable[str] | None = None) -> int:
     except click.ClickException as error:
         message = error.format_message().rstrip(".")
         return _fail(f"{message} (see {_name_of_command(error)} --help)", EXIT_USAGE)
-    except OptionError as error:
-        return _fail(f"{spelled(error.option)}: {error.message}", error.exit_code)
     except MummergpuError as error:
         return _fail(str(error), error.exit_code)
     except BrokenPipeError:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from mummergpu.cli.format_options import main_files, main_targets
-from mummergpu.cli.option_rules import Params, device_options
+from mummergpu.cli.option_rules import Params, run_options
 from mummergpu.cli.option_types import (
     HELP_OPTIONS,
     INFORMATION,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 _SIZE: Final = MAIN_OPTIONS["max_memory"].callback
 
 
-ALL_PLACEMENTS: Final = 1 << 62
+ALL_PLACEMENTS: Final = 1 << 52
 """More placements than a read can have."""
 
 ALL: Final = "all"
@@ -54,7 +55,7 @@ class _NumberOrAll(click.IntRange):
 def _number(names: str, default: int, text: str) -> click.Option:
     return click.Option(
         names.split(),
-        type=click.IntRange(0, 100),
+        type=int,
         metavar="N",
         default=default,
         show_default=True,
@@ -161,8 +162,9 @@ MAP_SECTIONS: Final[Sections] = {
         ),
         click.Option(
             ["--max-xa", "max_xa"],
-            type=click.IntRange(0),
+            type=int,
             metavar="N",
+            default=0,
             help="Tell of other placements in the tag XA if there are at most N whose score is 80% "
             "of the best or more, as bwa mem does with N = 5.  [default: no XA]",
         ),
@@ -170,7 +172,7 @@ MAP_SECTIONS: Final[Sections] = {
     "Alignment": [
         click.Option(
             ["-k", "--seed-length", "seed_length"],
-            type=click.IntRange(8, 200),
+            type=click.IntRange(8),
             metavar="N",
             help="Begin with matches of at least N bases.  [default: 16 to 64, from the length of "
             "the reads]",
@@ -200,7 +202,7 @@ MAP_SECTIONS: Final[Sections] = {
         _number("-U --unpaired unpaired", 17, "The penalty of mates that are not a proper pair."),
         click.Option(
             ["-T", "--min-score", "min_score"],
-            type=click.IntRange(0),
+            type=int,
             metavar="N",
             default=30,
             show_default=True,
@@ -229,41 +231,28 @@ MAP_SECTIONS: Final[Sections] = {
 
 def map_options(params: Params, command: str) -> MapOptions:
     """Return the options of the job."""
-    from mummergpu.pipeline.map_options import MapOptions
+    from mummergpu.pipeline.map_options import LONG_READS, MapOptions
 
     return MapOptions(
-        reference_path=params["reference"],
+        **run_options(params, command),
         sources=_sources(params),
         outputs=main_targets(params, Rows.READS),
-        threads=params["threads"],
         seed_length=params["seed_length"],
         insert_sizes=_insert_sizes(params["insert_size"]),
         costs=_costs(params),
         min_score=params["min_score"],
         unpaired=params["unpaired"],
         max_secondary=_most_secondary(params),
-        most_alternatives=_most_alternatives(params),
+        most_alternatives=params["max_xa"],
         memory=params["max_memory"],
-        device=device_options(params),
         read_group=_read_group(params),
         keeps_groups=params["read_group"] is None and not params["no_read_group"],
         comments=params["comments"],
         sort=_sort_options(params),
-        gpu_compression=_compresses_on_gpu(params),
-        verify=params["verify"],
-        any_letters=params["any_letters"],
-        no_empty=params["no_empty"],
-        refuses_long=params["long_reads"] == "error",
-        command=command,
+        gpu_compression=params["gpu_compression"],
+        refuses_long=LONG_READS[params["long_reads"]],
         block_size=params["block_size"],
     )
-
-
-def _compresses_on_gpu(params: Params) -> bool:
-    asked: bool = params["gpu_compression"]
-    if asked and (params["cpu"] or params["backend"] == "cpu"):
-        raise click.UsageError("--gpu-compression and --backend cpu exclude each other")
-    return asked
 
 
 def _read_group(params: Params) -> ReadGroup | None:
@@ -305,13 +294,11 @@ def _insert_sizes(text: str | None) -> InsertSizes | None:
         numbers = [float(word) for word in text.split(",")]
     except ValueError:
         numbers = []
-    if not 1 <= len(numbers) <= 4 or not all(0 < number < 1e6 for number in numbers):
-        raise OptionError("--insert-size", f"'{text}' is not MEAN[,SD[,MAX[,MIN]]]")
+    if not 1 <= len(numbers) <= 4 or not all(map(isfinite, numbers)):
+        raise OptionError("insert_size", f"'{text}' is not MEAN[,SD[,MAX[,MIN]]]")
     mean = numbers[0]
     deviation = numbers[1] if len(numbers) > 1 else mean / 10
     bounds = [int(number) for number in numbers[2:]]
-    if len(bounds) == 2 and bounds[0] < bounds[1]:
-        raise OptionError("--insert-size", f"the largest size, {bounds[0]}, is below the smallest")
     return InsertSizes.of_user(mean, deviation, *bounds)
 
 
@@ -321,15 +308,6 @@ def _most_secondary(params: Params) -> int:
     if asked is not None:
         return asked
     return ALL_PLACEMENTS if params["all_placements"] else 0
-
-
-def _most_alternatives(params: Params) -> int:
-    """Return the most placements in the tag XA of an alignment; 0 for no such tag."""
-    most: int = params["max_xa"] or 0
-    if most and _most_secondary(params):
-        option = "--all" if params["max_secondary"] is None else "--max-secondary"
-        raise click.UsageError(f"--max-xa and {option} exclude each other")
-    return most
 
 
 def _two_numbers(text: str, option: str) -> tuple[int, int]:
@@ -342,8 +320,8 @@ def _two_numbers(text: str, option: str) -> tuple[int, int]:
 def _costs(params: Params) -> Costs:
     from mummergpu.viterbi.recurrence.model import Costs
 
-    deletion_open, insertion_open = _two_numbers(params["gap_open"], "--gap-open")
-    deletion_extend, insertion_extend = _two_numbers(params["gap_extend"], "--gap-extend")
+    deletion_open, insertion_open = _two_numbers(params["gap_open"], "gap_open")
+    deletion_extend, insertion_extend = _two_numbers(params["gap_extend"], "gap_extend")
     return Costs(
         match=params["match"],
         mismatch=params["mismatch"],
@@ -356,8 +334,6 @@ def _costs(params: Params) -> Costs:
 
 
 def _sort_options(params: Params) -> SortOptions | None:
-    if not params["sort"] and not params["mark_duplicates"]:
-        return None
     from mummergpu.output.sorting.options import SortOptions
 
     memory = {} if params["sort_memory"] is None else {"memory_bytes": params["sort_memory"]}
@@ -367,7 +343,7 @@ def _sort_options(params: Params) -> SortOptions | None:
         folder=params["temporary_folder"],
         threads=params["threads"],
         **memory,
-    )
+    ).if_any
 
 
 _INDEXES: Final = (".bai", ".csi", ".crai")

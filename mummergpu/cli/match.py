@@ -8,11 +8,9 @@ from mummergpu.cli.cache_folders import COMPILATION
 from mummergpu.cli.format_options import alignment_options, output_files, output_targets
 from mummergpu.cli.option_rules import (
     Params,
-    device_options,
-    refuse_combinations,
+    run_options,
     search_options,
-    text_style,
-    with_program,
+    text_request,
 )
 from mummergpu.cli.run_verb import Verb, run_verb
 from mummergpu.runtime.words import counted
@@ -21,6 +19,7 @@ if TYPE_CHECKING:
     from mummergpu.cli.run_words import RunWords
     from mummergpu.index.options import IndexOptions
     from mummergpu.pipeline.options import MatchOptions
+    from mummergpu.pipeline.purposes import TextRequest
     from mummergpu.runtime.stats import Stats
 
 
@@ -29,8 +28,7 @@ def run_match(**params: Any) -> None:
     from mummergpu.cli.index_rules import index_options, policy_reason
     from mummergpu.index.options import TreeOptions
 
-    params = with_program(params)
-    refuse_combinations(params)
+    request = text_request(params)
     index = index_options(params)
 
     def tell_policy(options: MatchOptions, words: RunWords) -> None:
@@ -45,7 +43,7 @@ def run_match(**params: Any) -> None:
     verb = Verb(
         [params["reference"], *params["query"]],
         files,
-        lambda params, command: _match_options(params, index, command),
+        lambda params, command: _match_options(params, index, request, command),
         _load_job,
         lambda options: options.search.uniqueness.value,
         tell_policy,
@@ -71,25 +69,21 @@ def _skipped(count: int, max_occurrences: int) -> str:
     )
 
 
-def _match_options(params: Params, index: IndexOptions, command: str) -> MatchOptions:
+def _match_options(
+    params: Params, index: IndexOptions, request: TextRequest, command: str
+) -> MatchOptions:
     from mummergpu.cli.picture_options import picture_style
     from mummergpu.pipeline.options import MatchOptions
 
     return MatchOptions(
-        reference_path=params["reference"],
+        **run_options(params, command),
         query_paths=params["query"],
-        any_letters=params["any_letters"],
-        no_empty=params["no_empty"],
         paired=params["pair"],
         outputs=output_targets(params),
-        command=command,
-        threads=params["threads"],
         index=index,
-        search=search_options(params),
-        device=device_options(params),
-        style=text_style(params),
+        search=search_options(params, request),
+        style=request.style,
         sam=alignment_options(params),
-        verify=params["verify"],
         dot_path=params["dot"],
         dump_tree_path=params["dump_tree"],
         summary=params["stats"] is not None or params["multiqc"] is not None,

@@ -6,107 +6,90 @@ import os
 import stat
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from mummergpu.cli.cache_folders import folder_of_kernels
 from mummergpu.cli.format_options import output_targets
-from mummergpu.errors import OptionError
+from mummergpu.errors import OptionClashError, OptionError
 from mummergpu.runtime.output_file import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
     from mummergpu.matching.options import DeviceOptions, SearchOptions
     from mummergpu.output.matches.mummer import TextStyle
-    from mummergpu.sequence.codes import Strand
-
-_FLAGS_OF_STYLE: Final = {
-    "forward_coordinates": "-c",
-    "four_columns": "-F",
-    "show_sequences": "-s",
-}
-"""How the options of MUMmer's text are written that a program may not take."""
+    from mummergpu.pipeline.purposes import TextRequest
 
 Params = Mapping[str, Any]
 """The options of a command line by their parameter names, as click passes them."""
 
 
-def refuse_combinations(params: Params) -> None:
-    """Refuse options that exclude each other, in MUMmer or in this program."""
-    exclusive = (
-        ("maxmatch", "mumreference", "mum"),
-        ("both", "reverse"),
-        ("verbose", "quiet"),
-    )
-    written = {"both": "-b", "reverse": "-r", "verbose": "-v", "quiet": "-q"}
-    for group in exclusive:
-        chosen = [written.get(name, f"-{name}") for name in group if params[name]]
+_EXCLUSIVE: Final = (
+    {"maxmatch": "-maxmatch", "mumreference": "-mumreference", "mum": "-mum"},
+    {"both": "-b", "reverse": "-r"},
+    {"forward": "-f", "reverse": "-r"},
+    {"verbose": "-v", "quiet": "-q"},
+)
+"""Flags that exclude each other, as they are written; a command may have some of them."""
+
+
+def refuse_exclusive(params: Params) -> None:
+    """Refuse flags that exclude each other in every command that has them."""
+    for group in _EXCLUSIVE:
+        chosen = [word for name, word in group.items() if params.get(name)]
         if len(chosen) > 1:
             raise click.UsageError(f"{chosen[0]} and {chosen[1]} exclude each other")
-    if params["forward_coordinates"] and not (params["both"] or params["reverse"]):
-        raise click.UsageError("-c requires -b or -r")
+    if params.get("cpu") and params["backend"] == "cuda":
+        raise click.UsageError("-C and --backend cuda exclude each other")
+
+
+def text_request(params: Params) -> TextRequest:
+    """Return which matches are written as text, and how, with what ``--for`` needs."""
+    from mummergpu.pipeline.purposes import TextRequest, with_needs
+
+    refuse_exclusive(params)
     if params["max_occurrences"] is not None:
         for name in ("mumreference", "mum"):
             if params[name]:
                 # A match that repeats a lost one would seem to be unique.
                 raise click.UsageError(f"--max-occurrences and -{name} exclude each other")
-    if params["pair"] and len(params["query"]) % 2 and len(params["query"]) > 1:
-        raise click.UsageError("--pair needs one file of pairs, or two files for each set of pairs")
-    if params["cpu"] and params["backend"] == "cuda":
-        raise click.UsageError("-C and --backend cuda exclude each other")
-
-
-def with_program(params: Params) -> dict[str, Any]:
-    """Return the options of a run, with those that the program of ``--for`` needs."""
-    program = params["for_program"]
-    if program is None:
-        return dict(params)
-    from mummergpu.pipeline.purposes import ProgramClashError, TextRequest, with_needs
-
     strands = next((word for word in ("reverse", "both") if params[word]), None)
     mode = next((word for word in ("maxmatch", "mumreference", "mum") if params[word]), None)
-    asked = TextRequest(strands, mode, text_style(params))
-    try:
-        found = with_needs(program, asked, [target.format for target in output_targets(params)])
-    except ProgramClashError as clash:
-        raise _clash(program, _FLAGS_OF_STYLE.get(clash.other, clash.other)) from clash
-    if found.mode != mode and params["max_occurrences"] is not None:
-        raise _clash(program, "--max-occurrences (without -maxmatch)")
-    return {
-        **params,
-        "both": params["both"] or found.strands == "both",
-        "mumreference": params["mumreference"] or found.mode == "mumreference",
-        "forward_coordinates": found.style.forward_coordinates,
-        "three_columns_for": found.style.three_columns_for,
-    }
+    asked, program = TextRequest(strands, mode, text_style(params)), params["for_program"]
+    # Formats matter to programs alone, and other files are looked at later.
+    formats = [] if program is None else [target.format for target in output_targets(params)]
+    found = with_needs(program, asked, formats)
+    if program is not None and found.mode != mode and params["max_occurrences"] is not None:
+        other = "--max-occurrences (without -maxmatch)"
+        raise OptionClashError(f"for_program={program}", other, "repeated matches may be lost")
+    if found.style.forward_coordinates and found.strands is None:
+        raise click.UsageError("-c requires -b or -r")
+    return found
 
 
-def _clash(program: str, other: str) -> click.UsageError:
-    return click.UsageError(f"--for {program} and {other} exclude each other")
-
-
-def search_options(params: Params) -> SearchOptions:
+def search_options(params: Params, request: TextRequest) -> SearchOptions:
     """Return the options that say which matches to find."""
-    from mummergpu.matching.options import SearchOptions, Uniqueness
+    from mummergpu.matching.options import SearchOptions
 
-    uniqueness = Uniqueness.ALL
-    if params["mumreference"]:
-        uniqueness = Uniqueness.IN_REFERENCE
-    elif params["mum"]:
-        uniqueness = Uniqueness.IN_BOTH
+    words = request.strands or "forward", request.mode or "all"
+    found = SearchOptions.of_words(params["min_length"], *words, params["block_size"])
     # Other modes have rows that begin at the same position.
     by_reference = params["rows_by_reference"] and params["mum"]
-    return SearchOptions(
-        params["min_length"], strands_of(params), uniqueness, params["block_size"], by_reference
-    )
+    return replace(found, rows_by_reference=by_reference)
 
 
-def strands_of(params: Params, usual: str = "forward") -> tuple[Strand, ...]:
-    """Return the strands of the queries to search; the `usual` ones if no option names them."""
-    from mummergpu.matching.options import STRANDS
-
+def strands_of(params: Params, usual: str = "forward") -> str:
+    """Return the word for the strands to search; the `usual` one if no option names them."""
     told = (word for word in ("reverse", "both", "forward") if params.get(word))
-    return STRANDS[next(told, usual)]
+    return next(told, usual)
+
+
+def run_options(params: Params, command: str) -> dict[str, Any]:
+    """Return what every job is told (`pipeline.run_options.RunOptions`), by its names."""
+    told = {name: params[name] for name in ("threads", "verify", "any_letters", "no_empty")}
+    device = device_options(params)
+    return {"reference_path": params["reference"], "device": device, "command": command, **told}
 
 
 def device_options(params: Params) -> DeviceOptions:
@@ -134,7 +117,6 @@ def text_style(params: Params) -> TextStyle:
         four_columns=params["four_columns"],
         show_query_lengths=params["show_lengths"],
         show_sequences=params["show_sequences"],
-        three_columns_for=params.get("three_columns_for", ""),
     )
 
 

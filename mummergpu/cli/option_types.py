@@ -12,6 +12,7 @@ import click
 
 from mummergpu.cli.endings import PROGRAM as PROGRAM
 from mummergpu.cli.format_options import format_options
+from mummergpu.cli.option_words import WordedCommand
 from mummergpu.cli.session import Session
 from mummergpu.cuda.device_library import DEVICE_LIBRARIES
 from mummergpu.index.tree.policy import LETTERS
@@ -181,7 +182,7 @@ class OptionWithOldName(click.Option):
             self.opts.append(self.old_name)
 
 
-class SectionedCommand(click.Command):
+class SectionedCommand(WordedCommand):
     """A command with its options in sections; hidden ones that have a help repeat others."""
 
     def __init__(

@@ -12,6 +12,7 @@ from click.core import ParameterSource
 from mummergpu.cli.match import run_match
 from mummergpu.cli.option_rules import refuse_clashing_files
 from mummergpu.cli.option_types import HELP_OPTIONS, MAIN_OPTIONS, complete_files
+from mummergpu.cli.option_words import WordedCommand
 from mummergpu.cli.picture_options import PICTURE_OPTIONS, picture_style
 from mummergpu.cli.session import Session
 from mummergpu.output.formats import target_of
@@ -45,6 +46,7 @@ def _optional_length(
 
 @click.command(
     "plot",
+    cls=WordedCommand,
     context_settings=HELP_OPTIONS,
     params=[
         click.Argument(["reference"], shell_complete=complete_files),

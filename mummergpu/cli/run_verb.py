@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import click
 
 from mummergpu.cli.cache_folders import announce_compilation, tell_cache_trouble
-from mummergpu.cli.option_rules import Params, refuse_clashing_files
+from mummergpu.cli.option_rules import Params, refuse_clashing_files, refuse_exclusive
 from mummergpu.cli.option_types import PROGRAM
 from mummergpu.cli.progress_line import progress_shown
 from mummergpu.cli.run_reports import RunReports
@@ -69,10 +69,7 @@ def run_verb(params: Params, verb: Verb[Options]) -> None:
     """Run a command that searches."""
     session = click.get_current_context().find_object(Session)
     assert session is not None
-    if params["verbose"] and params["quiet"]:
-        raise click.UsageError("-v and -q exclude each other")
-    if params["cpu"] and params["backend"] == "cuda":
-        raise click.UsageError("-C and --backend cuda exclude each other")
+    refuse_exclusive(params)
     reports = RunReports(params, verb.maps_reads)
     refuse_clashing_files(verb.inputs, {**verb.outputs, **reports.paths})
     command = shlex.join([PROGRAM, *session.arguments])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from mummergpu.cli.cache_folders import announce_compilation, tell_cache_trouble
-from mummergpu.cli.option_rules import device_options, strands_of
+from mummergpu.cli.option_rules import device_options, refuse_exclusive, strands_of
 from mummergpu.cli.option_types import AUTO, MAIN_OPTIONS, PROGRAM, complete_files, one_device
 from mummergpu.cli.workload import complete_workload
 
@@ -77,11 +77,7 @@ def refuse_unclear_input(params: dict[str, Any]) -> None:
         raise click.UsageError("Missing argument 'QUERY...'")
     if params["reference"] and params["scale"] is not None:
         raise click.UsageError("--scale goes with --workload")
-    for one, other in (("both", "reverse"), ("verbose", "quiet")):
-        if params[one] and params[other]:
-            raise click.UsageError(f"-{one[0]} and -{other[0]} exclude each other")
-    if params["cpu"] and params["backend"] == "cuda":
-        raise click.UsageError("-C and --backend cuda exclude each other")
+    refuse_exclusive(params)
 
 
 def study_workloads(params: dict[str, Any]) -> list[str]:
@@ -169,9 +165,10 @@ def study_data(
     """Yield the files that are given as a data set, or else workloads."""
     from mummergpu.index.options import DEFAULT_MINIMUM_LENGTH
     from mummergpu.input.blocks.queries import QueryRules
+    from mummergpu.matching.options import STRANDS
     from mummergpu.studies.data_set import make_data_set, read_data_set
 
-    strands, length = strands_of(params), params["min_length"]
+    strands, length = STRANDS[strands_of(params)], params["min_length"]
     if not params["reference"]:
         for name in workloads:
             yield make_data_set(name, scale, None, searcher.block_size, length, strands)

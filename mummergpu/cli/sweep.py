@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mummergpu.cli.option_types import HELP_OPTIONS, MAIN_OPTIONS, PROGRAM, complete_folders
+from mummergpu.cli.option_words import WordedCommand
 from mummergpu.cli.study_options import (
     INPUT_OPTIONS,
     MACHINE_OPTIONS,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 @click.command(
     "sweep",
+    cls=WordedCommand,
     context_settings=HELP_OPTIONS,
     params=[
         *INPUT_OPTIONS,

@@ -7,6 +7,7 @@ from typing import Any, Final
 import click
 
 from mummergpu.cli.option_types import HELP_OPTIONS, MAIN_OPTIONS, PROGRAM
+from mummergpu.cli.option_words import WordedCommand
 from mummergpu.cli.study_options import (
     INPUT_OPTIONS,
     MACHINE_OPTIONS,
@@ -25,6 +26,7 @@ _PROCESSOR_SCALE: Final = 0.05
 
 @click.command(
     "tune",
+    cls=WordedCommand,
     context_settings=HELP_OPTIONS,
     params=[
         *INPUT_OPTIONS,

@@ -10,6 +10,7 @@ import click
 
 from mummergpu.cli.cache_folders import announce_compilation
 from mummergpu.cli.option_types import HELP_OPTIONS, PROGRAM, complete_files, complete_folders
+from mummergpu.cli.option_words import WordedCommand
 from mummergpu.cli.progress_line import progress_shown
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def complete_workload(
     return [CompletionItem(name) for name in workload_names() if name.startswith(begun)]
 
 
-@click.command("workload", context_settings=HELP_OPTIONS)
+@click.command("workload", cls=WordedCommand, context_settings=HELP_OPTIONS)
 @click.argument("name", shell_complete=complete_workload)
 @click.option(
     "-o",

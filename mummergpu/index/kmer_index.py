@@ -180,7 +180,7 @@ class KmerIndex(StorableIndex[KmerPage]):
         sampling = KmerSampling(header.kmer_length, header.reference_step)
         if minimum_length < sampling.shortest_match:
             raise OptionError(
-                "-l",
+                "min_length",
                 f"the index '{file.path}' finds no matches of less than {sampling.shortest_match} "
                 f"bases; make one with 'mummergpu index -l {minimum_length}'",
             )

@@ -7,12 +7,17 @@ from typing import ClassVar, Final
 
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.tree.policy import DEFAULT_POLICY, Policy
+from mummergpu.runtime.option_values import keep_values, one_of, optional_positive, positive
 
 DEFAULT_MINIMUM_LENGTH: Final = 20
 """The default minimum match length in bases, the same as in MUMmer."""
 
 PAPER_PAGE_BASES: Final = 8 << 20
 """The most bases of a page that the paper's 24-bit addresses allow."""
+
+
+PURPOSES: Final = ("reads", "genomes", "memory")
+"""What an index of k-mers can be for."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,10 @@ class KmerOptions:
     sampling: KmerSampling | None = None
     max_occurrences: int | None = None
     unique_strands: int = 0
+
+    def __post_init__(self) -> None:
+        if self.purpose is not None:
+            one_of("index_for", self.purpose, PURPOSES)
 
 
 @dataclass(frozen=True)
@@ -82,3 +91,8 @@ class IndexOptions:
     minimum_length: int = DEFAULT_MINIMUM_LENGTH
     kind: KmerOptions | TreeOptions = field(default_factory=KmerOptions)
     memory: int | None = None
+
+    def __post_init__(self) -> None:
+        length = positive("min_length", self.minimum_length)
+        memory = optional_positive("max_memory", self.memory)
+        keep_values(self, minimum_length=length, memory=memory)

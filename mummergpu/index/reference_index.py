@@ -116,7 +116,7 @@ class ReferenceIndex(ABC, Generic[PageType]):
         if needed > budget.host + NEGLIGIBLE_BYTES:
             besides = (PROCESS_BYTES + threads * PROCESS_BYTES_PER_THREAD) >> 20
             raise OptionError(
-                "--max-memory",
+                "max_memory",
                 f"this reference needs at least {-(-needed >> 20)}M (besides {besides}M for the "
                 "program itself) in pages of this size; smaller ones may need less (see "
                 "'mummergpu index --page-size')",

@@ -96,7 +96,7 @@ class TreeIndex(StorableIndex[TreePage]):
         header = file.header
         if Layout.of(policy, file.layout.wide) != file.layout:
             raise OptionError(
-                "--policy", f"the index '{file.path}' is laid out for '{header.policy}'"
+                "policy", f"the index '{file.path}' is laid out for '{header.policy}'"
             )
         if len(file.pages) > 1:
             # The overlap finds matches of `search_length` bases, which include all longer ones.
@@ -214,13 +214,9 @@ def check_page_size(options: TreeOptions) -> None:
     if options.page_size is None:
         return
     if options.page_size > MAX_WIDE_PAGE_BASES:
-        raise OptionError(
-            "--page-size", f"a page can have at most {MAX_WIDE_PAGE_BASES} bases (1G)"
-        )
+        raise OptionError("page_size", f"a page can have at most {MAX_WIDE_PAGE_BASES} bases (1G)")
     if options.address_bits == 24 and options.page_size > MAX_PAGE_BASES:
-        raise OptionError(
-            "--address-bits", f"24 allow pages of at most {MAX_PAGE_BASES} bases (8M)"
-        )
+        raise OptionError("address_bits", f"24 allow pages of at most {MAX_PAGE_BASES} bases (8M)")
 
 
 def largest_pages(

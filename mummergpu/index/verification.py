@@ -40,7 +40,7 @@ def verify_for_run(
     if it is damaged.
     """
     if index is None:
-        raise OptionError("--verify", f"'{path}' is not an index file")
+        raise OptionError("verify", f"'{path}' is not an index file")
     verify(index, map_function)
 
 

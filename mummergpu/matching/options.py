@@ -7,6 +7,7 @@ from enum import Enum
 from typing import Final
 
 from mummergpu.index.options import DEFAULT_MINIMUM_LENGTH
+from mummergpu.runtime.option_values import keep_values, meaning, one_of, positive
 from mummergpu.sequence.codes import Strand
 
 
@@ -24,6 +25,16 @@ STRANDS: Final[dict[str, tuple[Strand, ...]]] = {
     "reverse": (Strand.REVERSE,),
 }
 """The words for the strands of queries."""
+
+MODES: Final = {
+    "all": Uniqueness.ALL,
+    "maxmatch": Uniqueness.ALL,
+    "mumreference": Uniqueness.IN_REFERENCE,
+    "mum": Uniqueness.IN_BOTH,
+}
+"""The words for which matches are reported."""
+
+BACKENDS: Final = ("auto", "cpu", "cuda")
 
 
 @dataclass(frozen=True)
@@ -48,6 +59,17 @@ class SearchOptions:
     uniqueness: Uniqueness = Uniqueness.ALL
     block_size: int | None = None
     rows_by_reference: bool = False
+
+    def __post_init__(self) -> None:
+        keep_values(self, minimum_length=positive("min_length", self.minimum_length))
+
+    @classmethod
+    def of_words(
+        cls, min_length: int, strands: str, mode: str, block_size: int | None = None
+    ) -> SearchOptions:
+        """Return the options that words of `STRANDS` and `MODES` stand for."""
+        found = meaning("strands", strands, STRANDS)
+        return cls(min_length, found, meaning("mode", mode, MODES), block_size)
 
     @property
     def in_words(self) -> str:
@@ -89,6 +111,10 @@ class DeviceOptions:
     profile: bool = False
     kernel_folder: str | None = None
     library: str = "auto"
+
+    def __post_init__(self) -> None:
+        backend = one_of("backend", self.backend, BACKENDS)
+        keep_values(self, backend=backend, threads=positive("threads", self.threads))
 
     @property
     def first_number(self) -> int:

@@ -7,7 +7,7 @@ line can read this table as it starts.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
@@ -173,7 +173,7 @@ def _genome_delta(opening: Opening) -> Sink[Any, Any, Any]:
 
     facts = opening.facts
     if len(facts.query_paths) > 1:
-        raise OptionError("--format", "a .delta is of one file of queries: write PAF, or join them")
+        raise OptionError("format", "a .delta is of one file of queries: write PAF, or join them")
     return opening.byte_sink(GenomeDelta(facts.reference, facts.query_paths[0]))
 
 
@@ -315,7 +315,7 @@ def names_of(rows: Rows) -> tuple[str, ...]:
 def target_of(
     path: str,
     format_name: str | None = None,
-    option: str = "--output",
+    option: str = "output",
     rows: Rows = Rows.MATCHES,
 ) -> OutputTarget:
     """Return the target that a path stands for.
@@ -328,7 +328,7 @@ def target_of(
         One of `FORMATS`; None for the one that the name of the file ends with, or else the usual
         one.
     option : str
-        The option that names the file, for errors.
+        The parameter that names the file, for errors.
 
     Raises
     ------
@@ -348,6 +348,15 @@ def target_of(
     if found == "plot" and suffix not in PICTURES:
         raise OptionError(option, f"'{path}' names no picture: let it end in {_PICTURE_LIST}")
     return OutputTarget(path, found, compression)
+
+
+def targets_of(
+    paths: Sequence[str], format_name: str | None, rows: Rows
+) -> tuple[OutputTarget, ...]:
+    """Return the targets of some paths; a format is for one whose name does not matter."""
+    if format_name is not None and len(paths) > 1:
+        raise OptionError("format", "several outputs take their formats from their names")
+    return tuple(target_of(path, format_name, rows=rows) for path in paths)
 
 
 def _format_of_suffix(suffix: str, rows: Rows) -> str:

@@ -50,16 +50,16 @@ def check_targets(
     """
     for target in targets:
         if sort is not None and target.format not in ("bam", "cram"):
-            option = "--sort" if sort.by_coordinate else "--mark-duplicates"
+            option = "sort" if sort.by_coordinate else "mark_duplicates"
             raise OptionError(option, "needs BAM or CRAM, such as -o out.bam")
         if check := FORMATS[target.format].check:
             check(target, picture)
         elif target.compression is not None:
             compressor_of(target.compression)
     if sort is not None and sort.folder is not None and not os.path.isdir(sort.folder):
-        raise OptionError("--temporary-folder", f"there is no folder '{sort.folder}'")
+        raise OptionError("temporary_folder", f"there is no folder '{sort.folder}'")
     if gpu_compression and not any(target.has_bgzf for target in targets):
-        raise OptionError("--gpu-compression", "needs BAM, such as -o out.bam, or .sam.gz")
+        raise OptionError("gpu_compression", "needs BAM, such as -o out.bam, or .sam.gz")
 
 
 def index_path(target: OutputTarget, reference: Reference, sort: SortOptions | None) -> str | None:

@@ -50,8 +50,8 @@ def run(options: AlignOptions, context: RunContext) -> None:
         from mummergpu.pipeline.align_whole import run_whole
 
         run_whole(options, context)
-    if any(target.format == "delta" for target in options.targets):
-        for path in (options.anchors.reference_path, *options.anchors.query_paths):
+    if any(target.format == "delta" for target in options.outputs):
+        for path in (options.reference_path, *options.query_paths):
             if not _is_plain_fasta(path):
                 context.warn(
                     f"the .delta names '{path}', which is not plain FASTA: show-snps, dnadiff and "

@@ -1,25 +1,53 @@
-"""The options of the job that aligns genomes."""
+"""The options of the job that aligns genomes, which check themselves when they are made."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final
 
+from mummergpu.errors import OptionError
+from mummergpu.index.file import kind_for_reference
+from mummergpu.index.options import IndexOptions
 from mummergpu.mapping.genomes.options import GenomeOptions
+from mummergpu.matching.options import STRANDS, SearchOptions, Uniqueness
 from mummergpu.output.genomes.sink import AlignmentFilter
 from mummergpu.output.targets import OutputTarget
 from mummergpu.pipeline.options import MatchOptions
+from mummergpu.pipeline.run_options import RunOptions
+from mummergpu.runtime.option_values import keep_values, optional_positive
 from mummergpu.viterbi.methods import AlignmentMethod
+
+_OF_MATCHES: Final = (
+    *("min_length", "mode", "min_cluster", "max_gap", "diagonal_difference", "diagonal_factor"),
+    *("break_length", "extend"),
+)
+"""The parameters that are about matches and what is between them."""
+
+
+def refuse_options_of_matches(method: AlignmentMethod, told: Collection[str]) -> None:
+    """Refuse parameters about matches, among those that a user told, if a method has none."""
+    for name in _OF_MATCHES:
+        if name in told and method is not AlignmentMethod.TILE:
+            text = f"the method '{method.value}' aligns whole sequences without any"
+            raise OptionError(name, f"is about matches, and {text}")
 
 
 @dataclass(frozen=True)
-class AlignOptions:
+class AlignOptions(RunOptions):
     """The options of a run that aligns genomes.
 
     Attributes
     ----------
-    anchors : MatchOptions
-        The files, the matches that alignments begin with, and where the search runs; what its
-        outputs receive are the alignments.
+    query_paths : tuple of str
+        Files of queries; "-" is standard input.
+    outputs : tuple of OutputTarget
+        The files for the alignments.
+    search : SearchOptions
+        The matches that alignments begin with.
+    memory : int or None
+        The most memory for the reference and its index; None for half of what is free.
     genomes : GenomeOptions
         How genomes are aligned.
     kept : AlignmentFilter
@@ -32,14 +60,36 @@ class AlignOptions:
         Whether matches cut the sequences into tiles, or they are aligned from end to end.
     """
 
-    anchors: MatchOptions
+    query_paths: tuple[str, ...]
+    outputs: tuple[OutputTarget, ...] = (OutputTarget(format="delta"),)
+    search: SearchOptions = field(
+        default=SearchOptions(strands=STRANDS["both"], uniqueness=Uniqueness.IN_REFERENCE)
+    )
+    memory: int | None = None
     genomes: GenomeOptions = field(default_factory=GenomeOptions)
     kept: AlignmentFilter = field(default_factory=AlignmentFilter)
     with_changes: bool = False
     with_bases: bool = True
     method: AlignmentMethod = AlignmentMethod.TILE
 
-    @property
-    def targets(self) -> tuple[OutputTarget, ...]:
-        """All files that are written."""
-        return self.anchors.outputs
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        keep_values(self, memory=optional_positive("max_memory", self.memory))
+
+    @cached_property
+    def anchors(self) -> MatchOptions:
+        """The search for the matches that alignments begin with, whose sink aligns."""
+        kind = kind_for_reference(self.reference_path)
+        return MatchOptions(
+            self.reference_path,
+            self.query_paths,
+            self.outputs,
+            index=IndexOptions(self.search.minimum_length, kind, self.memory),
+            search=self.search,
+            threads=self.threads,
+            device=self.device,
+            verify=self.verify,
+            any_letters=self.any_letters,
+            no_empty=self.no_empty,
+            command=self.command,
+        )

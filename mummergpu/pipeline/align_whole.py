@@ -31,33 +31,33 @@ def run_whole(options: AlignOptions, context: RunContext) -> None:
     MummergpuError
         If the input, the options or the machine are at fault.
     """
-    given, stats = options.anchors, context.stats
+    stats = context.stats
     with stats.stage("end_to_end"), ExitStack() as stack:
-        outputs = [stack.enter_context(OutputFile(target.path)) for target in options.targets]
+        outputs = [stack.enter_context(OutputFile(target.path)) for target in options.outputs]
         stack.callback(context.executor.shutdown)
-        reading = stack.enter_context(ReadingThreads(given.threads))
+        reading = stack.enter_context(ReadingThreads(options.threads))
         done = QueryProgress(context.progress.tell, 1)
-        rules = QueryRules(given.any_letters, given.no_empty, context.warn)
-        block_bases = given.search.block_size or BLOCK_BASES
+        rules = QueryRules(options.any_letters, options.no_empty, context.warn)
+        block_bases = options.search.block_size or BLOCK_BASES
         queries = stack.enter_context(
             ReadStream(
-                query_reader(given.query_paths, block_bases, rules=rules, threads=reading),
+                query_reader(options.query_paths, block_bases, rules=rules, threads=reading),
                 stats,
                 done.read,
             )
         )
-        reference = reference_of(open_source(given, context, reading))
+        reference = reference_of(open_source(options, context, reading))
         stats.add(
             reference_records=reference.record_starts.size, reference_bases=reference.codes.size
         )
-        costs, strands = options.genomes.costs, given.search.strands
-        matrix = open_matrix(options.method, costs, given.device, context, stack)
+        costs, strands = options.genomes.costs, options.search.strands
+        matrix = open_matrix(options.method, costs, options.device, context, stack)
         aligner = WholeAligner(reference, options.genomes, strands, *matrix)
         sink = open_genome_sink(options, reference, outputs, aligner, context.executor, stats)
         stack.callback(sink.close)
         done.begin_group(0, 1)
         for block in queries.blocks(block_bases):
-            with naming_files(given.query_paths, block):
+            with naming_files(options.query_paths, block):
                 sink.write(sink.prepare(block, {}))
             done.done(block)
         sink.finish()

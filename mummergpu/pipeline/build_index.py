@@ -63,7 +63,7 @@ def open_index_file(path: str) -> OutputFile:
     output = OutputFile(path, durable=True)
     if not output.is_file:
         output.abandon()
-        raise OptionError("--output", "an index goes to a file, not to a pipe or a device")
+        raise OptionError("output", "an index goes to a file, not to a pipe or a device")
     return output
 
 

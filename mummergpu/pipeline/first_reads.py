@@ -39,7 +39,7 @@ def shortest_seed(file: IndexFile) -> int:
     header = file.header
     if header.search != KmerOptions.search:
         raise OptionError(
-            "REFERENCE",
+            "reference",
             f"the index '{file.path}' has suffix trees, and reads are mapped with one of k-mers: "
             "make one with 'mummergpu index --search kmer'",
         )

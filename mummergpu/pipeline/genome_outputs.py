@@ -27,13 +27,13 @@ def open_genome_sink(
     """Return what aligns blocks of queries and writes the alignments."""
     facts = RunFacts(
         reference,
-        options.anchors.query_paths,
-        options.anchors.threads,
-        options.anchors.command,
-        SamOptions(usual_read_group(options.anchors.query_paths)),
+        options.query_paths,
+        options.threads,
+        options.command,
+        SamOptions(usual_read_group(options.query_paths)),
         with_changes=options.with_changes,
         with_bases=options.with_bases,
         qualities=MappingQualities(reference, executor.map),
     )
-    output = open_sink(options.targets, files, facts, stats, Rows.GENOMES)
+    output = open_sink(options.outputs, files, facts, stats, Rows.GENOMES)
     return GenomeSink(aligner, options.kept, output, stats, executor.map)

@@ -1,10 +1,11 @@
-"""The options of mapping reads: files, and the options of the steps that do the work."""
+"""The options of mapping reads, which check themselves when they are made."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
 
-from mummergpu.errors import OptionError
+from mummergpu.errors import OptionClashError
 from mummergpu.input.blocks.read_files import ReadSource
 from mummergpu.mapping.options import MappingOptions
 from mummergpu.mapping.placing.insert_size import InsertSizes
@@ -12,7 +13,14 @@ from mummergpu.output.records.sam_options import ReadGroup
 from mummergpu.output.sorting.options import SortOptions
 from mummergpu.output.targets import OutputTarget
 from mummergpu.pipeline.run_options import RunOptions
-from mummergpu.viterbi.recurrence.model import Costs
+from mummergpu.runtime.option_values import keep_values, optional_positive, truth, whole
+from mummergpu.viterbi.recurrence.model import LARGEST_COST, Costs
+
+LONGEST_SEED: Final = 200
+"""The longest matches that alignments may be asked to begin with."""
+
+LONG_READS: Final = {"unmapped": False, "error": True}
+"""Whether reads that are too long to be mapped are an error; else they stay unmapped."""
 
 
 @dataclass(frozen=True)
@@ -78,9 +86,27 @@ class MapOptions(RunOptions):
     block_size: int | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
+        seed_length = self.seed_length
+        if seed_length is not None:
+            seed_length = whole("seed_length", seed_length, 1, LONGEST_SEED)
+        keep_values(
+            self,
+            seed_length=seed_length,
+            min_score=whole("min_score", self.min_score),
+            unpaired=whole("unpaired", self.unpaired, 0, LARGEST_COST),
+            max_secondary=whole("max_secondary", self.max_secondary),
+            most_alternatives=whole("max_xa", self.most_alternatives),
+            memory=optional_positive("max_memory", self.memory),
+            comments=truth("comments", self.comments),
+            gpu_compression=truth("gpu_compression", self.gpu_compression),
+        )
         if self.max_secondary and self.most_alternatives:
             text = "other places are secondary alignments, or in XA, not both"
-            raise OptionError("max_xa", text)
+            raise OptionClashError("max_xa", "max_secondary", text)
+        if self.gpu_compression and self.device.backend == "cpu":
+            text = "needs a GPU, and the backend is 'cpu'"
+            raise OptionClashError("gpu_compression", "backend=cpu", text)
 
     @property
     def read_paths(self) -> tuple[str, ...]:

@@ -301,7 +301,7 @@ def compressor_on_device(backend: Backend[Any], stats: Stats, stack: ExitStack) 
         If the device has too little memory.
     """
     if backend.name != "cuda":
-        raise OptionError("--gpu-compression", f"needs a GPU, and the backend is '{backend.name}'")
+        raise OptionError("gpu_compression", f"needs a GPU, and the backend is '{backend.name}'")
     from mummergpu.cuda.nvcomp import load_nvcomp
     from mummergpu.matching.backends.several_devices import SeveralDevices
     from mummergpu.matching.backends.streaming import StreamingBackend

@@ -1,16 +1,25 @@
-"""The options of the two jobs: files, and the options of the steps that do the work."""
+"""The options of a search and of making an index; they check themselves when they are made."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from mummergpu.drawing.picture import PictureStyle
+from mummergpu.errors import OptionError
 from mummergpu.index.options import IndexOptions
 from mummergpu.matching.options import SearchOptions, Uniqueness
 from mummergpu.output.matches.mummer import TextStyle
 from mummergpu.output.records.sam_options import SamOptions
 from mummergpu.output.targets import OutputTarget
 from mummergpu.pipeline.run_options import RunOptions
+from mummergpu.runtime.option_values import instance, keep_values, truth
+
+
+def refuse_single_mates(paths: Sequence[str], pair: bool) -> None:
+    """Refuse files of pairs if one of them has no partner."""
+    if pair and len(paths) > 1 and len(paths) % 2:
+        raise OptionError("pair", "needs one file of pairs, or two files for each set of pairs")
 
 
 @dataclass(frozen=True)
@@ -52,6 +61,13 @@ class MatchOptions(RunOptions):
     paired: bool = False
     picture: PictureStyle = field(default_factory=PictureStyle)
     summary: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        instance("style", self.style, TextStyle)
+        instance("sam", self.sam, SamOptions)
+        keep_values(self, paired=truth("pair", self.paired))
+        refuse_single_mates(self.query_paths, self.paired)
 
     @property
     def unique_strands(self) -> int:

@@ -156,7 +156,7 @@ def _open_index(
     length, kind = options.minimum_length, options.kind
     if kind.search != file.header.search:
         raise OptionError(
-            "REFERENCE",
+            "reference",
             f"the index '{file.path}' is for '{file.header.search}': make one with "
             f"'mummergpu index --search {kind.search}'",
         )

@@ -30,7 +30,7 @@ def plot_file(path: str, target: OutputTarget, style: PictureStyle, least_length
         hush()
         require_matplotlib("a picture")
     elif style.kind != "dots":
-        raise OptionError("--kind", f"a page shows dots; write {style.kind} to .png, .svg or .pdf")
+        raise OptionError("kind", f"a page shows dots; write {style.kind} to .png, .svg or .pdf")
     with OutputFile(target.path) as output:
         matches = read_matches(path).longer(least_length)
         shown = replace(style, title=style.title or os.path.basename(path))

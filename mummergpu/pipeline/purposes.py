@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from mummergpu.errors import OptionError
+from mummergpu.errors import OptionClashError
 
 if TYPE_CHECKING:
     from mummergpu.output.matches.mummer import TextStyle
@@ -68,29 +68,12 @@ class TextRequest(NamedTuple):
     style: TextStyle
 
 
-class ProgramClashError(OptionError):
-    """Something makes no sense for the program that reads the text.
-
-    Parameters
-    ----------
-    program : str
-        The program.
-    other : str
-        An attribute of `TextStyle`, ``strands='forward'``, or words.
-    """
-
-    def __init__(self, program: str, other: str) -> None:
-        super().__init__("for_program", f"{program!r} and {other} exclude each other")
-        self.program = program
-        self.other = other
-
-
 def with_needs(program: str | None, asked: TextRequest, formats: Sequence[str]) -> TextRequest:
     """Return what is asked for, with what a program needs where nothing else is asked.
 
     Raises
     ------
-    ProgramClashError
+    OptionClashError
         If something that is asked for, or all `formats`, make no sense for the program.
     """
     if program is None:
@@ -102,7 +85,8 @@ def with_needs(program: str | None, asked: TextRequest, formats: Sequence[str]) 
     if TEXT_FORMAT not in formats:
         clashes.append(f"output as {formats[0]}")
     if clashes:
-        raise ProgramClashError(program, clashes[0])
+        text = f"{program!r} and {clashes[0]} exclude each other"
+        raise OptionClashError(f"for_program={program}", clashes[0], text)
     return TextRequest(
         "both" if strands is None and needs.both_strands else strands,
         "mumreference" if mode is None and needs.unique_in_reference else mode,

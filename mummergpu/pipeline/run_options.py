@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass, field
 
 from mummergpu.matching.options import DeviceOptions
+from mummergpu.runtime.option_values import keep_values, path, positive, truth
 
 
 @dataclass(frozen=True)
@@ -37,3 +38,12 @@ class RunOptions:
     any_letters: bool = False
     no_empty: bool = False
     command: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        keep_values(
+            self,
+            reference_path=path("reference", self.reference_path),
+            threads=positive("threads", self.threads),
+            any_letters=truth("any_letters", self.any_letters),
+            no_empty=truth("no_empty", self.no_empty),
+        )

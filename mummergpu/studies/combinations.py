@@ -88,13 +88,13 @@ def choose_policies(text: str, backend: str) -> list[str]:
         if any(sign in word for sign in "*?["):
             matching = [code for code in differing if fnmatchcase(code, word)]
             if not matching:
-                raise OptionError("--policies", f"no policy on the {backend} matches '{word}'")
+                raise OptionError("policies", f"no policy on the {backend} matches '{word}'")
             chosen.update(matching)
         else:
             try:
                 chosen.add(Policy.from_code(word).code)
             except OptionError as error:
-                raise OptionError("--policies", error.message) from error
+                raise OptionError("policies", error.message) from error
     return [code for code in every_policy() if code in chosen]
 
 

@@ -184,7 +184,7 @@ def _plan(data: DataSet, options: SweepOptions, searcher: StudySearcher) -> Tree
     )
     if len(index.groups) > 1:
         raise OptionError(
-            "--page-size",
+            "page_size",
             f"the trees of '{data.name}' do not fit in memory together, as a sweep needs; "
             "use a smaller reference",
         )

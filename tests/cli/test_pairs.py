@@ -41,4 +41,4 @@ def test_errors(inside: None, capfd: pytest.CaptureFixture[str]) -> None:
     assert main([*words("1.fa", "b.fa"), "--pair"]) == 1
     assert "b.fa:3: not the mate of 'b'" in capfd.readouterr().err
     assert main([*words("1.fa", "2.fa", "both.fa"), "--pair"]) == 2
-    assert "--pair needs one file of pairs, or two files" in capfd.readouterr().err
+    assert "--pair: needs one file of pairs, or two files" in capfd.readouterr().err

@@ -69,10 +69,10 @@ class Policy:
         unknown = sorted(set(code) - set(LETTERS.values()))
         if unknown or not code:
             raise OptionError(
-                "--policy", f"'{code}' is not made of the letters QRTmrtn, and is not 'none'"
+                "policy", f"'{code}' is not made of the letters QRTmrtn, and is not 'none'"
             )
         if len(set(code)) < len(code):
-            raise OptionError("--policy", f"a letter stands twice in '{code}'")
+            raise OptionError("policy", f"a letter stands twice in '{code}'")
         return cls(**{name: letter in code for name, letter in LETTERS.items()})
 
     @property

@@ -59,7 +59,7 @@ def sort_suffixes(codes: CodeArray) -> Int32Array:
         from pydivsufsort import divsufsort
     except ImportError as error:
         message = f"'sa' needs pydivsufsort (pip install 'mummergpu[sa]'): {error}"
-        raise OptionError("--builder", message) from error
+        raise OptionError("builder", message) from error
     suffixes: Int32Array = divsufsort(codes)
     return suffixes
 

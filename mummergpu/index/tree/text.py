@@ -67,7 +67,7 @@ def check_dot_size(reference: Reference) -> None:
     base_count = reference.codes.size
     if base_count > MAX_DOT_BASES:
         raise OptionError(
-            "--dot",
+            "dot",
             f"a reference of {base_count:,} bases is too large to draw; "
             f"at most {MAX_DOT_BASES:,} bases can be",
         )

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from mummergpu.errors import OptionError
+from mummergpu.runtime.option_values import between, keep_values, number, truth, whole
 from mummergpu.viterbi.recurrence.model import LARGEST_COST, Costs
 from mummergpu.viterbi.tiles.scratch import MOST_BASES
 
@@ -57,9 +57,8 @@ def costs_of_gaps(
         usual = GAPS_OF_DIFFERENCES
     gap_open = usual[0] if gap_open is None else gap_open
     gap_extend = usual[1] if gap_extend is None else gap_extend
-    for option, value, least in (("gap_open", gap_open, 0), ("gap_extend", gap_extend, 1)):
-        if not least <= value <= LARGEST_COST:
-            raise OptionError(option, f"{value} is not between {least} and {LARGEST_COST}")
+    gap_open = between("gap_open", gap_open, 0, LARGEST_COST)
+    gap_extend = between("gap_extend", gap_extend, 1, LARGEST_COST)
     return replace(
         NUCMER_COSTS,
         insertion_open=gap_open,
@@ -95,14 +94,13 @@ class ClusterOptions:
     diagonal_factor: float = 0.12
 
     def __post_init__(self) -> None:
-        for option, value in (
-            ("mincluster", self.min_bases),
-            ("maxgap", self.max_gap),
-            ("diagdiff", self.diagonal_difference),
-            ("diagfactor", self.diagonal_factor),
-        ):
-            if not value >= 0:
-                raise OptionError(f"--{option}", f"{value} is less than 0")
+        keep_values(
+            self,
+            min_bases=whole("min_cluster", self.min_bases),
+            max_gap=whole("max_gap", self.max_gap),
+            diagonal_difference=whole("diagonal_difference", self.diagonal_difference),
+            diagonal_factor=number("diagonal_factor", self.diagonal_factor),
+        )
 
 
 @dataclass(frozen=True)
@@ -140,6 +138,9 @@ class GenomeOptions:
         return self.break_length // 2 if self.extend else 0
 
     def __post_init__(self) -> None:
-        if not 2 <= self.break_length <= MAX_BREAK_LENGTH:
-            message = f"{self.break_length} is not between 2 and {MAX_BREAK_LENGTH}"
-            raise OptionError("--breaklen", message)
+        keep_values(
+            self,
+            break_length=between("break_length", self.break_length, 2, MAX_BREAK_LENGTH),
+            extend=truth("extend", self.extend),
+            simplify=truth("simplify", self.simplify),
+        )

@@ -11,12 +11,16 @@ from typing import Final
 
 import numpy as np
 
+from mummergpu.errors import OptionError
 from mummergpu.mapping.candidates.candidates import RESCUE_ROWS, Candidates
 from mummergpu.mapping.placing.choice import Choices
 from mummergpu.mapping.placing.log_odds import UNIT
 from mummergpu.mapping.placing.pairing import Pairing, are_facing, template_size
 from mummergpu.runtime.arrays import Int32Array, Int64Array
 from mummergpu.runtime.jit import jit_without_refcounts
+
+MOST_TOLD: Final = 1e6
+"""What a user tells of sizes is less, in bases."""
 
 MIN_PAIRS: Final = 25
 """The fewest pairs from which sizes are estimated."""
@@ -69,6 +73,13 @@ class InsertSizes:
         min_size: int | None = None,
     ) -> InsertSizes:
         """Return the distribution that a user describes; bounds are 4 deviations from the mean."""
+        told = [one for one in (mean, deviation, max_size, min_size) if one is not None]
+        if not all(0 < one < MOST_TOLD for one in told):
+            text = ", ".join(f"{one:g}" for one in told)
+            raise OptionError("insert_size", f"{text} are not numbers of bases")
+        if max_size is not None and min_size is not None and max_size < min_size:
+            text = f"the largest size, {max_size}, is below the smallest"
+            raise OptionError("insert_size", text)
         if min_size is None:
             min_size = max(1, floor(mean - PROPER_DEVIATIONS * deviation + 0.5))
         if max_size is None:

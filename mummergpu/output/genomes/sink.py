@@ -13,6 +13,7 @@ from mummergpu.mapping.genomes.columns import GenomeAlignments
 from mummergpu.mapping.genomes.one_to_one import map_one_to_one
 from mummergpu.output.genomes.format import AlignedQueries
 from mummergpu.output.sink import MatchSink, Sink
+from mummergpu.runtime.option_values import keep_values, number, truth, whole
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.mems import BlockMems
 
@@ -36,6 +37,14 @@ class AlignmentFilter:
     one_to_one: bool = False
     least_identity: float = 0.0
     least_length: int = 0
+
+    def __post_init__(self) -> None:
+        keep_values(
+            self,
+            one_to_one=truth("one_to_one", self.one_to_one),
+            least_identity=number("min_identity", self.least_identity, 1),
+            least_length=whole("min_alignment_length", self.least_length),
+        )
 
 
 class BlockAligner(Protocol):

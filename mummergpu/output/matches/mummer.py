@@ -233,7 +233,7 @@ class MummerFormatter(MatchFormat):
         names = reference.names
         if style.three_columns_for and len(names) > 1:
             raise OptionError(
-                f"--for {style.three_columns_for}",
+                f"for_program={style.three_columns_for}",
                 f"the reference has {len(names):,} records, so rows would begin with their names, "
                 f"and {style.three_columns_for} skips such rows; 'prenuc' of MUMmer joins records",
             )

@@ -280,7 +280,7 @@ def check_picture(path: str, style: PictureStyle | None = None) -> None:
         hush()
         require_matplotlib("a picture")
     elif style is not None and style.kind != "dots":
-        raise OptionError("--kind", f"a page shows dots; write {style.kind} to .png, .svg or .pdf")
+        raise OptionError("kind", f"a page shows dots; write {style.kind} to .png, .svg or .pdf")
 
 
 def _file_format_of(path: str) -> str:

@@ -12,7 +12,7 @@ from mummergpu.errors import OptionError
 from mummergpu.input.bytes.files import STANDARD_INPUT
 
 _FIELD: Final = re.compile(r"[A-Za-z][A-Za-z0-9]:[ -~]+")
-_OPTION: Final = "--read-group"
+_OPTION: Final = "read_group"
 _COMPRESSED: Final = frozenset({".gz", ".bgz", ".bz2", ".xz", ".zst"})
 _FASTQ: Final = frozenset({".fq", ".fastq"})
 _NAMELESS: Final = "reads"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from mummergpu.runtime.option_values import keep_values, positive, truth
+
 DEFAULT_MEMORY: Final = 4 << 30
 """About the memory that records may take before they are written to temporary files."""
 
@@ -32,3 +34,16 @@ class SortOptions:
     memory_bytes: int = DEFAULT_MEMORY
     folder: str | None = None
     threads: int = 1
+
+    def __post_init__(self) -> None:
+        sort, marks = (
+            truth("sort", self.by_coordinate),
+            truth("mark_duplicates", self.mark_duplicates),
+        )
+        keep_values(self, by_coordinate=sort, mark_duplicates=marks)
+        keep_values(self, threads=positive("threads", self.threads))
+
+    @property
+    def if_any(self) -> SortOptions | None:
+        """These options; None if they ask for nothing."""
+        return self if self.by_coordinate or self.mark_duplicates else None

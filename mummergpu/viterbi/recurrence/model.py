@@ -153,7 +153,7 @@ class Costs:
             most = LARGEST_MATCH if name == "match" else LARGEST_COST
             if not least <= value <= most:
                 message = f"{value} is not between {least} and {most}"
-                raise OptionError(name.replace("_", "-"), message)
+                raise OptionError(name, message)
 
     def as_tuple(self) -> CostTuple:
         """Return the numbers as compiled functions take them."""

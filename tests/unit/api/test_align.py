@@ -379,7 +379,7 @@ def test_nothing_to_align(index: mummergpu.Index) -> None:
         ({"max_gap": 1.5}, "max_gap: 1.5 is not an integer"),
         ({"diagonal_factor": -0.1}, "diagonal_factor: -0.1 is not at least 0"),
         ({"diagonal_factor": "much"}, "diagonal_factor: 'much' is not a number"),
-        ({"break_length": 1}, "breaklen: 1 is not between"),
+        ({"break_length": 1}, "break_length: 1 is not between"),
         ({"gap_open": 1000}, "gap_open: 1000 is not between"),
         ({"gap_extend": 0}, "gap_extend: 0 is not between"),
     ],

@@ -97,7 +97,7 @@ def test_a_purpose_sets_what_the_command_sets(line: str, more: dict[str, str]) -
         ({"style": TextStyle(four_columns=True)}, "'nucmer' and four_columns exclude"),
         ({"strands": "forward"}, "'nucmer' and strands='forward' exclude"),
         ({"output": "x.paf"}, "'nucmer' and output as paf exclude"),
-        ({"reference": "two.fa"}, "--for nucmer: the reference has 2 records"),
+        ({"reference": "two.fa"}, "for_program=nucmer: the reference has 2 records"),
     ],
 )
 def test_a_purpose_refuses_what_makes_no_sense(more: dict[str, str], message: str) -> None:

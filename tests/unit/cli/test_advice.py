@@ -13,6 +13,7 @@ import pytest
 
 import mummergpu
 from mummergpu.cli.main import commands
+from mummergpu.cli.option_words import written
 
 PACKAGE: Final = Path(mummergpu.__file__).parent
 ROOMS: Final = ("input", "index", "matching", "mapping", "viterbi", "cuda", "pipeline", "output")
@@ -26,10 +27,13 @@ SHOWN_BY: Final = {
     "index/tree": ("match", "index", "sweep"),
     "index/tree_index.py": ("match", "index"),
     "matching/tree": ("match", "sweep"),
+    "index/kmer_index.py": ("match", "align"),
     "mapping/genomes": ("align",),
+    "mapping/placing/insert_size.py": ("map",),
     "input/blocks/proteins.py": ("hmmsearch", "hmmscan"),
     "pipeline/profile_options.py": ("hmmsearch", "hmmscan"),
     "output/alignments": ("map",),
+    "output/genomes/sink.py": ("align",),
     "output/open_sink.py": ("map",),
     "output/records/sam_options.py": ("match", "map"),
     "output/sorting": ("map",),
@@ -40,6 +44,7 @@ SHOWN_BY: Final = {
     "pipeline/build_index.py": ("index",),
     "pipeline/first_reads.py": ("map",),
     "pipeline/genome_outputs.py": ("align",),
+    "pipeline/map_options.py": ("map",),
     "pipeline/map_reads.py": ("map",),
     "pipeline/matrix_opening.py": ("align",),
     "pipeline/plot_file.py": ("plot",),
@@ -110,5 +115,31 @@ def test_each_command_has_the_options_that_its_messages_name(place: str, option:
         assert option in options_of(verb), f"{place} advises {option}, which '{verb}' lacks"
 
 
+def refused() -> list[tuple[str, str]]:
+    """The modules, and the parameters that they name first in an error of options."""
+    found = set()
+    for room in ROOMS:
+        for path in sorted((PACKAGE / room).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+                    continue
+                if node.func.id in ("OptionError", "OptionClashError", "whole", "number", "truth"):
+                    first = node.args[0]
+                    if isinstance(first, ast.Constant) and isinstance(first.value, str):
+                        found.add((path.relative_to(PACKAGE).as_posix(), first.value))
+    return sorted(found)
+
+
+@pytest.mark.parametrize(("place", "option"), refused())
+def test_parameters_that_errors_name_are_options_as_well(place: str, option: str) -> None:
+    for verb in commands_of(place):
+        command = commands.commands[verb]
+        with command.make_context(verb, ["r", "q"], resilient_parsing=True) as context:
+            found = written(option, context)
+        if found.startswith("-"):
+            assert found.split()[0] in options_of(verb), f"{place}: '{verb}' lacks {found}"
+
+
 def test_there_is_advice() -> None:
-    assert len(advised()) > 20
+    assert len(advised()) > 10
+    assert len(refused()) > 20

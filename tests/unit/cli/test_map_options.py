@@ -99,7 +99,7 @@ def test_insert_sizes_of_the_user(text: str, sizes: InsertSizes) -> None:
 
 @each("text", ["x", "1,2,3,4,5", "0", "-5", "400,", "400,50,100,200", "nan"])
 def test_wrong_insert_sizes(text: str) -> None:
-    with pytest.raises(MummergpuError, match="--insert-size"):
+    with pytest.raises(MummergpuError, match="insert_size"):
         options_of(f"r.fa a.fq -I {text}")
 
 

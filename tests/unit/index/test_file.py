@@ -203,7 +203,7 @@ def test_tables_serve_lengths_from_the_kmers_on(fasta: Path, tmp_path: Path) -> 
     assert 1 < length <= 12
     for minimum in (length, 12, 500):
         assert plan(path, minimum_length=minimum).search_length == minimum
-    with pytest.raises(OptionError, match=f"-l: .* no matches of less than {length} bases"):
+    with pytest.raises(OptionError, match=f"min_length: .* no matches of less than {length} bases"):
         plan(path, minimum_length=length - 1)
 
 
@@ -226,7 +226,7 @@ def test_options_that_an_index_cannot_serve_are_refused(fasta: Path, tmp_path: P
     plan_index(index, index_options("tree", policy=Policy.from_code("QRTn")), 2)
     with pytest.raises(OptionError, match=r"the index '.*' is for 'tree'"):
         plan_index(index, index_options("kmer"), 2)
-    with pytest.raises(OptionError, match=r"--policy: the index '.*' is laid out for 'Tn'"):
+    with pytest.raises(OptionError, match=r"policy: the index '.*' is laid out for 'Tn'"):
         plan_index(index, index_options("tree", policy=Policy.from_code("Tmn")), 2)
 
 

@@ -59,7 +59,7 @@ def test_the_digest_is_compared(index: IndexFile) -> None:
 
 
 def test_fasta_cannot_be_verified() -> None:
-    with pytest.raises(OptionError, match=r"--verify: 'r\.fa' is not an index file"):
+    with pytest.raises(OptionError, match=r"verify: 'r\.fa' is not an index file"):
         verify_for_run(None, "r.fa")
 
 

@@ -58,7 +58,7 @@ def test_every_format_of_reads(tmp_path: Path, name: str, sort: SortOptions | No
     facts = RunFacts(reference, ("r.fq",), 2, "test", SamOptions(GROUP), sort=sort)
     target = target_of(str(tmp_path / name), rows=Rows.READS)
     if sort is not None and target.format not in ("bam", "cram"):
-        option = "--sort" if sort.by_coordinate else "--mark-duplicates"
+        option = "sort" if sort.by_coordinate else "mark_duplicates"
         with pytest.raises(OptionError, match=option):
             check_targets([target], None, sort)
         return

@@ -51,8 +51,8 @@ def test_the_format_is_the_papers_while_its_addresses_reach(
 @pytest.mark.parametrize(
     ("told", "option", "message"),
     [
-        ({"page_size": (1 << 30) + 1}, "--page-size", "at most 1073741824 bases"),
-        ({"page_size": PAPERS + 1, "address_bits": 24}, "--address-bits", "at most 8388608 bases"),
+        ({"page_size": (1 << 30) + 1}, "page_size", "at most 1073741824 bases"),
+        ({"page_size": PAPERS + 1, "address_bits": 24}, "address_bits", "at most 8388608 bases"),
     ],
 )
 def test_pages_too_large_for_the_addresses_are_refused(
@@ -166,7 +166,7 @@ def test_a_limit_that_nothing_keeps_to_is_refused() -> None:
         reference = reference_of_size(bases)
         with pytest.raises(OptionError, match="this reference needs at least") as caught:
             plan_index(reference, index_options(memory=1 << 20, **told), 2)
-        assert caught.value.option == "--max-memory"
+        assert caught.value.option == "max_memory"
         asked = int(caught.value.message.split("at least ")[1].split("M ")[0]) << 20
         assert least < asked < 4 * least
         plan_index(reference, index_options(memory=asked, **told), 2)
@@ -213,9 +213,7 @@ def test_what_else_needs_memory_is_taken_from_the_limit(kind: str) -> None:
     assert (sizes_of(alone), alone.settings()) == (sizes_of(beside), beside.settings())
     least = []
     for other_bytes in (0, other):
-        with pytest.raises(
-            OptionError, match="--max-memory: this reference needs at least"
-        ) as found:
+        with pytest.raises(OptionError, match="max_memory: this reference needs at least") as found:
             plan(100 << 20, other_bytes)
         least.append(int(found.value.message.split("at least ")[1].split("M")[0]))
     assert abs(least[1] - least[0] - (other >> 20)) <= 1

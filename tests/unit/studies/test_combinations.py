@@ -79,7 +79,7 @@ def test_a_pattern_is_as_good_as_all_that_match_it() -> None:
 def test_what_is_no_policy_is_an_error(text: str, backend: str, told: str) -> None:
     with pytest.raises(OptionError) as caught:
         choose_policies(text, backend)
-    assert caught.value.option == "--policies"
+    assert caught.value.option == "policies"
     assert told in caught.value.message
 
 

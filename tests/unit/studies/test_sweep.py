@@ -289,7 +289,7 @@ def test_trees_that_do_not_fit_together_are_an_error(
     monkeypatch.setattr("mummergpu.runtime.memory.free_memory", lambda: 100_000)
     with pytest.raises(OptionError, match="do not fit in memory together") as caught:
         sweep_into(tmp_path / "new", DATA, options_of("none", GENOME))
-    assert caught.value.option == "--page-size"
+    assert caught.value.option == "page_size"
     assert not (tmp_path / "new").exists()
 
 

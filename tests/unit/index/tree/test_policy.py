@@ -55,9 +55,9 @@ def test_none_switches_everything_off() -> None:
 
 @pytest.mark.parametrize("code", ["", "x", "TT", "Tnx", "TnT", "NONE", "q", "T n", "Tn\n", "nonen"])
 def test_other_codes_are_refused(code: str) -> None:
-    with pytest.raises(OptionError, match=r"^--policy: ") as caught:
+    with pytest.raises(OptionError, match=r"^policy: ") as caught:
         Policy.from_code(code)
-    assert caught.value.option == "--policy"
+    assert caught.value.option == "policy"
     assert caught.value.exit_code == 2
 
 

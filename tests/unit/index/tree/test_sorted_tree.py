@@ -160,5 +160,5 @@ def test_pages_are_built_side_by_side(reference: Reference) -> None:
 
 def test_a_missing_library_is_told(reference: Reference, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pydivsufsort", None)
-    with pytest.raises(OptionError, match=r"--builder: 'sa' needs .*pip install 'mummergpu\[sa\]'"):
+    with pytest.raises(OptionError, match=r"builder: 'sa' needs .*pip install 'mummergpu\[sa\]'"):
         build_page(reference, Page(0, 0, 100, 100), PLAIN, Stats(), "sa")

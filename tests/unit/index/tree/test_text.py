@@ -244,9 +244,9 @@ def test_positions_of_later_pages_are_their_own_but_bases_the_references() -> No
 
 def test_only_small_references_can_be_drawn() -> None:
     check_dot_size(reference_of(["A" * MAX_DOT_BASES]))
-    with pytest.raises(OptionError, match=r"^--dot: .*10,001 bases .*at most 10,000") as caught:
+    with pytest.raises(OptionError, match=r"^dot: .*10,001 bases .*at most 10,000") as caught:
         check_dot_size(reference_of(["A" * 5_000, "C" * 5_000]))
-    assert caught.value.option == "--dot"
+    assert caught.value.option == "dot"
 
 
 def test_pages_without_a_base_have_a_root_and_no_more() -> None:

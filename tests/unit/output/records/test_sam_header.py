@@ -116,7 +116,7 @@ def test_a_read_group_has_a_name() -> None:
 def test_other_lines_are_no_read_group(text: str, message: str) -> None:
     with pytest.raises(OptionError, match=re.escape(message)) as caught:
         read_group_of(text)
-    assert caught.value.option == "--read-group"
+    assert caught.value.option == "read_group"
 
 
 def test_numbers_of_records_have_the_type_of_bam() -> None:

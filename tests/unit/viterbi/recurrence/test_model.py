@@ -85,7 +85,7 @@ def test_another_model_gives_another_recurrence() -> None:
 def test_costs_that_programs_cannot_compute_with_are_refused(name: str) -> None:
     assert Costs(**{name: 20}).as_tuple().count(20) == 1
     for value in (-1, LARGEST_COST + 1):
-        with pytest.raises(OptionError, match=f"{name.replace('_', '-')}: {value} is not between"):
+        with pytest.raises(OptionError, match=f"{name}: {value} is not between"):
             Costs(**{name: value})
 
 
