@@ -21,7 +21,7 @@ from helpers.naive import fold
 
 from mummergpu.input.records import byte_runs, parser_state
 from mummergpu.input.records import record_reader as records
-from mummergpu.input.records.byte_runs import STEP
+from mummergpu.input.records.byte_runs import RESIDUE_CODE_OF_BYTE, STEP
 from mummergpu.input.records.fasta import parse_fasta
 from mummergpu.input.records.fastq import parse_fastq
 from mummergpu.sequence.alphabet import NUCLEOTIDES
@@ -32,6 +32,7 @@ _NAME: Final = re.compile(rb"[^\x00- ]*")
 _QUALITY: Final = re.compile(rb"[!-~]*")
 _TEXT: Final = re.compile(rb"[^\x00-\x1f]*")
 _LETTER_CODES: Final = LETTER_CODE_OF_BYTE.tobytes()
+_RESIDUE_CODES: Final = RESIDUE_CODE_OF_BYTE.tobytes()
 _CODES: Final = bytes(b"ACGTN".index(letter) for letter in fold(bytes(range(256))))
 
 
@@ -61,6 +62,12 @@ def encode_letters(
     return end, sum(map(text[at:end].upper().count, NUCLEOTIDES.foreign_letters))
 
 
+def encode_residues(text: bytes, at: int, codes: memoryview, to: int) -> int:
+    end = _end_of(_LETTERS, text, at)
+    codes[to : to + end - at] = text[at:end].translate(_RESIDUE_CODES)
+    return end
+
+
 def copy_name(text: bytes, at: int, names: memoryview, to: int) -> int:
     end = _end_of(_NAME, text, at)
     written = _steps(text, at, end)
@@ -84,7 +91,15 @@ def skip_text(text: bytes, at: int) -> int:
 
 
 _RUNS: Final = {
-    run.__name__: run for run in (encode_letters, copy_name, copy_quality, skip_quality, skip_text)
+    run.__name__: run
+    for run in (
+        encode_letters,
+        encode_residues,
+        copy_name,
+        copy_quality,
+        skip_quality,
+        skip_text,
+    )
 }
 
 Parser = Callable[..., int]
