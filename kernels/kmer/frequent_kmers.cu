@@ -23,7 +23,7 @@ struct Skipped {
 // bases.
 __device__ __forceinline__ Skipped find_skipped(const Samples& samples, const Table& table,
                                                 const Sample& sample) {
-    const uint32 bases = found_before(samples);
+    const uint32 bases = found_before(samples, sample);
     if (!sample.is_ordered || bases > table.ordered_bases) {
         return {sample.list_end, sample.list_end};
     }
@@ -125,7 +125,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, FREQUENT_KMER_BLOCKS
         __syncthreads();
         // With a period of one base, the MEMs of an ascending list are sorted already. Whoever
         // wants whole windows sorts matches by their diagonals.
-        if (samples.lead == 0 && (samples.period > 1 || sample.is_ordered)) {
+        if (samples.window == 0 && (samples.period > 1 || sample.is_ordered)) {
             sort_by_block<true>(rows.mems, begin, count);
         }
     }

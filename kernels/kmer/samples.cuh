@@ -14,15 +14,16 @@ struct Table {
     uint32 ordered_bases;        // by so many of them; 0 if all lists ascend
 };
 
-// The samples: the k-mers at every `step`-th position of a block of queries, or of each query.
+// The samples: the k-mers at every `step`-th position of a block of queries, or some of those in each
+// window of each query.
 struct Samples {
     const BitPlanes* queries;  // the block
     uint64 count;              // the number of samples
-    const uint32* places;      // uint32[count], where each begins in the block; null if the steps
-                               // are those of the block
+    const uint32* places;      // uint32[count], where each begins in the block; null without windows
     uint32 step;               // the bases from one sample to the next
     uint32 period;             // the bases from one pair of a MEM to the next
-    uint32 lead;               // a MEM has so many bases before a sample: those of its window
+    uint32 window;             // a MEM has a whole window of so many bases; 0 for all MEMs
+    uint32 samples_of_window;  // the last k-mers of a window that are samples; 1 without windows
     uint32 minimum_length;     // the fewest bases of a MEM
     uint32 most_occurrences;   // samples whose k-mers occur more often are skipped
 };
@@ -31,6 +32,7 @@ struct Samples {
 struct Sample {
     uint32 position;    // where the k-mer begins in the block
     Flanks flanks;      // the bases around the position
+    uint32 lead;        // the bases of its window before the k-mer
     uint32 list_begin;  // the k-mer's first occurrence, as an index of `Table::positions`
     uint32 list_end;    // the end of its occurrences, as an index of `Table::positions`
     bool is_ordered;    // whether the occurrences are sorted by the bases before each
@@ -44,9 +46,24 @@ struct Extension {
     uint32 length;      // of the whole match; 0 if it is no MEM or an earlier sample finds it
 };
 
+// Return how many bases of its window are before a sample with a number; 0 without windows.
+__device__ __forceinline__ uint32 lead_of(const Samples& samples, const Table& table,
+                                          uint64 number) {
+    if (samples.window == 0) {
+        return 0;
+    }
+    const uint32 place = static_cast<uint32>(number % samples.samples_of_window);
+    return samples.window - table.kmer_length - (samples.samples_of_window - 1) + place;
+}
+
 // Return how far a match reaches to the left of a sample if an earlier sample finds it too.
-__device__ __forceinline__ uint32 found_before(const Samples& samples) {
-    return samples.lead + samples.period;
+__device__ __forceinline__ uint32 found_before(const Samples& samples, const Sample& sample) {
+    return sample.lead + samples.period;
+}
+
+// Return a number that is larger than the left extension of each MEM of all samples.
+__device__ __forceinline__ uint32 beyond_left(const Samples& samples, const Table& table) {
+    return lead_of(samples, table, samples.samples_of_window - 1) + samples.period;
 }
 
 // Return the first place in a sorted list at which the bases before the occurrence come after those
@@ -88,7 +105,8 @@ __device__ __forceinline__ uint32 place_by_bases(const Samples& samples, const T
 
 // Return a sample with those occurrences of its k-mer at which a MEM may be. A k-mer with a break
 // has no occurrences, and those of a skipped sample are left out. In a sorted list, those lie side
-// by side that the sample's window precedes; in another, all are returned.
+// by side that the sample's window precedes, or as many of its bases as the list is sorted by; in
+// another, all are returned.
 __device__ __forceinline__ Sample load_sample(const Samples& samples, const Table& table,
                                               uint64 number) {
     Sample sample;
@@ -96,6 +114,7 @@ __device__ __forceinline__ Sample load_sample(const Samples& samples, const Tabl
                                                 : __ldg(samples.places + number);
     sample.flanks =
         load_query_flanks(samples.queries, static_cast<long long>(sample.position));
+    sample.lead = lead_of(samples, table, number);
     sample.list_begin = sample.list_end = 0;
     sample.is_ordered = sample.is_skipped = false;
     const BitPlanes& right = sample.flanks.right;
@@ -108,11 +127,12 @@ __device__ __forceinline__ Sample load_sample(const Samples& samples, const Tabl
             sample.list_end = sample.list_begin;
         }
         sample.is_ordered = sample.list_end - sample.list_begin > table.longest_ascending;
-        if (sample.is_ordered && 0 < samples.lead && samples.lead <= table.ordered_bases) {
-            sample.list_begin = place_by_bases(samples, table, sample, samples.lead,
-                                               sample.list_begin, false);
-            sample.list_end = place_by_bases(samples, table, sample, samples.lead,
-                                             sample.list_begin, true);
+        const uint32 known = min(sample.lead, table.ordered_bases);
+        if (sample.is_ordered && known > 0) {
+            sample.list_begin =
+                place_by_bases(samples, table, sample, known, sample.list_begin, false);
+            sample.list_end =
+                place_by_bases(samples, table, sample, known, sample.list_begin, true);
         }
     }
     return sample;
@@ -134,12 +154,12 @@ __device__ __forceinline__ Extension extend(const Samples& samples, const Table&
     const Flanks there = load_flanks(table.reference, reference);
     uint32 different = mismatches(sample.flanks.left, there.left);
     found.left = __clz(different);
-    while (different == 0 && found.left < found_before(samples)) {
+    while (different == 0 && found.left < found_before(samples, sample)) {
         different = mismatches(load_query_flanks(samples.queries, query - found.left).left,
                                load_flanks(table.reference, reference - found.left).left);
         found.left += __clz(different);
     }
-    if (found.left < samples.lead || found.left >= found_before(samples)) {
+    if (found.left < sample.lead || found.left >= found_before(samples, sample)) {
         return found;
     }
     different = mismatches(sample.flanks.right, there.right);
@@ -150,7 +170,7 @@ __device__ __forceinline__ Extension extend(const Samples& samples, const Table&
         different = mismatches(ahead, load_flanks(table.reference, reference + right).right);
         right += different == 0 ? WORD_BASES : __ffs(different) - 1;
     }
-    if (found.left + right >= samples.minimum_length) {
+    if (found.left + right >= samples.minimum_length && sample.lead + right >= samples.window) {
         found.length = found.left + right;
     }
     return found;

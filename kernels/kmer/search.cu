@@ -7,9 +7,10 @@
 // to the left and to the right at each occurrence. If a sample extends to the left by a period or
 // more, an earlier sample finds the same MEM; therefore each MEM is reported once.
 //
-// Where only MEMs are wanted that contain a whole window of their query, the sample of a window is
-// its last k-mer, and a MEM has the bases of the window before it as well: the lead. Of the sorted
-// list of a frequent k-mer, only those occurrences are looked at that the lead precedes.
+// Where only MEMs are wanted that contain a whole window of their query, the samples of a window are
+// its last k-mers, as many as the steps of the table, which lists one of them wherever the window
+// occurs. A MEM has the bases of the window before its sample as well: the lead. Of the sorted list
+// of a frequent k-mer, only those occurrences are looked at that the lead precedes.
 //
 // A warp works on a tile of 32 samples at a time: each lane looks up one sample, and then the
 // lanes share all occurrences evenly. The first kernel counts the MEMs, and keeps them if a tile
@@ -24,46 +25,48 @@
 #include "kmer/mem_rows.cuh"
 #include "kmer/warp_tiles.cuh"
 
-// Count the samples of each query, which begin at multiples of the step after a first one.
+// Count the samples of each query: so many in each of its whole windows.
 //
-// offsets      uint64[query_count + 1], where each query begins in the block, then the end
-// query_count  the number of queries
-// step         the bases from one sample to the next
-// lead         the bases of a query before its first sample
-// kmer_length  the bases of a sample
-// counts       uint64[query_count], receives the number of samples of each query
+// offsets            uint64[query_count + 1], where each query begins in the block, then the end
+// query_count        the number of queries
+// window             the bases of a window
+// samples_of_window  the samples of a window
+// counts             uint64[query_count], receives the number of samples of each query
 //
 // Grid: one thread for each query, or fewer threads that take several queries in turn.
 // Shared memory: none.
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
-    count_query_samples(const uint64* offsets, uint64 query_count, uint32 step, uint32 lead,
-                        uint32 kmer_length, uint64* counts) {
+    count_query_samples(const uint64* offsets, uint64 query_count, uint32 window,
+                        uint32 samples_of_window, uint64* counts) {
     for (uint64 query = grid_thread(); query < query_count; query += grid_threads()) {
         const uint64 length = offsets[query + 1] - offsets[query];
-        const uint64 first_end = lead + kmer_length;
-        counts[query] = length < first_end ? 0 : (length - first_end) / step + 1;
+        counts[query] = length / window * samples_of_window;
     }
 }
 
 // Write where each sample of each query begins in the block.
 //
-// offsets        uint64[query_count + 1], where each query begins in the block, then the end
-// query_count    the number of queries
-// step           the bases from one sample to the next
-// lead           the bases of a query before its first sample
-// first_samples  uint64[query_count + 1], the number of samples of all queries before each
-// places         uint32[first_samples[query_count]], receives the places
+// offsets            uint64[query_count + 1], where each query begins in the block, then the end
+// query_count        the number of queries
+// window             the bases of a window
+// samples_of_window  the samples of a window, which lie side by side
+// first_lead         the bases of a window before its first sample
+// first_samples      uint64[query_count + 1], the number of samples of all queries before each
+// places             uint32[first_samples[query_count]], receives the places
 //
 // Grid: one thread for each query, or fewer threads that take several queries in turn.
 // Shared memory: none.
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
-    place_query_samples(const uint64* offsets, uint64 query_count, uint32 step, uint32 lead,
+    place_query_samples(const uint64* offsets, uint64 query_count, uint32 window,
+                        uint32 samples_of_window, uint32 first_lead,
                         const uint64* first_samples, uint32* places) {
     for (uint64 query = grid_thread(); query < query_count; query += grid_threads()) {
-        uint64 place = offsets[query] + lead;
-        for (uint64 sample = first_samples[query]; sample < first_samples[query + 1]; ++sample) {
-            places[sample] = static_cast<uint32>(place);
-            place += step;
+        uint64 sample = first_samples[query];
+        uint64 place = offsets[query] + first_lead;
+        for (; sample < first_samples[query + 1]; place += window) {
+            for (uint32 behind = 0; behind < samples_of_window; ++behind) {
+                places[sample++] = static_cast<uint32>(place + behind);
+            }
         }
     }
 }
@@ -102,9 +105,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
                 if (found.length == 0) {
                     return;
                 }
-                if (before < KEPT_MEMS_OF_TILE && can_be_kept(found, found_before(samples))) {
+                if (before < KEPT_MEMS_OF_TILE && can_be_kept(found, beyond_left(samples, table))) {
                     kept[tile * KEPT_MEMS_OF_TILE + before] =
-                        pack_mem(owner, found, found_before(samples));
+                        pack_mem(owner, found, beyond_left(samples, table));
                 } else {
                     all_kept = false;
                 }
@@ -202,13 +205,13 @@ __device__ __forceinline__ void write_kept(const Samples& samples, const Table& 
         uint32 rank = number - to.before;
         // With a period of one base, a sample's MEMs share a query start and are sorted already.
         // Whoever wants whole windows sorts matches by their diagonals.
-        if (samples.lead == 0 && samples.period > 1 && to.count > 1) {
+        if (samples.window == 0 && samples.period > 1 && to.count > 1) {
             rank = 0;
             for (uint32 other = to.before; other < to.before + to.count; ++other) {
                 rank += kept[other] < mem ? 1 : 0;
             }
         }
-        write_row(rows, to.begin + rank, table, to.start, unpack_mem(mem, found_before(samples)));
+        write_row(rows, to.begin + rank, table, to.start, unpack_mem(mem, beyond_left(samples, table)));
     }
 }
 
@@ -227,7 +230,7 @@ __device__ __forceinline__ void write_again(const Samples& samples, const Table&
                            }
                        });
     __syncwarp();
-    if (samples.lead == 0 && samples.period > 1) {
+    if (samples.window == 0 && samples.period > 1) {
         for (uint32 row = 1; row < destination.count; ++row) {
             insert_row(rows.mems, destination.begin, destination.begin + row);
         }

@@ -20,7 +20,7 @@ constexpr uint32 NOT_KEPT = ~0u;
 static_assert(sizeof(KeptMem) == KEPT_MEM_BYTES, "the host allocates so much for each");
 static_assert(TILE_SAMPLES <= 1u << (64 - KEPT_SAMPLE_SHIFT), "samples have bits enough");
 
-// Return whether a MEM fits into the bits of a kept MEM. `too_far` is `found_before` of its samples.
+// Return whether a MEM fits into the bits of a kept MEM. `too_far` is `beyond_left` of all samples.
 __device__ __forceinline__ bool can_be_kept(const Extension& found, uint32 too_far) {
     return too_far <= MOST_KEPT_LEFT && found.length >> KEPT_LENGTH_BITS == 0;
 }
@@ -93,6 +93,7 @@ __device__ __forceinline__ uint32 search_occurrences(const Samples& samples, con
         const uint32 index = from_lane(sample.list_begin - begin, owner) + number;
         Sample owned;
         owned.position = from_lane(sample.position, owner);
+        owned.lead = from_lane(sample.lead, owner);
         owned.flanks.left = from_lane(sample.flanks.left, owner);
         owned.flanks.right = from_lane(sample.flanks.right, owner);
         Extension found = {};

@@ -41,6 +41,10 @@ MIN_SCRATCH_BYTES: Final = 1 << 24
 """The least memory that building a table may take besides the table itself; `max_scratch_bytes`
 is the most."""
 
+LEAST_ORDERED_BASES: Final = 16
+"""Long lists are sorted by so many bases before each position, or by a whole period if that is
+more: what comes before the samples of a window tells copies of a repeat apart."""
+
 UNKNOWN_QUERY_BASES: Final = 10**9
 """The bases of queries that are expected where nothing is known of them."""
 
@@ -276,8 +280,8 @@ class KmerIndex(StorableIndex[KmerPage]):
         loaded = replace(self._load_page(page, work), max_occurrences=self.max_occurrences)
         if self._job.query_bases * POSITIONS_WORTH_A_QUERY_BASE >= loaded.table.positions.size:
             with work.stats.stage("table_construction"):
-                period = loaded.period(self.search_length)
-                loaded = order_long_lists(loaded, period, work.executor.map)
+                bases = max(loaded.period(self.search_length), LEAST_ORDERED_BASES)
+                loaded = order_long_lists(loaded, bases, work.executor.map)
         work.page_is_ready()
         return loaded
 

@@ -30,9 +30,10 @@ class KmerPage:
         A search skips k-mers that the table lists more often; None for none.
     sample_step : int or None
         Only matches matter that contain a whole window of their query; windows of so many bases
-        lie side by side from its first base. A search looks up one k-mer of each window; it may
-        find other matches as well, and lists those of a query in no certain order. It needs a
-        table of all positions. None for a search that finds all matches.
+        lie side by side from its first base, and are at least as long as the table's
+        `KmerSampling.shortest_match`. A search looks up as many k-mers of each window as the
+        reference step, one of which is listed; it lists the matches of a query in no certain
+        order. None for a search that finds all matches.
     """
 
     page: Page
@@ -53,11 +54,14 @@ class KmerPage:
         return self.max_occurrences is not None
 
     @property
-    def sample_lead(self) -> int:
-        """The bases of a window before its last k-mer; 0 if a search finds all matches."""
+    def sample_leads(self) -> range:
+        """The bases of a window before each k-mer that is looked up; 0 without windows."""
         if self.sample_step is None:
-            return 0
-        return max(0, self.sample_step - self.table.sampling.kmer_length)
+            return range(1)
+        sampling = self.table.sampling
+        assert self.sample_step >= sampling.shortest_match
+        last = self.sample_step - sampling.kmer_length
+        return range(last - sampling.reference_step + 1, last + 1)
 
     def query_step(self, minimum_length: int) -> int:
         """Return the bases from one k-mer that is looked up to the next (`KmerSampling`)."""

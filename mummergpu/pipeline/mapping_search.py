@@ -37,15 +37,14 @@ take most of the time."""
 
 
 def pages_of_first_pass(pages: Sequence[KmerPage], options: MappingOptions) -> list[KmerPage]:
-    """Return pages in which a search looks up one k-mer in each window of a read.
+    """Return pages in which a search looks for the windows of a read.
 
     A read of n bases with e edits matches its place in one of any ``e + 1`` windows as a whole. So
-    one k-mer for each window finds all placements with so few edits, though not all matches.
+    a few k-mers for each window find all placements with so few edits, though not all matches.
 
-    The pages stay as they are if matches count wherever they begin, or if their tables list only
-    some positions: then a search that finds all matches looks up as few k-mers.
+    The pages stay as they are if matches count wherever they begin.
     """
-    if not options.by_windows or any(page.table.sampling.reference_step > 1 for page in pages):
+    if not options.by_windows:
         return list(pages)
     return [replace(page, sample_step=options.seed_length) for page in pages]
 

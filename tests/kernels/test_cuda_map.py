@@ -20,8 +20,10 @@ import mummergpu
 from mummergpu.cuda.device import DeviceMemoryError
 from mummergpu.mapping.candidates.candidates import MARK, NUMBERS, RESCUE_ROWS, Candidates
 from mummergpu.mapping.candidates.found_candidates import FoundCandidates
+from mummergpu.mapping.options import MAX_READ_BASES
 from mummergpu.mapping.seeding import candidate_search
 from mummergpu.mapping.seeding.device_candidates import DeviceCandidates
+from mummergpu.matching.kmer.cuda import KmerCudaBackend
 from mummergpu.matching.kmer.cuda_resident import KmerResidentSearcher
 from mummergpu.viterbi.recurrence.model import CostTuple
 
@@ -144,7 +146,9 @@ def test_long_reads_are_searched_in_pieces(
 ) -> None:
     write_repeats(Path(), 60)
     monkeypatch.setattr("mummergpu.matching.kmer.cuda.KmerCudaBackend.long_query", 80)
-    monkeypatch.setattr("mummergpu.matching.kmer.cuda.KmerCudaBackend.piece_bases", 40)
+    # No read that is mapped is longer than a piece: the windows of a piece begin with it.
+    assert MAX_READ_BASES < KmerCudaBackend.piece_bases
+    monkeypatch.setattr("mummergpu.matching.kmer.cuda.KmerCudaBackend.piece_bases", 120)
     report = tmp_path / "stats.json"
     expected, _ = output("map", "r.fa", "1.fq", "-C")
     ours, _ = output("map", "r.fa", "1.fq", "--backend", "cuda", "--stats", str(report))

@@ -9,8 +9,10 @@ in such a way that occurrences of the last kind lie side by side (`kmer_order`):
 skipped at once.
 
 Where only matches matter that contain a whole window of their query (`KmerPage.sample_step`), the
-sample of a window is its last k-mer. The bases of the window before it must match as well: in a
-long list, the occurrences that they precede lie side by side too, and no others are looked at.
+samples of a window are its last k-mers, as many as the reference step: one of them is listed,
+wherever the window occurs. The other bases of the window must match as well: in a long list, the
+occurrences that the bases before the sample precede lie side by side too, and no others are looked
+at.
 
 Samples are processed in batches. Each memory access is prefetched for a whole batch before
 its use: the table's offsets, then its positions, then the reference.
@@ -59,13 +61,15 @@ if TYPE_CHECKING:
 BATCH: Final = 64
 """The samples whose memory accesses run at the same time."""
 
-# The numbers of a sample in a batch. The k-mer becomes the start of its list (`find_lists`).
+# The numbers of a sample in a batch. The k-mer becomes the start of its list (`find_lists`); the
+# lead is the bases of its window before it.
 QUERY_OF: Final = 0
 PLACE: Final = 1
 KMER: Final = 2
 LIST_BEGIN: Final = 2
 LIST_END: Final = 3
-BATCH_NUMBERS: Final = 4
+LEAD: Final = 4
+BATCH_NUMBERS: Final = 5
 
 PLACES_AHEAD: Final = 4
 """The occurrences of a list that are prefetched before the first is compared."""
@@ -138,15 +142,17 @@ class SampleSteps(NamedTuple):
         The fewest bases of a MEM.
     step, period : int
         The distances from one sample to the next and from one pair of a MEM to the next.
-    lead : int
-        The bases before a sample's k-mer that belong to its window: a MEM has all of them. The
-        first sample of a query comes after so many bases.
+    window, first_lead, last_lead : int
+        A MEM has a whole window of so many bases, whose samples begin after the first to the last
+        of its bases named; all 0 if samples need no window.
     """
 
     min_length: int
     step: int
     period: int
-    lead: int
+    window: int
+    first_lead: int
+    last_lead: int
 
 
 class ListedPlaces(NamedTuple):
@@ -208,17 +214,16 @@ class KmerCpuBackend(PageByPageBackend[KmerPage]):
         """Return the MEMs whose first sample occurs in one part of the reference."""
         with self.stats.stage("kmer_kernel"):
             min_length = self.minimum_length
-            step, period = indexed.query_step(min_length), indexed.period(min_length)
             lookup = _lookup_of(indexed)
             bases = int(queries.offsets[-1])
             counts = np.zeros(queries.offsets.size, dtype=np.int64)
             state = np.zeros(4, dtype=np.int64)
-            state[SAMPLE] = indexed.sample_lead
+            steps = _steps_of(indexed, min_length)
+            state[SAMPLE] = steps.first_lead
             batch = np.empty((BATCH, BATCH_NUMBERS), dtype=np.int64)
             # Somewhat more rows than the last block needed; a wrong guess costs a copy of the rows.
             room = min(MIN_ROOM + int(1.25 * self._rows_per_base * bases), max_rows)
             rows = new_rows(room)
-            steps = SampleSteps(min_length, step, period, indexed.sample_lead)
             while (
                 ending := kmer_kernel(lookup, queries, steps, batch, state, counts[1:], rows)
             ) != DONE:
@@ -234,7 +239,7 @@ class KmerCpuBackend(PageByPageBackend[KmerPage]):
             self._rows_per_base = filled / max(1, bases)
             np.cumsum(counts, out=counts)
             rows = MemRows(*(column[:filled] for column in rows))
-            if indexed.table.sampling.reference_step > 1:
+            if indexed.table.sampling.reference_step > 1 and steps.window == 0:
                 sort_rows_of_queries(counts, rows)
             return MemColumns(counts, *rows)
 
@@ -256,6 +261,15 @@ def _lookup_of(page: KmerPage) -> KmerLookup:
     )
 
 
+def _steps_of(page: KmerPage, min_length: int) -> SampleSteps:
+    """Return where the samples of queries are, as compiled functions take it."""
+    step, period = page.query_step(min_length), page.period(min_length)
+    leads = page.sample_leads
+    if page.sample_step is None:
+        return SampleSteps(min_length, step, period, 0, 0, 0)
+    return SampleSteps(min_length, step, period, page.sample_step, leads[0], leads[-1])
+
+
 @jit_without_refcounts
 def kmer_kernel(
     lookup: KmerLookup,
@@ -273,15 +287,21 @@ def kmer_kernel(
     """
     offsets, kmer_length = queries.offsets, lookup.kmer_length
     query, at, filled = state[QUERY], state[SAMPLE], state[FILLED]
+    needed = max(kmer_length, steps.window)
+    # Where a window begins, its samples come after the first lead.
+    lead = as_int64(0)
+    if steps.window > 0:
+        lead = (at - offsets[query]) % steps.window
     while query < offsets.size - 1:
         # A batch takes three turns, for each of which the one before prefetches memory: its k-mers,
         # their lists, and the extension of their occurrences.
         size = 0
         while size < BATCH and query < offsets.size - 1:
             end = offsets[query + 1]
-            if at + kmer_length > end or end - offsets[query] < steps.min_length:
+            if at - lead + needed > end or end - offsets[query] < steps.min_length:
                 query += 1
-                at = end + steps.lead
+                lead = as_int64(steps.first_lead)
+                at = end + lead
                 continue
             kmer = kmer_at(queries.codes, MARGIN + at, kmer_length)
             if kmer >= 0:
@@ -289,8 +309,14 @@ def kmer_kernel(
                 batch[size, QUERY_OF] = query
                 batch[size, PLACE] = at
                 batch[size, KMER] = kmer
+                batch[size, LEAD] = lead
                 size += 1
-            at += steps.step
+            if lead < steps.last_lead:
+                at += 1
+                lead += 1
+            else:
+                at += steps.step - (lead - steps.first_lead)
+                lead = as_int64(steps.first_lead)
         if not find_lists(lookup, batch, size):
             return DAMAGED
         for sample in range(size):
@@ -352,7 +378,7 @@ def extend_sample(
     than the last one.
     """
     positions, reference, codes = lookup.positions, lookup.reference, queries.codes
-    kmer_length, lead = lookup.kmer_length, steps.lead
+    kmer_length, lead = lookup.kmer_length, batch[sample, LEAD]
     # Where a match reaches so far to the left, an earlier sample has found it.
     found_before = lead + steps.period
     at = batch[sample, PLACE]
@@ -382,11 +408,11 @@ def extend_sample(
             if left < lead or left == found_before:
                 continue
             behind = at + kmer_length
-            length = left + kmer_length
-            length += extend_right(
+            right = kmer_length + extend_right(
                 codes, MARGIN + behind, reference, MARGIN + found + kmer_length, query_end - behind
             )
-            if length < steps.min_length:
+            length = left + right
+            if length < steps.min_length or lead + right < steps.window:
                 continue
             if row == rows.lengths.size:
                 return ROWS_FULL_HERE
@@ -398,7 +424,7 @@ def extend_sample(
         place, stop = places.end if stop == places.end else places.skipped_end, places.end
     # With a period of one base, matches of an ascending list begin at the sample and ascend too.
     # Whoever wants whole windows sorts matches by their diagonals.
-    if lead == 0 and row - filled > 1 and (steps.period > 1 or is_sorted_by_bases):
+    if steps.window == 0 and row - filled > 1 and (steps.period > 1 or is_sorted_by_bases):
         sort_rows(rows.reference_starts, rows.lengths, filled, row)
     for one in range(filled, row):
         key = rows.reference_starts[one]
@@ -412,15 +438,16 @@ def places_to_extend(
     lookup: KmerLookup, queries: QueryCodes, steps: SampleSteps, batch: Int64Array, sample: int
 ) -> ListedPlaces:
     """Return the places of a sample's list that may be the first of a MEM, or a few more."""
-    codes, lead, at = queries.codes, steps.lead, batch[sample, PLACE]
+    codes, lead, at = queries.codes, batch[sample, LEAD], batch[sample, PLACE]
     begin, end = batch[sample, LIST_BEGIN], batch[sample, LIST_END]
     if end - begin <= lookup.longest_ascending:
         return ListedPlaces(begin, end, end, end)
     # In a list that is sorted by the bases before each position, those lie side by side that have
-    # all bases of a window before them.
-    if 0 < lead <= lookup.ordered_bases:
-        begin = place_by_bases(lookup, codes, at, lead, begin, end, False)
-        end = place_by_bases(lookup, codes, at, lead, begin, end, True)
+    # the bases of a window before them, or as many of these as the list is sorted by.
+    known = min(lead, lookup.ordered_bases)
+    if known > 0:
+        begin = place_by_bases(lookup, codes, at, known, begin, end, False)
+        end = place_by_bases(lookup, codes, at, known, begin, end, True)
     # So do those that match as far to the left as an earlier sample, which has found them.
     before = lead + steps.period
     has_earlier = at - queries.offsets[batch[sample, QUERY_OF]] >= before

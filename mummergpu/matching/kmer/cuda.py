@@ -80,11 +80,11 @@ class KmerCudaBackend(StreamingBackend[KmerPage, KmerSearchContext]):
             min(minimum_length, LONGEST_MATCH),
             pages[0].query_step(minimum_length),
             pages[0].period(minimum_length),
-            pages[0].sample_lead,
+            pages[0].sample_step or 0,
+            pages[0].sample_leads,
             reference,
             tables,
             pages[0].max_occurrences,
-            pages[0].sample_step is not None,
         )
 
     def _let_go(self) -> None:

@@ -36,28 +36,28 @@ class KmerSearchContext:
 
     Attributes
     ----------
-    minimum_length, step, period, lead : int
-        The fewest bases of a MEM, the distances from one sample to the next and from one pair
-        of a MEM to the next (`kmer_sampling`), and the bases before a sample that a MEM has as
-        well (`KmerPage.sample_lead`), all in bases.
+    minimum_length, step, period : int
+        The fewest bases of a MEM, and the distances from one sample to the next and from one pair
+        of a MEM to the next (`kmer_sampling`), all in bases.
+    window : int
+        A MEM has a whole window of so many bases (`KmerPage.sample_step`); 0 for all MEMs.
+    leads : range
+        The bases of a window before each of its samples (`KmerPage.sample_leads`).
     reference : int
         The address of the joined reference, as bit planes.
     max_occurrences : int or None
         Samples whose k-mers occur more often are skipped; None for none.
-    steps_in_queries : bool
-        Whether samples lie at the same places in every query, from the lead on, and not at
-        multiples of the step in the block.
     """
 
     program: Program
     minimum_length: int
     step: int
     period: int
-    lead: int
+    window: int
+    leads: range
     reference: int
     tables: Sequence[ResidentTable]
     max_occurrences: int | None
-    steps_in_queries: bool
 
     def arguments(self, table: ResidentTable) -> tuple[Argument, ...]:
         """Return the kernel arguments for a table and the reference."""
@@ -74,7 +74,7 @@ class KmerSearchContext:
 
 @dataclass(frozen=True)
 class QuerySamples:
-    """The samples of a block that begin at multiples of the step in their query, on the device.
+    """The samples of the windows of each query of a block, on the device.
 
     Attributes
     ----------

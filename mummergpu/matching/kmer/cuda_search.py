@@ -129,7 +129,7 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
             block.offsets,
             buffer("bit planes", bit_planes_bytes(block.base_count)) + PADDING_BYTES,
             buffer("queries of words", 4 * (words + 1)),
-            self._list_samples(context, block) if context.steps_in_queries else None,
+            self._list_samples(context, block) if context.window > 0 else None,
         )
         self._launcher.launch_on(
             context.program,
@@ -153,18 +153,17 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
     def _list_samples(self, context: KmerSearchContext, block: UploadedBlock) -> QuerySamples:
         """Return the samples of each query; those of its reverse complement are at the same places.
 
-        All tables of an index have k-mers of one length.
+        All tables of an index have k-mers of one length, and the same steps.
         """
         buffer = self._workspace.buffer
-        step, lead = np.uint32(context.step), np.uint32(context.lead)
+        window, samples = np.uint32(context.window), np.uint32(len(context.leads))
         counts = buffer("sample counts", COUNT_BYTES * block.query_count)
         firsts = buffer("first samples", 8 * (block.query_count + 1))
-        kmer_length = np.uint32(context.tables[0].kmer_length)
         self._launcher.launch_on(
             context.program,
             "count_query_samples",
             block.query_count,
-            (block.offsets, block.query_count, step, lead, kmer_length, counts),
+            (block.offsets, block.query_count, window, samples, counts),
         )
         self._launcher.scan(context.program, counts, block.query_count, firsts)
         count = self._read_total(firsts, block.query_count)
@@ -173,7 +172,10 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
             context.program,
             "place_query_samples",
             block.query_count,
-            (block.offsets, block.query_count, step, lead, firsts, places),
+            (
+                *(block.offsets, block.query_count, window, samples),
+                *(np.uint32(context.leads[0]), firsts, places),
+            ),
         )
         return QuerySamples(count, places, firsts)
 
@@ -269,7 +271,8 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
             places,
             np.uint32(context.step),
             np.uint32(context.period),
-            np.uint32(context.lead),
+            np.uint32(context.window),
+            np.uint32(len(context.leads)),
             np.uint32(context.minimum_length),
             np.uint32(NO_LIMIT if context.max_occurrences is None else context.max_occurrences),
             *context.arguments(table),

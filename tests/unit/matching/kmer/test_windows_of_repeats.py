@@ -18,11 +18,14 @@ from mummergpu.runtime.stats import Stats
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("ordered_bases", [8, 14, 15, 34, 60])
-def test_all_matches_with_a_window_are_found_in_sorted_lists(seed: int, ordered_bases: int) -> None:
+@pytest.mark.parametrize("reference_step", [1, 4, 15])
+def test_all_matches_with_a_window_are_found_in_sorted_lists(
+    seed: int, ordered_bases: int, reference_step: int
+) -> None:
     """Lists may be sorted by fewer bases than a window has before its k-mer, or by many more."""
     case = repeats_case(seed)
     window = case.minimum_length
-    pages = tables_of(case, KmerSampling(6))
+    pages = tables_of(case, KmerSampling(6, reference_step))
     complete = KmerCpuBackend(Stats())
     complete.load_pages(pages, window)
     expected = [find_on(complete, case.block(), strand) for strand in STRANDS]
