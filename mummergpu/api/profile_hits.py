@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import fields
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from mummergpu.api.tables import ROWS_SHOWN, ResultRows
-from mummergpu.hmm.filters import FilterThresholds
-from mummergpu.hmm.finishing import FinishingOptions
 from mummergpu.hmm.profiles import Profile, profile_of
+from mummergpu.hmm.translation import TranslatedFiles, TranslatedInMemory
 from mummergpu.input.blocks.memory import NamedSequence
 from mummergpu.input.blocks.proteins import ProteinFiles, ProteinRules, ProteinsInMemory
-from mummergpu.output.profile_columns import FIELDS, ColumnSink, DomainColumns
+from mummergpu.output.profile_columns import (
+    FIELDS,
+    NUCLEOTIDE_FIELDS,
+    ColumnSink,
+    DomainColumns,
+    nucleotide_columns,
+)
 from mummergpu.pipeline.context import RunContext
-from mummergpu.pipeline.profile_options import ProfileSearchOptions, ProteinSource
+from mummergpu.pipeline.profile_options import HmmerOptions, ProfileSearchOptions, ProteinSource
 from mummergpu.pipeline.search_profiles import run
+from mummergpu.runtime.option_values import positive, truth
 from mummergpu.runtime.processors import processor_count
 from mummergpu.runtime.words import counted
 
@@ -39,6 +46,10 @@ class Hit(NamedTuple):
         Where it lies on the profile and on the protein.
     included : bool
         Whether the domain is significant.
+    record, frame, nucleotide_start, nucleotide_end : str, int, int, int
+        With ``translate``, where the domain lies on the nucleotides: its record, the frame of its
+        ORF, 1 to 3 or on the other strand 4 to 6, and its bases on the strand of the record.
+        Otherwise None and -1.
     """
 
     query: str
@@ -59,29 +70,41 @@ class Hit(NamedTuple):
     envelope_start: int
     envelope_end: int
     included: bool
+    record: str | None = None
+    frame: int = -1
+    nucleotide_start: int = -1
+    nucleotide_end: int = -1
 
 
 class Hits(ResultRows[Hit]):
     """The domains that HMMER reports, query by query, the best target first.
 
-    The fields of `Hit` are columns: arrays of numpy, of which `query` and `target` are numbers into
-    `query_names` and `target_names`. `to_arrow`, `to_pandas` and `to_polars` make tables of them.
+    The fields of `Hit` are columns: arrays of numpy, of which `query`, `target` and `record` are
+    numbers into `query_names`, `target_names` and `record_names`. `to_arrow`, `to_pandas` and
+    `to_polars` make tables of them.
     """
 
     _row = Hit
     _names: ClassVar = {
         "query": ("query", "query_names"),
         "target": ("target", "target_names"),
+        "record": ("record", "record_names"),
     }
+    _can_lack = NUCLEOTIDE_FIELDS[1:]
 
-    def __init__(self, columns: DomainColumns) -> None:
+    def __init__(self, columns: DomainColumns, orfs: str | None = None) -> None:
         self._columns = columns
+        self._orfs = orfs
+        self._places = nucleotide_columns(columns, orfs)
+        self.record_names = self._places.record_names
         self.query_names = columns.query_names
         self.target_names = columns.target_names
 
     def __getattr__(self, name: str) -> Any:
         if name in FIELDS:
             return getattr(self._columns, name)
+        if name in NUCLEOTIDE_FIELDS:
+            return getattr(self._places, name)
         raise AttributeError(f"'Hits' object has no attribute {name!r}")
 
     def __len__(self) -> int:
@@ -96,7 +119,7 @@ class Hits(ResultRows[Hit]):
 
     def _part(self, key: slice | npt.NDArray[np.bool_]) -> Hits:
         parts = {field: getattr(self._columns, field)[key] for field in FIELDS}
-        return Hits(self._columns._replace(**parts))
+        return Hits(self._columns._replace(**parts), self._orfs)
 
 
 def hmmsearch(
@@ -109,14 +132,15 @@ def hmmsearch(
     profiles : path, pyhmmer HMM, or sequence of them
         Files of HMMER, also pressed or compressed, or profiles of pyhmmer.
     sequences : path, or iterable of (str, str)
-        A FASTA file of proteins, also compressed, or names and sequences.
+        A FASTA file of proteins, also compressed, or names and sequences; with ``translate``,
+        reads or contigs in any format.
     threads : int, optional
         The number of threads; by default all processors.
     **options
         HMMER's options without dashes: ``E``, ``T``, ``domE``, ``domT``, ``incE``, ``incT``,
         ``incdomE``, ``incdomT``, ``Z``, ``domZ``, ``F1``, ``F2``, ``F3`` and ``seed`` are numbers;
-        ``cut_ga``, ``cut_nc``, ``cut_tc``, ``max``, ``nobias``, ``nonull2`` and ``any_letters``
-        are true or false.
+        ``cut_ga``, ``cut_nc``, ``cut_tc``, ``max``, ``nobias`` and ``nonull2`` are true or false,
+        as are ``any_letters`` and ``translate`` of the command.
 
     Returns
     -------
@@ -143,41 +167,22 @@ def hmmscan(
     return _search(profiles, sequences, threads, options, scans=True)
 
 
-_CUTOFFS = {"cut_ga": "gathering", "cut_nc": "noise", "cut_tc": "trusted"}
-_NUMBERS = ("E", "T", "domE", "domT", "incE", "incT", "incdomE", "incdomT", "domZ", "seed")
-
-
 def _search(
     profiles: object, sequences: object, threads: int | None, options: dict[str, Any], scans: bool
 ) -> Hits:
-    left = dict(options)
-    target_count = left.pop("Z", None)
-    rules = ProteinRules(any_letters=bool(left.pop("any_letters", False)))
-    finishing = _finishing(left)
-    if left:
-        raise TypeError(f"no such option: {', '.join(sorted(left))}")
-    count = threads or processor_count()
+    ours = {name: truth(name, options.pop(name, False)) for name in ("any_letters", "translate")}
+    known = {one.name for one in fields(HmmerOptions)}
+    if unknown := sorted(options.keys() - known):
+        raise TypeError(f"no such option: {', '.join(unknown)}")
+    hmmer = HmmerOptions(**options)
+    count = processor_count() if threads is None else positive("threads", threads)
+    source = _source(sequences, ProteinRules(any_letters=ours["any_letters"]), ours["translate"])
     asked = ProfileSearchOptions(
-        _profiles(profiles), _source(sequences, rules), finishing, target_count, scans, (), count
+        _profiles(profiles), source, hmmer.finishing, hmmer.Z, scans, (), count
     )
     sink = ColumnSink()
     run(asked, RunContext(count), sink)
-    return Hits(sink.columns())
-
-
-def _finishing(left: dict[str, Any]) -> FinishingOptions:
-    """Return the options that are given, and take them out of `left`."""
-    thresholds = FilterThresholds.without_filters()
-    if not left.pop("max", False):
-        given = {name: left.pop(name) for name in ("F1", "F2", "F3") if name in left}
-        thresholds = FilterThresholds(**given, bias_filter=not left.pop("nobias", False))
-    cutoffs = [word for name, word in _CUTOFFS.items() if left.pop(name, False)]
-    return FinishingOptions(
-        thresholds=thresholds,
-        **{name: left.pop(name) for name in _NUMBERS if name in left},
-        bit_cutoffs=cutoffs[0] if cutoffs else None,
-        null2=not left.pop("nonull2", False),
-    )
+    return Hits(sink.columns(), asked.orfs)
 
 
 def _profiles(profiles: Any) -> tuple[str | Profile, ...]:
@@ -193,8 +198,8 @@ def _profiles(profiles: Any) -> tuple[str | Profile, ...]:
     )
 
 
-def _source(sequences: Any, rules: ProteinRules) -> ProteinSource:
+def _source(sequences: Any, rules: ProteinRules, translates: bool) -> ProteinSource:
     if isinstance(sequences, str) or hasattr(sequences, "__fspath__"):
-        return ProteinFiles([str(sequences)], rules)
+        return (TranslatedFiles if translates else ProteinFiles)([str(sequences)], rules)
     named: Iterable[NamedSequence] = sequences
-    return ProteinsInMemory(named, rules)
+    return (TranslatedInMemory if translates else ProteinsInMemory)(named, rules)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -22,34 +23,12 @@ from mummergpu.errors import BackendError
 from mummergpu.runtime.output_file import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
-    from mummergpu.hmm.finishing import FinishingOptions
     from mummergpu.pipeline.profile_options import ProfileSearchOptions
 
-_CUTOFFS: Final = {"cut_ga": "gathering", "cut_nc": "noise", "cut_tc": "trusted"}
 
-_EXCLUSIVE: Final = (
-    ("E", "T", *_CUTOFFS),
-    ("domE", "domT", *_CUTOFFS),
-    ("incE", "incT", *_CUTOFFS),
-    ("incdomE", "incdomT", *_CUTOFFS),
-    ("max", "F1"),
-    ("max", "F2"),
-    ("max", "F3"),
-    ("max", "nobias"),
-)
-"""Options of which HMMER takes one only."""
-
-
-class _Number(click.FloatRange):
-    """A number that is shown as X."""
-
-    name = "number"
-
-
-def _number(name: str, text: str, positive: bool = True) -> click.Option:
+def _number(name: str, text: str) -> click.Option:
     dashes = "-" if len(name) == 1 else "--"
-    kind = _Number(min=0, min_open=True) if positive else click.FLOAT
-    return click.Option([dashes + name, name], type=kind, metavar="X", help=text)
+    return click.Option([dashes + name, name], type=click.FLOAT, metavar="X", help=text)
 
 
 def _file(words: str, text: str) -> click.Option:
@@ -78,21 +57,26 @@ def _sections(scans: bool) -> Sections:
     targets = "profiles" if scans else "sequences"
     return {
         "Input": [
-            flag("--any-letters", "Take letters that look like nucleotides for amino acids."),
+            flag("--translate", "Search in the open reading frames of nucleotides, in six frames."),
+            flag(
+                "--any-letters",
+                "Take letters that look like nucleotides for amino acids; with --translate, "
+                "letters that do not for N.",
+            ),
             MAIN_OPTIONS["no_empty"],
         ],
         "Output": [*tables, flag("--acc acc", "Accepted: tables have names and accessions.")],
         "What is reported": [
             _number("E", f"Report {targets} with an E-value of at most X.  [default: 10]"),
-            _number("T", f"Report {targets} with a score of at least X.", positive=False),
+            _number("T", f"Report {targets} with a score of at least X."),
             _number("domE", "Report domains with an E-value of at most X.  [default: 10]"),
-            _number("domT", "Report domains with a score of at least X.", positive=False),
+            _number("domT", "Report domains with a score of at least X."),
         ],
         "What is included, that is, significant": [
             _number("incE", f"Include {targets} with an E-value of at most X.  [default: 0.01]"),
-            _number("incT", f"Include {targets} with a score of at least X.", positive=False),
+            _number("incT", f"Include {targets} with a score of at least X."),
             _number("incdomE", "Include domains with an E-value of at most X.  [default: 0.01]"),
-            _number("incdomT", "Include domains with a score of at least X.", positive=False),
+            _number("incdomT", "Include domains with a score of at least X."),
         ],
         "Thresholds of the profiles": [
             flag("--cut_ga cut_ga", "Use the gathering cutoffs of each profile (GA)."),
@@ -118,7 +102,7 @@ def _sections(scans: bool) -> Sections:
             ),
             click.Option(
                 ["--seed"],
-                type=click.IntRange(0, (1 << 32) - 1),
+                type=click.INT,
                 metavar="N",
                 default=42,
                 show_default=True,
@@ -158,7 +142,8 @@ def hmmsearch_command(**params: Any) -> None:
     """Search profile HMMs in proteins; the tables are those of HMMER's hmmsearch.
 
     PROFILES are files of HMMER, also pressed or compressed; SEQUENCES is a FASTA file of proteins,
-    also compressed; '-' is standard input. Needs pyhmmer: pip install 'mummergpu[hmm]'.
+    or with --translate reads or contigs in any format; '-' is standard input. Needs pyhmmer:
+    pip install 'mummergpu[hmm]'.
 
     The table of targets goes to standard output unless an option names a file: 'mummergpu
     hmmsearch Pfam-A.hmm proteins.faa --domtblout domains.txt --cut_ga'.
@@ -177,7 +162,8 @@ def hmmscan_command(**params: Any) -> None:
     """Search proteins among profile HMMs; the tables are those of HMMER's hmmscan.
 
     PROFILES are files of HMMER, also pressed or compressed; SEQUENCES is a FASTA file of proteins,
-    also compressed; '-' is standard input. Needs pyhmmer: pip install 'mummergpu[hmm]'.
+    or with --translate reads or contigs in any format; '-' is standard input. Needs pyhmmer:
+    pip install 'mummergpu[hmm]'.
 
     The comparisons are those of 'mummergpu hmmsearch', which counts sequences for E-values, and
     this command profiles.
@@ -186,10 +172,6 @@ def hmmscan_command(**params: Any) -> None:
 
 
 def _run(params: dict[str, Any], scans: bool) -> None:
-    for group in _EXCLUSIVE:
-        chosen = [_spelled(name) for name in group if _is_given(params, name)]
-        if len(chosen) > 1:
-            raise click.UsageError(f"{chosen[0]} and {chosen[1]} exclude each other")
     if params["backend"] == "cuda":
         if params["cpu"]:
             raise click.UsageError("-C and --backend cuda exclude each other")
@@ -200,15 +182,18 @@ def _run(params: dict[str, Any], scans: bool) -> None:
         outputs = {"tblout": STANDARD_OUTPUT}
 
     def options(params: Params, command: str) -> ProfileSearchOptions:
+        from mummergpu.hmm.translation import TranslatedFiles
         from mummergpu.input.blocks.proteins import ProteinFiles, ProteinRules
-        from mummergpu.pipeline.profile_options import ProfileSearchOptions
+        from mummergpu.pipeline.profile_options import HmmerOptions, ProfileSearchOptions
 
+        hmmer = HmmerOptions(**{one.name: params[one.name] for one in fields(HmmerOptions)})
         rules = ProteinRules(params["any_letters"], params["no_empty"])
+        source = TranslatedFiles if params["translate"] else ProteinFiles
         return ProfileSearchOptions(
             params["profiles"],
-            ProteinFiles([params["sequences"]], rules),
-            _finishing(params),
-            params["Z"],
+            source([params["sequences"]], rules),
+            hmmer.finishing,
+            hmmer.Z,
             scans,
             tuple(outputs.items()),
             params["threads"],
@@ -222,35 +207,7 @@ def _run(params: dict[str, Any], scans: bool) -> None:
     run_verb({**params, "backend": "cpu", "device": None}, verb)
 
 
-def _is_given(params: Params, name: str) -> bool:
-    return params[name] is not None and params[name] is not False
-
-
-def _spelled(name: str) -> str:
-    return f"-{name}" if len(name) == 1 else f"--{name}"
-
-
 def _load_job() -> Any:
     from mummergpu.pipeline import search_profiles
 
     return search_profiles.run
-
-
-def _finishing(params: Params) -> FinishingOptions:
-    """Return what is reported, from the options that are given."""
-    from mummergpu.hmm.filters import FilterThresholds
-    from mummergpu.hmm.finishing import FinishingOptions
-
-    if params["max"]:
-        thresholds = FilterThresholds.without_filters()
-    else:
-        given = {name: params[name] for name in ("F1", "F2", "F3") if params[name] is not None}
-        thresholds = FilterThresholds(**given, bias_filter=not params["nobias"])
-    names = ("E", "T", "domE", "domT", "incE", "incT", "incdomE", "incdomT", "domZ")
-    return FinishingOptions(
-        thresholds=thresholds,
-        **{name: params[name] for name in names if params[name] is not None},
-        bit_cutoffs=next((word for name, word in _CUTOFFS.items() if params[name]), None),
-        null2=not params["nonull2"],
-        seed=params["seed"],
-    )

@@ -112,8 +112,10 @@ def _filter_proteins() -> None:
     from mummergpu.hmm.filters import FilterThresholds, ProfileFilter
     from mummergpu.hmm.profiles import Profile, Statistics
     from mummergpu.hmm.proteins import ProteinBlock
+    from mummergpu.hmm.translation import find_orfs
     from mummergpu.runtime.stats import Stats
 
+    find_orfs(np.zeros(60, dtype=np.uint8), np.array([0, 60], dtype=np.int64))
     matches, transitions = (np.full((5, states), 1 / states, np.float32) for states in (20, 7))
     statistics = Statistics(*(0.0, 1.0) * 3)
     profile = Profile("", "", "", matches[1:], transitions, matches[0], statistics, None)

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from mummergpu.hmm.hit_lists import HitList
+from mummergpu.hmm.translation import OrfPlace
 from mummergpu.output.matches.arrow import import_pyarrow
 from mummergpu.output.profiles import HitSink
 from mummergpu.runtime.arrays import Float64Array, Int64Array
@@ -62,6 +63,61 @@ _FLOATS: Final = frozenset(
 )
 
 
+class NucleotideColumns(NamedTuple):
+    """Where domains of ORFs lie on the nucleotides; without translation, all numbers are -1.
+
+    Attributes
+    ----------
+    record : ndarray, dtype=int64, shape=(n_domains,)
+        Numbers into `record_names`.
+    frame : ndarray, dtype=int64, shape=(n_domains,)
+        See `hmm.translation.OrfPlace`.
+    nucleotide_start, nucleotide_end : ndarray, dtype=int64, shape=(n_domains,)
+        0-based, half-open, on the strand of the record, whatever the frame.
+    record_names : list of str
+        Each name once.
+    """
+
+    record: Int64Array
+    frame: Int64Array
+    nucleotide_start: Int64Array
+    nucleotide_end: Int64Array
+    record_names: list[str]
+
+
+_FORWARD_FRAMES: Final = 3
+
+NUCLEOTIDE_FIELDS: Final = NucleotideColumns._fields[:-1]
+
+
+def nucleotide_columns(columns: DomainColumns, orfs: str | None) -> NucleotideColumns:
+    """Return where domains lie on nucleotides.
+
+    Parameters
+    ----------
+    orfs : {"query", "target"} or None
+        Which of the two are ORFs.
+    """
+    if orfs is None:
+        none = np.full(columns.query.size, -1, dtype=np.int64)
+        return NucleotideColumns(none, none, none, none, [])
+    names = columns.query_names if orfs == "query" else columns.target_names
+    places = [OrfPlace.of_name(name) for name in names]
+    numbers: dict[str, int] = {}
+    table = np.array(
+        [
+            (numbers.setdefault(place.record, len(numbers)), place.frame, place.start)
+            for place in places
+        ],
+        dtype=np.int64,
+    ).reshape(-1, 3)
+    record, frame, start = table[getattr(columns, orfs)].T
+    is_forward = frame <= _FORWARD_FRAMES
+    begin = np.where(is_forward, start - 1 + 3 * columns.start, start - 3 * columns.end)
+    end = begin + 3 * (columns.end - columns.start)
+    return NucleotideColumns(record, frame, begin, end, list(numbers))
+
+
 class ColumnSink(HitSink):
     """Keeps the reported domains of all queries."""
 
@@ -107,11 +163,12 @@ class ColumnSink(HitSink):
 
 
 class ParquetSink(ColumnSink):
-    """Writes the reported domains of all queries as Parquet."""
+    """Writes the reported domains of all queries as Parquet; of ORFs, also on the nucleotides."""
 
-    def __init__(self, file: OutputFile) -> None:
+    def __init__(self, file: OutputFile, orfs: str | None = None) -> None:
         super().__init__()
         self._file = file
+        self._orfs = orfs
         self._library = import_pyarrow("parquet")
 
     def finish(self) -> None:
@@ -122,14 +179,18 @@ class ParquetSink(ColumnSink):
 
         pa, columns = self._library, self.columns()
         names = {"query": columns.query_names, "target": columns.target_names}
+        values = {field: getattr(columns, field) for field in FIELDS}
+        if self._orfs is not None:
+            places = nucleotide_columns(columns, self._orfs)
+            names["record"] = places.record_names
+            values |= {field: getattr(places, field) for field in NUCLEOTIDE_FIELDS}
         arrays = {
             field: pa.DictionaryArray.from_arrays(
-                pa.array(getattr(columns, field).astype(np.int32)),
-                pa.array(names[field], pa.string()),
+                pa.array(column.astype(np.int32)), pa.array(names[field], pa.string())
             )
             if field in names
-            else pa.array(getattr(columns, field))
-            for field in FIELDS
+            else pa.array(column)
+            for field, column in values.items()
         }
         text = io.BytesIO()
         pyarrow.parquet.write_table(pa.table(arrays), text)

@@ -19,7 +19,7 @@ from mummergpu.hmm.finishing import finish, finish_scan
 from mummergpu.hmm.hit_lists import HitCounter, HitList, QueryWords
 from mummergpu.hmm.profiles import Profile
 from mummergpu.hmm.proteins import ProteinBlock
-from mummergpu.input.blocks.proteins import ProteinRecords
+from mummergpu.input.blocks.proteins import NamedProteins
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.output.profiles import ALIGNMENT, PARQUET, AlignmentSink, HitSink, TableSink
 from mummergpu.output.sink import writer_of
@@ -84,14 +84,14 @@ def _open_sink(
     if kind == PARQUET:
         from mummergpu.output.profile_columns import ParquetSink
 
-        return ParquetSink(file)
+        return ParquetSink(file, options.orfs)
     return TableSink(kind, emit, options.program, options.command)
 
 
 class _Numbered(NamedTuple):
     """Proteins, and the number of those before them."""
 
-    records: ProteinRecords
+    records: NamedProteins
     before: int
 
     @property
@@ -270,7 +270,7 @@ class _Scan(_Job):
             yield from self._hits_of(proteins.records, filters, counter)
 
     def _hits_of(
-        self, records: ProteinRecords, filters: Sequence[ProfileFilter], counter: HitCounter
+        self, records: NamedProteins, filters: Sequence[ProfileFilter], counter: HitCounter
     ) -> Iterator[HitList]:
         """Yield the hits of each protein of a block."""
         context, block = self._context, ProteinBlock(records.codes, records.offsets)
@@ -302,7 +302,7 @@ class _Scan(_Job):
 
     def _scan(
         self,
-        records: ProteinRecords,
+        records: NamedProteins,
         number: int,
         profiles: Sequence[tuple[Profile, int]],
         counter: HitCounter,

@@ -6,6 +6,7 @@ option by its parameter in Python; the command writes it as its own option.
 
 from __future__ import annotations
 
+import math
 import os
 import reprlib
 from collections.abc import Collection, Iterable, Mapping
@@ -91,6 +92,19 @@ def number(option: str, given: object, most: float = LARGEST_FACTOR) -> float:
     if found > most:
         hint = ": it is a share, and no percentage" if most == 1 else ""
         raise OptionError(option, f"{found:g} is more than {most:g}{hint}")
+    return found
+
+
+def real(option: str, given: object, is_positive: bool) -> float:
+    """Return a finite number as a plain float, which may have to be positive."""
+    try:
+        found = float(given)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        raise OptionError(option, f"{shown(given)} is not a number") from None
+    if not math.isfinite(found):
+        raise OptionError(option, f"{found} is not finite")
+    if is_positive and found <= 0:
+        raise OptionError(option, f"{found:g} is not positive")
     return found
 
 

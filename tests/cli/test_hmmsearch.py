@@ -6,12 +6,26 @@ import bz2
 import gzip
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
+from random import Random
 
 import pytest
-from helpers.hmmer import TABLES, hmmer, need_hmmer, option_of, rows, write_input
+from helpers.hmmer import (
+    ORF,
+    TABLES,
+    esl_translate,
+    hmmer,
+    need_hmmer,
+    option_of,
+    rows,
+    write_input,
+)
 
 from mummergpu.cli.main import main
+
+CODONS = ["".join(bases) for bases in product("ACGT", repeat=3)]
+GENETIC_CODE = "KNKNTTTTRSRSIIMIQHQHPPPPRRRRLLLLEDEDAAAAGGGGVVVV*Y*YSSSS*CWCLFLF"
 
 OPTIONS = [
     *("", "-E 1e-9", "-E 1000 --domE 1000", "-T 20", "--domE 1e-6", "--domT 12", "--incE 1e-12"),
@@ -136,6 +150,75 @@ def test_parquet_has_the_domains(inputs: tuple[Path, Path], tmp_path: Path) -> N
     places = [[int(word) for word in words[15:21]] for words in expected]
     names = ("profile_start", "profile_end", "start", "end", "envelope_start", "envelope_end")
     assert [[row[name] + ("start" in name) for name in names] for row in found] == places
+
+
+@pytest.fixture(scope="module")
+def nucleotides(inputs: tuple[Path, Path]) -> Path:
+    """Write contigs that code for the proteins, on both strands, among noise."""
+    random = Random(3)
+    codons = {residue: codon for codon, residue in zip(CODONS, GENETIC_CODE, strict=True)}
+    path = inputs[0].with_name("contigs.fa")
+    with path.open("w") as file:
+        for number, record in enumerate(inputs[1].read_text().split(">")[1:60]):
+            _, text = record.split("\n", 1)
+            bases = "".join(codons.get(one, "NNN") for one in text.replace("\n", ""))
+            noise = ["".join(random.choices("ACGT", k=random.randrange(200))) for _ in range(2)]
+            contig = noise[0] + bases + noise[1]
+            if number % 2:
+                contig = contig[::-1].translate(str.maketrans("ACGT", "TGCA"))
+            file.write(f">contig{number} made  of {number}\n{contig}\n")
+    return path
+
+
+@pytest.mark.parametrize("verb", ["hmmsearch", "hmmscan"])
+def test_translated_searches_equal_those_of_translated_sequences(
+    verb: str, inputs: tuple[Path, Path], nucleotides: Path, tmp_path: Path
+) -> None:
+    need_hmmer()
+    profiles, orfs = inputs[0], tmp_path / "orfs.faa"
+    with orfs.open("w") as file:
+        for text, residues in esl_translate(nucleotides):
+            match = ORF.match(text)
+            assert match
+            source, start, end, frame = match.groups()
+            file.write(f">{source}:{frame}:{start}-{end} {text}\n{residues}\n")
+    if not profiles.with_suffix(".hmm.h3m").exists():
+        subprocess.run(["hmmpress", profiles], check=True, capture_output=True)
+    theirs = hmmer(verb, tmp_path, profiles, orfs)
+    packed = tmp_path / "contigs.fa.gz"
+    packed.write_bytes(gzip.compress(nucleotides.read_bytes()))
+    found = ours(verb, tmp_path, "--translate", profiles, packed)
+    for kind, text in theirs.items():
+        assert rows(found[kind]) == rows(text), kind
+    assert len(rows(theirs["domtblout"])) > 5
+
+
+def test_domains_have_places_on_the_nucleotides(
+    inputs: tuple[Path, Path], nucleotides: Path, tmp_path: Path
+) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    records = dict(record.split("\n")[:2] for record in nucleotides.read_text().split(">")[1:])
+    contigs = {name.split()[0]: bases for name, bases in records.items()}
+    amino_acids = dict(zip(CODONS, GENETIC_CODE, strict=True))
+    orfs = {}
+    for text, residues in esl_translate(nucleotides):
+        match = ORF.match(text)
+        assert match
+        source, start, end, frame = match.groups()
+        orfs[f"{source}:{frame}:{start}-{end}"] = residues
+    for verb, orf in (("hmmsearch", "target"), ("hmmscan", "query")):
+        path = tmp_path / "hits.parquet"
+        words = ["--translate", "--parquet", path, inputs[0], nucleotides]
+        assert main([verb, "-q", *map(str, words)]) == 0
+        found = parquet.read_table(path).to_pylist()
+        assert {row["frame"] > 3 for row in found} == {False, True}
+        for row in found:
+            bases = contigs[row["record"]][row["nucleotide_start"] : row["nucleotide_end"]]
+            if row["frame"] > 3:
+                bases = bases[::-1].translate(str.maketrans("ACGTN", "TGCAN"))
+            codons = [bases[at : at + 3] for at in range(0, len(bases), 3)]
+            residues = "".join(amino_acids.get(codon, "X") for codon in codons)
+            assert residues == orfs[row[orf]][row["start"] : row["end"]]
 
 
 def test_options_that_exclude_each_other(capfd: pytest.CaptureFixture[str]) -> None:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
+import re
+import shutil
 import subprocess
 from pathlib import Path
+from typing import Final
 
 import pytest
 
-from helpers.requirements import program_of
+from helpers.requirements import do_without, program_of
+
+EXAMPLE: Final = Path("/usr/share/doc/hmmer/examples/easel/miniapps/esl-translate.gz")
 
 TABLES = ("tblout", "domtblout", "pfamtblout")
 
@@ -58,3 +64,27 @@ def rows(text: bytes) -> list[bytes]:
     """Return the lines of a table or an alignment, without comments and the author."""
     lines = text.split(b"\n")
     return [line for line in lines if not (line + b" ").startswith((b"# ", b"#-", b"#=GF AU"))]
+
+
+ORF: Final = re.compile(r"source=(\S+) coords=(\d+)\.\.(\d+) length=\d+ frame=(\d) desc=")
+
+
+def esl_translate(path: Path) -> list[tuple[str, str]]:
+    """Return the descriptions and the residues of Easel's ORFs.
+
+    Debian has the program among the examples of HMMER, compressed.
+    """
+    program = shutil.which("esl-translate")
+    if program is None and EXAMPLE.is_file():
+        copy = path.with_name("esl-translate")
+        copy.write_bytes(gzip.decompress(EXAMPLE.read_bytes()))
+        copy.chmod(0o755)
+        program = str(copy)
+    if program is None:
+        do_without("esl-translate is not installed (Debian: hmmer-examples)", None)
+    text = subprocess.run([program, path], check=True, capture_output=True, text=True).stdout
+    found = []
+    for record in text.split(">")[1:]:
+        header, *lines = record.split("\n")
+        found.append((header.split(" ", 1)[1], "".join(lines)))
+    return found

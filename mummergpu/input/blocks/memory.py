@@ -107,7 +107,18 @@ def block_in_memory(
 def proteins_in_memory(sequences: Iterable[NamedSequence], option: str) -> Records | None:
     """Return proteins in memory as records, None if there are none; see `block_in_memory`."""
     text = b"".join(text for text, _ in _fasta_of_all(sequences, option))
-    options = RecordOptions(UNLIMITED_BLOCK, any_letters=True, keeps_comments=True, is_protein=True)
+    options = RecordOptions(UNLIMITED_BLOCK, any_letters=True, keeps_headers=True, is_protein=True)
+    return RecordReader(MemoryText(text), False, options, len(text)).next_block()
+
+
+def nucleotides_in_memory(
+    sequences: Iterable[NamedSequence], any_letters: bool, option: str
+) -> Records | None:
+    """Return sequences as records with all letters and whole headers, None if there are none."""
+    text = b"".join(text for text, _ in _fasta_of_all(sequences, option))
+    options = RecordOptions(
+        UNLIMITED_BLOCK, any_letters=any_letters, keeps_letters=True, keeps_headers=True
+    )
     return RecordReader(MemoryText(text), False, options, len(text)).next_block()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 
@@ -43,6 +43,19 @@ Warn = Callable[[str], None]
 
 def say_nothing(_line: str) -> None:
     """Take a line that nobody reads."""
+
+
+class NamedProteins(Protocol):
+    """Proteins that are searched together: `ProteinRecords`, or ORFs (`hmm.translation`)."""
+
+    @property
+    def codes(self) -> ByteArray: ...  # noqa: D102
+    @property
+    def offsets(self) -> Int64Array: ...  # noqa: D102
+    @property
+    def protein_count(self) -> int: ...  # noqa: D102
+    def name(self, number: int) -> str: ...  # noqa: D102
+    def description(self, number: int) -> str: ...  # noqa: D102
 
 
 class ProteinRecords(NamedTuple):
@@ -103,7 +116,8 @@ class ProteinRules:
     Attributes
     ----------
     any_letters : bool
-        Accept files whose first letters are nearly all nucleotides.
+        Accept files whose first letters are nearly all nucleotides; or, if nucleotides are
+        translated, whose letters are mostly none.
     no_empty : bool
         Raise an error if a file has no protein.
     """
@@ -122,6 +136,8 @@ class ProteinFiles:
     InputError
         If a file cannot be opened or decompressed here.
     """
+
+    is_translated = False
 
     def __init__(
         self,
@@ -163,7 +179,7 @@ class ProteinFiles:
             Limits.of_block(self._block_residues),
             any_letters=True,
             no_empty=self._rules.no_empty,
-            keeps_comments=True,
+            keeps_headers=True,
             is_protein=True,
         )
         self._bytes_before = 0
@@ -185,6 +201,7 @@ class ProteinFiles:
 class ProteinsInMemory:
     """The proteins that a program has in memory, as a source beside files."""
 
+    is_translated = False
     bytes_total: int | None = None
     bytes_read = 0
     can_repeat = True
@@ -244,7 +261,7 @@ def _refuse_nucleotides(records: Records, path: str) -> None:
     if np.count_nonzero(_NUCLEOTIDES[codes]) >= _NUCLEOTIDE_SHARE * codes.size:
         name = records.names[: records.name_offsets[1]].tobytes().split()[:1]
         message = (
-            "nucleotides, and the profiles are of proteins (--any-letters takes the letters for "
-            "amino acids)"
+            "nucleotides, and the profiles are of proteins (--translate searches in their six "
+            "frames, --any-letters takes the letters for amino acids)"
         )
         raise InputError(message, path, record=printable(name[0]) if name else None)

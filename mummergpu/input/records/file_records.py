@@ -71,8 +71,7 @@ class FileRecords(ClosedAtEnd):
             if isinstance(reader, BamReader | AlignmentReader):
                 self.read_groups = reader.read_groups
             options = self._options
-            has_comments = options.keeps_comments and not options.is_protein
-            has_comments = has_comments and not file.format.is_alignment
+            has_comments = options.keeps_comments and not file.format.is_alignment
             try:
                 while (records := reader.next_block()) is not None:
                     self.bytes_read = reader.bytes_read
@@ -86,7 +85,10 @@ class FileRecords(ClosedAtEnd):
     ) -> RecordReader | ParallelRecordReader | AlignmentReader | BamReader:
         options = self._options
         if options.is_protein and file.format is not Format.FASTA:
-            message = f"{file.format.value}, which holds nucleotides; proteins are read as FASTA"
+            message = (
+                f"{file.format.value}, which holds nucleotides; proteins are read as FASTA "
+                "(--translate searches in the six frames of nucleotides)"
+            )
             raise InputError(message, self.path)
         if file.format is Format.BAM:
             return BamReader(file, options)

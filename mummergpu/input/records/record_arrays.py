@@ -133,9 +133,10 @@ class RecordOptions(NamedTuple):
         Make tags of the comments of FASTA and FASTQ (`comments.tags_of_comments`).
     has_gaps : bool
         Put one break between two records of FASTA or FASTQ in a block.
+    keeps_headers : bool
+        Leave the comments of FASTA and FASTQ in the names.
     is_protein : bool
-        The file is FASTA of proteins: the codes are those of `alphabet.AMINO_ACIDS`, and a kept
-        comment stays in the name.
+        The file is FASTA of proteins: the codes are those of `alphabet.AMINO_ACIDS`.
     """
 
     limits: Limits
@@ -147,4 +148,5 @@ class RecordOptions(NamedTuple):
     keeps_groups: bool = False
     keeps_comments: bool = False
     has_gaps: bool = False
+    keeps_headers: bool = False
     is_protein: bool = False

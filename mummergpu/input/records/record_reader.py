@@ -46,7 +46,7 @@ def state_of(options: RecordOptions) -> Int64Array:
     state[parser_state.GAP] = options.has_gaps
     state[parser_state.ANY_LETTERS] = options.any_letters
     state[parser_state.KEEPS_LETTERS] = options.keeps_letters or options.keeps_qualities
-    state[parser_state.KEEPS_COMMENTS] = options.keeps_comments
+    state[parser_state.KEEPS_COMMENTS] = options.keeps_comments or options.keeps_headers
     state[parser_state.IS_PROTEIN] = options.is_protein
     state[parser_state.QUALITY_MODE] = (
         parser_state.KEPT_QUALITY_LINE if options.keeps_qualities else parser_state.QUALITY_LINE

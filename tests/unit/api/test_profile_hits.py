@@ -9,10 +9,13 @@ from helpers.hmmer import TABLES, write_input
 
 import mummergpu
 from mummergpu.cli.main import main
+from mummergpu.errors import OptionError
 from mummergpu.input.blocks.proteins import ProteinFiles, ProteinRules
 from mummergpu.pipeline import search_profiles
 from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.profile_options import ProfileSearchOptions
+
+CODONS = "AAA AAC ACA CGC AGC ATA ATG CAA CAC CCA CTA GAA GAC GCA GGA GTA TAC TGC TGG TTC"
 
 
 def test_searches_and_scans_are_those_of_the_command(tmp_path: Path) -> None:
@@ -39,10 +42,44 @@ def test_options_and_sequences_in_memory(tmp_path: Path) -> None:
     profiles, _ = write_input(tmp_path)
     hits = mummergpu.hmmsearch([profiles], [("none", ""), ("some", "MKLVRAW" * 9)], max=True)
     assert hits.query_names[0] and set(hits.target_names) <= {"some"}
+    for wrong in (
+        {"E": 0},
+        {"T": "a"},
+        {"seed": -1},
+        {"E": 1, "T": 1},
+        {"max": 3},
+        {"F1": 1, "max": True},
+    ):
+        with pytest.raises(OptionError):
+            mummergpu.hmmsearch(profiles, [("a", "MKL")], **wrong)
     with pytest.raises(TypeError, match="no such option: domains"):
         mummergpu.hmmsearch(profiles, [("a", "MKL")], domains=3)
     with pytest.raises(mummergpu.MummergpuError, match="is not a sequence character"):
         mummergpu.hmmsearch(profiles, [("a", "M-KL")])
+
+
+def test_translated_hits_lie_on_the_nucleotides(tmp_path: Path) -> None:
+    profiles, proteins = write_input(tmp_path)
+    codons = dict(zip("KNTRSIMQHPLEDAGVYCWF", CODONS.split(), strict=True))
+    hits = mummergpu.hmmsearch(profiles, proteins, E=1e-9)
+    assert hits[0].record is None and hits[0].frame == hits[0].nucleotide_start == -1
+    assert hits.to_pandas()["record"].isna().all()
+    text = proteins.read_text().split(f">{hits[0].target} ")[1].split("\n", 1)[1].split(">")[0]
+    bases = "".join(codons.get(one, "NNN") for one in text.replace("\n", ""))
+    turned = bases[::-1].translate(str.maketrans("ACGT", "TGCA"))
+    sequences = [("forward words", "C" + bases), ("reverse", turned + "CC")]
+    found = mummergpu.hmmsearch(profiles, sequences, E=1e-9, translate=True)
+    first = [hit for hit in found if (hit.query, hit.domain) == (hits[0].query, hits[0].domain)]
+    places = {hit.record: (hit.frame, hit.nucleotide_start, hit.nucleotide_end) for hit in first}
+    begin, end = 3 * hits[0].start, 3 * hits[0].end
+    assert places == {
+        "forward": (2, begin + 1, end + 1),
+        "reverse": (6, len(bases) - end, len(bases) - begin),
+    }
+    assert list(found.to_pandas()["record"]) == [hit.record for hit in found]
+    assert list(found[found.frame == 2]) == [hit for hit in found if hit.frame == 2]
+    with pytest.raises(mummergpu.MummergpuError, match="neither bases nor IUPAC codes"):
+        mummergpu.hmmsearch(profiles, [("a", "MKLVRAWEF" * 9)], translate=True)
 
 
 @pytest.mark.parametrize("scans", [False, True])

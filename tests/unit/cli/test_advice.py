@@ -31,6 +31,7 @@ SHOWN_BY: Final = {
     "mapping/genomes": ("align",),
     "mapping/placing/insert_size.py": ("map",),
     "input/blocks/proteins.py": ("hmmsearch", "hmmscan"),
+    "input/records/file_records.py": ("hmmsearch", "hmmscan"),
     "pipeline/profile_options.py": ("hmmsearch", "hmmscan"),
     "output/alignments": ("map",),
     "output/genomes/sink.py": ("align",),

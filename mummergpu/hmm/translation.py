@@ -1,0 +1,388 @@
+"""Open reading frames of nucleotides, as Easel's esl-translate finds them by default.
+
+An ORF is what lies between two stop codons, or a stop codon and an end, in one of six frames: 20
+residues or more in the standard genetic code, from the first codon on that cannot be a stop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator
+from functools import cache
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from mummergpu.errors import InputError
+from mummergpu.hmm.proteins import LONGEST_PROTEIN, SYMBOLS
+from mummergpu.input.blocks.memory import NamedSequence, nucleotides_in_memory
+from mummergpu.input.blocks.proteins import (
+    BLOCK_RESIDUES,
+    ProteinRecords,
+    ProteinRules,
+    Warn,
+    say_nothing,
+)
+from mummergpu.input.bytes.files import PLACE, bytes_of_files
+from mummergpu.input.bytes.reading_threads import ReadingThreads
+from mummergpu.input.records.file_records import FileRecords
+from mummergpu.input.records.record_arrays import Limits, RecordOptions, Records, Spans
+from mummergpu.runtime.arrays import ByteArray, Int64Array
+from mummergpu.runtime.jit import (
+    as_index,
+    inline_without_refcounts,
+    jit_without_refcounts,
+    writable,
+)
+from mummergpu.sequence.codes import COMPLEMENT_OF_CODE, LETTERS, CodeArray
+
+MIN_RESIDUES: Final = 20
+"""The residues of the shortest ORF that esl-translate writes."""
+
+_MIN_BASES: Final = 3 * MIN_RESIDUES
+_GENETIC_CODE: Final = "KNKNTTTTRSRSIIMIQHQHPPPPRRRRLLLLEDEDAAAAGGGGVVVV*Y*YSSSS*CWCLFLF"
+"""The amino acids of AAA, AAC, AAG, AAT, ACA, ..., TTT."""
+
+_STOP: Final = SYMBOLS.index("*")
+_MAY_STOP: Final = 64
+"""Added to the residue of a codon that stands for a stop and others: no ORF begins with it."""
+
+_BASES_OF_LETTER: Final = {
+    **{"A": "A", "C": "C", "G": "G", "T": "T", "N": "ACGT", "S": "CG", "W": "AT", "R": "AG"},
+    **{"Y": "CT", "K": "GT", "M": "AC", "B": "CGT", "V": "ACG", "D": "AGT", "H": "ACT"},
+}
+
+_FIRST_MATE: Final = 0x40
+_SECOND_MATE: Final = 0x80
+
+
+@cache
+def _residue_of_codon() -> ByteArray:
+    """Return the residue of each codon of three codes of `codes.LETTERS`, 4 bits each."""
+    table = np.zeros((16, 16, 16), dtype=np.uint8)
+    amino_acids = np.array([SYMBOLS.index(one) for one in _GENETIC_CODE]).reshape(4, 4, 4)
+    bases = [["ACGT".index(base) for base in _BASES_OF_LETTER[chr(one)]] for one in LETTERS]
+    for first, second, third in np.ndindex(table.shape):
+        meant = np.unique(amino_acids[np.ix_(bases[first], bases[second], bases[third])])
+        unknown = SYMBOLS.index("X") + _MAY_STOP * int(_STOP in meant)
+        table[first, second, third] = meant[0] if meant.size == 1 else unknown
+    return table.reshape(-1)
+
+
+class OrfPlace(NamedTuple):
+    """Where an ORF lies.
+
+    Attributes
+    ----------
+    record : str
+        The name of the nucleotides' record.
+    frame : int
+        1 to 3 from the beginning of the record on, 4 to 6 from its end on, on the other strand.
+    start, end : int
+        The first and the last base, counted from 1 on the strand of the record; `start` is the
+        larger one in frames 4 to 6.
+    """
+
+    record: str
+    frame: int
+    start: int
+    end: int
+
+    @classmethod
+    def of_name(cls, name: str) -> OrfPlace:
+        """Return the place that the name of an ORF tells."""
+        record, frame, bases = name.rsplit(":", 2)
+        start, end = bases.split("-")
+        return cls(record, int(frame), int(start), int(end))
+
+    @property
+    def name(self) -> str:
+        """The name of the ORF, such as ``contig7:4:360-61``."""
+        return f"{self.record}:{self.frame}:{self.start}-{self.end}"
+
+
+class Orfs(NamedTuple):
+    """ORFs in the order of esl-translate.
+
+    Attributes
+    ----------
+    codes : ndarray, dtype=uint8, shape=(n_residues,)
+        The residues of all ORFs (`proteins.SYMBOLS`), one after the other.
+    offsets : ndarray, dtype=int64, shape=(n_orfs + 1,)
+        Where each begins in `codes`, and where the last ends.
+    records : ndarray, dtype=int64, shape=(n_orfs,)
+        The numbers of the records that they are of.
+    frames, starts : ndarray, dtype=int64, shape=(n_orfs,)
+        See `OrfPlace`.
+    """
+
+    codes: ByteArray
+    offsets: Int64Array
+    records: Int64Array
+    frames: Int64Array
+    starts: Int64Array
+
+    def part(self, first: int, end: int) -> Orfs:
+        """Return some of the ORFs, as views."""
+        offsets = self.offsets[first : end + 1]
+        return Orfs(
+            self.codes[offsets[0] : offsets[-1]],
+            offsets - offsets[0],
+            self.records[first:end],
+            self.frames[first:end],
+            self.starts[first:end],
+        )
+
+
+def find_orfs(codes: CodeArray, offsets: Int64Array) -> Orfs:
+    """Return the ORFs of records, whose codes are those of `codes.LETTERS`."""
+    # Six frames have two residues for each base, if none of the codons is a stop.
+    most = 2 * codes.size
+    count = most // MIN_RESIDUES + 1
+    found = Orfs(
+        np.empty(most, dtype=np.uint8),
+        np.zeros(count + 1, dtype=np.int64),
+        *np.empty((3, count), dtype=np.int64),
+    )
+    table, begins = _residue_of_codon(), np.empty(3, dtype=np.int64)
+    number = _find_orfs(writable(codes), writable(offsets), table, begins, found)
+    return found.part(0, number)
+
+
+@inline_without_refcounts
+def _codon_at(codes: CodeArray, first: int, step: int, at: int) -> int:
+    """Return the codon that begins `at` bases behind the first one of a strand."""
+    codon = 0
+    for base in range(3):
+        code = codes[as_index(first + step * (at + base))]
+        codon = codon << 4 | (code if step > 0 else COMPLEMENT_OF_CODE[code])
+    return codon
+
+
+@inline_without_refcounts
+def _keep_orf(
+    codes: CodeArray,
+    first: int,
+    step: int,
+    begin: int,
+    end: int,
+    table: ByteArray,
+    orfs: Orfs,
+    n: int,
+) -> None:
+    """Write the residues of the bases from `begin` to `end` of a strand as ORF `n`."""
+    to = orfs.offsets[n]
+    for at in range(begin, end, 3):
+        codon = _codon_at(codes, first, step, at)
+        orfs.codes[as_index(to)] = table[as_index(codon)] & (_MAY_STOP - 1)
+        to += 1
+    orfs.offsets[n + 1] = to
+
+
+@jit_without_refcounts
+def _find_orfs(
+    codes: CodeArray, offsets: Int64Array, table: ByteArray, begins: Int64Array, orfs: Orfs
+) -> int:
+    """Write the ORFs of all records; return how many.
+
+    `begins` keeps where the open ORF of each frame of a strand began, -1 where there is none.
+    """
+    found = 0
+    for record in range(offsets.size - 1):
+        length = offsets[record + 1] - offsets[record]
+        if length < _MIN_BASES:
+            continue
+        for strand in range(2):
+            step = 1 - 2 * strand
+            first = offsets[record] if strand == 0 else offsets[record + 1] - 1
+            begins[:] = -1
+            codon, frame = _codon_at(codes, first, step, 0) >> 4, 0
+            # The last three codons do not exist: they end what is still open, as stops do.
+            for at in range(length + 1):
+                is_end = at > length - 3
+                residue = _STOP
+                if not is_end:
+                    code = codes[as_index(first + step * (at + 2))]
+                    codon = (
+                        codon << 4 | (code if strand == 0 else COMPLEMENT_OF_CODE[code])
+                    ) & 4095
+                    residue = table[as_index(codon)]
+                if residue == _STOP:
+                    begin = begins[frame]
+                    if begin >= 0 and at - begin >= _MIN_BASES:
+                        _keep_orf(codes, first, step, begin, at, table, orfs, found)
+                        orfs.records[found] = record
+                        orfs.frames[found] = 1 + frame + 3 * strand
+                        orfs.starts[found] = begin + 1 if strand == 0 else length - begin
+                        found += 1
+                    begins[frame] = -1
+                elif residue < _MAY_STOP and begins[frame] < 0:
+                    begins[frame] = at
+                frame = 0 if frame == 2 else frame + 1
+    return found
+
+
+class OrfRecords(NamedTuple):
+    """ORFs with names and descriptions, in place of `ProteinRecords`."""
+
+    orfs: Orfs
+    records: ProteinRecords
+    flags: Int64Array
+
+    @property
+    def codes(self) -> ByteArray:
+        """The residues of all ORFs."""
+        return self.orfs.codes
+
+    @property
+    def offsets(self) -> Int64Array:
+        """Where each ORF begins in `codes`, and where the last ends."""
+        return self.orfs.offsets
+
+    @property
+    def protein_count(self) -> int:
+        """The number of ORFs."""
+        return self.orfs.offsets.size - 1
+
+    def name(self, number: int) -> str:
+        """Return the name of an ORF (`OrfPlace.name`)."""
+        return self._place(number).name
+
+    def description(self, number: int) -> str:
+        """Return what esl-translate says of the ORF, and the description of the record."""
+        record, frame, start, end = self._place(number)
+        description = self.records.description(int(self.orfs.records[number]))
+        return (
+            f"source={record} coords={start}..{end} length={self._length(number)} frame={frame} "
+            f"desc={description}"
+        )
+
+    def _length(self, number: int) -> int:
+        return int(self.orfs.offsets[number + 1] - self.orfs.offsets[number])
+
+    def _place(self, number: int) -> OrfPlace:
+        frame, start = int(self.orfs.frames[number]), int(self.orfs.starts[number])
+        bases = 3 * self._length(number) - 1
+        end = start + bases if frame <= 3 else start - bases
+        return OrfPlace(self._record_name(int(self.orfs.records[number])), frame, start, end)
+
+    def _record_name(self, record: int) -> str:
+        """Return the name of a record; those of mates, which are equal in SAM, get an end."""
+        name = self.records.name(record)
+        flag = int(self.flags[record]) if self.flags.size else 0
+        for mate, end in ((_FIRST_MATE, "/1"), (_SECOND_MATE, "/2")):
+            if flag & (_FIRST_MATE | _SECOND_MATE) == mate and not name.endswith(end):
+                return name + end
+        return name
+
+
+class TranslatedFiles:
+    """The ORFs of files of nucleotides: FASTA, FASTQ, SAM, BAM or CRAM, compressed or not.
+
+    Parameters
+    ----------
+    paths : iterable of str
+        The files; "-" is standard input.
+    rules : ProteinRules
+        `any_letters` accepts records whose letters are mostly not DNA or RNA.
+    block_residues : int
+        About how many residues a block has; a record of nucleotides is in memory whole.
+    """
+
+    is_translated = True
+
+    def __init__(
+        self, paths: Iterable[str], rules: ProteinRules, block_residues: int = BLOCK_RESIDUES
+    ) -> None:
+        self._paths = tuple(paths)
+        self._rules = rules
+        self._block_residues = block_residues
+        self.bytes_total = bytes_of_files(self._paths)
+        self._bytes_before = 0
+        self._file: FileRecords | None = None
+
+    @property
+    def bytes_read(self) -> int:
+        """The bytes read so far in this pass over the files, counted before decompression."""
+        return self._bytes_before + (0 if self._file is None else self._file.bytes_read)
+
+    @property
+    def can_repeat(self) -> bool:
+        """Whether the files can be read more than once."""
+        return self.bytes_total is not None
+
+    def blocks(
+        self, threads: ReadingThreads | None = None, warn: Warn = say_nothing
+    ) -> Generator[OrfRecords]:
+        """Yield the ORFs in blocks, which depend on the files only.
+
+        Raises
+        ------
+        InputError
+            If a file cannot be read, is of proteins, or an ORF is longer than HMMER allows.
+        """
+        # Qualities come with all letters, and with the flags that tell mates.
+        options = RecordOptions(
+            Limits.of_block(max(self._block_residues // 2, 1)),
+            any_letters=self._rules.any_letters,
+            no_empty=self._rules.no_empty,
+            keeps_qualities=True,
+            keeps_headers=True,
+        )
+        self._bytes_before = 0
+        for path in self._paths:
+            is_empty = True
+            with FileRecords(path, options, threads) as file:
+                self._file = file
+                for records in file:
+                    is_empty = False
+                    yield from translated(records, path, self._block_residues)
+                self._bytes_before += file.bytes_read
+                self._file = None
+            if is_empty:
+                warn(f"{path}: no sequences")
+
+
+class TranslatedInMemory:
+    """The ORFs of nucleotides that a program has in memory, as a source beside files."""
+
+    is_translated = True
+    bytes_total: int | None = None
+    bytes_read = 0
+    can_repeat = True
+
+    def __init__(self, sequences: Iterable[NamedSequence], rules: ProteinRules) -> None:
+        self._sequences = sequences
+        self._rules = rules
+        self._blocks: list[OrfRecords] | None = None
+
+    def blocks(
+        self, threads: ReadingThreads | None = None, warn: Warn = say_nothing
+    ) -> Generator[OrfRecords]:
+        """Yield the ORFs; see `TranslatedFiles.blocks`."""
+        if self._blocks is None:
+            rules = self._rules
+            records = nucleotides_in_memory(self._sequences, rules.any_letters, "sequences")
+            self._blocks = [] if records is None else list(translated(records, PLACE))
+        yield from self._blocks
+
+
+def translated(
+    records: Records, path: str, block_residues: int = BLOCK_RESIDUES
+) -> Iterator[OrfRecords]:
+    """Yield the ORFs of records in blocks of about so many residues."""
+    orfs = find_orfs(records.codes, records.offsets)
+    headers = Spans(records.names, records.name_offsets)
+    named = ProteinRecords(records.codes, records.offsets, headers)
+    flags = records.flags.astype(np.int64)
+    whole = OrfRecords(orfs, named, flags)
+    lengths = np.diff(orfs.offsets)
+    if lengths.max(initial=0) > LONGEST_PROTEIN:
+        longest = int(lengths.argmax())
+        message = f"an ORF of {lengths[longest]:,} residues, and HMMER searches at most "
+        raise InputError(f"{message}{LONGEST_PROTEIN:,}", path, record=whole.name(longest))
+    count = lengths.size
+    parts = max(1, round(orfs.codes.size / block_residues))
+    cuts = np.searchsorted(orfs.offsets, np.arange(1, parts) * orfs.codes.size // parts)
+    for first, end in pairwise(np.unique([0, *cuts, count]).tolist()):
+        yield OrfRecords(orfs.part(first, end), named, flags)

@@ -1,0 +1,133 @@
+"""ORFs are those of esl-translate, from files of all formats and from memory."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from random import Random
+
+import pytest
+from helpers.hmmer import ORF, esl_translate
+
+from mummergpu.errors import InputError
+from mummergpu.hmm.proteins import SYMBOLS
+from mummergpu.hmm.translation import OrfPlace, TranslatedFiles, TranslatedInMemory
+from mummergpu.input.blocks.proteins import ProteinRules
+
+ALL_LETTERS = "ACGTUNRYKMSWBDHVacgtn"
+
+
+def read(source: TranslatedFiles | TranslatedInMemory) -> list[tuple[str, str, str]]:
+    return [
+        (
+            block.name(number),
+            block.description(number),
+            "".join(SYMBOLS[code] for code in block.codes[begin:end].tolist()),
+        )
+        for block in source.blocks()
+        for number, (begin, end) in enumerate(zip(block.offsets, block.offsets[1:], strict=False))
+    ]
+
+
+def random_records(seed: int) -> str:
+    random = Random(seed)
+    records = []
+    for number in range(120):
+        letters = "ACGT" if number % 2 else random.choice(("ACG", "ACGTN", ALL_LETTERS))
+        weights = [20 if letter in "ACGT" else 1 for letter in letters]
+        # Easel's program puts records of one base or two before the next one's bases.
+        length = random.choice((0, 3, 59, 60, 61, 62, 63, 150, 151, 400, 3000))
+        text = "".join(random.choices(letters, weights, k=length))
+        records.append(f">r{number} some  text\t{number}\n{text}\n")
+    return "".join(records)
+
+
+@pytest.mark.parametrize("block_residues", [10, 1000, 1 << 22])
+def test_orfs_are_those_of_esl_translate(block_residues: int, tmp_path: Path) -> None:
+    path = tmp_path / "some.fa"
+    path.write_text(random_records(block_residues))
+    found = read(TranslatedFiles([str(path)], ProteinRules(), block_residues))
+    theirs = esl_translate(path)
+    assert len(theirs) > 100
+    assert [(text, residues) for _, text, residues in found] == theirs
+    for name, text, _ in found:
+        place = OrfPlace.of_name(name)
+        match = ORF.match(text)
+        assert match and place == (match[1], int(match[4]), int(match[2]), int(match[3]))
+        assert place.name == name
+
+
+WORDS = {
+    # A stop, 20 codons, a stop: the other frames have stops, or are too short.
+    "between stops": ("TAA" + "GCT" * 20 + "TGA", [("a:1:4-63", 20 * "A")]),
+    "no bases": ("AC", []),
+    "19 residues": ("TAA" + "GCA" * 19 + "TGA", []),
+    "to the ends": ("AAA" * 20, [("a:1:1-60", 20 * "K"), ("a:4:60-1", 20 * "F")]),
+    "RNA, any case": ("uuu" * 20, [("a:1:1-60", 20 * "F"), ("a:4:60-1", 20 * "K")]),
+    # An ORF does not begin with what may be a stop, but goes on over it.
+    "N": ("NNN" + "AAA" * 10 + "NNN" * 10, [("a:1:4-63", 10 * "K" + 10 * "X")]),
+    "stops in letters": ("TAR" + "GGN" * 19 + "URA", []),
+}
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_small_cases(word: str) -> None:
+    bases, expected = WORDS[word]
+    found = read(TranslatedInMemory([("a", bases)], ProteinRules()))
+    kept = {name: residues for name, _, residues in found}
+    for name, residues in expected:
+        assert kept.pop(name) == residues
+    # What other frames have is no part of these cases, unless none is expected.
+    assert expected or not [name for name in kept if OrfPlace.of_name(name).frame == 1]
+
+
+def test_formats_have_the_same_orfs(tmp_path: Path) -> None:
+    random = Random(7)
+    reads = [(f"r{n}", "".join(random.choices("ACGT", k=150))) for n in range(40)]
+    texts = {
+        "r.fa": "".join(f">{name} x\n{bases}\n" for name, bases in reads),
+        "r.fq": "".join(f"@{name} x\n{bases}\n+\n{'I' * 150}\n" for name, bases in reads),
+        "r.sam": "@HD\tVN:1.6\n"
+        + "".join(f"{name}\t4\t*\t0\t0\t*\t*\t0\t0\t{bases}\t*\n" for name, bases in reads),
+    }
+    expected = [row[::2] for row in read(TranslatedInMemory(reads, ProteinRules()))]
+    assert len(expected) > 20
+    for name, text in texts.items():
+        for path, content in (
+            (tmp_path / name, text.encode()),
+            (tmp_path / f"{name}.gz", gzip.compress(text.encode())),
+        ):
+            path.write_bytes(content)
+            assert [
+                row[::2] for row in read(TranslatedFiles([str(path)], ProteinRules()))
+            ] == expected
+    bam = tmp_path / "r.bam"
+    pysam = pytest.importorskip("pysam")
+    with pysam.AlignmentFile(str(tmp_path / "r.sam"), check_sq=False) as sam:
+        with pysam.AlignmentFile(str(bam), "wb", template=sam) as file:
+            for record in sam.fetch(until_eof=True):
+                file.write(record)
+    assert [row[::2] for row in read(TranslatedFiles([str(bam)], ProteinRules()))] == expected
+
+
+def test_mates_of_sam_have_names_of_their_own(tmp_path: Path) -> None:
+    path = tmp_path / "r.sam"
+    rows = [(f, "AAA" * 20) for f in (77, 141)]
+    text = "".join(f"t\t{flag}\t*\t0\t0\t*\t*\t0\t0\t{bases}\t*\n" for flag, bases in rows)
+    path.write_text("@HD\tVN:1.6\n" + text)
+    names = [name for name, _, _ in read(TranslatedFiles([str(path)], ProteinRules()))]
+    assert names == ["t/1:1:1-60", "t/1:4:60-1", "t/2:1:1-60", "t/2:4:60-1"]
+
+
+def test_what_is_refused_or_told(tmp_path: Path) -> None:
+    path = tmp_path / "some.fa"
+    path.write_text(">long\n" + "AAA" * 100_001 + "\n")
+    with pytest.raises(InputError, match=r"an ORF of 100,001 residues.*'long:1:1-300003'"):
+        read(TranslatedFiles([str(path)], ProteinRules()))
+    path.write_text(">p\n" + "MKLVRAWQEF" * 20 + "\n")
+    with pytest.raises(InputError, match="letters are neither bases nor IUPAC codes"):
+        read(TranslatedFiles([str(path)], ProteinRules()))
+    path.write_text("")
+    told: list[str] = []
+    assert list(TranslatedFiles([str(path)], ProteinRules()).blocks(None, told.append)) == []
+    assert told == [f"{path}: no sequences"]
