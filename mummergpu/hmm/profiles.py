@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache, cached_property
 from io import RawIOBase
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, cast
 
@@ -18,6 +20,7 @@ from mummergpu.input.bytes.files import STANDARD_INPUT, open_binary, reading
 from mummergpu.input.bytes.formats import LONGEST_MAGIC, Compression, compression_of
 from mummergpu.input.bytes.inflate import Inflated
 from mummergpu.input.bytes.source import Readable, Source
+from mummergpu.input.records.record_reader import printable
 from mummergpu.runtime.arrays import Float32Array
 from mummergpu.runtime.libraries import in_one_line, look_for
 
@@ -27,6 +30,8 @@ if TYPE_CHECKING:
 _PRESSED: Final = ".h3m"
 """The ending of the file in which ``hmmpress`` writes the profiles as numbers."""
 _END: Final = b"//"
+_TEXT: Final = b"HMMER"
+_TITLES: Final = re.compile(rb"\n(HMMER\d\S*|NAME)[ \t]+(\S+)")
 _TAIL_BYTES: Final = 64
 
 
@@ -125,7 +130,8 @@ def profile_of(hmm: Any) -> Profile:
 def read_profiles(source: str | os.PathLike[str] | BinaryIO) -> Iterator[Profile]:
     """Read the profiles of a file one by one.
 
-    If ``hmmpress`` has made a file of them since they were last changed, that one is read.
+    If ``hmmpress`` has made a file of them since they were last changed, that one is read. It is an
+    error if the text is newer and has others: HMMER would search those of the pressed file.
 
     Parameters
     ----------
@@ -135,8 +141,8 @@ def read_profiles(source: str | os.PathLike[str] | BinaryIO) -> Iterator[Profile
     Raises
     ------
     InputError
-        If the file cannot be read, is no file of profiles or is cut, or if a profile is not of
-        proteins.
+        If the file cannot be read, is no file of profiles, is cut or has several formats, if a
+        profile is not of proteins, or if the pressed file is stale.
     LibraryError
         If pyhmmer is missing.
     """
@@ -145,21 +151,42 @@ def read_profiles(source: str | os.PathLike[str] | BinaryIO) -> Iterator[Profile
         yield from _read(_Watched(source), name if isinstance(name, str) else "profiles")
         return
     path = os.fspath(source)
-    with open_binary(_pressed_file_of(path) or path) as file:
+    pressed = path + _PRESSED
+    if path == STANDARD_INPUT or not Path(pressed).is_file():
+        yield from _read_file(path)
+    elif _is_newer(path, pressed):
+        yield from _beside_pressed(path, pressed)
+    else:
+        yield from _read_file(pressed)
+
+
+def _read_file(path: str) -> Iterator[Profile]:
+    with open_binary(path) as file:
         yield from _read(_Watched(_decompressed(file, path)), path)
 
 
-def _pressed_file_of(path: str) -> str | None:
-    """Return the pressed file of a text, if there is one that is not older."""
-    pressed = Path(path + _PRESSED)
-    if path == STANDARD_INPUT or not pressed.is_file():
-        return None
+def _is_newer(path: str, pressed: str) -> bool:
+    """Return whether a text has changed since it was pressed; the pressed file alone suffices."""
     try:
-        if pressed.stat().st_mtime_ns < os.stat(path).st_mtime_ns:
-            return None
-    except FileNotFoundError:  # The pressed file suffices.
-        pass
-    return str(pressed)
+        return Path(pressed).stat().st_mtime_ns < os.stat(path).st_mtime_ns
+    except FileNotFoundError:
+        return False
+
+
+def _beside_pressed(path: str, pressed: str) -> Iterator[Profile]:
+    """Read a text; raise an error where an older pressed file has other profiles."""
+    end = object()
+    for text, old in zip_longest(_read_file(path), _read_file(pressed), fillvalue=end):
+        same = text is not end and old is not end and _identity(text) == _identity(old)
+        if not same:
+            message = f"{pressed} is older and has other profiles: see hmmpress -f"
+            last = old if text is end else text
+            raise InputError(message, path, record=cast(Profile, last).name)
+        yield cast(Profile, text)
+
+
+def _identity(profile: Any) -> tuple[Any, ...]:
+    return profile.name, profile.accession, profile.nodes, profile.hmm.checksum
 
 
 def _decompressed(file: BinaryIO, path: str) -> Readable:
@@ -178,14 +205,30 @@ def _decompressed(file: BinaryIO, path: str) -> Readable:
 
 
 class _Watched(RawIOBase):
-    """A file whose last bytes are kept, and whose errors: C code reads it, which loses them."""
+    """A file of which is kept what errors tell: C code reads it, which loses that.
+
+    Attributes
+    ----------
+    begins_with, tail : bytes
+        The first and the last bytes of the text.
+    names, formats : list of bytes
+        The names of the profiles of a text that have been read, and their formats.
+    error : Exception or None
+        What reading has met.
+    is_at_end : bool
+        Whether all has been read.
+    """
 
     def __init__(self, file: Any) -> None:
         super().__init__()
         self._file = file
+        self._line = b""
         self.tail = b""
         self.begins_with = b""
+        self.names: list[bytes] = []
+        self.formats: list[bytes] = []
         self.error: Exception | None = None
+        self.is_at_end = False
 
     def readable(self) -> bool:
         """Return True."""
@@ -198,16 +241,30 @@ class _Watched(RawIOBase):
         except Exception as error:
             self.error = error
             return 0
-        read = memoryview(buffer)[:count]
+        read = bytes(memoryview(buffer)[:count])
+        self.is_at_end = not read
         if not self.begins_with:
-            self.begins_with = bytes(read[:_TAIL_BYTES])
-        self.tail = (self.tail + bytes(read[-_TAIL_BYTES:]))[-_TAIL_BYTES:]
+            self.begins_with = read[:_TAIL_BYTES]
+            self._line = b"\n"
+        self.tail = (self.tail + read[-_TAIL_BYTES:])[-_TAIL_BYTES:]
+        if self.begins_with.startswith(_TEXT):
+            self._look_at(self._line + read)
         return count
+
+    def _look_at(self, text: bytes) -> None:
+        """Note names and formats of whole lines; keep the last, which may go on."""
+        whole, _, last = text.rpartition(b"\n")
+        for word, name in _TITLES.findall(whole + b"\n"):
+            if word == b"NAME":
+                self.names.append(name)
+            else:
+                self.formats.append(word)
+        self._line = b"\n" + last
 
     @property
     def is_cut(self) -> bool:
         """Whether this is text, and does not end as a profile does."""
-        return self.begins_with.startswith(b"HMMER") and not self.tail.rstrip().endswith(_END)
+        return self.begins_with.startswith(_TEXT) and not self.tail.rstrip().endswith(_END)
 
 
 def _read(file: _Watched, path: str) -> Iterator[Profile]:
@@ -228,7 +285,7 @@ def _read_in(file: _Watched, path: str, stack: ExitStack) -> Iterator[Profile]:
             hmm = None
         except Exception as error:
             _raise_error_of(file, path)
-            raise InputError(_complaint(error, read), path, record=last) from None
+            raise _fault(error, file, path, read, last) from None
         _raise_error_of(file, path)
         if hmm is None:
             break
@@ -239,7 +296,7 @@ def _read_in(file: _Watched, path: str, stack: ExitStack) -> Iterator[Profile]:
         read, last = read + 1, hmm.name
         yield profile_of(hmm)
     if file.is_cut:
-        raise InputError("the file ends within a profile (truncated?)", path, record=last)
+        raise _cut(file, path)
     if not read:
         raise InputError("the file holds no profile", path)
 
@@ -251,11 +308,30 @@ def _raise_error_of(file: _Watched, path: str) -> None:
             raise file.error
 
 
-def _complaint(error: Exception, read: int) -> str:
-    """Return in one line what pyhmmer says of the profile after those that have been read."""
+def _fault(error: Exception, file: _Watched, path: str, read: int, last: str | None) -> InputError:
+    """Return what is wrong with the profile after those that have been read."""
     text = in_one_line(error).removeprefix("Invalid format in file: ")
-    if not read and "format" in text.lower():
-        return f"not a file of profiles of HMMER ({text})"
+    if not read and not file.begins_with.startswith(_TEXT) and "format" in text.lower():
+        begin = printable(file.begins_with.partition(b"\n")[0], 20)
+        hint = f"it begins with '{begin}'" if begin.isascii() else "it is binary"
+        return InputError(f"not a file of profiles of HMMER ({hint})", path)
+    formats = sorted({one.decode(errors="replace") for one in file.formats})
+    if len(formats) > 1:
+        found = " and ".join(formats)
+        return InputError(
+            f"profiles in several formats ({found}): see hmmconvert", path, record=last
+        )
+    if file.is_at_end and file.is_cut and "tag" not in text:
+        return _cut(file, path)
     if type(error).__name__ == "AlphabetMismatch":
-        text = "it is not of proteins"
-    return f"profile {read + 1} cannot be read, the one after the record: {text}"
+        text = "it is not of proteins (nhmmer searches with profiles of DNA or RNA)"
+    if read < len(file.names):
+        name = printable(file.names[read])
+        return InputError(f"profile {read + 1} cannot be read: {text}", path, record=name)
+    message = f"profile {read + 1} cannot be read, the one after the record: {text}"
+    return InputError(message, path, record=last)
+
+
+def _cut(file: _Watched, path: str) -> InputError:
+    name = printable(file.names[-1]) if file.names else None
+    return InputError("the file ends within a profile (truncated?)", path, record=name)

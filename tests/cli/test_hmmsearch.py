@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import os
 import subprocess
 import sys
 from itertools import product
@@ -14,6 +15,7 @@ import pytest
 from helpers.hmmer import (
     ORF,
     TABLES,
+    data_folder,
     esl_translate,
     hmmer,
     need_hmmer,
@@ -109,32 +111,126 @@ def test_pipes(inputs: tuple[Path, Path], tmp_path: Path) -> None:
     assert rows(text.stdout) == rows(found)
 
 
+SAM = "@HD\tVN:1.6\nr\t4\t*\t0\t0\t*\t*\t0\t0\tACGT\t*\n"
+BAD_SEQUENCES = {
+    "gap": (">a\nAC-D\n", "s.faa:2: '-' is not a sequence character (record 'a')"),
+    "nameless": (">a\nACD\n> \nACD\n", "s.faa:3: a record without a name"),
+    "long": (">a\n" + "L" * 100_001, "s.faa:1: 100,001 residues, and HMMER searches at most"),
+    "nucleotides": (">a\n" + "ACGT" * 30, "s.faa: nucleotides, and the profiles are of proteins"),
+    "told what to do": (">a\n" + "ACGT" * 30, "--translate searches in their six frames"),
+    "FASTQ": ("@a\nACGT\n+\nIIII\n", "s.faa: FASTQ, which holds nucleotides"),
+    "SAM": (SAM, "s.faa: SAM, which holds nucleotides; proteins are read as FASTA (--translate"),
+    "profiles": ("HMMER3/f [3.4]\nNAME a\n", "s.faa:1: profile HMMs, but not FASTA"),
+}
+
+
+def assert_refused(
+    message: str, folder: Path, capfd: pytest.CaptureFixture[str], *words: str | Path
+) -> None:
+    for verb in ("hmmsearch", "hmmscan"):
+        tables = {f"--{kind}": folder / f"bad.{kind}" for kind in TABLES}
+        options = [str(word) for option in tables.items() for word in option]
+        assert main([verb, "-q", *options, *map(str, words)]) == 1
+        error = capfd.readouterr().err
+        assert message in error and error.count("\n") == 1
+        assert not any(path.exists() for path in tables.values())
+
+
+@pytest.mark.parametrize("what", BAD_SEQUENCES)
+def test_bad_sequences(
+    what: str, inputs: tuple[Path, Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    text, message = BAD_SEQUENCES[what]
+    bad = tmp_path / "s.faa"
+    bad.write_text(text)
+    assert_refused(message, tmp_path, capfd, inputs[0], bad)
+
+
+def test_bam_of_proteins_and_proteins_to_translate(
+    inputs: tuple[Path, Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    pysam = pytest.importorskip("pysam")
+    bam = tmp_path / "s.bam"
+    pysam.AlignmentFile(str(bam), "wb", header={"HD": {"VN": "1.6"}}).close()
+    assert_refused("s.bam: BAM, which holds nucleotides", tmp_path, capfd, inputs[0], bam)
+    message = "letters are neither bases nor IUPAC codes (protein? see --any-letters) (record "
+    assert_refused(message, tmp_path, capfd, "--translate", *inputs)
+
+
+def bad_profiles() -> dict[str, tuple[str, str]]:
+    """Return texts that are no valid profiles, and what is said of them."""
+    folder = data_folder() / "hmms/txt"
+    names = ("PF02826", "RREFam", "RF00001", "Thioesterase")
+    first, many, dna, other = ((folder / f"{name}.hmm").read_text() for name in names)
+    begin, end = first.split("     18 ")[0], many.split("\n", 40)[40]
+    old = other.replace("HMMER3/f", "HMMER3/b", 1)
+    return {
+        "nonsense": ("nonsense\n", "p.hmm: not a file of profiles of HMMER (it begins with 'non"),
+        "sequences": (
+            ">a b\nMKL\n",
+            "p.hmm: not a file of profiles of HMMER (it begins with '>a b",
+        ),
+        "nothing": ("", "p.hmm: the file holds no profile"),
+        "cut": (
+            begin,
+            "p.hmm: the file ends within a profile (truncated?) (record '2-Hacid_dh_C')",
+        ),
+        "cut later": (first + other[:9000], "(truncated?) (record 'Thioesterase')"),
+        "mixed up": (begin + end, "p.hmm: profile 1 cannot be read: Expected match line to start"),
+        "another text": (first + ">a\nMKL\n", "p.hmm: profile 2 cannot be read, the one after"),
+        "RNA": (dna.replace("DNA", "RNA", 1), "p.hmm: the profile is of RNA, not of proteins ("),
+        "a later one of DNA": (first + dna, "profile 2 cannot be read: it is not of proteins (nhm"),
+        "named": (first + dna, "(nhmmer searches with profiles of DNA or RNA) (record '5S_rRNA')"),
+        "two formats": (first + old, "p.hmm: profiles in several formats (HMMER3/b and HMMER3/f)"),
+    }
+
+
 @pytest.mark.parametrize(
-    ("name", "text", "message"),
+    "what",
     [
-        ("s.faa", ">a\nAC-D\n", "s.faa:2: '-' is not a sequence character (record 'a')"),
-        ("s.faa", ">a\nACD\n> \nACD\n", "s.faa:3: a record without a name"),
-        ("s.faa", ">a\n" + "L" * 100_001, "s.faa:1: 100,001 residues, and HMMER searches at most"),
-        ("s.faa", ">a\n" + "ACGT" * 30, "s.faa: nucleotides, and the profiles are of proteins"),
-        ("s.faa", "@a\nACGT\n+\nIIII\n", "s.faa: FASTQ, which holds nucleotides"),
-        ("p.hmm", "nonsense\n", "p.hmm: not a file of profiles of HMMER"),
+        *("nonsense", "sequences", "nothing", "cut", "cut later", "mixed up", "another text"),
+        *("RNA", "a later one of DNA", "named", "two formats"),
     ],
 )
-def test_bad_input(
-    name: str,
-    text: str,
-    message: str,
-    inputs: tuple[Path, Path],
-    tmp_path: Path,
-    capfd: pytest.CaptureFixture[str],
+def test_bad_profiles(
+    what: str, inputs: tuple[Path, Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    bad, table = tmp_path / name, tmp_path / "table"
+    text, message = bad_profiles()[what]
+    bad = tmp_path / "p.hmm"
     bad.write_text(text)
-    files = [bad if path.suffix == bad.suffix else path for path in inputs]
-    assert main(["hmmsearch", "-q", "--tblout", str(table), *map(str, files)]) == 1
-    error = capfd.readouterr().err
-    assert message in error and error.count("\n") == 1
-    assert not table.exists()
+    assert_refused(message, tmp_path, capfd, bad, inputs[1])
+    packed = tmp_path / "p.hmm.gz"
+    packed.write_bytes(gzip.compress(text.encode()))
+    assert_refused(message.replace("p.hmm", "p.hmm.gz"), tmp_path, capfd, packed, inputs[1])
+
+
+def test_pressed_files_that_are_cut_or_stale(
+    inputs: tuple[Path, Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    pyhmmer = pytest.importorskip("pyhmmer")
+    folder = data_folder() / "hmms/txt"
+    text, path = (folder / "RREFam.hmm").read_text(), tmp_path / "p.hmm"
+    path.write_text(text)
+    with pyhmmer.plan7.HMMFile(path) as file:
+        pyhmmer.hmmer.hmmpress(file, path)
+    pressed = tmp_path / "p.hmm.h3m"
+    expected = ours("hmmsearch", tmp_path, path, inputs[1])
+    # A text that is newer, and the same, is read without a word.
+    os.utime(pressed, (1, 1))
+    assert (
+        ours("hmmsearch", tmp_path, path, inputs[1])["tblout"].split(b"# Pr")[0]
+        == (expected["tblout"].split(b"# Pr")[0])
+    )
+    for number, other in enumerate(
+        (text + (folder / "LuxC.hmm").read_text(), text.split("//\n")[0] + "//\n")
+    ):
+        path.write_text(other)
+        name = ("LuxC", text.split("NAME  ")[2].split("\n")[0])[number]
+        message = f"p.hmm.h3m is older and has other profiles: see hmmpress -f (record '{name}')"
+        assert_refused(f"p.hmm: {tmp_path}/{message}", tmp_path, capfd, path, inputs[1])
+    os.utime(pressed, None)
+    pressed.write_bytes(pressed.read_bytes()[:30000])
+    assert_refused("p.hmm.h3m: profile 2 cannot be read", tmp_path, capfd, path, inputs[1])
 
 
 def test_parquet_has_the_domains(inputs: tuple[Path, Path], tmp_path: Path) -> None:

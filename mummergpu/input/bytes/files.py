@@ -250,6 +250,7 @@ class Input(ClosedAtEnd):
         if found is None:
             line = head[: len(head) - len(rest)].count(b"\n") + 1
             what = "binary data" if is_binary(rest.split(b"\n")[0]) else "text"
+            what = "profile HMMs" if rest.startswith(b"HMMER") else what
             raise InputError(f"{what}, but not FASTA, FASTQ, SAM, BAM or CRAM", self.path, line)
         return found
 
