@@ -120,7 +120,15 @@ def _sections(scans: bool) -> Sections:
             ),
             MAIN_OPTIONS["cpu"],
         ],
-        "Reports": [MAIN_OPTIONS["stats"], *MESSAGE_OPTIONS],
+        "Reports": [
+            MAIN_OPTIONS["stats"],
+            _file(
+                "--multiqc",
+                "Write counts for MultiQC to FILE, named SAMPLE_mqc.json, and a plot of E-values "
+                "to SAMPLE_e_values_mqc.yaml beside it.",
+            ),
+            *MESSAGE_OPTIONS,
+        ],
         INFORMATION: [],
     }
 
@@ -203,7 +211,7 @@ def _run(params: dict[str, Any], scans: bool) -> None:
     files = {("-A" if kind == "alignment" else f"--{kind}"): path for kind, path in outputs.items()}
     inputs = [*params["profiles"], params["sequences"]]
     name = "hmmscan" if scans else "hmmsearch"
-    verb = Verb(inputs, files, options, _load_job, lambda options: name)
+    verb = Verb(inputs, files, options, _load_job, lambda options: name, counts="profiles")
     run_verb({**params, "backend": "cpu", "device": None}, verb)
 
 

@@ -370,7 +370,7 @@ def map_command(**params: Any) -> None:
     """
     inputs = [params["reference"], *params["reads"]]
     verb = Verb(
-        *(inputs, _outputs(params), map_options, _load_job, lambda options: "map"), maps_reads=True
+        *(inputs, _outputs(params), map_options, _load_job, lambda options: "map"), counts="mapping"
     )
     run_verb(params, verb)
 

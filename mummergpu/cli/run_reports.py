@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 class RunReports:
     """The files of the reports of a run: named first, opened before it, and written after it."""
 
-    def __init__(self, params: Mapping[str, Any], of_mapping: bool = False) -> None:
+    def __init__(self, params: Mapping[str, Any], counts: str = "matches") -> None:
         self._contents: list[tuple[str, str, Content]] = []
         if (path := params["stats"]) is not None:
             self._contents.append(("--stats", path, lambda stats: stats.as_json()))
         if (path := params.get("multiqc")) is not None:
-            self._add_multiqc(path, of_mapping)
+            self._add_multiqc(path, counts)
         self._files: list[tuple[OutputFile, Content]] = []
 
-    def _add_multiqc(self, path: str, of_mapping: bool) -> None:
+    def _add_multiqc(self, path: str, counts: str) -> None:
         from mummergpu.output import multiqc
 
         sample = multiqc.sample_of(path)
@@ -41,10 +41,14 @@ class RunReports:
             )
             raise OptionError("--multiqc", message)
         files: dict[str, SampleContent]
-        if of_mapping:
+        if counts == "mapping":
             from mummergpu.output.alignments import multiqc_mapping
 
             files = multiqc_mapping.files(path)
+        elif counts == "profiles":
+            from mummergpu.output import multiqc_profiles
+
+            files = multiqc_profiles.files(path)
         else:
             files = {
                 path: multiqc.general_statistics,

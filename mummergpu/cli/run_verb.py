@@ -50,8 +50,8 @@ class Verb(Generic[Options]):
         Tells what the user should know of a run that has ended.
     compiles : str
         About the longest time that everything that the command needs takes to compile.
-    maps_reads : bool
-        Whether reports tell what became of reads, in place of what was matched.
+    counts : {"matches", "mapping", "profiles"}
+        What reports tell of.
     """
 
     inputs: Sequence[str]
@@ -62,7 +62,7 @@ class Verb(Generic[Options]):
     before: Callable[[Options, RunWords], None] = lambda options, words: None
     after: Callable[[Stats, RunWords], None] = lambda stats, words: None
     compiles: str = "a minute"
-    maps_reads: bool = False
+    counts: str = "matches"
 
 
 def run_verb(params: Params, verb: Verb[Options]) -> None:
@@ -70,7 +70,7 @@ def run_verb(params: Params, verb: Verb[Options]) -> None:
     session = click.get_current_context().find_object(Session)
     assert session is not None
     refuse_exclusive(params)
-    reports = RunReports(params, verb.maps_reads)
+    reports = RunReports(params, verb.counts)
     refuse_clashing_files(verb.inputs, {**verb.outputs, **reports.paths})
     command = shlex.join([PROGRAM, *session.arguments])
     if not params["cpu"] and params["backend"] != "cpu":

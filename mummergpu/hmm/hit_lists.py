@@ -7,6 +7,8 @@ finished before that, among the targets that pyhmmer has seen; parts are joined 
 from __future__ import annotations
 
 import io
+import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,6 +19,9 @@ from mummergpu.hmm.profiles import pyhmmer_module
 
 TABLES: Final = {"tblout": "targets", "domtblout": "domains", "pfamtblout": "pfam"}
 """HMMER's tables, and pyhmmer's words for them."""
+
+MAX_EXPONENT: Final = 300
+"""E-values of less than ten to the minus this are counted as this."""
 
 _ARE_E_VALUES: Final = ("by_E", "dom_by_E", "inc_by_E", "incdom_by_E")
 _SCORES: Final = ("T", "domT", "incT", "incdomT")
@@ -84,6 +89,43 @@ class HitList:
         text = io.BytesIO()
         alignment.write(text, "stockholm")
         return text.getvalue()
+
+
+class HitCounts:
+    """What a search has found, for reports.
+
+    Attributes
+    ----------
+    queries, queries_with_hit : int
+        The profiles, or of a scan the sequences, and those of which a hit is reported.
+    hits, included_hits, domains : int
+        Those reported.
+    exponents : Counter of int
+        How many hits have each exponent of ten of their E-values, whose sign is turned.
+    """
+
+    def __init__(self) -> None:
+        self.queries = self.queries_with_hit = 0
+        self.hits = self.included_hits = self.domains = 0
+        self.exponents: Counter[int] = Counter()
+
+    def add(self, found: HitList) -> None:
+        """Count the hits of a query."""
+        before = self.hits
+        for hit in found.reported():
+            self.hits += 1
+            self.included_hits += bool(hit.included)
+            self.domains += len(hit.domains.reported)
+            exponent = -math.floor(math.log10(hit.evalue)) if hit.evalue > 0 else MAX_EXPONENT
+            self.exponents[min(exponent, MAX_EXPONENT)] += 1
+        self.queries += 1
+        self.queries_with_hit += self.hits > before
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain numbers and lists, for JSON."""
+        names = ("queries", "queries_with_hit", "hits", "included_hits", "domains")
+        rows = [{"exponent": -one, "hits": hits} for one, hits in sorted(self.exponents.items())]
+        return {**{name: getattr(self, name) for name in names}, "e_values": rows}
 
 
 class HitCounter:

@@ -16,7 +16,7 @@ import numpy as np
 
 from mummergpu.hmm.filters import ProfileFilter
 from mummergpu.hmm.finishing import finish, finish_scan
-from mummergpu.hmm.hit_lists import HitCounter, HitList, QueryWords
+from mummergpu.hmm.hit_lists import HitCounter, HitCounts, HitList, QueryWords
 from mummergpu.hmm.profiles import Profile
 from mummergpu.hmm.proteins import ProteinBlock
 from mummergpu.input.blocks.proteins import NamedProteins
@@ -24,7 +24,7 @@ from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.output.profiles import ALIGNMENT, PARQUET, AlignmentSink, HitSink, TableSink
 from mummergpu.output.sink import writer_of
 from mummergpu.pipeline.context import RunContext, say_nothing
-from mummergpu.pipeline.profile_options import ProfileSearchOptions
+from mummergpu.pipeline.profile_options import ProfileSearchOptions, ProteinSource
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.ordered_map import Prefetcher, ordered_results
 from mummergpu.runtime.output_file import OutputFile
@@ -64,14 +64,17 @@ def run(
         sinks += [] if own_sink is None else [own_sink]
         reading = stack.enter_context(ReadingThreads(options.threads))
         job = (_Scan if options.scans else _Search)(options, context, reading)
+        counts = HitCounts()
         with closing(job.hits()) as found:
             for hits in found:
-                context.stats.add(hits=sum(1 for _ in hits.reported()))
+                counts.add(hits)
                 with context.stats.stage("format"):
                     for sink in sinks:
                         sink.write(hits)
         for sink in sinks:
             sink.finish()
+        context.stats.add(hits=counts.hits)
+        context.stats.set_profiles(counts)
         context.executor.shutdown()
 
 
@@ -89,10 +92,16 @@ def _open_sink(
 
 
 class _Numbered(NamedTuple):
-    """Proteins, and the number of those before them."""
+    """Proteins, the number of those before them, and the shares of the files before and after."""
 
     records: NamedProteins
     before: int
+    shares: tuple[float, float] | None
+
+    @property
+    def end(self) -> int:
+        """The number of proteins up to the last of these."""
+        return self.before + self.records.protein_count
 
     @property
     def block(self) -> ProteinBlock:
@@ -134,6 +143,7 @@ class _Task:
 class _Found(NamedTuple):
     """The hits of a profile in a part of the proteins, and how many were compared to the end."""
 
+    proteins: _Numbered
     number: int
     hits: Any
     compared: int
@@ -148,7 +158,7 @@ class _Job:
         self._options = options
         self._context = context
         self._reading = reading
-        self._filtered_profiles = 0
+        self._has_share = True
 
     def filters_of(self, profiles: Sequence[Profile]) -> list[ProfileFilter]:
         """Return the filters of some profiles."""
@@ -159,24 +169,39 @@ class _Job:
     def blocks(self, count_them: bool) -> Iterator[_Numbered]:
         """Yield all proteins in blocks, which are read ahead."""
         stats, source = self._context.stats, self._options.sequences
-        before = 0
+        before, share = 0, 0.0
         # A file that is read again has told already that it is empty.
         warn = self._context.warn if count_them else say_nothing
         with closing(source.blocks(self._reading, warn)) as blocks:
-            with Prefetcher(blocks, _BLOCKS_AHEAD) as ahead:
-                for records in ahead:
+            with Prefetcher(_with_share(blocks, source), _BLOCKS_AHEAD) as ahead:
+                for records, share_read in ahead:
                     if count_them:
                         stats.add(sequences=records.protein_count, residues=records.codes.size)
-                    yield _Numbered(records, before)
+                    shares = None if share_read is None else (share, share_read)
+                    yield _Numbered(records, before, shares)
                     before += records.protein_count
-                    total = source.bytes_total
-                    share = source.bytes_read / total if total else None
-                    self._context.progress.tell(Work(Phase.SEQUENCES, (before,), 0, share))
+                    share = share_read or 0.0
+
+    def tell(self, phase: Phase, numbers: tuple[int, ...], block: _Numbered, done: float) -> None:
+        """Tell how far the search is, of which a share of a block is done."""
+        share = None
+        if self._has_share and block.shares is not None:
+            share = block.shares[0] + (block.shares[1] - block.shares[0]) * done
+        self._context.progress.tell(Work(phase, numbers, 0, share))
 
     def counter(self, profiles: Sequence[Profile]) -> HitCounter:
         """Return what joins hits of these profiles."""
         options = self._options
         return HitCounter(profiles[0].hmm.alphabet, options.finishing, options.Z, options.scans)
+
+
+def _with_share(
+    blocks: Iterator[NamedProteins], source: ProteinSource
+) -> Iterator[tuple[NamedProteins, float | None]]:
+    """Yield blocks, each with the share of the files that has been read with it."""
+    total = source.bytes_total
+    for records in blocks:
+        yield records, source.bytes_read / total if total else None
 
 
 class _Search(_Job):
@@ -186,13 +211,15 @@ class _Search(_Job):
         """Yield the hits of each profile."""
         profiles = self._options.read_profiles()
         at_once = PROFILES_AT_ONCE if self._options.sequences.can_repeat else None
-        is_first = True
+        before = 0
         while group := list(islice(profiles, at_once)):
             self._context.stats.add(profiles=len(group), nodes=sum(one.nodes for one in group))
-            yield from self._hits_of(group, is_first)
-            is_first = False
+            # With several passes, it is not known how many come.
+            self._has_share = before == 0 and len(group) != at_once
+            yield from self._hits_of(group, before)
+            before += len(group)
 
-    def _hits_of(self, profiles: Sequence[Profile], is_first: bool) -> Iterator[HitList]:
+    def _hits_of(self, profiles: Sequence[Profile], before: int) -> Iterator[HitList]:
         context, counter = self._context, self.counter(profiles)
         filters = self.filters_of(profiles)
         parts: list[list[Any]] = [[] for _ in profiles]
@@ -201,7 +228,7 @@ class _Search(_Job):
 
         def tasks() -> Iterator[_Task]:
             nonlocal targets
-            for proteins in self.blocks(is_first):
+            for proteins in self.blocks(before == 0):
                 targets += proteins.records.protein_count
                 for number in range(len(profiles)):
                     yield _Task(proteins, number)
@@ -211,7 +238,9 @@ class _Search(_Job):
 
         results = ordered_results(context.executor, context.window, tasks(), work, _Task.parts)
         with closing(results):
-            for number, hits, count in results:
+            for proteins, number, hits, count in results:
+                done = before + number + 1, before + len(profiles), proteins.end
+                self.tell(Phase.PROFILES, done, proteins, (number + 1) / len(profiles))
                 if hits is not None and len(hits):
                     parts[number].append(hits)
                     compared[number] += count
@@ -228,15 +257,18 @@ class _Search(_Job):
     ) -> _Found | None:
         """Compare a profile with proteins; return None if so many pass that they are split."""
         stats = self._context.stats
-        records, before = task.proteins
+        records, before = task.proteins.records, task.proteins.before
         if task.survivors is None:
             with stats.stage("profile_filters"):
                 task.survivors = profile_filter.survivors(task.proteins.block, stats)
+            stats.add_cells("profile_filters", records.codes.size * profile_filter.profile.nodes)
             if task.survivors.size > SEQUENCES_AT_ONCE:
                 return None
         survivors = task.survivors
         if survivors.size == 0:
-            return _Found(task.number, None, 0)
+            return _Found(task.proteins, task.number, None, 0)
+        residues = int((records.offsets[survivors + 1] - records.offsets[survivors]).sum())
+        stats.add_cells("profile_finishing", residues * profile_filter.profile.nodes)
         count = records.protein_count
         names, descriptions = _Lazy(records.name, count), _Lazy(records.description, count)
         with stats.stage("profile_finishing"):
@@ -254,7 +286,7 @@ class _Search(_Job):
                 return next(before + int(one) + 1 for one in survivors if names[one] == name)
 
             hits = counter.without_late(hits, before + int(survivors[-1]) + 1, place_of)
-        return _Found(task.number, hits, survivors.size)
+        return _Found(task.proteins, task.number, hits, survivors.size)
 
 
 class _Scan(_Job):
@@ -267,17 +299,19 @@ class _Scan(_Job):
         context.stats.add(profiles=len(profiles), nodes=sum(one.nodes for one in profiles))
         counter, filters = self.counter(profiles), self.filters_of(profiles)
         for proteins in self.blocks(True):
-            yield from self._hits_of(proteins.records, filters, counter)
+            yield from self._hits_of(proteins, filters, counter)
 
     def _hits_of(
-        self, records: NamedProteins, filters: Sequence[ProfileFilter], counter: HitCounter
+        self, proteins: _Numbered, filters: Sequence[ProfileFilter], counter: HitCounter
     ) -> Iterator[HitList]:
         """Yield the hits of each protein of a block."""
-        context, block = self._context, ProteinBlock(records.codes, records.offsets)
+        context, records, block = self._context, proteins.records, proteins.block
+        stats = context.stats
 
         def survivors(one: ProfileFilter) -> Int64Array:
-            with context.stats.stage("profile_filters"):
-                return one.survivors(block, context.stats)
+            stats.add_cells("profile_filters", records.codes.size * one.profile.nodes)
+            with stats.stage("profile_filters"):
+                return one.survivors(block, stats)
 
         passed = list(ordered_results(context.executor, context.window, filters, survivors))
         numbers = np.repeat(np.arange(len(filters)), [one.size for one in passed])
@@ -289,7 +323,7 @@ class _Scan(_Job):
 
         def scan(first: int) -> list[HitList]:
             found = []
-            with context.stats.stage("profile_finishing"):
+            with stats.stage("profile_finishing"):
                 for number in range(first, min(first + SEQUENCES_AT_ONCE, len(bounds) - 1)):
                     own = numbers[bounds[number] : bounds[number + 1]].tolist()
                     profiles = [(filters[one].profile, one + 1) for one in own]
@@ -297,7 +331,11 @@ class _Scan(_Job):
             return found
 
         firsts = range(0, records.protein_count, SEQUENCES_AT_ONCE)
+        done = 0
         for found in ordered_results(context.executor, context.window, firsts, scan):
+            done += len(found)
+            share = done / records.protein_count
+            self.tell(Phase.SEQUENCES, (proteins.before + done,), proteins, share)
             yield from found
 
     def _scan(
@@ -316,6 +354,9 @@ class _Scan(_Job):
         options = self._options
         description = records.description(number)
         models = [profile for profile, _ in profiles]
+        residues = int(records.offsets[number + 1] - records.offsets[number])
+        cells = residues * sum(profile.nodes for profile in models)
+        self._context.stats.add_cells("profile_finishing", cells)
         hits = finish_scan(block, number, name, description, models, options.finishing, options.Z)
 
         def place_of(target: str) -> int:

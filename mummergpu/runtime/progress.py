@@ -43,6 +43,7 @@ class Phase(Enum):
     READS_OF_GROUP = "{:read} searched in pages of group {:,} of {:,}"
     READS = "{:read} done"
     SEQUENCES = "{:sequence} searched"
+    PROFILES = "{:,} of {:profile} searched in {:sequence}"
     MAKING_GENOME = "making the genome"
     MAKING_COPY = "making the copy"
     WRITING_FILE = "writing {}"

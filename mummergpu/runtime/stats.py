@@ -75,11 +75,27 @@ class Stage:
     peak_memory_bytes : int
         The peak resident memory of the process when the stage last ended, or up to
         `PEAK_INTERVAL` before.
+    cells : int
+        The cells of dynamic programming that the stage stands for, if they are counted.
     """
 
     seconds: float = 0.0
     count: int = 0
     peak_memory_bytes: int = 0
+    cells: int = 0
+
+    @property
+    def gcups(self) -> float:
+        """Billions of cells a second, on each of the threads that worked on the stage."""
+        return self.cells / self.seconds / 1e9 if self.seconds else 0.0
+
+    def as_dict(self) -> dict[str, float]:
+        """Return plain numbers, for JSON: those about cells if they are counted."""
+        found = dict(vars(self))
+        if self.cells:
+            return {**found, "gcups": self.gcups}
+        del found["cells"]
+        return found
 
 
 @dataclass
@@ -142,6 +158,8 @@ class Stats:
         What was counted about the matches; None if the run does not count it.
     mapping : CountedPart or None
         What became of the reads (`mapping.summary`); None if the run maps none.
+    profiles : CountedPart or None
+        What was found of profiles (`hmm.hit_lists.HitCounts`); None if the run searches none.
     """
 
     def __init__(self) -> None:
@@ -154,6 +172,7 @@ class Stats:
         self._peak, self._peak_expires = 0, 0.0
         self.match_counts: CountedMatches | None = None
         self.mapping: CountedPart | None = None
+        self.profiles: CountedPart | None = None
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -183,6 +202,11 @@ class Stats:
         """Add to counts, for example ``stats.add(queries=100, matches=7)``."""
         with self._lock:
             _add(self.counts, numbers)
+
+    def add_cells(self, stage: str, cells: int) -> None:
+        """Add to the cells of a stage, one of `STAGES`."""
+        with self._lock:
+            self.stages[stage].cells += int(cells)
 
     def add_bytes(self, **numbers: int) -> None:
         """Add to bytes, for example ``stats.add_bytes(output=4096)``."""
@@ -225,6 +249,11 @@ class Stats:
         with self._lock:
             self.mapping = found
 
+    def set_profiles(self, found: CountedPart) -> None:
+        """Record what was found of profiles, once."""
+        with self._lock:
+            self.profiles = found
+
     def as_dict(self) -> dict[str, Any]:
         """Return everything collected so far, ready for JSON.
 
@@ -232,7 +261,7 @@ class Stats:
         -------
         dict
             Keys ``schema_version``, ``settings``, ``counts``, ``files``, ``strands``,
-            ``match_lengths``, ``mapping``, ``bytes``, ``stages``, ``kernels`` and
+            ``match_lengths``, ``mapping``, ``profiles``, ``bytes``, ``stages``, ``kernels`` and
             ``peak_memory_bytes``.
         """
         with self._lock:
@@ -243,8 +272,9 @@ class Stats:
                 "counts": dict(self.counts),
                 **(found.as_dict() if found else {name: [] for name in MATCH_PARTS}),
                 "mapping": self.mapping.as_dict() if self.mapping else None,
+                "profiles": self.profiles.as_dict() if self.profiles else None,
                 "bytes": dict(self.bytes),
-                "stages": {name: dict(vars(stage)) for name, stage in self.stages.items()},
+                "stages": {name: stage.as_dict() for name, stage in self.stages.items()},
                 "kernels": {name: dict(vars(kernel)) for name, kernel in self.kernels.items()},
                 "peak_memory_bytes": peak_memory(),
             }
@@ -258,6 +288,7 @@ class Stats:
         return [
             f"{name:<18} {stage.seconds:10.3f} s in {counted(stage.count, 'run')}, "
             f"peak {stage.peak_memory_bytes / 2**20:,.0f} MiB"
+            + (f", {stage.gcups:,.1f} GCUPS a thread" if stage.cells else "")
             for name, stage in self.stages.items()
             if stage.count
         ]

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import json
+import math
 import os
+import re
 import subprocess
 import sys
+from collections import Counter
 from itertools import product
 from pathlib import Path
 from random import Random
@@ -315,6 +319,41 @@ def test_domains_have_places_on_the_nucleotides(
             codons = [bases[at : at + 3] for at in range(0, len(bases), 3)]
             residues = "".join(amino_acids.get(codon, "X") for codon in codons)
             assert residues == orfs[row[orf]][row["start"] : row["end"]]
+
+
+@pytest.mark.parametrize("verb", ["hmmsearch", "hmmscan"])
+def test_reports_count_what_the_tables_have(
+    verb: str, inputs: tuple[Path, Path], tmp_path: Path
+) -> None:
+    files = {kind: tmp_path / kind for kind in ("tblout", "domtblout", "stats")}
+    sample = tmp_path / "sample_mqc.json"
+    words = [text for kind, path in files.items() for text in (f"--{kind}", str(path))]
+    words += ["--incE", "1e-6", "--multiqc", str(sample), *map(str, inputs)]
+    assert main([verb, "-q", *words]) == 0
+    report = json.loads(files["stats"].read_text())
+    targets, domains = (
+        [line.split() for line in rows(files[kind].read_bytes()) if line]
+        for kind in ("tblout", "domtblout")
+    )
+    found, counts = report["profiles"], report["counts"]
+    assert (found["hits"], found["domains"]) == (len(targets), len(domains))
+    assert counts["hits"] == len(targets) > found["included_hits"] > 0
+    assert found["queries"] == counts["profiles" if verb == "hmmsearch" else "sequences"]
+    assert found["queries_with_hit"] == len({words[2] for words in targets})
+    expected = Counter(math.floor(math.log10(float(words[4]))) for words in targets)
+    assert {row["exponent"]: row["hits"] for row in found["e_values"]} == expected
+    for name in ("profile_filters", "profile_finishing"):
+        stage = report["stages"][name]
+        assert stage["gcups"] == pytest.approx(stage["cells"] / stage["seconds"] / 1e9)
+    assert report["stages"]["profile_filters"]["cells"] == counts["residues"] * counts["nodes"]
+    assert "cells" not in report["stages"]["format"]
+    shown = json.loads(sample.read_text())["data"]["sample"]
+    assert (shown["profiles"], shown["profile_hits"]) == (counts["profiles"], len(targets))
+    plot = (tmp_path / "sample_e_values_mqc.yaml").read_text().partition('"data"')[2]
+    heights = [float(height) for height in re.findall(r"[{ ][\d.-]+: ([\d.]+)", plot)]
+    assert sum(heights) == len(targets)
+    page = tmp_path / "page"
+    assert main(["report", str(files["stats"]), "-o", str(page)]) == 0
 
 
 def test_options_that_exclude_each_other(capfd: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from mummergpu.input.blocks.proteins import ProteinFiles, ProteinRules
 from mummergpu.pipeline import search_profiles
 from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.profile_options import ProfileSearchOptions
+from mummergpu.runtime.progress import NullProgress, Work
 
 CODONS = "AAA AAC ACA CGC AGC ATA ATG CAA CAC CCA CTA GAA GAC GCA GGA GTA TAC TGC TGG TTC"
 
@@ -98,3 +100,19 @@ def test_blocks_and_passes_change_nothing(
         search_profiles.run(options, RunContext(2))
         tables.append([(tmp_path / kind).read_bytes() for kind in TABLES])
     assert tables[0] == tables[1]
+
+
+@pytest.mark.parametrize("scans", [False, True])
+def test_progress_grows_to_the_end(scans: bool, tmp_path: Path) -> None:
+    profiles, proteins = write_input(tmp_path)
+    told: list[Work] = []
+    progress = NullProgress(StringIO())
+    progress.tell = told.append  # type: ignore[method-assign]
+    source = ProteinFiles([str(proteins)], ProteinRules(), 20_000)
+    options = ProfileSearchOptions((str(profiles),), source, scans=scans)
+    search_profiles.run(options, RunContext(2, progress=progress))
+    shares = [work.share or 0 for work in told]
+    assert shares == sorted(shares) and shares[-1] == 1 and len(set(shares)) > 2
+    count = proteins.read_text().count(">")
+    end = f"{count} sequences" if scans else f"11 of 11 profiles searched in {count} sequences"
+    assert told[-1].text.startswith(end)
