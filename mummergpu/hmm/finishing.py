@@ -7,7 +7,9 @@ there were.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -70,91 +72,106 @@ class FinishingOptions:
         )
 
 
-def finish(
-    profile: Profile,
-    block: ProteinBlock,
-    names: Sequence[str],
-    descriptions: Sequence[str],
-    survivors: Int64Array,
-    options: FinishingOptions,
-    Z: float | None,
-) -> Any:
-    """Compare some sequences of a block with a profile (HMMER's hmmsearch).
+class Finisher:
+    """Compares sequences with profiles to the end; each thread has a pipeline of its own.
 
     Parameters
     ----------
-    profile : Profile
-        The profile.
-    block : ProteinBlock
-        The sequences.
-    names, descriptions : sequence of str
-        Of all sequences of the block; a description may be empty.
-    survivors : ndarray of int64
-        The numbers of the sequences to compare, increasing.
     options : FinishingOptions
         What is reported.
-    Z : float
-        The number of all sequences of the search, empty ones too.
-
-    Returns
-    -------
-    pyhmmer.plan7.TopHits
-        The hits, the same as for all sequences of the block.
+    alphabet : pyhmmer.easel.Alphabet
+        That of the profiles.
+    Z : float or None
+        The number of targets that the user says.
     """
-    easel = pyhmmer_module("easel")
-    alphabet = profile.hmm.alphabet
-    sequences = easel.DigitalSequenceBlock(
-        alphabet,
-        (digital_sequence(block, int(n), names[n], descriptions[n], alphabet) for n in survivors),
-    )
-    return options.pipeline(alphabet, Z).search_hmm(profile.hmm, sequences)
 
+    def __init__(self, options: FinishingOptions, alphabet: Any, Z: float | None) -> None:
+        self._options = options
+        self._alphabet = alphabet
+        self._Z = Z
+        self._of_thread = threading.local()
 
-def finish_scan(
-    block: ProteinBlock,
-    number: int,
-    name: str,
-    description: str,
-    profiles: Sequence[Profile],
-    options: FinishingOptions,
-    Z: float | None,
-) -> Any:
-    """Compare one sequence with the profiles whose filters it passed (HMMER's hmmscan).
+    def _pipeline(self) -> Any:
+        """Return the pipeline of this thread, as new: making one takes as long as a comparison."""
+        pipeline = getattr(self._of_thread, "pipeline", None)
+        if pipeline is None:
+            pipeline = self._of_thread.pipeline = self._options.pipeline(self._alphabet, self._Z)
+        else:
+            pipeline.clear()
+        return pipeline
 
-    Parameters
-    ----------
-    block : ProteinBlock
-        Sequences.
-    number : int
-        The number of the sequence in the block.
-    name, description : str
-        Of the sequence.
-    profiles : sequence of Profile
-        The profiles, one or more, in the order of their file.
-    options : FinishingOptions
-        What is reported.
-    Z : float
-        The number of all profiles of the search.
+    def search(
+        self,
+        profile: Profile,
+        block: ProteinBlock,
+        names: Sequence[str],
+        descriptions: Sequence[str],
+        survivors: Int64Array,
+    ) -> Any:
+        """Compare some sequences of a block with a profile (HMMER's hmmsearch).
 
-    Returns
-    -------
-    pyhmmer.plan7.TopHits
-        The hits, the same as for all profiles.
-    """
-    plan7 = pyhmmer_module("plan7")
-    alphabet = profiles[0].hmm.alphabet
-    # Copies: the pipeline writes the length of the sequence into them.
-    models = plan7.OptimizedProfileBlock(alphabet, (one.optimized.copy() for one in profiles))
-    sequence = digital_sequence(block, number, name, description, alphabet)
-    return options.pipeline(alphabet, Z).scan_seq(sequence, models)
+        Parameters
+        ----------
+        profile : Profile
+            The profile.
+        block : ProteinBlock
+            The sequences.
+        names, descriptions : sequence of str
+            Of all sequences of the block; a description may be empty.
+        survivors : ndarray of int64
+            The numbers of the sequences to compare, increasing.
 
+        Returns
+        -------
+        pyhmmer.plan7.TopHits
+            The hits, the same as for all sequences of the block.
+        """
+        easel = pyhmmer_module("easel")
+        sequences = easel.DigitalSequenceBlock(
+            self._alphabet,
+            (self._digital(block, int(n), names[n], descriptions[n]) for n in survivors),
+        )
+        with profile.lent_model() as model:
+            return self._pipeline().search_hmm(model, sequences)
 
-def digital_sequence(
-    block: ProteinBlock, number: int, name: str, description: str, alphabet: Any
-) -> Any:
-    """Return a sequence of a block as ``pyhmmer.easel.DigitalSequence``."""
-    easel = pyhmmer_module("easel")
-    codes = block.codes[block.offsets[number] : block.offsets[number + 1]]
-    return easel.DigitalSequence(
-        alphabet, name=name, description=description or None, sequence=np.ascontiguousarray(codes)
-    )
+    def scan(
+        self,
+        block: ProteinBlock,
+        number: int,
+        name: str,
+        description: str,
+        profiles: Sequence[Profile],
+    ) -> Any:
+        """Compare one sequence with the profiles whose filters it passed (HMMER's hmmscan).
+
+        Parameters
+        ----------
+        block : ProteinBlock
+            Sequences.
+        number : int
+            The number of the sequence in the block.
+        name, description : str
+            Of the sequence.
+        profiles : sequence of Profile
+            The profiles, one or more, in the order of their file.
+
+        Returns
+        -------
+        pyhmmer.plan7.TopHits
+            The hits, the same as for all profiles.
+        """
+        plan7 = pyhmmer_module("plan7")
+        sequence = self._digital(block, number, name, description)
+        with ExitStack() as stack:
+            lent = [stack.enter_context(one.lent_model()) for one in profiles]
+            models = plan7.OptimizedProfileBlock(self._alphabet, lent)
+            return self._pipeline().scan_seq(sequence, models)
+
+    def _digital(self, block: ProteinBlock, number: int, name: str, description: str) -> Any:
+        codes = block.codes[block.offsets[number] : block.offsets[number + 1]]
+        return pyhmmer_module("easel").DigitalSequence(
+            self._alphabet,
+            name=name,
+            description=description or None,
+            sequence=np.ascontiguousarray(codes),
+        )

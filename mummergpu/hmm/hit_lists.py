@@ -180,7 +180,7 @@ class HitCounter:
         if not parts:
             return HitList(query, None)
         # pyhmmer adds the numbers of targets of what it merges.
-        rest = pyhmmer_module("plan7").TopHits(query)
+        rest = pyhmmer_module("plan7").TopHits(parts[0].query)
         state = rest.__getstate__()
         count = "nmodels" if self._scans else "nseqs"
         state["pipeline"] = self._pipeline_state | {count: targets - compared}

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+from collections import deque
 from collections.abc import Iterator
-from contextlib import ExitStack
-from dataclasses import dataclass
-from functools import cache, cached_property
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import cache
 from io import RawIOBase
 from itertools import zip_longest
 from pathlib import Path
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 _PRESSED: Final = ".h3m"
 """The ending of the file in which ``hmmpress`` writes the profiles as numbers."""
+_MODEL_LENGTH: Final = 400
+"""The length of a sequence that an optimized profile is made for; any would do."""
 _END: Final = b"//"
 _TEXT: Final = b"HMMER"
 _TITLES: Final = re.compile(rb"\n(HMMER\d\S*|NAME)[ \t]+(\S+)")
@@ -75,6 +78,7 @@ class Profile:
     composition: Float32Array | None
     statistics: Statistics
     hmm: Any
+    _idle_models: deque[Any] = field(default_factory=deque, init=False, repr=False)
 
     @property
     def nodes(self) -> int:
@@ -87,12 +91,29 @@ class Profile:
         names = ("gathering", "noise", "trusted")
         return {name: getattr(self.hmm.cutoffs, f"{name}_available")() for name in names}
 
-    @cached_property
+    @property
     def optimized(self) -> Any:
-        """The profile as ``pyhmmer.plan7.OptimizedProfile``; users of several threads copy it."""
+        """The profile as a new ``pyhmmer.plan7.OptimizedProfile``."""
         plan7 = pyhmmer_module("plan7")
         background = plan7.Background(self.hmm.alphabet)
-        return self.hmm.to_profile(background, L=400).to_optimized()
+        return self.hmm.to_profile(background, L=_MODEL_LENGTH).to_optimized()
+
+    @contextmanager
+    def lent_model(self) -> Iterator[Any]:
+        """Lend an optimized profile: pyhmmer writes the length of a sequence into it.
+
+        Making one takes longer than many a comparison, and as much memory as the profile. All that
+        are not lent are equal, as pyhmmer demands where it merges their hits.
+        """
+        try:
+            model = self._idle_models.pop()
+        except IndexError:
+            model = self.optimized
+        try:
+            yield model
+        finally:
+            model.L = _MODEL_LENGTH
+            self._idle_models.append(model)
 
 
 @cache

@@ -7,12 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from io import StringIO
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from mummergpu.index.reference_index import BuildWork
 from mummergpu.pipeline.page_progress import PageProgress
 from mummergpu.runtime.progress import NullProgress
 from mummergpu.runtime.stats import Stats
+
+if TYPE_CHECKING:
+    from mummergpu.index.reference_index import BuildWork
 
 TASKS_AHEAD: Final = 2
 """Number of blocks in work at once, beyond one for each thread."""
@@ -64,6 +66,9 @@ class RunContext:
 
     def build_work(self, ready: PageProgress | None = None) -> BuildWork:
         """Return what the construction of pages uses, and tells `ready` of."""
+        # Searches without an index do not wait for this import.
+        from mummergpu.index.reference_index import BuildWork
+
         if ready is None:
             return BuildWork(self.executor, self.threads, self.stats, lambda: None)
         told = ready.page_is_ready, ready.share_of_next

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from mummergpu.hmm.filters import ProfileFilter
-from mummergpu.hmm.finishing import finish, finish_scan
+from mummergpu.hmm.finishing import Finisher
 from mummergpu.hmm.hit_lists import HitCounter, HitCounts, HitList, QueryWords
 from mummergpu.hmm.profiles import Profile
 from mummergpu.hmm.proteins import ProteinBlock
@@ -160,9 +160,12 @@ class _Job:
         self._reading = reading
         self._has_share = True
 
-    def filters_of(self, profiles: Sequence[Profile]) -> list[ProfileFilter]:
-        """Return the filters of some profiles."""
-        thresholds = self._options.finishing.thresholds
+    def prepare(self, profiles: Sequence[Profile]) -> list[ProfileFilter]:
+        """Prepare to finish hits of some profiles; return their filters."""
+        options, alphabet = self._options, profiles[0].hmm.alphabet
+        self._finisher = Finisher(options.finishing, alphabet, options.Z)
+        self._counter = HitCounter(alphabet, options.finishing, options.Z, options.scans)
+        thresholds = options.finishing.thresholds
         make = self._context.executor.map(lambda one: ProfileFilter(one, thresholds), profiles)
         return list(make)
 
@@ -188,11 +191,6 @@ class _Job:
         if self._has_share and block.shares is not None:
             share = block.shares[0] + (block.shares[1] - block.shares[0]) * done
         self._context.progress.tell(Work(phase, numbers, 0, share))
-
-    def counter(self, profiles: Sequence[Profile]) -> HitCounter:
-        """Return what joins hits of these profiles."""
-        options = self._options
-        return HitCounter(profiles[0].hmm.alphabet, options.finishing, options.Z, options.scans)
 
 
 def _with_share(
@@ -220,8 +218,8 @@ class _Search(_Job):
             before += len(group)
 
     def _hits_of(self, profiles: Sequence[Profile], before: int) -> Iterator[HitList]:
-        context, counter = self._context, self.counter(profiles)
-        filters = self.filters_of(profiles)
+        context, filters = self._context, self.prepare(profiles)
+        counter = self._counter
         parts: list[list[Any]] = [[] for _ in profiles]
         compared = [0] * len(profiles)
         targets = 0
@@ -234,7 +232,7 @@ class _Search(_Job):
                     yield _Task(proteins, number)
 
         def work(task: _Task) -> _Found | None:
-            return self._search(filters[task.number], counter, task)
+            return self._search(filters[task.number], task)
 
         results = ordered_results(context.executor, context.window, tasks(), work, _Task.parts)
         with closing(results):
@@ -252,9 +250,7 @@ class _Search(_Job):
 
         yield from ordered_results(context.executor, context.window, range(len(profiles)), join)
 
-    def _search(
-        self, profile_filter: ProfileFilter, counter: HitCounter, task: _Task
-    ) -> _Found | None:
+    def _search(self, profile_filter: ProfileFilter, task: _Task) -> _Found | None:
         """Compare a profile with proteins; return None if so many pass that they are split."""
         stats = self._context.stats
         records, before = task.proteins.records, task.proteins.before
@@ -272,20 +268,14 @@ class _Search(_Job):
         count = records.protein_count
         names, descriptions = _Lazy(records.name, count), _Lazy(records.description, count)
         with stats.stage("profile_finishing"):
-            hits = finish(
-                profile_filter.profile,
-                task.proteins.block,
-                names,
-                descriptions,
-                survivors,
-                self._options.finishing,
-                self._options.Z,
+            hits = self._finisher.search(
+                profile_filter.profile, task.proteins.block, names, descriptions, survivors
             )
 
             def place_of(name: str) -> int:
                 return next(before + int(one) + 1 for one in survivors if names[one] == name)
 
-            hits = counter.without_late(hits, before + int(survivors[-1]) + 1, place_of)
+            hits = self._counter.without_late(hits, before + int(survivors[-1]) + 1, place_of)
         return _Found(task.proteins, task.number, hits, survivors.size)
 
 
@@ -297,13 +287,11 @@ class _Scan(_Job):
         context = self._context
         profiles = list(self._options.read_profiles())
         context.stats.add(profiles=len(profiles), nodes=sum(one.nodes for one in profiles))
-        counter, filters = self.counter(profiles), self.filters_of(profiles)
+        filters = self.prepare(profiles)
         for proteins in self.blocks(True):
-            yield from self._hits_of(proteins, filters, counter)
+            yield from self._hits_of(proteins, filters)
 
-    def _hits_of(
-        self, proteins: _Numbered, filters: Sequence[ProfileFilter], counter: HitCounter
-    ) -> Iterator[HitList]:
+    def _hits_of(self, proteins: _Numbered, filters: Sequence[ProfileFilter]) -> Iterator[HitList]:
         """Yield the hits of each protein of a block."""
         context, records, block = self._context, proteins.records, proteins.block
         stats = context.stats
@@ -327,7 +315,7 @@ class _Scan(_Job):
                 for number in range(first, min(first + SEQUENCES_AT_ONCE, len(bounds) - 1)):
                     own = numbers[bounds[number] : bounds[number + 1]].tolist()
                     profiles = [(filters[one].profile, one + 1) for one in own]
-                    found.append(self._scan(records, number, profiles, counter, len(filters)))
+                    found.append(self._scan(records, number, profiles, len(filters)))
             return found
 
         firsts = range(0, records.protein_count, SEQUENCES_AT_ONCE)
@@ -343,7 +331,6 @@ class _Scan(_Job):
         records: NamedProteins,
         number: int,
         profiles: Sequence[tuple[Profile, int]],
-        counter: HitCounter,
         targets: int,
     ) -> HitList:
         """Compare a protein with profiles, which have their places among all."""
@@ -351,16 +338,15 @@ class _Scan(_Job):
         if not profiles:
             return HitList(QueryWords(name), None)
         block = ProteinBlock(records.codes, records.offsets)
-        options = self._options
         description = records.description(number)
         models = [profile for profile, _ in profiles]
         residues = int(records.offsets[number + 1] - records.offsets[number])
         cells = residues * sum(profile.nodes for profile in models)
         self._context.stats.add_cells("profile_finishing", cells)
-        hits = finish_scan(block, number, name, description, models, options.finishing, options.Z)
+        hits = self._finisher.scan(block, number, name, description, models)
 
         def place_of(target: str) -> int:
             return next(place for profile, place in profiles if profile.name == target)
 
-        hits = counter.without_late(hits, profiles[-1][1], place_of)
-        return counter.join(hits.query, [hits], targets, len(profiles))
+        hits = self._counter.without_late(hits, profiles[-1][1], place_of)
+        return self._counter.join(hits.query, [hits], targets, len(profiles))
