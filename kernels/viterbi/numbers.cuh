@@ -3,45 +3,12 @@
 // `recurrence`, which is generated from the model, takes either.
 #pragma once
 
-#include "common/types.cuh"
+#include "common/pairs.cuh"
 
 // The score of what no path reaches, and of what has less, in 32 bits and in 16. Two of them do
 // not overflow.
 constexpr int NEVER = -(1 << 29);
 constexpr int NEVER_OF_PAIR = -(1 << 14);
-
-// Write a number into both halves of a word.
-__device__ __forceinline__ uint32 in_both(int number) {
-    return (static_cast<uint32>(number) & 0xFFFFu) * 0x00010001u;
-}
-
-__device__ __forceinline__ int low_half(uint32 pair) {
-    return static_cast<short>(pair & 0xFFFFu);
-}
-
-__device__ __forceinline__ int high_half(uint32 pair) {
-    return static_cast<short>(pair >> 16);
-}
-
-// Return the larger of a sum and a third number, in both halves.
-__device__ __forceinline__ uint32 larger_sum(uint32 one, uint32 other, uint32 third) {
-#ifdef __CUDACC_RTC__
-    return __viaddmax_s16x2(one, other, third);
-#else
-    const int low = max(low_half(one) + low_half(other), low_half(third));
-    const int high = max(high_half(one) + high_half(other), high_half(third));
-    return (static_cast<uint32>(low) & 0xFFFFu) | static_cast<uint32>(high) << 16;
-#endif
-}
-
-// Return the larger numbers of two words, in both halves.
-__device__ __forceinline__ uint32 larger_of(uint32 one, uint32 other) {
-#ifdef __CUDACC_RTC__
-    return __vmaxs2(one, other);
-#else
-    return larger_sum(one, 0, other);
-#endif
-}
 
 // Scores of two tiles. They never fall below NEVER_OF_PAIR.
 struct PairNumbers {

@@ -18,7 +18,15 @@ import numpy as np
 import numpy.typing as npt
 from cuda.bindings import driver
 
-from mummergpu.cuda.device import AnyArray, Argument, KernelResources, Mark, Program, Texture
+from mummergpu.cuda.device import (
+    AnyArray,
+    Argument,
+    BlockShape,
+    KernelResources,
+    Mark,
+    Program,
+    Texture,
+)
 from mummergpu.cuda.driver_calls import call, call_for_memory
 from mummergpu.cuda.nvrtc import choose_architecture
 from mummergpu.cuda.occupancy import occupancy
@@ -28,6 +36,9 @@ from mummergpu.cuda.shared_memory import PrimaryContextMemory
 from mummergpu.cuda.textures import ArrayTexture, LinearTexture
 
 _NAME_BYTES: Final = 256
+
+_SHARED_BYTES: Final = 48 << 10
+"""The shared memory that a launch may ask for without permission."""
 
 # From the driver's header: what an array of further arguments of a launch holds.
 _LAUNCH_PARAMETERS_END: Final = 0
@@ -139,18 +150,25 @@ class _Kernel:
         self._function = function
         self._codes = "".join("I" if isinstance(one, np.uint32) else "Q" for one in arguments)
         self._idle: list[_Arguments] = []
+        self._granted = _SHARED_BYTES
 
-    def launch(self, stream: Any, blocks: int, arguments: Sequence[Argument]) -> None:
+    def launch(
+        self, stream: Any, blocks: int, arguments: Sequence[Argument], shape: BlockShape
+    ) -> None:
         """Queue a launch; threads may do so at the same time."""
+        if shape.shared_bytes > self._granted:
+            what = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+            call(driver.cuFuncSetAttribute, self._function, what, shape.shared_bytes)
+            self._granted = shape.shared_bytes
         try:
             packed = self._idle.pop()
         except IndexError:
             packed = _Arguments(self._codes)
         packed.fill(arguments)
-        threads = BLOCK_THREADS
         call(
             driver.cuLaunchKernel,
-            *(self._function, blocks, 1, 1, threads, 1, 1, 0, stream, 0, packed.address),
+            *(self._function, blocks, 1, 1, shape.threads, 1, 1),
+            *(shape.shared_bytes, stream, 0, packed.address),
         )
         # The driver has copied the arguments.
         self._idle.append(packed)
@@ -233,11 +251,17 @@ class BindingsStream:
             call(driver.cuMemsetD8Async, address, 0, size, self._stream)
 
     def launch(
-        self, program: Program, kernel: str, blocks: int, arguments: Sequence[Argument]
+        self,
+        program: Program,
+        kernel: str,
+        blocks: int,
+        arguments: Sequence[Argument],
+        shape: BlockShape | None = None,
     ) -> None:
         """Run a kernel on a number of blocks."""
         assert isinstance(program, BindingsProgram)
-        program.kernel(kernel, arguments).launch(self._stream, blocks, arguments)
+        shape = BlockShape(BLOCK_THREADS, 0) if shape is None else shape
+        program.kernel(kernel, arguments).launch(self._stream, blocks, arguments, shape)
 
     def mark(self) -> BindingsMark:
         """Record a mark after all work queued so far, and return it."""
@@ -295,6 +319,7 @@ class BindingsDevice:
         self.name = name.partition(b"\0")[0].decode(errors="replace")
         self.architecture = choose_architecture((major, minor))
         self.block_threads = BLOCK_THREADS
+        self.shared_bytes = _attribute(device, "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
         self.resident_blocks = _attribute(device, "MULTIPROCESSOR_COUNT") * blocks
 
     def current(self) -> AbstractContextManager[None]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,16 @@ class DeviceMemoryError(Exception):
 
     Users never see it: the backend splits its work in two and tries again.
     """
+
+
+class BlockShape(NamedTuple):
+    """What a launch gives a block beside the usual: its threads, and shared memory in bytes.
+
+    More than 48 KiB, up to `Device.shared_bytes`, are only granted through ``cuda-bindings``.
+    """
+
+    threads: int
+    shared_bytes: int
 
 
 @dataclass(frozen=True)
@@ -139,9 +149,14 @@ class Stream(Protocol):
         ...
 
     def launch(
-        self, program: Program, kernel: str, blocks: int, arguments: Sequence[Argument]
+        self,
+        program: Program,
+        kernel: str,
+        blocks: int,
+        arguments: Sequence[Argument],
+        shape: BlockShape | None = None,
     ) -> None:
-        """Run a kernel on a number of blocks of `Device.block_threads` threads each."""
+        """Run a kernel on a number of blocks; None: of `Device.block_threads` threads each."""
         ...
 
     def mark(self) -> Mark:
@@ -176,7 +191,9 @@ class Device(Protocol):
     architecture : str
         The architecture that programs are compiled for, such as ``sm_90``.
     block_threads : int
-        The number of threads per block, in every launch.
+        The number of threads per block, in launches that ask for no other.
+    shared_bytes : int
+        The most shared memory that a launch can ask for, for a block.
     resident_blocks : int
         About how many blocks can be resident at once.
     """
@@ -185,6 +202,7 @@ class Device(Protocol):
     name: str
     architecture: str
     block_threads: int
+    shared_bytes: int
     resident_blocks: int
 
     def current(self) -> AbstractContextManager[None]:

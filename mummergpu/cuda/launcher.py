@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
-from mummergpu.cuda.device import Argument, Device, Mark, Program, Stream
+from mummergpu.cuda.device import Argument, BlockShape, Device, Mark, Program, Stream
 from mummergpu.cuda.program import COUNTS_PER_THREAD
 from mummergpu.cuda.workspace import Workspace
 from mummergpu.runtime.stats import Stats
@@ -41,7 +41,12 @@ class Launcher:
         self._marks: list[tuple[str, Mark, Mark]] = []
 
     def launch(
-        self, program: Program, kernel: str, blocks: int, arguments: Sequence[Argument]
+        self,
+        program: Program,
+        kernel: str,
+        blocks: int,
+        arguments: Sequence[Argument],
+        shape: BlockShape | None = None,
     ) -> None:
         """Run a kernel on a number of blocks of threads.
 
@@ -49,7 +54,7 @@ class Launcher:
         parameters, structures member by member.
         """
         before = self._stream.mark()
-        self._stream.launch(program, kernel, blocks, arguments)
+        self._stream.launch(program, kernel, blocks, arguments, shape)
         self._marks.append((kernel, before, self._stream.mark()))
 
     def launch_on(

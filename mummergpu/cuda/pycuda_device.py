@@ -13,6 +13,7 @@ import pycuda.driver as cuda
 from mummergpu.cuda.device import (
     AnyArray,
     Argument,
+    BlockShape,
     DeviceMemoryError,
     KernelResources,
     Mark,
@@ -138,13 +139,22 @@ class PycudaStream:
             cuda.memset_d8_async(address, 0, size, self._stream)
 
     def launch(
-        self, program: Program, kernel: str, blocks: int, arguments: Sequence[Argument]
+        self,
+        program: Program,
+        kernel: str,
+        blocks: int,
+        arguments: Sequence[Argument],
+        shape: BlockShape | None = None,
     ) -> None:
         """Run a kernel on a number of blocks."""
+        shape = BlockShape(BLOCK_THREADS, 0) if shape is None else shape
         assert isinstance(program, PycudaProgram)
         function = program.function(kernel, arguments)
         values = [int(argument) for argument in arguments]
-        function.prepared_async_call((blocks, 1), (BLOCK_THREADS, 1, 1), self._stream, *values)
+        function.prepared_async_call(
+            *((blocks, 1), (shape.threads, 1, 1), self._stream, *values),
+            shared_size=shape.shared_bytes,
+        )
 
     def mark(self) -> PycudaMark:
         """Record a mark after all work queued so far, and return it."""
@@ -198,6 +208,7 @@ class PycudaDevice:
         self.name = str(self._device.name())
         self.architecture = choose_architecture((major, minor))
         self.block_threads = BLOCK_THREADS
+        self.shared_bytes = int(get(attribute.MAX_SHARED_MEMORY_PER_BLOCK))
         self.resident_blocks = int(
             get(attribute.MULTIPROCESSOR_COUNT)
             * (get(attribute.MAX_THREADS_PER_MULTIPROCESSOR) // BLOCK_THREADS)

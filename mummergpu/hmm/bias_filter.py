@@ -23,7 +23,15 @@ _MARGIN: Final = 0.007
 
 
 class BiasFilter:
-    """The corrected background of a profile, whose mean composition it takes."""
+    """The corrected background of a profile, whose mean composition it takes.
+
+    Attributes
+    ----------
+    odds : ndarray of float64, shape (29,)
+        How much likelier each code is in the profile's composition.
+    steps : ndarray of float64, shape (2,)
+        The chances to leave the state with that composition, and to stay.
+    """
 
     def __init__(self, composition: Float32Array, nodes: int) -> None:
         odds = np.ones(CODES, dtype=np.float32)
@@ -32,21 +40,29 @@ class BiasFilter:
             codes = [SYMBOLS.index(one) for one in meant]
             odds[SYMBOLS.index(letter)] = composition[codes].sum() / BACKGROUND[codes].sum()
         stay = nodes / 8 / (nodes / 8 + 1)
-        self._odds = odds.astype(np.float64)
-        self._steps = np.array([1 - stay, stay])
+        self.odds: Float64Array = odds.astype(np.float64)
+        self.steps = np.array([1 - stay, stay])
 
     def scores(
         self, block: ProteinBlock, sequences: Int64Array
     ) -> tuple[Float64Array, Float64Array]:
         """Return the scores of some sequences in nats, and how far HMMER's may be from them."""
         sums = np.empty((2, sequences.size), dtype=np.float64)
-        _fill_sums(block, self._odds, self._steps, sequences, sums)
-        lengths = (block.offsets[sequences + 1] - block.offsets[sequences]).astype(np.float64)
-        odds = np.log(sums[0]) + sums[1] * np.log(_SCALE)
-        scores = odds + lengths * np.log(lengths / (lengths + 1)) - np.log(lengths + 1)
-        # HMMER adds a float32 for each residue.
-        rounding = np.spacing(np.abs(odds).astype(np.float32) + np.float32(20)) + 1e-6
-        return scores, _MARGIN + lengths * rounding
+        _fill_sums(block, self.odds, self.steps, sequences, sums)
+        return scores_of_sums(sums, block.offsets[sequences + 1] - block.offsets[sequences])
+
+
+def scores_of_sums(sums: Float64Array, sizes: Int64Array) -> tuple[Float64Array, Float64Array]:
+    """Return what `BiasFilter.scores` does, from chances, how often each was scaled, and lengths.
+
+    A chance is scaled up by 1e100, or down if the number is negative.
+    """
+    lengths = sizes.astype(np.float64)
+    odds = np.log(sums[0]) + sums[1] * np.log(_SCALE)
+    scores = odds + lengths * np.log(lengths / (lengths + 1)) - np.log(lengths + 1)
+    # HMMER adds a float32 for each residue.
+    rounding = np.spacing(np.abs(odds).astype(np.float32) + np.float32(20)) + 1e-6
+    return scores, _MARGIN + lengths * rounding
 
 
 @jit_without_refcounts

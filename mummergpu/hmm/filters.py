@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from functools import cached_property
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from mummergpu.hmm import byte_filters, word_filter
 from mummergpu.hmm.bias_filter import BiasFilter
-from mummergpu.hmm.byte_filters import LANES, find_cells, settle_msv, striped_bytes
+from mummergpu.hmm.byte_filters import (
+    LANES,
+    StripedBytes,
+    find_cells,
+    settle_msv,
+    striped_bytes,
+)
 from mummergpu.hmm.profiles import Profile
 from mummergpu.hmm.proteins import ProteinBlock
 from mummergpu.hmm.tables import (
@@ -25,8 +32,8 @@ from mummergpu.hmm.tables import (
     word_tables,
 )
 from mummergpu.hmm.thresholds import lowest_passing_score, minimal_cells
-from mummergpu.hmm.word_filter import score_viterbi, striped_words
-from mummergpu.runtime.arrays import Float64Array, Int64Array
+from mummergpu.hmm.word_filter import StripedWords, score_viterbi, striped_words
+from mummergpu.runtime.arrays import BoolArray, Float64Array, Int64Array
 from mummergpu.runtime.stats import Stats
 
 _MIN_LENGTH_BITS: Final = 11
@@ -59,27 +66,103 @@ class FilterThresholds:
         return cls(1.0, 1.0, 1.0, False)
 
 
+class PassScores(NamedTuple):
+    """The scores in bits from which on sequences pass: one number each, or one for each sequence.
+
+    Attributes
+    ----------
+    msv, viterbi : float32 or ndarray
+        Of the two filters.
+    skip : float32 or ndarray
+        From which on MSV's score lets a sequence pass Viterbi's filter too.
+    """
+
+    msv: Any
+    skip: Any
+    viterbi: Any
+
+
+class Background(NamedTuple):
+    """What sequences score in nats without the profile, and how far HMMER's scores may be off."""
+
+    nats: Float64Array
+    margin: Float64Array
+
+
+def lengths_up_to(longest: int) -> LengthTables:
+    """Return tables for lengths up to one and some beyond; few different ones are made."""
+    return length_tables(1 << max(longest.bit_length(), _MIN_LENGTH_BITS))
+
+
+def plain_background(lengths: LengthTables, sizes: Int64Array) -> Background:
+    """Return the background that knows of no composition, for sequences of some lengths."""
+    return Background(lengths.null[sizes].astype(np.float64), np.full(sizes.size, _ROUNDING))
+
+
+def compare_bytes(
+    left: Int64Array, moves: Int64Array, background: Background, scores: PassScores
+) -> tuple[BoolArray, Int64Array]:
+    """Return which sequences pass Viterbi by MSV's byte alone, and the numbers of those that may.
+
+    The first array is written to when Viterbi has decided about the others.
+    """
+    nats = (left - moves - BYTE_BASE) / float(BYTE_SCALE) - 3.0
+    nats[left == byte_filters.OVERFLOW] = np.inf
+    bits = (nats - background.nats) / LN2 + background.margin / LN2
+    kept = bits >= scores.msv
+    passes = bits >= scores.skip
+    return kept & passes, np.nonzero(kept & ~passes)[0]
+
+
+def compare_words(
+    words: Int64Array, moves: Int64Array, background: Background, score: Any
+) -> BoolArray:
+    """Return which sequences pass Viterbi's filter."""
+    nats = (words + moves - WORD_BASE) / float(WORD_SCALE) - 3.0
+    nats[words == word_filter.OVERFLOW] = np.inf
+    bits = (nats - background.nats) / LN2 + background.margin / LN2
+    passes: BoolArray = bits >= score
+    return passes
+
+
 class ProfileFilter:
-    """The filters for one profile; threads share it."""
+    """The filters for one profile; threads share it.
+
+    Attributes
+    ----------
+    scores : PassScores
+        The scores from which on sequences pass.
+    bias : BiasFilter or None
+        The background that is corrected for composition, if the profile tells its own.
+    bytes, words : ByteTables, WordTables
+        What the filters add up.
+    """
 
     def __init__(self, profile: Profile, thresholds: FilterThresholds) -> None:
         self.profile = profile
         self.thresholds = thresholds
-        tables = byte_tables(profile)
         statistics = profile.statistics
-        self._tables = tables
-        self._striped = striped_bytes(tables)
-        self._words = striped_words(word_tables(profile))
-        self._msv_score, self._skip_score = (
+        msv, skip = (
             lowest_passing_score(limit, statistics.msv_mu, statistics.msv_lambda)
             for limit in (thresholds.F1, thresholds.F2)
         )
-        self._viterbi_score = lowest_passing_score(
+        viterbi = lowest_passing_score(
             thresholds.F2, statistics.viterbi_mu, statistics.viterbi_lambda
         )
+        self.scores = PassScores(msv, skip, viterbi)
         composition = profile.composition
-        self._bias = None if composition is None else BiasFilter(composition, profile.nodes)
+        self.bias = None if composition is None else BiasFilter(composition, profile.nodes)
+        self.bytes = byte_tables(profile)
+        self.words = word_tables(profile)
         self._least = np.zeros(0, dtype=np.int64)
+
+    @cached_property
+    def _striped(self) -> StripedBytes:
+        return striped_bytes(self.bytes)
+
+    @cached_property
+    def _striped_words(self) -> StripedWords:
+        return striped_words(self.words)
 
     def survivors(self, block: ProteinBlock, stats: Stats) -> Int64Array:
         """Return the sequences that pass to the Forward filter, and perhaps more.
@@ -101,11 +184,11 @@ class ProfileFilter:
         if self.thresholds.F1 >= 1:
             return np.nonzero(sizes)[0]
         longest = int(sizes.max(initial=0))
-        lengths = length_tables(1 << max(longest.bit_length(), _MIN_LENGTH_BITS))
+        lengths = lengths_up_to(longest)
         sequences, left = self._pass_msv(block, longest, lengths)
         stats.add(passed_msv=int(sequences.size))
         # Without a composition, what HMMER computes is no score: what it does then is its matter.
-        if self.thresholds.bias_filter and self._bias is None:
+        if self.thresholds.bias_filter and self.bias is None:
             return sequences
         survivors = self._pass_viterbi(block, sequences, left, lengths)
         stats.add(passed_viterbi=int(survivors.size))
@@ -116,26 +199,27 @@ class ProfileFilter:
     ) -> Int64Array:
         """Return the sequences that pass MSV corrected for composition, and Viterbi."""
         sizes = block.offsets[sequences + 1] - block.offsets[sequences]
-        nats = (left - lengths.move[sizes] - BYTE_BASE) / float(BYTE_SCALE) - 3.0
-        nats[left == byte_filters.OVERFLOW] = np.inf
-        background: Float64Array = lengths.null[sizes].astype(np.float64)
-        margin: Float64Array = np.full(sizes.size, _ROUNDING)
-        if self.thresholds.bias_filter and self._bias is not None:
-            background, margin = self._bias.scores(block, sequences)
-        bits, slack = (nats - background) / LN2, margin / LN2
-        kept = bits + slack >= self._msv_score
-        passes = bits + slack >= self._skip_score
-        compared = np.nonzero(kept & ~passes)[0]
-        words, move = self._words, word_moves(lengths.move.size - 1)
-        cells = np.empty(3 * words.registers * word_filter.LANES, dtype=np.int16)
-        scores = np.empty(compared.size, dtype=np.int64)
-        score_viterbi(block, words, move, cells, sequences[compared], scores)
-        nats = (scores + move[sizes[compared]] - WORD_BASE) / float(WORD_SCALE) - 3.0
-        nats[scores == word_filter.OVERFLOW] = np.inf
-        bits = (nats - background[compared]) / LN2 + slack[compared]
-        passes[compared] = bits >= self._viterbi_score
-        survivors: Int64Array = sequences[kept & passes]
+        background = plain_background(lengths, sizes)
+        if self.thresholds.bias_filter and self.bias is not None:
+            background = Background(*self.bias.scores(block, sequences))
+        passes, compared = compare_bytes(left, lengths.move[sizes], background, self.scores)
+        words = self.viterbi_words(block, sequences[compared], lengths)
+        moves = word_moves(lengths.move.size - 1)[sizes[compared]]
+        own = Background(background.nats[compared], background.margin[compared])
+        passes[compared] = compare_words(words, moves, own, self.scores.viterbi)
+        survivors: Int64Array = sequences[passes]
         return survivors
+
+    def viterbi_words(
+        self, block: ProteinBlock, sequences: Int64Array, lengths: LengthTables
+    ) -> Int64Array:
+        """Return the words with which the best paths of some sequences leave the profile."""
+        words = self._striped_words
+        cells = np.empty(3 * words.registers * word_filter.LANES, dtype=np.int16)
+        scores = np.empty(sequences.size, dtype=np.int64)
+        moves = word_moves(lengths.move.size - 1)
+        score_viterbi(block, words, moves, cells, sequences, scores)
+        return scores
 
     def _pass_msv(
         self, block: ProteinBlock, longest: int, lengths: LengthTables
@@ -143,7 +227,7 @@ class ProfileFilter:
         """Return the sequences that pass MSV, and the bytes with which they leave the profile."""
         least = self._least
         if least.size <= longest:
-            least = self._least = minimal_cells(self._tables, lengths, self._msv_score)
+            least = self._least = minimal_cells(self.bytes, lengths, self.scores.msv)
         striped = self._striped
         parts = striped.scores.shape[0]
         count = block.offsets.size - 1
@@ -151,7 +235,7 @@ class ProfileFilter:
         borders = np.empty(longest * LANES if parts > 1 else 0, dtype=np.uint8)
         found = find_cells(block, striped, least, borders, sequences, cells)
         sequences, cells = sequences[:found], cells[:found]
-        numbers = np.array([self._msv_score, BYTE_SCALE], dtype=np.float32)
+        numbers = np.array([self.scores.msv, BYTE_SCALE], dtype=np.float32)
         row = np.empty(striped.costs.shape[1], dtype=np.uint8)
         kept = settle_msv(block, striped, lengths, numbers, row, sequences, cells)
         return sequences[:kept], cells[:kept]

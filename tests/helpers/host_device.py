@@ -24,6 +24,7 @@ from helpers.host_libraries import library_of
 from mummergpu.cuda.device import (
     AnyArray,
     Argument,
+    BlockShape,
     Buffer,
     DeviceMemoryError,
     KernelResources,
@@ -204,9 +205,15 @@ class HostStream:
         ctypes.memset(address, 0, size)
 
     def launch(
-        self, program: Program, kernel: str, blocks: int, arguments: Sequence[Argument]
+        self,
+        program: Program,
+        kernel: str,
+        blocks: int,
+        arguments: Sequence[Argument],
+        shape: BlockShape | None = None,
     ) -> None:
         assert isinstance(program, HostProgram)
+        assert shape is None or shape.shared_bytes <= self._device.shared_bytes
         assert blocks > 0
         threads = self._device.block_threads
         assert threads == 1 or kernel not in BARRIER_KERNELS
@@ -235,6 +242,7 @@ class HostDevice:
 
     def __init__(self, memory_bytes: int = 1 << 30, resident_blocks: int = 3) -> None:
         self.block_threads = 1
+        self.shared_bytes = 227 << 10
         self.resident_blocks = resident_blocks
         self.memory_bytes = memory_bytes
         self.buffers: list[Buffer] = []

@@ -11,7 +11,12 @@
 
 #define __device__
 #define __global__
+#ifdef HMM_ENGINE
+// It can be `extern` as well, and there is one thread.
+#define __shared__ thread_local
+#else
 #define __shared__ static
+#endif
 #define __forceinline__ inline
 #define __launch_bounds__(...)
 
@@ -84,8 +89,58 @@ Number atomicAdd(Number* address, Number value) {
     return before;
 }
 
-static inline void __syncthreads() {
-    require(blockDim.x == 1, "a barrier among threads that run one after the other");
+static inline float __fdiv_rn(float one, float other) {
+    return one / other;
+}
+
+static inline float __fsub_rn(float one, float other) {
+    return one - other;
+}
+
+static inline double __ddiv_rn(double one, double other) {
+    return one / other;
+}
+
+static inline float __uint_as_float(unsigned int bits) {
+    float number;
+    std::memcpy(&number, &bits, sizeof(number));
+    return number;
+}
+
+static inline double __longlong_as_double(long long bits) {
+    double number;
+    std::memcpy(&number, &bits, sizeof(number));
+    return number;
+}
+
+// Add numbers of half precision in both halves; 0 where a sum is negative.
+static inline unsigned int host_sum_from_zero(unsigned int one, unsigned int other) {
+    unsigned short ones[2], others[2];
+    std::memcpy(ones, &one, sizeof(one));
+    std::memcpy(others, &other, sizeof(other));
+    for (int half = 0; half < 2; ++half) {
+        _Float16 number, summand;
+        std::memcpy(&number, &ones[half], sizeof(number));
+        std::memcpy(&summand, &others[half], sizeof(summand));
+        const _Float16 sum = static_cast<_Float16>(static_cast<float>(number) +
+                                                   static_cast<float>(summand));
+        std::memcpy(&ones[half], &sum, sizeof(sum));
+        ones[half] = ones[half] & 0x8000 ? 0 : ones[half];
+    }
+    unsigned int both;
+    std::memcpy(&both, ones, sizeof(both));
+    return both;
+}
+
+static inline unsigned int __byte_perm(unsigned int low, unsigned int high,
+                                       unsigned int selector) {
+    const unsigned long long both = static_cast<unsigned long long>(high) << 32 | low;
+    unsigned int chosen = 0;
+    for (int place = 0; place < 4; ++place) {
+        const unsigned int byte = selector >> 4 * place & 7;
+        chosen |= static_cast<unsigned int>(both >> 8 * byte & 255) << 8 * place;
+    }
+    return chosen;
 }
 
 static inline int __ffsll(long long value) {

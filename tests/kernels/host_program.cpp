@@ -4,6 +4,11 @@
 
 #include PROGRAM_ENTRY
 
+#ifdef HMM_ENGINE
+// What a launch gives a block.
+thread_local uint4 block_memory[(227 << 10) / sizeof(uint4)];
+#endif
+
 namespace {
 
 // Reads arguments as a launch lays them out: each at a multiple of its own alignment.
@@ -79,6 +84,17 @@ extern "C" int launch_kernel(const char* name, unsigned int blocks,
     KERNEL(read_merged)
     KERNEL(read_split)
     KERNEL(read_halves)
+#elif defined(HMM_ENGINE)
+#ifdef KEEPS_STEPS
+    WARP_KERNEL(score_paths)
+#elif defined(ROW_REGISTERS)
+    WARP_KERNEL(find_cells)
+    WARP_KERNEL(score_passes)
+#else
+    WARP_KERNEL(pack_sequences)
+    KERNEL(bound_cells)
+    KERNEL(sum_compositions)
+#endif
 #elif defined(BGZF_ENGINE)
     WARP_KERNEL(write_blocks)
 #elif defined(MAPPING_ENGINE)

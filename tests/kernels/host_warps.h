@@ -169,8 +169,27 @@ static inline unsigned int __ballot_sync(unsigned int mask, bool holds) {
     return lanes;
 }
 
+template <typename Value>
+Value __shfl_xor_sync(unsigned int mask, Value value, unsigned int distance) {
+    const unsigned int number = threadIdx.x % warp::LANES;
+    return warp::taken<Value>(warp::exchange(mask, value)[number ^ distance]);
+}
+
+static inline bool __any_sync(unsigned int mask, bool holds) {
+    return __ballot_sync(mask, holds) != 0;
+}
+
 static inline bool __all_sync(unsigned int mask, bool holds) {
     return __ballot_sync(mask, holds) == ~0u;
+}
+
+// A barrier of a block, which has one warp or one thread.
+static inline void __syncthreads() {
+    if (warp::is_running) {
+        warp::exchange(~0u, 0);
+        return;
+    }
+    require(blockDim.x == 1, "a barrier among threads that run one after the other");
 }
 
 static inline void __syncwarp() {

@@ -225,7 +225,7 @@ PLAYED cuDeviceGetName(char* name, int size, int device) {
 
 PLAYED cuDeviceGetAttribute(int* value, int attribute, int device) {
     static const std::map<int, int> values{
-        {16, 132}, {39, 2048}, {75, 9}, {76, device}, {82, 65536}};
+        {16, 132}, {39, 2048}, {75, 9}, {76, device}, {82, 65536}, {97, 232448}};
     auto found = values.find(attribute);
     *value = found == values.end() ? 0 : found->second;
     return found == values.end() ? INVALID_VALUE : told("cuDeviceGetAttribute");

@@ -17,6 +17,16 @@ from mummergpu.cuda import nvrtc as compilation
 from mummergpu.cuda.nvrtc import compile_with_log
 from mummergpu.cuda.program import CONSTANTS_HEADER, ProgramSource
 from mummergpu.cuda.sources import read_sources
+from mummergpu.hmm import device_filters, device_work
+from mummergpu.hmm.cuda_program import (
+    MAX_WORD_REGISTERS,
+    SEQUENCE_PROGRAM,
+    RowShape,
+    byte_program,
+    byte_shape,
+    word_program,
+    word_shape,
+)
 from mummergpu.index.tree.policy import Policy
 from mummergpu.mapping.seeding import device_candidates
 from mummergpu.mapping.seeding.cuda_program import MAPPING_PROGRAM
@@ -56,6 +66,9 @@ PROGRAMS = [
     pytest.param(MAPPING_PROGRAM, id="mapping"),
     pytest.param(VITERBI_PROGRAM, id="viterbi"),
     pytest.param(BGZF_PROGRAM, id="bgzf"),
+    pytest.param(SEQUENCE_PROGRAM, id="hmm-sequences"),
+    pytest.param(byte_program(byte_shape(400)).source, id="hmm-bytes"),
+    pytest.param(word_program(word_shape(400)).source, id="hmm-words"),
 ]
 
 
@@ -66,7 +79,7 @@ def kernels_launched(*modules: ModuleType) -> set[str]:
         assert module.__file__ is not None
         for node in ast.walk(ast.parse(Path(module.__file__).read_text())):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-                if node.func.attr in ("launch", "launch_on", "_launch_on_warps"):
+                if node.func.attr in ("launch", "launch_on", "_launch_on_warps", "_scores"):
                     found = [arg.value for arg in node.args if isinstance(arg, ast.Constant)]
                     names |= {value for value in found if isinstance(value, str)}
     return names
@@ -162,6 +175,24 @@ def test_the_blocks_of_bgzf_compile(architecture: str) -> None:
     check_program(BGZF_PROGRAM, architecture)
 
 
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_the_filters_of_profiles_compile(architecture: str) -> None:
+    check_program(SEQUENCE_PROGRAM, architecture)
+    for lanes, registers in ((8, 1), (8, 6), (16, 8), (32, 4), (32, 7), (32, 26), (32, 59)):
+        check_program(byte_program(RowShape(lanes, registers)).source, architecture)
+    for registers in (1, 2, 7, 10, 11, 13, 14, 21, 22, 36):
+        check_program(word_program(RowShape(32, registers)).source, architecture)
+
+
+@pytest.mark.slow
+def test_the_filters_of_profiles_of_all_sizes_compile() -> None:
+    for nodes in range(1, 3777, 16):
+        check_program(byte_program(byte_shape(nodes)).source, "sm_90")
+    # The last two keep some words in local memory.
+    for registers in range(1, MAX_WORD_REGISTERS - 1):
+        check_program(word_program(RowShape(32, registers)).source, "sm_90")
+
+
 def test_the_backends_launch_what_there_is_and_all_of_it() -> None:
     for_trees = kernels_launched(tree_search, searching, launches)
     assert for_trees == kernels_written(TREE_PROGRAM)
@@ -175,6 +206,9 @@ def test_the_backends_launch_what_there_is_and_all_of_it() -> None:
     assert for_candidates == kernels_written(MAPPING_PROGRAM)
     for_compression = kernels_launched(device_compression)
     assert for_compression == kernels_written(BGZF_PROGRAM)
+    for_profiles = kernels_launched(device_filters, device_work)
+    rows = (byte_program(byte_shape(1)).source, word_program(word_shape(1)).source)
+    assert for_profiles == set().union(*map(kernels_written, (SEQUENCE_PROGRAM, *rows)))
     for_gathers = kernels_launched(gathers) | set(gathers.DEVICE_KERNELS.values())
     assert for_gathers == kernels_written(GATHER_PROGRAM)
 

@@ -1,0 +1,41 @@
+// Proteins on the device, the longest first; and how the blocks of a grid share the work.
+#pragma once
+
+#include "common/warp.cuh"
+
+constexpr uint32 WORD_RESIDUES = 8;  // a byte for each residue
+constexpr uint32 PADDING_WORD = PADDING_CODE * 0x01010101u;
+
+// Each sequence begins at a word, and its last word is filled up with PADDING_CODE.
+struct Sequences {
+    const uint2* words;
+    const uint32* first_words;  // where each sequence begins in `words`
+    const uint32* lengths;      // in residues, 1 or more, descending
+};
+
+// Return the words of a sequence.
+__device__ __forceinline__ uint32 word_count(uint32 length) {
+    return (length + WORD_RESIDUES - 1) / WORD_RESIDUES;
+}
+
+// Some work of a block: comparisons from `first` to `last` - 1 with a profile of the launch.
+struct alignas(16) Item {
+    uint32 profile;
+    uint32 first;
+    uint32 last;
+    uint32 unused;
+};
+
+static_assert(sizeof(Item) == ITEM_BYTES, "the host writes so much for each");
+
+// Return the number of the next item. All threads of the block call, when they have done the last.
+__device__ __forceinline__ uint32 take_ticket(uint32* tickets) {
+    __shared__ uint32 ticket;
+    // The threads have done their last item, and read its ticket.
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        ticket = atomicAdd(tickets, 1u);
+    }
+    __syncthreads();
+    return ticket;
+}

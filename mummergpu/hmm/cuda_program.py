@@ -1,0 +1,132 @@
+"""The programs that filter sequences on a device: one for each length of a profile's row."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from mummergpu.cuda.device import BlockShape
+from mummergpu.cuda.program import WARP_LANES, ProgramSource
+from mummergpu.hmm import byte_filters, word_filter
+from mummergpu.hmm.proteins import CODES, SYMBOLS
+from mummergpu.hmm.tables import BYTE_BASE, BYTE_LEAVE, BYTE_SCALE, LN2, WORD_BASE, WORD_LEAVE
+
+TABLE_ROWS: Final = CODES + 1
+"""The rows of a table: one for each code, and one for the padding behind sequences."""
+
+WORD_RESIDUES: Final = 8
+"""The residues of a word of packed sequences."""
+
+ITEM: Final = np.dtype([(name, np.uint32) for name in ("profile", "first", "last", "unused")])
+"""Comparisons of a block of threads: see ``kernels/hmm/residues.cuh``."""
+
+LIMITS: Final = np.dtype(
+    [("entry", np.uint32), ("bias", np.uint32), ("score", np.float32), ("unused", np.uint32)]
+)
+"""What decides about cells of SSV: see ``kernels/hmm/sequences.cu``."""
+
+ODDS_OF_PROFILE: Final = 32
+"""The numbers of a profile for `sum_compositions`: its odds by code, ..., two chances."""
+
+_CODES: Final = (("PADDING_CODE", CODES), ("ITEM_BYTES", ITEM.itemsize))
+_BYTES: Final = (("BYTE_BASE", BYTE_BASE), ("BYTE_LEAVE", BYTE_LEAVE))
+
+_FEW_REGISTERS: Final = 10
+"""Up to here a block has 256 threads, and Viterbi's transitions stay in registers."""
+
+_WORD_THREADS: Final = ((_FEW_REGISTERS, 256), (13, 512), (21, 384))
+"""The threads of a block of Viterbi for rows of up to so many registers: as many as a
+multiprocessor has registers for; longer rows have 256."""
+
+MAX_WORD_REGISTERS: Final = 38
+"""Viterbi's row of more registers does not fit those of a thread (these last two nearly do)."""
+
+
+class RowShape(NamedTuple):
+    """How a row lies in registers: so many lanes have so many registers, of two nodes each."""
+
+    lanes: int
+    registers: int
+
+    @property
+    def nodes(self) -> int:
+        """The nodes of a row."""
+        return 2 * self.lanes * self.registers
+
+    @property
+    def row_bytes(self) -> int:
+        """The bytes of a row of a table: four registers at once, then the rest."""
+        rest = self.registers % 4
+        return self.lanes * (16 * (self.registers // 4) + (16 if rest == 3 else 4 * rest))
+
+
+def byte_shape(nodes: int) -> RowShape:
+    """Return the row in which SSV and MSV have a profile of so many nodes."""
+    lanes = 32 if nodes >= 250 else 16 if nodes >= 100 else 8
+    return RowShape(lanes, -(-nodes // (2 * lanes)))
+
+
+def word_shape(nodes: int) -> RowShape:
+    """Return the row in which Viterbi has a profile of so many nodes."""
+    return RowShape(WARP_LANES, -(-nodes // (2 * WARP_LANES)))
+
+
+class RowProgram(NamedTuple):
+    """A program for rows of one shape, and what its launches give a block."""
+
+    source: ProgramSource
+    shape: BlockShape
+
+
+def byte_program(row: RowShape) -> RowProgram:
+    """Return the program of SSV and MSV for a shape of rows."""
+    threads = 256 if row.registers <= _FEW_REGISTERS else 512
+    source = ProgramSource(
+        f"hmm-bytes-{row.lanes}x{row.registers}",
+        "hmm/byte_filters.cu",
+        (
+            *(("GROUP_LANES", row.lanes), ("ROW_REGISTERS", row.registers)),
+            ("ROW_THREADS", threads),
+        ),
+        (*_CODES, *_BYTES, ("MSV_OVERFLOW", byte_filters.OVERFLOW)),
+    )
+    # Behind the rows there are the highest scores of the codes: 32 of 16 bits.
+    return RowProgram(source, BlockShape(threads, TABLE_ROWS * row.row_bytes + 64))
+
+
+def word_program(row: RowShape) -> RowProgram:
+    """Return the program of Viterbi for a shape of rows."""
+    threads = next((count for most, count in _WORD_THREADS if row.registers <= most), 256)
+    source = ProgramSource(
+        f"hmm-words-{row.registers}",
+        "hmm/word_filter.cu",
+        (
+            *(("GROUP_LANES", row.lanes), ("ROW_REGISTERS", row.registers)),
+            *(("ROW_THREADS", threads), ("KEEPS_STEPS", int(row.registers <= _FEW_REGISTERS))),
+        ),
+        (
+            *_CODES,
+            *(("WORD_BASE", WORD_BASE), ("WORD_LEAVE", WORD_LEAVE)),
+            ("WORD_OVERFLOW", word_filter.OVERFLOW),
+            *(("GAP_CODE", SYMBOLS.index("-")), ("FIRST_MARK", SYMBOLS.index("*"))),
+        ),
+    )
+    # Behind the rows there are eight transitions of each node.
+    size = TABLE_ROWS * row.row_bytes + 8 * 4 * WARP_LANES * row.registers
+    return RowProgram(source, BlockShape(threads, size))
+
+
+SEQUENCE_PROGRAM: Final = ProgramSource(
+    "hmm-sequences",
+    "hmm/sequences.cu",
+    constants=(
+        *_CODES,
+        *_BYTES,
+        ("LIMITS_BYTES", LIMITS.itemsize),
+        ("ODDS_OF_PROFILE", ODDS_OF_PROFILE),
+        ("BYTE_SCALE_BITS", int(BYTE_SCALE.view(np.uint32))),
+        ("LN2_BITS", int(np.float64(LN2).view(np.uint64))),
+    ),
+)
+"""What packs sequences, bounds cells and compares compositions; it knows no rows."""

@@ -1,0 +1,523 @@
+"""Filters the sequences of blocks for many profiles at once, on a device.
+
+All profiles of one row shape share a launch of SSV. The host has a list of what passes, decides
+as `filters` does, and has the device compare the rest by MSV, by composition and by Viterbi.
+"""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
+from contextlib import ExitStack, contextmanager
+from itertools import groupby
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from mummergpu.cuda.device import AnyArray, Buffer, Device, DeviceMemoryError, Program
+from mummergpu.cuda.kernel_cache import KernelCache
+from mummergpu.cuda.program import BLOCK_THREADS, ProgramSource
+from mummergpu.cuda.sources import read_sources
+from mummergpu.errors import BackendError
+from mummergpu.hmm.bias_filter import scores_of_sums
+from mummergpu.hmm.byte_filters import OVERFLOW
+from mummergpu.hmm.cuda_program import (
+    ITEM,
+    LIMITS,
+    ODDS_OF_PROFILE,
+    SEQUENCE_PROGRAM,
+    RowProgram,
+    RowShape,
+    byte_program,
+    byte_shape,
+    word_program,
+    word_shape,
+)
+from mummergpu.hmm.device_tables import (
+    LOWEST_FLOOR,
+    byte_table,
+    word_floor,
+    word_overflow,
+    word_table,
+    words_fit,
+)
+from mummergpu.hmm.device_work import FilterWorker, Pairs, PlacedBlock
+from mummergpu.hmm.filters import (
+    Background,
+    PassScores,
+    ProfileFilter,
+    compare_bytes,
+    compare_words,
+    plain_background,
+)
+from mummergpu.hmm.proteins import ProteinBlock
+from mummergpu.hmm.tables import BYTE_BASE, BYTE_LEAVE, BYTE_SCALE, LN2, word_moves
+from mummergpu.runtime.arrays import Int64Array, UInt32Array
+from mummergpu.runtime.stats import Stats
+
+STREAMS: Final = 2
+"""The blocks that are filtered at once: the host decides about one while the device computes."""
+
+_MAX_ROUNDS: Final = 8
+"""The sequences that each group of lanes compares for an item, if there are many items."""
+
+
+class _Group(NamedTuple):
+    """Profiles with rows of one shape, which follow each other by their sizes."""
+
+    first: int
+    end: int
+    program: RowProgram
+    loaded: Program
+    lanes: int
+    tables: Buffer
+
+    @property
+    def quads(self) -> int:
+        """The units of 16 bytes of a profile's table."""
+        return self.program.shape.shared_bytes // 16
+
+    def table_of(self, profile: int) -> int:
+        """Return the address of a profile's table."""
+        return self.tables.address + 16 * self.quads * (profile - self.first)
+
+    @property
+    def at_once(self) -> int:
+        """The sequences that a block of threads compares at once."""
+        return self.program.shape.threads // self.lanes
+
+
+class _Constants:
+    """What the filters need of each profile besides tables, in arrays over all profiles.
+
+    Attributes
+    ----------
+    limits : ndarray of `LIMITS`
+        For SSV.
+    costs : ndarray of uint32, shape (profiles, 2)
+        The kernels' ``MsvCosts``.
+    odds : ndarray of float64, shape (profiles, ODDS_OF_PROFILE)
+        For the comparison of compositions.
+    has_composition : ndarray of bool
+        Whether the profile tells its composition.
+    floors, overflows : ndarray of int64
+        The kernels' ``WordLimits``; from the floors the moves of the longest sequence are missing.
+    words_fit : ndarray of bool
+        Whether a device can compute Viterbi's words.
+    """
+
+    def __init__(self, filters: Sequence[ProfileFilter], words_fit: Sequence[bool]) -> None:
+        self.limits = np.zeros(len(filters), dtype=LIMITS)
+        self.limits["entry"] = [one.bytes.entry for one in filters]
+        self.limits["bias"] = [one.bytes.bias for one in filters]
+        self.limits["score"] = [one.scores.msv for one in filters]
+        pairs = self.limits["entry"], self.limits["bias"]
+        self.costs = np.stack(pairs, axis=1)
+        self.odds = np.ones((len(filters), ODDS_OF_PROFILE))
+        self.has_composition = np.array([one.bias is not None for one in filters], dtype=np.bool_)
+        for number, one in enumerate(filters):
+            if one.bias is not None:
+                self.odds[number, : one.bias.odds.size] = one.bias.odds
+                self.odds[number, -2:] = one.bias.steps
+        self.floors = np.array([word_floor(one.words) for one in filters], dtype=np.int64)
+        self.overflows = np.array([word_overflow(one.words) for one in filters], dtype=np.int64)
+        self.words_fit = np.array(words_fit, dtype=np.bool_)
+        self._scores = np.array([one.scores for one in filters], dtype=np.float32).reshape(-1, 3)
+
+    def scores_of(self, profiles: Int64Array) -> PassScores:
+        """Return the scores from which on sequences pass, for the profiles of pairs."""
+        return PassScores(*self._scores[profiles].T)
+
+
+def _left_by_ssv(cells: Int64Array, begin: Int64Array, bias: Int64Array) -> Int64Array:
+    """Return what `byte_filters.left_by_ssv` does, for pairs."""
+    left: Int64Array = cells + begin - BYTE_LEAVE
+    left[left > BYTE_BASE] = -1
+    left[cells + begin >= 255 - bias] = OVERFLOW
+    saturated = cells >= 127 - bias
+    left[saturated] = np.where(begin[saturated] >= 128, OVERFLOW, -1)
+    left[BYTE_BASE - begin + BYTE_LEAVE + bias >= 127] = -1
+    return left
+
+
+def _items(profiles: Int64Array, size: int) -> AnyArray:
+    """Return items of up to so many pairs with one profile each."""
+    begins = np.nonzero(np.diff(profiles, prepend=-1))[0]
+    counts = np.diff(begins, append=profiles.size)
+    parts = -(-counts // size)
+    runs = np.repeat(np.arange(begins.size), parts)
+    within = np.arange(runs.size) - np.repeat(np.cumsum(parts) - parts, parts)
+    items = np.zeros(runs.size, dtype=ITEM)
+    items["profile"] = profiles[begins[runs]]
+    items["first"] = begins[runs] + within * size
+    items["last"] = np.minimum(items["first"] + size, begins[runs] + counts[runs])
+    return items
+
+
+class DeviceFilters:
+    """The filters of many profiles, on a device; up to `STREAMS` threads may filter at once.
+
+    Parameters
+    ----------
+    device : Device
+        The device. It must be current in the thread that opens and that closes this.
+    cache : KernelCache
+        Compiles the programs.
+    filters : sequence of ProfileFilter
+        The profiles, all with the same thresholds. What a device cannot do for one, its filter does
+        on the processor: all for rows too long for the device's memory of a block.
+    memory : int
+        The bytes of the device to use.
+    stats : Stats
+        Collects counts and the times of kernels.
+    executor : concurrent.futures.Executor
+        Compiles, and makes tables.
+
+    Raises
+    ------
+    BackendError
+        If a program does not compile, or the memory is too small.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        cache: KernelCache,
+        filters: Sequence[ProfileFilter],
+        memory: int,
+        stats: Stats,
+        executor: Executor,
+    ) -> None:
+        self._device = device
+        self._filters = filters
+        self._stats = stats
+        by_size = sorted(range(len(filters)), key=lambda one: filters[one].profile.nodes)
+        self._sources = read_sources()
+        self._cache = cache
+        self._executor = executor
+        fitting = [one for one in by_size if self._fits(filters[one])]
+        self._numbers = fitting
+        self._others = sorted(set(by_size) - set(fitting))
+        own = [filters[one] for one in fitting]
+        self._own = own
+        self._constants = _Constants(own, [*map(self._words_fit, own)])
+        self._stack = ExitStack()
+        try:
+            with stats.stage("kernels_compiled"):
+                self._programs = self._compiled(own)
+                self._sequence_program = self._load(SEQUENCE_PROGRAM)
+            self._stream = device.new_stream()
+            self._stack.callback(self._stream.free)
+            self._bytes = [*self._groups(byte_shape, byte_program, self._byte_tables)]
+            self._words = [*self._groups(word_shape, word_program, self._word_tables)]
+            self._limits = self._upload(self._constants.limits)
+            self._odds = self._upload(self._constants.odds)
+            self._stream.synchronize()
+            left = memory - sum(one.tables.size for one in (*self._bytes, *self._words))
+            self._idle: queue.SimpleQueue[FilterWorker] = queue.SimpleQueue()
+            for _ in range(STREAMS):
+                worker = FilterWorker(device, left // STREAMS, stats)
+                self._stack.callback(worker.free)
+                self._idle.put(worker)
+        except DeviceMemoryError as error:
+            self.close()
+            raise BackendError(
+                "cuda", f"the profiles need more memory of the GPU: {error}"
+            ) from None
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Free all memory of the device."""
+        self._stack.close()
+
+    def survivors(self, block: ProteinBlock) -> list[Int64Array]:
+        """Return for each profile what `ProfileFilter.survivors` does."""
+        found = [np.zeros(0, dtype=np.int64)] * len(self._filters)
+        for number in self._others:
+            found[number] = self._filters[number].survivors(block, self._stats)
+        sizes = np.diff(block.offsets)
+        if self._own:
+            nodes = sum(one.profile.nodes for one in self._own)
+            self._stats.add(cells=int(block.codes.size) * nodes)
+        if self._own and self._own[0].thresholds.F1 >= 1:
+            for number in self._numbers:
+                found[number] = np.nonzero(sizes)[0]
+            return found
+        if not self._own or not block.codes.size:
+            return found
+        try:
+            with self._device.current(), self._worker() as worker:
+                placed = worker.place(block, self._sequence_program)
+                at_once = max(1, worker.pair_limit // placed.order.size)
+                for first in range(0, len(self._own), at_once):
+                    end = min(first + at_once, len(self._own))
+                    passed = self._filter(worker, placed, block, first, end)
+                    bounds = np.searchsorted(passed.profiles, np.arange(first, end + 1))
+                    for one in range(first, end):
+                        begin, stop = bounds[one - first], bounds[one - first + 1]
+                        chosen = placed.order[passed.sequences[begin:stop]]
+                        found[self._numbers[one]] = np.sort(chosen)
+        except DeviceMemoryError as error:
+            message = f"a block of proteins needs more memory of the GPU: {error}"
+            raise BackendError("cuda", message) from None
+        return found
+
+    def _filter(
+        self, worker: FilterWorker, placed: PlacedBlock, block: ProteinBlock, first: int, end: int
+    ) -> Pairs:
+        """Return the pairs that pass all filters, of the profiles from `first` to `end` - 1."""
+        constants, stats = self._constants, self._stats
+        pairs, cells = self._passing_cells(worker, placed, first, end)
+        pairs, left = self._pass_msv(worker, placed, pairs, cells)
+        stats.add(passed_msv=pairs.size)
+        if not pairs.size:
+            return pairs
+        sizes = placed.sizes[pairs.sequences]
+        background = plain_background(placed.lengths, sizes)
+        is_corrected = self._own[0].thresholds.bias_filter
+        # Without a composition, what HMMER computes is no score: what it does then is its matter.
+        undecided = np.zeros(sizes.size, dtype=np.bool_)
+        if is_corrected:
+            undecided = ~constants.has_composition[pairs.profiles]
+            chosen = np.nonzero(~undecided)[0]
+            sums = worker.composition_sums(
+                self._sequence_program, placed, pairs.those(chosen), self._odds.address
+            )
+            background.nats[chosen], background.margin[chosen] = scores_of_sums(sums, sizes[chosen])
+        scores = constants.scores_of(pairs.profiles)
+        passes, compared = compare_bytes(left, placed.lengths.move[sizes], background, scores)
+        compared = compared[~undecided[compared]]
+        words = self._viterbi_words(worker, placed, block, pairs.those(compared))
+        moves = word_moves(placed.lengths.move.size - 1)[sizes[compared]]
+        own = Background(background.nats[compared], background.margin[compared])
+        passes[compared] = compare_words(words, moves, own, scores.viterbi[compared])
+        stats.add(passed_viterbi=int((passes & ~undecided).sum()))
+        return pairs.those(passes | undecided)
+
+    def _passing_cells(
+        self, worker: FilterWorker, placed: PlacedBlock, first: int, end: int
+    ) -> tuple[Pairs, Int64Array]:
+        """Return the pairs that SSV cannot drop, and their highest cells."""
+        lengths = placed.longest + 1
+        limits = self._limits.address + LIMITS.itemsize * first
+        least = worker.buffer("least cells", (end - first) * lengths)
+        by_length = placed.backgrounds, placed.byte_moves, lengths
+        arguments = (limits, end - first, *by_length, least)
+        worker.launcher.launch_on(
+            self._sequence_program, "bound_cells", (end - first) * lengths, arguments
+        )
+        count = placed.order.size
+        parts = [(group, max(group.first, first), min(group.end, end)) for group in self._bytes]
+        parts = [part for part in parts if part[1] < part[2]]
+        found = worker.buffer("found pairs", 8 * count * (end - first))
+        found_count, *tickets = worker.counters(1 + len(parts))
+        for (group, begin, stop), ticket in zip(parts, tickets, strict=True):
+            size = group.at_once * self._rounds((stop - begin) * count, group)
+            items = (stop - begin) * -(-count // size)
+            worker.launcher.launch(
+                group.loaded,
+                "find_cells",
+                self._blocks(items, group),
+                (
+                    *(*placed.addresses, count),
+                    *(group.table_of(begin), group.quads),
+                    *(least + (begin - first) * lengths, lengths),
+                    *(stop - begin, begin, size, ticket, found, found_count),
+                ),
+                group.program.shape,
+            )
+        keys = worker.fetch(found, int(worker.fetch(found_count, 1, np.uint32)[0]), np.uint64)
+        worker.launcher.report()
+        # The device lists them in any order.
+        keys.sort()
+        pairs = Pairs(
+            (keys >> np.uint64(40)).astype(np.int64),
+            (keys >> np.uint64(8) & np.uint64(0xFFFFFFFF)).astype(np.int64),
+        )
+        return pairs, (keys & np.uint64(255)).astype(np.int64)
+
+    def _pass_msv(
+        self, worker: FilterWorker, placed: PlacedBlock, pairs: Pairs, cells: Int64Array
+    ) -> tuple[Pairs, Int64Array]:
+        """Return the pairs that pass MSV, and the bytes with which they leave the profile."""
+        constants = self._constants
+        sizes = placed.sizes[pairs.sequences]
+        move = placed.lengths.move[sizes]
+        limits = constants.limits[pairs.profiles]
+        bias = limits["bias"].astype(np.int64)
+        begin = BYTE_BASE - move - limits["entry"].astype(np.int64)
+        left = _left_by_ssv(cells, begin, bias)
+        doubtful = np.nonzero(left < 0)[0]
+        costs = worker.upload("costs", constants.costs)
+        left[doubtful] = self._scores(
+            worker, placed, self._bytes, "score_passes", pairs.those(doubtful), costs
+        )
+        nats = (left - move - BYTE_BASE).astype(np.float32) / BYTE_SCALE - np.float32(3)
+        nats -= placed.lengths.null[sizes]
+        bits = (nats.astype(np.float64) / LN2).astype(np.float32)
+        passes = (left == OVERFLOW) | (bits >= constants.scores_of(pairs.profiles).msv)
+        return pairs.those(passes), left[passes]
+
+    def _viterbi_words(
+        self, worker: FilterWorker, placed: PlacedBlock, block: ProteinBlock, pairs: Pairs
+    ) -> Int64Array:
+        """Return what `ProfileFilter.viterbi_words` does, for pairs."""
+        constants, moves = self._constants, word_moves(placed.lengths.move.size - 1)
+        floors = constants.floors + int(moves[placed.longest])
+        on_device = constants.words_fit & (floors >= LOWEST_FLOOR)
+        # What follows a mark might be above a floor so deep.
+        is_exact = floors >= constants.overflows - (1 << 15)
+        suits = on_device[pairs.profiles] & (
+            is_exact[pairs.profiles] | ~placed.marked[pairs.sequences]
+        )
+        words = np.empty(suits.size, dtype=np.int64)
+        chosen = np.nonzero(suits)[0]
+        limits = np.stack([floors, constants.overflows], axis=1).astype(np.int32)
+        words[chosen] = self._scores(
+            worker,
+            placed,
+            self._words,
+            "score_paths",
+            pairs.those(chosen),
+            worker.upload("limits", limits),
+        )
+        others = np.nonzero(~suits)[0]
+        for profile in np.unique(pairs.profiles[others]):
+            own = others[pairs.profiles[others] == profile]
+            sequences = placed.order[pairs.sequences[own]]
+            words[own] = self._own[profile].viterbi_words(block, sequences, placed.lengths)
+        return words
+
+    def _scores(
+        self,
+        worker: FilterWorker,
+        placed: PlacedBlock,
+        groups: Sequence[_Group],
+        kernel: str,
+        pairs: Pairs,
+        constants: int,
+    ) -> Int64Array:
+        """Return what a kernel computes for pairs; `constants` are two words of each profile."""
+        count = pairs.size
+        if not count:
+            return np.zeros(0, dtype=np.int64)
+        sequences = worker.upload("pairs", pairs.sequences.astype(np.uint32))
+        scores = worker.buffer("scores", 4 * count)
+        # Viterbi's moves are in words, MSV's in bytes.
+        moves = placed.word_moves if groups is self._words else placed.byte_moves
+        bounds = [np.searchsorted(pairs.profiles, (one.first, one.end)) for one in groups]
+        parts = [
+            (
+                group,
+                begin,
+                _items(pairs.profiles[begin:end] - group.first, self._size(group, count)),
+            )
+            for group, (begin, end) in zip(groups, bounds, strict=True)
+            if begin < end
+        ]
+        all_items = worker.upload("items", np.concatenate([items for _, _, items in parts]))
+        for (group, begin, items), ticket in zip(parts, worker.counters(len(parts)), strict=True):
+            worker.launcher.launch(
+                group.loaded,
+                kernel,
+                self._blocks(items.size, group),
+                (
+                    *(*placed.addresses, sequences + 4 * int(begin), all_items, items.size),
+                    *(group.tables.address, group.quads, constants + 8 * group.first),
+                    *(moves, ticket, scores + 4 * int(begin)),
+                ),
+                group.program.shape,
+            )
+            all_items += items.nbytes
+        found = worker.fetch(scores, count, np.int32)
+        worker.launcher.report()
+        return found.astype(np.int64)
+
+    def _size(self, group: _Group, count: int) -> int:
+        """Return how many of so many pairs are an item."""
+        return group.at_once * self._rounds(count, group)
+
+    def _rounds(self, comparisons: int, group: _Group) -> int:
+        """Return how often each group of lanes compares for an item: all blocks have work."""
+        each = comparisons // (4 * self._resident(group) * group.at_once)
+        return min(max(each, 1), _MAX_ROUNDS)
+
+    def _blocks(self, items: int, group: _Group) -> int:
+        return min(items, self._resident(group))
+
+    def _resident(self, group: _Group) -> int:
+        """Return about how many blocks of a group's launches may be resident at once."""
+        return max(1, self._device.resident_blocks * BLOCK_THREADS // group.program.shape.threads)
+
+    @contextmanager
+    def _worker(self) -> Iterator[FilterWorker]:
+        """Lend a worker that nobody else has."""
+        worker = self._idle.get()
+        try:
+            yield worker
+        finally:
+            # After an error nothing may be under way that reads what is given back.
+            worker.stream.synchronize()
+            worker.launcher.forget()
+            self._idle.put(worker)
+
+    def _fits(self, one: ProfileFilter) -> bool:
+        """Return whether a block of threads has room for the profile's table of SSV."""
+        nodes = one.profile.nodes
+        shared = byte_program(byte_shape(nodes)).shape.shared_bytes
+        # Any further bytes of a block are its ticket.
+        return shared + 1024 <= self._device.shared_bytes and one.bytes.bias < 62
+
+    def _words_fit(self, one: ProfileFilter) -> bool:
+        shared = word_program(word_shape(one.profile.nodes)).shape.shared_bytes
+        return shared + 1024 <= self._device.shared_bytes and words_fit(one.words)
+
+    def _compiled(self, own: Sequence[ProfileFilter]) -> dict[RowProgram, Program]:
+        """Compile and load the programs of all row shapes."""
+        sizes = {one.profile.nodes for one in own}
+        needed = {byte_program(byte_shape(nodes)) for nodes in sizes}
+        sizes = {one.profile.nodes for one in own if self._words_fit(one)}
+        needed |= {word_program(word_shape(nodes)) for nodes in sizes}
+        sources = [*needed]
+        cubins = self._executor.map(self._cubin, [one.source for one in sources])
+        return {one: self._device.load(cubin) for one, cubin in zip(sources, cubins, strict=True)}
+
+    def _cubin(self, source: ProgramSource) -> bytes:
+        return self._cache.cubin(self._sources, source, self._device.architecture)
+
+    def _load(self, source: ProgramSource) -> Program:
+        return self._device.load(self._cubin(source))
+
+    def _groups(
+        self,
+        shape_of: Callable[[int], RowShape],
+        program_of: Callable[[RowShape], RowProgram],
+        tables_of: Callable[[Sequence[ProfileFilter], RowShape], UInt32Array],
+    ) -> Iterator[_Group]:
+        """Yield groups of profiles, with their tables on the device."""
+        end = 0
+        for shape, some in groupby(self._own, key=lambda one: shape_of(one.profile.nodes)):
+            filters, program = list(some), program_of(shape)
+            first, end = end, end + len(filters)
+            if program in self._programs:
+                tables = self._upload(tables_of(filters, shape))
+                yield _Group(first, end, program, self._programs[program], shape.lanes, tables)
+
+    def _byte_tables(self, filters: Sequence[ProfileFilter], shape: RowShape) -> UInt32Array:
+        tables = self._executor.map(lambda one: byte_table(one.bytes, shape), filters)
+        return np.concatenate([*tables])
+
+    def _word_tables(self, filters: Sequence[ProfileFilter], shape: RowShape) -> UInt32Array:
+        tables = self._executor.map(lambda one: word_table(one.words, shape), filters)
+        return np.concatenate([*tables])
+
+    def _upload(self, array: AnyArray) -> Buffer:
+        """Return memory with an array that stays."""
+        buffer = self._device.allocate(max(array.nbytes, 1))
+        self._stack.callback(buffer.free)
+        self._stream.copy_in(buffer.address, array.reshape(-1).view(np.uint8))
+        self._stream.synchronize()
+        return buffer

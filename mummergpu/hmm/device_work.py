@@ -1,0 +1,185 @@
+"""What one thread filters a block of proteins with, on a device: a stream, and memory."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.cuda.device import AnyArray, Device, Program
+from mummergpu.cuda.launcher import Launcher
+from mummergpu.cuda.pinned_staging import Staging
+from mummergpu.cuda.program import WARP_LANES
+from mummergpu.cuda.workspace import Workspace
+from mummergpu.hmm.cuda_program import WORD_RESIDUES
+from mummergpu.hmm.device_tables import MARKS
+from mummergpu.hmm.filters import lengths_up_to
+from mummergpu.hmm.proteins import ProteinBlock
+from mummergpu.hmm.tables import LengthTables, word_moves
+from mummergpu.runtime.arrays import BoolArray, Float64Array, Int64Array
+from mummergpu.runtime.stats import Stats
+
+MAX_PAIRS: Final = 1 << 26
+"""The most pairs of a profile and a sequence that a launch of SSV may list."""
+
+_BYTES_OF_PAIR: Final = 64
+"""The memory of a pair that passes all filters, on the device, and more."""
+
+_STAGE: Final = "profile_filters"
+
+
+class Pairs(NamedTuple):
+    """Sequences that are compared with profiles, ordered by profile and then by sequence.
+
+    Attributes
+    ----------
+    profiles : ndarray of int64
+        The numbers of the profiles, of those that the device has.
+    sequences : ndarray of int64
+        The numbers of the sequences, of those that are `PlacedBlock.order`.
+    """
+
+    profiles: Int64Array
+    sequences: Int64Array
+
+    def those(self, chosen: Any) -> Pairs:
+        """Return some of the pairs."""
+        return Pairs(self.profiles[chosen], self.sequences[chosen])
+
+    @property
+    def size(self) -> int:
+        """How many pairs there are."""
+        return self.profiles.size
+
+
+class PlacedBlock(NamedTuple):
+    """A block on the device.
+
+    Attributes
+    ----------
+    addresses : tuple of int
+        The members of the kernels' ``Sequences``.
+    order : ndarray of int64
+        The numbers of the sequences in the block, the longest first, without empty ones.
+    sizes : ndarray of int64
+        Their lengths.
+    marked : ndarray of bool
+        Which of them have a mark before the last residue.
+    lengths : LengthTables
+        For all lengths and more.
+    backgrounds, byte_moves, word_moves : int
+        The addresses of what depends on lengths: `LengthTables` as float32 and uint32, and
+        `tables.word_moves` as int32.
+    """
+
+    addresses: tuple[int, int, int]
+    order: Int64Array
+    sizes: Int64Array
+    marked: BoolArray
+    lengths: LengthTables
+    backgrounds: int
+    byte_moves: int
+    word_moves: int
+
+    @property
+    def longest(self) -> int:
+        """The length of the longest sequence."""
+        return int(self.sizes[0])
+
+
+class FilterWorker:
+    """A stream with memory of `memory` bytes; one thread uses it at a time."""
+
+    def __init__(self, device: Device, memory: int, stats: Stats) -> None:
+        self.stream = device.new_stream()
+        self._workspace = Workspace(device, memory)
+        self._staging = Staging(device, self.stream)
+        self.launcher = Launcher(device, self.stream, self._workspace, stats, _STAGE)
+        self.pair_limit = min(MAX_PAIRS, memory // _BYTES_OF_PAIR)
+
+    def free(self) -> None:
+        """Free the stream and all memory."""
+        self._staging.free()
+        self._workspace.free()
+        self.stream.free()
+
+    def buffer(self, name: str, size: int) -> int:
+        """Return the address of memory of at least so many bytes."""
+        return self._workspace.buffer(name, max(size, 1))
+
+    def upload(self, name: str, array: AnyArray) -> int:
+        """Copy an array to memory of some name; return its address."""
+        address = self.buffer(name, array.nbytes)
+        self._staging.copy_in(address, np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+        return address
+
+    def fetch(self, address: int, count: int, kind: npt.DTypeLike) -> AnyArray:
+        """Return so many numbers of the device, when all work queued so far is done."""
+        found = np.empty(count, dtype=kind)
+        self._staging.copy_out(found, address)
+        return found
+
+    def counters(self, count: int) -> list[int]:
+        """Return the addresses of counters of 32 bits, which are 0."""
+        address = self.buffer("counters", 4 * count)
+        self.stream.fill_zero(address, 4 * count)
+        return [address + 4 * number for number in range(count)]
+
+    def place(self, block: ProteinBlock, program: Program) -> PlacedBlock:
+        """Copy a block with residues to the device, and pack its sequences there."""
+        every = np.diff(block.offsets)
+        order = np.argsort(-every, kind="stable")[: np.count_nonzero(every)]
+        sizes = every[order]
+        words = -(-sizes // WORD_RESIDUES)
+        ends = np.cumsum(words)
+        addresses = (
+            self.buffer("residues", WORD_RESIDUES * int(ends[-1])),
+            self.upload("first words", (ends - words).astype(np.uint32)),
+            self.upload("lengths", sizes.astype(np.uint32)),
+        )
+        codes = self.upload("codes", block.codes)
+        begins = self.upload("begins", block.offsets[order])
+        self.launcher.launch_on(
+            program,
+            "pack_sequences",
+            WARP_LANES * order.size,
+            (codes, begins, *addresses, order.size),
+        )
+        longest = int(sizes[0])
+        lengths = lengths_up_to(longest)
+        moves = word_moves(lengths.move.size - 1)
+        return PlacedBlock(
+            addresses,
+            order,
+            sizes,
+            _marked(block)[order],
+            lengths,
+            self.upload("backgrounds", lengths.null[: longest + 1]),
+            self.upload("byte moves", lengths.move[: longest + 1].astype(np.uint32)),
+            self.upload("word moves", moves[: longest + 1].astype(np.int32)),
+        )
+
+    def composition_sums(
+        self, program: Program, placed: PlacedBlock, pairs: Pairs, odds: int
+    ) -> Float64Array:
+        """Return for pairs the chances of `bias_filter.scores_of_sums`."""
+        keys = (pairs.profiles << 32 | pairs.sequences).astype(np.uint64)
+        sums = self.buffer("sums", 16 * keys.size)
+        at = self.upload("keys", keys)
+        arguments = (*placed.addresses, at, keys.size, odds, sums)
+        self.launcher.launch_on(program, "sum_compositions", keys.size, arguments)
+        found = self.fetch(sums, 2 * keys.size, np.float64)
+        self.launcher.report()
+        return np.ascontiguousarray(found.reshape(-1, 2).T)
+
+
+def _marked(block: ProteinBlock) -> BoolArray:
+    """Return which sequences have a mark that another residue follows."""
+    found = np.zeros(block.offsets.size - 1, dtype=np.bool_)
+    is_mark = np.zeros(256, dtype=np.bool_)
+    is_mark[list(MARKS)] = True
+    places = np.nonzero(is_mark[block.codes])[0]
+    sequences = np.searchsorted(block.offsets, places, side="right") - 1
+    found[sequences[places < block.offsets[sequences + 1] - 1]] = True
+    return found
