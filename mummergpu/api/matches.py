@@ -12,6 +12,7 @@ import numpy.typing as npt
 from mummergpu.api.requests import PathLike, target_asked
 from mummergpu.api.tables import (
     ROWS_SHOWN,
+    FoundInReference,
     ResultRows,
     SearchedReference,
     names_of_queries,
@@ -55,7 +56,7 @@ class Match(NamedTuple):
     reverse: bool
 
 
-class Matches(ResultRows[Match]):
+class Matches(FoundInReference, ResultRows[Match]):
     """The matches of some queries: query by query, forward strand before reverse.
 
     Attributes

@@ -83,7 +83,7 @@ class FoundInReference:
         return self._searched.reference.record_lengths
 
 
-class ResultRows(FoundInReference, Sequence[Row], Generic[Row]):
+class ResultRows(Sequence[Row], Generic[Row]):
     """Columns of numpy that are also a sequence of rows, and tables.
 
     The fields of a row are the columns of a table, and attributes of this class: arrays of numbers,
@@ -227,7 +227,7 @@ class ResultRows(FoundInReference, Sequence[Row], Generic[Row]):
             raise LibraryError(purpose, name, extra, str(error)) from error
 
 
-class AlignmentRows(ResultRows[Row]):
+class AlignmentRows(FoundInReference, ResultRows[Row]):
     """Rows with a CIGAR.
 
     `cigar` is text in a row, in a table, and as a method. The packed operations of all rows are

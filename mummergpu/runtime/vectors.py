@@ -43,6 +43,10 @@ class Vectors:
         """Return what the lane before each one has; the first gets the last of `before`."""
         return self._shuffled(before, register, range(self.lanes - 1, 2 * self.lanes - 1))
 
+    def shifted_down(self, register: Any, after: Any) -> Any:
+        """Return what the lane after each one has; the last gets the first of `after`."""
+        return self._shuffled(register, after, range(1, self.lanes + 1))
+
     def pointer(self, numbers: Any) -> Any:
         """Return a pointer to numbers as one to registers."""
         return self.builder.bitcast(numbers, self.kind.as_pointer())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ def profiles() -> list[Profile]:
     return [profile for path in paths for profile in read_profiles(path)]
 
 
+@cache
 def built(nodes: int) -> Profile:
     """Return a profile of random amino acids; pyhmmer calibrates it."""
     pyhmmer = pytest.importorskip("pyhmmer")

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from mummergpu.runtime.llvm import ir
+from mummergpu.runtime.vectors import Vectors
 from mummergpu.sequence.codes import BREAK
 from mummergpu.viterbi.recurrence.model import CostTuple
 
@@ -28,12 +29,13 @@ class LaneArithmetic:
 
     def __init__(self, builder: Any, costs: Any) -> None:
         self._builder = builder
+        self._scores, self._codes = (Vectors(builder, bits, LANES) for bits in (16, 8))
         self._costs = costs_by_name(builder, costs)
         self._subtracted: dict[tuple[str, ...], Any] = {}
         match, mismatch, unknown = (
-            self._splat_bytes(self._costs[name]) for name in ("match", "mismatch", "unknown")
+            self._codes.splat(self._costs[name]) for name in ("match", "mismatch", "unknown")
         )
-        zeros = ir.Constant(self._bytes_type(), [0] * LANES)
+        zeros = self._codes.constant(0)
         self._match = match
         self._mismatch, self._unknown = builder.sub(zeros, mismatch), builder.sub(zeros, unknown)
 
@@ -51,25 +53,25 @@ class LaneArithmetic:
 
     def vector(self, numbers: Iterable[int]) -> Any:
         """Return a register of constants, one for each lane."""
-        return ir.Constant(self._type(), list(numbers))
+        return ir.Constant(self._scores.kind, list(numbers))
 
     def constant(self, number: int) -> Any:
         """Return a register with the same constant in every lane."""
-        return self.vector([number] * LANES)
+        return self._scores.constant(number)
 
     def splat(self, number: Any) -> Any:
         """Return a register with a number of 64 bits in every lane."""
-        return self._splat(self._type(), self._builder.trunc(number, ir.IntType(16)))
+        return self._scores.splat(number)
 
     def add(self, score: Any, other: Any) -> Any:
         """Return the sum, which saturates."""
-        return self._call("llvm.sadd.sat.v16i16", self._type(), score, other)
+        return self._scores.call("sadd.sat", score, other)
 
     def subtract(self, score: Any, costs: tuple[str, ...]) -> Any:
         """Return a score less the costs, saturated: see `departures.Arithmetic`."""
         if not costs:
             return score
-        return self._call("llvm.ssub.sat.v16i16", self._type(), score, self._subtracted[costs])
+        return self._scores.call("ssub.sat", score, self._subtracted[costs])
 
     def exceeds(self, score: Any, other: Any) -> Any:
         """Return a truth for each lane: see `departures.Arithmetic`."""
@@ -89,25 +91,26 @@ class LaneArithmetic:
 
     def highest(self, scores: Any) -> Any:
         """Return the highest of all lanes, as 64 bits."""
-        found = self._call("llvm.vector.reduce.smax.v16i16", ir.IntType(16), scores)
-        return self._builder.sext(found, ir.IntType(64))
+        return self._scores.reduce("smax", scores, signed=True)
 
     def shifted_up(self, scores: Any, before: Any) -> Any:
         """Return what the lane before each one has; the first gets the last of `before`."""
-        return self._shuffled(before, scores, LANES - 1)
+        return self._scores.shifted_up(scores, before)
 
     def shifted_down(self, scores: Any, after: Any) -> Any:
         """Return what the lane after each one has; the last gets the first of `after`."""
-        return self._shuffled(scores, after, 1)
+        return self._scores.shifted_down(scores, after)
 
     def place(self, numbers: Any, register: Any) -> Any:
         """Return where a register is, from a pointer to 16-bit numbers and the register's own."""
         at = self._builder.mul(register, ir.Constant(ir.IntType(64), LANES))
-        return self._builder.bitcast(self._builder.gep(numbers, [at]), self._type().as_pointer())
+        return self._builder.bitcast(
+            self._builder.gep(numbers, [at]), self._scores.kind.as_pointer()
+        )
 
     def load(self, place: Any) -> Any:
         """Load a register."""
-        return self._builder.load(place, align=2, typ=self._type())
+        return self._builder.load(place, align=2, typ=self._scores.kind)
 
     def store(self, value: Any, place: Any) -> None:
         """Store a register."""
@@ -116,40 +119,14 @@ class LaneArithmetic:
     def load_codes(self, codes: Any, at: Any) -> Any:
         """Load a code for each lane from a pointer to bytes and an index."""
         address = self._builder.gep(codes, [at])
-        address = self._builder.bitcast(address, self._bytes_type().as_pointer())
-        return self._builder.load(address, align=1, typ=self._bytes_type())
+        address = self._builder.bitcast(address, self._codes.kind.as_pointer())
+        return self._builder.load(address, align=1, typ=self._codes.kind)
 
     def emission(self, bases: Any, others: Any) -> Any:
         """Return what pairs of codes of `tile_copy` score."""
         builder = self._builder
         equal = builder.icmp_unsigned("==", bases, others)
-        breaks = ir.Constant(self._bytes_type(), [BREAK] * LANES)
+        breaks = self._codes.constant(BREAK)
         unknown = builder.icmp_unsigned("==", bases, breaks)
         scores = builder.select(unknown, self._unknown, self._mismatch)
-        return builder.sext(builder.select(equal, self._match, scores), self._type())
-
-    def _type(self) -> Any:
-        return ir.VectorType(ir.IntType(16), LANES)
-
-    def _bytes_type(self) -> Any:
-        return ir.VectorType(ir.IntType(8), LANES)
-
-    def _splat_bytes(self, number: Any) -> Any:
-        return self._splat(self._bytes_type(), self._builder.trunc(number, ir.IntType(8)))
-
-    def _splat(self, kind: Any, number: Any) -> Any:
-        undefined = ir.Constant(kind, ir.Undefined)
-        first = self._builder.insert_element(undefined, number, ir.Constant(ir.IntType(32), 0))
-        return self._shuffled(first, undefined, None)
-
-    def _shuffled(self, one: Any, other: Any, first: int | None) -> Any:
-        """Return `LANES` lanes of two registers, from one on; the first lane only if None."""
-        order = [0] * LANES if first is None else list(range(first, first + LANES))
-        kind = ir.VectorType(ir.IntType(32), LANES)
-        return self._builder.shuffle_vector(one, other, ir.Constant(kind, order))
-
-    def _call(self, name: str, result: Any, *arguments: Any) -> Any:
-        module = self._builder.module
-        kind = ir.FunctionType(result, [argument.type for argument in arguments])
-        function = module.globals.get(name) or ir.Function(module, kind, name)
-        return self._builder.call(function, arguments)
+        return builder.sext(builder.select(equal, self._match, scores), self._scores.kind)

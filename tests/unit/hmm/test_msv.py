@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from helpers.profiles import block_of, built, profiles, sequences_like
 
+from mummergpu.hmm.byte_filters import LANES, OVERFLOW, find_cells, settle_msv, striped_bytes
 from mummergpu.hmm.filters import FilterThresholds, ProfileFilter
 from mummergpu.hmm.profiles import Profile
 from mummergpu.hmm.proteins import CODES
-from mummergpu.hmm.tables import BYTE_LEAVE, LN2, byte_tables, length_tables
+from mummergpu.hmm.tables import BYTE_BASE, BYTE_LEAVE, BYTE_SCALE, LN2, byte_tables, length_tables
 from mummergpu.hmm.thresholds import gumbel_tail
 from mummergpu.runtime.stats import Stats
 
@@ -53,6 +54,42 @@ def test_the_steps_of_each_length_are_those_of_pyhmmer() -> None:
     for length in (*range(1, 3000), *range(3000, 100_001, 97), 100_000):
         optimized.L = length
         assert move[length] == optimized.tjb
+
+
+def msv_bytes(profile: Profile, sequences: list[Any]) -> tuple[Any, Any]:
+    """Return the bytes with which MSV leaves the profile, and the steps there."""
+    block, striped = block_of(sequences), striped_bytes(byte_tables(profile))
+    lengths = length_tables(1 << 17)
+    longest = max(codes.size for codes in sequences)
+    borders = np.empty(longest * LANES, dtype=np.uint8)
+    numbers, left = np.empty((2, len(sequences)), dtype=np.int64)
+    least = np.zeros(longest + 1, dtype=np.int64)
+    assert find_cells(block, striped, least, borders, numbers, left) == len(sequences)
+    row = np.empty(striped.costs.shape[1], dtype=np.uint8)
+    limits = np.array([-np.inf, BYTE_SCALE], dtype=np.float32)
+    assert settle_msv(block, striped, lengths, limits, row, numbers, left) == len(sequences)
+    return left, lengths.move[[codes.size for codes in sequences]]
+
+
+def test_the_scores_of_ssv_and_msv_are_those_of_pyhmmer() -> None:
+    some = [*profiles(), *map(built, (1, 2, 31, 32, 33, 512, 513, 4200))]
+    counts = {"SSV": 0, "MSV": 0, "overflow": 0}
+    for profile in some:
+        optimized = profile.optimized
+        sequences = [codes for codes in sequences_like(profile, 500) if codes.size]
+        left, moves = msv_bytes(profile, sequences)
+        nats = (left - moves - BYTE_BASE).astype(np.float32) / BYTE_SCALE - np.float32(3)
+        nats[left == OVERFLOW] = np.inf
+        for codes, ours in zip(sequences, nats.tolist(), strict=True):
+            optimized.L = codes.size
+            digital = pyhmmer.easel.DigitalSequence(profile.hmm.alphabet, sequence=codes)
+            assert ours == optimized.msv_filter(digital), (profile.name, codes.size)
+            by_ssv = optimized.ssv_filter(digital)
+            is_undecided = by_ssv is None or math.isnan(by_ssv)
+            assert is_undecided or by_ssv == ours
+            counts["MSV" if is_undecided else "SSV"] += 1
+            counts["overflow"] += ours == math.inf
+    assert counts["SSV"] + counts["MSV"] > 10_000 and min(counts.values()) > 100
 
 
 @pytest.mark.parametrize("limit", [0.02, 1e-6])
