@@ -7,6 +7,7 @@ residues or more in the standard genetic code, from the first codon on that cann
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing
 from functools import cache
 from itertools import pairwise
 from typing import Final, NamedTuple
@@ -26,7 +27,13 @@ from mummergpu.input.blocks.proteins import (
 from mummergpu.input.bytes.files import PLACE, bytes_of_files
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.records.file_records import FileRecords
-from mummergpu.input.records.record_arrays import Limits, RecordOptions, Records, Spans
+from mummergpu.input.records.record_arrays import (
+    NOTHING,
+    Limits,
+    RecordOptions,
+    Records,
+    Spans,
+)
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import (
     as_index,
@@ -34,6 +41,7 @@ from mummergpu.runtime.jit import (
     jit_without_refcounts,
     writable,
 )
+from mummergpu.runtime.ordered_map import ordered_results
 from mummergpu.sequence.codes import COMPLEMENT_OF_CODE, LETTERS, CodeArray
 
 MIN_RESIDUES: Final = 20
@@ -334,13 +342,27 @@ class TranslatedFiles:
             is_empty = True
             with FileRecords(path, options, threads) as file:
                 self._file = file
-                for records in file:
-                    is_empty = False
-                    yield from translated(records, path, self._block_residues)
+                with closing(self._translated(file, threads)) as blocks:
+                    for orfs in blocks:
+                        is_empty = False
+                        yield from orfs
                 self._bytes_before += file.bytes_read
                 self._file = None
             if is_empty:
                 warn(f"{path}: no sequences")
+
+    def _translated(
+        self, file: FileRecords, threads: ReadingThreads | None
+    ) -> Generator[list[OrfRecords]]:
+        """Yield the ORFs of each block of records; several threads find them, if there are many."""
+
+        def work(records: Records) -> list[OrfRecords]:
+            return list(translated(records, file.path, self._block_residues))
+
+        if threads is not None and threads.are_many:
+            yield from ordered_results(threads.executor, threads.window, file, work)
+        else:
+            yield from map(work, file)
 
 
 class TranslatedInMemory:
@@ -373,7 +395,8 @@ def translated(
     """Yield the ORFs of records in blocks of about so many residues."""
     orfs = find_orfs(records.codes, records.offsets)
     headers = Spans(records.names, records.name_offsets)
-    named = ProteinRecords(records.codes, records.offsets, headers)
+    # Without the nucleotides, which would stay in memory.
+    named = ProteinRecords(NOTHING, records.offsets, headers)
     flags = records.flags.astype(np.int64)
     whole = OrfRecords(orfs, named, flags)
     lengths = np.diff(orfs.offsets)

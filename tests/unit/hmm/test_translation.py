@@ -13,18 +13,21 @@ from mummergpu.errors import InputError
 from mummergpu.hmm.proteins import SYMBOLS
 from mummergpu.hmm.translation import OrfPlace, TranslatedFiles, TranslatedInMemory
 from mummergpu.input.blocks.proteins import ProteinRules
+from mummergpu.input.bytes.reading_threads import ReadingThreads
 
 ALL_LETTERS = "ACGTUNRYKMSWBDHVacgtn"
 
 
-def read(source: TranslatedFiles | TranslatedInMemory) -> list[tuple[str, str, str]]:
+def read(
+    source: TranslatedFiles | TranslatedInMemory, threads: ReadingThreads | None = None
+) -> list[tuple[str, str, str]]:
     return [
         (
             block.name(number),
             block.description(number),
             "".join(SYMBOLS[code] for code in block.codes[begin:end].tolist()),
         )
-        for block in source.blocks()
+        for block in source.blocks(threads)
         for number, (begin, end) in enumerate(zip(block.offsets, block.offsets[1:], strict=False))
     ]
 
@@ -46,7 +49,10 @@ def random_records(seed: int) -> str:
 def test_orfs_are_those_of_esl_translate(block_residues: int, tmp_path: Path) -> None:
     path = tmp_path / "some.fa"
     path.write_text(random_records(block_residues))
-    found = read(TranslatedFiles([str(path)], ProteinRules(), block_residues))
+    files = TranslatedFiles([str(path)], ProteinRules(), block_residues)
+    found = read(files)
+    with ReadingThreads(4) as threads:
+        assert read(files, threads) == found
     theirs = esl_translate(path)
     assert len(theirs) > 100
     assert [(text, residues) for _, text, residues in found] == theirs
