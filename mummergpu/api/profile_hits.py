@@ -9,11 +9,13 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from mummergpu.api.requests import device_options
 from mummergpu.api.tables import ROWS_SHOWN, ResultRows
 from mummergpu.hmm.profiles import Profile, profile_of
 from mummergpu.hmm.translation import TranslatedFiles, TranslatedInMemory
 from mummergpu.input.blocks.memory import NamedSequence
 from mummergpu.input.blocks.proteins import ProteinFiles, ProteinRules, ProteinsInMemory
+from mummergpu.matching.options import DeviceOptions
 from mummergpu.output.profile_columns import (
     FIELDS,
     NUCLEOTIDE_FIELDS,
@@ -24,8 +26,7 @@ from mummergpu.output.profile_columns import (
 from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.profile_options import HmmerOptions, ProfileSearchOptions, ProteinSource
 from mummergpu.pipeline.search_profiles import run
-from mummergpu.runtime.option_values import positive, truth
-from mummergpu.runtime.processors import processor_count
+from mummergpu.runtime.option_values import truth
 from mummergpu.runtime.words import counted
 
 
@@ -123,7 +124,12 @@ class Hits(ResultRows[Hit]):
 
 
 def hmmsearch(
-    profiles: object, sequences: object, *, threads: int | None = None, **options: Any
+    profiles: object,
+    sequences: object,
+    *,
+    threads: int | None = None,
+    backend: str = "auto",
+    **options: Any,
 ) -> Hits:
     """Search profile HMMs among proteins, as HMMER's hmmsearch does.
 
@@ -136,6 +142,8 @@ def hmmsearch(
         reads or contigs in any format.
     threads : int, optional
         The number of threads; by default all processors.
+    backend : {"auto", "cpu", "cuda"}
+        What filters the proteins; by default a GPU if there is one and much work.
     **options
         HMMER's options without dashes: ``E``, ``T``, ``domE``, ``domT``, ``incE``, ``incT``,
         ``incdomE``, ``incdomT``, ``Z``, ``domZ``, ``F1``, ``F2``, ``F3`` and ``seed`` are numbers;
@@ -150,38 +158,52 @@ def hmmsearch(
     Raises
     ------
     MummergpuError
-        If the input or an option is wrong, or pyhmmer is not installed.
+        If the input or an option is wrong, pyhmmer is not installed, or the backend is not there.
     TypeError
         If there is no such option.
     """
-    return _search(profiles, sequences, threads, options, scans=False)
+    return _search(profiles, sequences, device_options(backend, threads), options, scans=False)
 
 
 def hmmscan(
-    profiles: object, sequences: object, *, threads: int | None = None, **options: Any
+    profiles: object,
+    sequences: object,
+    *,
+    threads: int | None = None,
+    backend: str = "auto",
+    **options: Any,
 ) -> Hits:
     """Search proteins among profile HMMs, as HMMER's hmmscan does; see `hmmsearch`.
 
     The queries of the hits are proteins, and E-values count profiles.
     """
-    return _search(profiles, sequences, threads, options, scans=True)
+    return _search(profiles, sequences, device_options(backend, threads), options, scans=True)
 
 
 def _search(
-    profiles: object, sequences: object, threads: int | None, options: dict[str, Any], scans: bool
+    profiles: object,
+    sequences: object,
+    device: DeviceOptions,
+    options: dict[str, Any],
+    scans: bool,
 ) -> Hits:
     ours = {name: truth(name, options.pop(name, False)) for name in ("any_letters", "translate")}
     known = {one.name for one in fields(HmmerOptions)}
     if unknown := sorted(options.keys() - known):
         raise TypeError(f"no such option: {', '.join(unknown)}")
     hmmer = HmmerOptions(**options)
-    count = processor_count() if threads is None else positive("threads", threads)
     source = _source(sequences, ProteinRules(any_letters=ours["any_letters"]), ours["translate"])
     asked = ProfileSearchOptions(
-        _profiles(profiles), source, hmmer.finishing, hmmer.Z, scans, (), count
+        _profiles(profiles),
+        source,
+        hmmer.finishing,
+        hmmer.Z,
+        scans,
+        threads=device.threads,
+        device=device,
     )
     sink = ColumnSink()
-    run(asked, RunContext(count), sink)
+    run(asked, RunContext(device.threads), sink)
     return Hits(sink.columns(), asked.orfs)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from mummergpu.cli.option_rules import Params
+from mummergpu.cli.option_rules import Params, device_options
 from mummergpu.cli.option_types import (
     HELP_OPTIONS,
     INFORMATION,
@@ -19,7 +19,6 @@ from mummergpu.cli.option_types import (
     flag,
 )
 from mummergpu.cli.run_verb import Verb, run_verb
-from mummergpu.errors import BackendError
 from mummergpu.runtime.output_file import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
@@ -116,7 +115,8 @@ def _sections(scans: bool) -> Sections:
                 type=click.Choice(["auto", "cpu", "cuda"]),
                 default="auto",
                 show_default=True,
-                help="Search on the processor, which is all that there is so far.",
+                help="Filter proteins on the processor or on a GPU; auto: on a GPU if it is there "
+                "and there is much to do.",
             ),
             MAIN_OPTIONS["cpu"],
         ],
@@ -180,16 +180,13 @@ def hmmscan_command(**params: Any) -> None:
 
 
 def _run(params: dict[str, Any], scans: bool) -> None:
-    if params["backend"] == "cuda":
-        if params["cpu"]:
-            raise click.UsageError("-C and --backend cuda exclude each other")
-        message = "searches with profiles run on the processor so far (--backend auto or cpu)"
-        raise BackendError("cuda", message)
+    if params["backend"] == "cuda" and params["cpu"]:
+        raise click.UsageError("-C and --backend cuda exclude each other")
     outputs = {kind: params[kind] for kind in _TABLES if params.get(kind) is not None}
     if not outputs:
         outputs = {"tblout": STANDARD_OUTPUT}
 
-    def options(params: Params, command: str) -> ProfileSearchOptions:
+    def options(_: Params, command: str) -> ProfileSearchOptions:
         from mummergpu.hmm.translation import TranslatedFiles
         from mummergpu.input.blocks.proteins import ProteinFiles, ProteinRules
         from mummergpu.pipeline.profile_options import HmmerOptions, ProfileSearchOptions
@@ -197,6 +194,9 @@ def _run(params: dict[str, Any], scans: bool) -> None:
         hmmer = HmmerOptions(**{one.name: params[one.name] for one in fields(HmmerOptions)})
         rules = ProteinRules(params["any_letters"], params["no_empty"])
         source = TranslatedFiles if params["translate"] else ProteinFiles
+        device = device_options(
+            {**params, "device": (0,), "gpu_memory": None, "device_library": "cuda-bindings"}
+        )
         return ProfileSearchOptions(
             params["profiles"],
             source([params["sequences"]], rules),
@@ -206,13 +206,16 @@ def _run(params: dict[str, Any], scans: bool) -> None:
             tuple(outputs.items()),
             params["threads"],
             command,
+            device,
         )
 
     files = {("-A" if kind == "alignment" else f"--{kind}"): path for kind, path in outputs.items()}
     inputs = [*params["profiles"], params["sequences"]]
     name = "hmmscan" if scans else "hmmsearch"
     verb = Verb(inputs, files, options, _load_job, lambda options: name, counts="profiles")
-    run_verb({**params, "backend": "cpu", "device": None}, verb)
+    # The driver only starts now if a device is used for certain.
+    backend = "cuda" if params["backend"] == "cuda" else "cpu"
+    run_verb({**params, "backend": backend, "device": (0,)}, verb)
 
 
 def _load_job() -> Any:

@@ -42,7 +42,7 @@ from mummergpu.hmm.device_tables import (
     word_table,
     words_fit,
 )
-from mummergpu.hmm.device_work import FilterWorker, Pairs, PlacedBlock
+from mummergpu.hmm.device_work import STAGE, FilterWorker, Pairs, PlacedBlock
 from mummergpu.hmm.filters import (
     Background,
     PassScores,
@@ -239,6 +239,8 @@ class DeviceFilters:
         for number in self._others:
             found[number] = self._filters[number].survivors(block, self._stats)
         sizes = np.diff(block.offsets)
+        every = sum(one.profile.nodes for one in self._filters)
+        self._stats.add_cells(STAGE, int(block.codes.size) * every)
         if self._own:
             nodes = sum(one.profile.nodes for one in self._own)
             self._stats.add(cells=int(block.codes.size) * nodes)

@@ -26,7 +26,8 @@ MAX_PAIRS: Final = 1 << 26
 _BYTES_OF_PAIR: Final = 64
 """The memory of a pair that passes all filters, on the device, and more."""
 
-_STAGE: Final = "profile_filters"
+STAGE: Final = "profile_filters"
+"""The stage of the statistics that has the times of the kernels."""
 
 
 class Pairs(NamedTuple):
@@ -95,7 +96,7 @@ class FilterWorker:
         self.stream = device.new_stream()
         self._workspace = Workspace(device, memory)
         self._staging = Staging(device, self.stream)
-        self.launcher = Launcher(device, self.stream, self._workspace, stats, _STAGE)
+        self.launcher = Launcher(device, self.stream, self._workspace, stats, STAGE)
         self.pair_limit = min(MAX_PAIRS, memory // _BYTES_OF_PAIR)
 
     def free(self) -> None:

@@ -12,6 +12,7 @@ from mummergpu.hmm.finishing import FinishingOptions
 from mummergpu.hmm.profiles import Profile, read_profiles
 from mummergpu.input.blocks.proteins import NamedProteins, Warn, say_nothing
 from mummergpu.input.bytes.reading_threads import ReadingThreads
+from mummergpu.matching.options import DeviceOptions
 from mummergpu.runtime.option_values import between, keep_values, real, truth
 
 _CUTOFFS: Final = {"cut_ga": "gathering", "cut_nc": "noise", "cut_tc": "trusted"}
@@ -155,6 +156,8 @@ class ProfileSearchOptions:
         The number of threads.
     command : str
         The command line, for the tables.
+    device : DeviceOptions
+        The backend of the filters, and the device.
     """
 
     profiles: tuple[str | Profile, ...]
@@ -165,6 +168,7 @@ class ProfileSearchOptions:
     outputs: tuple[tuple[str, str], ...] = ()
     threads: int = 1
     command: str = ""
+    device: DeviceOptions = field(default_factory=lambda: DeviceOptions(backend="cpu"))
 
     @property
     def program(self) -> str:

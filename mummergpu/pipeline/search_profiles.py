@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, closing
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -24,11 +24,15 @@ from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.output.profiles import ALIGNMENT, PARQUET, AlignmentSink, HitSink, TableSink
 from mummergpu.output.sink import writer_of
 from mummergpu.pipeline.context import RunContext, say_nothing
+from mummergpu.pipeline.profile_device import ProfileDevice, filtered
 from mummergpu.pipeline.profile_options import ProfileSearchOptions, ProteinSource
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.ordered_map import Prefetcher, ordered_results
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.progress import Phase, Work
+
+if TYPE_CHECKING:
+    from mummergpu.hmm.device_filters import DeviceFilters
 
 PROFILES_AT_ONCE: Final = 2000
 """The profiles of a pass over the proteins: memory holds the hits of all of them."""
@@ -63,7 +67,9 @@ def run(
         sinks = [_open_sink(kind, file, options, context) for kind, file in outputs]
         sinks += [] if own_sink is None else [own_sink]
         reading = stack.enter_context(ReadingThreads(options.threads))
-        job = (_Scan if options.scans else _Search)(options, context, reading)
+        residues = options.sequences.bytes_total
+        device = ProfileDevice(options.device, residues, context, stack)
+        job = (_Scan if options.scans else _Search)(options, context, reading, device)
         counts = HitCounts()
         with closing(job.hits()) as found:
             for hits in found:
@@ -153,11 +159,16 @@ class _Job:
     """What searches and scans have in common."""
 
     def __init__(
-        self, options: ProfileSearchOptions, context: RunContext, reading: ReadingThreads
+        self,
+        options: ProfileSearchOptions,
+        context: RunContext,
+        reading: ReadingThreads,
+        device: ProfileDevice,
     ) -> None:
         self._options = options
         self._context = context
         self._reading = reading
+        self._device = device
         self._has_share = True
 
     def prepare(self, profiles: Sequence[Profile]) -> list[ProfileFilter]:
@@ -184,6 +195,12 @@ class _Job:
                     yield _Numbered(records, before, shares)
                     before += records.protein_count
                     share = share_read or 0.0
+
+    def filtered(
+        self, count_them: bool, on_device: DeviceFilters | None
+    ) -> Generator[tuple[_Numbered, list[Int64Array] | None]]:
+        """Yield all blocks, and what passes the filters of each profile if a device tells it."""
+        return filtered(self.blocks(count_them), lambda proteins: proteins.block, on_device)
 
     def tell(self, phase: Phase, numbers: tuple[int, ...], block: _Numbered, done: float) -> None:
         """Tell how far the search is, of which a share of a block is done."""
@@ -218,30 +235,11 @@ class _Search(_Job):
             before += len(group)
 
     def _hits_of(self, profiles: Sequence[Profile], before: int) -> Iterator[HitList]:
-        context, filters = self._context, self.prepare(profiles)
-        counter = self._counter
-        parts: list[list[Any]] = [[] for _ in profiles]
-        compared = [0] * len(profiles)
-        targets = 0
-
-        def tasks() -> Iterator[_Task]:
-            nonlocal targets
-            for proteins in self.blocks(before == 0):
-                targets += proteins.records.protein_count
-                for number in range(len(profiles)):
-                    yield _Task(proteins, number)
-
-        def work(task: _Task) -> _Found | None:
-            return self._search(filters[task.number], task)
-
-        results = ordered_results(context.executor, context.window, tasks(), work, _Task.parts)
-        with closing(results):
-            for proteins, number, hits, count in results:
-                done = before + number + 1, before + len(profiles), proteins.end
-                self.tell(Phase.PROFILES, done, proteins, (number + 1) / len(profiles))
-                if hits is not None and len(hits):
-                    parts[number].append(hits)
-                    compared[number] += count
+        filters = self.prepare(profiles)
+        with ExitStack() as stack:
+            on_device = self._device.filters(filters, stack)
+            parts, compared, targets = self._parts_of(filters, on_device, before)
+        counter, context = self._counter, self._context
 
         def join(number: int) -> HitList:
             hmm, own = profiles[number].hmm, parts[number]
@@ -249,6 +247,39 @@ class _Search(_Job):
             return counter.join(hmm, own, targets, compared[number])
 
         yield from ordered_results(context.executor, context.window, range(len(profiles)), join)
+
+    def _parts_of(
+        self, filters: Sequence[ProfileFilter], on_device: DeviceFilters | None, before: int
+    ) -> tuple[list[list[Any]], list[int], int]:
+        """Return each profile's hits, how many were compared to the end, and of how many."""
+        context = self._context
+        parts: list[list[Any]] = [[] for _ in filters]
+        compared = [0] * len(filters)
+        targets = 0
+
+        def tasks() -> Generator[_Task]:
+            nonlocal targets
+            with closing(self.filtered(before == 0, on_device)) as blocks:
+                for proteins, passed in blocks:
+                    targets += proteins.records.protein_count
+                    for number in range(len(filters)):
+                        own = None if passed is None else passed[number]
+                        yield _Task(proteins, number, own)
+
+        def work(task: _Task) -> _Found | None:
+            return self._search(filters[task.number], task)
+
+        # After an error, too, the device has ended its work before its memory is freed.
+        todo = tasks()
+        results = ordered_results(context.executor, context.window, todo, work, _Task.parts)
+        with closing(todo), closing(results):
+            for proteins, number, hits, count in results:
+                done = before + number + 1, before + len(filters), proteins.end
+                self.tell(Phase.PROFILES, done, proteins, (number + 1) / len(filters))
+                if hits is not None and len(hits):
+                    parts[number].append(hits)
+                    compared[number] += count
+        return parts, compared, targets
 
     def _search(self, profile_filter: ProfileFilter, task: _Task) -> _Found | None:
         """Compare a profile with proteins; return None if so many pass that they are split."""
@@ -258,8 +289,8 @@ class _Search(_Job):
             with stats.stage("profile_filters"):
                 task.survivors = profile_filter.survivors(task.proteins.block, stats)
             stats.add_cells("profile_filters", records.codes.size * profile_filter.profile.nodes)
-            if task.survivors.size > SEQUENCES_AT_ONCE:
-                return None
+        if task.survivors.size > SEQUENCES_AT_ONCE:
+            return None
         survivors = task.survivors
         if survivors.size == 0:
             return _Found(task.proteins, task.number, None, 0)
@@ -288,10 +319,18 @@ class _Scan(_Job):
         profiles = list(self._options.read_profiles())
         context.stats.add(profiles=len(profiles), nodes=sum(one.nodes for one in profiles))
         filters = self.prepare(profiles)
-        for proteins in self.blocks(True):
-            yield from self._hits_of(proteins, filters)
+        with ExitStack() as stack:
+            on_device = self._device.filters(filters, stack)
+            with closing(self.filtered(True, on_device)) as blocks:
+                for proteins, passed in blocks:
+                    yield from self._hits_of(proteins, passed, filters)
 
-    def _hits_of(self, proteins: _Numbered, filters: Sequence[ProfileFilter]) -> Iterator[HitList]:
+    def _hits_of(
+        self,
+        proteins: _Numbered,
+        passed: list[Int64Array] | None,
+        filters: Sequence[ProfileFilter],
+    ) -> Iterator[HitList]:
         """Yield the hits of each protein of a block."""
         context, records, block = self._context, proteins.records, proteins.block
         stats = context.stats
@@ -301,7 +340,8 @@ class _Scan(_Job):
             with stats.stage("profile_filters"):
                 return one.survivors(block, stats)
 
-        passed = list(ordered_results(context.executor, context.window, filters, survivors))
+        if passed is None:
+            passed = list(ordered_results(context.executor, context.window, filters, survivors))
         numbers = np.repeat(np.arange(len(filters)), [one.size for one in passed])
         sequences = np.concatenate(passed)
         # Stable: the profiles that a protein is compared with stay in the order of their files.

@@ -360,5 +360,5 @@ def test_options_that_exclude_each_other(capfd: pytest.CaptureFixture[str]) -> N
     for words in ("-E 1 -T 1", "--cut_ga --domT 3", "--max --F1 1"):
         assert main(["hmmsearch", *words.split(), "p.hmm", "s.faa"]) == 2
         assert "exclude each other" in capfd.readouterr().err
-    assert main(["hmmsearch", "--backend", "cuda", "p.hmm", "s.faa"]) == 1
-    assert "backend 'cuda'" in capfd.readouterr().err
+    assert main(["hmmsearch", "--backend", "cuda", "-C", "p.hmm", "s.faa"]) == 2
+    assert "exclude each other" in capfd.readouterr().err
