@@ -6,6 +6,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final
 
 import click
+from click.core import ParameterSource
 
 from mummergpu.cli.option_rules import Params, device_options
 from mummergpu.cli.option_types import (
@@ -50,6 +51,9 @@ _TABLES: Final = {
 }
 
 
+_NO_TEXT: Final = "Accepted, and of no effect: there is no text with alignments."
+
+
 def _sections(scans: bool) -> Sections:
     """Return the options of a command, in the order of the help."""
     tables = [option for kind, option in _TABLES.items() if not scans or kind != "alignment"]
@@ -62,9 +66,15 @@ def _sections(scans: bool) -> Sections:
                 "Take letters that look like nucleotides for amino acids; with --translate, "
                 "letters that do not for N.",
             ),
-            MAIN_OPTIONS["no_empty"],
+            flag("--no-empty", "Treat a file without sequences as an error."),
         ],
-        "Output": [*tables, flag("--acc acc", "Accepted: tables have names and accessions.")],
+        "Output": [
+            *tables,
+            flag("--acc acc", "Accepted: tables have names and accessions."),
+            flag("--noali noali", _NO_TEXT, hidden=True),
+            flag("--notextw notextw", _NO_TEXT, hidden=True),
+            click.Option(["--textw"], type=click.INT, metavar="N", help=_NO_TEXT, hidden=True),
+        ],
         "What is reported": [
             _number("E", f"Report {targets} with an E-value of at most X.  [default: 10]"),
             _number("T", f"Report {targets} with a score of at least X."),
@@ -110,6 +120,12 @@ def _sections(scans: bool) -> Sections:
         ],
         "Search": [
             MAIN_OPTIONS["threads"],
+            click.Option(
+                ["--cpu", "workers"],
+                type=click.IntRange(min=0),
+                metavar="N",
+                help="The same as -t N, in HMMER's words; 0 is one thread as well.",
+            ),
             click.Option(
                 ["--backend"],
                 type=click.Choice(["auto", "cpu", "cuda"]),
@@ -182,6 +198,11 @@ def hmmscan_command(**params: Any) -> None:
 def _run(params: dict[str, Any], scans: bool) -> None:
     if params["backend"] == "cuda" and params["cpu"]:
         raise click.UsageError("-C and --backend cuda exclude each other")
+    if (workers := params["workers"]) is not None:
+        source = click.get_current_context().get_parameter_source("threads")
+        if source is ParameterSource.COMMANDLINE:
+            raise click.UsageError("--threads and --cpu exclude each other")
+        params["threads"] = max(1, workers)
     outputs = {kind: params[kind] for kind in _TABLES if params.get(kind) is not None}
     if not outputs:
         outputs = {"tblout": STANDARD_OUTPUT}

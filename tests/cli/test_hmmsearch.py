@@ -107,6 +107,18 @@ def test_threads_and_pressed_files_change_nothing(
         }
 
 
+def test_words_of_hmmer_that_scripts_have(
+    inputs: tuple[Path, Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    expected = ours("hmmscan", tmp_path, *inputs)["tblout"]
+    words = "--noali --notextw --textw 200 --acc --cpu 0".split()
+    assert main(["hmmscan", "-q", *words, *map(str, inputs)]) == 0
+    assert rows(capfd.readouterr().out.encode()) == rows(expected)
+    for wrong in (["--cpu", "-1"], ["--cpu", "2", "-t", "2"]):
+        assert main(["hmmscan", *wrong, *map(str, inputs)]) == 2
+        assert "--cpu" in capfd.readouterr().err
+
+
 def test_pipes(inputs: tuple[Path, Path], tmp_path: Path) -> None:
     profiles, proteins = inputs
     found = ours("hmmsearch", tmp_path, profiles, proteins)["tblout"]
