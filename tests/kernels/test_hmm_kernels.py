@@ -10,21 +10,17 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.host_device import HostCompiler, HostDevice, everything_given_back
+from helpers.profile_scores import check_numbers, tried
 from helpers.profiles import block_of, built, profiles, sequences_like
 
 from mummergpu.errors import BackendError
 from mummergpu.hmm import device_filters, device_work
-from mummergpu.hmm.byte_filters import LANES, best_passes, find_cells, striped_bytes
 from mummergpu.hmm.cuda_program import RowShape
 from mummergpu.hmm.device_filters import DeviceFilters
-from mummergpu.hmm.device_tables import word_floor, word_overflow
 from mummergpu.hmm.filters import FilterThresholds, ProfileFilter, lengths_up_to
 from mummergpu.hmm.profiles import Profile
-from mummergpu.hmm.proteins import CODES, ProteinBlock
-from mummergpu.hmm.tables import WORD_LEAVE, word_moves
+from mummergpu.hmm.proteins import ProteinBlock
 from mummergpu.hmm.thresholds import minimal_cells
-from mummergpu.hmm.word_filter import OVERFLOW
-from mummergpu.runtime.jit import jit_without_refcounts
 from mummergpu.runtime.stats import Stats
 
 
@@ -58,86 +54,6 @@ def opened(cxx: str, library_folder: Path, executor: ThreadPoolExecutor) -> Iter
         made.close()
         device.close()
         assert everything_given_back(device)
-
-
-@jit_without_refcounts
-def _fill_passes(
-    block: ProteinBlock, costs: Any, row: Any, registers: int, bias: int, steps: Any, left: Any
-) -> None:
-    for number in range(left.size):
-        row[:] = 0
-        begin = block.offsets[number]
-        length = block.offsets[number + 1] - begin
-        left[number] = best_passes(
-            block.codes, begin, length, costs, row, registers, bias, steps[number]
-        )
-
-
-def numbers_of_the_processor(one: ProfileFilter, block: ProteinBlock) -> list[np.ndarray]:
-    """The cells of SSV, the bytes of MSV and the words of Viterbi of all sequences."""
-    striped, sizes = striped_bytes(one.bytes), np.diff(block.offsets)
-    lengths = lengths_up_to(int(sizes.max()))
-    sequences, cells, left = np.empty((3, sizes.size), dtype=np.int64)
-    least = np.zeros(int(sizes.max()) + 1, dtype=np.int64)
-    borders = np.empty(int(sizes.max()) * LANES, dtype=np.uint8)
-    assert find_cells(block, striped, least, borders, sequences, cells) == sizes.size
-    steps = lengths.move[sizes] + one.bytes.entry
-    registers = striped.scores.shape[0] * striped.registers
-    row = np.empty(striped.costs.shape[1], dtype=np.uint8)
-    _fill_passes(block, striped.costs, row, registers, striped.bias, steps, left)
-    words = one.viterbi_words(block, np.arange(sizes.size), lengths)
-    # The device gives up a little earlier, and no word falls below its floor.
-    words[words + WORD_LEAVE > word_overflow(one.words)] = OVERFLOW
-    floor = word_floor(one.words) + int(word_moves(int(sizes.max()))[-1])
-    # Further cells do not matter: SSV cannot tell.
-    return [
-        np.minimum(cells, 127 - one.bytes.bias),
-        left,
-        np.maximum(words, floor - WORD_LEAVE),
-    ]
-
-
-def numbers_of_the_device(found: DeviceFilters, block: ProteinBlock) -> list[np.ndarray]:
-    """The same, from the kernels, and for the only profile."""
-    bias = found._own[0].bytes.bias
-    count = block.offsets.size - 1
-    with found._worker() as worker:
-        placed = worker.place(block, found._sequence_program)
-        found._constants.limits["score"] = -np.inf
-        found._limits = found._upload(found._constants.limits)
-        pairs, cells = found._passing_cells(worker, placed, 0, 1)
-        assert pairs.sequences.tolist() == list(range(count))
-        costs = worker.upload("costs", found._constants.costs)
-        left = found._scores(worker, placed, found._bytes, "score_passes", pairs, costs)
-        words = found._viterbi_words(worker, placed, block, pairs)
-    cells = np.minimum(cells, 127 - bias)
-    numbers = []
-    for array in (cells, left, words):
-        numbers.append(np.empty_like(array))
-        numbers[-1][placed.order] = array
-    return numbers
-
-
-def tried(profile: Profile, count: int) -> list[np.ndarray]:
-    """Sequences like a profile's, of any length, some of marks and of single residues."""
-    random = np.random.default_rng(profile.nodes)
-    every = [one[:700] for one in sequences_like(profile, count) if one.size]
-    every += [np.full(1, code, dtype=np.uint8) for code in range(CODES)]
-    every += [np.full(size, 27, dtype=np.uint8) for size in (2, 9)]
-    whole = np.tile(profile.matches.argmax(axis=1).astype(np.uint8), 3)[:2500]
-    every += [whole, np.concatenate([whole[:400], every[4], whole[:900]])]
-    return [every[number] for number in random.permutation(len(every))]
-
-
-def check_numbers(found: DeviceFilters, sequences: list[np.ndarray]) -> None:
-    block = block_of(sequences)
-    expected = numbers_of_the_processor(found._own[0], block)
-    for name, here, there in zip(
-        ("SSV", "MSV", "Viterbi"), expected, numbers_of_the_device(found, block), strict=True
-    ):
-        differ = np.nonzero(here != there)[0]
-        shown = [(sequences[n].size, int(here[n]), int(there[n])) for n in differ[:5]]
-        assert not shown, f"{name} of {found._own[0].profile.nodes} nodes: {differ.size} {shown}"
 
 
 @pytest.mark.parametrize("nodes", [1, 2, 16, 17, 64, 65, 99, 130, 249, 250, 330])
