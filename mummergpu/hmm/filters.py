@@ -180,22 +180,30 @@ class ProfileFilter:
             The numbers of the sequences, increasing.
         """
         sizes = np.diff(block.offsets)
-        stats.add(cells=int(block.codes.size) * self.profile.nodes)
+        cells = int(block.codes.size) * self.profile.nodes
+        stats.add(cells=cells)
         if self.thresholds.F1 >= 1:
             return np.nonzero(sizes)[0]
         longest = int(sizes.max(initial=0))
         lengths = lengths_up_to(longest)
-        sequences, left = self._pass_msv(block, longest, lengths)
+        with stats.stage("profile_msv"):
+            sequences, left = self._pass_msv(block, longest, lengths)
+        stats.add_cells("profile_msv", cells)
         stats.add(passed_msv=int(sequences.size))
         # Without a composition, what HMMER computes is no score: what it does then is its matter.
         if self.thresholds.bias_filter and self.bias is None:
             return sequences
-        survivors = self._pass_viterbi(block, sequences, left, lengths)
+        survivors = self._pass_viterbi(block, sequences, left, lengths, stats)
         stats.add(passed_viterbi=int(survivors.size))
         return survivors
 
     def _pass_viterbi(
-        self, block: ProteinBlock, sequences: Int64Array, left: Int64Array, lengths: LengthTables
+        self,
+        block: ProteinBlock,
+        sequences: Int64Array,
+        left: Int64Array,
+        lengths: LengthTables,
+        stats: Stats,
     ) -> Int64Array:
         """Return the sequences that pass MSV corrected for composition, and Viterbi."""
         sizes = block.offsets[sequences + 1] - block.offsets[sequences]
@@ -203,7 +211,9 @@ class ProfileFilter:
         if self.thresholds.bias_filter and self.bias is not None:
             background = Background(*self.bias.scores(block, sequences))
         passes, compared = compare_bytes(left, lengths.move[sizes], background, self.scores)
-        words = self.viterbi_words(block, sequences[compared], lengths)
+        with stats.stage("profile_viterbi"):
+            words = self.viterbi_words(block, sequences[compared], lengths)
+        stats.add_cells("profile_viterbi", int(sizes[compared].sum()) * self.profile.nodes)
         moves = word_moves(lengths.move.size - 1)[sizes[compared]]
         own = Background(background.nats[compared], background.margin[compared])
         passes[compared] = compare_words(words, moves, own, self.scores.viterbi)

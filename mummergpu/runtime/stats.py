@@ -41,6 +41,8 @@ STAGES: Final = (
     "coords_to_buffers",
     "mapping",
     "profile_filters",
+    "profile_msv",
+    "profile_viterbi",
     "profile_finishing",
     "summary",
     "format",
@@ -50,7 +52,8 @@ STAGES: Final = (
 """The stages, in the order of the work. The stages of kernels are the device's own time if
 there is a device, and the sum if there are several; ``coords_to_buffers`` orders and merges
 matches, ``mapping`` makes alignments of them, ``profile_filters`` finds the proteins that may have
-hits of profiles, ``profile_finishing`` compares these to the end, ``summary`` counts what was
+hits of profiles (and ``profile_msv`` and ``profile_viterbi`` are two parts of that, on the
+processor), ``profile_finishing`` compares these to the end, ``summary`` counts what was
 found, ``format`` turns it into text or records, ``text_kernel`` does so on a device,
 ``end_to_end`` is the whole run."""
 

@@ -354,7 +354,8 @@ def test_reports_count_what_the_tables_have(
     assert found["queries_with_hit"] == len({words[2] for words in targets})
     expected = Counter(math.floor(math.log10(float(words[4]))) for words in targets)
     assert {row["exponent"]: row["hits"] for row in found["e_values"]} == expected
-    for name in ("profile_filters", "profile_finishing"):
+    for name in ("filters", "msv", "viterbi", "finishing"):
+        name = f"profile_{name}"
         stage = report["stages"][name]
         assert stage["gcups"] == pytest.approx(stage["cells"] / stage["seconds"] / 1e9)
     assert report["stages"]["profile_filters"]["cells"] == counts["residues"] * counts["nodes"]
