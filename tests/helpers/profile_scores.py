@@ -44,20 +44,11 @@ def numbers_of_the_processor(one: ProfileFilter, block: ProteinBlock) -> list[np
     row = np.empty(striped.costs.shape[1], dtype=np.uint8)
     _fill_passes(block, striped.costs, row, registers, striped.bias, steps, left)
     words = one.viterbi_words(block, np.arange(sizes.size), lengths)
-    # The device gives up a little earlier, and no word falls below its floor.
-    words[words + WORD_LEAVE > word_overflow(one.words)] = OVERFLOW
-    floor = word_floor(one.words) + int(word_moves(int(sizes.max()))[-1])
-    # Further cells do not matter: SSV cannot tell.
-    return [
-        np.minimum(cells, 127 - one.bytes.bias),
-        left,
-        np.maximum(words, floor - WORD_LEAVE),
-    ]
+    return [cells, left, words]
 
 
 def numbers_of_the_device(found: DeviceFilters, block: ProteinBlock) -> list[np.ndarray]:
-    """The same, from the kernels, and for the only profile."""
-    bias = found._own[0].bytes.bias
+    """The same for the only profile, from the kernels or where those do not suit."""
     count = block.offsets.size - 1
     with found._worker() as worker:
         placed = worker.place(block, found._sequence_program)
@@ -68,7 +59,6 @@ def numbers_of_the_device(found: DeviceFilters, block: ProteinBlock) -> list[np.
         costs = worker.upload("costs", found._constants.costs)
         left = found._scores(worker, placed, found._bytes, "score_passes", pairs, costs)
         words = found._viterbi_words(worker, placed, block, pairs)
-    cells = np.minimum(cells, 127 - bias)
     numbers = []
     for array in (cells, left, words):
         numbers.append(np.empty_like(array))
@@ -87,12 +77,24 @@ def tried(profile: Profile, count: int) -> list[np.ndarray]:
     return [every[number] for number in random.permutation(len(every))]
 
 
+def decisive(one: ProfileFilter, numbers: list[np.ndarray], longest: int) -> list[np.ndarray]:
+    """The numbers as far as decisions depend on them."""
+    cells, left, words = numbers
+    # The device gives up a little earlier, and no word falls below its floor.
+    words = np.where(words + WORD_LEAVE > word_overflow(one.words), OVERFLOW, words)
+    floor = word_floor(one.words) + int(word_moves(longest)[-1])
+    # From higher cells SSV cannot tell.
+    return [np.minimum(cells, 127 - one.bytes.bias), left, np.maximum(words, floor - WORD_LEAVE)]
+
+
 def check_numbers(found: DeviceFilters, sequences: list[np.ndarray]) -> None:
-    block = block_of(sequences)
-    expected = numbers_of_the_processor(found._own[0], block)
-    for name, here, there in zip(
-        ("SSV", "MSV", "Viterbi"), expected, numbers_of_the_device(found, block), strict=True
-    ):
+    block, one = block_of(sequences), found._own[0]
+    longest = max(sequence.size for sequence in sequences)
+    numbers = numbers_of_the_processor(one, block), numbers_of_the_device(found, block)
+    both = zip(
+        ("SSV", "MSV", "Viterbi"), *(decisive(one, own, longest) for own in numbers), strict=True
+    )
+    for name, here, there in both:
         differ = np.nonzero(here != there)[0]
         shown = [(sequences[n].size, int(here[n]), int(there[n])) for n in differ[:5]]
         assert not shown, f"{name} of {found._own[0].profile.nodes} nodes: {differ.size} {shown}"
