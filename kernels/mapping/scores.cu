@@ -20,6 +20,26 @@ __device__ __forceinline__ bool has_breaks(const Reads& reads, uint64 read) {
     return __ballot_sync(ALL_LANES, found) != 0;
 }
 
+// Return how many windows of a read from `first` to before `end`, which have no match, must have an
+// edit. A window with an unknown base may have no match without an edit.
+__device__ __forceinline__ int edited_windows(const StrandOfRead& read, int first, int end,
+                                              const SeedFreeFlank& beside) {
+    if (beside.length < static_cast<int>(NO_MATCH_KNOWN)) {
+        return max(0, end - first);
+    }
+    int edited = 0;
+    for (int window = first; window < end; ++window) {
+        uint32 breaks = 0;
+        for (int done = 0; done < beside.window; done += WORD_BASES) {
+            const uint32 inside = min(static_cast<uint32>(beside.window - done), WORD_BASES);
+            const long long at = read.begin + window * beside.window + done;
+            breaks |= bases_from(read.words, at).breaks & lowest_bits(inside);
+        }
+        edited += breaks == 0 ? 1 : 0;
+    }
+    return edited;
+}
+
 // Return the candidate of a diagonal with the given seed.
 __device__ __forceinline__ Candidate score_candidate(const Reads& reads, uint64 read,
                                                      const Target& target, const Scoring& scoring,
@@ -38,9 +58,9 @@ __device__ __forceinline__ Candidate score_candidate(const Reads& reads, uint64 
     int left_windows = 0;
     int right_windows = 0;
     if (beside.window > 0) {
-        left_windows = seed_begin / beside.window;
-        right_windows = max(0, bases.length / beside.window -
-                                   (seed_end + beside.window - 1) / beside.window);
+        left_windows = edited_windows(bases, 0, seed_begin / beside.window, beside);
+        right_windows = edited_windows(bases, (seed_end + beside.window - 1) / beside.window,
+                                       bases.length / beside.window, beside);
     }
     const int left_bound =
         max(left.score, bound_of_flank(seed_begin, left_windows, scoring, beside));
@@ -94,15 +114,15 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
                         seed_bases = length;
                     }
                 }
-                const bool is_known = !is_unknown && end - row == 1 &&
+                const bool is_alone = end - row == 1 &&
                                       (row == 0 || key - own[row - 1] > most_gap) &&
                                       (end == count || own[end] - key > most_gap);
                 const uint32 strand = static_cast<uint32>(key >> STRAND_SHIFT);
                 const uint64 offset = key - (static_cast<uint64>(strand) << STRAND_SHIFT);
                 const uint64 to = place + filled + __popc(lanes & lowest_bits(lane_number()));
                 const SeedFreeFlank known = {
-                    is_known ? beside.length : static_cast<int>(NO_MATCH_KNOWN),
-                    is_known ? beside.window : 0};
+                    is_alone && !is_unknown ? beside.length : static_cast<int>(NO_MATCH_KNOWN),
+                    is_alone ? beside.window : 0};
                 candidates[to] = score_candidate(
                     reads, read, target, scoring, strand,
                     static_cast<long long>(offset) - DIAGONAL_OFFSET,

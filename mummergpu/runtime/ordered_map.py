@@ -17,6 +17,13 @@ Result = TypeVar("Result")
 _END: Final = object()
 
 
+class _Parts(Generic[Result]):
+    """What is in work of an item that was cut, in order."""
+
+    def __init__(self, futures: list[Future[Result | _Parts[Result] | None]]) -> None:
+        self.futures = futures
+
+
 def ordered_results(
     executor: Executor,
     window: int,
@@ -50,26 +57,36 @@ def ordered_results(
         The first exception that `items` or `work` raises; no further work starts, and none if the
         iterator is closed.
     """
-    under_way: deque[tuple[Item, Future[Result | None]]] = deque()
+    under_way: deque[Future[Result | _Parts[Result] | None]] = deque()
+    is_closed = False
 
-    def submit(item: Item) -> tuple[Item, Future[Result | None]]:
-        return item, executor.submit(work, item)
+    def run(item: Item) -> Result | _Parts[Result] | None:
+        # The parts of an item that was cut may start after the iterator was closed.
+        if is_closed:
+            return None
+        result = work(item)
+        if result is None and cut is not None:
+            # Parts begin at once: if they waited for their turn, items that are all cut would be
+            # processed one after the other.
+            return _Parts([executor.submit(run, part) for part in cut(item)])
+        return result
 
     def finish_first() -> Result | None:
-        item, future = under_way.popleft()
+        future = under_way.popleft()
         try:
             result = future.result()
         finally:
             # The future holds its exception, which holds this frame: a circle, and with it all
             # memory of the run, until a garbage collection.
             del future
-        if result is None and cut is not None:
-            under_way.extendleft(submit(part) for part in reversed(list(cut(item))))
+        if isinstance(result, _Parts):
+            under_way.extendleft(reversed(result.futures))
+            return None
         return result
 
     try:
         for item in items:
-            under_way.append(submit(item))
+            under_way.append(executor.submit(run, item))
             while len(under_way) >= window:
                 if (result := finish_first()) is not None:
                     yield result
@@ -77,7 +94,8 @@ def ordered_results(
             if (result := finish_first()) is not None:
                 yield result
     finally:
-        for _, future in under_way:
+        is_closed = True
+        for future in under_way:
             future.cancel()
 
 

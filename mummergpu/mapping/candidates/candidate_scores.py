@@ -10,6 +10,7 @@ from mummergpu.mapping.candidates.candidates import (
     LEFT_QUERY_BASES,
     LEFT_SCORE,
     LEFT_SHIFT,
+    NOTHING_KNOWN,
     RECORD,
     RIGHT_QUERY_BASES,
     RIGHT_SCORE,
@@ -28,7 +29,7 @@ from mummergpu.mapping.candidates.candidates import (
 from mummergpu.mapping.candidates.ungapped import Flank, score_flank
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import as_int64, inline_without_refcounts
-from mummergpu.sequence.codes import MARGIN
+from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
 from mummergpu.viterbi.recurrence.model import CostTuple
 
 
@@ -66,8 +67,9 @@ def score_candidate(
     window = beside.window
     if window > 0:
         # Only windows that lie in a flank as a whole say something about it.
-        left_windows = seed_begin // window
-        right_windows = max(0, length // window - (seed_end + window - 1) // window)
+        first, last = (seed_end + window - 1) // window, length // window
+        left_windows = edited_windows(codes, MARGIN + begin, 0, seed_begin // window, beside)
+        right_windows = edited_windows(codes, MARGIN + begin, first, last, beside)
     left_bound = max(left[0], bound_of_flank(seed_begin, left_windows, costs, beside))
     right_bound = max(right[0], bound_of_flank(length - seed_end, right_windows, costs, beside))
     numbers[row, LEFT_SCORE] = left[0]
@@ -82,6 +84,23 @@ def score_candidate(
     numbers[row, RIGHT_SHIFT] = 0
     is_exact = left_bound == left[0] and right_bound == right[0]
     numbers[row, STATE] = EXACT if is_exact else UNGAPPED
+
+
+@inline_without_refcounts
+def edited_windows(codes: CodeArray, at: int, first: int, end: int, beside: SeedFreeFlank) -> int:
+    """Return how many of some windows, which have no match, must have an edit.
+
+    `at` is where the read begins. A window with an unknown base may have no match without an edit.
+    """
+    if beside.match_bases < NOTHING_KNOWN.match_bases:
+        return max(0, end - first)
+    edited = 0
+    for begin in range(at + first * beside.window, at + end * beside.window, beside.window):
+        has_break = False
+        for place in range(begin, begin + beside.window):
+            has_break |= codes[place] == BREAK
+        edited += 0 if has_break else 1
+    return edited
 
 
 @inline_without_refcounts

@@ -50,10 +50,10 @@ class SeedFreeFlank(NamedTuple):
     Attributes
     ----------
     match_bases : int
-        There is no match of so many bases within the most gap.
+        There is an edit in so many bases, since no match within the most gap is so long.
     window : int
         No match there contains a whole window of the read of so many bases (`windows`); 0 if that
-        is not known.
+        is not known. If `match_bases` is that of `NOTHING_KNOWN`, the read has unknown bases.
     """
 
     match_bases: int

@@ -28,6 +28,7 @@ from mummergpu.mapping.candidates.candidates import (
     Scoring,
     read_length,
 )
+from mummergpu.mapping.placing.pairing import first_not_before
 from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.codes import MARGIN
 from mummergpu.viterbi.recurrence.tile import tile_at
@@ -103,15 +104,19 @@ def refine(
 
 
 @inline_without_refcounts
-def drop_same_paths(table: Candidates, read: int, row: int) -> None:
+def drop_same_paths(table: Candidates, read: int, most_gap: int, row: int) -> None:
     """Drop the worse ones of a candidate with a gap and those that share a diagonal with it."""
-    offsets, counts = table.offsets, table.counts
     diagonals, numbers = table.diagonals, table.numbers
     strand, score = numbers[row, STRAND], numbers[row, SCORE]
+    # A flank ends no farther from its candidate's diagonal than by the most gap.
+    first = table.offsets[read]
+    end = first + table.counts[read]
+    first = first_not_before(table, first, end, strand, diagonals[row] - 2 * most_gap)
+    end = first_not_before(table, first, end, strand, diagonals[row] + 2 * most_gap + 1)
     left = diagonals[row] + numbers[row, LEFT_SHIFT]
     right = diagonals[row] + numbers[row, RIGHT_SHIFT]
-    for other in range(offsets[read], offsets[read] + counts[read]):
-        if other == row or numbers[other, STRAND] != strand or numbers[other, STATE] == DEAD:
+    for other in range(first, end):
+        if other == row or numbers[other, STATE] == DEAD:
             continue
         other_left = diagonals[other] + numbers[other, LEFT_SHIFT]
         other_right = diagonals[other] + numbers[other, RIGHT_SHIFT]

@@ -142,9 +142,12 @@ def score_diagonals(
         numbers[filled, RECORD] = find_record(scoring.target.record_starts, diagonal + seed_begin)
         numbers[filled, SEED_BEGIN] = seed_begin
         numbers[filled, SEED_BASES] = seed_bases
-        # A match that a gap can reach, and an unknown base, which ends matches but costs less than
-        # a difference, are no sign of edits: then flanks are not bounded by their lack of matches.
-        known = NOTHING_KNOWN if has_neighbour or has_break else beside
+        # Where a gap can reach another match, flanks are not bounded by their lack of matches. An
+        # unknown base ends matches too, but costs less than an edit: windows without one count.
+        match_bases = (
+            NOTHING_KNOWN.match_bases if has_neighbour or has_break else beside.match_bases
+        )
+        known = SeedFreeFlank(match_bases, 0 if has_neighbour else beside.window)
         score_candidate(scoring, read, known, table, filled)
         filled += 1
     table.counts[read] = filled - table.offsets[read]

@@ -97,6 +97,21 @@ def test_the_first_failure_ends_all(culprit: str) -> None:
     assert count < 20
 
 
+def test_parts_of_items_that_are_cut_are_processed_at_once_and_taken_in_order() -> None:
+    together = threading.Barrier(4, timeout=20)
+
+    def work(item: str) -> str | None:
+        if len(item) == 2:
+            return None
+        together.wait()
+        return item
+
+    taken: list[str] = []
+    with ThreadPoolExecutor(4) as executor:
+        ordered_map(executor, 2, ["ab", "cd"], work, taken.append, cut=list)
+    assert taken == ["a", "b", "c", "d"]
+
+
 def test_items_are_drawn_ahead_in_order_by_another_thread() -> None:
     threads = set()
 
