@@ -24,6 +24,35 @@ class _Parts(Generic[Result]):
         self.futures = futures
 
 
+class _Worker(Generic[Item, Result]):
+    """Processes an item in a thread of the pool, or submits the parts it must be cut into."""
+
+    def __init__(
+        self,
+        executor: Executor,
+        work: Callable[[Item], Result | None],
+        cut: Callable[[Item], Iterable[Item]] | None,
+    ) -> None:
+        self._executor = executor
+        self._work = work
+        self._cut = cut
+        self.is_closed = False
+
+    def submit(self, item: Item) -> Future[Result | _Parts[Result] | None]:
+        return self._executor.submit(self._run, item)
+
+    def _run(self, item: Item) -> Result | _Parts[Result] | None:
+        # The parts of an item that was cut may start after the iterator was closed.
+        if self.is_closed:
+            return None
+        result = self._work(item)
+        if result is None and self._cut is not None:
+            # Parts begin at once: if they waited for their turn, items that are all cut would be
+            # processed one after the other.
+            return _Parts([self.submit(part) for part in self._cut(item)])
+        return result
+
+
 def ordered_results(
     executor: Executor,
     window: int,
@@ -58,18 +87,7 @@ def ordered_results(
         iterator is closed.
     """
     under_way: deque[Future[Result | _Parts[Result] | None]] = deque()
-    is_closed = False
-
-    def run(item: Item) -> Result | _Parts[Result] | None:
-        # The parts of an item that was cut may start after the iterator was closed.
-        if is_closed:
-            return None
-        result = work(item)
-        if result is None and cut is not None:
-            # Parts begin at once: if they waited for their turn, items that are all cut would be
-            # processed one after the other.
-            return _Parts([executor.submit(run, part) for part in cut(item)])
-        return result
+    worker = _Worker(executor, work, cut)
 
     def finish_first() -> Result | None:
         future = under_way.popleft()
@@ -86,7 +104,7 @@ def ordered_results(
 
     try:
         for item in items:
-            under_way.append(executor.submit(run, item))
+            under_way.append(worker.submit(item))
             while len(under_way) >= window:
                 if (result := finish_first()) is not None:
                     yield result
@@ -94,7 +112,7 @@ def ordered_results(
             if (result := finish_first()) is not None:
                 yield result
     finally:
-        is_closed = True
+        worker.is_closed = True
         for future in under_way:
             future.cancel()
 
