@@ -180,7 +180,8 @@ def test_the_filters_of_profiles_compile(architecture: str) -> None:
     check_program(SEQUENCE_PROGRAM, architecture)
     for lanes, registers in ((8, 1), (8, 6), (16, 8), (32, 4), (32, 7), (32, 26), (32, 59)):
         check_program(byte_program(RowShape(lanes, registers)).source, architecture)
-    for registers in (1, 2, 7, 10, 11, 13, 14, 21, 22, 34):
+    # From 34 words a lane on, the registers of older devices do not suffice.
+    for registers in (1, 2, 7, 10, 11, 13, 14, 21, 22, 33 if architecture == "sm_75" else 34):
         check_program(word_program(RowShape(32, registers)).source, architecture)
 
 

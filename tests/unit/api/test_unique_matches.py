@@ -177,7 +177,7 @@ def test_the_model_takes_minimizers_for_genomes_and_not_for_a_few_reads() -> Non
     both = (Strand.FORWARD, Strand.REVERSE)
     search = SearchOptions(20, both, Uniqueness.IN_REFERENCE)
     kmers = KmerIndex.plan(reference, KmerOptions(), 20, MemoryBudget(1 << 40))
-    kept = KeptMinimizers(reference, IndexOptions(20))
+    kept = KeptMinimizers(reference, IndexOptions(20, memory=1 << 40))
     assert kept.index_for(kmers, search, 2_000_000) is None
     assert kept.index_for(kmers, SearchOptions(20, both), 2 * bases) is None
     assert kept.index_for(kmers, search, 2 * bases) is not None
