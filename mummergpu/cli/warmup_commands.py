@@ -84,14 +84,14 @@ def _serve_devices() -> None:
     none, codes = np.zeros(0, dtype=np.int64), np.zeros(1, dtype=np.uint8)
     words = np.zeros(1, dtype=np.uint32)
     anchors, sequences = Anchors(none, none, none), Sequences(codes, codes)
-    list_tiles(none, anchors, sequences, NUCMER_COSTS.as_tuple(), none)
+    list_tiles(none, anchors, sequences, NUCMER_COSTS, none)
     gather_codes(codes, none, none, none, codes)
     copy_ends(words, none, none, none, words, none)
     gather_ends(words, none, none, words)
     trace_stored(words, none, (1, 1, 1), 0, 0, words)
     start = np.zeros(1, dtype=np.int64)
     table = Candidates(start, none, none, np.zeros((0, NUMBERS), dtype=np.int32))
-    FoundCandidates(start, np.zeros(0, dtype=CANDIDATE)).spread(0, Costs().as_tuple(), table)
+    FoundCandidates(start, np.zeros(0, dtype=CANDIDATE)).spread(0, Costs(), table)
 
 
 def _serve_python() -> None:

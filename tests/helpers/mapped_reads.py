@@ -107,7 +107,7 @@ class Mapped:
     @property
     def scoring(self) -> Scoring:
         qualities = Qualities(self.block.base_qualities, credits_of_qualities(self.costs, True))
-        return Scoring(self.reads, self.target, self.costs.as_tuple(), qualities)
+        return Scoring(self.reads, self.target, self.costs, qualities)
 
     def pairing(self, sizes: PairSizes, unpaired: int) -> Pairing:
         """As for the mapper, but there is room for candidates of rescue beside single reads too."""

@@ -10,7 +10,7 @@ from mummergpu.runtime.arrays import ByteArray, Int32Array, Int64Array
 from mummergpu.runtime.jit import as_int64, inline_without_refcounts, prefetch
 from mummergpu.sequence.codes import CodeArray
 from mummergpu.sequence.mems import MemColumns
-from mummergpu.viterbi.recurrence.model import CostTuple
+from mummergpu.viterbi.recurrence.model import Costs
 
 STRAND: Final = 0
 RECORD: Final = 1
@@ -150,7 +150,7 @@ class Scoring(NamedTuple):
 
     reads: Reads
     target: Target
-    costs: CostTuple
+    costs: Costs
     qualities: Qualities
 
 

@@ -257,7 +257,7 @@ class CandidateFinder:
         """Return candidates that a device has found, which are valid as those of `find`."""
         rescue_rows = pairing.rescue_rows
         table = self._new_table(found.offsets.size - 1, found.rows.size, rescue_rows)
-        found.spread(rescue_rows, self._options.costs.as_tuple(), table)
+        found.spread(rescue_rows, self._options.costs, table)
         return table
 
     def _new_table(self, read_count: int, row_count: int, rescue_rows: int) -> Candidates:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from mummergpu.viterbi.recurrence.departures import departures
 from mummergpu.viterbi.recurrence.model import Costs, Model
@@ -61,7 +61,7 @@ def recurrence_source(model: Model) -> str:
         "// The scores of the states of a cell, or what leaves it for them.",
         *_structure("template <typename Score>", "Cell", "Score", states),
         "// All numbers of an alignment, in the order in which the host writes them.",
-        *_structure("", "Costs", "int", [field.name for field in fields(Costs)]),
+        *_structure("", "Costs", "int", Costs._fields),
         "// What steps subtract.",
         *_structure("template <typename Score>", "StepCosts", "Score", sums),
         "template <typename Score, typename Make>",

@@ -10,7 +10,7 @@ from mummergpu.runtime.llvm import intrinsic, types
 from mummergpu.sequence.codes import BREAK, STEP, CodeArray
 from mummergpu.viterbi.recurrence.lane_arithmetic import LANES
 from mummergpu.viterbi.recurrence.lanes import DIRECTION_WORDS, MOST_LANES, RESULTS, TileProgram
-from mummergpu.viterbi.recurrence.model import PAIRWISE, CostTuple
+from mummergpu.viterbi.recurrence.model import PAIRWISE, Costs
 from mummergpu.viterbi.recurrence.operations import (
     OperationArray,
     append_operation,
@@ -85,7 +85,7 @@ class TileCopies(NamedTuple):
 def compute_matrix(
     scratch: Scratch,
     copies: TileCopies,
-    costs: CostTuple,
+    costs: Costs,
     registers: int,
     least_score: int,
     traced: int,
@@ -118,7 +118,7 @@ def compute_band(
     read: CodeArray,
     reference: CodeArray,
     tile: Tile,
-    costs: CostTuple,
+    costs: Costs,
     registers: int,
     least_score: int,
     scratch: Scratch,

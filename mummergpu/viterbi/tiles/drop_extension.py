@@ -13,7 +13,7 @@ import numpy as np
 
 from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.codes import CodeArray
-from mummergpu.viterbi.recurrence.model import CostTuple
+from mummergpu.viterbi.recurrence.model import Costs
 from mummergpu.viterbi.recurrence.operations import (
     MATCH_OPERATION,
     OperationArray,
@@ -58,7 +58,7 @@ def reach_before_drop(
     query: CodeArray,
     reference: CodeArray,
     tile: Tile,
-    costs: CostTuple,
+    costs: Costs,
     window: int,
     least_gain: int,
     scratch: Scratch,
@@ -71,7 +71,7 @@ def reach_before_drop(
         Codes with margins.
     tile : Tile
         What the extension may use, beside the match.
-    costs : CostTuple
+    costs : Costs
         The scores; nothing is scored for an end.
     window : int
         The bases of the query in which the score must improve, up to `scratch.MOST_BASES`.
@@ -107,7 +107,7 @@ def extend_until_drop(
     query: CodeArray,
     reference: CodeArray,
     tile: Tile,
-    costs: CostTuple,
+    costs: Costs,
     window: int,
     scratch: Scratch,
     operations: OperationArray,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.codes import CodeArray
 from mummergpu.viterbi.recurrence.lane_arithmetic import LANES
-from mummergpu.viterbi.recurrence.model import CostTuple
+from mummergpu.viterbi.recurrence.model import Costs
 from mummergpu.viterbi.recurrence.tile import Tile, tile_at
 from mummergpu.viterbi.tiles.band import STEP_RESULTS, compute_band, lane_of
 from mummergpu.viterbi.tiles.scratch import MOST_BASES, Scratch
@@ -22,7 +22,7 @@ def extend_without_loss(
     query: CodeArray,
     reference: CodeArray,
     tile: Tile,
-    costs: CostTuple,
+    costs: Costs,
     window: int,
     scratch: Scratch,
 ) -> tuple[int, int, int]:
@@ -51,7 +51,7 @@ def extend_without_loss(
 
 @inline_without_refcounts
 def _tied_bases(
-    query: CodeArray, reference: CodeArray, tile: Tile, window: int, costs: CostTuple
+    query: CodeArray, reference: CodeArray, tile: Tile, window: int, costs: Costs
 ) -> int:
     """Return how many of the next pairs of bases score nothing together; the most of them."""
     score, tied = 0, as_int64(0)
@@ -69,7 +69,7 @@ def _best_without_loss(
     query: CodeArray,
     reference: CodeArray,
     tile: Tile,
-    costs: CostTuple,
+    costs: Costs,
     window: int,
     scratch: Scratch,
 ) -> tuple[int, int, int]:

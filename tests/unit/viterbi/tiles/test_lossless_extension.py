@@ -18,7 +18,7 @@ from mummergpu.viterbi.tiles.lossless_extension import extend_without_loss
 from mummergpu.viterbi.tiles.scratch import new_scratch
 
 SCRATCH = new_scratch(1500, 100)
-COSTS = NUCMER_COSTS.as_tuple()
+COSTS = NUCMER_COSTS
 
 
 def changed(text: list[int], chance: random.Random, share: float) -> list[int]:
