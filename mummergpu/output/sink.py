@@ -15,6 +15,7 @@ from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.block_text import BlockText, RowFormat
 from mummergpu.output.bytes.compressed_stream import CompressedStream
 from mummergpu.output.bytes.compression import Compressor, Piece
+from mummergpu.output.bytes.text_arrays import PiecePool
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.mems import BlockMems, match_count
@@ -101,6 +102,17 @@ class Format(ABC, Generic[Block, Rows]):
 
 MatchFormat = Format[QueryBlock, BlockMems]
 """A format of matches."""
+
+
+class PieceFormat(Format[Block, Rows]):
+    """A format whose pieces lie in memory that is used again."""
+
+    def __init__(self, piece_bytes: int) -> None:
+        self._pool = PiecePool(piece_bytes)
+
+    def take_back(self, piece: Piece) -> None:
+        """Reuse the memory of a piece (`Format.take_back`)."""
+        self._pool.take_back(piece)
 
 
 def made_or_left(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mummergpu.viterbi.recurrence.departures import departures
@@ -73,7 +74,7 @@ def recurrence_source(model: Model) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _structure(before: str, name: str, kind: str, members: list[str]) -> list[str]:
+def _structure(before: str, name: str, kind: str, members: Sequence[str]) -> list[str]:
     return [
         *([before] if before else []),
         f"struct {name} {{",

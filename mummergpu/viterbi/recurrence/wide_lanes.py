@@ -88,6 +88,7 @@ def _fill_lanes(
         found = departures(PAIRWISE, cell, arithmetic)
         for departure, end in zip(found, ends[3:], strict=True):
             builder.store(departure.score, place(numbers, end, 32), align=4)
+        # A byte a cell has all bits: they are read once, on the way back (`departures`).
         packed = ir.Constant(_vector(8), [0] * WIDE_LANES)
         noted = [bit for departure in found for bit in departure.bits]
         for number, bit in enumerate(noted):

@@ -94,6 +94,7 @@ def reach_before_drop(
         if least_gain > 0 and score < least_gain * i:
             break
         if i == 0:
+            # Nothing in the window scores: a path may still break even, and score behind it.
             i, j, _ = extend_without_loss(query, reference, rest, costs, window, scratch)
             if i == 0:
                 break
