@@ -13,8 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.block_text import BlockText, RowFormat
-from mummergpu.output.bytes.compressed_stream import CompressedStream
-from mummergpu.output.bytes.compression import Compressor, Piece
+from mummergpu.output.bytes.compression import CompressedStream, Compressor, Piece
 from mummergpu.output.bytes.text_arrays import PiecePool
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats

@@ -121,7 +121,7 @@ class LaneArithmetic:
         return self._builder.load(address, align=1, typ=self._codes.kind)
 
     def emission(self, bases: Any, others: Any) -> Any:
-        """Return what pairs of codes of `tile_copy` score."""
+        """Return what pairs of codes of `band.py` score."""
         builder = self._builder
         equal = builder.icmp_unsigned("==", bases, others)
         breaks = self._codes.constant(BREAK)

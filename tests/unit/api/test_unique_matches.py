@@ -12,7 +12,7 @@ from helpers.loops import each
 
 import mummergpu
 from mummergpu.api import kept_minimizers
-from mummergpu.api.kept_minimizers import KeptMinimizers
+from mummergpu.api.engine import KeptMinimizers
 from mummergpu.cli.main import main
 from mummergpu.index.kmer_index import KmerIndex
 from mummergpu.index.kmer_plan import KmerCost

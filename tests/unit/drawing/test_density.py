@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mummergpu.drawing import density
-from mummergpu.drawing.density import bases_in_pixels, density_image
+from mummergpu.drawing.dots import bases_in_pixels, density_image
 from mummergpu.drawing.segments import segments_of
 
 COLOURS = ((0.0, 0.0, 1.0), (1.0, 0.0, 0.0))

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mummergpu.index import kmer_likeness as module
-from mummergpu.index.kmer_likeness import kmer_likeness
+from mummergpu.index.kmer_index import kmer_likeness
 from mummergpu.index.kmer_plan import (
     DEVICE_COSTS,
     PROCESSOR_COSTS,
