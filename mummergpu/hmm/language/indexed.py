@@ -12,7 +12,7 @@ import numpy as np
 
 from mummergpu.hmm.language.processor_text import IMPOSSIBLE, LANES, OFFSET_BITS
 from mummergpu.hmm.language.recurrence import Shape
-from mummergpu.runtime.arrays import ByteArray, Float64Array, Int64Array
+from mummergpu.runtime.arrays import ByteArray, Float64Array, Int64Array, UInt16Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
 
 
@@ -63,7 +63,7 @@ def _join_best(
     before: Int64Array,
     node: int,
     to: Int64Array,
-    ranks: ByteArray,
+    ranks: UInt16Array,
 ) -> None:
     """Write the best way into a node, and its rank."""
     for lane in range(LANES):
@@ -166,7 +166,7 @@ def run_best(
     slots: Int64Array,
     columns: Int64Array,
     scratch: Int64Array,
-    ranks: ByteArray,
+    ranks: UInt16Array,
 ) -> None:
     """Run segments of best paths."""
     nodes, emitting = shape.first_steps.size - 1, shape.emissions.size

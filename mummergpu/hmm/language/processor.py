@@ -119,7 +119,7 @@ class ChainPrograms:
         common = (self._arrays, tables.numbers, tables.emissions, rows, segments, tables.chunk)
         scratch = np.empty((3, nodes, LANES), dtype=slots.dtype)
         if not kind.sums:
-            ranks = bits if keeps.ranks else np.empty((1, nodes, LANES), dtype=np.uint8)
+            ranks = bits if keeps.ranks else np.empty((1, nodes, LANES), dtype=np.uint16)
             run_best(*common, keeps, slots, columns, scratch, ranks)
             return
         exponents = np.zeros((len(slots) + len(columns) + 1, LANES), dtype=np.int64)

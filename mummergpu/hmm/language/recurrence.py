@@ -109,7 +109,7 @@ class TraceBits(NamedTuple):
     words : int
         How many words a column has.
     word_bits : int
-        The bits of a word: 8 or 64.
+        The bits of a word: 8, 16 or 64.
     """
 
     places: tuple[tuple[int, int, int], ...]
@@ -128,9 +128,7 @@ class TraceBits(NamedTuple):
             places.append((word, at, count))
             at += count
         if not shape.is_unrolled:
-            # Each state has a byte: programs that walk the steps in a loop know no other places.
-            if max((len(steps) for steps in shape.into()), default=0) > 256:
-                raise ValueError("more ways into a state than a byte can number")
-            return cls(tuple((node, 0, 8) for node in range(shape.nodes)), shape.nodes, 8)
+            # Programs that walk the steps in a loop give each state a word.
+            return cls(tuple((node, 0, 16) for node in range(shape.nodes)), shape.nodes, 16)
         bits = 64 if word else next(size for size in (8, 64) if at <= size)
         return cls(tuple(places), word + 1, bits)
