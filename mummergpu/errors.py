@@ -49,6 +49,31 @@ class InputError(MummergpuError):
         return f"{place}: {self.message}{record}"
 
 
+class ModelError(InputError):
+    """A program in the language of hidden Markov models is wrong, or a model cannot be computed.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong, without the place.
+    path : str
+        The file as the user named it.
+    line, column : int, optional
+        The place, both counted from 1, if the fault has one.
+    """
+
+    def __init__(
+        self, message: str, path: str, line: int | None = None, column: int | None = None
+    ) -> None:
+        super().__init__(message, path, line)
+        self.args = (message, path, line, column)
+        self.column = column
+
+    def __str__(self) -> str:
+        places = (self.path, self.line, self.column)
+        return ":".join(str(place) for place in places if place is not None) + f": {self.message}"
+
+
 class OutputError(MummergpuError):
     """An output cannot be opened, written, flushed or renamed.
 

@@ -44,6 +44,7 @@ STAGES: Final = (
     "profile_msv",
     "profile_viterbi",
     "profile_finishing",
+    "model_evaluation",
     "summary",
     "format",
     "results_to_disk",
@@ -53,8 +54,8 @@ STAGES: Final = (
 there is a device, and the sum if there are several; ``coords_to_buffers`` orders and merges
 matches, ``mapping`` makes alignments of them, ``profile_filters`` finds the proteins that may have
 hits of profiles (and ``profile_msv`` and ``profile_viterbi`` are two parts of that, on the
-processor), ``profile_finishing`` compares these to the end, ``summary`` counts what was
-found, ``format`` turns it into text or records, ``text_kernel`` does so on a device,
+processor), ``profile_finishing`` compares these to the end, ``model_evaluation`` computes hidden
+Markov models, ``summary`` counts what was found, ``format`` turns it into text or records, ``text_kernel`` does so on a device,
 ``end_to_end`` is the whole run."""
 
 
