@@ -10,6 +10,7 @@
 #include <cstring>
 
 #define __device__
+#define __constant__
 #define __global__
 #ifdef HMM_ENGINE
 // It can be `extern` as well, and there is one thread.
