@@ -390,9 +390,7 @@ class _Parser(_Words):
         self.expect(")")
         return model, Algorithm(token.text)
 
-    def _print(
-        self, models: dict[str, str], tables: dict[str, tuple[str, Algorithm]]
-    ) -> Printed:
+    def _print(self, models: dict[str, str], tables: dict[str, tuple[str, Algorithm]]) -> Printed:
         begin = self.at
         model, algorithm = self._table(models, tables)
         self.expect(".")
