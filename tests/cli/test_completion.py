@@ -15,7 +15,7 @@ from mummergpu.cli.main import commands, main
 
 VERBS = {"match", "index", "map", "workload", "doctor", "completion", "plot", "report"} | {
     *("sweep", "tune", "warmup", "mummer-shim", "nucmer-shim", "align"),
-    *("hmmsearch", "hmmscan"),
+    *("hmmsearch", "hmmscan", "hmm"),
 }
 FILES = {"genome.fa", "input.fa", "two words.fa", "folder"}
 

@@ -93,7 +93,6 @@ def chain_program(shape: Shape, sums: bool, double: bool, traces: bool) -> Progr
         (
             *(("NODES", shape.nodes), ("EMITTING_NODES", shape.emitting)),
             *(("TRACE_WORDS", bits.words), ("OFFSET_BITS", OFFSET_BITS)),
-            ("FIRST_START", len(shape.steps)),
         ),
         "\n".join(generated) + "\n",
     )
@@ -103,7 +102,7 @@ def _function(shape: Shape, sums: bool, traces: bool, name: str, begins: bool) -
     code = _Statements()
     numbers: _Sums | _Best = _Sums(shape, code) if sums else _Best(shape, code, traces)
     if begins:
-        starts = [f"numbers[FIRST_START + {node}]" for node in range(shape.emitting)]
+        starts = [f"numbers[{len(shape.steps) + node}]" for node in range(shape.emitting)]
         emitted = [numbers.emit(start, node) for node, start in enumerate(starts)]
         found = with_silent(shape, numbers, emitted)
     else:

@@ -242,6 +242,8 @@ class _Parser(_Words):
         last = self._index()
         if last < first:
             self.fail(f"{first}..{last} has no number", begin)
+        if last - first >= MAX_DECLARATIONS:
+            self.fail(f"more than {MAX_DECLARATIONS:,} declarations", begin)
         self.expect("{")
         body = self.at
         for number in range(first, last + 1):

@@ -32,6 +32,8 @@ SHOWN_BY: Final = {
     "mapping/placing/insert_size.py": ("map",),
     "input/blocks/proteins.py": ("hmmsearch", "hmmscan"),
     "input/records/file_records.py": ("hmmsearch", "hmmscan"),
+    "output/model_values.py": ("hmm",),
+    "pipeline/evaluate_models.py": ("hmm",),
     "pipeline/profile_options.py": ("hmmsearch", "hmmscan"),
     "output/alignments": ("map",),
     "output/genomes/sink.py": ("align",),
