@@ -46,6 +46,11 @@ def every_policy() -> list[str]:
     ]
 
 
+def checked_code(code: str) -> str:
+    """Return the code of a policy with its letters in order; raise `OptionError` if it is none."""
+    return Policy.from_code(code).code
+
+
 def differing_policies(backend: str) -> list[str]:
     """Return the codes of the combinations that a backend searches in different ways.
 
