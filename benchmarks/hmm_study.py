@@ -167,7 +167,7 @@ class Bench:
         kind = filter_of(policy)
         digests = {digest_of_scores(data.settled(kind, one.scores)) for one in found}
         is_right = digests == {expected[kind]}
-        seconds = [sum(one.milliseconds.values()) / 1000 for one in found[1:]]
+        seconds = [sum(one.milliseconds.values()) / 1000 for one in (found[1:] or found)]
         median = statistics.median(seconds)
         resources = prepared.program.resources(prepared.launch.kernel)
         self.rows.append(
@@ -253,11 +253,14 @@ def proteome(bench: Bench) -> None:
 
 
 def families(bench: Bench) -> None:
+    block = made_block(built(FAMILIES[0]), bench.arguments.proteins_made, 550, 1500)
     for nodes in FAMILIES:
+        if bench.left() < 0:
+            break
         profile = built(nodes)
-        block = made_block(profile, bench.arguments.proteins_made, 550, 1500)
         codes = [PAPERS_BEST.code, BEST.code, "Vrcs32"]
-        bench.measure("families", data_of(f"family-{nodes}", profile, block), codes, 3)
+        data = data_of(f"family-{nodes}", profile, block)
+        bench.measure("families", data, codes, bench.arguments.runs)
 
 
 def curves(bench: Bench) -> None:
@@ -267,7 +270,7 @@ def curves(bench: Bench) -> None:
     for profile in profiles:
         if bench.left() < 0:
             break
-        bench.measure("curves", data_of(profile.name, profile, block), codes, 2)
+        bench.measure("curves", data_of(profile.name, profile, block), codes, bench.arguments.runs)
 
 
 def main() -> None:

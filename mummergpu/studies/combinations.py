@@ -112,7 +112,13 @@ def by_layout(codes: Sequence[str], wide: bool) -> dict[Layout, list[str]]:
 
 
 def order_of_visits(
-    codes: Sequence[str], runs: int, rounds: int, control_runs: int, seed: int, profile: bool
+    codes: Sequence[str],
+    runs: int,
+    rounds: int,
+    control_runs: int,
+    seed: int,
+    profile: bool,
+    control: str = CONTROL,
 ) -> list[list[PlannedRun]]:
     """Return the runs of some combinations in a random order, visit by visit.
 
@@ -135,5 +141,5 @@ def order_of_visits(
     spread = len(visits)
     for repeat in reversed(range(control_runs)):
         place = (2 * repeat + 1) * spread // (2 * control_runs)
-        visits.insert(place, [PlannedRun(CONTROL, "control", repeat)])
+        visits.insert(place, [PlannedRun(control, "control", repeat)])
     return visits
