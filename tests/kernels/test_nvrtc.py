@@ -11,7 +11,7 @@ from types import ModuleType
 
 import pytest
 from helpers.hidden_models import profile
-from helpers.pairwise import name_of, pairwise_policies
+from helpers.pairwise import pairwise_programs
 
 from mummergpu.cuda import launcher as launches
 from mummergpu.cuda import nvrtc as compilation
@@ -134,8 +134,7 @@ def check_program(program: ProgramSource, architecture: str) -> None:
         assert f".text.{kernel}".encode() in compiled.image
 
 
-@pytest.mark.parametrize("choice", pairwise_policies(), ids=name_of)
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize(("architecture", "choice"), pairwise_programs(ARCHITECTURES))
 def test_each_pair_of_policies_and_formats_compiles(
     architecture: str, choice: tuple[Policy, bool]
 ) -> None:
