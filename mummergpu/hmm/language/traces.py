@@ -198,6 +198,59 @@ def _fill_steps(
         steps[as_index(at - 1)] = start_step + node
 
 
+@jit_without_refcounts
+def _trace_piece(
+    tables: TraceTables,
+    words: Any,
+    size: int,
+    lanes: int,
+    lane: int,
+    node: int,
+    steps: Int64Array,
+    stop: int,
+) -> int:
+    """Write the steps of a piece from its end on; return the node before it, and where they begin.
+
+    Both are in one number: the place times 2**32, and the node.
+    """
+    at = steps.size
+    row = size - 1
+    while row > stop or node >= tables.emitting:
+        step = _step_into(tables, words, row, lanes, lane, node)
+        if node < tables.emitting:
+            row -= 1
+        node = tables.sources[as_index(step)]
+        at -= 1
+        steps[as_index(at)] = step
+        # The nodes before a piece are those behind the last one, whose own bits tell more.
+        if row < 0:
+            break
+    return (at << 32) | node
+
+
+def trace_piece(
+    tables: TraceTables,
+    words: Any,
+    size: int,
+    lanes: int,
+    lane: int,
+    node: int,
+    is_first: bool,
+    start_step: int,
+    steps: Int64Array,
+) -> tuple[int, int]:
+    """Write the steps of a piece into the end of an array; return the node before, and the place.
+
+    A path begins with `start_step` plus its first node.
+    """
+    both = _trace_piece(tables, words, size, lanes, lane, node, steps, 0 if is_first else -1)
+    node, at = both & 0xFFFFFFFF, both >> 32
+    if is_first:
+        at -= 1
+        steps[at] = start_step + node
+    return node, at
+
+
 def runs_of(steps: Int64Array, offsets: Int64Array, order: Int64Array, names: StateNames) -> Runs:
     """Return paths of steps as runs; `order` tells which path comes first, second, ..."""
     counts = np.empty(order.size, dtype=np.int64)
