@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from helpers.hidden_models import (
 from helpers.loops import each
 
 from mummergpu.errors import ModelError
+from mummergpu.hmm.language import evaluation, pieces
 from mummergpu.hmm.language.evaluation import CompiledModel, Evaluation, evaluate
 from mummergpu.hmm.language.lanes import SymbolBlock
 from mummergpu.hmm.language.parser import parse_program
@@ -203,3 +205,32 @@ def test_ties_are_decided_by_the_order_of_declaration() -> None:
         model = CompiledModel(parse_program(text).models["m"])
         found = evaluate(model, Algorithm.VITERBI, symbol_block([[0] * 9]), ALL[:2])
         assert {name for name, _ in visits_of(model, found, 0)} == {order[0][6]}
+
+
+@each("name", ["random", "profile", "loops", "large"])
+def test_pieces_of_long_sequences_are_joined_exactly(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    models = {
+        "random": random_model(2),
+        "loops": random_model(101, loops=True),
+        "profile": profile(5),
+        "large": profile(60),
+    }
+    model = CompiledModel(models[name])
+    choice = random.Random(4)
+    sequences = [[choice.randrange(3) for _ in range(size)] for size in (9, 10, 63, 64, 65, 191)]
+    block = symbol_block(sequences)
+    for algorithm in (Algorithm.VITERBI, Algorithm.FORWARD, Algorithm.BACKWARD):
+        wanted = ALL[: 2 if algorithm is Algorithm.VITERBI else 1]
+        whole = evaluate(model, algorithm, block, wanted)
+        with monkeypatch.context() as small:
+            small.setattr(pieces, "PIECE_SYMBOLS", 7)
+            small.setattr(evaluation, "LONG_SYMBOLS", 9)
+            found = evaluate(model, algorithm, block, wanted)
+        np.testing.assert_allclose(found.scores, whole.scores, rtol=1e-12)
+        if algorithm is Algorithm.VITERBI:
+            # Best paths are integers: pieces may change nothing.
+            np.testing.assert_array_equal(found.scores, whole.scores)
+            for one, other in zip(found.runs, whole.runs, strict=True):
+                np.testing.assert_array_equal(one, other)
