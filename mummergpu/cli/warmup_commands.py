@@ -64,6 +64,7 @@ def run_all(commands: click.Group, folder: Path) -> None:
     processor_gathers(1 << 16, 1, 1, map)
     _search_minimizers()
     _filter_proteins()
+    _evaluate_models(folder, commands)
     _serve_devices()
     _serve_python()
 
@@ -121,6 +122,28 @@ def _filter_proteins() -> None:
     profile = Profile("", "", "", matches[1:], transitions, matches[0], statistics, None)
     block = ProteinBlock(np.zeros(9, dtype=np.uint8), np.array([0, 9], dtype=np.int64))
     ProfileFilter(profile, FilterThresholds(F1=0.9)).survivors(block, Stats())
+
+
+def _evaluate_models(folder: Path, commands: click.Group) -> None:
+    """Compute models with few states, with many, and with more steps than a program of its own has.
+
+    Paths of each of them have bits in words of another size.
+    """
+    for states in (2, 8, 12):
+        names = [f"s{number}" for number in range(states)]
+        text = "".join(f"state {name} emits e; start -> {name} 0.1; " for name in names)
+        text += "".join(f"{one} -> {other} 0.1; " for one in names for other in names)
+        prints = "print viterbi(m).traceback; print viterbi(m).score&; print forward(m).score&; "
+        prints += "print backward(m).score&; print posterior(m).traceback; "
+        plain = "print viterbi(m).score; print viterbi(m).traceback; print forward(m).score; "
+        for number, printed in enumerate((prints, plain)):
+            program = folder / f"{states}-{number}.hmm"
+            declared = "alphabet [A, C, G, T]; startstate start; emission e = [1, 1, 1, 1];"
+            main = f"main() {{ m = new model(); {printed} }}"
+            _write(program, f"hmm model {{ {declared} {text} }} {main}")
+            line = ["hmm", "-q", str(program), str(folder / _FASTA), "-o", str(folder / "hmm.tsv")]
+            with commands.make_context(PROGRAM, list(line), obj=Session(line)) as context:
+                commands.invoke(context)
 
 
 def _search_minimizers() -> None:

@@ -198,7 +198,9 @@ class BedSink(ValueSink):
         assert runs is not None
         groups: dict[str, int] = {}
         names = [name.partition("[")[0] for name in visits.names]
-        of_visits = np.array([groups.setdefault(name, len(groups)) for name in names], dtype=np.int64)
+        of_visits = np.array(
+            [groups.setdefault(name, len(groups)) for name in names], dtype=np.int64
+        )
         # Silent states have no symbols.
         emitting = visits.emits[runs.visits] if runs.visits.size else np.empty(0, dtype=np.bool_)
         lengths = np.where(emitting, runs.lengths, 0)

@@ -204,6 +204,10 @@ class ByteSink(Sink[Block, Rows, Iterator[Piece]]):
         if self._stream is not None:
             self._stream.finish()
 
+    def take_back(self, piece: Piece) -> None:
+        """Receive a prepared piece that has been copied in place of being written."""
+        self._format.take_back(piece)
+
     def close(self) -> None:
         """End the threads that compress."""
         if self._stream is not None:

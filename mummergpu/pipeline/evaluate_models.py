@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -17,12 +17,16 @@ from mummergpu.hmm.language.program import Algorithm, Attribute, Program
 from mummergpu.input.blocks.symbols import SymbolFiles, SymbolRecords, code_table
 from mummergpu.input.bytes.files import STANDARD_INPUT, open_binary, reading
 from mummergpu.input.bytes.reading_threads import ReadingThreads
+from mummergpu.matching.options import DeviceOptions
 from mummergpu.output.model_values import PrintedBlock, PrintedColumn, open_value_sink
 from mummergpu.output.sink import writer_of
 from mummergpu.pipeline.context import RunContext
 from mummergpu.runtime.arrays import Float64Array, Int64Array
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.progress import Phase, Work
+
+if TYPE_CHECKING:
+    from mummergpu.hmm.language.device import DeviceChains
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,10 @@ class ModelRunOptions:
         The model of the program that scores are compared with.
     threads : int
         The processors that the run may use.
+    device : DeviceOptions or None
+        The device that computes scores and best paths; None: the processor.
+    double : bool
+        Whether sums are computed with 64 bits on a device.
     """
 
     program: str
@@ -49,6 +57,8 @@ class ModelRunOptions:
     format: str = "tsv"
     null: str | None = None
     threads: int = 1
+    device: DeviceOptions | None = None
+    double: bool = False
 
 
 class _Task(NamedTuple):
@@ -96,6 +106,8 @@ def run(options: ModelRunOptions, context: RunContext) -> None:
         job = _Job(program, options, context)
         output = stack.enter_context(OutputFile(options.output))
         threads = stack.enter_context(ReadingThreads(options.threads))
+        if options.device is not None:
+            job.device = _open_device(options.device, options.double, context, stack)
         texts = [(one.text, one.attribute) for one in program.printed]
         sink = open_value_sink(options.format, writer_of(output, context.stats), texts)
         files = SymbolFiles(options.sequences, code_table(job.alphabet))
@@ -109,12 +121,30 @@ def run(options: ModelRunOptions, context: RunContext) -> None:
             share = files.bytes_read / files.bytes_total if files.bytes_total else None
             context.progress.tell(Work(Phase.SEQUENCES, (done,), 0, share))
         sink.finish()
-        context.stats.set(backend="cpu")
+        context.stats.set(backend="cpu" if job.device is None else "cuda")
         context.executor.shutdown()
+
+
+def _open_device(
+    options: DeviceOptions, double: bool, context: RunContext, stack: ExitStack
+) -> DeviceChains:
+    """Return a device that the stack closes; raise `BackendError` if it cannot be used."""
+    from mummergpu.hmm.language.device import DeviceChains
+    from mummergpu.matching.backends.memory_plan import usable_memory
+    from mummergpu.matching.open_cuda import open_first_device
+
+    device, cache = open_first_device(options, stack, context.notice)
+    memory = usable_memory(device.memory()[0], options.memory)
+    found = DeviceChains(device, cache, memory, context.stats, double)
+    stack.callback(found.close)
+    context.stats.set(device=device.name, device_library=device.library)
+    return found
 
 
 class _Job:
     """The models of a program, compiled, and what is wanted of them."""
+
+    device: DeviceChains | None = None
 
     def __init__(self, program: Program, options: ModelRunOptions, context: RunContext) -> None:
         path = options.program
@@ -137,6 +167,10 @@ class _Job:
             for line in program.models[name].unusual_sums():
                 context.notice(line)
         self._models = {name: CompiledModel(program.models[name], path) for name in names}
+        if options.device is not None:
+            for name, model in self._models.items():
+                if not model.fits_device:
+                    context.notice(f"{name}: too many states for a device")
         self.alphabet = self._models[program.printed[0].model].model.alphabet
         self._codes = {name: self._codes_of(name, path) for name in names}
 
@@ -176,7 +210,7 @@ class _Job:
         block = SymbolBlock(codes, records.offsets)
         with self._context.stats.stage("model_evaluation"):
             model, wanted = self._models[task.model], self._wanted[task]
-            return evaluate(model, task.algorithm, block, wanted, self._map)
+            return evaluate(model, task.algorithm, block, wanted, self._map, self.device)
 
     def _map(
         self, work: Callable[[Int64Array], None], parts: Iterable[Int64Array]

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from mummergpu.hmm.language.lanes import SymbolBlock, offsets_of_counts
+from mummergpu.hmm.language.parser import parse_program
 from mummergpu.hmm.language.program import Model, State, Transition
 
 Path = list[tuple[str, bool]]
@@ -74,9 +76,7 @@ def every_path(model: Model, codes: list[int], silent: int = 7) -> Iterator[tupl
             if emission is None:
                 if quiet < silent:
                     more = [*path, (step.target, False)]
-                    yield from walk(
-                        step.target, at, weight * step.probability, more, quiet + 1
-                    )
+                    yield from walk(step.target, at, weight * step.probability, more, quiet + 1)
             elif at < len(codes):
                 emitted = model.emissions[emission][codes[at]]
                 if emitted > 0:
@@ -105,7 +105,7 @@ def best_score_of(model: Model, codes: list[int], visits: Path) -> float:
                 weights.append(values[step.source] * step.probability * emitted)
         at += emits
         values = {name: max(weights, default=0.0)}
-    (name, value), = values.items()
+    ((name, value),) = values.items()
     if model.end is None or name == model.end:
         return log(value)
     ends = [
@@ -157,3 +157,42 @@ def whole_matrix_scores(model: Model, codes: list[int]) -> tuple[float, float]:
     if not codes:
         return 0.0, 0.0
     return log(float(arrived.sum())), log(float(best_arrived.max()))
+
+
+def symbol_block(sequences: list[list[int]]) -> SymbolBlock:
+    sizes = np.array([len(one) for one in sequences], dtype=np.int64)
+    codes = np.array([code for one in sequences for code in one], dtype=np.uint8)
+    return SymbolBlock(codes, offsets_of_counts(sizes))
+
+
+def some_sequences(seed: int, symbols: int, longest: int = 5, count: int = 13) -> list[list[int]]:
+    choice = random.Random(seed)
+    lengths = [0, 1, 1, 2, *(choice.randint(1, longest) for _ in range(count - 4))]
+    return [[choice.randrange(symbols) for _ in range(length)] for length in lengths]
+
+
+PROFILE = """
+hmm profile {
+  alphabet [A, C, G];
+  startstate begin; endstate end;
+  emission e[1] = [0.8, 0.1, 0.1]; emission e[2] = [0.1, 0.8, 0.1];
+  emission e[3] = [0.2, 0.1, 0.7]; emission any = [0.3, 0.3, 0.4];
+  for k in 1..LENGTH {
+    state M[k] emits e[FIRST]; state I[k] emits any; state D[k];
+    I[k] -> I[k] 0.4; M[k] -> I[k] 0.1;
+  }
+  for k in 1..BEFORE {
+    M[k] -> M[k+1] 0.8; M[k] -> D[k+1] 0.1; I[k] -> M[k+1] 0.6;
+    D[k] -> M[k+1] 0.7; D[k] -> D[k+1] 0.3;
+  }
+  begin -> M[1] 0.6; begin -> D[1] 0.4;
+  M[LENGTH] -> end 0.9; I[LENGTH] -> end 0.6; D[LENGTH] -> end 1;
+}
+"""
+
+
+def profile(length: int) -> Model:
+    """A profile whose deletions are worth keeping as silent states."""
+    text = PROFILE.replace("LENGTH", str(length)).replace("BEFORE", str(length - 1))
+    parts = text.replace("FIRST", "2")
+    return parse_program(parts).models["profile"]

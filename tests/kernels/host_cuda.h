@@ -108,6 +108,18 @@ static inline float __uint_as_float(unsigned int bits) {
     return number;
 }
 
+static inline unsigned int __float_as_uint(float number) {
+    unsigned int bits;
+    std::memcpy(&bits, &number, sizeof(bits));
+    return bits;
+}
+
+static inline long long __double_as_longlong(double number) {
+    long long bits;
+    std::memcpy(&bits, &number, sizeof(bits));
+    return bits;
+}
+
 static inline double __longlong_as_double(long long bits) {
     double number;
     std::memcpy(&number, &bits, sizeof(number));

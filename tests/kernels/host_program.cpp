@@ -103,6 +103,8 @@ extern "C" int launch_kernel(const char* name, unsigned int blocks,
     KERNEL(bound_cells)
     KERNEL(sum_compositions)
 #endif
+#elif defined(CHAINS_ENGINE)
+    KERNEL(run_chain)
 #elif defined(BGZF_ENGINE)
     WARP_KERNEL(write_blocks)
 #elif defined(MAPPING_ENGINE)

@@ -227,7 +227,7 @@ def chain_of(model: Model, semiring: Semiring = SUMS, path: str = "<model>") -> 
     Parameters
     ----------
     semiring : Semiring
-        `SUMS` for probabilities of all paths, `BEST` for that of the best one. The shape is the same.
+        `SUMS` for probabilities of all paths, `BEST` for the best one. The shape is the same.
 
     Raises
     ------

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from mummergpu.hmm.language.chain import BEST, SUMS, Chain, chain_of, log_probability
+from mummergpu.hmm.language.chain import BEST, SUMS, chain_of, log_probability
 from mummergpu.hmm.language.lanes import Lanes, SymbolBlock, lanes_of, offsets_of_counts
 from mummergpu.hmm.language.processor import (
     ChainPrograms,
@@ -29,11 +29,18 @@ from mummergpu.hmm.language.traces import (
     steps_of,
     trace_tables,
 )
-from mummergpu.runtime.arrays import Float64Array, Int64Array
+from mummergpu.runtime.arrays import BoolArray, Float64Array, Int64Array
 from mummergpu.runtime.jit import jit_without_refcounts
+
+if TYPE_CHECKING:
+    from mummergpu.hmm.language.device import DeviceChains
+
+MAX_DEVICE_NODES: Final = 32
+"""A chain of more nodes does not fit the registers of a thread of a device."""
 
 PART_SYMBOLS: Final = 1 << 20
 """About how many symbols are computed at once."""
+DEVICE_PART_SYMBOLS: Final = 1 << 28
 
 MapParts = Callable[[Callable[[Int64Array], None], Iterable[Int64Array]], Iterable[None]]
 """Works on parts, in threads or one after the other, as `map` does."""
@@ -77,6 +84,12 @@ class CompiledModel:
         """The names of the states that emit, in the order of their declaration."""
         return list(dict.fromkeys(self.chain.states[: self.chain.shape.emitting]))
 
+    @property
+    def fits_device(self) -> bool:
+        """Whether the states fit the registers of a thread of a device."""
+        shape = self.chain.shape
+        return shape.nodes <= MAX_DEVICE_NODES and shape.is_unrolled
+
     @cached_property
     def forward(self) -> ChainPrograms:
         """The sums from the start."""
@@ -116,32 +129,47 @@ def evaluate(
     block: SymbolBlock,
     wanted: Collection[Attribute] = (Attribute.SCORE,),
     map_parts: MapParts = map,
+    device: DeviceChains | None = None,
 ) -> Evaluation:
-    """Compute what is wanted of an algorithm for all sequences of a block."""
+    """Compute what is wanted of an algorithm for all sequences of a block.
+
+    A device computes scores and best paths of models that it takes, and the processor the rest.
+    """
     work = _WORK[algorithm](model, block, wanted)
-    for _ in map_parts(work.compute, parts_of(block)):
+    if device is not None and model.fits_device and Attribute.TABLE not in wanted:
+        if algorithm is not Algorithm.POSTERIOR or Attribute.TRACEBACK not in wanted:
+            work.device, map_parts = device, map
+    for _ in map_parts(
+        work.compute, parts_of(block, DEVICE_PART_SYMBOLS if work.device else PART_SYMBOLS)
+    ):
         pass
     return work.finish()
 
 
-def parts_of(block: SymbolBlock) -> Iterator[Int64Array]:
+def parts_of(block: SymbolBlock, symbols_at_once: int = PART_SYMBOLS) -> Iterator[Int64Array]:
     """Yield the numbers of the sequences that are not empty, ordered by length, in parts."""
     lengths = block.lengths
     order = np.argsort(lengths, kind="stable")
     order = order[int(np.count_nonzero(lengths == 0)) :]
     # Whole groups of lanes are computed together.
-    groups = np.maximum.reduceat(lengths[order], np.arange(0, order.size, LANES)) if order.size else order
+    groups = (
+        np.maximum.reduceat(lengths[order], np.arange(0, order.size, LANES))
+        if order.size
+        else order
+    )
     begin, symbols = 0, 0
     for group, longest in enumerate(groups.tolist()):
         symbols += LANES * longest
-        if symbols >= PART_SYMBOLS or group == groups.size - 1:
+        if symbols >= symbols_at_once or group == groups.size - 1:
             end = min(order.size, (group + 1) * LANES)
             yield order[begin:end]
             begin, symbols = end, 0
 
 
 class _Work:
-    """What is found of a block; parts may be computed side by side."""
+    """What is found of a block; parts may be computed side by side, or by `device`."""
+
+    device: DeviceChains | None = None
 
     def __init__(
         self, model: CompiledModel, block: SymbolBlock, wanted: Collection[Attribute]
@@ -187,6 +215,11 @@ class _Sums(_Work):
     def compute(self, part: Int64Array) -> None:
         wants_table = Attribute.TABLE in self.wanted
         programs = self.model.backward if self.backwards else self.model.forward
+        if self.device is not None:
+            # From both ends the sums are the same.
+            self.scores[part] = self.device.sums(self.model.forward, self.block, part)
+            self._correct(part)
+            return
         kept = (Kept.BEFORE if self.backwards else Kept.COLUMN) if wants_table else Kept.NOTHING
         lanes = self.lay_out(part, programs, self.backwards)
         computed = programs.compute(ProgramKind(True, kept), lanes.rows, lanes.segments)
@@ -201,7 +234,8 @@ class _Sums(_Work):
         exponents = np.ascontiguousarray(columns[:, -1]).view(np.int64)
         with np.errstate(divide="ignore"):
             found = np.log(columns[:, :count]) + (exponents * np.log(2))[:, None]
-        return (found[::-1] if self.backwards else found).T
+        logs: Float64Array = (found[::-1] if self.backwards else found).T
+        return logs
 
     def _correct(self, part: Int64Array) -> None:
         """Compute again, in logarithms, what may have been too small for doubles."""
@@ -210,7 +244,9 @@ class _Sums(_Work):
             best = _Viterbi(self.model, self.block, (Attribute.SCORE,))
             best.compute(none)
             for number in none[~np.isneginf(best.scores[none])].tolist():
-                codes = self.block.codes[self.block.offsets[number] : self.block.offsets[number + 1]]
+                codes = self.block.codes[
+                    self.block.offsets[number] : self.block.offsets[number + 1]
+                ]
                 self.scores[number] = log_forward(self.model.chain, codes)
 
 
@@ -230,6 +266,9 @@ class _Viterbi(_Work):
 
     def compute(self, part: Int64Array) -> None:
         programs, wanted = self.model.best, self.wanted
+        if self.device is not None:
+            self._compute_on(self.device, part)
+            return
         kept = Kept.COLUMN if Attribute.TABLE in wanted else Kept.NOTHING
         kept |= Kept.TRACE if Attribute.TRACEBACK in wanted else Kept.NOTHING
         lanes = self.lay_out(part, programs)
@@ -238,7 +277,7 @@ class _Viterbi(_Work):
         scores, ends = best_ends(programs.best, shape.emitting, lanes, computed)
         self.scores[part] = scores
         if Attribute.TRACEBACK in wanted:
-            self._paths.append(self._runs(lanes, computed, ends, np.isneginf(scores)))
+            self._runs(lanes, computed, ends, np.isneginf(scores))
         if Attribute.TABLE in wanted:
             count = shape.emitting
 
@@ -248,18 +287,31 @@ class _Viterbi(_Work):
 
             self.keep_table(lanes, logs)
 
+    def _compute_on(self, device: DeviceChains, part: Int64Array) -> None:
+        traces = Attribute.TRACEBACK in self.wanted
+        found = device.best(self.model.best, self.block, part, traces)
+        self.scores[part] = found.scores
+        if traces:
+            lengths = self.block.offsets[part + 1] - self.block.offsets[part]
+            lanes = np.zeros(part.size, dtype=np.int64)
+            places = LanePlaces(found.first_rows, lanes, lengths, found.ends, 1)
+            self._keep_runs(part, found.bits, places, np.isneginf(found.scores))
+
     def _runs(
-        self, lanes: Lanes, computed: Computed, ends: Int64Array, impossible: Any
-    ) -> tuple[Int64Array, Runs]:
+        self, lanes: Lanes, computed: Computed, ends: Int64Array, impossible: BoolArray
+    ) -> None:
+        numbers = np.arange(lanes.slots.size) % LANES
+        places = LanePlaces(lanes.first_rows, numbers, lanes.lengths, ends, LANES)
+        self._keep_runs(lanes.sequences, computed.bits, places, impossible)
+
+    def _keep_runs(
+        self, sequences: Int64Array, bits: Any, places: LanePlaces, impossible: BoolArray
+    ) -> None:
         chain = self.model.best.chain
-        places = np.arange(lanes.slots.size)
-        at = LanePlaces(lanes.first_rows, places % LANES, lanes.lengths, ends)
         steps = len(chain.shape.steps)
-        path = steps_of(
-            self.model.trace_tables, computed.bits, at, steps, steps + chain.shape.emitting
-        )
-        chosen = places[~impossible]
-        return lanes.sequences[chosen], runs_of(*path, chosen, self.model.visits)
+        path = steps_of(self.model.trace_tables, bits, places, steps, steps + chain.shape.emitting)
+        chosen = np.flatnonzero(~impossible)
+        self._paths.append((sequences[chosen], runs_of(*path, chosen, self.model.visits)))
 
     def finish(self) -> Evaluation:
         runs = None
@@ -342,12 +394,17 @@ class _Posterior(_Sums):
         runs = None
         if Attribute.TRACEBACK in self.wanted:
             first = self.model.visits.node_visits[
-                [self.model.node_states.tolist().index(one) for one in range(len(self.model.state_names))]
+                [
+                    self.model.node_states.tolist().index(one)
+                    for one in range(len(self.model.state_names))
+                ]
             ]
             nothing = np.empty(0, dtype=np.int64)
             count = self.scores.size
             found = [
-                self._runs.get(one, (nothing, nothing)) if np.isfinite(self.scores[one]) else (nothing, nothing)
+                self._runs.get(one, (nothing, nothing))
+                if np.isfinite(self.scores[one])
+                else (nothing, nothing)
                 for one in range(count)
             ]
             sizes = np.array([one.size for one, _ in found], dtype=np.int64)

@@ -80,7 +80,7 @@ def _join_best(
 
 
 @jit_without_refcounts
-def run_sums(
+def run_sums(  # noqa: C901
     shape: ShapeArrays,
     numbers: Float64Array,
     emissions: Float64Array,
@@ -155,7 +155,7 @@ def run_sums(
 
 
 @jit_without_refcounts
-def run_best(
+def run_best(  # noqa: C901
     shape: ShapeArrays,
     numbers: Int64Array,
     emissions: Int64Array,

@@ -32,7 +32,7 @@ class SymbolBlock(NamedTuple):
 
 
 def offsets_of_counts(counts: Int64Array) -> Int64Array:
-    """Return where each of some lists begins that lie one after the other, and where the last ends."""
+    """Return where each of some lists begins, one behind the other, and where the last ends."""
     offsets = np.zeros(counts.size + 1, dtype=np.int64)
     np.cumsum(counts, out=offsets[1:])
     return offsets

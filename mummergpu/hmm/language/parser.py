@@ -242,6 +242,8 @@ class _Parser(_Words):
         last = self._index()
         if last < first:
             self.fail(f"{first}..{last} has no number", begin)
+        if last - first >= MAX_DECLARATIONS:
+            self.fail(f"more than {MAX_DECLARATIONS:,} declarations", begin)
         self.expect("{")
         body = self.at
         for number in range(first, last + 1):
@@ -390,9 +392,7 @@ class _Parser(_Words):
         self.expect(")")
         return model, Algorithm(token.text)
 
-    def _print(
-        self, models: dict[str, str], tables: dict[str, tuple[str, Algorithm]]
-    ) -> Printed:
+    def _print(self, models: dict[str, str], tables: dict[str, tuple[str, Algorithm]]) -> Printed:
         begin = self.at
         model, algorithm = self._table(models, tables)
         self.expect(".")

@@ -136,7 +136,8 @@ def sum_scores(chain: Chain, lanes: Lanes, computed: Computed) -> Float64Array:
     totals = (states[:, :count] * chain.end).sum(axis=1)
     exponents = np.ascontiguousarray(states[:, -1]).view(np.int64)
     with np.errstate(divide="ignore"):
-        return np.log(totals) + exponents * np.log(2)
+        found: Float64Array = np.log(totals) + exponents * np.log(2)
+    return found
 
 
 def best_ends(
@@ -153,4 +154,3 @@ def best_ends(
 def _states_of(lanes: Lanes, slots: Numbers) -> Numbers:
     """Return the values behind each sequence, and how they were scaled."""
     return np.ascontiguousarray(slots[lanes.slots, :, np.arange(lanes.slots.size) % LANES])
-

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import IntFlag
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 from mummergpu.hmm.language.recurrence import Shape, TraceBits, column, with_silent
 
@@ -103,7 +103,7 @@ class _Sums:
         self.emitted: list[str] = []
         self.before: list[str] = []
 
-    def along(self, value: str, step: int) -> tuple[str, str]:  # type: ignore[override]
+    def along(self, value: str, step: int) -> tuple[str, str]:
         return value, self.weights[step]
 
     def join(self, values: Sequence[tuple[str, str]], target: int) -> str:
@@ -168,7 +168,7 @@ class _Best:
         # A tournament of neighbours: of two equal ways the first is taken, and its rank is short.
         rank: list[tuple[str, list[str]]] = [(value, []) for value in values]
         while len(rank) > 1:
-            above = []
+            above: list[tuple[str, list[str]]] = []
             for one, other in zip(rank[::2], rank[1::2], strict=False):
                 if not self.keeps_bits:
                     above.append((self.largest(one[0], other[0]), []))
@@ -238,7 +238,8 @@ class _Printer:
         if isinstance(self._numbers, _Best):
             self._numbers.keeps_bits = Kept.TRACE in kind.kept
 
-    def text(self) -> str:
+    def text(self) -> str:  # noqa: C901, PLR0915
+        # The blocks of the function, from its first to its last.
         text, numbers, shape = self._text, self._numbers, self._shape
         vector, nodes = numbers.vector, shape.nodes
         for place, name in enumerate(ARGUMENTS):
@@ -271,7 +272,7 @@ class _Printer:
         if isinstance(numbers, _Best):
             numbers.ranks = [[] for _ in range(shape.emitting)]
         begun = [numbers.emit(start, node) for node, start in enumerate(starts)]
-        begun = with_silent(shape, numbers, begun)  # type: ignore[arg-type]
+        begun = with_silent(shape, cast(Any, numbers), begun)
         self._keep(first_row, begun, "zeroinitializer")
         text.add(f"  %second_row = add i64 {first_row}, 1")
         text.add("  br label %rows_head")
@@ -311,7 +312,7 @@ class _Printer:
         numbers.before = []
         if isinstance(numbers, _Best):
             numbers.ranks = []
-        found = column(shape, numbers, befores)  # type: ignore[arg-type, var-annotated]
+        found: list[str] = column(shape, cast(Any, numbers), befores)
         phis = [
             f"  {before} = phi {vector} [ {value}, %rows_head ], [ {after}, %columns_head ]"
             for before, value, after in zip(befores, values, found, strict=True)
@@ -441,4 +442,3 @@ def _without_second_entry(line: str) -> str:
 
 def _signed(value: int, bits: int) -> int:
     return value - (1 << bits) if value >> (bits - 1) else value
-

@@ -1,7 +1,7 @@
 """The recurrence of a chain, once, for every program that computes it.
 
-`column` walks the transitions and lets an arithmetic decide what a value is: numbers, or the text of
-a program for the processor or for a device.
+`column` walks the transitions and lets an arithmetic decide what a value is: numbers, or the text
+of a program for the processor or for a device.
 """
 
 from __future__ import annotations
@@ -75,9 +75,7 @@ class Arithmetic(Protocol[Value]):
         """Return a value after a state has emitted the symbol of the column."""
 
 
-def column(
-    shape: Shape, arithmetic: Arithmetic[Value], before: Sequence[Value]
-) -> list[Value]:
+def column(shape: Shape, arithmetic: Arithmetic[Value], before: Sequence[Value]) -> list[Value]:
     """Return the values of all states behind a symbol, from those before it."""
     into = shape.into()
     found: list[Value] = []

@@ -101,7 +101,9 @@ def _reach(shape: Shape, logs: list[float], choose: Any) -> float:
     """Return the least or the largest logarithm of the transitions of a column."""
     silent = [0.0] * shape.nodes
     found = 0.0
-    for (source, target), value in sorted(zip(shape.steps, logs, strict=True), key=_silent_first(shape)):
+    for (source, target), value in sorted(
+        zip(shape.steps, logs, strict=True), key=_silent_first(shape)
+    ):
         total = value + silent[source]
         if target >= shape.emitting:
             silent[target] = choose(silent[target], total)

@@ -8,11 +8,9 @@ import numpy as np
 
 from mummergpu.hmm.language.chain import Chain, Way
 from mummergpu.hmm.language.lanes import offsets_of_counts
-from mummergpu.hmm.language.processor_text import LANES
 from mummergpu.hmm.language.recurrence import TraceBits
 from mummergpu.runtime.arrays import BoolArray, Int64Array
 from mummergpu.runtime.jit import as_index, inline_without_refcounts, jit_without_refcounts
-
 
 
 class Runs(NamedTuple):
@@ -101,7 +99,9 @@ def trace_tables(chain: Chain) -> TraceTables:
     shape = chain.shape
     bits = TraceBits.of(shape)
     into = shape.into()
-    words, shifts, counts = (np.array(numbers, dtype=np.int64) for numbers in zip(*bits.places))
+    words, shifts, counts = (
+        np.array(numbers, dtype=np.int64) for numbers in zip(*bits.places, strict=True)
+    )
     return TraceTables(
         words,
         shifts,
@@ -113,12 +113,16 @@ def trace_tables(chain: Chain) -> TraceTables:
 
 
 class LanePlaces(NamedTuple):
-    """Where the bits of sequences lie: their first rows, lanes and lengths, and their last nodes."""
+    """Where the bits of sequences lie: their first rows, lanes and lengths, and their last nodes.
+
+    A row has a word for each of `lane_count` lanes, and so has each further word.
+    """
 
     first_rows: Int64Array
     lanes: Int64Array
     lengths: Int64Array
     ends: Int64Array
+    lane_count: int
 
 
 def steps_of(
@@ -140,24 +144,25 @@ def steps_of(
 
 
 @inline_without_refcounts
-def _step_into(tables: TraceTables, words: Any, row: int, lane: int, node: int) -> int:
+def _step_into(tables: TraceTables, words: Any, row: int, lanes: int, lane: int, node: int) -> int:
     """Return the step of the best way into a node of a row."""
-    place = tables.words[as_index(node)] * LANES + lane
+    place = tables.words[as_index(node)] * lanes + lane
     word = np.uint64(words[as_index(row), as_index(place)])
     rank = np.int64(word >> np.uint64(tables.shifts[as_index(node)])) & tables.masks[as_index(node)]
     return tables.first_steps[as_index(node)] + rank  # type: ignore[no-any-return]
 
 
 @jit_without_refcounts
-def _count_steps(
-    tables: TraceTables, words: Any, places: LanePlaces, counts: Int64Array
-) -> None:
+def _count_steps(tables: TraceTables, words: Any, places: LanePlaces, counts: Int64Array) -> None:
     for number in range(places.lengths.size):
         node, lane, count = places.ends[number], places.lanes[number], 2
-        row, first = places.first_rows[number] + places.lengths[number] - 1, places.first_rows[number]
+        row, first = (
+            places.first_rows[number] + places.lengths[number] - 1,
+            places.first_rows[number],
+        )
         # A step into a silent state comes from the same row, one into another from the row before.
         while row > first or node >= tables.emitting:
-            step = _step_into(tables, words, row, lane, node)
+            step = _step_into(tables, words, row, places.lane_count, lane, node)
             if node < tables.emitting:
                 row -= 1
             node = tables.sources[as_index(step)]
@@ -177,11 +182,14 @@ def _fill_steps(
 ) -> None:
     for number in range(places.lengths.size):
         node, lane = places.ends[number], places.lanes[number]
-        row, first = places.first_rows[number] + places.lengths[number] - 1, places.first_rows[number]
+        row, first = (
+            places.first_rows[number] + places.lengths[number] - 1,
+            places.first_rows[number],
+        )
         at = offsets[number + 1] - 1
         steps[as_index(at)] = end_step + node
         while row > first or node >= tables.emitting:
-            step = _step_into(tables, words, row, lane, node)
+            step = _step_into(tables, words, row, places.lane_count, lane, node)
             if node < tables.emitting:
                 row -= 1
             node = tables.sources[as_index(step)]
@@ -190,9 +198,7 @@ def _fill_steps(
         steps[as_index(at - 1)] = start_step + node
 
 
-def runs_of(
-    steps: Int64Array, offsets: Int64Array, order: Int64Array, names: StateNames
-) -> Runs:
+def runs_of(steps: Int64Array, offsets: Int64Array, order: Int64Array, names: StateNames) -> Runs:
     """Return paths of steps as runs; `order` tells which path comes first, second, ..."""
     counts = np.empty(order.size, dtype=np.int64)
     _count_runs(steps, offsets, order, names.visits, names.offsets, counts)
@@ -247,4 +253,3 @@ def _fill_runs(
                     lengths[as_index(to)] = 0
                     last = visit
                 lengths[as_index(to)] += 1
-

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 
@@ -90,7 +90,7 @@ class _Arrays(NamedTuple):
 
 
 @jit_without_refcounts
-def _parse(
+def _parse(  # noqa: C901, PLR0915
     text: ByteArray, at: int, end: int, state: Int64Array, table: ByteArray, found: _Arrays
 ) -> int:
     """Read ``text[at:end]``; return where reading stopped, which is `end` unless a block ends."""
@@ -264,7 +264,7 @@ class _Reader:
     def blocks(self) -> Generator[SymbolRecords]:
         buffer = np.empty(_CHUNK_BYTES, dtype=np.uint8)
         state = self._state
-        while count := self._file.text.readinto(memoryview(buffer)):
+        while count := self._file.text.readinto(memoryview(cast(Any, buffer))):
             at = 0
             while at < count:
                 self._make_room(count)

@@ -3,48 +3,37 @@
 from __future__ import annotations
 
 import math
-import random
 
 import numpy as np
 import pytest
 from helpers.hidden_models import (
+    PROFILE,
     best_score_of,
     every_path,
     log,
+    profile,
     random_model,
+    some_sequences,
+    symbol_block,
     whole_matrix_scores,
 )
 from helpers.loops import each
 
 from mummergpu.errors import ModelError
 from mummergpu.hmm.language.evaluation import CompiledModel, Evaluation, evaluate
-from mummergpu.hmm.language.lanes import SymbolBlock, offsets_of_counts
+from mummergpu.hmm.language.lanes import SymbolBlock
 from mummergpu.hmm.language.parser import parse_program
-from mummergpu.hmm.language.program import Algorithm, Attribute, Model
+from mummergpu.hmm.language.program import ATTRIBUTES, Algorithm, Attribute, Model
 from mummergpu.runtime.compiled.native import written
 
 ALL = (Attribute.SCORE, Attribute.TRACEBACK, Attribute.TABLE)
 
 
-def block_of(sequences: list[list[int]]) -> SymbolBlock:
-    sizes = np.array([len(one) for one in sequences], dtype=np.int64)
-    codes = np.array([code for one in sequences for code in one], dtype=np.uint8)
-    return SymbolBlock(codes, offsets_of_counts(sizes))
-
-
-def some_sequences(seed: int, symbols: int, longest: int = 5, count: int = 13) -> list[list[int]]:
-    choice = random.Random(seed)
-    lengths = [0, 1, 1, 2, *(choice.randint(1, longest) for _ in range(count - 4))]
-    return [[choice.randrange(symbols) for _ in range(length)] for length in lengths]
-
-
 def check_model(model: Model, sequences: list[list[int]], silent: int = 7) -> None:
     compiled = CompiledModel(model)
-    block = block_of(sequences)
+    block = symbol_block(sequences)
     found = {
-        algorithm: evaluate(
-            compiled, algorithm, block, ALL if algorithm.name in ("VITERBI", "POSTERIOR") else ALL[::2]
-        )
+        algorithm: evaluate(compiled, algorithm, block, ATTRIBUTES[algorithm])
         for algorithm in Algorithm
     }
     for number, codes in enumerate(sequences):
@@ -128,7 +117,7 @@ def test_many_small_models_have_the_scores_of_all_paths(seed: int) -> None:
 
 def check_scores(model: Model, sequences: list[list[int]]) -> None:
     """Compare scores with those from matrices of all states, and paths with their own scores."""
-    compiled, block = CompiledModel(model), block_of(sequences)
+    compiled, block = CompiledModel(model), symbol_block(sequences)
     wanted = {Algorithm.FORWARD: ALL[:1], Algorithm.BACKWARD: ALL[:1], Algorithm.VITERBI: ALL[:2]}
     found = {one: evaluate(compiled, one, block, parts) for one, parts in wanted.items()}
     for number, codes in enumerate(sequences):
@@ -145,33 +134,6 @@ def check_scores(model: Model, sequences: list[list[int]]) -> None:
 @each("seed", range(100, 104))
 def test_silent_loops_are_closed(seed: int) -> None:
     check_scores(random_model(seed, loops=True), some_sequences(seed, 3, 30, 21))
-
-
-PROFILE = """
-hmm profile {
-  alphabet [A, C, G];
-  startstate begin; endstate end;
-  emission e[1] = [0.8, 0.1, 0.1]; emission e[2] = [0.1, 0.8, 0.1];
-  emission e[3] = [0.2, 0.1, 0.7]; emission any = [0.3, 0.3, 0.4];
-  for k in 1..LENGTH {
-    state M[k] emits e[FIRST]; state I[k] emits any; state D[k];
-    I[k] -> I[k] 0.4; M[k] -> I[k] 0.1;
-  }
-  for k in 1..BEFORE {
-    M[k] -> M[k+1] 0.8; M[k] -> D[k+1] 0.1; I[k] -> M[k+1] 0.6;
-    D[k] -> M[k+1] 0.7; D[k] -> D[k+1] 0.3;
-  }
-  begin -> M[1] 0.6; begin -> D[1] 0.4;
-  M[LENGTH] -> end 0.9; I[LENGTH] -> end 0.6; D[LENGTH] -> end 1;
-}
-"""
-
-
-def profile(length: int) -> Model:
-    """A profile whose deletions are worth keeping as silent states."""
-    text = PROFILE.replace("LENGTH", str(length)).replace("BEFORE", str(length - 1))
-    parts = text.replace("FIRST", "2")
-    return parse_program(parts).models["profile"]
 
 
 @each("length", [2, 9, 60])
@@ -192,7 +154,7 @@ def test_impossible_and_tiny_sequences_are_told_apart() -> None:
     model = parse_program(text).models["m"]
     sequences = [[0, 0, 1, 1, 0, 1], [0] * 200 + [1] * 200, [0, 2], [2], [0] * 300]
     check_scores(model, [sequences[2], sequences[3], sequences[4]])
-    found = evaluate(CompiledModel(model), Algorithm.FORWARD, block_of(sequences))
+    found = evaluate(CompiledModel(model), Algorithm.FORWARD, symbol_block(sequences))
     assert found.scores[1] == pytest.approx(-200 * 700 + log(0.5))
     assert found.scores[0] == pytest.approx(-3 * 700 + log(0.5))
 
@@ -225,10 +187,10 @@ def test_a_change_of_probabilities_compiles_nothing() -> None:
     sequences = some_sequences(1, 2, 9)
     text = PROFILE.replace("LENGTH", "2").replace("BEFORE", "1").replace("FIRST", "1")
     first = parse_program(text).models["profile"]
-    evaluate(CompiledModel(first), Algorithm.FORWARD, block_of(sequences))
+    evaluate(CompiledModel(first), Algorithm.FORWARD, symbol_block(sequences))
     count = written.compiled_count
     other = parse_program(text.replace("0.8", "0.75")).models["profile"]
-    check = evaluate(CompiledModel(other), Algorithm.FORWARD, block_of(sequences))
+    check = evaluate(CompiledModel(other), Algorithm.FORWARD, symbol_block(sequences))
     assert written.compiled_count == count
     assert close(check.scores[4], whole_matrix_scores(other, sequences[4])[0])
 
@@ -239,5 +201,5 @@ def test_ties_are_decided_by_the_order_of_declaration() -> None:
     for order in (states, states[::-1]):
         text = f"hmm m {{ alphabet [A]; startstate s; {''.join(order)} emission x = [1]; {steps} }}"
         model = CompiledModel(parse_program(text).models["m"])
-        found = evaluate(model, Algorithm.VITERBI, block_of([[0] * 9]), ALL[:2])
+        found = evaluate(model, Algorithm.VITERBI, symbol_block([[0] * 9]), ALL[:2])
         assert {name for name, _ in visits_of(model, found, 0)} == {order[0][6]}
