@@ -72,7 +72,8 @@ def study_of(sweep: ProfileSweep) -> ProfileStudy:
         times.setdefault(run.policy, []).append(run.kernel_seconds)
     order = {code: number for number, code in enumerate(sweep.setup.policies)}
     seconds = {
-        code: float(np.median(times[code])) for code in sorted(times, key=lambda one: order.get(one, 0))
+        code: float(np.median(times[code]))
+        for code in sorted(times, key=lambda one: order.get(one, 0))
     }
     given, machine = sweep.setup.input, sweep.setup.machine
     title = f"{given.name} ({given.nodes:,} nodes), {machine.device}"
@@ -119,9 +120,7 @@ def choice_effects(study: ProfileStudy) -> list[ChoiceEffect]:
     return found
 
 
-def _changes(
-    study: ProfileStudy, name: str, before: str, after: str, tiled: bool
-) -> list[float]:
+def _changes(study: ProfileStudy, name: str, before: str, after: str, tiled: bool) -> list[float]:
     changes = []
     for policy in thread_policies(study):
         if getattr(policy, name) != before or policy.is_tiled != tiled:

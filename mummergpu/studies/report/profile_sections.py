@@ -37,14 +37,14 @@ _WORST: Final = 3
 _STRONGEST: Final = 12
 
 _LETTERS: Final = (
-    "A policy of threads has seven letters: scores g global, c coalesced, p coalesced and padded, l "
-    "local (the paper's private), t tiles in registers; the inner loop unrolled 1, 2, 4 or 8 times; "
-    "scheduled by the compiler (c) or by hand (h); sequences as read (r), interleaved (i), sorted "
-    "(s); transitions of nodes, then special ones, in g global, c constant, s shared memory or r "
-    "registers; emissions g global, t transposed, s shared. A policy of rows names its filter (S, M, "
-    "V), where scores lie (r registers, s shared, l local), whether the row's length is compiled (c) "
-    "or known at run time (t), where the tables lie (s shared, c read-only cache), and the lanes of "
-    "a sequence. On the processor: the filter, and the registers of a part of a row."
+    "A policy of threads has seven letters: scores g global, c coalesced, p coalesced and padded, "
+    "l local (the paper's private), t tiles in registers; the inner loop unrolled 1, 2, 4 or 8 "
+    "times; scheduled by the compiler (c) or by hand (h); sequences as read (r), interleaved (i), "
+    "sorted (s); transitions of nodes, then special ones, in g global, c constant, s shared memory "
+    "or r registers; emissions g global, t transposed, s shared. A policy of rows names its filter "
+    "(S, M, V), where scores lie (r registers, s shared, l local), whether the row's length is "
+    "compiled (c) or known at run time (t), where the tables lie (s shared, c read-only cache), "
+    "and the lanes of a sequence. On the processor: the filter, and the registers of a part of a row."
 )
 
 
@@ -60,22 +60,24 @@ def profile_sections(sweeps: Sequence[ProfileSweep]) -> list[Section]:
 def _summary(studies: Sequence[ProfileStudy]) -> Section:
     blocks: list[Block] = [
         Paragraph(
-            "Filters of profile HMMs under many policies: every run compared the same proteins, and "
-            "found the scores of the processor's filters."
+            "Filters of profile HMMs under many policies: every run compared the same proteins, "
+            "and found the scores of the processor's filters."
         )
     ]
     for study in studies:
         blocks += _gap(study)
         points = [
             f"{FILTER_NAMES[kind]}: the fastest of {counted(len(ranked), 'policy', 'policies')} is "
-            f"{ranked[0]} with {time_text(study.seconds[ranked[0]])}, {digits(study.gcups(ranked[0]))} "
-            f"GCUPS; the slowest, {ranked[-1]}, takes "
+            f"{ranked[0]} with {time_text(study.seconds[ranked[0]])}, "
+            f"{digits(study.gcups(ranked[0]))} GCUPS; the slowest, {ranked[-1]}, takes "
             f"{digits(study.seconds[ranked[-1]] / study.seconds[ranked[0]])} times as long."
             for kind in study.kinds
             if (ranked := study.ranked(kind))
         ]
         noise = None if study.noise is None else 100 * study.noise
-        points.append(f"The runs of {study.control} between the others vary by {noise_text(noise)}.")
+        points.append(
+            f"The runs of {study.control} between the others vary by {noise_text(noise)}."
+        )
         blocks.append(PointList(study.title, tuple(points)))
     blocks.append(
         Paragraph(
@@ -224,7 +226,9 @@ def _curves(studies: Sequence[ProfileStudy]) -> Section | None:
     columns = ("filter", "nodes", *(label for _, _, label in _CURVES))
     best = ", ".join(f"{FILTER_NAMES[kind]} {most:g}" for kind, most in CUDAMPF_GCUPS.items())
     caption = f"GCUPS by the length of the profile. CUDAMPF's best on a K40: {best}."
-    return Section("lengths", "Long and short profiles", (figure, Table(caption, columns, tuple(rows))))
+    return Section(
+        "lengths", "Long and short profiles", (figure, Table(caption, columns, tuple(rows)))
+    )
 
 
 _CURVES: Final = (
@@ -298,7 +302,7 @@ def _effects(studies: Sequence[ProfileStudy]) -> Section | None:
         blocks.append(Table(caption, columns, rows))
         strongest = sorted(choice_interactions(study), key=lambda one: -abs(one.percent))
         if strongest:
-            rows = tuple(
+            pairs = tuple(
                 (one.first, one.second, f"{one.squares}", percent_text(one.percent))
                 for one in strongest[:_STRONGEST]
             )
@@ -306,7 +310,9 @@ def _effects(studies: Sequence[ProfileStudy]) -> Section | None:
                 "The strongest interactions: what two choices do together beyond the product of "
                 f"their effects (geometric mean). {study.title}."
             )
-            blocks.append(Table(caption, ("one choice", "another", "squares", "interaction"), rows))
+            blocks.append(
+                Table(caption, ("one choice", "another", "squares", "interaction"), pairs)
+            )
     return Section("effects", "What each choice does", tuple(blocks)) if blocks else None
 
 
@@ -333,4 +339,3 @@ def _machines(studies: Sequence[ProfileStudy]) -> Section:
     caption = "What was measured, and on which machine."
     table = Table(caption, ("sweep", "fact", "value"), tuple(rows))
     return Section("machines", "Inputs and machines", (table,))
-
