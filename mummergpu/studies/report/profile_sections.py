@@ -44,7 +44,8 @@ _LETTERS: Final = (
     "or r registers; emissions g global, t transposed, s shared. A policy of rows names its filter "
     "(S, M, V), where scores lie (r registers, s shared, l local), whether the row's length is "
     "compiled (c) or known at run time (t), where the tables lie (s shared, c read-only cache), "
-    "and the lanes of a sequence. On the processor: the filter, and the registers of a part of a row."
+    "and the lanes of a sequence. On the processor: the filter, and the registers of a part of a "
+    "row."
 )
 
 
