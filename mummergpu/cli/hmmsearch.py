@@ -20,6 +20,7 @@ from mummergpu.cli.option_types import (
     flag,
 )
 from mummergpu.cli.run_verb import Verb, run_verb
+from mummergpu.cli.tuned_policies import with_filter_policy
 from mummergpu.runtime.output_file import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
@@ -135,6 +136,14 @@ def _sections(scans: bool) -> Sections:
                 "and there is much to do.",
             ),
             MAIN_OPTIONS["cpu"],
+            click.Option(
+                ["--filter-policy"],
+                metavar="CODE",
+                default="auto",
+                show_default=True,
+                help="How a GPU computes the Viterbi filter: auto, as tuned or measured for it; "
+                "warp, a warp for each sequence; or a policy of threads, such as t2hrrrs.",
+            ),
         ],
         "Reports": [
             MAIN_OPTIONS["stats"],
@@ -218,6 +227,7 @@ def _run(params: dict[str, Any], scans: bool) -> None:
         device = device_options(
             {**params, "device": (0,), "gpu_memory": None, "device_library": "cuda-bindings"}
         )
+        device = with_filter_policy(device, params["filter_policy"])
         return ProfileSearchOptions(
             params["profiles"],
             source([params["sequences"]], rules),
