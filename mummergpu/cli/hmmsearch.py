@@ -73,7 +73,11 @@ def _sections(scans: bool) -> Sections:
             *tables,
             flag("--acc acc", "Accepted: tables have names and accessions."),
             flag("--noali noali", _NO_TEXT, hidden=True),
-            flag("--notextw notextw", _NO_TEXT, hidden=True),
+            flag(
+                "--notextw notextw",
+                "Do not wrap the rows of the alignment.",
+                hidden=scans,
+            ),
             click.Option(["--textw"], type=click.INT, metavar="N", help=_NO_TEXT, hidden=True),
         ],
         "What is reported": [
@@ -238,6 +242,7 @@ def _run(params: dict[str, Any], scans: bool) -> None:
             params["threads"],
             command,
             device,
+            wraps_alignments=not params["notextw"],
         )
 
     files = {("-A" if kind == "alignment" else f"--{kind}"): path for kind, path in outputs.items()}

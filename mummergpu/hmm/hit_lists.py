@@ -68,13 +68,15 @@ class HitList:
         if self.hits is not None:
             yield from self.hits.reported
 
-    def alignment(self, program: str) -> bytes:
+    def alignment(self, program: str, wraps: bool = True) -> bytes:
         """Return the domains that are included as an alignment in Stockholm; nothing if none are.
 
         Parameters
         ----------
         program : str
             Who has made it, for the line about the author.
+        wraps : bool
+            Whether rows are wrapped; otherwise each is one line.
         """
         if self.hits is None:
             return b""
@@ -87,7 +89,7 @@ class HitList:
         alignment.description = self.query.description
         alignment.author = program
         text = io.BytesIO()
-        alignment.write(text, "stockholm")
+        alignment.write(text, "stockholm" if wraps else "pfam")
         return text.getvalue()
 
 

@@ -18,7 +18,7 @@ from mummergpu.hmm.filters import ProfileFilter
 from mummergpu.hmm.finishing import Finisher
 from mummergpu.hmm.hit_lists import HitCounter, HitCounts, HitList, QueryWords
 from mummergpu.hmm.profiles import Profile
-from mummergpu.hmm.proteins import ProteinBlock
+from mummergpu.hmm.proteins import ProteinBlock, sequences_of_marks
 from mummergpu.input.blocks.proteins import NamedProteins
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.output.profiles import ALIGNMENT, PARQUET, AlignmentSink, HitSink, TableSink
@@ -41,6 +41,10 @@ SEQUENCES_AT_ONCE: Final = 64
 """The proteins that a task compares to the end."""
 
 _BLOCKS_AHEAD: Final = 2
+
+_SCALE_ON_DEVICE: Final = 8
+"""How much larger the blocks are that a device filters: it takes all profiles at once, and each
+profile with what survives in a block is a task of Python."""
 
 
 def run(
@@ -89,7 +93,7 @@ def _open_sink(
 ) -> HitSink:
     emit = writer_of(file, context.stats)
     if kind == ALIGNMENT:
-        return AlignmentSink(emit, options.program)
+        return AlignmentSink(emit, options.program, options.wraps_alignments)
     if kind == PARQUET:
         from mummergpu.output.profile_columns import ParquetSink
 
@@ -98,11 +102,20 @@ def _open_sink(
 
 
 class _Numbered(NamedTuple):
-    """Proteins, the number of those before them, and the shares of the files before and after."""
+    """Proteins, with the number of those before them.
+
+    Attributes
+    ----------
+    shares : tuple of (float, float) or None
+        The shares of the files before and after these.
+    unscored : ndarray of int64
+        Those that no profile is compared with (`sequences_of_marks`).
+    """
 
     records: NamedProteins
     before: int
     shares: tuple[float, float] | None
+    unscored: Int64Array
 
     @property
     def end(self) -> int:
@@ -112,6 +125,12 @@ class _Numbered(NamedTuple):
     @property
     def block(self) -> ProteinBlock:
         return ProteinBlock(self.records.codes, self.records.offsets)
+
+    def scored(self, survivors: Int64Array) -> Int64Array:
+        """Return which of some proteins a profile is compared with."""
+        if not self.unscored.size:
+            return survivors
+        return np.setdiff1d(survivors, self.unscored, assume_unique=True)
 
 
 class _Lazy(Sequence[str]):
@@ -180,19 +199,20 @@ class _Job:
         make = self._context.executor.map(lambda one: ProfileFilter(one, thresholds), profiles)
         return list(make)
 
-    def blocks(self, count_them: bool) -> Iterator[_Numbered]:
+    def blocks(self, count_them: bool, scale: int) -> Iterator[_Numbered]:
         """Yield all proteins in blocks, which are read ahead."""
         stats, source = self._context.stats, self._options.sequences
         before, share = 0, 0.0
         # A file that is read again has told already that it is empty.
         warn = self._context.warn if count_them else say_nothing
-        with closing(source.blocks(self._reading, warn)) as blocks:
+        with closing(source.blocks(self._reading, warn, scale)) as blocks:
             with Prefetcher(_with_share(blocks, source), _BLOCKS_AHEAD) as ahead:
                 for records, share_read in ahead:
                     if count_them:
                         stats.add(sequences=records.protein_count, residues=records.codes.size)
                     shares = None if share_read is None else (share, share_read)
-                    yield _Numbered(records, before, shares)
+                    marks = sequences_of_marks(ProteinBlock(records.codes, records.offsets))
+                    yield _Numbered(records, before, shares, marks)
                     before += records.protein_count
                     share = share_read or 0.0
 
@@ -200,7 +220,11 @@ class _Job:
         self, count_them: bool, on_device: DeviceFilters | None
     ) -> Generator[tuple[_Numbered, list[Int64Array] | None]]:
         """Yield all blocks, and what passes the filters of each profile if a device tells it."""
-        return filtered(self.blocks(count_them), lambda proteins: proteins.block, on_device)
+        every = self.blocks(count_them, 1 if on_device is None else _SCALE_ON_DEVICE)
+        blocks = filtered(every, lambda proteins: proteins.block, on_device)
+        with closing(blocks):
+            for proteins, passed in blocks:
+                yield proteins, None if passed is None else [*map(proteins.scored, passed)]
 
     def tell(self, phase: Phase, numbers: tuple[int, ...], block: _Numbered, done: float) -> None:
         """Tell how far the search is, of which a share of a block is done."""
@@ -287,7 +311,8 @@ class _Search(_Job):
         records, before = task.proteins.records, task.proteins.before
         if task.survivors is None:
             with stats.stage("profile_filters"):
-                task.survivors = profile_filter.survivors(task.proteins.block, stats)
+                survivors = profile_filter.survivors(task.proteins.block, stats)
+            task.survivors = task.proteins.scored(survivors)
             stats.add_cells("profile_filters", records.codes.size * profile_filter.profile.nodes)
         if task.survivors.size > SEQUENCES_AT_ONCE:
             return None
@@ -338,7 +363,7 @@ class _Scan(_Job):
         def survivors(one: ProfileFilter) -> Int64Array:
             stats.add_cells("profile_filters", records.codes.size * one.profile.nodes)
             with stats.stage("profile_filters"):
-                return one.survivors(block, stats)
+                return proteins.scored(one.survivors(block, stats))
 
         if passed is None:
             passed = list(ordered_results(context.executor, context.window, filters, survivors))
