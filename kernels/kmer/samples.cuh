@@ -26,6 +26,7 @@ struct Samples {
     uint32 samples_of_window;  // the last k-mers of a window that are samples; 1 without windows
     uint32 minimum_length;     // the fewest bases of a MEM
     uint32 most_occurrences;   // samples whose k-mers occur more often are skipped
+    uint32 only_fronts;        // whether MEMs that lie in others of their sample may be left out
 };
 
 // A k-mer of the queries and its occurrences.

@@ -269,8 +269,17 @@ def align_command(**params: Any) -> None:
     """
     inputs = [params["reference"], *params["query"]]
     outputs = {**main_files(params), "--vcf": params["vcf"]}
-    verb = Verb(inputs, outputs, align_options, _load_job, lambda options: "align")
-    run_verb(params, verb)
+    told = inputs, outputs, align_options, _load_job, lambda options: "align"
+    run_verb(params, Verb(*told, backend_of=_backend_of))
+
+
+def _backend_of(options: AlignOptions) -> str:
+    from mummergpu.pipeline.backend_choice import backend_of_search
+    from mummergpu.viterbi.methods import AlignmentMethod
+
+    if options.method is not AlignmentMethod.TILE:
+        return "auto"
+    return backend_of_search(options.anchors)
 
 
 def _load_job() -> Any:

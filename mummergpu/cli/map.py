@@ -371,11 +371,14 @@ def map_command(**params: Any) -> None:
     --sort -o sample.bam' writes a sorted BAM with its index.
     """
     inputs = [params["reference"], *params["reads"]]
-    verb = Verb(
-        *(inputs, _outputs(params), map_options, lambda: _load_job(params), lambda options: "map"),
-        counts="mapping",
-    )
-    run_verb(params, verb)
+    told = inputs, _outputs(params), map_options, lambda: _load_job(params), lambda options: "map"
+    run_verb(params, Verb(*told, backend_of=_backend_of, counts="mapping"))
+
+
+def _backend_of(options: MapOptions) -> str:
+    from mummergpu.pipeline.backend_choice import backend_of_mapping
+
+    return backend_of_mapping(options)
 
 
 def _load_job(params: Params) -> Any:

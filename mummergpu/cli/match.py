@@ -48,9 +48,16 @@ def run_match(**params: Any) -> None:
         lambda options: options.search.uniqueness.value,
         tell_policy,
         tell_skipped,
+        _backend_of,
         COMPILATION,
     )
     run_verb(params, verb)
+
+
+def _backend_of(options: MatchOptions) -> str:
+    from mummergpu.pipeline.backend_choice import backend_of_search
+
+    return backend_of_search(options)
 
 
 def _load_job() -> Any:

@@ -34,6 +34,9 @@ class KmerPage:
         `KmerSampling.shortest_match`. A search looks up as many k-mers of each window as the
         reference step, one of which is listed; it lists the matches of a query in no certain
         order. None for a search that finds all matches.
+    only_unique : bool
+        Only matches matter that are unique in the reference: a search may leave out matches that
+        lie in others, and of several with the same bases all but two.
     """
 
     page: Page
@@ -42,6 +45,7 @@ class KmerPage:
     index_path: str = ""
     max_occurrences: int | None = None
     sample_step: int | None = None
+    only_unique: bool = False
 
     @property
     def joined_reference(self) -> CodeArray:

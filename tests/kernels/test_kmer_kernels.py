@@ -18,6 +18,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 from helpers.kmer_cases import ordered_tables_of, periodic_case, repeats_case, tables_of
+from helpers.loops import each
 from helpers.opened_backends import FORWARD, GENOME, OpenTables
 from helpers.oracle import reverse_complement
 from helpers.search_cases import (
@@ -37,6 +38,7 @@ from helpers.watched_device import WatchedDevice
 from mummergpu.index import kmer_order
 from mummergpu.index.kmer_order import order_long_lists
 from mummergpu.index.kmer_sampling import KmerSampling
+from mummergpu.matching.filter import keep_unique
 from mummergpu.matching.kmer import cuda as kmer_tables
 from mummergpu.matching.kmer.cpu import KmerCpuBackend
 from mummergpu.matching.kmer.cuda_program import MOST_OCCURRENCES
@@ -150,6 +152,36 @@ def test_occurrences_that_are_skipped_lack_no_match(opened_tables: OpenTables, s
                 backend.load_pages(ordered, case.minimum_length)
                 found = find_on(backend, block, strand)
                 assert found is not None and difference(found, expected) is None
+
+
+@each("seed", range(16))
+def test_where_unique_matches_are_wanted_no_others_tell_more(
+    opened_tables: OpenTables, seed: int
+) -> None:
+    cases = [(periodic_case(seed), KmerSampling(3, 1 + seed % 4))]
+    if seed < 6:
+        cases.append(large_case(seed))
+    given, cpu = (
+        opened_tables(WatchedDevice(1 << 30, (1, 3, 100_000)[seed % 3])),
+        KmerCpuBackend(Stats()),
+    )
+    for case, sampling in cases:
+        for pages in (tables_of(case, sampling), ordered_tables_of(case, sampling)):
+            cpu.load_pages(pages, case.minimum_length)
+            unique = [replace(page, only_unique=True) for page in pages]
+            given.backend.load_pages(unique, case.minimum_length)
+            block = case.block()
+            every, found = (find_on(one, block) for one in (cpu, given.backend))
+            pieces = find_on(given.backend, replace(block, continues=True))
+            assert every is not None and found is not None and pieces is not None
+            assert difference(pieces, every) is None
+            for in_query in (False, True):
+                expected = keep_unique(every, in_query)
+                assert difference(keep_unique(found, in_query), expected) is None
+            # A sample has two matches for each start at most.
+            assert found.count <= every.count
+            if case.name.startswith("periodic") and every.count > 10_000:
+                assert found.count < every.count
 
 
 @pytest.mark.parametrize(

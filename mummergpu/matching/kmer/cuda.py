@@ -85,6 +85,7 @@ class KmerCudaBackend(StreamingBackend[KmerPage, KmerSearchContext]):
             reference,
             tables,
             pages[0].max_occurrences,
+            pages[0].only_unique,
         )
 
     def _let_go(self) -> None:

@@ -47,6 +47,8 @@ class KmerSearchContext:
         The address of the joined reference, as bit planes.
     max_occurrences : int or None
         Samples whose k-mers occur more often are skipped; None for none.
+    only_unique : bool
+        Whether matches may be left out that are not unique in the reference (`KmerPage`).
     """
 
     program: Program
@@ -58,6 +60,7 @@ class KmerSearchContext:
     reference: int
     tables: Sequence[ResidentTable]
     max_occurrences: int | None
+    only_unique: bool = False
 
     def arguments(self, table: ResidentTable) -> tuple[Argument, ...]:
         """Return the kernel arguments for a table and the reference."""
@@ -105,6 +108,8 @@ class PackedQueries:
         The address of the array that names, for each word, the query of its first base.
     samples : QuerySamples or None
         The samples of each query; None if their steps are those of the block.
+    continues : bool
+        Whether queries go on behind their ends (`QueryBlock`).
     """
 
     count: int
@@ -113,3 +118,4 @@ class PackedQueries:
     bit_planes: int
     queries_of_words: int
     samples: QuerySamples | None
+    continues: bool = False

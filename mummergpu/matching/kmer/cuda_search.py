@@ -130,6 +130,7 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
             buffer("bit planes", bit_planes_bytes(block.base_count)) + PADDING_BYTES,
             buffer("queries of words", 4 * (words + 1)),
             self._list_samples(context, block) if context.window > 0 else None,
+            block.continues,
         )
         self._launcher.launch_on(
             context.program,
@@ -275,6 +276,8 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
             np.uint32(len(context.leads)),
             np.uint32(context.minimum_length),
             np.uint32(NO_LIMIT if context.max_occurrences is None else context.max_occurrences),
+            # What lies in another match at the end of a piece may not do so behind it.
+            np.uint32(context.only_unique and not queries.continues),
             *context.arguments(table),
         )
         tiles = -(-count // TILE_SAMPLES)
