@@ -73,7 +73,11 @@ def policy_of(code: str) -> FilterPolicy:
     for one in PROCESSOR_POLICIES:
         if one.code == code:
             return one
-    return RowPolicy.from_code(code) if code[:1] in "SMV" else ThreadPolicy.from_code(code)
+    return (
+        RowPolicy.from_code(code)
+        if code.startswith(tuple(FILTER_NAMES))
+        else ThreadPolicy.from_code(code)
+    )
 
 
 def device_policy_of(code: str) -> DevicePolicy:
