@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from click.core import ParameterSource
 
+from mummergpu.cli.cluster_option import cluster_option, on_cluster
 from mummergpu.cli.option_rules import Params, device_options
 from mummergpu.cli.option_types import (
     HELP_OPTIONS,
@@ -125,6 +126,7 @@ def _sections(scans: bool) -> Sections:
         ],
         "Search": [
             MAIN_OPTIONS["threads"],
+            cluster_option(),
             click.Option(
                 ["--cpu", "workers"],
                 type=click.IntRange(min=0),
@@ -248,13 +250,20 @@ def _run(params: dict[str, Any], scans: bool) -> None:
     files = {("-A" if kind == "alignment" else f"--{kind}"): path for kind, path in outputs.items()}
     inputs = [*params["profiles"], params["sequences"]]
     name = "hmmscan" if scans else "hmmsearch"
-    verb = Verb(inputs, files, options, _load_job, lambda options: name, counts="profiles")
+    verb = Verb(
+        *(inputs, files, options, lambda: _load_job(params), lambda options: name),
+        counts="profiles",
+    )
     # The driver only starts now if a device is used for certain.
     backend = "cuda" if params["backend"] == "cuda" else "cpu"
     run_verb({**params, "backend": backend, "device": (0,)}, verb)
 
 
-def _load_job() -> Any:
+def _load_job(params: Params) -> Any:
+    if params["cluster"] is not None:
+        from mummergpu.cluster import search_profiles as on_machines
+
+        return on_cluster(on_machines.run, params)
     from mummergpu.pipeline import search_profiles
 
     return search_profiles.run

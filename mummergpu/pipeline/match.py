@@ -78,7 +78,7 @@ def run(
     with context.stats.stage("end_to_end"), ExitStack() as stack:
         # What cannot be written is told of before anything is read.
         outputs = [stack.enter_context(OutputFile(target.path)) for target in options.outputs]
-        job = _MatchJob(options, context)
+        job = MatchJob(options, context)
         opening = job.start_to_open(stack)
         check_targets(options.outputs, options.picture)
         reading = stack.enter_context(ReadingThreads(options.threads))
@@ -117,7 +117,7 @@ def run(
         context.executor.shutdown()
 
 
-class _MatchJob:
+class MatchJob:
     """The steps that prepare a run."""
 
     def __init__(self, options: MatchOptions, context: RunContext) -> None:
@@ -175,13 +175,17 @@ class _MatchJob:
         self, reference: Reference, backend: Backend[Any], outputs: list[OutputFile]
     ) -> MatchSink[Any]:
         """Return what writes the matches; the caller closes it."""
+        facts = self.facts(reference, backend.sizes.most_rows)
+        return open_sink(self._options.outputs, outputs, facts, self._context.stats)
+
+    def facts(self, reference: Reference, most_rows: int) -> RunFacts:
+        """Return what the files of matches tell."""
         options = self._options
         picture = replace(options.picture, what=options.search.in_words)
-        facts = RunFacts(
+        return RunFacts(
             *(reference, options.query_paths, options.threads, options.command),
-            *(options.sam, options.style, picture, backend.sizes.most_rows),
+            *(options.sam, options.style, picture, most_rows),
         )
-        return open_sink(options.outputs, outputs, facts, self._context.stats)
 
 
 def _open_tree_files(
