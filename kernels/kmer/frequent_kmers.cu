@@ -23,7 +23,7 @@ struct Skipped {
 // bases.
 __device__ __forceinline__ Skipped find_skipped(const Samples& samples, const Table& table,
                                                 const Sample& sample) {
-    const uint32 bases = found_before(samples, sample);
+    const uint32 bases = sample.found_before;
     if (!sample.is_ordered || bases > table.ordered_bases) {
         return {sample.list_end, sample.list_end};
     }
