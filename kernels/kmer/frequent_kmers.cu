@@ -27,7 +27,7 @@ struct Skipped {
 // bases.
 __device__ __forceinline__ Skipped find_skipped(const Samples& samples, const Table& table,
                                                 const Sample& sample) {
-    const uint32 bases = found_before(samples, sample);
+    const uint32 bases = sample.found_before;
     if (!sample.is_ordered || bases > table.ordered_bases) {
         return {sample.list_end, sample.list_end};
     }
@@ -60,7 +60,7 @@ struct Front {
 
 // Return whether only the front of a sample's MEMs is wanted.
 __device__ __forceinline__ bool has_front(const Samples& samples, const Sample& sample) {
-    return samples.only_fronts && found_before(samples, sample) <= FRONT_STARTS;
+    return samples.only_fronts && sample.found_before <= FRONT_STARTS;
 }
 
 // Find the front of a sample, in shared memory, and return the number of its MEMs. All threads of the

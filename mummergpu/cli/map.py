@@ -183,6 +183,15 @@ MAP_SECTIONS: Final[Sections] = {
             metavar="MEAN[,SD[,MAX[,MIN]]]",
             help="The size of templates in bases.  [default: estimated from the first pairs]",
         ),
+        click.Option(
+            ["--max-occurrences", "max_occurrences"],
+            type=click.IntRange(1),
+            metavar="N",
+            default=300,
+            show_default=True,
+            help="Choose the rarest seeds of a read that has more than N matches on a strand, or N "
+            "places of one that occurs more often as a whole.  -N, -a and --max-xa look at all.",
+        ),
         _number("-A --match match", 1, "The score of two equal bases."),
         _number("-B --mismatch mismatch", 4, "The penalty of two different bases."),
         click.Option(
@@ -244,6 +253,7 @@ def map_options(params: Params, command: str) -> MapOptions:
         costs=_costs(params),
         min_score=params["min_score"],
         unpaired=params["unpaired"],
+        max_occurrences=params["max_occurrences"],
         max_secondary=_most_secondary(params),
         most_alternatives=params["max_xa"],
         memory=params["max_memory"],

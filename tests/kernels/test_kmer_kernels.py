@@ -17,7 +17,13 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from helpers.kmer_cases import ordered_tables_of, periodic_case, repeats_case, tables_of
+from helpers.kmer_cases import (
+    ordered_tables_of,
+    periodic_case,
+    repeats_case,
+    satellite_case,
+    tables_of,
+)
 from helpers.loops import each
 from helpers.opened_backends import FORWARD, GENOME, OpenTables
 from helpers.oracle import reverse_complement
@@ -294,6 +300,36 @@ def test_windows_of_repeats_are_found_in_sorted_lists_as_on_the_processor(
         assert expected is not None and found is not None
         assert list(map(sorted, rows_of(found))) == list(map(sorted, rows_of(expected)))
         assert sum(map(len, rows_of(found))) > 500
+
+
+@pytest.mark.parametrize("most", [1, 60, 300])
+@pytest.mark.parametrize(("ordered_bases", "reference_step"), [(14, 1), (60, 3)])
+def test_seeds_are_chosen_as_on_the_processor(
+    opened_tables: OpenTables, most: int, ordered_bases: int, reference_step: int
+) -> None:
+    """Reads of repeats, of which those with too many matches keep the rarest seeds."""
+    case = satellite_case()
+    with patch.object(kmer_order, "LONGEST_ASCENDING", MOST_OCCURRENCES):
+        pages = [
+            replace(
+                order_long_lists(page, ordered_bases),
+                sample_step=case.minimum_length,
+                max_matches=most,
+            )
+            for page in tables_of(case, KmerSampling(7, reference_step))
+        ]
+    stats = Stats()
+    given, cpu = opened_tables(), KmerCpuBackend(stats)
+    for backend in (cpu, given.backend):
+        backend.load_pages(pages, case.minimum_length)
+    before = Counter(given.stats.counts)
+    for strand in STRANDS:
+        expected, found = (find_on(one, case.block(), strand) for one in (cpu, given.backend))
+        assert expected is not None and found is not None
+        assert list(map(sorted, rows_of(found))) == list(map(sorted, rows_of(expected)))
+    for name in ("reads_with_chosen_seeds", "reads_at_spread_places"):
+        assert given.stats.counts[name] - before[name] == stats.counts[name]
+    assert stats.counts["reads_with_chosen_seeds"] > 5
 
 
 def has_window(start: int, length: int, step: int) -> bool:
