@@ -228,7 +228,7 @@ class _SearchOnCluster(ProfileSearch):
         size = max(1, len(profiles) // _parts_of_block(self._options, self._cluster))
 
         def parts() -> Generator[ProfilePart]:
-            for proteins in self.blocks(before == 0):
+            for proteins in self.blocks(before == 0, 1):
                 for first in range(0, len(profiles), size):
                     numbers = range(first, min(first + size, len(profiles)))
                     yield ProfilePart(proteins, group, numbers)
@@ -255,6 +255,13 @@ def _parts_of_block(options: ProfileSearchOptions, cluster: OpenCluster) -> int:
     return max(1, PARTS_OF_THREAD * cluster.thread_count // blocks)
 
 
+def _some_of(proteins: NumberedProteins, first: int, end: int) -> NumberedProteins:
+    unscored = proteins.unscored
+    own = unscored[(unscored >= first) & (unscored < end)] - first
+    some = SomeProteins(proteins.records, first, end)
+    return NumberedProteins(some, proteins.before + first, proteins.shares, own)
+
+
 class _ScanOnCluster(ProfileScan):
     """A scan whose comparisons workers make."""
 
@@ -274,12 +281,11 @@ class _ScanOnCluster(ProfileScan):
         wanted = _parts_of_block(self._options, self._cluster)
 
         def parts() -> Generator[ProfilePart]:
-            for records, before, shares in self.blocks(True):
-                size = max(1, records.protein_count // wanted)
-                for first in range(0, records.protein_count, size):
-                    end = min(first + size, records.protein_count)
-                    some = SomeProteins(records, first, end)
-                    yield ProfilePart(NumberedProteins(some, before + first, shares), every, every)
+            for proteins in self.blocks(True, 1):
+                size = max(1, proteins.records.protein_count // wanted)
+                for first in range(0, proteins.records.protein_count, size):
+                    end = min(first + size, proteins.records.protein_count)
+                    yield ProfilePart(_some_of(proteins, first, end), every, every)
 
         todo = parts()
         with (

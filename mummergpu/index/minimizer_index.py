@@ -13,8 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final
 
-from mummergpu.index.kmer_index import BASES_WORTH_A_SAMPLE
-from mummergpu.index.kmer_likeness import kmer_likeness
+from mummergpu.index.kmer_index import BASES_WORTH_A_SAMPLE, kmer_likeness
 from mummergpu.index.kmer_plan import KmerCost, KmerJob, choose_sampling, max_table_bytes
 from mummergpu.index.kmer_plan import expected_cost as expected_kmer_cost
 from mummergpu.index.minimizer_table import (

@@ -16,13 +16,12 @@ from mummergpu.hmm import word_filter
 from mummergpu.hmm.byte_filters import LANES, find_cells, settle_msv, striped_bytes
 from mummergpu.hmm.device_tables import (
     LOWEST_FLOOR,
-    MARKS,
     word_floor,
     word_overflow,
     words_fit,
 )
 from mummergpu.hmm.filters import ProfileFilter, lengths_up_to
-from mummergpu.hmm.proteins import ProteinBlock
+from mummergpu.hmm.proteins import MARKS, ProteinBlock
 from mummergpu.hmm.tables import BYTE_BASE, BYTE_LEAVE, BYTE_SCALE, WORD_LEAVE, word_moves
 from mummergpu.runtime.arrays import BoolArray, Int64Array
 
