@@ -127,8 +127,14 @@ def _filter_proteins() -> None:
 def _evaluate_models(folder: Path, commands: click.Group) -> None:
     """Compute models with few states, with many, and with more steps than a program of its own has.
 
-    Paths of each of them have bits in words of another size.
+    Paths of each of them have bits in words of another size. Long sequences are computed in pieces.
     """
+    import numpy as np
+
+    from mummergpu.hmm.language.evaluation import CompiledModel
+    from mummergpu.hmm.language.parser import parse_program
+    from mummergpu.hmm.language.pieces import LongSequence
+
     for states in (2, 8, 12):
         names = [f"s{number}" for number in range(states)]
         text = "".join(f"state {name} emits e; start -> {name} 0.1; " for name in names)
@@ -144,6 +150,9 @@ def _evaluate_models(folder: Path, commands: click.Group) -> None:
             line = ["hmm", "-q", str(program), str(folder / _FASTA), "-o", str(folder / "hmm.tsv")]
             with commands.make_context(PROGRAM, list(line), obj=Session(line)) as context:
                 commands.invoke(context)
+        model = CompiledModel(parse_program(program.read_text()).models["model"])
+        sequence = LongSequence(model.best, np.zeros(9, dtype=np.uint8), False, map)
+        sequence.runs(model.trace_tables, model.visits, sequence.score()[1])
 
 
 def _search_minimizers() -> None:

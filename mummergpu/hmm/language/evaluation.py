@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from mummergpu.hmm.language.chain import BEST, SUMS, chain_of, log_probability
+from mummergpu.hmm.language.coded import CodedChain, coded_chain
 from mummergpu.hmm.language.lanes import Lanes, SymbolBlock, lanes_of, offsets_of_counts
 from mummergpu.hmm.language.pieces import LONG_SYMBOLS, LongSequence, MapPieces
 from mummergpu.hmm.language.processor import (
@@ -105,6 +106,16 @@ class CompiledModel:
     def best(self) -> ChainPrograms:
         """The best paths."""
         return ChainPrograms(chain_of(self.model, BEST, self._path))
+
+    @cached_property
+    def coded(self) -> CodedChain | None:
+        """The sums with fewer nodes, where states emit few symbols each."""
+        return coded_chain(self.chain)
+
+    @cached_property
+    def best_coded(self) -> CodedChain | None:
+        """The best paths with fewer nodes."""
+        return coded_chain(self.best.chain)
 
     @cached_property
     def visits(self) -> StateNames:
@@ -250,8 +261,13 @@ class _Sums(_Work):
     def compute_long(self, number: int, map_pieces: MapPieces) -> None:
         programs = self.model.backward if self.backwards else self.model.forward
         codes = self.codes_of(number)
-        turned = np.ascontiguousarray(codes[::-1]) if self.backwards else codes
-        self.scores[number], _ = LongSequence(programs, turned, True, map_pieces).score()
+        if self.model.coded is not None:
+            # From both ends the sums are the same.
+            sequence = self.model.coded.sequence(codes, True, map_pieces)
+        else:
+            turned = np.ascontiguousarray(codes[::-1]) if self.backwards else codes
+            sequence = LongSequence(programs, turned, True, map_pieces)
+        self.scores[number], _ = sequence.score()
         self._correct(np.array([number]))
 
     def _logs(self, computed: Computed, rows: Int64Array, lane: int, count: int) -> Float64Array:
@@ -310,10 +326,17 @@ class _Viterbi(_Work):
             self.keep_table(lanes, logs)
 
     def compute_long(self, number: int, map_pieces: MapPieces) -> None:
-        sequence = LongSequence(self.model.best, self.codes_of(number), False, map_pieces)
+        codes, coded = self.codes_of(number), self.model.best_coded
+        if coded is not None:
+            sequence = coded.sequence(codes, False, map_pieces)
+        else:
+            sequence = LongSequence(self.model.best, codes, False, map_pieces)
         self.scores[number], end = sequence.score()
         if Attribute.TRACEBACK in self.wanted and not np.isneginf(self.scores[number]):
-            runs = sequence.runs(self.model.trace_tables, self.model.visits, end)
+            if coded is not None:
+                runs = coded.runs(sequence, codes, end, self.model.visits)
+            else:
+                runs = sequence.runs(self.model.trace_tables, self.model.visits, end)
             self._paths.append((np.array([number]), runs))
 
     def _compute_on(self, device: DeviceChains, part: Int64Array) -> None:

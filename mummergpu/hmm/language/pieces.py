@@ -7,11 +7,12 @@ other; then all pieces run again from the values that they begin with, to find p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from mummergpu.hmm.language.chain import Chain
 from mummergpu.hmm.language.lanes import offsets_of_counts
 from mummergpu.hmm.language.processor import ChainPrograms, Computed
 from mummergpu.hmm.language.processor_text import (
@@ -69,10 +70,18 @@ class Borders(NamedTuple):
 
 
 class LongSequence:
-    """A sequence, and the programs of a chain that run over its pieces."""
+    """A sequence, and the programs of a chain that run over its pieces.
+
+    `places` has for each state a number, the same for states that go on alike; by default none do.
+    """
 
     def __init__(
-        self, programs: ChainPrograms, codes: ByteArray, sums: bool, map_pieces: MapPieces
+        self,
+        programs: ChainPrograms,
+        codes: ByteArray,
+        sums: bool,
+        map_pieces: MapPieces,
+        places: Int64Array | None = None,
     ) -> None:
         self._programs = programs
         self._codes = codes
@@ -81,7 +90,8 @@ class LongSequence:
         self._pieces = pieces_of(codes.size)
         self._tables = programs.sums if sums else programs.best
         self._shape = programs.chain.shape
-        self._borders = self._joined() if self._shape.emitting <= _MAX_STATES else self._passed()
+        self._places = np.arange(self._shape.emitting) if places is None else places
+        self._borders = self._joined() if self._places.max() < _MAX_STATES else self._passed()
 
     def score(self) -> tuple[float, int]:
         """Return the logarithm of the sum or the best path, and the state that this ends in."""
@@ -102,24 +112,37 @@ class LongSequence:
 
     def runs(self, tables: TraceTables, names: StateNames, end: int) -> Runs:
         """Return the best path that ends in a state, as runs."""
-        computed = list(self._map(self._trace_group, self._groups()))
-        steps = len(self._shape.steps)
+        path = [len(self._shape.steps) + self._shape.emitting + end]
         found: list[Runs] = []
-        path = [steps + self._shape.emitting + end]
-        for group, (one, bits) in reversed(list(zip(self._groups(), computed, strict=True))):
+        for steps in self._steps(tables, end):
+            own = np.concatenate([steps, np.array(path, dtype=np.int64)])
+            path = []
+            bounds = np.array([0, own.size], dtype=np.int64)
+            found.append(runs_of(own, bounds, np.zeros(1, dtype=np.int64), names))
+        return _merged(found[::-1])
+
+    def nodes(self, tables: TraceTables, chain: Chain, end: int) -> ByteArray:
+        """Return the best path of a chain without silent states, as the state of each symbol."""
+        shape = chain.shape
+        targets = [target for _, target in shape.steps]
+        of_steps = np.array([*targets, *range(shape.emitting)], dtype=np.uint8)
+        # A step leads to the state of its own symbol.
+        parts = [of_steps[steps] for steps in self._steps(tables, end)]
+        return np.concatenate(parts[::-1])
+
+    def _steps(self, tables: TraceTables, end: int) -> Iterator[Int64Array]:
+        """Yield the steps of the best path that ends in a state, the last piece first."""
+        computed = list(self._map(self._trace_group, self._groups()))
+        start = len(self._shape.steps)
+        for one, bits in reversed(computed):
             words = bits.reshape(bits.shape[0], -1)
             for lane in reversed(range(len(one))):
                 piece, is_first = one[lane], one[lane].begin == 0
                 room = np.empty(piece.size * (1 + self._shape.silent) + 1, dtype=np.int64)
                 end, at = trace_piece(
-                    tables, words, piece.size, LANES, lane, end, is_first, steps, room
+                    tables, words, piece.size, LANES, lane, end, is_first, start, room
                 )
-                own = np.concatenate([room[at:], np.array(path, dtype=np.int64)])
-                path = []
-                bounds = np.array([0, own.size], dtype=np.int64)
-                found.append(runs_of(own, bounds, np.zeros(1, dtype=np.int64), names))
-            del group
-        return _merged(found[::-1])
+                yield room[at:]
 
     def _groups(self) -> list[list[Piece]]:
         """Return the first piece, and groups of the others."""
@@ -172,7 +195,7 @@ class LongSequence:
         slots = np.empty((len(self._pieces), self._shape.nodes + 1), dtype=first.slots.dtype)
         slots[0] = first.slots[0, :, 0]
         units = self._units()
-        count = self._shape.emitting
+        count = int(self._places.max()) + 1
         together = max(1, LANES // count)
         rest = self._pieces[1:]
         groups = [rest[at : at + together] for at in range(0, len(rest), together)]
@@ -201,18 +224,19 @@ class LongSequence:
         """Return the values of a piece that begins in each state."""
         count, nodes = self._shape.emitting, self._shape.nodes
         tables = self._tables
-        found = np.zeros((count, nodes + 1), dtype=tables.numbers.dtype)
-        for state in range(count):
+        firsts = np.unique(self._places, return_index=True)[1].tolist()
+        found = np.zeros((len(firsts), nodes + 1), dtype=tables.numbers.dtype)
+        for number, state in enumerate(firsts):
             values = np.full(count, 0.0 if self._sums else IMPOSSIBLE).tolist()
             values[state] = 1.0 if self._sums else 0
             arithmetic = _Plain(tables.numbers.tolist(), self._sums)
-            found[state, :nodes] = with_silent(self._shape, arithmetic, values)
+            found[number, :nodes] = with_silent(self._shape, arithmetic, values)
         return found
 
     def _join_sums(self, before: Numbers, operator: Numbers) -> tuple[Numbers, int]:
         count = self._shape.emitting
         exponents = np.ascontiguousarray(operator[:, -1]).view(np.int64)
-        weights = before[:count]
+        weights = np.bincount(self._places, before[:count])
         some = exponents[weights > 0]
         most = int(some.max()) if some.size else 0
         scaled = np.ldexp(operator[:, :-1], np.clip(exponents - most, -2000, 0)[:, None])
@@ -228,7 +252,9 @@ class LongSequence:
         dead = IMPOSSIBLE // 2
         values = operator[:, :-1] + (operator[:, -1:] << OFFSET_BITS)
         values = np.where(operator[:, :-1] < dead, IMPOSSIBLE, values)
-        ways = np.where(before[:count, None] < dead, IMPOSSIBLE, before[:count, None] + values)
+        own = np.full(operator.shape[0], IMPOSSIBLE, dtype=np.int64)
+        np.maximum.at(own, self._places, before[:count])
+        ways = np.where(own[:, None] < dead, IMPOSSIBLE, own[:, None] + values)
         best = np.where(ways < dead, IMPOSSIBLE, ways).max(axis=0)
         top = int(best.max())
         found = np.zeros_like(before)

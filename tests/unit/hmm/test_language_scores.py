@@ -207,7 +207,14 @@ def test_ties_are_decided_by_the_order_of_declaration() -> None:
         assert {name for name, _ in visits_of(model, found, 0)} == {order[0][6]}
 
 
-@each("name", ["random", "profile", "loops", "large"])
+ISLANDS = """hmm m { alphabet [A, C, G]; startstate s;
+  emission e[1] = [1, 0, 0]; emission e[2] = [0, 1, 0]; emission e[3] = [0, 0, 0.5];
+  for k in 1..3 { state a[k] emits e[k]; state b[k] emits e[k]; s -> a[k] 0.3; s -> b[k] 0.1; }
+  for k in 1..3 { for j in 1..3 { a[j] -> a[k] 0.25; b[j] -> b[k] 0.5 * 0.5; } a[k] -> b[1] 0.1; }
+  b[2] -> a[3] 0.2; b[3] -> a[1] 0.15; a[3] -> b[2] 0.3; }"""
+
+
+@each("name", ["random", "profile", "loops", "large", "islands"])
 def test_pieces_of_long_sequences_are_joined_exactly(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -216,8 +223,10 @@ def test_pieces_of_long_sequences_are_joined_exactly(
         "loops": random_model(101, loops=True),
         "profile": profile(5),
         "large": profile(60),
+        "islands": parse_program(ISLANDS).models["m"],
     }
     model = CompiledModel(models[name])
+    assert (model.coded is None) == (name != "islands")
     choice = random.Random(4)
     sequences = [[choice.randrange(3) for _ in range(size)] for size in (9, 10, 63, 64, 65, 191)]
     block = symbol_block(sequences)
