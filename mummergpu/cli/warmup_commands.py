@@ -135,10 +135,13 @@ def _evaluate_models(folder: Path, commands: click.Group) -> None:
     from mummergpu.hmm.language.parser import parse_program
     from mummergpu.hmm.language.pieces import LongSequence
 
-    for states in (2, 8, 12):
+    for states in (3, 8, 12):
         names = [f"s{number}" for number in range(states)]
         text = "".join(f"state {name} emits e; start -> {name} 0.1; " for name in names)
-        text += "".join(f"{one} -> {other} 0.1; " for one in names for other in names)
+        if states > 3:
+            text += "".join(f"{one} -> {other} 0.1; " for one in names for other in names)
+        # A silent state that is kept, as it has many ways in and out.
+        text += "state hub; " + "".join(f"{one} -> hub 0.1; hub -> {one} 0.1; " for one in names)
         prints = "print viterbi(m).traceback; print viterbi(m).score&; print forward(m).score&; "
         prints += "print backward(m).score&; print posterior(m).traceback; "
         plain = "print viterbi(m).score; print viterbi(m).traceback; print forward(m).score; "

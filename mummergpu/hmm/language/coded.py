@@ -2,7 +2,7 @@
 
 In a model of CpG islands eight states emit one base each, so that two of them are possible behind
 each base. A node here stands for a step from one of the possible states to another, and emits the
-pair of symbols before and behind it: four nodes with eight transitions replace eight states with 64.
+pair of symbols before and behind it: four nodes with 8 transitions replace eight states with 64.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from mummergpu.hmm.language.chain import Chain
 from mummergpu.hmm.language.lanes import offsets_of_counts
-from mummergpu.hmm.language.pieces import LongSequence, MapPieces
+from mummergpu.hmm.language.pieces import LongSequence, MapPieces, merged_runs
 from mummergpu.hmm.language.processor import ChainPrograms
 from mummergpu.hmm.language.processor_text import IMPOSSIBLE
 from mummergpu.hmm.language.recurrence import Shape
@@ -121,12 +121,21 @@ class CodedChain:
         """Return the best path that ends in a node, as runs of the states of the chain."""
         count = self.states.shape[1]
         tables = trace_tables(self._pairs)
-        nodes = sequence.nodes(tables, self._pairs, end)
-        visits = names.node_visits[np.maximum(self.states, 0)]
-        path = visits[codes, nodes // count]
-        begins = np.flatnonzero(np.diff(path, prepend=-1))
-        lengths = np.diff(np.append(begins, path.size))
-        return Runs(path[begins], lengths, offsets_of_counts(np.array([begins.size])))
+        # The visit behind each symbol in each node.
+        visits = (
+            names.node_visits[np.maximum(self.states, 0)].repeat(count, axis=1).astype(np.uint8)
+        )
+        flat, width, last = visits.ravel(), np.uint8(count * count), codes.size
+        found = []
+        for nodes in sequence.nodes(tables, self._pairs, end):
+            first = last - nodes.size
+            path = flat[codes[first:last] * width + nodes]
+            begins = np.concatenate([[0], np.flatnonzero(path[1:] != path[:-1]) + 1])
+            lengths = np.diff(begins, append=path.size)
+            own = path[begins].astype(np.int64)
+            found.append(Runs(own, lengths, offsets_of_counts(np.array([begins.size]))))
+            last = first
+        return merged_runs(found[::-1])
 
 
 def coded_chain(chain: Chain) -> CodedChain | None:

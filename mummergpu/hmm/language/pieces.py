@@ -119,16 +119,16 @@ class LongSequence:
             path = []
             bounds = np.array([0, own.size], dtype=np.int64)
             found.append(runs_of(own, bounds, np.zeros(1, dtype=np.int64), names))
-        return _merged(found[::-1])
+        return merged_runs(found[::-1])
 
-    def nodes(self, tables: TraceTables, chain: Chain, end: int) -> ByteArray:
-        """Return the best path of a chain without silent states, as the state of each symbol."""
+    def nodes(self, tables: TraceTables, chain: Chain, end: int) -> Iterator[ByteArray]:
+        """Yield the best path of a chain without silent states, by symbol, the last piece first."""
         shape = chain.shape
         targets = [target for _, target in shape.steps]
         of_steps = np.array([*targets, *range(shape.emitting)], dtype=np.uint8)
         # A step leads to the state of its own symbol.
-        parts = [of_steps[steps] for steps in self._steps(tables, end)]
-        return np.concatenate(parts[::-1])
+        for steps in self._steps(tables, end):
+            yield of_steps[steps]
 
     def _steps(self, tables: TraceTables, end: int) -> Iterator[Int64Array]:
         """Yield the steps of the best path that ends in a state, the last piece first."""
@@ -281,7 +281,7 @@ class _Plain:
         return value
 
 
-def _merged(parts: list[Runs]) -> Runs:
+def merged_runs(parts: list[Runs]) -> Runs:
     """Return the runs of one path from those of its parts."""
     visits = np.concatenate([one.visits for one in parts])
     lengths = np.concatenate([one.lengths for one in parts])
