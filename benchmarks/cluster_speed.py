@@ -3,10 +3,10 @@
     python benchmarks/cluster_speed.py --reference INDEX --files FILE [FILE] [--processes 2]
         [--runs 3] [--outputs bam,sorted] [--folder DIR] [--name FILE]
 
-Both have one thread for each processor of the run: `-t N` in one process, and `--cluster local:N -t N`
-in N processes. The second time includes the start of the processes, which `start_seconds` tells: the
-time of mapping nothing but the first reads. The outputs are compared byte by byte, but for the header's
-line with the command. Writes `results/cluster-speed.json`.
+Both have one thread for each processor of the run: `-t N` in one process, and `--cluster local:N
+-t N` in N processes. The times of both include their start; `..._start` tells it, by the time of
+mapping the first reads only. The records are compared one by one. Writes
+`results/cluster-speed.json`.
 """
 
 from __future__ import annotations

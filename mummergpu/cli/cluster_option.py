@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from mummergpu.cli.option_rules import Params
+if TYPE_CHECKING:
+    from mummergpu.cli.option_rules import Params
 
 
 def cluster_option() -> click.Option:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from helpers.dask_cluster import DaskCluster, dask_cluster, wait_until
+from helpers.hmmer import write_input
 from helpers.read_pairs import PairFiles, write_pairs
 
 import mummergpu
@@ -159,6 +160,7 @@ def test_all_workers_write_what_one_machine_writes(
     cluster.end_worker("w2", signal.SIGCONT)
 
     check_command(cluster)
+    check_other_commands(cluster)
     with monkeypatch.context() as patched:
         at_first_part(patched, cluster.scheduler.kill)
         with pytest.raises(ClusterError, match="the scheduler has gone, and nothing is written"):
@@ -209,6 +211,41 @@ def check_command(cluster: DaskCluster) -> None:
         run(options_of(["o.bam"], "cut.fq"), cluster)
     assert str(clustered.value) == str(alone.value)
     assert not Path("o.bam").exists()
+
+
+OTHER_COMMANDS = [
+    f"-l 12 -b {FILES.reference} 1.fa -o @.txt -o @.paf.gz -o @.tsv",
+    f"-l 15 -mum -L -s {FILES.reference} 1.fa -o @.txt -o @.arrow",
+    "align r.fa contigs.fa -o @.delta -o @.paf -o @.vcf",
+    "align r.fa contigs.fa --one-to-one -o @.paf.gz",
+    "hmmsearch p.hmm p.faa --tblout @.tbl --domtblout @.dom -A @.sto",
+    "hmmscan p.hmm p.faa --domtblout @.dom",
+]
+"""Commands, with a name of its own for each output in place of @."""
+
+
+def check_other_commands(cluster: DaskCluster) -> None:
+    """Compare the files of other commands with those of one machine."""
+    profiles, proteins = write_input(Path())
+    profiles.rename("p.hmm")
+    proteins.rename("p.faa")
+    bases = "".join(Path(FILES.reference).read_text().splitlines()[1::2])
+    contigs = [bases[at : at + 1500] + bases[at + 1504 : at + 2500] for at in range(0, 20000, 2500)]
+    text = "".join(f">c{number}\n{contig}\n" for number, contig in enumerate(contigs))
+    Path("contigs.fa").write_text(text)
+    for command in OTHER_COMMANDS:
+        for place, more in (("one", []), ("many", ["--cluster", cluster.address])):
+            Path(place).mkdir(exist_ok=True)
+            assert main([*command.replace("@", f"{place}/x").split(), "-q", "-t", "2", *more]) == 0
+        names = [word.replace("@", "x") for word in command.split() if word.startswith("@")]
+        for name in names:
+            whole, clustered = ((Path(place) / name).read_bytes() for place in ("one", "many"))
+            assert without_command(clustered) == without_command(whole), (command, name)
+            assert len(whole) > 100, (command, name)
+
+
+def without_command(content: bytes) -> bytes:
+    return b"\n".join(line for line in content.split(b"\n") if b"Option settings" not in line)
 
 
 def parts_left() -> list[str]:
