@@ -15,7 +15,6 @@ row; that of Viterbi is its instructions on two 16-bit numbers at once. Writes
 from __future__ import annotations
 
 import argparse
-import importlib.metadata
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
@@ -36,6 +35,7 @@ from mummergpu.hmm.profiles import read_profiles
 from mummergpu.hmm.proteins import ProteinBlock
 from mummergpu.input.blocks.proteins import ProteinFiles, ProteinRules
 from mummergpu.runtime.stats import Stats
+from mummergpu.version import __version__
 
 RUNS = 3
 SHARED_BYTES = 32e12
@@ -165,7 +165,7 @@ def main() -> None:
                 rows.append({"name": one.profile.name} | measure(found, block, few, stats))
             print(rows[-1], flush=True)
         facts = {"device": device.name, "stage": STAGE, "runs": RUNS}
-    versions = {"mummergpu": importlib.metadata.version("mummergpu")}
+    versions = {"mummergpu": __version__}
     residues = {"residues": int(block.codes.size), "viterbi_residues": int(few.codes.size)}
     save(options.name, facts | {"versions": versions} | residues | {"profiles": rows})
 

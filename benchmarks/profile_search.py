@@ -7,9 +7,9 @@
 HMMER's programs are taken from the PATH, and run with `--cpu N`; pyhmmer runs in a process of its
 own that reads the same files and writes the same tables. With --translate, PROTEINS are
 nucleotides, and `esl-translate` (--esl-translate FILE) makes ORFs of them before HMMER or pyhmmer
-searches. Each turn runs every program once, after one turn that does not count (none with
---runs 0); then the rows of the tables of targets and of domains are compared, and a difference ends
-the benchmark. Writes `results/profile-search.json`.
+searches. Each turn runs every program once, after one turn that does not count; then the rows of
+the tables of targets and of domains are compared, and a difference ends the benchmark. Writes
+`results/profile-search.json`.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ from pathlib import Path
 from typing import Any
 
 from measure import in_turn, run_process, save
+
+from mummergpu.version import __version__
 
 PROGRAM = [sys.executable, "-m", "mummergpu"]
 TABLES = ("tblout", "domtblout")
@@ -136,7 +138,7 @@ class Comparison:
 
 def versions() -> dict[str, str]:
     """Return the versions of the programs that are there."""
-    found = {name: importlib.metadata.version(name) for name in ("mummergpu", "pyhmmer")}
+    found = {"mummergpu": __version__, "pyhmmer": importlib.metadata.version("pyhmmer")}
     if program := shutil.which("hmmsearch"):
         text = subprocess.run([program, "-h"], capture_output=True, text=True, check=True).stdout
         found["hmmer"] = text.splitlines()[1].removeprefix("# ").split(";")[0]

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from mummergpu.hmm.finishing import FinishingOptions
 from mummergpu.hmm.profiles import pyhmmer_module
+from mummergpu.runtime.flushed_floats import flushed_floats
 
 TABLES: Final = {"tblout": "targets", "domtblout": "domains", "pfamtblout": "pfam"}
 """HMMER's tables, and pyhmmer's words for them."""
@@ -60,7 +61,8 @@ class HitList:
         if hits is None:
             hits = pyhmmer_module("plan7").TopHits(self.query)
         text = io.BytesIO()
-        hits.write(text, format=TABLES[kind], header=header)
+        with flushed_floats():
+            hits.write(text, format=TABLES[kind], header=header)
         return text.getvalue()
 
     def reported(self) -> Iterator[Any]:
