@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-FUZZ_TARGETS := records detection index_header
+FUZZ_TARGETS := records detection index_header programs
 FUZZ_SECONDS ?= 300
 
 .PHONY: dev test test-all fuzz lint format bench docs man wheel packaging clean

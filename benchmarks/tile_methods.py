@@ -78,9 +78,7 @@ def serial_job(query: np.ndarray, reference: np.ndarray) -> Job:
     tile = Tile(MARGIN, query.size, MARGIN, reference.size, 1)
 
     def run() -> int:
-        score, _ = align_whole(
-            *codes, tile, NUCMER_COSTS.as_tuple(), -(1 << 40), scratch, operations, 0
-        )
+        score, _ = align_whole(*codes, tile, NUCMER_COSTS, -(1 << 40), scratch, operations, 0)
         return score
 
     return run

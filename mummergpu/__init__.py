@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from mummergpu.api.alignments import Alignment as Alignment
     from mummergpu.api.alignments import Alignments as Alignments
     from mummergpu.api.device_matches import DeviceMatches as DeviceMatches
+    from mummergpu.api.hidden_markov_model import BestPath as BestPath
+    from mummergpu.api.hidden_markov_model import HiddenMarkovModel as HiddenMarkovModel
     from mummergpu.api.index import Index as Index
     from mummergpu.api.map_run import map as map
     from mummergpu.api.matches import Match as Match
@@ -43,9 +45,11 @@ __all__ = [
     "AlignedGenomes",
     "Alignment",
     "Alignments",
+    "BestPath",
     "DeviceArray",
     "DeviceMatches",
     "GenomeAlignment",
+    "HiddenMarkovModel",
     "Hit",
     "Hits",
     "Index",
@@ -68,9 +72,11 @@ _PLACES = {
     "AlignedGenomes": "mummergpu.api.aligned_genomes",
     "Alignment": "mummergpu.api.alignments",
     "Alignments": "mummergpu.api.alignments",
+    "BestPath": "mummergpu.api.hidden_markov_model",
     "DeviceArray": "mummergpu.cuda.device_array",
     "DeviceMatches": "mummergpu.api.device_matches",
     "GenomeAlignment": "mummergpu.api.aligned_genomes",
+    "HiddenMarkovModel": "mummergpu.api.hidden_markov_model",
     "Hit": "mummergpu.api.profile_hits",
     "Hits": "mummergpu.api.profile_hits",
     "Index": "mummergpu.api.index",

@@ -49,6 +49,31 @@ class InputError(MummergpuError):
         return f"{place}: {self.message}{record}"
 
 
+class ModelError(InputError):
+    """A program in the language of hidden Markov models is wrong, or a model cannot be computed.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong, without the place.
+    path : str
+        The file as the user named it.
+    line, column : int, optional
+        The place, both counted from 1, if the fault has one.
+    """
+
+    def __init__(
+        self, message: str, path: str, line: int | None = None, column: int | None = None
+    ) -> None:
+        super().__init__(message, path, line)
+        self.args = (message, path, line, column)
+        self.column = column
+
+    def __str__(self) -> str:
+        places = (self.path, self.line, self.column)
+        return ":".join(str(place) for place in places if place is not None) + f": {self.message}"
+
+
 class OutputError(MummergpuError):
     """An output cannot be opened, written, flushed or renamed.
 
@@ -193,3 +218,23 @@ class LibraryError(MummergpuError):
     def __str__(self) -> str:
         remedy = f"pip install 'mummergpu[{self.extra}]'"
         return f"{self.purpose} needs {self.library} ({remedy}): {self.problem}"
+
+
+class ClusterError(MummergpuError):
+    """The machines of a cluster cannot be used, or have not done their work.
+
+    Parameters
+    ----------
+    cluster : str
+        The cluster as the user named it, or the address of one of its workers.
+    message : str
+        What is wrong.
+    """
+
+    def __init__(self, cluster: str, message: str) -> None:
+        super().__init__(cluster, message)
+        self.cluster = cluster
+        self.message = message
+
+    def __str__(self) -> str:
+        return f"{self.cluster}: {self.message}"

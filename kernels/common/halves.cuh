@@ -39,12 +39,3 @@ __device__ __forceinline__ uint32 sum_from_zero(uint32 one, uint32 other) {
     return host_sum_from_zero(one, other);
 #endif
 }
-
-// Return the largest of three numbers that are not negative, in both halves.
-__device__ __forceinline__ uint32 largest_of(uint32 one, uint32 other, uint32 third) {
-#ifdef __CUDACC_RTC__
-    return __vimax3_s16x2(one, other, third);
-#else
-    return larger_of(larger_of(one, other), third);
-#endif
-}

@@ -35,3 +35,12 @@ __device__ __forceinline__ uint32 larger_of(uint32 one, uint32 other) {
     return larger_sum(one, 0, other);
 #endif
 }
+
+// Return the largest of three numbers, in both halves.
+__device__ __forceinline__ uint32 largest_of(uint32 one, uint32 other, uint32 third) {
+#ifdef __CUDACC_RTC__
+    return __vimax3_s16x2(one, other, third);
+#else
+    return larger_of(larger_of(one, other), third);
+#endif
+}

@@ -41,32 +41,6 @@ struct Row {
     }
 };
 
-// The residues of this lane's sequence, a word ahead.
-struct Reader {
-    const uint2* words;
-    uint32 count;
-    uint2 next;
-
-    __device__ __forceinline__ Reader(const Sequences& sequences, uint32 sequence, bool is_there)
-        : words(sequences.words + (is_there ? sequences.first_words[sequence] : 0)),
-          count(is_there ? word_count(sequences.lengths[sequence]) : 0), next(load(0)) {}
-
-    __device__ __forceinline__ uint2 load(uint32 word) const {
-        return word < count ? words[word] : uint2{PADDING_WORD, PADDING_WORD};
-    }
-
-    __device__ __forceinline__ uint2 take(uint32 word) {
-        const uint2 now = next;
-        next = load(word + 1);
-        return now;
-    }
-};
-
-// Return a residue of a word.
-__device__ __forceinline__ uint32 code_at(const uint2& word, uint32 place) {
-    return (place < 4 ? word.x : word.y) >> 8 * (place % 4) & 255u;
-}
-
 // Compare all sequences with profiles, and list those whose best diagonal has at least what it
 // takes for the sequence's length.
 //

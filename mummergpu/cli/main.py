@@ -20,6 +20,7 @@ from mummergpu.cli.align import align_command
 from mummergpu.cli.completion import VARIABLE, answer, completion
 from mummergpu.cli.doctor import doctor
 from mummergpu.cli.endings import ENDINGS, PROGRAM
+from mummergpu.cli.hmm import hmm_command
 from mummergpu.cli.hmmsearch import hmmscan_command, hmmsearch_command
 from mummergpu.cli.index import index
 from mummergpu.cli.installed_mummer import NAME as MUMMER
@@ -85,6 +86,7 @@ commands.add_command(map_command)
 commands.add_command(align_command)
 commands.add_command(hmmsearch_command)
 commands.add_command(hmmscan_command)
+commands.add_command(hmm_command)
 commands.add_command(plot)
 commands.add_command(report)
 commands.add_command(completion)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from mummergpu.cli.cluster_option import cluster_option, on_cluster
 from mummergpu.cli.format_options import main_files, main_targets
 from mummergpu.cli.option_rules import Params, run_options
 from mummergpu.cli.option_types import (
@@ -211,6 +212,7 @@ MAP_SECTIONS: Final[Sections] = {
     ],
     "Search": [
         *MACHINE_OPTIONS,
+        cluster_option(),
         click.Option(["--block-size"], callback=_SIZE, hidden=True),
     ],
     "Reports": [
@@ -370,12 +372,17 @@ def map_command(**params: Any) -> None:
     """
     inputs = [params["reference"], *params["reads"]]
     verb = Verb(
-        *(inputs, _outputs(params), map_options, _load_job, lambda options: "map"), counts="mapping"
+        *(inputs, _outputs(params), map_options, lambda: _load_job(params), lambda options: "map"),
+        counts="mapping",
     )
     run_verb(params, verb)
 
 
-def _load_job() -> Any:
+def _load_job(params: Params) -> Any:
+    if params["cluster"] is not None:
+        from mummergpu.cluster import map_reads as on_machines
+
+        return on_cluster(on_machines.run, params)
     from mummergpu.pipeline import map_reads
 
     return map_reads.run

@@ -10,16 +10,20 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import click
+from click.core import ParameterSource
 
 from mummergpu.cli.cache_folders import announce_compilation, tell_cache_trouble
 from mummergpu.cli.option_rules import device_options, refuse_exclusive, strands_of
 from mummergpu.cli.option_types import AUTO, MAIN_OPTIONS, PROGRAM, complete_files, one_device
 from mummergpu.cli.workload import complete_workload
+from mummergpu.runtime.words import counted
 
 if TYPE_CHECKING:
     from mummergpu.index.options import TreeOptions
     from mummergpu.runtime.step_progress import StepProgress
     from mummergpu.studies.data_set import DataSet
+    from mummergpu.studies.profiles.bench import ProfileMachine
+    from mummergpu.studies.profiles.data import ProfileData
     from mummergpu.studies.searcher import StudySearcher
 
 INPUT_OPTIONS: Final = [
@@ -69,6 +73,12 @@ MACHINE_OPTIONS: Final = [
 """The options that say where and on which trees a study searches."""
 
 
+_TREES_ONLY: Final = (
+    *("min_length", "both", "reverse", "page_size", "address_bits", "builder", "profile"),
+    *("gpu_memory", "device_library"),
+)
+
+
 def refuse_unclear_input(params: dict[str, Any]) -> None:
     """Refuse options of a study that exclude each other, or that name nothing to search."""
     if params["workloads"] and params["reference"]:
@@ -78,6 +88,68 @@ def refuse_unclear_input(params: dict[str, Any]) -> None:
     if params["reference"] and params["scale"] is not None:
         raise click.UsageError("--scale goes with --workload")
     refuse_exclusive(params)
+
+
+def is_of_profiles(params: dict[str, Any]) -> bool:
+    """Return whether a study is of profile filters: the content of the first file decides.
+
+    Options that such a study does not have are refused.
+    """
+    if not params["reference"]:
+        return False
+    from mummergpu.hmm.profiles import holds_profiles
+
+    if not holds_profiles(params["reference"]):
+        return False
+    context = click.get_current_context()
+    for name in _TREES_ONLY:
+        if params.get(name) and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            dashes = "-" if len(name) == 1 else "--"
+            word = "-l" if name == "min_length" else dashes + name.replace("_", "-")
+            raise click.UsageError(f"{word} is for studies of trees, not of profiles")
+    return True
+
+
+@contextmanager
+def open_profile_study(
+    params: dict[str, Any],
+) -> Iterator[tuple[ProfileMachine, StepProgress, Callable[[str], None]]]:
+    """Open what a study of profile filters works with, and close it afterwards."""
+    from mummergpu.runtime.step_progress import StepProgress
+    from mummergpu.studies.profiles.bench import ProfileMachine
+
+    progress = StepProgress(sys.stderr, params["quiet"])
+
+    def notice(text: str) -> None:
+        if params["verbose"]:
+            progress.write_line(f"{PROGRAM}: {text}")
+
+    if not params["quiet"]:
+        announce_compilation()
+    tell_cache_trouble(notice)
+    try:
+        with ProfileMachine(device_options(params), notice) as machine:
+            yield machine, progress, notice
+    finally:
+        progress.close()
+
+
+def profile_data(params: dict[str, Any], progress: StepProgress) -> list[ProfileData]:
+    """Return a data set for each profile of the first file, with the proteins of the others."""
+    from mummergpu.studies.profiles.inputs import read_profile_data
+
+    found = read_profile_data(
+        params["reference"],
+        params["query"],
+        params["any_letters"],
+        lambda line: progress.write_line(f"{PROGRAM}: {line}"),
+    )
+    left_out = found[0].left_out
+    if left_out:
+        progress.write_line(
+            f"{PROGRAM}: left out: {counted(left_out, 'protein')} without residues or with marks"
+        )
+    return found
 
 
 def study_workloads(params: dict[str, Any]) -> list[str]:

@@ -13,7 +13,10 @@ from mummergpu.cli.option_words import WordedCommand
 from mummergpu.cli.study_options import (
     INPUT_OPTIONS,
     MACHINE_OPTIONS,
+    is_of_profiles,
+    open_profile_study,
     open_study,
+    profile_data,
     refuse_unclear_input,
     study_data,
     study_trees,
@@ -22,6 +25,7 @@ from mummergpu.cli.study_options import (
 from mummergpu.runtime.words import counted
 
 if TYPE_CHECKING:
+    from mummergpu.runtime.step_progress import StepProgress
     from mummergpu.studies.data_set import DataSet
     from mummergpu.studies.searcher import StudySearcher
     from mummergpu.studies.sweep import SweepOptions
@@ -84,29 +88,58 @@ if TYPE_CHECKING:
     ],
 )
 def sweep(**params: Any) -> None:
-    """Measure every combination of the seven data policies.
+    """Measure every combination of the seven data policies, or the policies of profile filters.
 
     Searches the same queries with every layout of the suffix trees, again and again in a random
     order, and writes what each run cost to DIR/runs.jsonl. All runs must find the same matches.
     A sweep that was interrupted goes on where it stopped when the command is repeated.
     'mummergpu report DIR' shows the result.
+
+    If the first file has profile HMMs and the others proteins, the filters of profiles are measured
+    in place of searches, in a folder for each profile if there are several.
     """
     refuse_unclear_input(params)
     params["workloads"] = study_workloads(params)
     if not params["workloads"] and not params["reference"]:
         raise click.UsageError("Missing argument 'REFERENCE QUERY...', or option '--workload'")
+    if is_of_profiles(params):
+        _sweep_profiles(params)
+        return
     from mummergpu.studies.sweep import sweep as measure
 
     with open_study(params) as study:
         options = _sweep_options(params, study.searcher)
         for data, folder in _data_sets(params, study.searcher):
             made = measure(data, options, study.searcher, folder, study.progress)
-            study.progress.write_line(
-                f"{PROGRAM}: {data.name}: {counted(made, 'run is', 'runs are')} new in {folder}"
-                if made
-                else f"{PROGRAM}: {data.name}: all runs were already in {folder}"
-            )
+            _tell(study.progress, data.name, made, folder)
         study.progress.write_line(f"{PROGRAM}: to see them: {PROGRAM} report {params['folder']}")
+
+
+def _tell(progress: StepProgress, name: str, made: int, folder: Path) -> None:
+    progress.write_line(
+        f"{PROGRAM}: {name}: {counted(made, 'run is', 'runs are')} new in {folder}"
+        if made
+        else f"{PROGRAM}: {name}: all runs were already in {folder}"
+    )
+
+
+def _sweep_profiles(params: dict[str, Any]) -> None:
+    from mummergpu.studies.profiles.policies import choose_policies
+    from mummergpu.studies.profiles.sweep import ProfileSweepOptions, sweep
+
+    with open_profile_study(params) as (machine, progress, _):
+        options = ProfileSweepOptions(
+            tuple(choose_policies(params["policies"], machine.backend)),
+            params["runs"],
+            params["repeat_control"],
+            params["seed"],
+        )
+        folder = Path(params["folder"])
+        every = profile_data(params, progress)
+        for data in every:
+            own = folder / data.name if len(every) > 1 else folder
+            _tell(progress, data.name, sweep(data, options, machine, own, progress), own)
+        progress.write_line(f"{PROGRAM}: to see them: {PROGRAM} report {params['folder']}")
 
 
 def _sweep_options(params: dict[str, Any], searcher: StudySearcher) -> SweepOptions:

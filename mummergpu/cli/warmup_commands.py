@@ -71,6 +71,7 @@ def run_all(
     processor_gathers(1 << 16, 1, 1, map)
     _search_minimizers()
     _filter_proteins()
+    _evaluate_models(folder, commands)
     _serve_devices()
     _serve_python()
 
@@ -91,14 +92,14 @@ def _serve_devices() -> None:
     none, codes = np.zeros(0, dtype=np.int64), np.zeros(1, dtype=np.uint8)
     words = np.zeros(1, dtype=np.uint32)
     anchors, sequences = Anchors(none, none, none), Sequences(codes, codes)
-    list_tiles(none, anchors, sequences, NUCMER_COSTS.as_tuple(), none)
+    list_tiles(none, anchors, sequences, NUCMER_COSTS, none)
     gather_codes(codes, none, none, none, codes)
     copy_ends(words, none, none, none, words, none)
     gather_ends(words, none, none, words)
     trace_stored(words, none, (1, 1, 1), 0, 0, words)
     start = np.zeros(1, dtype=np.int64)
     table = Candidates(start, none, none, np.zeros((0, NUMBERS), dtype=np.int32))
-    FoundCandidates(start, np.zeros(0, dtype=CANDIDATE)).spread(0, Costs().as_tuple(), table)
+    FoundCandidates(start, np.zeros(0, dtype=CANDIDATE)).spread(0, Costs(), table)
 
 
 def _serve_python() -> None:
@@ -128,6 +129,28 @@ def _filter_proteins() -> None:
     profile = Profile("", "", "", matches[1:], transitions, matches[0], statistics, None)
     block = ProteinBlock(np.zeros(9, dtype=np.uint8), np.array([0, 9], dtype=np.int64))
     ProfileFilter(profile, FilterThresholds(F1=0.9)).survivors(block, Stats())
+
+
+def _evaluate_models(folder: Path, commands: click.Group) -> None:
+    """Compute models with few states, with many, and with more steps than a program of its own has.
+
+    Paths of each of them have bits in words of another size.
+    """
+    for states in (2, 8, 12):
+        names = [f"s{number}" for number in range(states)]
+        text = "".join(f"state {name} emits e; start -> {name} 0.1; " for name in names)
+        text += "".join(f"{one} -> {other} 0.1; " for one in names for other in names)
+        prints = "print viterbi(m).traceback; print viterbi(m).score&; print forward(m).score&; "
+        prints += "print backward(m).score&; print posterior(m).traceback; "
+        plain = "print viterbi(m).score; print viterbi(m).traceback; print forward(m).score; "
+        for number, printed in enumerate((prints, plain)):
+            program = folder / f"{states}-{number}.hmm"
+            declared = "alphabet [A, C, G, T]; startstate start; emission e = [1, 1, 1, 1];"
+            main = f"main() {{ m = new model(); {printed} }}"
+            _write(program, f"hmm model {{ {declared} {text} }} {main}")
+            line = ["hmm", "-q", str(program), str(folder / _FASTA), "-o", str(folder / "hmm.tsv")]
+            with commands.make_context(PROGRAM, list(line), obj=Session(line)) as context:
+                commands.invoke(context)
 
 
 def _search_minimizers() -> None:

@@ -209,6 +209,11 @@ class BindingsProgram:
         )
         return KernelResources(registers, local_bytes, shared_bytes, share)
 
+    def symbol(self, name: str) -> int:
+        """Return the address of a variable of the kernels, which the host may write."""
+        address, _ = call(driver.cuModuleGetGlobal, self._module, name.encode())
+        return int(address)
+
     def _function(self, name: str) -> Any:
         return call(driver.cuModuleGetFunction, self._module, name.encode())
 

@@ -119,6 +119,10 @@ class Program(Protocol):
         """Return the resources that a kernel uses."""
         ...
 
+    def symbol(self, name: str) -> int:
+        """Return the address of a variable of the kernels, which the host may write."""
+        ...
+
 
 class Stream(Protocol):
     """A queue of work that a device does in order, concurrently with other streams.

@@ -109,6 +109,7 @@ class KernelCache:
         with self._lock:
             self._used.add(path.name)
             compiling = self._compiling[key]
+        # Several devices start together: one of them compiles, and the others find what it kept.
         with compiling:
             try:
                 stored = path.read_bytes()

@@ -101,6 +101,10 @@ class PycudaProgram:
             function.num_regs, function.local_size_bytes, function.shared_size_bytes, share
         )
 
+    def symbol(self, name: str) -> int:
+        """Return the address of a variable of the kernels, which the host may write."""
+        return int(self._module.get_global(name)[0])
+
 
 def argument_code(argument: Argument) -> str:
     """Return the format code with which PyCUDA packs an argument."""

@@ -1,4 +1,7 @@
-"""The dot plot: each match a line, at its place in the reference and in the query."""
+"""The dot plot: each match a line, at its place in the reference and in the query.
+
+Very many matches are an image: how many matched bases fall into each pixel.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from mummergpu.drawing.colours import FORWARD, REVERSE
-from mummergpu.drawing.density import density_image
 from mummergpu.drawing.record_axis import label_axis
 from mummergpu.drawing.records import TURNED_MARK
 from mummergpu.drawing.segments import Segments
@@ -16,6 +18,114 @@ from mummergpu.runtime.arrays import Float64Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+import numpy.typing as npt
+
+from mummergpu.runtime.arrays import Int64Array
+
+_MAX_STEPS: Final = 1 << 20
+"""So many steps of matches are computed at once: they take little memory."""
+
+_SHADES: Final = 16
+
+_FAINTEST: Final = 0.35
+"""The opacity of a single short match in an empty picture."""
+
+
+def density_image(
+    segments: Segments,
+    width: int,
+    height: int,
+    colours: tuple[tuple[float, float, float], tuple[float, float, float]],
+) -> npt.NDArray[np.float32]:
+    """Return a picture of matches: float32, shape=(height, width, 4), the lowest row first.
+
+    The more matched bases a pixel holds, the more opaque it is; a pixel that a match crosses from
+    one corner to the other is wholly so. Its colour is that of the strands, mixed by their bases.
+    The colours of rising and falling matches, and the picture's red, green, blue and opacity, are
+    from 0 to 1.
+    """
+    bases = np.stack([_spread(bases_in_pixels(segments, width, height, way)) for way in (0, 1)])
+    total = bases.sum(axis=0)
+    image = np.empty((height, width, 4), dtype=np.float32)
+    share = _in_steps(bases[1] / np.maximum(total, 1e-300))[..., np.newaxis]
+    rising, falling = np.array(colours)
+    image[..., :3] = rising * (1 - share) + falling * share
+    full = max(segments.references.base_count / width, segments.queries.base_count / height, 1.0)
+    is_hit = total > 0
+    # In a full picture single matches are but a haze, and must not hide the lines.
+    faintest = _FAINTEST * (1 - float(is_hit.mean()))
+    strength = np.sqrt(np.minimum(1.0, total / full))
+    image[..., 3] = np.where(is_hit, faintest + (1 - faintest) * _in_steps(strength), 0.0)
+    return image
+
+
+def bases_in_pixels(segments: Segments, width: int, height: int, way: int) -> Float64Array:
+    """Return the matched bases in each pixel, of matches that rise (0) or fall (1).
+
+    Their sum is that of the lengths; the first row is the lowest.
+    """
+    bases = np.zeros(width * height, dtype=np.float64)
+    scales = (width / segments.references.base_count, height / segments.queries.base_count)
+    (chosen,) = np.nonzero(segments.is_reverse == bool(way))
+    steps = np.maximum(1, np.ceil(segments.lengths[chosen] * max(scales))).astype(np.int64)
+    sums = np.cumsum(steps)
+    at = done = 0
+    while at < chosen.size:
+        end = max(at + 1, int(np.searchsorted(sums, done + _MAX_STEPS, side="right")))
+        part = chosen[at:end]
+        _add_bases(
+            bases.reshape(height, width),
+            segments.reference_positions[part],
+            segments.query_positions[part],
+            segments.lengths[part],
+            steps[at:end],
+            scales,
+            way,
+        )
+        at, done = end, int(sums[end - 1])
+    return bases.reshape(height, width)
+
+
+def _add_bases(
+    bases: Float64Array,
+    lefts: Int64Array,
+    bottoms: Int64Array,
+    lengths: Int64Array,
+    steps: Int64Array,
+    scales: tuple[float, float],
+    way: int,
+) -> None:
+    """Divide each match into equal steps, and add the bases of a step where its middle is.
+
+    `scales` are the pixels of a base in breadth and in height.
+    """
+    height, width = bases.shape
+    begins = np.cumsum(steps) - steps
+    done = (np.arange(steps.sum()) - np.repeat(begins, steps) + 0.5) / np.repeat(steps, steps)
+    done *= np.repeat(lengths, steps)
+    x = np.repeat(lefts, steps) + done
+    if way:
+        done = np.repeat(lengths, steps) - done
+    y = np.repeat(bottoms, steps) + done
+    columns = np.minimum((x * scales[0]).astype(np.int64), width - 1)
+    rows = np.minimum((y * scales[1]).astype(np.int64), height - 1)
+    weights = np.repeat(lengths / steps, steps)
+    flat = np.bincount(rows * width + columns, weights=weights, minlength=bases.size)
+    bases += flat.reshape(height, width)
+
+
+def _in_steps(shades: Float64Array) -> Float64Array:
+    """Return shades from 0 to 1 as a few ones: files become much smaller, and look the same."""
+    return np.round(shades * _SHADES) / _SHADES
+
+
+def _spread(bases: Float64Array) -> Float64Array:
+    """Let each pixel hold the most of itself and its neighbours to the left and below."""
+    spread = bases.copy()
+    np.maximum(spread[:, 1:], bases[:, :-1], out=spread[:, 1:])
+    np.maximum(spread[1:], spread[:-1].copy(), out=spread[1:])
+    return spread
+
 
 LINE_WIDTH: Final = 1.2
 """The width of a match in points."""

@@ -56,11 +56,11 @@ class StripedBytes(NamedTuple):
     entry: int
 
 
-def striped_bytes(tables: ByteTables) -> StripedBytes:
+def striped_bytes(tables: ByteTables, max_registers: int = MAX_REGISTERS) -> StripedBytes:
     """Return the bytes of a profile as `find_cells` and `settle_msv` take them."""
     nodes = tables.costs.shape[1]
     needed = -(-nodes // LANES)
-    parts = -(-needed // MAX_REGISTERS)
+    parts = -(-needed // max_registers)
     registers = next(size for size in REGISTER_COUNTS if size * parts >= needed)
     padded = np.full((tables.costs.shape[0], parts * registers * LANES), _NEVER, dtype=np.uint8)
     padded[:, :nodes] = tables.costs

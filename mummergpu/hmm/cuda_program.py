@@ -29,7 +29,7 @@ LIMITS: Final = np.dtype(
 ODDS_OF_PROFILE: Final = 32
 """The numbers of a profile for `sum_compositions`: its odds by code, ..., two chances."""
 
-_CODES: Final = (("PADDING_CODE", CODES), ("ITEM_BYTES", ITEM.itemsize))
+CODE_CONSTANTS: Final = (("PADDING_CODE", CODES), ("ITEM_BYTES", ITEM.itemsize))
 _BYTES: Final = (("BYTE_BASE", BYTE_BASE), ("BYTE_LEAVE", BYTE_LEAVE))
 
 _FEW_REGISTERS: Final = 10
@@ -89,7 +89,7 @@ def byte_program(row: RowShape) -> RowProgram:
             *(("GROUP_LANES", row.lanes), ("ROW_REGISTERS", row.registers)),
             ("ROW_THREADS", threads),
         ),
-        (*_CODES, *_BYTES, ("MSV_OVERFLOW", byte_filters.OVERFLOW)),
+        (*CODE_CONSTANTS, *_BYTES, ("MSV_OVERFLOW", byte_filters.OVERFLOW)),
     )
     # Behind the rows there are the highest scores of the codes: 32 of 16 bits.
     return RowProgram(source, BlockShape(threads, TABLE_ROWS * row.row_bytes + 64))
@@ -106,7 +106,7 @@ def word_program(row: RowShape) -> RowProgram:
             *(("ROW_THREADS", threads), ("KEEPS_STEPS", int(row.registers <= _FEW_REGISTERS))),
         ),
         (
-            *_CODES,
+            *CODE_CONSTANTS,
             *(("WORD_BASE", WORD_BASE), ("WORD_LEAVE", WORD_LEAVE)),
             ("WORD_OVERFLOW", word_filter.OVERFLOW),
             *(("GAP_CODE", SYMBOLS.index("-")), ("FIRST_MARK", SYMBOLS.index("*"))),
@@ -121,7 +121,7 @@ SEQUENCE_PROGRAM: Final = ProgramSource(
     "hmm-sequences",
     "hmm/sequences.cu",
     constants=(
-        *_CODES,
+        *CODE_CONSTANTS,
         *_BYTES,
         ("LIMITS_BYTES", LIMITS.itemsize),
         ("ODDS_OF_PROFILE", ODDS_OF_PROFILE),

@@ -36,6 +36,12 @@ _END: Final = b"//"
 _TEXT: Final = b"HMMER"
 _TITLES: Final = re.compile(rb"\n(HMMER\d\S*|NAME)[ \t]+(\S+)")
 _TAIL_BYTES: Final = 64
+_HEAD_BYTES: Final = 64
+_PRESSED_MAGICS: Final = tuple(
+    number.to_bytes(4, order)
+    for number in (0xE8ECEDB5, 0xE8ECEDB6, 0xE8ECEDB7, 0xE8ECEDB8, 0xB3E1E6F1)
+    for order in ("little", "big")
+)
 
 
 class Statistics(NamedTuple):
@@ -179,6 +185,21 @@ def read_profiles(source: str | os.PathLike[str] | BinaryIO) -> Iterator[Profile
         yield from _beside_pressed(path, pressed)
     else:
         yield from _read_file(pressed)
+
+
+def holds_profiles(path: str) -> bool:
+    """Return whether a file looks like one of profiles, as text or pressed, by its first bytes.
+
+    What cannot be read as a file holds none; who reads it next will tell why.
+    """
+    if path == STANDARD_INPUT:
+        return False
+    try:
+        with open_binary(path) as file:
+            head = bytes(_decompressed(file, path).read(_HEAD_BYTES) or b"")
+    except (InputError, LibraryError):
+        return False
+    return head.lstrip().startswith(_TEXT) or head[:4] in _PRESSED_MAGICS
 
 
 def _read_file(path: str) -> Iterator[Profile]:

@@ -187,6 +187,7 @@ def read_header(file: BinaryIO, path: str) -> IndexHeader:
         If the file cannot be read.
     """
     file.seek(0)
+    # The hash only tells that something is wrong, so all that can tell what is checked before it.
     start = _read(file, _FIELDS.size + _HASH_BYTES)
     if not start.startswith(_MAGIC_BEFORE_LINE_END):
         raise InputError("not an index of mummergpu", path)

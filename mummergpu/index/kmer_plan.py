@@ -168,7 +168,7 @@ class KmerJob:
         Whether all k-mers of the queries are looked up (`KmerSampling.query_step`).
     likeness : tuple of float
         How likely two positions of the reference have the same k-mer, for k from 1 on
-        (`kmer_likeness.kmer_likeness`); empty if nothing is known but that all are as likely.
+        (`kmer_index.kmer_likeness`); empty if nothing is known but that all are as likely.
     """
 
     bases: int

@@ -108,6 +108,7 @@ def read_reference(
     with Input(path, threads) as file:
         if file.format is not Format.FASTA:
             raise InputError(f"a reference must be FASTA, and this is {file.format.value}", path)
+        # The size of a file that is not compressed bounds its bases: room for all is taken at once.
         expected = 0 if file.compression else file.size or 0
         records = None
         if threads is not None and threads.can_share and expected >= LEAST_BYTES:

@@ -96,7 +96,7 @@ class BlockMapper:
         ends = reference.record_starts + reference.record_lengths
         self._target = Target(reference.padded_codes, reference.record_starts, ends)
         self._options = options
-        self._costs = options.costs.as_tuple()
+        self._costs = options.costs
         self._credits = credits_of_qualities(options.costs, True)
         self._odds = Odds(weights_of_units(), quality_thresholds())
         self._finder = CandidateFinder(options)

@@ -109,6 +109,8 @@ class Opening:
         Receives the bytes of the file (`sink.writer_of`).
     index : OutputFile or None
         The open file of the index of sorted BAM or CRAM.
+    is_raw : bool
+        Whether who takes the bytes compresses them.
     """
 
     target: OutputTarget
@@ -116,17 +118,21 @@ class Opening:
     emit: Emit
     stats: Stats
     index: OutputFile | None = None
+    is_raw: bool = False
 
     def byte_sink(self, made: Format[Any, Any]) -> ByteSink[Any, Any]:
         """Return what writes the bytes of a format, compressed as the target says."""
         facts = self.facts
-        if self.target.has_bgzf:
-            compressor = facts.compressor or compressor_of(BGZF)
-        else:
-            compressor = compressor_of(self.target.compression)
+        compressor = None if self.is_raw else self.compressor()
         return ByteSink(made, self.emit, self.stats, compressor, facts.threads, facts.most_rows)
+
+    def compressor(self) -> Compressor | None:
+        """Return what compresses the file as the target says."""
+        if self.target.has_bgzf:
+            return self.facts.compressor or compressor_of(BGZF)
+        return compressor_of(self.target.compression)
 
     def of_bam(self, emit: Emit) -> Opening:
         """Return the same for a BAM that goes elsewhere, without an index."""
         target = replace(self.target, format="bam")
-        return replace(self, target=target, emit=emit, index=None)
+        return replace(self, target=target, emit=emit, index=None, is_raw=False)

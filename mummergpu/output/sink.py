@@ -13,8 +13,8 @@ from typing import Any, Generic, TypeVar
 
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.block_text import BlockText, RowFormat
-from mummergpu.output.bytes.compressed_stream import CompressedStream
-from mummergpu.output.bytes.compression import Compressor, Piece
+from mummergpu.output.bytes.compression import CompressedStream, Compressor, Piece
+from mummergpu.output.bytes.text_arrays import PiecePool
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.mems import BlockMems, match_count
@@ -101,6 +101,17 @@ class Format(ABC, Generic[Block, Rows]):
 
 MatchFormat = Format[QueryBlock, BlockMems]
 """A format of matches."""
+
+
+class PieceFormat(Format[Block, Rows]):
+    """A format whose pieces lie in memory that is used again."""
+
+    def __init__(self, piece_bytes: int) -> None:
+        self._pool = PiecePool(piece_bytes)
+
+    def take_back(self, piece: Piece) -> None:
+        """Reuse the memory of a piece (`Format.take_back`)."""
+        self._pool.take_back(piece)
 
 
 def made_or_left(
@@ -192,6 +203,10 @@ class ByteSink(Sink[Block, Rows, Iterator[Piece]]):
             self._write([piece])
         if self._stream is not None:
             self._stream.finish()
+
+    def take_back(self, piece: Piece) -> None:
+        """Receive a prepared piece that has been copied in place of being written."""
+        self._format.take_back(piece)
 
     def close(self) -> None:
         """End the threads that compress."""

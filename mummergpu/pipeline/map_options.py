@@ -87,6 +87,7 @@ class MapOptions(RunOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.costs.check()
         seed_length = self.seed_length
         if seed_length is not None:
             seed_length = whole("seed_length", seed_length, 1, LONGEST_SEED)

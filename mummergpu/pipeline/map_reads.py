@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, closing
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from mummergpu.errors import OptionError
 from mummergpu.index.file import IndexFile
@@ -30,7 +30,7 @@ from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.mapping.alignments.summary import MappingSummary, empty_summary, summary_of
 from mummergpu.mapping.alignments.xa_columns import FoldedColumns, fold
 from mummergpu.mapping.options import MAX_READ_BASES, MappingOptions
-from mummergpu.mapping.placing.insert_size import PairSizes
+from mummergpu.mapping.placing.insert_size import InsertSizes, PairSizes
 from mummergpu.mapping.seeding.seeds import has_enough_windows
 from mummergpu.matching.backends.interface import Backend
 from mummergpu.output.alignments.read_rows import AlignmentSink
@@ -86,7 +86,7 @@ def run(options: MapOptions, context: RunContext) -> None:
         files = [stack.enter_context(OutputFile(target.path)) for target in options.outputs]
         opening = start_to_open(context, stack, KmerOptions(), options.device, BLOCK_BASES)
         reading = stack.enter_context(ReadingThreads(options.threads))
-        job = _FileJob(options, context)
+        job = FileJob(options, context)
         reads = stack.enter_context(job.read_stream(reading))
         source = open_source(options, context, reading)
         checksums = job.start_checksums()
@@ -98,15 +98,10 @@ def run(options: MapOptions, context: RunContext) -> None:
         # The same reads decide on seeds and sizes, however the input is cut into blocks: the output
         # depends on nothing else.
         first = reads.first_templates(TEMPLATES_OF_ESTIMATE)
-        mapping = job.mapping(job.open_search(source, first, backend))
+        mapping = job.mapping(job.open_search(source, job.plan_passes(source, first), backend))
         sizes = job.pair_sizes(first, mapping)
-        facts = RunFacts(
-            *(reference_of(source), options.read_paths, options.threads, options.command),
-            checksums=checksums.result(),
-            sort=options.sort,
-            compressor=compressor,
-        )
-        sink = job.open_sink(facts, reads, files, stack)
+        facts = job.facts(reference_of(source), reads, checksums.result(), compressor)
+        sink = job.open_sink(facts, files, stack)
         mapped = MappedReads(sink, stats, options.most_alternatives > 0)
         results = mapping.results(reads.blocks(), sizes, mapped.prepare)
         with closing(results):
@@ -169,16 +164,30 @@ class MapJob:
 
     def pair_sizes(self, first: Sequence[ReadBlock], mapping: ReadMapping) -> PairSizes:
         """Return the sizes of templates: those of the user, or an estimate from first pairs."""
-        sizes = self._options.insert_sizes
-        parts = list(parts_to_measure(first))
-        if sizes is None and parts:
-            sizes = sizes_of(mapping.template_sizes(parts))
-        if parts:
-            describe_sizes(sizes, self._context)
+        sizes = self.insert_sizes(first, mapping)
+        self.describe_sizes(first, sizes)
         return PairSizes.of_sizes(sizes, self._options.unpaired)
 
+    def insert_sizes(self, first: Sequence[ReadBlock], mapping: ReadMapping) -> InsertSizes | None:
+        """Return what `pair_sizes` are made of, None if the first pairs are too few."""
+        sizes = self._options.insert_sizes
+        parts = list(parts_to_measure(first))
+        return sizes_of(mapping.template_sizes(parts)) if sizes is None and parts else sizes
 
-class _FileJob(MapJob):
+    def describe_sizes(self, first: Sequence[ReadBlock], sizes: InsertSizes | None) -> None:
+        """Tell the sizes of templates if there are any."""
+        if any(block.paired for block in first):
+            describe_sizes(sizes, self._context)
+
+
+class Passes(NamedTuple):
+    """How the first pass maps, and the length of the shortest matches of the second one."""
+
+    first: MappingOptions
+    second_length: int
+
+
+class FileJob(MapJob):
     """The steps that prepare the mapping of reads to a reference in a file, into a file."""
 
     def start_checksums(self) -> Future[Sequence[str]]:
@@ -189,10 +198,8 @@ class _FileJob(MapJob):
         compute: Callable[[str], Sequence[str]] = record_checksums if is_known else _no_checksums
         return self._context.executor.submit(compute, path)
 
-    def open_search(
-        self, source: Reference | IndexFile, first: Sequence[ReadBlock], backend: Backend[Any]
-    ) -> MappingSearch:
-        """Plan or open the index; return what loads and searches it."""
+    def plan_passes(self, source: Reference | IndexFile, first: Sequence[ReadBlock]) -> Passes:
+        """Choose the lengths of matches by the first reads."""
         options, context = self._options, self._context
         shortest = shortest_seed(source) if isinstance(source, IndexFile) else 1
         mapping = self.mapping_options(first, shortest)
@@ -204,6 +211,13 @@ class _FileJob(MapJob):
                 f"and reads with many differences are mapped better with those of {wanted}: make "
                 f"an index with 'mummergpu index -l {wanted}'"
             )
+        return Passes(mapping, second_length)
+
+    def open_search(
+        self, source: Reference | IndexFile, passes: Passes, backend: Backend[Any]
+    ) -> MappingSearch:
+        """Plan or open the index; return what loads and searches it."""
+        options, context, second_length = self._options, self._context, passes.second_length
         memory = backend.memory_for_pages(reference_of(source).codes.size)
         read_bases = estimate_query_bases(options.read_paths)
         index = plan_index(
@@ -213,8 +227,8 @@ class _FileJob(MapJob):
             memory,
             len(BOTH_STRANDS) * (UNKNOWN_READ_BASES if read_bases is None else read_bases),
         )
-        describe_plan(index, length, backend.name, context)
-        return self.search(index, backend, mapping, second_length)
+        describe_plan(index, passes.first.seed_length, backend.name, context)
+        return self.search(index, backend, passes.first, second_length)
 
     def _groups_of(self, reads: ReadStream[ReadBlock]) -> tuple[ReadGroup | None, Sequence[bytes]]:
         """Return the read group of the run, if reads may need it, and the lines of other ones."""
@@ -227,25 +241,38 @@ class _FileJob(MapJob):
         check_groups(lines, own)
         return own, lines
 
-    def open_sink(
+    def facts(
         self,
-        facts: RunFacts,
+        reference: Reference,
         reads: ReadStream[ReadBlock],
-        files: list[OutputFile],
-        stack: ExitStack,
-    ) -> AlignmentSink[Any]:
-        """Return what writes the alignments, and the index of a sorted BAM."""
+        checksums: Sequence[str] = (),
+        compressor: Compressor | None = None,
+    ) -> RunFacts:
+        """Return what the files of alignments tell, as soon as a block is read."""
         options = self._options
         own, lines = self._groups_of(reads)
-        facts = replace(facts, sam=SamOptions(own), input_groups=lines)
-        indexes = [
+        return RunFacts(
+            *(reference, options.read_paths, options.threads, options.command, SamOptions(own)),
+            checksums=checksums,
+            input_groups=lines,
+            sort=options.sort,
+            compressor=compressor,
+        )
+
+    def open_indexes(self, reference: Reference, stack: ExitStack) -> list[OutputFile | None]:
+        """Open the files of the indexes of sorted outputs."""
+        options = self._options
+        return [
             None if path is None else stack.enter_context(OutputFile(path))
-            for path in (
-                index_path(target, facts.reference, options.sort) for target in options.outputs
-            )
+            for path in (index_path(target, reference, options.sort) for target in options.outputs)
         ]
-        stats = self._context.stats
-        sink = open_sink(options.outputs, files, facts, stats, Rows.READS, indexes)
+
+    def open_sink(
+        self, facts: RunFacts, files: list[OutputFile], stack: ExitStack
+    ) -> AlignmentSink[Any]:
+        """Return what writes the alignments, and the index of a sorted BAM."""
+        indexes, stats = self.open_indexes(facts.reference, stack), self._context.stats
+        sink = open_sink(self._options.outputs, files, facts, stats, Rows.READS, indexes)
         stack.callback(sink.close)
         return sink
 

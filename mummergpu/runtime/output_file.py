@@ -7,6 +7,7 @@ as it was (see `unfinished_file`). Pipes and devices are written directly.
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import re
 import select
@@ -28,6 +29,12 @@ _DESCRIPTOR_PATH: Final = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
 
 _RESERVE_FROM: Final = 4 << 20
 _MOST_RESERVED: Final = 256 << 20
+_COPIED_BYTES: Final = 8 << 20
+_CANNOT_COPY: Final = frozenset(
+    (errno.ENOSYS, errno.EXDEV, errno.EINVAL, errno.EOPNOTSUPP, errno.EBADF, errno.EPERM)
+)
+"""The errors of file systems and kernels that cannot copy between two files."""
+
 _KEEP_SIZE: Final = 1  # FALLOC_FL_KEEP_SIZE
 
 
@@ -59,6 +66,7 @@ class OutputFile:
         self._written = 0
         self._reserved = 0
         self._may_reserve = True
+        self._can_copy = hasattr(os, "copy_file_range")
         try:
             self._descriptor = self._open()
         except OSError as error:
@@ -116,6 +124,39 @@ class OutputFile:
                 raise
             except OSError as error:
                 raise self._failure("cannot be written", error) from error
+
+    def copy_from(self, descriptor: int, size: int) -> None:
+        """Append the first bytes of an open file, within the file system where it can do that.
+
+        Raises
+        ------
+        OutputError
+            If the file cannot take them, or there are fewer.
+        """
+        left = size
+        self._written += size
+        try:
+            while left and (count := self._copy_some(descriptor, size - left, left)):
+                left -= count
+        except OSError as error:
+            raise self._failure("cannot be written", error) from error
+        if left:
+            raise OutputError("a part of it has been cut short", self.path)
+
+    def _copy_some(self, descriptor: int, at: int, most: int) -> int:
+        """Copy some bytes of a file; return how many, 0 at its end."""
+        if self._can_copy and self._file is not None:
+            try:
+                return os.copy_file_range(descriptor, self._descriptor, most, at)
+            except OSError as error:
+                if error.errno not in _CANNOT_COPY:
+                    raise
+            self._can_copy = False
+        piece = os.pread(descriptor, min(most, _COPIED_BYTES), at)
+        self.write(piece)
+        # `write` has counted them, too.
+        self._written -= len(piece) if self._file is not None else 0
+        return len(piece)
 
     @property
     def is_file(self) -> bool:

@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
 from mummergpu.runtime.words import counted
@@ -44,6 +44,7 @@ STAGES: Final = (
     "profile_msv",
     "profile_viterbi",
     "profile_finishing",
+    "model_evaluation",
     "summary",
     "format",
     "results_to_disk",
@@ -53,9 +54,9 @@ STAGES: Final = (
 there is a device, and the sum if there are several; ``coords_to_buffers`` orders and merges
 matches, ``mapping`` makes alignments of them, ``profile_filters`` finds the proteins that may have
 hits of profiles (and ``profile_msv`` and ``profile_viterbi`` are two parts of that, on the
-processor), ``profile_finishing`` compares these to the end, ``summary`` counts what was
-found, ``format`` turns it into text or records, ``text_kernel`` does so on a device,
-``end_to_end`` is the whole run."""
+processor), ``profile_finishing`` compares these to the end, ``model_evaluation`` computes hidden
+Markov models, ``summary`` counts what was found, ``format`` turns it into text or records,
+``text_kernel`` does so on a device, ``end_to_end`` is the whole run."""
 
 
 MATCH_PARTS: Final = ("files", "strands", "match_lengths")
@@ -121,6 +122,16 @@ class Kernel:
     launches: int = 0
     node_visits: int | None = None
     resources: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass
+class StatsTotals:
+    """Counts, bytes and costs that another process has collected."""
+
+    counts: dict[str, int]
+    bytes: dict[str, int]
+    stages: dict[str, Stage]
+    kernels: dict[str, Kernel]
 
 
 class CountedPart(Protocol):
@@ -256,6 +267,33 @@ class Stats:
         """Record what was found of profiles, once."""
         with self._lock:
             self.profiles = found
+
+    def taken(self) -> StatsTotals:
+        """Return what has been collected since this was last called, for `add_totals`."""
+        with self._lock:
+            stages = {name: replace(stage) for name, stage in self.stages.items() if stage.count}
+            found = StatsTotals(self.counts, self.bytes, stages, self.kernels)
+            self.counts, self.bytes, self.kernels = {}, {}, {}
+            # Whoever is at a stage adds to the same object when he leaves it.
+            for stage in self.stages.values():
+                stage.seconds, stage.count, stage.cells = 0.0, 0, 0
+        return found
+
+    def add_totals(self, found: StatsTotals) -> None:
+        """Add what another process has collected."""
+        with self._lock:
+            _add(self.counts, found.counts)
+            _add(self.bytes, found.bytes)
+            for name, stage in found.stages.items():
+                own = self.stages[name]
+                own.seconds += stage.seconds
+                own.count += stage.count
+                own.cells += stage.cells
+                own.peak_memory_bytes = max(own.peak_memory_bytes, stage.peak_memory_bytes)
+            for name, kernel in found.kernels.items():
+                total = self.kernels.setdefault(name, Kernel(resources=kernel.resources))
+                total.milliseconds += kernel.milliseconds
+                total.launches += kernel.launches
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything collected so far, ready for JSON.

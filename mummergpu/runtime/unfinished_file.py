@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Final
 
 _PERMISSIONS: Final = 0o666
@@ -33,16 +35,39 @@ _PREFIX: Final = ".mummergpu-"
 _SUFFIX: Final = ".part"
 
 _temporary_paths: Final[set[str]] = set()
+_temporary_folders: Final[set[str]] = set()
 
 
 def remove_unfinished() -> None:
-    """Remove the temporary names of all unfinished files.
+    """Remove the temporary names of all unfinished files, and folders of parts of files.
 
     Call it before the process is ended from outside the thread that writes.
     """
     for path in tuple(_temporary_paths):
         with suppress(OSError):
             os.unlink(path)
+    for folder in tuple(_temporary_folders):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def parts_folder(target: str) -> Iterator[str]:
+    """Make a folder for parts of a file, beside it; it is removed at the end, also of the process.
+
+    Raises
+    ------
+    OSError
+        If it cannot be made.
+    """
+    beside = os.path.dirname(os.path.realpath(target))
+    folder = os.path.join(beside, f"{_PREFIX}{os.getpid()}-{os.urandom(4).hex()}{_SUFFIX}s")
+    _temporary_folders.add(folder)
+    try:
+        os.mkdir(folder)
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        _temporary_folders.discard(folder)
 
 
 def is_temporary_name(name: str) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,9 +21,8 @@ class MemRows(NamedTuple):
     lengths: ColumnArray
 
 
-@dataclass(frozen=True)
-class MemColumns:
-    """The matches of a block of queries on one strand.
+class MemColumns(NamedTuple):
+    """The matches of a block of queries on one strand; compiled functions take it.
 
     Attributes
     ----------
@@ -46,7 +44,7 @@ class MemColumns:
     lengths: Int64Array
 
     @property
-    def count(self) -> int:
+    def count(self) -> int:  # type: ignore[override]
         """The number of matches."""
         return self.lengths.size
 

@@ -46,6 +46,11 @@ def every_policy() -> list[str]:
     ]
 
 
+def checked_code(code: str) -> str:
+    """Return the code of a policy with its letters in order; raise `OptionError` if it is none."""
+    return Policy.from_code(code).code
+
+
 def differing_policies(backend: str) -> list[str]:
     """Return the codes of the combinations that a backend searches in different ways.
 
@@ -107,7 +112,13 @@ def by_layout(codes: Sequence[str], wide: bool) -> dict[Layout, list[str]]:
 
 
 def order_of_visits(
-    codes: Sequence[str], runs: int, rounds: int, control_runs: int, seed: int, profile: bool
+    codes: Sequence[str],
+    runs: int,
+    rounds: int,
+    control_runs: int,
+    seed: int,
+    profile: bool,
+    control: str = CONTROL,
 ) -> list[list[PlannedRun]]:
     """Return the runs of some combinations in a random order, visit by visit.
 
@@ -130,5 +141,5 @@ def order_of_visits(
     spread = len(visits)
     for repeat in reversed(range(control_runs)):
         place = (2 * repeat + 1) * spread // (2 * control_runs)
-        visits.insert(place, [PlannedRun(CONTROL, "control", repeat)])
+        visits.insert(place, [PlannedRun(control, "control", repeat)])
     return visits

@@ -19,7 +19,8 @@ from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import BlockMems, match_count
 from mummergpu.studies.combinations import PlannedRun
 from mummergpu.studies.data_set import DataSet
-from mummergpu.studies.records import KernelRecord, SweepRun
+from mummergpu.studies.records import SweepRun
+from mummergpu.studies.subject import KernelRecord
 from mummergpu.studies.searcher import StudySearcher
 
 WARM_UP_QUERIES: Final = 1 << 12
@@ -91,20 +92,20 @@ class Measurer:
             stages["ordering"] = ordering + stages.get("ordering", 0.0)
         to_device = self._loaded.bytes.get("to_device", 0) + cost.bytes.get("to_device", 0)
         return SweepRun(
-            position,
-            planned.policy,
-            planned.kind,
-            planned.repeat,
-            stages | {"search": seconds},
-            kernels,
-            {
+            position=position,
+            policy=planned.policy,
+            kind=planned.kind,
+            repeat=planned.repeat,
+            seconds=stages | {"search": seconds},
+            kernels=kernels,
+            bytes={
                 "trees": sum(page.tree.byte_count for page in self._pages),
                 "to_device": to_device,
                 "from_device": cost.bytes.get("from_device", 0),
             },
-            mems,
-            cost.counts.get("candidate_matches", 0),
-            digest,
+            digest=digest,
+            mems=mems,
+            candidate_matches=cost.counts.get("candidate_matches", 0),
         )
 
     def _find_all(self) -> tuple[int, str, float]:

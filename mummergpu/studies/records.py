@@ -13,12 +13,20 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 from mummergpu.errors import InputError, OptionError
-from mummergpu.index.tree.policy import Policy
 from mummergpu.input.bytes.files import reading
+from mummergpu.studies.combinations import CONTROL, checked_code, every_policy
+from mummergpu.studies.profiles.records import PROFILES, ProfileRun, ProfileSetup, ProfileSweep
 from mummergpu.studies.record_types import type_fault
+from mummergpu.studies.subject import (
+    KernelRecord,
+    StudyRun,
+    StudySetup,
+    Subject,
+    SweepMachine,
+)
 
 SCHEMA_VERSION: Final = 1
 """Increased when a key changes its name or meaning."""
@@ -55,74 +63,19 @@ RecordType = TypeVar("RecordType")
 
 
 @dataclass(frozen=True)
-class KernelRecord:
-    """The cost of one kernel in one run, and the resources that the driver reports.
+class SweepRun(StudyRun):
+    """One measured run of one combination of policies of trees.
 
     Attributes
     ----------
-    milliseconds : float
-        The device time, summed over launches.
-    node_visits : int or None
-        The number of nodes that its threads visited, if they were counted.
-    registers, local_bytes, shared_bytes : int or None
-        Registers and bytes of local memory of a thread, and shared bytes of a block; None if they
-        were not asked for.
-    occupancy : float or None
-        The resident threads of a multiprocessor, as a share of the most that it supports.
-    """
-
-    milliseconds: float
-    launches: int
-    node_visits: int | None = None
-    registers: int | None = None
-    local_bytes: int | None = None
-    shared_bytes: int | None = None
-    occupancy: float | None = None
-
-
-@dataclass(frozen=True)
-class SweepRun:
-    """One measured run of one combination of policies.
-
-    Attributes
-    ----------
-    position : int
-        The number of the run in the order of the sweep, counted from 0.
-    policy : str
-        The code of the policies, such as ``Tn``.
-    kind : str
-        ``run`` for the runs that count, ``control`` for the further runs of the control between
-        them, ``profile`` for a run whose kernels count the nodes that they visit; its times do
-        not count.
-    repeat : int
-        The number of this run among those of the same policy and kind, counted from 0.
-    seconds : dict of str to float
-        Seconds by stage (`STAGES`).
-    kernels : dict of str to KernelRecord
-        The kernels of a GPU by name; empty on the processor.
-    bytes : dict of str to int
-        ``trees`` (the trees and references), ``to_device``, ``from_device``.
     mems, candidate_matches : int
         The numbers of matches and candidate matches.
-    digest : str
-        The hash of all columns of the matches.
     """
 
-    position: int
-    policy: str
-    kind: str
-    repeat: int
-    seconds: dict[str, float]
-    kernels: dict[str, KernelRecord]
-    bytes: dict[str, int]
+    KERNEL_STAGES: ClassVar[tuple[str, ...]] = KERNEL_STAGES
+
     mems: int
     candidate_matches: int
-    digest: str
-
-    @property
-    def kernel_seconds(self) -> float:
-        """The seconds of all kernels: the sum over `KERNEL_STAGES`."""
-        return sum(self.seconds.get(stage, 0.0) for stage in KERNEL_STAGES)
 
 
 @dataclass(frozen=True)
@@ -169,74 +122,10 @@ class SweepInput:
 
 
 @dataclass(frozen=True)
-class SweepMachine:
-    """The machine of a sweep, and the versions of what ran on it.
+class SweepSetup(StudySetup):
+    """All that the runs of a sweep of trees have in common."""
 
-    Attributes
-    ----------
-    backend : str
-        ``cpu`` or ``cuda``.
-    device : str
-        The name of the GPU or of the processor.
-    architecture : str
-        The architecture of the GPU, such as ``sm_90``, or of the processor.
-    memory_bytes : int
-        The memory of the device, or of the machine.
-    multiprocessors : int
-        Those of the GPU; 0 on the processor.
-    threads : int
-        The threads of the host that search.
-    clocks_megahertz : dict of str to float
-        The highest clocks of the device by name, where the driver tells them.
-    versions : dict of str to str
-        The versions of the driver, CUDA, Python and the libraries.
-    gathers_per_second : dict of str to float
-        How many records at random addresses the device reads in a second, each named by the one
-        before it: ``merged`` for whole nodes, ``split`` for their halves in two tables. The
-        table has the size of the tree of a page. Empty if it was not measured.
-    """
-
-    backend: str
-    device: str
-    architecture: str
-    memory_bytes: int
-    multiprocessors: int
-    threads: int
-    clocks_megahertz: dict[str, float]
-    versions: dict[str, str]
-    gathers_per_second: dict[str, float]
-
-    @property
-    def uses_pycuda(self) -> bool:
-        """Whether the GPU is used through PyCUDA."""
-        return "pycuda" in self.versions
-
-
-@dataclass(frozen=True)
-class SweepSetup:
-    """All that the runs of a sweep have in common.
-
-    Attributes
-    ----------
-    date : str
-        The day on which the sweep began, as in 2026-01-31.
-    policies : tuple of str
-        The codes of the policies that are measured; the control is among them.
-    runs, control_runs : int
-        The runs of each policy, and the further runs of the control.
-    seed : int
-        The start of the random order.
-    """
-
-    program: str
-    date: str
-    policies: tuple[str, ...]
-    runs: int
-    control_runs: int
-    seed: int
-    profile: bool
     input: SweepInput
-    machine: SweepMachine
 
 
 @dataclass(frozen=True)
@@ -254,19 +143,49 @@ class Sweep:
     runs: tuple[SweepRun, ...]
 
 
-def read_sweep(folder: Path) -> Sweep:
-    """Read the folder of a sweep; a last line that was cut short is ignored.
+TREES: Final = Subject(
+    "trees",
+    every_policy,
+    checked_code,
+    {"cpu": CONTROL, "cuda": CONTROL},
+    SweepInput,
+    SweepSetup,
+    SweepRun,
+)
+"""The layouts of suffix trees; the file of a sweep of them names no subject."""
+
+SUBJECTS: Final = {subject.name: subject for subject in (TREES, PROFILES)}
+
+
+def read_study(folder: Path) -> Sweep | ProfileSweep:
+    """Read the folder of a sweep of any subject; a last line that was cut short is ignored.
 
     The file of runs is missing if the sweep was interrupted before the first. If a file is not what
     a sweep writes, `InputError` names the line of the run.
     """
-    setup = read_setup(folder)
-    runs = tuple(read_runs(folder)) if runs_file(folder).exists() else ()
-    return Sweep(folder, setup, runs)
+    setup, subject = setup_and_subject(folder)
+    runs = tuple(read_runs(folder, subject)) if runs_file(folder).exists() else ()
+    if isinstance(setup, ProfileSetup):
+        return ProfileSweep(folder, setup, tuple(one for one in runs if isinstance(one, ProfileRun)))
+    assert isinstance(setup, SweepSetup)
+    return Sweep(folder, setup, tuple(one for one in runs if isinstance(one, SweepRun)))
 
 
-def read_setup(folder: Path) -> SweepSetup:
+def read_sweep(folder: Path) -> Sweep:
+    """Read the folder of a sweep of trees, as `read_study` does."""
+    study = read_study(folder)
+    if not isinstance(study, Sweep):
+        raise InputError("is a sweep of profiles, not of trees", str(folder / SETUP_FILE))
+    return study
+
+
+def read_setup(folder: Path) -> StudySetup:
     """Read what the runs of a sweep have in common; raise `InputError` if it is not valid."""
+    return setup_and_subject(folder)[0]
+
+
+def setup_and_subject(folder: Path) -> tuple[StudySetup, Subject]:
+    """Read what the runs of a sweep have in common, and what they are about."""
     path = str(folder / SETUP_FILE)
     with reading(path), open(path, "rb") as file:
         text = file.read()
@@ -276,24 +195,29 @@ def read_setup(folder: Path) -> SweepSetup:
             version = value["schema_version"]
             raise InputError(f"is of version {version}, and {SCHEMA_VERSION} is known", path)
         del value["schema_version"]
+        subject = SUBJECTS[value.pop("subject", TREES.name)]
         tuples = {"policies": tuple(value["policies"])}
         given = value.pop("input")
-        searched = _record(SweepInput, given | {"strands": tuple(given["strands"])}, "input.")
+        if subject is TREES:
+            given |= {"strands": tuple(given["strands"])}
+        searched = _record(subject.input_type, given, "input.")
         machine = _record(SweepMachine, value.pop("machine"), "machine.")
-        setup = _record(SweepSetup, value | tuples | {"input": searched, "machine": machine})
+        setup = _record(subject.setup_type, value | tuples | {"input": searched, "machine": machine})
         for code in setup.policies:
-            _check_code(code)
-        return setup
+            _check_code(code, subject)
+        return setup, subject
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise InputError(f"is not the file of a sweep ({error})", path) from error
 
 
-def setup_text(setup: SweepSetup) -> str:
+def setup_text(setup: StudySetup, subject: Subject = TREES) -> str:
     """Return the text of a setup's file."""
-    return json.dumps({"schema_version": SCHEMA_VERSION} | asdict(setup), indent=2) + "\n"
+    named = {} if subject is TREES else {"subject": subject.name}
+    value = _with_last(asdict(setup), "machine")
+    return json.dumps({"schema_version": SCHEMA_VERSION} | named | value, indent=2) + "\n"
 
 
-def read_runs(folder: Path) -> Iterator[SweepRun]:
+def read_runs(folder: Path, subject: Subject = TREES) -> Iterator[StudyRun]:
     """Yield the runs of a sweep; raise `InputError` if a line other than the last is not valid.
 
     A process that was killed may have written the last line in part.
@@ -314,8 +238,8 @@ def read_runs(folder: Path) -> Iterator[SweepRun]:
                 name: _record(KernelRecord, kernel, f"kernels.{name}.")
                 for name, kernel in value["kernels"].items()
             }
-            run = _record(SweepRun, value | {"kernels": kernels})
-            _check_code(run.policy)
+            run = _record(subject.run_type, value | {"kernels": kernels})
+            _check_code(run.policy, subject)
             yield run
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise InputError(f"is not a run of a sweep ({error})", path, number) from error
@@ -327,15 +251,20 @@ def runs_file(folder: Path) -> Path:
     return compressed if compressed.exists() and not plain.exists() else plain
 
 
-def run_text(run: SweepRun) -> str:
+def run_text(run: StudyRun) -> str:
     """Return the line of a run, with its end."""
-    return json.dumps(asdict(run), separators=(",", ":")) + "\n"
+    return json.dumps(_with_last(asdict(run), "digest"), separators=(",", ":")) + "\n"
 
 
-def _check_code(code: str) -> None:
+def _with_last(value: dict[str, Any], key: str) -> dict[str, Any]:
+    """Return an object with one of its keys behind the others."""
+    return {name: one for name, one in value.items() if name != key} | {key: value[key]}
+
+
+def _check_code(code: str, subject: Subject) -> None:
     """Raise a ValueError if the code of a policy is not as a sweep writes it."""
     try:
-        right = Policy.from_code(code).code == code
+        right = subject.checked(code) == code
     except OptionError as error:
         raise ValueError(error.message) from error
     if not right:

@@ -7,6 +7,7 @@ of the control. A sweep that was interrupted goes on where it stopped.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from mummergpu.errors import BackendError, OptionError
+from mummergpu.errors import OptionError
 from mummergpu.index.options import TreeOptions
 from mummergpu.index.pages import Page
 from mummergpu.index.tree.layout import Layout
@@ -26,9 +27,11 @@ from mummergpu.runtime.step_progress import StepProgress
 from mummergpu.studies.combinations import CONTROL, PlannedRun, by_layout, order_of_visits
 from mummergpu.studies.data_set import DataSet
 from mummergpu.studies.measurement import Measurer
-from mummergpu.studies.records import SweepInput, SweepSetup
+from mummergpu.studies.records import SweepInput, SweepRun, SweepSetup
 from mummergpu.studies.searcher import StudySearcher
+from mummergpu.studies.subject import StudyRun
 from mummergpu.studies.sweep_folder import SweepFolder
+from mummergpu.studies.sweeping import Sweeping, still_missing
 from mummergpu.studies.tree_store import TreeStore, layouts_that_fit
 from mummergpu.version import __version__
 
@@ -93,8 +96,7 @@ def sweep(
         visits = order_of_visits(
             options.policies, options.runs, rounds, options.control_runs, options.seed, profile
         )
-        missing = [[run for run in visit if not records.has(run)] for visit in visits]
-        missing = [visit for visit in missing if visit]
+        missing = still_missing(visits, records)
         if not missing:
             return 0
         progress.write_line(f"mummergpu: {data.name}: building {_pages(len(index.pages))} of trees")
@@ -102,7 +104,8 @@ def sweep(
         measurer = Measurer(searcher, data, index.search_length, executor)
         total = sum(map(len, visits))
         done = total - sum(map(len, missing))
-        made = _Sweeping(data.name, measurer, records, progress, done, total)
+        bench = _TreeBench(measurer, store, index.layout.wide)
+        made = Sweeping(data.name, bench, records, progress, done, total)
         batches = _batches(list(layouts), layouts_that_fit(index))
         for batch in batches:
             codes = {code for layout in batch for code in layouts[layout]}
@@ -110,69 +113,46 @@ def sweep(
             if not of_batch:
                 continue
             progress.write_line(f"mummergpu: {data.name}: laying them out in {len(batch)} ways")
-            made.measure(of_batch, store, index)
+            bench.flatten(visit[0].policy for visit in of_batch)
+            made.measure(of_batch, (CONTROL,))
         return made.count
 
 
-class _Sweeping:
-    """Makes the runs of a sweep, one after the other, and keeps their records."""
+class _TreeBench:
+    """Searches trees, which lie flat in the layouts of the visits to come."""
 
-    def __init__(
-        self,
-        name: str,
-        measurer: Measurer,
-        records: SweepFolder,
-        progress: StepProgress,
-        done: int,
-        total: int,
-    ) -> None:
-        self.count = 0
-        self._done_before = done
-        self._name = name
+    def __init__(self, measurer: Measurer, store: TreeStore, wide: bool) -> None:
         self._measurer = measurer
-        self._records = records
-        self._progress = progress
-        self._total = total
+        self._store = store
+        self._wide = wide
         self._flat: dict[Layout, tuple[list[TreePage], dict[str, float]]] = {}
+        self._seconds: dict[str, float] = {}
 
-    def measure(self, visits: list[list[PlannedRun]], store: TreeStore, index: TreeIndex) -> None:
-        """Make the runs of some visits, whose trees fit in memory together."""
+    @property
+    def backend_name(self) -> str:
+        return self._measurer.backend_name
+
+    def flatten(self, codes: Iterable[str]) -> None:
+        """Lay out the trees for some combinations, which fit in memory together."""
         self._flat.clear()
-        for code in dict.fromkeys(visit[0].policy for visit in visits):
-            layout = Layout.of(Policy.from_code(code), index.layout.wide)
-            if layout not in self._flat:
-                self._flat[layout] = store.flatten(layout)
-        self._progress.begin(self._done_before + self.count)
-        if self._records.control_digest is None:
-            first = next((run for visit in visits for run in visit if run.policy == CONTROL), None)
-            if first is not None:
-                self._visit([first], index.layout.wide)
-                visits = [[run for run in visit if run is not first] for visit in visits]
-        for visit in visits:
-            if visit:
-                self._visit(visit, index.layout.wide)
+        for layout in dict.fromkeys(map(self._layout, codes)):
+            self._flat[layout] = self._store.flatten(layout)
 
-    def _visit(self, visit: list[PlannedRun], wide: bool) -> None:
-        """Load the trees of a combination, and make its runs."""
-        code = visit[0].policy
-        pages, seconds = self._flat[Layout.of(Policy.from_code(code), wide)]
-        loaded: bool | None = None
-        for planned in visit:
-            profile = planned.kind == "profile"
-            if loaded is not profile:
-                self._measurer.load(code, pages, profile)
-                loaded = profile
-            run = self._measurer.run(planned, self._records.count, seconds)
-            control = self._records.control_digest
-            if control is not None and run.digest != control:
-                raise BackendError(
-                    self._measurer.backend_name,
-                    f"policy '{code}' finds {run.mems:,} matches that are not those of the "
-                    "control; please report this",
-                )
-            self._records.add(run)
-            self.count += 1
-            self._progress.step(self._name, self._done_before + self.count, self._total)
+    def load(self, policy: str, profile: bool) -> None:
+        pages, self._seconds = self._flat[self._layout(policy)]
+        self._measurer.load(policy, pages, profile)
+
+    def run(self, planned: PlannedRun, position: int) -> SweepRun:
+        return self._measurer.run(planned, position, self._seconds)
+
+    def fault(self, run: StudyRun, control: str | None) -> str | None:
+        assert isinstance(run, SweepRun)
+        if control is None or run.digest == control:
+            return None
+        return f"finds {run.mems:,} matches that are not those of the control; please report this"
+
+    def _layout(self, code: str) -> Layout:
+        return Layout.of(Policy.from_code(code), self._wide)
 
 
 def _plan(data: DataSet, options: SweepOptions, searcher: StudySearcher) -> TreeIndex:

@@ -12,18 +12,18 @@ from typing import BinaryIO, Self
 from mummergpu.errors import InputError, OutputError
 from mummergpu.input.bytes.files import reading
 from mummergpu.runtime.output_file import OutputFile
-from mummergpu.studies.combinations import CONTROL, PlannedRun, every_policy
+from mummergpu.studies.combinations import PlannedRun
 from mummergpu.studies.records import (
     RUNS_FILE,
     SETUP_FILE,
-    SweepRun,
-    SweepSetup,
+    TREES,
     read_runs,
-    read_setup,
     run_text,
     runs_file,
+    setup_and_subject,
     setup_text,
 )
+from mummergpu.studies.subject import StudyRun, StudySetup, Subject
 
 
 class SweepFolder:
@@ -35,12 +35,13 @@ class SweepFolder:
     another process writes to it; `InputError` if it holds a damaged sweep.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, subject: Subject = TREES) -> None:
         self._folder = folder
+        self._subject = subject
         self._path = folder / RUNS_FILE
         self._done: set[PlannedRun] = set()
         self._file: BinaryIO | None = None
-        self.setup: SweepSetup | None = None
+        self.setup: StudySetup | None = None
         self.control_digest: str | None = None
         self.count = 0
 
@@ -69,7 +70,7 @@ class SweepFolder:
     ) -> None:
         self._close()
 
-    def begin(self, setup: SweepSetup) -> None:
+    def begin(self, setup: StudySetup) -> None:
         """Write the setup, or compare it with that of the sweep that was begun earlier.
 
         `InputError` is raised if the folder holds a sweep of another input, on another device or by
@@ -80,7 +81,7 @@ class SweepFolder:
         path = self._folder / SETUP_FILE
         if known is not None:
             pairs = {
-                "input": (known.input, setup.input),
+                "input": (input_of(known), input_of(setup)),
                 "device": (known.machine.device, setup.machine.device),
                 "backend": (known.machine.backend, setup.machine.backend),
                 "device library": (known.machine.uses_pycuda, setup.machine.uses_pycuda),
@@ -92,17 +93,17 @@ class SweepFolder:
                     raise InputError(
                         f"holds a sweep with another {what}; use another folder", str(path)
                     )
-            setup = _both(known, setup)
+            setup = _both(known, setup, self._subject)
         if known != setup:
             with OutputFile(str(path)) as file:
-                file.write(setup_text(setup).encode())
+                file.write(setup_text(setup, self._subject).encode())
         self.setup = setup
 
     def has(self, planned: PlannedRun) -> bool:
         """Return whether a run is already recorded."""
         return planned in self._done
 
-    def add(self, run: SweepRun) -> None:
+    def add(self, run: StudyRun) -> None:
         """Write the record of a run that has ended."""
         assert self._file is not None
         try:
@@ -129,17 +130,20 @@ class SweepFolder:
             if self._path.stat().st_size:
                 raise InputError("has runs, but their setup is missing", str(self._path))
             return
-        self.setup = read_setup(self._folder)
-        for run in read_runs(self._folder):
+        self.setup, subject = setup_and_subject(self._folder)
+        if subject is not self._subject:
+            message = f"holds a sweep of {subject.name}; use another folder"
+            raise InputError(message, str(self._folder / SETUP_FILE))
+        for run in read_runs(self._folder, subject):
             self._note(run)
         with reading(str(self._path)):
             text = self._path.read_bytes()
             self._file.truncate(text.rfind(b"\n") + 1)
 
-    def _note(self, run: SweepRun) -> None:
+    def _note(self, run: StudyRun) -> None:
         self._done.add(PlannedRun(run.policy, run.kind, run.repeat))
         self.count += 1
-        if run.policy == CONTROL and self.control_digest is None:
+        if run.policy in self._subject.controls.values() and self.control_digest is None:
             self.control_digest = run.digest
 
     def _close(self) -> None:
@@ -150,12 +154,17 @@ class SweepFolder:
             self._file = None
 
 
-def _both(known: SweepSetup, setup: SweepSetup) -> SweepSetup:
+def input_of(setup: StudySetup) -> object:
+    """Return what is searched, which each subject records in its own way."""
+    return getattr(setup, "input")  # noqa: B009
+
+
+def _both(known: StudySetup, setup: StudySetup, subject: Subject) -> StudySetup:
     """Return the setup of a folder with the runs of an earlier sweep and of one that goes on."""
     policies = {*known.policies, *setup.policies}
     return replace(
         setup,
-        policies=tuple(code for code in every_policy() if code in policies),
+        policies=tuple(code for code in subject.every() if code in policies),
         runs=max(known.runs, setup.runs),
         control_runs=max(known.control_runs, setup.control_runs),
         profile=known.profile or setup.profile,

@@ -147,6 +147,7 @@ def generate(
         }
         if files.mates is not None:
             description["reads"] |= {"mates": files.mates.name, "sha256_of_mates": digests[1]}
+    # Last, for its checksums; and a folder with a description is complete.
     _write(files.description, [(json.dumps(description, indent=2) + "\n").encode()])
     return files
 

@@ -6,16 +6,18 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import click
 import pytest
+from helpers.loops import each
 
 from mummergpu.cli.main import commands, main
 
 VERBS = {"match", "index", "map", "workload", "doctor", "completion", "plot", "report"} | {
     *("sweep", "tune", "warmup", "mummer-shim", "nucmer-shim", "align"),
-    *("hmmsearch", "hmmscan"),
+    *("hmmsearch", "hmmscan", "hmm"),
 }
 FILES = {"genome.fa", "input.fa", "two words.fa", "folder"}
 
@@ -41,26 +43,31 @@ def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def offered(*words: str, instruction: str = "bash_complete") -> set[str]:
-    """Ask a process as bash's script does; return a line for each word, file or folder."""
-    environment = {
-        **os.environ,
-        "_MUMMERGPU_COMPLETE": instruction,
-        "COMP_WORDS": "\n".join(["mummergpu", *words]),
-        "COMP_CWORD": str(len(words)),
-    }
-    command = [sys.executable, "-m", "mummergpu"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    assert done.stderr == ""
-    return set(done.stdout.split("\n")) - {""}
+Offered = Callable[..., set[str]]
+
+
+@pytest.fixture
+def offered(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Offered:
+    """Asks as bash's script does; returns a line for each word, file or folder."""
+
+    def ask(*words: str) -> set[str]:
+        monkeypatch.setenv("_MUMMERGPU_COMPLETE", "bash_complete")
+        monkeypatch.setenv("COMP_WORDS", "\n".join(["mummergpu", *words]))
+        monkeypatch.setenv("COMP_CWORD", str(len(words)))
+        assert main([]) == 0
+        out, err = capfd.readouterr()
+        assert err == ""
+        return set(out.split("\n")) - {""}
+
+    return ask
 
 
 def plain(*names: str) -> set[str]:
     return {f"plain,{name}" for name in names}
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
+@each(
+    "words, expected",
     [
         ([""], plain(*VERBS) | {"file,"}),
         (["in"], plain("index") | {"file,in"}),
@@ -93,11 +100,11 @@ def plain(*names: str) -> set[str]:
         (["completion", ""], plain("bash", "zsh", "fish")),
     ],
 )
-def test_what_is_offered(words: list[str], expected: set[str]) -> None:
+def test_what_is_offered(offered: Offered, words: list[str], expected: set[str]) -> None:
     assert offered(*words) == expected
 
 
-def test_every_option_of_the_main_job_is_offered() -> None:
+def test_every_option_of_the_main_job_is_offered(offered: Offered) -> None:
     own = commands.commands["match"].params
     names = {name for one in own if not getattr(one, "hidden", False) for name in one.opts}
     assert plain(*(name for name in names if name.startswith("--"))) <= offered("--")
@@ -159,9 +166,8 @@ def in_shell(shell: str, script: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
+def test_bash_gets_words_and_files() -> None:
+    cases = [
         ('""', VERBS | FILES),
         ("in", {"index", "input.fa"}),
         ("-t 2 in", {"index", "input.fa"}),
@@ -171,21 +177,23 @@ def in_shell(shell: str, script: str) -> str:
         ("--dump", {"--dump-tree"}),
         ("--search = k", {"kmer"}),
         ("-l 20 genome.fa -mumc", {"-mumcand"}),
-    ],
-)
-def test_bash_gets_words_and_files(words: str, expected: set[str]) -> None:
+    ]
     # Outside of a line that is being edited there is nothing to set options of.
-    script = f"""
+    script = """
 set -eu
-compopt() {{ :; }}
+compopt() { :; }
 source <(mummergpu completion bash)
 [[ $(complete -p mummergpu) == "complete -F _mummergpu_completion mummergpu" ]]
+"""
+    for words, _ in cases:
+        script += f"""
 COMP_WORDS=(mummergpu {words})
 COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))
 _mummergpu_completion mummergpu
-printf '%s\\n' "${{COMPREPLY[@]}}"
+printf '%s\\n' "${{COMPREPLY[@]}}" end
 """
-    assert set(in_shell("bash", script).splitlines()) == expected
+    found = in_shell("bash", script).split("end\n")
+    assert [set(one.splitlines()) for one in found] == [*(names for _, names in cases), set()]
 
 
 def test_fish_gets_words_and_files() -> None:

@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, Protocol, cast
 
-TARGETS: Final = ("records", "detection", "index_header")
+TARGETS: Final = ("records", "detection", "index_header", "programs")
 CORPUS: Final = Path(__file__).resolve().parent / "corpus"
 
 _TOKENS: Final = (

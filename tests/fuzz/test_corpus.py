@@ -11,6 +11,8 @@ import pytest
 
 from fuzz import run
 from fuzz.corpus import CORPUS, TARGETS, kept_inputs, mutations, target_of
+from mummergpu.errors import ModelError
+from mummergpu.hmm.language.parser import _Words
 from mummergpu.index import format as index_format
 from mummergpu.input.bytes.files import TextStream
 from mummergpu.input.records.record_reader import RecordReader
@@ -44,10 +46,15 @@ def test_mutations_are_the_same_every_time_and_others_each_time() -> None:
     assert len(set(made) - set(kept)) > 400
 
 
+def _fail_nowhere(self: Any, message: str, token: Any = None) -> None:
+    raise ModelError(message, "program.hmm")
+
+
 FAULTS: dict[str, tuple[Any, str, Callable[..., None]]] = {
     "records": (RecordReader, "_check_end", lambda self: None),
     "detection": (TextStream, "skip", lambda self, count: None),
     "index_header": (index_format, "_check_sections", lambda header, end: None),
+    "programs": (_Words, "fail", _fail_nowhere),
 }
 """Something of each kind that a target must notice if it is not done."""
 

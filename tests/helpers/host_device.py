@@ -183,6 +183,9 @@ class HostProgram:
     def resources(self, kernel: str) -> KernelResources:
         return KernelResources(1, 0, 0, 1.0)
 
+    def symbol(self, name: str) -> int:
+        return ctypes.addressof(ctypes.c_char.in_dll(self._library, name))
+
 
 class HostStream:
     handle = 0

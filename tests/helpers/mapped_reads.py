@@ -20,7 +20,6 @@ from mummergpu.mapping.candidates.candidates import (
     Scoring,
     SeedFreeFlank,
     Target,
-    match_arrays,
     no_candidates,
 )
 from mummergpu.mapping.candidates.key_sort import new_sort_room
@@ -107,7 +106,7 @@ class Mapped:
     @property
     def scoring(self) -> Scoring:
         qualities = Qualities(self.block.base_qualities, credits_of_qualities(self.costs, True))
-        return Scoring(self.reads, self.target, self.costs.as_tuple(), qualities)
+        return Scoring(self.reads, self.target, self.costs, qualities)
 
     def pairing(self, sizes: PairSizes, unpaired: int) -> Pairing:
         """As for the mapper, but there is room for candidates of rescue beside single reads too."""
@@ -121,7 +120,7 @@ class Mapped:
             mems: MemColumns = self.mems[strand]
             if self.by_windows:
                 mems = matches_of_windows(mems, self.least)
-            matches.append(match_arrays(mems))
+            matches.append(mems)
         reads = self.block.query_count
         most = sum(found.lengths.size for found in matches)
         rows = most + RESCUE_ROWS * reads

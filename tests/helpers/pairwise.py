@@ -60,11 +60,22 @@ def pairwise_rows(levels: Sequence[int]) -> list[Row]:
     return rows
 
 
+def _choice_of(row: Row) -> tuple[Policy, bool]:
+    flags = len(fields(Policy))
+    return Policy(*map(bool, row[:flags])), bool(row[flags])
+
+
 @cache
 def pairwise_policies() -> list[tuple[Policy, bool]]:
     """Return policies, each with whether nodes are wide, that hold all pairs of the eight."""
-    flags = len(fields(Policy))
-    return [(Policy(*map(bool, row[:flags])), bool(row[flags])) for row in pairwise_rows([2] * 8)]
+    return [_choice_of(row) for row in pairwise_rows([2] * 8)]
+
+
+def pairwise_programs(architectures: Sequence[str]) -> list[ParameterSet]:
+    """Return such choices with architectures, for ``pytest.mark.parametrize``: all pairs."""
+    rows = pairwise_rows([2] * 8 + [len(architectures)])
+    chosen = [(architectures[row[-1]], _choice_of(row)) for row in rows]
+    return [pytest.param(*one, id=f"{one[0]}-{name_of(one[1])}") for one in chosen]
 
 
 def layouts_to_try(layouts: Sequence[Layout]) -> list[ParameterSet]:

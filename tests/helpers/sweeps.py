@@ -14,15 +14,14 @@ from pathlib import Path
 from mummergpu.studies.records import (
     RUNS_FILE,
     SETUP_FILE,
-    KernelRecord,
     Sweep,
     SweepInput,
-    SweepMachine,
     SweepRun,
     SweepSetup,
     run_text,
     setup_text,
 )
+from mummergpu.studies.subject import KernelRecord, SweepMachine
 
 LETTERS = "QRTmrtn"
 ALL_CODES = tuple(
@@ -100,8 +99,8 @@ def make_setup(
         control_runs,
         1,
         profile,
-        searched,
         machine,
+        searched,
     )
 
 
@@ -115,7 +114,7 @@ def make_run(
 ) -> SweepRun:
     bytes_moved = {"trees": 150_000_000, "to_device": 12_000_000, "from_device": 9_000_000}
     return SweepRun(
-        position, code, kind, repeat, dict(seconds), dict(kernels or {}), bytes_moved, 77, 99, "d"
+        position, code, kind, repeat, dict(seconds), dict(kernels or {}), bytes_moved, "d", 77, 99
     )
 
 

@@ -32,7 +32,7 @@ def whole_alignment(
         with_margins(query),
         with_margins(reference),
         Tile(MARGIN, query.size, MARGIN, reference.size, 1),
-        costs.as_tuple(),
+        costs,
         -(1 << 40),
         scratch,
         operations,

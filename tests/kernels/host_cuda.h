@@ -10,6 +10,7 @@
 #include <cstring>
 
 #define __device__
+#define __constant__
 #define __global__
 #ifdef HMM_ENGINE
 // It can be `extern` as well, and there is one thread.
@@ -105,6 +106,18 @@ static inline float __uint_as_float(unsigned int bits) {
     float number;
     std::memcpy(&number, &bits, sizeof(number));
     return number;
+}
+
+static inline unsigned int __float_as_uint(float number) {
+    unsigned int bits;
+    std::memcpy(&bits, &number, sizeof(bits));
+    return bits;
+}
+
+static inline long long __double_as_longlong(double number) {
+    long long bits;
+    std::memcpy(&bits, &number, sizeof(bits));
+    return bits;
 }
 
 static inline double __longlong_as_double(long long bits) {

@@ -85,7 +85,15 @@ extern "C" int launch_kernel(const char* name, unsigned int blocks,
     KERNEL(read_split)
     KERNEL(read_halves)
 #elif defined(HMM_ENGINE)
-#ifdef KEEPS_STEPS
+#ifdef FILTER_THREADS
+#if SCORES == SCORES_IN_TILES
+    WARP_KERNEL(score_in_tiles)
+#else
+    WARP_KERNEL(score_in_rows)
+#endif
+#elif defined(FILTER)
+    WARP_KERNEL(filter_rows)
+#elif defined(KEEPS_STEPS)
     WARP_KERNEL(score_paths)
 #elif defined(ROW_REGISTERS)
     WARP_KERNEL(find_cells)
@@ -95,6 +103,8 @@ extern "C" int launch_kernel(const char* name, unsigned int blocks,
     KERNEL(bound_cells)
     KERNEL(sum_compositions)
 #endif
+#elif defined(CHAINS_ENGINE)
+    KERNEL(run_chain)
 #elif defined(BGZF_ENGINE)
     WARP_KERNEL(write_blocks)
 #elif defined(MAPPING_ENGINE)

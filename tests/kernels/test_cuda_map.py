@@ -25,7 +25,7 @@ from mummergpu.mapping.seeding import candidate_search
 from mummergpu.mapping.seeding.device_candidates import DeviceCandidates
 from mummergpu.matching.kmer.cuda import KmerCudaBackend
 from mummergpu.matching.kmer.cuda_resident import KmerResidentSearcher
-from mummergpu.viterbi.recurrence.model import CostTuple
+from mummergpu.viterbi.recurrence.model import Costs
 
 KERNELS = {"list_diagonals", "score_diagonals", "mark_candidates", "write_candidates"}
 COMPLEMENT = str.maketrans("ACGT", "TGCA")
@@ -224,7 +224,7 @@ def test_candidates_are_those_of_the_processor(
         np.zeros((size, NUMBERS), dtype=np.int32),
     )
     match = int(words[1]) if "--match" in words else 1
-    found.spread(RESCUE_ROWS, CostTuple(match, *[0] * 8), table)
+    found.spread(RESCUE_ROWS, Costs(match, *[0] * 8), table)
     assert found.rows.size > 400
     assert np.array_equal(table.offsets, expected.offsets)
     assert np.array_equal(table.counts, expected.counts)

@@ -10,7 +10,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from helpers.pairwise import name_of, pairwise_policies
+from helpers.hidden_models import profile
+from helpers.pairwise import pairwise_programs
 
 from mummergpu.cuda import launcher as launches
 from mummergpu.cuda import nvrtc as compilation
@@ -27,6 +28,9 @@ from mummergpu.hmm.cuda_program import (
     word_program,
     word_shape,
 )
+from mummergpu.hmm.language import device as chains
+from mummergpu.hmm.language.chain import chain_of
+from mummergpu.hmm.language.cuda_text import chain_program
 from mummergpu.index.tree.policy import Policy
 from mummergpu.mapping.seeding import device_candidates
 from mummergpu.mapping.seeding.cuda_program import MAPPING_PROGRAM
@@ -58,6 +62,7 @@ def told_by_the_assembler(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
 
 
+CHAIN = chain_of(profile(9))
 TREE_PROGRAM = tree_program(Policy(), wide=False, profile=False)
 PROGRAMS = [
     pytest.param(TREE_PROGRAM, id="tree"),
@@ -69,6 +74,12 @@ PROGRAMS = [
     pytest.param(SEQUENCE_PROGRAM, id="hmm-sequences"),
     pytest.param(byte_program(byte_shape(400)).source, id="hmm-bytes"),
     pytest.param(word_program(word_shape(400)).source, id="hmm-words"),
+    *(
+        pytest.param(chain_program(CHAIN.shape, *kind), id=f"chain-{number}")
+        for number, kind in enumerate(product((False, True), repeat=3))
+        # Sums have no traces, and best paths are integers.
+        if kind in {(1, 0, 0), (1, 1, 0), (0, 0, 0), (0, 0, 1)}
+    ),
 ]
 
 
@@ -123,8 +134,7 @@ def check_program(program: ProgramSource, architecture: str) -> None:
         assert f".text.{kernel}".encode() in compiled.image
 
 
-@pytest.mark.parametrize("choice", pairwise_policies(), ids=name_of)
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize(("architecture", "choice"), pairwise_programs(ARCHITECTURES))
 def test_each_pair_of_policies_and_formats_compiles(
     architecture: str, choice: tuple[Policy, bool]
 ) -> None:
@@ -210,6 +220,9 @@ def test_the_backends_launch_what_there_is_and_all_of_it() -> None:
     for_profiles = kernels_launched(device_filters, device_work)
     rows = (byte_program(byte_shape(1)).source, word_program(word_shape(1)).source)
     assert for_profiles == set().union(*map(kernels_written, (SEQUENCE_PROGRAM, *rows)))
+    assert kernels_launched(chains) == kernels_written(
+        chain_program(CHAIN.shape, True, False, False)
+    )
     for_gathers = kernels_launched(gathers) | set(gathers.DEVICE_KERNELS.values())
     assert for_gathers == kernels_written(GATHER_PROGRAM)
 

@@ -75,7 +75,7 @@ class Tiles:
                     int(tile["reference_length"]),
                     -1 if tile["flags"] & LEFTWARD else 1,
                 ),
-                costs.as_tuple(),
+                costs,
                 8,
                 int(tile["least_score"]),
                 scratch,
@@ -143,7 +143,7 @@ class Launched:
 
     def __post_init__(self) -> None:
         self.all_planes = self.made.planes()
-        self.numbers = np.array(self.costs.as_tuple(), dtype=np.int32)
+        self.numbers = np.array(self.costs, dtype=np.int32)
         self.sequences = [address(planes[PADDING:]) for planes in self.all_planes]
         # The kernels load a tile as words of 16 bytes.
         self.memory = np.zeros(self.made.tiles.nbytes + 16, dtype=np.uint8)
@@ -188,7 +188,7 @@ COSTS = [
 ]
 
 
-@pytest.mark.parametrize("costs", COSTS, ids=lambda costs: str(costs.as_tuple()))
+@pytest.mark.parametrize("costs", COSTS, ids=lambda costs: str(costs))
 def test_the_narrow_band_scores_as_the_processor_does(kernels: HostProgram, costs: Costs) -> None:
     made = made_tiles(1, 301)
     scores, is_open = Launched(kernels, made, costs).scores()
@@ -204,7 +204,7 @@ def test_the_narrow_band_scores_as_the_processor_does(kernels: HostProgram, cost
         assert (scores[closed] == CANNOT_REACH).any()
 
 
-@pytest.mark.parametrize("costs", COSTS, ids=lambda costs: str(costs.as_tuple()))
+@pytest.mark.parametrize("costs", COSTS, ids=lambda costs: str(costs))
 @pytest.mark.parametrize("first_band", [0, 8, 40])
 def test_tiles_are_aligned_as_the_processor_does(
     kernels: HostProgram, costs: Costs, first_band: int

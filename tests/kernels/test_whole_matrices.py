@@ -34,7 +34,7 @@ SHAPES = [
 ]
 
 
-@pytest.mark.parametrize("costs", COSTS, ids=lambda costs: str(costs.as_tuple()))
+@pytest.mark.parametrize("costs", COSTS, ids=lambda costs: str(costs))
 @pytest.mark.parametrize("streamed", [False, True], ids=["wavefront", "streaming"])
 def test_matrices_in_rounds_are_those_of_the_processor(
     compiled: bytes, costs: Costs, streamed: bool
@@ -75,7 +75,7 @@ def made_tiles(
     return queries, reference, tiles
 
 
-@pytest.mark.parametrize("costs", COSTS, ids=lambda costs: str(costs.as_tuple()))
+@pytest.mark.parametrize("costs", COSTS, ids=lambda costs: str(costs))
 @pytest.mark.parametrize(
     ("count", "most", "memory"), [(1, 9, 28), (150, 64, 18), (61, 140, 28), (41, 600, 28)]
 )
@@ -98,7 +98,7 @@ def test_tiles_are_aligned_as_by_the_processor(
     assert everything_given_back(device)
 
 
-@pytest.mark.parametrize("costs", COSTS[:2], ids=lambda costs: str(costs.as_tuple()))
+@pytest.mark.parametrize("costs", COSTS[:2], ids=lambda costs: str(costs))
 def test_the_largest_tiles_of_half_words_are_right(compiled: bytes, costs: Costs) -> None:
     """Sequences with nothing in common reach the lowest scores, equal ones the highest."""
     side = 1

@@ -23,6 +23,7 @@ ROOMS = (
     "plot",
     "api",
     "studies",
+    "cluster",
     "pipeline",
     "output",
     "drawing",
@@ -51,7 +52,7 @@ INNER_ROOMS = {
 """Folders of a room, where there are several, floor by floor: one imports only from its own files
 and from folders on floors below it."""
 
-MOST_FLOORS = 10
+MOST_FLOORS = 11
 """The longest chain of rooms that import each other may not be longer."""
 
 GPU_LIBRARIES = {"pycuda", "cuda", "cupy", "torch"}
@@ -60,7 +61,7 @@ GPU_LIBRARY_FILES = ("libcuda", "libnvrtc", "libcudart", "libnvcomp", "nvcuda")
 GPU_ROOM = f"{PACKAGE}.cuda"
 SLOW_TO_IMPORT = {
     *("numpy", "numba", "llvmlite", "pysam", "isal", "matplotlib", "jinja2", "scipy"),
-    *("pyarrow", "pandas", "polars"),
+    *("pyarrow", "pandas", "polars", "distributed", "dask"),
 }
 MAY_PRINT_AND_EXIT = {f"{PACKAGE}.__main__"}
 """Besides the modules of the command line."""

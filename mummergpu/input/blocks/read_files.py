@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from mummergpu.errors import InputError
 from mummergpu.input.blocks.memory import ReadsInMemory
+from mummergpu.input.bytes.file_range import FileRange
 
 
 @dataclass(frozen=True)
@@ -24,16 +25,24 @@ class ReadFile:
     ignores_flags : bool
         Whether the flags of SAM, BAM and CRAM tell nothing: not that reads are mates, and not which
         one is the first.
+    part : FileRange or None
+        The records that are read; None for all.
     """
 
     path: str
     interleaved: bool = False
     ignores_flags: bool = False
+    part: FileRange | None = None
 
     @property
     def paths(self) -> tuple[str, ...]:
         """The path of the file."""
         return (self.path,)
+
+    @property
+    def parts(self) -> tuple[FileRange | None, ...]:
+        """What is read of the file."""
+        return (self.part,)
 
 
 @dataclass(frozen=True)
@@ -44,6 +53,8 @@ class MateFiles:
     ----------
     first, second : str
         The files, of the formats of `ReadFile`.
+    parts : tuple of FileRange or None
+        The records that are read of each; None for all.
 
     Raises
     ------
@@ -53,6 +64,7 @@ class MateFiles:
 
     first: str
     second: str
+    parts: tuple[FileRange | None, FileRange | None] = (None, None)
 
     def __post_init__(self) -> None:
         if self.first == self.second == "-" or _are_same_file(self.first, self.second):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from typing import Any, Final, Generic, Self, TypeVar
+from typing import Any, Final, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from mummergpu.input.blocks.memory import ReadsInMemory
 from mummergpu.input.blocks.queries import QueryBlock, QueryRules
 from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.input.blocks.read_files import MateFiles, ReadFile, ReadSource
+from mummergpu.input.bytes.file_range import FileRange
 from mummergpu.input.bytes.files import bytes_of_files
 from mummergpu.input.bytes.formats import Format
 from mummergpu.input.bytes.reading_threads import ReadingThreads
@@ -30,6 +31,30 @@ Block = TypeVar("Block", QueryBlock, ReadBlock)
 
 _BLOCKS_AHEAD: Final = 2
 """The most blocks of each of two files that wait for the other."""
+
+
+class LongReads(NamedTuple):
+    """How many reads stay unmapped because they are too long, and the bases of the longest."""
+
+    reads: int = 0
+    longest: int = 0
+
+    def with_others(self, other: LongReads) -> LongReads:
+        """Return those of two parts of the input together."""
+        return LongReads(self.reads + other.reads, max(self.longest, other.longest))
+
+    def warning(self, most_bases: int) -> str:
+        """Return a line for the user."""
+        reads = "a read" if self.reads == 1 else f"{self.reads:,} reads"
+        return (
+            f"{reads} of more than {most_bases:,} bases stayed unmapped, the longest of "
+            f"{self.longest:,} bases: 'mummergpu align' aligns long reads"
+        )
+
+
+def _files_of(source: ReadFile | MateFiles) -> list[tuple[str, FileRange | None]]:
+    """Return the files of a source, and what is read of them."""
+    return list(zip(source.paths, source.parts, strict=True))
 
 
 class ReadReader(ClosedAtEnd, Generic[Block]):
@@ -49,6 +74,8 @@ class ReadReader(ClosedAtEnd, Generic[Block]):
         The size of all files, None if one of them is not a regular file.
     needs_own_group : bool
         Whether there may be reads whose file tells of no read groups.
+    long_reads : LongReads
+        The reads so far that the rules do not map for their length.
 
     Raises
     ------
@@ -83,7 +110,7 @@ class ReadReader(ClosedAtEnd, Generic[Block]):
         self.bytes_total = bytes_of_files([path for source in sources for path in source.paths])
         self._bytes_before = 0
         self._files: list[FileRecords] = []
-        self._long_reads = self._longest = 0
+        self.long_reads = LongReads()
         self._groups = ReadGroups()
         self.needs_own_group = False
         self._blocks: Generator[Block] = self._read()
@@ -131,10 +158,11 @@ class ReadReader(ClosedAtEnd, Generic[Block]):
             first = index
             has_groups = False
             with ExitStack() as stack:
-                paths = () if isinstance(source, ReadsInMemory) else source.paths
-                options = self._options(len(paths))
+                files = [] if isinstance(source, ReadsInMemory) else _files_of(source)
+                options = self._options(len(files))
                 self._files = [
-                    stack.enter_context(FileRecords(path, options, self._threads)) for path in paths
+                    stack.enter_context(FileRecords(path, options, self._threads, part))
+                    for path, part in files
                 ]
                 for records, paired in self._records_of(source, stack):
                     if index == first:
@@ -233,8 +261,8 @@ class ReadReader(ClosedAtEnd, Generic[Block]):
         if most is None or block.longest <= most:
             return
         lengths = np.diff(block.offsets)
-        self._long_reads += int(np.count_nonzero(lengths > most))
-        self._longest = max(self._longest, block.longest)
+        long_reads = LongReads(int(np.count_nonzero(lengths > most)), block.longest)
+        self.long_reads = self.long_reads.with_others(long_reads)
         if not self._rules.refuses_long:
             return
         read = int(np.argmax(lengths > most))
@@ -247,12 +275,8 @@ class ReadReader(ClosedAtEnd, Generic[Block]):
         )
 
     def _tell_of_long_reads(self) -> None:
-        if self._long_reads:
-            reads = "a read" if self._long_reads == 1 else f"{self._long_reads:,} reads"
-            self._rules.warn(
-                f"{reads} of more than {self._rules.most_bases:,} bases stayed unmapped, the "
-                f"longest of {self._longest:,} bases: 'mummergpu align' aligns long reads"
-            )
+        if self.long_reads.reads:
+            self._rules.warn(self.long_reads.warning(self._rules.most_bases or 0))
 
     def _tell_of_no_reads(self, source: ReadSource) -> None:
         for path in source.paths:
@@ -289,7 +313,7 @@ def query_reader(
     rules = rules or QueryRules()
     sources: list[ReadSource]
     if rules.paired and len(paths) > 1:
-        sources = [MateFiles(*paths[at : at + 2]) for at in range(0, len(paths), 2)]
+        sources = [MateFiles(paths[at], paths[at + 1]) for at in range(0, len(paths), 2)]
     else:
         sources = [ReadFile(path, rules.paired, ignores_flags=True) for path in paths]
     return ReadReader(sources, block_size, chunk_size, rules, threads, keeps_qualities=False)

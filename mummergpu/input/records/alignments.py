@@ -110,6 +110,7 @@ class AlignmentReader:
         limits = self._limits
         with self._faults():
             for record in self._records:
+                # The bases of a read stand whole in its primary row only.
                 if record.flag & _NOT_PRIMARY:
                     continue
                 bases += _sequenced(record)

@@ -9,7 +9,8 @@ from itertools import takewhile
 from typing import Self
 
 from mummergpu.errors import InputError, MummergpuError
-from mummergpu.input.bytes.files import EmptyInputError, Input
+from mummergpu.input.bytes.file_range import FileRange, open_range
+from mummergpu.input.bytes.files import EmptyInputError, Input, open_binary, reading
 from mummergpu.input.bytes.formats import Format
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.records.alignments import AlignmentReader
@@ -21,11 +22,14 @@ from mummergpu.input.records.record_arrays import Limits, RecordOptions, Records
 from mummergpu.input.records.record_reader import RecordReader
 from mummergpu.runtime.closing import ClosedAtEnd
 
+_Reader = RecordReader | ParallelRecordReader | AlignmentReader | BamReader
+
 
 class FileRecords(ClosedAtEnd):
     """Reads the records of a file of reads: FASTA, FASTQ, SAM, BAM or CRAM.
 
-    It is a context manager and an iterator over the blocks. The file is opened for the first.
+    It is a context manager and an iterator over the blocks. The file is opened for the first. Of a
+    file with a `part`, only that is read.
 
     Attributes
     ----------
@@ -37,11 +41,17 @@ class FileRecords(ClosedAtEnd):
         The lines of its header about read groups, as soon as its first block is read.
     """
 
-    def __init__(self, path: str, options: RecordOptions, threads: ReadingThreads | None) -> None:
+    def __init__(
+        self,
+        path: str,
+        options: RecordOptions,
+        threads: ReadingThreads | None,
+        part: FileRange | None = None,
+    ) -> None:
         self.path = path
         self._options = options
         self._threads = threads
-        self._blocks = self._read()
+        self._blocks = self._read() if part is None else self._read_part(part)
         self.bytes_read = 0
         self.format: Format | None = None
         self.read_groups: tuple[bytes, ...] = ()
@@ -70,19 +80,26 @@ class FileRecords(ClosedAtEnd):
             reader = self._reader_of(file)
             if isinstance(reader, BamReader | AlignmentReader):
                 self.read_groups = reader.read_groups
-            options = self._options
-            has_comments = options.keeps_comments and not file.format.is_alignment
-            try:
-                while (records := reader.next_block()) is not None:
-                    self.bytes_read = reader.bytes_read
-                    yield tags_of_comments(records, self.path) if has_comments else records
-                self.bytes_read = reader.bytes_read
-            finally:
-                reader.close()
+            yield from self._blocks_of(reader, not file.format.is_alignment)
 
-    def _reader_of(
-        self, file: Input
-    ) -> RecordReader | ParallelRecordReader | AlignmentReader | BamReader:
+    def _read_part(self, part: FileRange) -> Generator[Records]:
+        """Yield the blocks of a part of a file."""
+        self.format = Format.FASTQ if part.is_fastq else Format.FASTA
+        with reading(self.path), open_binary(self.path) as file:
+            text = open_range(file.fileno(), self.path, part)
+            yield from self._blocks_of(RecordReader(text, part.is_fastq, self._options), True)
+
+    def _blocks_of(self, reader: _Reader, may_have_comments: bool) -> Generator[Records]:
+        has_comments = self._options.keeps_comments and may_have_comments
+        try:
+            while (records := reader.next_block()) is not None:
+                self.bytes_read = reader.bytes_read
+                yield tags_of_comments(records, self.path) if has_comments else records
+            self.bytes_read = reader.bytes_read
+        finally:
+            reader.close()
+
+    def _reader_of(self, file: Input) -> _Reader:
         options = self._options
         if options.is_protein and file.format is not Format.FASTA:
             message = (

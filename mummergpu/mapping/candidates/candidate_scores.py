@@ -30,7 +30,7 @@ from mummergpu.mapping.candidates.ungapped import Flank, score_flank
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import as_int64, inline_without_refcounts
 from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
-from mummergpu.viterbi.recurrence.model import CostTuple
+from mummergpu.viterbi.recurrence.model import Costs
 
 
 @inline_without_refcounts
@@ -104,7 +104,7 @@ def edited_windows(codes: CodeArray, at: int, first: int, end: int, beside: Seed
 
 
 @inline_without_refcounts
-def bound_of_flank(length: int, windows: int, costs: CostTuple, beside: SeedFreeFlank) -> int:
+def bound_of_flank(length: int, windows: int, costs: Costs, beside: SeedFreeFlank) -> int:
     """Return the most that a flank with a gap may score.
 
     A flank without matches of n bases has an edit for each n bases begun: the base beside the seed

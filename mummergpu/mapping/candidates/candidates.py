@@ -9,8 +9,7 @@ import numpy as np
 from mummergpu.runtime.arrays import ByteArray, Int32Array, Int64Array
 from mummergpu.runtime.jit import as_int64, inline_without_refcounts, prefetch
 from mummergpu.sequence.codes import CodeArray
-from mummergpu.sequence.mems import MemColumns
-from mummergpu.viterbi.recurrence.model import CostTuple
+from mummergpu.viterbi.recurrence.model import Costs
 
 STRAND: Final = 0
 RECORD: Final = 1
@@ -150,22 +149,8 @@ class Scoring(NamedTuple):
 
     reads: Reads
     target: Target
-    costs: CostTuple
+    costs: Costs
     qualities: Qualities
-
-
-class MatchColumns(NamedTuple):
-    """The arrays of `MemColumns`, on one strand."""
-
-    offsets: Int64Array
-    query_starts: Int64Array
-    reference_starts: Int64Array
-    lengths: Int64Array
-
-
-def match_arrays(mems: MemColumns) -> MatchColumns:
-    """Return the arrays of matches."""
-    return MatchColumns(mems.offsets, mems.query_starts, mems.reference_starts, mems.lengths)
 
 
 @inline_without_refcounts

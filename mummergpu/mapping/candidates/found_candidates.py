@@ -30,7 +30,7 @@ from mummergpu.mapping.candidates.candidates import (
 )
 from mummergpu.runtime.arrays import Int32Array, Int64Array
 from mummergpu.runtime.jit import as_int64, jit_without_refcounts
-from mummergpu.viterbi.recurrence.model import CostTuple
+from mummergpu.viterbi.recurrence.model import Costs
 
 CANDIDATE: Final = np.dtype(
     [
@@ -62,7 +62,7 @@ class FoundCandidates:
     offsets: Int64Array
     rows: CandidateArray
 
-    def spread(self, rescue_rows: int, costs: CostTuple, table: Candidates) -> None:
+    def spread(self, rescue_rows: int, costs: Costs, table: Candidates) -> None:
         """Write the candidates to a table that has room for those of rescued mates.
 
         So many rows as `rescue_rows` are kept free after the candidates of each read.

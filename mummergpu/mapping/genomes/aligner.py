@@ -73,7 +73,7 @@ class GenomeAligner:
         self._align_tiles = align_tiles
         self._reference = reference
         self._options = options
-        self._costs = options.costs.as_tuple()
+        self._costs = options.costs
         self._rooms: queue.SimpleQueue[tuple[Scratch, MatrixScratch, OperationArray]]
         self._rooms = queue.SimpleQueue()
 

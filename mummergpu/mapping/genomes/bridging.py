@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from mummergpu.mapping.genomes.anchors import Anchors, Sequences
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts
-from mummergpu.viterbi.recurrence.model import CostTuple
+from mummergpu.viterbi.recurrence.model import Costs
 from mummergpu.viterbi.recurrence.operations import OperationArray
 from mummergpu.viterbi.recurrence.tile import tile_at
 from mummergpu.viterbi.tiles.drop_extension import longest_window, reach_before_drop
@@ -30,7 +30,7 @@ class Extender(NamedTuple):
     """
 
     sequences: Sequences
-    costs: CostTuple
+    costs: Costs
     break_length: int
     window: int
     scratch: Scratch

@@ -12,7 +12,7 @@ from mummergpu.mapping.genomes.chaining import LinkedAnchors
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import jit_without_refcounts
 from mummergpu.viterbi.device.tile_set import AlignedTiles, TileSet, fit_two
-from mummergpu.viterbi.recurrence.model import Costs, CostTuple
+from mummergpu.viterbi.recurrence.model import Costs
 from mummergpu.viterbi.recurrence.operations import OperationArray
 from mummergpu.viterbi.recurrence.tile import tile_at
 from mummergpu.viterbi.tiles.gap_fill import is_diagonal_best
@@ -58,7 +58,7 @@ def align_tiles_ahead(
     """Align the tiles between anchors of which the matrix is needed, if they are many."""
     total = int(linked.offsets[-1])
     anchors = np.empty(total, dtype=np.int64)
-    count = list_tiles(linked.offsets, linked.anchors, sequences, costs.as_tuple(), anchors)
+    count = list_tiles(linked.offsets, linked.anchors, sequences, costs, anchors)
     anchors = anchors[:count]
     query_starts, reference_starts = linked.anchors.query_starts, linked.anchors.reference_starts
     lengths = linked.anchors.lengths
@@ -82,7 +82,7 @@ def list_tiles(
     offsets: Int64Array,
     anchors: Anchors,
     sequences: Sequences,
-    costs: CostTuple,
+    costs: Costs,
     found: Int64Array,
 ) -> int:
     """List the anchors behind which there is a tile that needs its matrix; return how many."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
 from mummergpu.runtime.option_values import between, keep_values, number, truth, whole
@@ -59,8 +59,7 @@ def costs_of_gaps(
     gap_extend = usual[1] if gap_extend is None else gap_extend
     gap_open = between("gap_open", gap_open, 0, LARGEST_COST)
     gap_extend = between("gap_extend", gap_extend, 1, LARGEST_COST)
-    return replace(
-        NUCMER_COSTS,
+    return NUCMER_COSTS._replace(
         insertion_open=gap_open,
         deletion_open=gap_open,
         insertion_extend=gap_extend,
@@ -138,6 +137,7 @@ class GenomeOptions:
         return self.break_length // 2 if self.extend else 0
 
     def __post_init__(self) -> None:
+        self.costs.check()
         keep_values(
             self,
             break_length=between("break_length", self.break_length, 2, MAX_BREAK_LENGTH),

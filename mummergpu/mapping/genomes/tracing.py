@@ -15,7 +15,7 @@ from mummergpu.mapping.genomes.device_tiles import ReadyTiles
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.codes import CodeArray
-from mummergpu.viterbi.recurrence.model import CostTuple
+from mummergpu.viterbi.recurrence.model import Costs
 from mummergpu.viterbi.recurrence.operations import (
     INSERTION_OPERATION,
     MATCH_OPERATION,
@@ -289,7 +289,7 @@ def _score_of(
     operations: OperationArray,
     first: int,
     count: int,
-    costs: CostTuple,
+    costs: Costs,
 ) -> int:
     """Return the score of some operations; a gap that two of them make counts as two."""
     score = 0

@@ -30,7 +30,7 @@ from mummergpu.mapping.placing.read_parts import is_rival
 from mummergpu.mapping.placing.tie_breaks import mix
 from mummergpu.runtime.arrays import ByteArray, Int32Array, Int64Array
 from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
-from mummergpu.viterbi.recurrence.model import CostTuple
+from mummergpu.viterbi.recurrence.model import Costs
 
 MIN_SCORE_OF_MATE: Final = 19
 """The least score of a read that forms a proper pair with its mate, and of another place that is
@@ -66,7 +66,7 @@ def new_choices(read_count: int) -> Choices:
 
 
 @inline_without_refcounts
-def reported_score(table: Candidates, row: int, length: int, costs: CostTuple) -> int:
+def reported_score(table: Candidates, row: int, length: int, costs: Costs) -> int:
     """Return the score of a candidate without the bonus of the ends that it reaches."""
     score = as_int64(table.numbers[row, SCORE])
     begin, end = aligned_part(table, row)
@@ -78,7 +78,7 @@ def reported_score(table: Candidates, row: int, length: int, costs: CostTuple) -
 
 
 @inline_without_refcounts
-def is_eligible(table: Candidates, row: int, length: int, costs: CostTuple, min_score: int) -> bool:
+def is_eligible(table: Candidates, row: int, length: int, costs: Costs, min_score: int) -> bool:
     """Return whether a candidate is alive, and its reported score is not below the least one."""
     if table.numbers[row, STATE] == DEAD:
         return False
@@ -145,7 +145,7 @@ def best_pair(
 
 
 @inline_without_refcounts
-def second_score(table: Candidates, read: int, chosen: int, length: int, costs: CostTuple) -> int:
+def second_score(table: Candidates, read: int, chosen: int, length: int, costs: Costs) -> int:
     """Return the best reported score of a rival of the chosen candidate, 0 if there is none."""
     second = as_int64(MIN_SCORE_OF_MATE - 1)
     for row in range(table.offsets[read], table.offsets[read] + table.counts[read]):

@@ -35,7 +35,7 @@ from mummergpu.mapping.placing.marked_diagonals import (
 from mummergpu.mapping.placing.pairing import Pairing, best_partner, mate_diagonals
 from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.codes import BREAK, MARGIN, STEP, CodeArray
-from mummergpu.viterbi.recurrence.model import CostTuple
+from mummergpu.viterbi.recurrence.model import Costs
 
 MIN_RUN: Final = WORD_BASES
 """The fewest bases of a match on a diagonal that is looked at; a power of 2."""
@@ -199,7 +199,7 @@ def best_marked(table: Candidates, read: int) -> int:
 
 
 @inline_without_refcounts
-def max_rescued_score(length: int, seed_length: int, costs: CostTuple) -> int:
+def max_rescued_score(length: int, seed_length: int, costs: Costs) -> int:
     """Return the most that a mate may score which is found beside a read only.
 
     It has no match of the seed length: otherwise it would be a candidate already.

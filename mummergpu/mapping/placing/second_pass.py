@@ -26,14 +26,14 @@ from mummergpu.mapping.placing.choice import Choices
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, writable
 from mummergpu.sequence.codes import MARGIN, empty_with_margins
-from mummergpu.viterbi.recurrence.model import CostTuple
+from mummergpu.viterbi.recurrence.model import Costs
 
 _NOT_PLACED: Final = -1
 """A score below that of any placement."""
 
 
 @inline_without_refcounts
-def max_unseen(length: int, seed_length: int, costs: CostTuple) -> int:
+def max_unseen(length: int, seed_length: int, costs: Costs) -> int:
     """Return the best score that a placement without a long match can have.
 
     A read of n bases with e edits has a match of at least ``(n - e) / (e + 1)`` bases.
@@ -54,7 +54,7 @@ def list_badly_placed(
     table: Candidates,
     mates: int,
     seed_length: int,
-    costs: CostTuple,
+    costs: Costs,
     reads: Int64Array,
 ) -> int:
     """List the reads that may have a better place, with their mates; return how many.

@@ -35,7 +35,7 @@ from mummergpu.mapping.placing.read_parts import read_interval, shared_bases
 from mummergpu.mapping.placing.refinement import refine
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
-from mummergpu.viterbi.recurrence.model import CostTuple
+from mummergpu.viterbi.recurrence.model import Costs
 from mummergpu.viterbi.tiles.scratch import Scratch
 
 PARTS_OF_PLACE: Final = 20
@@ -207,7 +207,7 @@ MIN_PERCENT: Final = 80
 
 
 @inline_without_refcounts
-def min_score_beside(table: Candidates, row: int, length: int, costs: CostTuple) -> int:
+def min_score_beside(table: Candidates, row: int, length: int, costs: Costs) -> int:
     """Return the least score of an alternative to a candidate."""
     score = reported_score(table, row, length, costs)
     return as_int64((score * MIN_PERCENT + 99) // 100)
@@ -218,7 +218,7 @@ def owner_of(
     table: Candidates,
     row: int,
     length: int,
-    costs: CostTuple,
+    costs: Costs,
     chosen: tuple[int, int],
     enough: tuple[int, int],
 ) -> int:

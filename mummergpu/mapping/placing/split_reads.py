@@ -22,7 +22,7 @@ from mummergpu.mapping.placing.read_parts import (
 )
 from mummergpu.runtime.arrays import ByteArray, Float64Array, Int64Array
 from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
-from mummergpu.viterbi.recurrence.model import CostTuple
+from mummergpu.viterbi.recurrence.model import Costs
 
 MIN_CLIPPED: Final = 20
 """The fewest clipped bases for which another alignment is looked for."""
@@ -30,7 +30,7 @@ MIN_CLIPPED: Final = 20
 
 @inline_without_refcounts
 def best_apart(
-    table: Candidates, read: int, length: int, aligned: Interval, costs: CostTuple, min_score: int
+    table: Candidates, read: int, length: int, aligned: Interval, costs: Costs, min_score: int
 ) -> int:
     """Return the best candidate of a read that aligns another part of it."""
     offsets, counts, numbers = table.offsets, table.counts, table.numbers
@@ -74,7 +74,7 @@ def split_reads(
     offsets: Int64Array,
     table: Candidates,
     choices: Choices,
-    costs: CostTuple,
+    costs: Costs,
     min_score: int,
     odds: Odds,
     extra: Extra,

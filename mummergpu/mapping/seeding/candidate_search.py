@@ -15,11 +15,9 @@ from mummergpu.mapping.candidates.candidates import (
     SEED_BEGIN,
     STRAND,
     Candidates,
-    MatchColumns,
     Reads,
     Scoring,
     SeedFreeFlank,
-    match_arrays,
     prefetch_bases,
     read_length,
 )
@@ -34,7 +32,7 @@ from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
 from mummergpu.runtime.thread_array import ThreadArray
 from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray, Strand
-from mummergpu.sequence.mems import BlockMems
+from mummergpu.sequence.mems import BlockMems, MemColumns
 
 MATCHES_AHEAD: Final = 32
 """How many matches before it is used the reference beside a match is fetched."""
@@ -50,8 +48,8 @@ _SCORED: Final = 1 << 62
 class Seeds(NamedTuple):
     """What candidates are made of: the matches on each strand, and what an earlier pass found."""
 
-    forward: MatchColumns
-    reverse: MatchColumns
+    forward: MemColumns
+    reverse: MemColumns
     earlier: Candidates
 
 
@@ -237,7 +235,7 @@ class CandidateFinder:
         memory of their own. They are valid until the same thread asks for those of another block.
         """
         options = self._options
-        forward, reverse = match_arrays(mems[Strand.FORWARD]), match_arrays(mems[Strand.REVERSE])
+        forward, reverse = mems[Strand.FORWARD], mems[Strand.REVERSE]
         per_read = np.diff(forward.offsets) + np.diff(reverse.offsets) + earlier.counts
         most = int(per_read.max(initial=1))
         table = self._new_table(per_read.size, int(per_read.sum()), pairing.rescue_rows)
@@ -257,7 +255,7 @@ class CandidateFinder:
         """Return candidates that a device has found, which are valid as those of `find`."""
         rescue_rows = pairing.rescue_rows
         table = self._new_table(found.offsets.size - 1, found.rows.size, rescue_rows)
-        found.spread(rescue_rows, self._options.costs.as_tuple(), table)
+        found.spread(rescue_rows, self._options.costs, table)
         return table
 
     def _new_table(self, read_count: int, row_count: int, rescue_rows: int) -> Candidates:

@@ -12,7 +12,7 @@ from mummergpu.mapping.placing.split_reads import MIN_CLIPPED
 from mummergpu.mapping.seeding.pruning import BEST_KEPT
 from mummergpu.sequence.bit_planes import BIT_PLANES_CONSTANTS
 from mummergpu.sequence.codes import BREAK
-from mummergpu.viterbi.recurrence.model import CostTuple
+from mummergpu.viterbi.recurrence.model import Costs
 
 COUNT_BYTES: Final = 4
 """The bytes of the number of candidates of a read."""
@@ -30,7 +30,7 @@ MAPPING_PROGRAM: Final = ProgramSource(
         ("FARTHEST", FARTHEST),
         ("MIN_CLIPPED", MIN_CLIPPED),
         ("BEST_KEPT", BEST_KEPT),
-        *((name.upper(), place) for place, name in enumerate(CostTuple._fields)),
+        *((name.upper(), place) for place, name in enumerate(Costs._fields)),
     ),
 )
 """The same program for every run; scores and options are arguments of the kernels."""

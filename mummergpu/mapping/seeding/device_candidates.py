@@ -39,7 +39,7 @@ class DeviceCandidates:
         self._starts = np.ascontiguousarray(reference.record_starts, dtype=np.int64)
         self._ends = self._starts + reference.record_lengths
         self._options = options
-        self._costs = np.array(options.costs.as_tuple(), dtype=np.int32)
+        self._costs = np.array(options.costs, dtype=np.int32)
         self._credits = credits_of_qualities(options.costs, True)
 
     def find(self, matches: ResidentMatches, block: ReadBlock, sizes: PairSizes) -> FoundCandidates:

@@ -28,7 +28,7 @@ from mummergpu.mapping.placing.pairing import NOTHING, Pairing, pair_penalty, pa
 from mummergpu.mapping.placing.rescue import max_rescued_score
 from mummergpu.mapping.placing.split_reads import MIN_CLIPPED
 from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
-from mummergpu.viterbi.recurrence.model import CostTuple
+from mummergpu.viterbi.recurrence.model import Costs
 
 BEST_KEPT: Final = 3
 """The candidates of a read that are kept because no others have better scores: the best one, the
@@ -150,7 +150,7 @@ def clipped_bases(table: Candidates, row: int, length: int) -> int:
 
 
 @inline_without_refcounts
-def mark_best(read: int, length: int, costs: CostTuple, table: Candidates) -> None:
+def mark_best(read: int, length: int, costs: Costs, table: Candidates) -> None:
     """Mark the `BEST_KEPT` candidates of a read with the best reported scores; first ones first."""
     offsets, counts, numbers = table.offsets, table.counts, table.numbers
     last_score, last_row = as_int64(1 << 40), as_int64(-1)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from mummergpu.mapping.candidates.candidates import MatchColumns, match_arrays
 from mummergpu.runtime.jit import jit_without_refcounts
 from mummergpu.sequence.mems import MemColumns
 
@@ -28,14 +27,14 @@ def matches_of_windows(matches: MemColumns, window: int) -> MemColumns:
         np.empty(count, dtype=np.int64),
         np.empty(count, dtype=np.int64),
     )
-    end = keep_windows(match_arrays(matches), window, match_arrays(kept))
+    end = keep_windows(matches, window, kept)
     return MemColumns(
         kept.offsets, kept.query_starts[:end], kept.reference_starts[:end], kept.lengths[:end]
     )
 
 
 @jit_without_refcounts
-def keep_windows(matches: MatchColumns, window: int, kept: MatchColumns) -> int:
+def keep_windows(matches: MemColumns, window: int, kept: MemColumns) -> int:
     """Copy the matches that contain a whole window; return how many there are."""
     kept.offsets[0] = 0
     end = 0

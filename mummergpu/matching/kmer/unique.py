@@ -3,18 +3,25 @@
 A match of at least `l` bases has all minimizers of the window in which it begins
 (`sequence.minimizers`). It is found at the first one with the lowest rank of that window, on either
 strand, and only there. The minimizers of a window are also those of its copies in the reference. So
-the entries with this minimizer's k-mer have every copy of the match, and tell whether it is unique:
-if its bases occur a second time, another entry extends at least as far to both sides. No match has
-to be known besides, so nothing is left to filter (`filter.keep_unique`), and parts of a query are
-searched independently of each other.
+the entries with this minimizer's k-mer have every copy of the match.
 
-Minimizers are the same on both strands, so one look-up answers for both. Along a query, the first
-minimizers with the lowest ranks of later windows never lie before those of earlier windows. A
-unique match does not lie in another one, so those that begin later also end later. Rows are
-therefore found in the order of the queries: on the reverse strand, in the opposite order.
+Along a query, the first minimizers with the lowest ranks of later windows never lie before those of
+earlier windows. So all matches that begin before those of a minimizer have been met before it, and
+one of these contains a match if it ends as late. What was met needs no list: the furthest end on
+each strand tells it. Only entries count that reach beyond that end; among them, a match is unique
+if no other one extends at least as far to both sides. So a read of a repeat is done as soon as the
+copy that it comes from is met, however many other copies there are, and nothing is left to filter
+(`filter.keep_unique`).
 
-Most entries need no access to the reference: the bases beside their k-mers (`sequence.contexts`)
-show that they occur by chance, or that a match begins before the window.
+Where matches must reach far beyond a minimizer, they have the minimizers of all windows in between,
+too: the entries of the rarest one of these are looked at in place of its own.
+
+A part of a query is searched without what comes before it. Its first minimizer therefore looks for
+the furthest end of earlier matches, which have an entry there, too.
+
+Minimizers are the same on both strands, so one look-up answers for both. A unique match does not
+lie in another one, so those that begin later also end later. Rows are therefore found in the order
+of the queries: on the reverse strand, in the opposite order.
 """
 
 from __future__ import annotations
@@ -24,10 +31,17 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from mummergpu.index.kmer_table import EntryArray, PositionArray
 from mummergpu.index.minimizer_index import MinimizerPage
-from mummergpu.index.minimizer_table import POSITION_SHIFT
 from mummergpu.input.blocks.queries import QueryBlock
+from mummergpu.matching.kmer.front import Front, new_front, write_front
+from mummergpu.matching.kmer.minimizer_entries import (
+    MetEnds,
+    MinimizerLookup,
+    OwnedStarts,
+    Sample,
+    ends_before,
+    meet_matches,
+)
 from mummergpu.matching.query_codes import QueryCodes
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import (
@@ -39,18 +53,15 @@ from mummergpu.runtime.jit import (
 )
 from mummergpu.runtime.stats import Stats
 from mummergpu.runtime.thread_array import ThreadArray
-from mummergpu.sequence.codes import MARGIN, STEP, CodeArray, Strand
-from mummergpu.sequence.contexts import (
-    BROKEN,
-    CONTEXT_BASES,
-    context_at,
-    equal_sides,
-    sides_mask,
-)
-from mummergpu.sequence.extension import extend_left, extend_right
+from mummergpu.sequence.codes import MARGIN, CodeArray, Strand
+from mummergpu.sequence.contexts import context_at
 from mummergpu.sequence.mems import MemColumns, MemRows, join_rows, longer_rows, new_rows
-from mummergpu.sequence.minimizers import PlaceArray, RankArray, find_minimizers, new_workspace
-from mummergpu.sequence.reverse_extension import extend_left_reversed, extend_right_reversed
+from mummergpu.sequence.minimizers import (
+    PlaceArray,
+    RankArray,
+    find_minimizers,
+    new_workspace,
+)
 
 TASK_BASES: Final = 1 << 19
 """The bases of a block that are searched together."""
@@ -68,31 +79,19 @@ ENTRIES_AHEAD: Final = 16
 ENTRIES_OF_LINE: Final = 8
 """The entries in 64 bytes."""
 
-NUMBER, QUERY, FORWARD_ROWS, REVERSE_ROWS = 0, 1, 2, 3
-"""The elements of the state of a search: the next minimizer, its query, and the filled rows."""
+RARE_ENTRIES: Final = 4
+"""A minimizer with at most so many entries is rare enough: no rarer one is looked for."""
 
-_PLACE_SHIFT: Final = np.uint64(POSITION_SHIFT - 1)
+WINDOWS_AHEAD: Final = 8
+"""The windows among whose minimizers the rarest is looked for."""
 
+NUMBER, QUERY, FORWARD_ROWS, REVERSE_ROWS, FORWARD_END, REVERSE_END = range(6)
+"""The elements of the state of a search: the next minimizer, its query, the filled rows, and where
+the matches met in that query end at the furthest, on each strand."""
 
-class MinimizerLookup(NamedTuple):
-    """The table of a reference, and the reference (`minimizer_table.MinimizerTable`).
-
-    Attributes
-    ----------
-    offsets, entries : ndarray, dtype=uint32 and uint64
-        The table.
-    kmer_length, window, min_length : int
-        The bases of a k-mer, the k-mers of a window, and the fewest bases of a match.
-    reference : ndarray, dtype=uint8
-        The codes with margins.
-    """
-
-    offsets: PositionArray
-    entries: EntryArray
-    kmer_length: int
-    window: int
-    min_length: int
-    reference: CodeArray
+UNKNOWN: Final = -1
+ALL_MET: Final = 1 << 62
+"""In place of an end: matches before this part may reach into it, or no more are wanted."""
 
 
 class QueryMinimizers(NamedTuple):
@@ -116,30 +115,6 @@ class QueryMinimizers(NamedTuple):
     total: int
     begin: int
     end: int
-
-
-class Sample(NamedTuple):
-    """A minimizer of a query.
-
-    Attributes
-    ----------
-    number, place : int
-        Its number and its place (`sequence.minimizers`).
-    context : uint64
-        The bases beside it (`sequence.contexts`).
-    listed_begin, listed_end : int
-        The entries of the table that may have its k-mer.
-    query_begin, query_end : int
-        Its query, as indices of the codes with margins.
-    """
-
-    number: int
-    place: int
-    context: np.uint64
-    listed_begin: int
-    listed_end: int
-    query_begin: int
-    query_end: int
 
 
 class UniqueSearch:
@@ -174,7 +149,7 @@ class UniqueSearch:
         def search(first: int) -> tuple[MemRows, MemRows]:
             end = min(first + TASK_BASES, block.base_count)
             with self._stats.stage("kmer_kernel"):
-                found = self._search_part(block, first, end)
+                found = self._search_part(block, first, end, strands)
             tell(end - first)
             return found
 
@@ -186,8 +161,10 @@ class UniqueSearch:
             for strand in strands
         }
 
-    def _search_part(self, block: QueryBlock, first: int, end: int) -> tuple[MemRows, MemRows]:
-        """Return the matches whose minimizers lie in a part of a block, on both strands.
+    def _search_part(
+        self, block: QueryBlock, first: int, end: int, strands: Sequence[Strand]
+    ) -> tuple[MemRows, MemRows]:
+        """Return the matches whose minimizers lie in a part of a block; none of other strands.
 
         Their starts count from the first base of the block, on the forward strand.
         """
@@ -210,12 +187,15 @@ class UniqueSearch:
             ranks,
         )
         minimizers = QueryMinimizers(places, ranks, count, MARGIN + first, MARGIN + end)
-        state = np.array([0, query, 0, 0], dtype=np.int64)
-        candidates = np.empty(CANDIDATES, dtype=np.int64)
+        state = np.array([0, query, 0, 0, 0, 0], dtype=np.int64)
+        for strand, number in ((Strand.FORWARD, FORWARD_END), (Strand.REVERSE, REVERSE_END)):
+            met = UNKNOWN if queries.offsets[query] < first else 0
+            state[number] = met if strand in strands else ALL_MET
+        candidates, front = np.empty(CANDIDATES, dtype=np.int64), new_front()
         room = MIN_ROOM
         forward, reverse = new_rows(room), new_rows(room)
         while not find_unique_rows(
-            lookup, queries, minimizers, candidates, state, forward, reverse
+            lookup, queries, minimizers, candidates, front, state, forward, reverse
         ):
             room *= 2
             forward = longer_rows(forward, int(state[FORWARD_ROWS]), room)
@@ -252,6 +232,7 @@ def find_unique_rows(
     queries: QueryCodes,
     minimizers: QueryMinimizers,
     candidates: Int64Array,
+    front: Front,
     state: Int64Array,
     forward: MemRows,
     reverse: MemRows,
@@ -275,34 +256,34 @@ def find_unique_rows(
             prefetch(lookup.entries, begin_of_entries)
             # Of entries that begin in a line of the caches, some lie in the next one.
             prefetch(lookup.entries, begin_of_entries + ENTRIES_OF_LINE - 1)
-        place = places[as_index(number)]
-        at = place >> 1
+        at = places[as_index(number)] >> 1
         while MARGIN + offsets[query + 1] <= at:
             query += 1
-        bucket = as_int64(ranks[as_index(number)]) & mask
-        listed = as_int64(lookup.offsets[as_index(bucket)])
-        listed_end = as_int64(lookup.offsets[as_index(bucket + 1)])
+            # No match before this part reaches into a query that begins in it.
+            met = as_int64(UNKNOWN) if MARGIN + offsets[query] < minimizers.begin else as_int64(0)
+            for strand_end in range(FORWARD_END, REVERSE_END + 1):
+                if state[strand_end] != ALL_MET:
+                    state[strand_end] = met
         # A k-mer that reaches into the next query is one of the block, but of no query.
         is_whole = at + lookup.kmer_length <= MARGIN + offsets[query + 1]
-        if at < minimizers.begin or listed == listed_end or not is_whole:
+        if at < minimizers.begin or not is_whole:
             number += 1
             continue
-        filled, filled_reverse = state[FORWARD_ROWS], state[REVERSE_ROWS]
-        sample = Sample(
+        if not find_at_minimizer(
+            lookup,
+            queries.codes,
+            minimizers,
             number,
-            place,
-            context_at(queries.codes, at, lookup.kmer_length, place & 1 == 1),
-            listed,
-            listed_end,
             MARGIN + offsets[query],
             MARGIN + offsets[query + 1],
-        )
-        if not write_matches(
-            lookup, queries.codes, minimizers, candidates, sample, state, forward, reverse
+            candidates,
+            front,
+            state,
+            forward,
+            reverse,
         ):
-            # The next call begins with this minimizer, and the rows of earlier ones stay.
+            # The next call begins with this minimizer.
             state[NUMBER], state[QUERY] = number, query
-            state[FORWARD_ROWS], state[REVERSE_ROWS] = filled, filled_reverse
             return False
         number += 1
     state[NUMBER], state[QUERY] = number, query
@@ -310,205 +291,139 @@ def find_unique_rows(
 
 
 @inline_without_refcounts
-def write_matches(
+def find_at_minimizer(
     lookup: MinimizerLookup,
     codes: CodeArray,
     minimizers: QueryMinimizers,
+    number: int,
+    query_begin: int,
+    query_end: int,
     candidates: Int64Array,
-    sample: Sample,
+    front: Front,
     state: Int64Array,
     forward: MemRows,
     reverse: MemRows,
 ) -> bool:
     """Write the unique matches that are found at a minimizer; return False if the rows are full."""
-    kmer_length, window = lookup.kmer_length, lookup.window
-    place, context = sample.place, sample.context
-    at = place >> 1
-    is_broken = (
-        context & BROKEN != 0
-        or at - sample.query_begin < CONTEXT_BASES
-        or sample.query_end - at - kmer_length < CONTEXT_BASES
-    )
-    first_row, first_reverse = state[FORWARD_ROWS], state[REVERSE_ROWS]
-    # The bases of a context in which a match agrees that begins before the window; none where it
-    # cannot tell.
-    earlier = np.uint64(0)
-    if not is_broken and window <= CONTEXT_BASES:
-        earlier = sides_mask(0, window) if place & 1 == 1 else sides_mask(window, 0)
-    coming = sample.listed_begin
-    while coming < sample.listed_end:
-        coming, candidate_count = find_candidates(lookup, sample, coming, earlier, candidates)
-        for candidate in range(candidate_count):
-            one = candidates[as_index(candidate)]
-            entry = lookup.entries[as_index(one)]
-            before, after = equal_sides(entry ^ context)
-            other = as_int64(entry >> _PLACE_SHIFT)
-            is_reverse = (other ^ place) & 1 == 1
-            found = MARGIN + (other >> 1)
-            left = after if place & 1 == 1 else before
-            if is_broken or entry & BROKEN or (left == CONTEXT_BASES and left < window):
-                most = min(window, at - sample.query_begin)
-                left = bases_left(lookup, codes, at, found, is_reverse, most)
-            # A match belongs to the first minimizer of the window in which it begins, and only
-            # there it is written.
-            if left >= window or not is_first(minimizers, sample.number, at - left, window):
-                continue
-            right = bases_right(lookup, codes, at, found, is_reverse, sample.query_end - at)
-            if right < kmer_length or left + right < lookup.min_length:
-                continue
-            if is_elsewhere(lookup, codes, sample, one, left, right):
-                continue
-            start, length = at - left - MARGIN, left + right
-            if is_reverse:
-                row, found = state[REVERSE_ROWS], found + kmer_length - right - MARGIN
-                if row == reverse.lengths.size:
-                    return False
-                write_row(reverse, first_reverse, row, start, found, length)
-                state[REVERSE_ROWS] = row + 1
-            else:
-                row, found = state[FORWARD_ROWS], found - left - MARGIN
-                if row == forward.lengths.size:
-                    return False
-                write_row(forward, first_row, row, start, found, length)
-                state[FORWARD_ROWS] = row + 1
+    sample = sample_at(lookup, codes, minimizers, number, query_begin, query_end)
+    if sample.listed_begin == sample.listed_end:
+        return True
+    starts = owned_starts(minimizers, sample, lookup.window)
+    if starts.first > starts.last:
+        return True
+    if state[FORWARD_END] == UNKNOWN or state[REVERSE_END] == UNKNOWN:
+        met = ends_before(lookup, codes, sample, starts)
+        state[FORWARD_END] = max(state[FORWARD_END], met.forward)
+        state[REVERSE_END] = max(state[REVERSE_END], met.reverse)
+    ends = MetEnds(state[FORWARD_END], state[REVERSE_END])
+    # Without this, a read whose whole rest has been met would still look up all minimizers.
+    if ends.forward >= query_end and ends.reverse >= query_end:
+        return True
+    front.counts[0] = 0
+    front.counts[1] = 0
+    forward_number = rarest_between(lookup, minimizers, sample, ends.forward)
+    reverse_number = rarest_between(lookup, minimizers, sample, ends.reverse)
+    if forward_number == reverse_number or ends.reverse >= query_end:
+        if forward_number != number:
+            sample = sample_at(lookup, codes, minimizers, forward_number, query_begin, query_end)
+        meet_matches(lookup, codes, sample, starts, ends, candidates, front)
+    else:
+        if ends.forward < query_end:
+            other = sample_at(lookup, codes, minimizers, forward_number, query_begin, query_end)
+            one_strand = MetEnds(ends.forward, as_int64(ALL_MET))
+            meet_matches(lookup, codes, other, starts, one_strand, candidates, front)
+        other = sample_at(lookup, codes, minimizers, reverse_number, query_begin, query_end)
+        one_strand = MetEnds(as_int64(ALL_MET), ends.reverse)
+        meet_matches(lookup, codes, other, starts, one_strand, candidates, front)
+    row, reverse_row = state[FORWARD_ROWS], state[REVERSE_ROWS]
+    if row + front.counts[0] > forward.lengths.size:
+        return False
+    if reverse_row + front.counts[1] > reverse.lengths.size:
+        return False
+    state[FORWARD_ROWS] = write_front(front, 0, forward, row)
+    state[REVERSE_ROWS] = write_front(front, 1, reverse, reverse_row)
+    for strand in range(2):
+        count = front.counts[strand]
+        if count > 0:
+            furthest = front.ends[strand, count - 1]
+            state[FORWARD_END + strand] = max(state[FORWARD_END + strand], furthest)
     return True
 
 
 @inline_without_refcounts
-def find_candidates(
+def sample_at(
     lookup: MinimizerLookup,
-    sample: Sample,
-    coming: int,
-    earlier: np.uint64,
-    candidates: Int64Array,
-) -> tuple[int, int]:
-    """Write the next entries that may be in a match, and prefetch the reference there.
+    codes: CodeArray,
+    minimizers: QueryMinimizers,
+    number: int,
+    query_begin: int,
+    query_end: int,
+) -> Sample:
+    """Return a minimizer of a query with its entries."""
+    place = minimizers.places[as_index(number)]
+    bucket = as_int64(minimizers.ranks[as_index(number)]) & (lookup.offsets.size - 2)
+    return Sample(
+        number,
+        place,
+        context_at(codes, place >> 1, lookup.kmer_length, place & 1 == 1),
+        as_int64(lookup.offsets[as_index(bucket)]),
+        as_int64(lookup.offsets[as_index(bucket + 1)]),
+        query_begin,
+        query_end,
+    )
 
-    Return the next entry to look at, and the number of candidates. `earlier` are the bits in which
-    the context of an entry without a break agrees if its match begins before all windows of the
-    k-mer; 0 if that is not known.
+
+@inline_without_refcounts
+def owned_starts(minimizers: QueryMinimizers, sample: Sample, window: int) -> OwnedStarts:
+    """Return the starts of the windows of which a minimizer is the first one with the lowest rank.
+
+    The first one comes after the last one if there are none.
     """
-    # Where so many bases beside a k-mer match, half of them do on one of its sides.
-    near = (min(lookup.window - 1, CONTEXT_BASES) + 1) // 2
-    near_before, near_after = sides_mask(near, 0), sides_mask(0, near)
-    count = 0
-    while coming < sample.listed_end and count < candidates.size:
-        entry = lookup.entries[as_index(coming)]
-        differing = entry ^ sample.context
-        is_near = differing & near_before == 0 or differing & near_after == 0
-        if is_near and (earlier == 0 or differing & (earlier | BROKEN) != 0):
-            before, after = equal_sides(differing)
-            if before + after >= lookup.window - 1 or max(before, after) == CONTEXT_BASES:
-                candidates[as_index(count)] = coming
-                count += 1
-                position = as_int64(entry >> np.uint64(POSITION_SHIFT))
-                prefetch(lookup.reference, MARGIN + position)
-        coming += 1
-    return coming, count
-
-
-@inline_without_refcounts
-def write_row(
-    rows: MemRows, first_row: int, row: int, start: int, reference_start: int, length: int
-) -> None:
-    """Write a match to its place among those of its minimizer, which ascend by start."""
-    starts, reference_starts, lengths = rows.query_starts, rows.reference_starts, rows.lengths
-    while row > first_row and starts[as_index(row - 1)] > start:
-        starts[as_index(row)] = starts[as_index(row - 1)]
-        reference_starts[as_index(row)] = reference_starts[as_index(row - 1)]
-        lengths[as_index(row)] = lengths[as_index(row - 1)]
-        row -= 1
-    starts[as_index(row)] = start
-    reference_starts[as_index(row)] = reference_start
-    lengths[as_index(row)] = length
-
-
-@inline_without_refcounts
-def bases_left(
-    lookup: MinimizerLookup, codes: CodeArray, at: int, found: int, is_reverse: bool, most: int
-) -> int:
-    """Return how many bases before a k-mer of a query match beside one of the reference.
-
-    `at` and `found` are where the k-mer begins on both forward strands; `is_reverse` says that it
-    is the reverse complement in the reference.
-    """
-    if is_reverse:
-        behind = found + lookup.kmer_length
-        return extend_left_reversed(codes, at, lookup.reference, behind, most)
-    return extend_left(codes, at, lookup.reference, found, most)
-
-
-@inline_without_refcounts
-def bases_right(
-    lookup: MinimizerLookup, codes: CodeArray, at: int, found: int, is_reverse: bool, most: int
-) -> int:
-    """Return how many bases from a k-mer on match, its own among them, as `bases_left` does."""
-    if is_reverse:
-        behind = found + lookup.kmer_length
-        return extend_right_reversed(codes, at, lookup.reference, behind, most)
-    return extend_right(codes, at, lookup.reference, found, most)
-
-
-@inline_without_refcounts
-def is_first(minimizers: QueryMinimizers, number: int, start: int, window: int) -> bool:
-    """Return whether a minimizer is the first one with the lowest rank of a window."""
-    places, ranks = minimizers.places, minimizers.ranks
-    rank = ranks[as_index(number)]
+    places, ranks, number = minimizers.places, minimizers.ranks, sample.number
+    at, rank = sample.place >> 1, ranks[as_index(sample.number)]
+    first, last = max(at - window + 1, sample.query_begin), at
     # An equal rank before it is first, and one after it is not.
     other = number - 1
-    while other >= 0 and places[as_index(other)] >> 1 >= start:
+    while other >= 0 and places[as_index(other)] >> 1 >= first:
         if ranks[as_index(other)] <= rank:
-            return False
+            first = (places[as_index(other)] >> 1) + 1
         other -= 1
     other = number + 1
-    while other < minimizers.total and places[as_index(other)] >> 1 < start + window:
+    while other < minimizers.total and places[as_index(other)] >> 1 < last + window:
         if ranks[as_index(other)] < rank:
-            return False
+            last = (places[as_index(other)] >> 1) - window
         other += 1
-    return True
+    return OwnedStarts(first, last)
 
 
 @inline_without_refcounts
-def is_elsewhere(
-    lookup: MinimizerLookup, codes: CodeArray, sample: Sample, own: int, left: int, right: int
-) -> bool:
-    """Return whether all bases of a match occur a second time, on the same strand.
+def rarest_between(
+    lookup: MinimizerLookup, minimizers: QueryMinimizers, sample: Sample, end: int
+) -> int:
+    """Return the number of the rarest minimizer of all matches that begin before one, or with it.
 
-    `own` is the match's entry; it has `left` bases before the k-mer, and `right` from the k-mer on.
+    They reach beyond `end`. Of all their windows, the next few ones are looked at.
     """
-    entries, reference = lookup.entries, lookup.reference
-    kmer_length, place = lookup.kmer_length, sample.place
-    at = place >> 1
-    strand = entries[as_index(own)] >> _PLACE_SHIFT & np.uint64(1)
-    is_reverse = strand != np.uint64(place & 1)
-    behind = right - kmer_length
-    # Seen along the strand on which the k-mer is the lower number.
-    min_before = min(behind if place & 1 == 1 else left, CONTEXT_BASES)
-    min_after = min(left if place & 1 == 1 else behind, CONTEXT_BASES)
-    least = sides_mask(min_before, min_after)
-    for other in range(sample.listed_begin, sample.listed_end):
-        entry = entries[as_index(other)]
-        if (entry ^ sample.context) & least != 0 or other == own:
-            continue
-        if entry >> _PLACE_SHIFT & np.uint64(1) != strand:
-            continue
-        found = MARGIN + as_int64(entry >> np.uint64(POSITION_SHIFT))
-        if bases_left(lookup, codes, at, found, is_reverse, left) < left:
-            continue
-        # Copies of a tandem repeat, which agree for long, end at different distances.
-        last = min(right, STEP)
-        if is_reverse:
-            end = found + kmer_length - right
-            if end < MARGIN:
-                continue
-            if extend_left_reversed(codes, at + right, reference, end, last) < last:
-                continue
-        else:
-            end = found + right
-            if end > reference.size - MARGIN:
-                continue
-            if extend_left(codes, at + right, reference, end, last) < last:
-                continue
-        if bases_right(lookup, codes, at, found, is_reverse, right) == right:
-            return True
-    return False
+    places, ranks = minimizers.places, minimizers.ranks
+    mask = lookup.offsets.size - 2
+    rarest, fewest = sample.number, sample.listed_end - sample.listed_begin
+    first, other = (sample.place >> 1) + 1, sample.number + 1
+    for _ in range(WINDOWS_AHEAD):
+        behind = first + lookup.window
+        if fewest <= RARE_ENTRIES or behind + lookup.kmer_length - 2 > end:
+            break
+        lowest = as_int64(-1)
+        while other < minimizers.total and places[as_index(other)] >> 1 < behind:
+            is_inside = places[as_index(other)] >> 1 >= first
+            if is_inside and (lowest < 0 or ranks[as_index(other)] <= ranks[as_index(lowest)]):
+                lowest = other
+            other += 1
+        if lowest < 0:
+            break
+        bucket = as_int64(ranks[as_index(lowest)]) & mask
+        count = as_int64(lookup.offsets[as_index(bucket + 1)])
+        count -= as_int64(lookup.offsets[as_index(bucket)])
+        if count < fewest:
+            rarest, fewest = lowest, count
+        first, other = (places[as_index(lowest)] >> 1) + 1, lowest + 1
+    return rarest

@@ -144,6 +144,7 @@ def compress_blocks(
     at = 0
     for begin in range(0, text.size, block_bytes):
         size = min(block_bytes, text.size - begin)
+        # Each block is a stream of its own: readers begin at any of them.
         start = _stream_start(text, begin, size, state)
         _call(init, state + start)
         store(stream, start + _NEXT_IN, np.uint64(source + begin))
@@ -162,6 +163,7 @@ def compress_blocks(
         if not is_done or has_rest or not has_room:
             return FAILED
         if count > size:
+            # What does not get smaller is stored: no block may be larger than BGZF allows.
             place = at + HEAD_BYTES
             store(packed, place, _STORED)
             store(packed, place + 1, np.uint32(size | (size ^ 0xFFFF) << 16))

@@ -5,17 +5,16 @@ What is made here is the content of the file; `compression.BgzfCompressor` makes
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from mummergpu.input.blocks.queries import QueryBlock
-from mummergpu.input.reference import Reference, record_at, record_lookup
-from mummergpu.output.bytes.compression import BGZF_BLOCK_BYTES, Piece
-from mummergpu.output.bytes.text_arrays import PiecePool, texts_of
+from mummergpu.input.reference import Reference, record_at
+from mummergpu.output.bytes.compression import BGZF_BLOCK_BYTES
 from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray, copy_padded, store
-from mummergpu.output.matches.match_table import MatchBlock, match_block
+from mummergpu.output.matches.match_table import MatchBlock
 from mummergpu.output.matches.sam_rows import (
     HAS_PRIMARY,
     HITS,
@@ -30,9 +29,9 @@ from mummergpu.output.matches.sam_rows import (
     SECONDARY,
     TIES_LEFT,
     UNMAPPED,
+    MatchRecords,
     begin_query,
     flag_of,
-    hit_heap,
     hits_of,
     new_state,
 )
@@ -45,9 +44,8 @@ from mummergpu.output.records.bam_fields import (
     write_no_qualities,
     write_tag,
 )
-from mummergpu.output.records.header import binary_header, check_queries, sam_header
+from mummergpu.output.records.header import binary_header
 from mummergpu.output.records.sam_options import SamOptions
-from mummergpu.output.sink import MatchFormat
 from mummergpu.runtime.arrays import Int32Array, Int64Array
 from mummergpu.runtime.jit import (
     as_index,
@@ -56,8 +54,8 @@ from mummergpu.runtime.jit import (
     jit_without_refcounts,
     writable,
 )
-from mummergpu.sequence.codes import MARGIN, Strand
-from mummergpu.sequence.mems import MemColumns
+from mummergpu.sequence.codes import MARGIN
+from mummergpu.sequence.mems import BlockMems
 
 _MOST_CIGAR_BYTES: Final = 12
 _MOST_TAG_BYTES: Final = 4 * 7
@@ -182,12 +180,12 @@ def _write_rows(
         ties_left -= length == least
         has_primary |= flag == 0
         hits += 1
-        position = own.positions[as_index(row)]
+        position = own.reference_starts[as_index(row)]
         record = record_at(lookup.starts, lookup.buckets, lookup.bucket_shift, position)
         position -= lookup.starts[as_index(record)]
         found = (as_int64(block.record_ids[as_index(record)]), position)
         # On the strand that was searched, the query lies as the reference does.
-        alignment = _Alignment(found, length, own.starts[as_index(row)], count, hits)
+        alignment = _Alignment(found, length, own.query_starts[as_index(row)], count, hits)
         at = _write_record(text, at, block, query, flag + REVERSE * strand, alignment)
     state[NEXT_ROW] = place
     state[HITS], state[TIES_LEFT], state[HAS_PRIMARY] = hits, ties_left, has_primary
@@ -233,7 +231,7 @@ PIECE_BYTES: Final = 16 * BGZF_BLOCK_BYTES
 """The records of a block are made in pieces of at most about this size."""
 
 
-class BamFormat(MatchFormat):
+class BamFormat(MatchRecords):
     """Turns the matches of query blocks into the content of BAM; several threads may share one."""
 
     def __init__(
@@ -244,46 +242,29 @@ class BamFormat(MatchFormat):
         query_path: str,
         piece_bytes: int = PIECE_BYTES,
     ) -> None:
-        header = sam_header(reference, options, command)
-        self._head = binary_header(header, reference)
-        self._record_ids = writable(header.record_ids)
-        self._lookup = record_lookup(reference.record_starts, reference.codes.size)
-        self._query_path = query_path
-        self._most_hits = options.most_hits
-        self._with_bases = options.secondary_bases
-        group = options.read_group
-        tag = b"" if group is None else b"RGZ%b\0" % group.name.encode()
-        self._group, self._group_bytes = texts_of([tag]).texts, len(tag)
-        self._pool = PiecePool(piece_bytes)
+        super().__init__(
+            *(reference, (), options, command, b"RGZ%b\0", b"", query_path, piece_bytes)
+        )
+        self._head = binary_header(self._header, reference)
+        self._record_ids = writable(self._header.record_ids)
 
     def head(self) -> bytes:
         """Return the header, in text and in binary form."""
         return self._head
 
-    def format_block(
-        self, block: QueryBlock, matches: Mapping[Strand, MemColumns]
-    ) -> Iterator[TextArray]:
+    def format_block(self, block: QueryBlock, matches: BlockMems) -> Iterator[TextArray]:
         """Yield whole records of a block's matches in pieces (`Format.format_block`)."""
-        check_queries(block, self._query_path)
-        longest = FIXED_BYTES + self._group_bytes
+        arrays = BamBlock(
+            self._match_block(block, matches),
+            *(self._record_ids, self._end, self._end_bytes, self._with_bases),
+        )
+        longest = FIXED_BYTES + self._end_bytes
         longest += int(np.diff(block.name_offsets).max(initial=0))
         longest += 3 * (int(np.diff(block.offsets).max(initial=0)) + 1) // 2
-        arrays = BamBlock(
-            match_block(block, matches, self._lookup, texts_of([])),
-            self._record_ids,
-            self._group,
-            self._group_bytes,
-            self._with_bases,
-        )
-        heap = hit_heap(matches, self._most_hits)
+        heap = self._hit_heap(matches)
         state = new_state()
-        while state[NEXT_QUERY] < block.query_count:
-            text = self._pool.room_for(max(longest, self._pool.piece_bytes))
-            filled = write_match_records(text, state, arrays, heap)
-            # A block can end without a record, such as after the matches that are too many.
-            if filled:
-                yield text[:filled]
 
-    def take_back(self, piece: Piece) -> None:
-        """Reuse the memory of a piece (`Format.take_back`)."""
-        self._pool.take_back(piece)
+        def fill(text: TextArray) -> int:
+            return write_match_records(text, state, arrays, heap)
+
+        yield from self._pieces(block, state, longest, fill)

@@ -18,15 +18,14 @@ and deletions, of which there are none.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
 
 from mummergpu.errors import InputError
 from mummergpu.input.blocks.queries import QueryBlock
-from mummergpu.input.reference import RecordLookup, Reference, record_at, record_lookup
-from mummergpu.output.bytes.compression import Piece
+from mummergpu.input.reference import RecordLookup, Reference, record_at
 from mummergpu.output.bytes.number_text import (
     MOST_DIGITS,
     SMALL,
@@ -34,7 +33,7 @@ from mummergpu.output.bytes.number_text import (
     put_number,
     put_small,
 )
-from mummergpu.output.bytes.text_arrays import PIECE_BYTES, PiecePool, check_names, texts_of
+from mummergpu.output.bytes.text_arrays import PIECE_BYTES, check_names
 from mummergpu.output.bytes.text_stores import (
     LINE_END,
     OVERSHOOT,
@@ -43,8 +42,7 @@ from mummergpu.output.bytes.text_stores import (
     copy_text,
     store,
 )
-from mummergpu.output.matches.match_table import BothStrands, MatchBlock, match_block, match_counts
-from mummergpu.output.sink import MatchFormat
+from mummergpu.output.matches.match_table import BothStrands, MatchBlock, MatchPieces, match_counts
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import (
     as_index,
@@ -52,8 +50,7 @@ from mummergpu.runtime.jit import (
     inline_without_refcounts,
     jit_without_refcounts,
 )
-from mummergpu.sequence.codes import Strand
-from mummergpu.sequence.mems import MemColumns
+from mummergpu.sequence.mems import BlockMems
 
 NEXT_QUERY, NEXT_ROW, LAST_RECORD = 0, 1, 2
 """The elements of the state of the writer between two pieces."""
@@ -146,7 +143,7 @@ def _order_rows(
         own = rows[strand]
         for row in range(own.offsets[query], own.offsets[query + 1]):
             record = record_at(
-                record_starts, lookup.buckets, lookup.bucket_shift, own.positions[row]
+                record_starts, lookup.buckets, lookup.bucket_shift, own.reference_starts[row]
             )
             keys[count] = record << row_bits | count
             count += 1
@@ -231,8 +228,8 @@ def write_delta(
             strand = 0 if place < forward_count else 1
             place += begins[0] if strand == 0 else begins[1] - forward_count
             own = reverse if strand == 1 else forward
-            first = own.positions[as_index(place)] - record_starts[as_index(record)] + 1
-            start, length = own.starts[as_index(place)], own.lengths[as_index(place)]
+            first = own.reference_starts[as_index(place)] - record_starts[as_index(record)] + 1
+            start, length = own.query_starts[as_index(place)], own.lengths[as_index(place)]
             # A match on the reverse strand is written from its last base on the forward strand.
             query_first = start + 1 if strand == 0 else query_length - start
             query_last = start + length if strand == 0 else query_length - start - length + 1
@@ -247,7 +244,7 @@ def write_delta(
     return at
 
 
-class DeltaFormat(MatchFormat):
+class DeltaFormat(MatchPieces):
     """Turns matches into .delta; several threads may share one."""
 
     def __init__(
@@ -263,29 +260,24 @@ class DeltaFormat(MatchFormat):
                 raise InputError("a .delta cannot name a file with a blank in its name", path)
         check_names(reference, "a .delta")
         self._paths = (reference.path, query_paths[0])
-        self._lookup = record_lookup(reference.record_starts, reference.codes.size)
         lengths = reference.record_lengths.tolist()
         named = zip(reference.names, lengths, strict=True)
-        self._records = texts_of(
-            text for name, length in named for text in (b">%b " % name, b" %d " % length)
-        )
+        texts = (text for name, length in named for text in (b">%b " % name, b" %d " % length))
+        super().__init__(reference, texts, piece_bytes)
         self._record_count = len(lengths)
-        self._most_bytes = OTHER_BYTES + TEXTS * int(np.diff(self._records.offsets).max(initial=0))
-        self._pool = PiecePool(piece_bytes)
+        self._most_bytes = OTHER_BYTES + TEXTS * self._longest_record
 
     def head(self) -> bytes:
         """Return the names of the files and the kind of the alignments."""
         return " ".join(self._paths).encode(errors="surrogateescape") + b"\nNUCMER\n"
 
-    def format_block(
-        self, block: QueryBlock, matches: Mapping[Strand, MemColumns]
-    ) -> Iterator[TextArray]:
+    def format_block(self, block: QueryBlock, matches: BlockMems) -> Iterator[TextArray]:
         """Yield the headers and matches of a block in pieces (`Format.format_block`)."""
         counts = match_counts(block, matches)
         name_sizes = np.diff(block.name_offsets)
         if ((name_sizes == 0) & (counts > 0)).any():
             raise InputError("a .delta needs names, and a query has none", self._paths[1])
-        arrays = match_block(block, matches, self._lookup, self._records)
+        arrays = self._match_block(block, matches)
         most_rows = int(counts.max(initial=0))
         room = most_rows + LANES if self._record_count > 1 else 0
         rooms = (
@@ -295,11 +287,8 @@ class DeltaFormat(MatchFormat):
         )
         row_bytes = self._most_bytes + int(name_sizes.max(initial=0))
         state = np.array([0, NOT_BEGUN, NOT_BEGUN], dtype=np.int64)
-        while state[NEXT_QUERY] < block.query_count:
-            text = self._pool.room_for(max(row_bytes, self._pool.piece_bytes))
-            filled = write_delta(text, state, arrays, rooms, most_rows.bit_length(), row_bytes)
-            yield text[:filled]
 
-    def take_back(self, piece: Piece) -> None:
-        """Reuse the memory of a piece (`Format.take_back`)."""
-        self._pool.take_back(piece)
+        def fill(text: TextArray) -> int:
+            return write_delta(text, state, arrays, rooms, most_rows.bit_length(), row_bytes)
+
+        yield from self._pieces(block, state, row_bytes, fill)

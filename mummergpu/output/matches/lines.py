@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from mummergpu.input.blocks.queries import QueryBlock
-from mummergpu.input.reference import Reference, record_at, record_lookup
-from mummergpu.output.bytes.compression import Piece
+from mummergpu.input.reference import Reference, record_at
 from mummergpu.output.bytes.number_text import (
     MOST_DIGITS,
     digit_words,
@@ -19,12 +18,10 @@ from mummergpu.output.bytes.number_text import (
 )
 from mummergpu.output.bytes.text_arrays import (
     PIECE_BYTES,
-    PiecePool,
     QueryColumns,
     RecordTexts,
     check_names,
     names_and_lengths,
-    texts_of,
 )
 from mummergpu.output.bytes.text_stores import (
     LINE_END,
@@ -40,13 +37,11 @@ from mummergpu.output.matches.match_table import (
     NEXT_STRAND,
     NOT_BEGUN,
     MatchBlock,
-    match_block,
+    MatchPieces,
 )
-from mummergpu.output.sink import MatchFormat
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import as_index, inline_without_refcounts, jit_without_refcounts
-from mummergpu.sequence.codes import Strand
-from mummergpu.sequence.mems import MemColumns
+from mummergpu.sequence.mems import BlockMems
 
 PAF, BED, TSV = 0, 1, 2
 """The formats."""
@@ -170,8 +165,8 @@ def write_lines(
             sign = _MINUS if strand == 1 else _PLUS
             # A line begins only where the longest one fits.
             while row < end and at <= last_start:
-                position, length = own.positions[as_index(row)], own.lengths[as_index(row)]
-                start = own.starts[as_index(row)]
+                position, length = own.reference_starts[as_index(row)], own.lengths[as_index(row)]
+                start = own.query_starts[as_index(row)]
                 start = query_length - start - length if strand == 1 else start
                 record = record_at(lookup.starts, lookup.buckets, lookup.bucket_shift, position)
                 position -= lookup.starts[as_index(record)]
@@ -195,7 +190,7 @@ def write_lines(
     return at
 
 
-class LineFormat(MatchFormat):
+class LineFormat(MatchPieces):
     """A format with a line for each match; several threads may share one."""
 
     def __init__(
@@ -205,29 +200,22 @@ class LineFormat(MatchFormat):
         record_texts: Iterable[bytes],
         piece_bytes: int = PIECE_BYTES,
     ) -> None:
+        super().__init__(reference, record_texts, piece_bytes)
         self._kind = kind
-        self._lookup = record_lookup(reference.record_starts, reference.codes.size)
-        self._records = texts_of(record_texts)
-        self._most_bytes = OTHER_BYTES + int(np.diff(self._records.offsets).max(initial=0))
-        self._pool = PiecePool(piece_bytes)
+        self._most_bytes = OTHER_BYTES + self._longest_record
 
-    def format_block(
-        self, block: QueryBlock, matches: Mapping[Strand, MemColumns]
-    ) -> Iterator[TextArray]:
+    def format_block(self, block: QueryBlock, matches: BlockMems) -> Iterator[TextArray]:
         """Yield the lines of a block's matches in pieces (`Format.format_block`)."""
-        arrays = match_block(block, matches, self._lookup, self._records)
+        arrays = self._match_block(block, matches)
         name_bytes = int(np.diff(block.name_offsets).max(initial=0))
         start_text = np.empty(name_bytes + START_BYTES, dtype=np.uint8)
         row_bytes = self._most_bytes + name_bytes
         state = np.array([0, 0, NOT_BEGUN], dtype=np.int64)
-        while state[NEXT_QUERY] < block.query_count:
-            text = self._pool.room_for(max(row_bytes, self._pool.piece_bytes))
-            filled = write_lines(text, state, arrays, start_text, row_bytes, self._kind)
-            yield text[:filled]
 
-    def take_back(self, piece: Piece) -> None:
-        """Reuse the memory of a piece (`Format.take_back`)."""
-        self._pool.take_back(piece)
+        def fill(text: TextArray) -> int:
+            return write_lines(text, state, arrays, start_text, row_bytes, self._kind)
+
+        yield from self._pieces(block, state, row_bytes, fill)
 
 
 class PafFormat(LineFormat):

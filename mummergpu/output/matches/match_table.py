@@ -7,45 +7,26 @@ record, and positions in the record and on the forward strand of the query.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from mummergpu.input.blocks.queries import QueryBlock
-from mummergpu.input.reference import RecordLookup, record_at
-from mummergpu.output.bytes.text_arrays import QueryColumns, RecordTexts, query_columns
+from mummergpu.input.reference import RecordLookup, Reference, record_at, record_lookup
+from mummergpu.output.bytes.text_arrays import QueryColumns, RecordTexts, query_columns, texts_of
+from mummergpu.output.bytes.text_stores import TextArray
+from mummergpu.output.sink import PieceFormat
 from mummergpu.runtime.arrays import BoolArray, Int64Array, UInt32Array
 from mummergpu.runtime.jit import as_index, jit_without_refcounts, writable
 from mummergpu.sequence.codes import CodeArray, Strand
-from mummergpu.sequence.mems import MemColumns, match_count
+from mummergpu.sequence.mems import BlockMems, MemColumns, match_count
 
 NumberArray = UInt32Array
 
 
-class MatchRows(NamedTuple):
-    """The matches of a block on one strand, as compiled loops take them.
-
-    Attributes
-    ----------
-    offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
-        Where the matches of each query begin, and where the last ones end.
-    starts : ndarray, dtype=int64
-        In the query, on the strand that was searched.
-    positions : ndarray, dtype=int64
-        In the joined reference.
-    lengths : ndarray, dtype=int64
-        In bases.
-    """
-
-    offsets: Int64Array
-    starts: Int64Array
-    positions: Int64Array
-    lengths: Int64Array
-
-
-BothStrands = tuple[MatchRows, MatchRows]
+BothStrands = tuple[MemColumns, MemColumns]
 """The matches of a block on the forward strand, and on the reverse one."""
 
 
@@ -206,8 +187,8 @@ def fill_table(
         query_length = query_offsets[as_index(query + 1)] - query_offsets[as_index(query)]
         last = min(end, row + table.lengths.size - at)
         while row < last:
-            position, size = own.positions[as_index(row)], own.lengths[as_index(row)]
-            start = own.starts[as_index(row)]
+            position, size = own.reference_starts[as_index(row)], own.lengths[as_index(row)]
+            start = own.query_starts[as_index(row)]
             record = record_at(lookup.starts, lookup.buckets, lookup.bucket_shift, position)
             table.queries[as_index(at)] = query
             table.records[as_index(at)] = record
@@ -231,20 +212,46 @@ def fill_table(
     return at
 
 
-def match_block(
-    block: QueryBlock,
-    mems: Mapping[Strand, MemColumns],
-    lookup: RecordLookup,
-    records: RecordTexts,
-) -> MatchBlock:
-    """Return the queries of a block and their matches for a compiled loop."""
-    return MatchBlock(
-        query_columns(block),
-        writable(block.padded_codes),
-        both_strands(mems, block),
-        lookup,
-        records,
-    )
+class MatchPieces(PieceFormat[QueryBlock, BlockMems]):
+    """A format of matches that a compiled loop fills, piece by piece.
+
+    Parameters
+    ----------
+    record_texts : iterable of bytes
+        What rows say of each record of the reference (`MatchBlock`).
+    """
+
+    def __init__(
+        self, reference: Reference, record_texts: Iterable[bytes], piece_bytes: int
+    ) -> None:
+        super().__init__(piece_bytes)
+        self._lookup = record_lookup(reference.record_starts, reference.codes.size)
+        self._records = texts_of(record_texts)
+        self._longest_record = int(np.diff(self._records.offsets).max(initial=0))
+
+    def _match_block(self, block: QueryBlock, mems: BlockMems) -> MatchBlock:
+        """Return the queries of a block and their matches for a compiled loop."""
+        return MatchBlock(
+            query_columns(block),
+            writable(block.padded_codes),
+            both_strands(mems, block),
+            self._lookup,
+            self._records,
+        )
+
+    def _pieces(
+        self,
+        block: QueryBlock,
+        state: Int64Array,
+        row_bytes: int,
+        fill: Callable[[TextArray], int],
+    ) -> Iterator[TextArray]:
+        """Yield the text of a block; `fill` goes on from `state`, and needs room for a row."""
+        while state[NEXT_QUERY] < block.query_count:
+            text = self._pool.room_for(max(row_bytes, self._pool.piece_bytes))
+            # A block can end without a row, such as after the matches that are too many.
+            if filled := fill(text):
+                yield text[:filled]
 
 
 def both_strands(mems: Mapping[Strand, MemColumns], block: QueryBlock) -> BothStrands:
@@ -252,11 +259,9 @@ def both_strands(mems: Mapping[Strand, MemColumns], block: QueryBlock) -> BothSt
     return strand_rows(mems, Strand.FORWARD, block), strand_rows(mems, Strand.REVERSE, block)
 
 
-def strand_rows(mems: Mapping[Strand, MemColumns], strand: Strand, block: QueryBlock) -> MatchRows:
+def strand_rows(mems: Mapping[Strand, MemColumns], strand: Strand, block: QueryBlock) -> MemColumns:
     """Return the matches on a strand; there are none on one that was not searched."""
     if strand not in mems:
         none = np.empty(0, dtype=np.int64)
-        return MatchRows(np.zeros(block.query_count + 1, dtype=np.int64), none, none, none)
-    columns = mems[strand]
-    arrays = (columns.offsets, columns.query_starts, columns.reference_starts, columns.lengths)
-    return MatchRows._make(map(writable, arrays))
+        return MemColumns(np.zeros(block.query_count + 1, dtype=np.int64), none, none, none)
+    return MemColumns._make(map(writable, mems[strand]))

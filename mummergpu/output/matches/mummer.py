@@ -15,7 +15,7 @@ record, padded to the longest name. Positions become 1-based only here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -23,11 +23,10 @@ import numpy as np
 
 from mummergpu.errors import OptionError
 from mummergpu.input.blocks.queries import QueryBlock
-from mummergpu.input.reference import Reference, record_at, record_lookup
+from mummergpu.input.reference import Reference, record_at
 from mummergpu.matching.block_text import RowFormat
-from mummergpu.output.bytes.compression import Piece
 from mummergpu.output.bytes.number_text import COLUMN, write_digits, write_numbers
-from mummergpu.output.bytes.text_arrays import PIECE_BYTES, PiecePool, texts_of
+from mummergpu.output.bytes.text_arrays import PIECE_BYTES
 from mummergpu.output.bytes.text_stores import (
     LINE_END,
     OVERSHOOT,
@@ -36,8 +35,7 @@ from mummergpu.output.bytes.text_stores import (
     fill_blanks,
     store,
 )
-from mummergpu.output.matches.match_table import MatchBlock, MatchRows, match_block
-from mummergpu.output.sink import MatchFormat
+from mummergpu.output.matches.match_table import MatchBlock, MatchPieces
 from mummergpu.runtime.arrays import BoolArray, Int64Array
 from mummergpu.runtime.jit import (
     as_index,
@@ -46,7 +44,7 @@ from mummergpu.runtime.jit import (
     writable,
 )
 from mummergpu.sequence.codes import BASES, CodeArray, Strand
-from mummergpu.sequence.mems import MemColumns
+from mummergpu.sequence.mems import BlockMems, MemColumns
 
 _GAP: Final = np.frombuffer(b"  ", dtype="<u2")[0]
 _LETTERS: Final = np.frombuffer(BASES.lower().ljust(256, b"?"), dtype=np.uint8)
@@ -131,7 +129,7 @@ def _write_rows(
     text: TextArray,
     at: int,
     block: TextBlock,
-    own: MatchRows,
+    own: MemColumns,
     row: int,
     end: int,
     flipped_length: int,
@@ -146,10 +144,10 @@ def _write_rows(
         length = own.lengths[as_index(row)]
         if at + block.row_bytes + (length + 1 if block.show_sequences else 0) > room:
             break
-        position = own.starts[as_index(row)] + 1
+        position = own.query_starts[as_index(row)] + 1
         if flipped_length >= 0:
             position = flipped_length + 1 - position
-        start = own.positions[as_index(row)]
+        start = own.reference_starts[as_index(row)]
         at = _write_row(text, at, block, start, position, length)
         if block.show_sequences:
             for base in range(start, start + length):
@@ -224,7 +222,7 @@ class TextStyle:
     three_columns_for: str = ""
 
 
-class MummerFormatter(MatchFormat):
+class MummerFormatter(MatchPieces):
     """Turns the matches of query blocks into text; several threads may share one."""
 
     def __init__(
@@ -237,19 +235,15 @@ class MummerFormatter(MatchFormat):
                 f"the reference has {len(names):,} records, so rows would begin with their names, "
                 f"and {style.three_columns_for} skips such rows; 'prenuc' of MUMmer joins records",
             )
+        super().__init__(reference, names, piece_bytes)
         self._style = style
-        self._pool = PiecePool(piece_bytes)
         self._has_names = style.four_columns or len(names) > 1
         self._name_width = max(map(len, names)) if self._has_names else 0
         self._reference_width = _width_of(reference.codes.size + 1)
         codes = reference.codes if style.show_sequences else np.empty(0, dtype=np.uint8)
         self._codes = writable(codes)
-        self._lookup = record_lookup(reference.record_starts, reference.codes.size)
-        self._records = texts_of(names)
 
-    def format_block(
-        self, block: QueryBlock, matches: Mapping[Strand, MemColumns]
-    ) -> Iterator[TextArray]:
+    def format_block(self, block: QueryBlock, matches: BlockMems) -> Iterator[TextArray]:
         """Yield the text of a block's matches in pieces (`Format.format_block`).
 
         In each query, forward comes before reverse; a block without queries yields nothing.
@@ -262,7 +256,7 @@ class MummerFormatter(MatchFormat):
         longest, total = self._bounds(block, matches, row_bytes)
         strands = np.array([strand in matches for strand in Strand], dtype=np.bool_)
         arrays = TextBlock(
-            match_block(block, matches, self._lookup, self._records),
+            self._match_block(block, matches),
             strands,
             self._codes,
             row_bytes,
@@ -295,13 +289,7 @@ class MummerFormatter(MatchFormat):
             with_columns,
         )
 
-    def take_back(self, piece: Piece) -> None:
-        """Reuse the memory of a piece, also of one from `row_format` (`Format.take_back`)."""
-        self._pool.take_back(piece)
-
-    def _bounds(
-        self, block: QueryBlock, matches: Mapping[Strand, MemColumns], row_bytes: int
-    ) -> tuple[int, int]:
+    def _bounds(self, block: QueryBlock, matches: BlockMems, row_bytes: int) -> tuple[int, int]:
         """Return upper limits for the bytes of one header or row, and of the whole block."""
         name_lengths = np.diff(block.name_offsets)
         longest = max(HEADER_BYTES + int(name_lengths.max(initial=0)), row_bytes)

@@ -13,19 +13,18 @@ unless the options ask for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from mummergpu.input.blocks.queries import QueryBlock
-from mummergpu.input.reference import RecordLookup, Reference, record_at, record_lookup
-from mummergpu.output.bytes.compression import Piece
+from mummergpu.input.reference import RecordLookup, Reference, record_at
 from mummergpu.output.bytes.number_text import MOST_DIGITS, SMALL, put_one_number, put_small
 from mummergpu.output.bytes.sequence_text import write_bases
-from mummergpu.output.bytes.text_arrays import PIECE_BYTES, PiecePool, RecordTexts, texts_of
+from mummergpu.output.bytes.text_arrays import PIECE_BYTES, RecordTexts
 from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray, copy_padded, store
-from mummergpu.output.matches.match_table import MatchBlock, match_block
+from mummergpu.output.matches.match_table import MatchBlock
 from mummergpu.output.matches.sam_rows import (
     HAS_PRIMARY,
     HITS,
@@ -41,16 +40,14 @@ from mummergpu.output.matches.sam_rows import (
     STATE_SIZE,
     TIES_LEFT,
     UNMAPPED,
+    MatchRecords,
     begin_query,
     flag_of,
-    hit_heap,
     hits_of,
     new_state,
 )
-from mummergpu.output.records.header import check_queries, sam_header
 from mummergpu.output.records.sam_fields import put_name
 from mummergpu.output.records.sam_options import SamOptions
-from mummergpu.output.sink import MatchFormat
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import (
     as_index,
@@ -58,8 +55,8 @@ from mummergpu.runtime.jit import (
     inline_without_refcounts,
     jit_without_refcounts,
 )
-from mummergpu.sequence.codes import CodeArray, Strand
-from mummergpu.sequence.mems import MemColumns
+from mummergpu.sequence.codes import CodeArray
+from mummergpu.sequence.mems import BlockMems
 
 
 def _constant(text: bytes) -> tuple[TextArray, int]:
@@ -294,13 +291,14 @@ def _write_rows(
         row = place + (own_hits.reverse_begin if strand == 1 else own_hits.forward_begin)
         length = own.lengths[as_index(row)]
         has_bases = True
+        # A line that the last text had no room for goes on with its bases.
         if base == NO_BASE:
             flag = flag_of(length, longest, least, ties_left, has_primary)
             if flag == NO_ROW:
                 place += 1
                 continue
-            record, position = place_of(block.matches.lookup, own.positions[as_index(row)])
-            clip = own.starts[as_index(row)]
+            record, position = place_of(block.matches.lookup, own.reference_starts[as_index(row)])
+            clip = own.query_starts[as_index(row)]
             ties_left -= length == least
             has_primary |= flag == 0
             hits += 1
@@ -357,7 +355,7 @@ def write_sam(
     return at
 
 
-class SamFormat(MatchFormat):
+class SamFormat(MatchRecords):
     """Turns matches into SAM; several threads may share one."""
 
     def __init__(
@@ -368,46 +366,26 @@ class SamFormat(MatchFormat):
         query_path: str,
         piece_bytes: int = PIECE_BYTES,
     ) -> None:
-        self._header = sam_header(reference, options, command).text
-        self._most_hits = options.most_hits
-        self._with_bases = options.secondary_bases
-        self._query_path = query_path
-        self._lookup = record_lookup(reference.record_starts, reference.codes.size)
-        self._records = texts_of(
-            b"\t%d\t%b\t" % (flag, name) for name in reference.names for flag in FLAGS
+        texts = (b"\t%d\t%b\t" % (flag, name) for name in reference.names for flag in FLAGS)
+        super().__init__(
+            *(reference, texts, options, command, b"\tRG:Z:%b", b"\n", query_path, piece_bytes)
         )
-        group = options.read_group
-        end = b"\n" if group is None else b"\tRG:Z:%b\n" % group.name.encode()
-        self._line_end, self._end_bytes = texts_of([end]).texts, len(end)
-        self._most_bytes = (
-            OTHER_BYTES + len(end) + int(np.diff(self._records.offsets).max(initial=0))
-        )
-        self._pool = PiecePool(piece_bytes)
+        self._most_bytes = OTHER_BYTES + self._end_bytes + self._longest_record
 
     def head(self) -> bytes:
         """Return the header."""
-        return self._header
+        return self._header.text
 
-    def format_block(
-        self, block: QueryBlock, matches: Mapping[Strand, MemColumns]
-    ) -> Iterator[TextArray]:
+    def format_block(self, block: QueryBlock, matches: BlockMems) -> Iterator[TextArray]:
         """Yield the lines of a block's matches in pieces (`Format.format_block`)."""
-        check_queries(block, self._query_path)
         arrays = SamBlock(
-            match_block(block, matches, self._lookup, self._records),
-            self._line_end,
-            self._end_bytes,
-            self._with_bases,
+            self._match_block(block, matches), self._end, self._end_bytes, self._with_bases
         )
-        heap = hit_heap(matches, self._most_hits)
-        name_bytes = int(np.diff(block.name_offsets).max(initial=0))
-        row_bytes = self._most_bytes + name_bytes
+        heap = self._hit_heap(matches)
+        row_bytes = self._most_bytes + int(np.diff(block.name_offsets).max(initial=0))
         state = new_state(NO_BASE)
-        while state[NEXT_QUERY] < block.query_count:
-            text = self._pool.room_for(max(row_bytes, self._pool.piece_bytes))
-            filled = write_sam(text, state, arrays, heap, row_bytes)
-            yield text[:filled]
 
-    def take_back(self, piece: Piece) -> None:
-        """Reuse the memory of a piece (`Format.take_back`)."""
-        self._pool.take_back(piece)
+        def fill(text: TextArray) -> int:
+            return write_sam(text, state, arrays, heap, row_bytes)
+
+        yield from self._pieces(block, state, row_bytes, fill)

@@ -8,19 +8,23 @@ matches, and of equally long ones the first.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 import numpy as np
 
+from mummergpu.input.blocks.queries import QueryBlock
+from mummergpu.input.reference import Reference
+from mummergpu.output.bytes.text_arrays import texts_of
 from mummergpu.output.matches.match_table import NEXT_QUERY as NEXT_QUERY
 from mummergpu.output.matches.match_table import NEXT_ROW as NEXT_ROW
 from mummergpu.output.matches.match_table import NOT_BEGUN as NOT_BEGUN
-from mummergpu.output.matches.match_table import BothStrands
+from mummergpu.output.matches.match_table import BothStrands, MatchBlock, MatchPieces
+from mummergpu.output.records.header import check_queries, sam_header
+from mummergpu.output.records.sam_options import SamOptions
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import as_index, as_int64, inline_without_refcounts
-from mummergpu.sequence.codes import Strand
-from mummergpu.sequence.mems import MemColumns, match_count
+from mummergpu.sequence.mems import BlockMems, match_count
 
 UNMAPPED: Final = 4
 REVERSE: Final = 16
@@ -156,10 +160,50 @@ def hits_of(rows: BothStrands, query: int) -> QueryHits:
     return QueryHits(count, begin, reverse.offsets[as_index(query)] - count)
 
 
-def hit_heap(mems: Mapping[Strand, MemColumns], most_hits: int | None) -> Int64Array:
-    """Return the room that `begin_query` needs for the most rows of a query."""
-    count = match_count(mems)
-    return np.empty(0 if most_hits is None else min(most_hits, count), dtype=np.int64)
+class MatchRecords(MatchPieces):
+    """What the records of matches share as SAM and as BAM: their header, and which there are.
+
+    Parameters
+    ----------
+    record_texts : iterable of bytes
+        What rows say of each record of the reference (`MatchBlock`).
+    group_tag : bytes
+        The tag of the read group, with ``%b`` for its name.
+    end : bytes
+        What all records end with, after that tag.
+    query_path : str
+        The files of the queries, for errors.
+    """
+
+    def __init__(
+        self,
+        reference: Reference,
+        record_texts: Iterable[bytes],
+        options: SamOptions,
+        command: str,
+        group_tag: bytes,
+        end: bytes,
+        query_path: str,
+        piece_bytes: int,
+    ) -> None:
+        self._header = sam_header(reference, options, command)
+        super().__init__(reference, record_texts, piece_bytes)
+        self._most_hits = options.most_hits
+        self._with_bases = options.secondary_bases
+        self._query_path = query_path
+        group = options.read_group
+        tag = b"" if group is None else group_tag % group.name.encode()
+        self._end, self._end_bytes = texts_of([tag + end]).texts, len(tag + end)
+
+    def _match_block(self, block: QueryBlock, mems: BlockMems) -> MatchBlock:
+        """Return matches for a compiled loop, if the format allows such names and lengths."""
+        check_queries(block, self._query_path)
+        return super()._match_block(block, mems)
+
+    def _hit_heap(self, mems: BlockMems) -> Int64Array:
+        """Return the room that `begin_query` needs for the most rows of a query."""
+        most = 0 if self._most_hits is None else min(self._most_hits, match_count(mems))
+        return np.empty(most, dtype=np.int64)
 
 
 def new_state(*more: int) -> Int64Array:

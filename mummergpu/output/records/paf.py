@@ -20,11 +20,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from mummergpu.input.reference import Reference
-from mummergpu.output.bytes.compression import Piece
 from mummergpu.output.bytes.number_text import MOST_DIGITS, put_one_number, put_small, put_tab
 from mummergpu.output.bytes.text_arrays import (
     PIECE_BYTES,
-    PiecePool,
     RecordTexts,
     names_and_lengths,
     texts_of,
@@ -37,6 +35,7 @@ from mummergpu.output.bytes.text_stores import (
     copy_text,
     store,
 )
+from mummergpu.output.records.record_format import NEEDED_BYTES, NEXT_ROW, AlignmentFormat
 from mummergpu.output.records.rows import (
     REVERSE,
     SECONDARY,
@@ -51,7 +50,6 @@ from mummergpu.output.records.sam_fields import (
     put_cigar,
     put_signed,
 )
-from mummergpu.output.sink import Format
 from mummergpu.runtime.arrays import Int64Array, UInt32Array
 from mummergpu.runtime.jit import (
     as_index,
@@ -166,12 +164,12 @@ def _put_alignment(text: TextArray, at: int, cigars: UInt32Array, begin: int, en
 
 
 @jit_without_refcounts
-def write_paf(text: TextArray, first_row: int, block: PafBlock, next_row: Int64Array) -> int:
-    """Write lines from a row on, until the rows end or the text is full; return where they end.
+def write_paf(text: TextArray, state: Int64Array, block: PafBlock) -> int:
+    """Write lines of rows from `state` on, until they end or the text is full.
 
-    `next_row` receives the row to go on with, and the bytes that a text must have for it.
+    Returns the number of bytes written, and updates `state`.
     """
-    at, row = 0, first_row
+    at, row = 0, state[NEXT_ROW]
     rows, changes = block.rows, block.changes
     room = text.size - OVERSHOOT
     while row < rows.flags.size:
@@ -182,7 +180,7 @@ def write_paf(text: TextArray, first_row: int, block: PafBlock, next_row: Int64A
             first, last = changes.offsets[as_index(row)], changes.offsets[as_index(row + 1)]
         needed = block.row_bytes + OPERATION_BYTES * (end - begin) + last - first
         if at + needed > room:
-            next_row[1] = needed
+            state[NEEDED_BYTES] = needed
             break
         row += 1
         if flag & UNMAPPED:
@@ -202,11 +200,11 @@ def write_paf(text: TextArray, first_row: int, block: PafBlock, next_row: Int64A
             at = copy_padded(text, at + _TAG_BYTES, changes.texts, first, last)
         store(text, at, LINE_END)
         at += 1
-    next_row[0] = row
+    state[NEXT_ROW] = row
     return at
 
 
-class AlignmentPaf(Format[Any, Any]):
+class AlignmentPaf(AlignmentFormat):
     """Turns the alignments of blocks into PAF; several threads may share one.
 
     Parameters
@@ -222,16 +220,10 @@ class AlignmentPaf(Format[Any, Any]):
         no_name: bytes = b"*",
         piece_bytes: int = PIECE_BYTES,
     ) -> None:
-        self._source = source
+        super().__init__(source, piece_bytes)
         self._records = texts_of(names_and_lengths(reference))
         self._record_bytes = int(np.diff(self._records.offsets).max(initial=0))
         self._no_name = np.frombuffer(bytearray(no_name), dtype=np.uint8)
-        self._pool = PiecePool(piece_bytes)
-
-    @property
-    def needs_bases(self) -> bool:
-        """Whether blocks of genomes must keep the bases of their queries."""
-        return self._source.needs_bases
 
     def format_block(self, block: Any, alignments: Any) -> Iterator[TextArray]:
         """Yield the lines of a block in pieces (`Format.format_block`)."""
@@ -240,12 +232,9 @@ class AlignmentPaf(Format[Any, Any]):
         name_bytes = int(np.diff(reads.name_offsets).max(initial=0))
         row_bytes = _OTHER_BYTES + self._record_bytes + name_bytes
         lines = PafBlock(reads, rows, self._records, written.changes, self._no_name, row_bytes)
-        next_row = np.zeros(2, dtype=np.int64)
-        while (first := int(next_row[0])) < rows.row_count:
-            text = self._pool.room_for(max(int(next_row[1]), self._pool.piece_bytes))
-            if filled := write_paf(text, first, lines, next_row):
-                yield text[:filled]
 
-    def take_back(self, piece: Piece) -> None:
-        """Reuse the memory of a piece (`Format.take_back`)."""
-        self._pool.take_back(piece)
+        def fill(text: TextArray, state: Int64Array) -> int:
+            return write_paf(text, state, lines)
+
+        for _, _, text in self._pieces(rows.row_count, fill):
+            yield text

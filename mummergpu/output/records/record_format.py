@@ -1,4 +1,4 @@
-"""What the formats of SAM and BAM share: a header, and rows that a compiled loop writes in pieces.
+"""What the formats of alignments share: rows that a compiled loop writes in pieces, and a header.
 
 Reads and genomes come with their own kinds of blocks; a `RecordSource` turns each into the same
 rows (`rows.WrittenRows`).
@@ -13,8 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from mummergpu.input.reference import Reference
-from mummergpu.output.bytes.compression import Piece
-from mummergpu.output.bytes.text_arrays import PiecePool, texts_of
+from mummergpu.output.bytes.text_arrays import texts_of
 from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray
 from mummergpu.output.records.header import UNSORTED, check_queries, sam_header
 from mummergpu.output.records.rows import (
@@ -24,7 +23,7 @@ from mummergpu.output.records.rows import (
     WrittenRows,
 )
 from mummergpu.output.records.sam_options import ReadGroup, SamOptions
-from mummergpu.output.sink import Format
+from mummergpu.output.sink import PieceFormat
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.sequence.codes import MARGIN
 from mummergpu.sequence.offsets import longest_of
@@ -61,8 +60,31 @@ class AlignmentHead:
     input_groups: Sequence[bytes] = ()
 
 
-class RecordFormat(Format[Any, Any]):
-    """What the formats share that a compiled loop fills, piece by piece.
+class AlignmentFormat(PieceFormat[Any, Any]):
+    """A format of alignments that a compiled loop fills, piece by piece."""
+
+    def __init__(self, source: RecordSource, piece_bytes: int) -> None:
+        super().__init__(piece_bytes)
+        self._source = source
+
+    @property
+    def needs_bases(self) -> bool:
+        """Whether blocks of genomes must keep the bases of their queries."""
+        return self._source.needs_bases
+
+    def _pieces(
+        self, row_count: int, fill: Callable[[TextArray, Int64Array], int]
+    ) -> Iterator[tuple[int, int, TextArray]]:
+        """Yield pieces of the text of a block, with the half-open range of their rows."""
+        state = np.zeros(STATE_SIZE, dtype=np.int64)
+        while (first := int(state[NEXT_ROW])) < row_count:
+            text = self._pool.room_for(max(int(state[NEEDED_BYTES]), self._pool.piece_bytes))
+            if filled := fill(text, state):
+                yield first, int(state[NEXT_ROW]), text[:filled]
+
+
+class RecordFormat(AlignmentFormat):
+    """What SAM and BAM share.
 
     Parameters
     ----------
@@ -86,28 +108,18 @@ class RecordFormat(Format[Any, Any]):
         path: str,
         piece_bytes: int,
     ) -> None:
+        super().__init__(source, piece_bytes)
         group = head.read_group
         tag = b"" if group is None else group_tag % group.name.encode()
         self._header = sam_header(
             *(reference, SamOptions(group), head.command, head.order, head.checksums),
             head.input_groups,
         )
-        self._source = source
         self._path = path
         self._reference = ReferenceColumns.of(reference)
         self._names = texts_of(name + b"\t" for name in reference.names)
         self._name_bytes = max(map(len, reference.names))
         self._group, self._no_group = _padded(tag), _padded(b"")
-        self._pool = PiecePool(piece_bytes)
-
-    @property
-    def needs_bases(self) -> bool:
-        """Whether blocks of genomes must keep the bases of their queries."""
-        return self._source.needs_bases
-
-    def take_back(self, piece: Piece) -> None:
-        """Reuse the memory of a piece (`Format.take_back`)."""
-        self._pool.take_back(piece)
 
     def _record_block(self, written: WrittenRows) -> RecordBlock:
         """Return rows for a compiled loop.
@@ -129,16 +141,6 @@ class RecordFormat(Format[Any, Any]):
             self._source.with_bases,
             self._source.secondary_bases,
         )
-
-    def _pieces(
-        self, row_count: int, fill: Callable[[TextArray, Int64Array], int]
-    ) -> Iterator[tuple[int, int, TextArray]]:
-        """Yield pieces of the text of a block, with the half-open range of their rows."""
-        state = np.zeros(STATE_SIZE, dtype=np.int64)
-        while (first := int(state[NEXT_ROW])) < row_count:
-            text = self._pool.room_for(max(int(state[NEEDED_BYTES]), self._pool.piece_bytes))
-            if filled := fill(text, state):
-                yield first, int(state[NEXT_ROW]), text[:filled]
 
 
 def _padded(text: bytes) -> TextArray:

@@ -114,6 +114,7 @@ def put_mismatches(
     It tells the letters of the reference that differ or are deleted, as ``samtools calmd`` does: N
     differs from every letter, and a letter that stands for two or three bases from all others.
     """
+    # `run` counts the equal bases since the last letter; insertions do not end it.
     run = 0
     for place in range(begin, end):
         operation = as_int64(cigars[as_index(place)])
@@ -128,6 +129,7 @@ def put_mismatches(
                 done += equal
                 if done >= length:
                     break
+                # A letter of several bases, a break to `extend_right`, is equal to itself.
                 code = _letter_code(reference, position + done, letters)
                 if code > BREAK and code == oriented[as_index(read_at + done)]:
                     run += 1

@@ -311,6 +311,7 @@ def put_tags(
     rows, reference, group = block.rows, block.reference, block.group
     flags, offsets, cigars = rows.flags, rows.cigar_offsets, rows.cigars
     is_mapped = flags[as_index(row)] & UNMAPPED == 0
+    # The order is that of bwa mem: files of both can be compared line by line.
     if is_mapped:
         at = _put_number_tag(text, at, _NM, as_int64(rows.edit_distances[as_index(row)]), is_binary)
     if is_mapped and block.with_bases:

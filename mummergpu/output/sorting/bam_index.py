@@ -74,6 +74,7 @@ def find_runs(
     last_record, last_bin = -1, -1
     while row < ends.size:
         key, span = rows[as_index(row), KEY], rows[as_index(row), SIZES] >> SPAN_SHIFT
+        # Rows come by place, so records only go up; those without a place follow the last record.
         while record < records and key >= starts[as_index(record + 1)]:
             record += 1
         begin = ends[as_index(row - 1)] if row else first_begin
@@ -91,6 +92,7 @@ def find_runs(
             runs[filled - 1, 3] = end
             first_window = window_starts[as_index(record)] + (position >> WINDOW_BITS)
             last_window = window_starts[as_index(record)] + (last - 1 >> WINDOW_BITS)
+            # A row may say that it reaches beyond the end of its record.
             last_window = min(last_window, window_starts[as_index(record + 1)] - 1)
             for window in range(first_window, last_window + 1):
                 windows[as_index(window)] = min(windows[as_index(window)], begin)

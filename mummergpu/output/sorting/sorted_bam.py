@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from mummergpu.output.sorting.merging import MergedRows, RowRanges
 from mummergpu.output.sorting.options import SortOptions
 from mummergpu.output.sorting.places import axis_of, keys_of, spans_of_rows
 from mummergpu.output.sorting.record_store import RecordStore
-from mummergpu.output.sorting.row_tables import NUMBER, RowTable, row_table
+from mummergpu.output.sorting.row_tables import NUMBER, PLACE, RowTable, row_table
 from mummergpu.output.sorting.templates import TemplateArrays
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.ordered_map import ordered_results
@@ -121,6 +121,30 @@ class PreparedRows:
     texts: list[TextArray]
     rows: RowTable
     templates: TemplateArrays | None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let another process have them: there, the records lie elsewhere in memory."""
+        texts = [text for text in self.texts if text.size]
+        joined = np.concatenate([np.empty(0, dtype=np.uint8), *texts])
+        begins = np.array([text.ctypes.data for text in texts], dtype=np.int64)
+        firsts = np.cumsum([0, *(text.size for text in texts)])[:-1]
+        order = np.argsort(begins)
+        rows = self.rows.copy()
+        if rows.size:
+            of_text = order[np.searchsorted(begins[order], rows[:, PLACE], side="right") - 1]
+            rows[:, PLACE] += firsts[of_text] - begins[of_text]
+        return _moved_rows, (joined, rows, self.templates)
+
+
+def _moved_rows(
+    joined: ByteArray, rows: RowTable, templates: TemplateArrays | None
+) -> PreparedRows:
+    """Return rows whose places are counted from the beginning of their joined records."""
+    text = np.empty(joined.size + OVERSHOOT, dtype=np.uint8)[: joined.size]
+    text[:] = joined
+    moved = rows.copy()
+    moved[:, PLACE] += text.ctypes.data
+    return PreparedRows([text], moved, templates)
 
 
 class SortedBamSink(AlignmentSink[PreparedRows]):

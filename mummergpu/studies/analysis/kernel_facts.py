@@ -8,7 +8,8 @@ from typing import Final
 
 from mummergpu.index.tree.policy import Policy
 from mummergpu.studies.analysis.timings import PROFILE, TIMED_KINDS, policy_order
-from mummergpu.studies.records import KernelRecord, Sweep
+from mummergpu.studies.records import Sweep
+from mummergpu.studies.subject import KernelRecord
 
 MATCH_KERNEL: Final = "match_kernel"
 PRINT_KERNELS: Final = ("count_mems", "write_mems")

@@ -27,7 +27,7 @@ class DeviceWork:
     ) -> None:
         self._device = device
         self._program = program
-        self._costs = np.array(costs.as_tuple(), dtype=np.int32)
+        self._costs = np.array(costs, dtype=np.int32)
         self._memory = memory
         self._workspace = Workspace(device, memory)
         self._stream = device.new_stream()

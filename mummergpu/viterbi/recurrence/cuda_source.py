@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from mummergpu.viterbi.recurrence.departures import departures
 from mummergpu.viterbi.recurrence.model import Costs, Model
@@ -61,7 +62,7 @@ def recurrence_source(model: Model) -> str:
         "// The scores of the states of a cell, or what leaves it for them.",
         *_structure("template <typename Score>", "Cell", "Score", states),
         "// All numbers of an alignment, in the order in which the host writes them.",
-        *_structure("", "Costs", "int", [field.name for field in fields(Costs)]),
+        *_structure("", "Costs", "int", Costs._fields),
         "// What steps subtract.",
         *_structure("template <typename Score>", "StepCosts", "Score", sums),
         "template <typename Score, typename Make>",
@@ -73,7 +74,7 @@ def recurrence_source(model: Model) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _structure(before: str, name: str, kind: str, members: list[str]) -> list[str]:
+def _structure(before: str, name: str, kind: str, members: Sequence[str]) -> list[str]:
     return [
         *([before] if before else []),
         f"struct {name} {{",

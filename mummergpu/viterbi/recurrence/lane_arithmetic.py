@@ -8,7 +8,7 @@ from typing import Any, Final
 from mummergpu.runtime.llvm import ir
 from mummergpu.runtime.vectors import Vectors
 from mummergpu.sequence.codes import BREAK
-from mummergpu.viterbi.recurrence.model import CostTuple
+from mummergpu.viterbi.recurrence.model import Costs
 
 LANES: Final = 16
 """The cells of a register, in 16 bits each."""
@@ -18,14 +18,12 @@ NEVER: Final = -(1 << 15)
 
 
 def costs_by_name(builder: Any, costs: Any) -> dict[str, Any]:
-    """Return the fields of a `CostTuple` of the compiled function, of 64 bits each."""
-    return {
-        name: builder.extract_value(costs, number) for number, name in enumerate(CostTuple._fields)
-    }
+    """Return the fields of a `Costs` of the compiled function, of 64 bits each."""
+    return {name: builder.extract_value(costs, number) for number, name in enumerate(Costs._fields)}
 
 
 class LaneArithmetic:
-    """Writes instructions for registers of `LANES` scores; the costs are a `CostTuple`."""
+    """Writes instructions for registers of `LANES` scores; the costs are a `Costs`."""
 
     def __init__(self, builder: Any, costs: Any) -> None:
         self._builder = builder
@@ -123,7 +121,7 @@ class LaneArithmetic:
         return self._builder.load(address, align=1, typ=self._codes.kind)
 
     def emission(self, bases: Any, others: Any) -> Any:
-        """Return what pairs of codes of `tile_copy` score."""
+        """Return what pairs of codes of `band.py` score."""
         builder = self._builder
         equal = builder.icmp_unsigned("==", bases, others)
         breaks = self._codes.constant(BREAK)

@@ -7,7 +7,7 @@ reference less that in the read), on odd ones that on the next diagonal. So a ga
 same lane or from a neighbour, and a match from the same lane two anti-diagonals before.
 
 Scores saturate: what cannot be reached stays far below what can, and so does what lies outside of
-the tile, because codes from `tile_copy` never match there. A cell there never has the best score,
+the tile, because the copies of `band` never match there. A cell there never has the best score,
 and none inside depends on it.
 
 A narrow band is one register, and everything stays in the registers of the processor. A wide band

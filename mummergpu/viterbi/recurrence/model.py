@@ -10,7 +10,7 @@ All scores are integers. A penalty is a positive number that is subtracted.
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from mummergpu.errors import OptionError
@@ -20,20 +20,6 @@ LARGEST_COST: Final = 100
 
 LARGEST_MATCH: Final = 20
 """The largest score of a match: with it, the longest tile scores less than 16 bits hold."""
-
-
-class CostTuple(NamedTuple):
-    """The fields of `Costs`, as compiled functions take them."""
-
-    match: int
-    mismatch: int
-    unknown: int
-    insertion_open: int
-    insertion_extend: int
-    deletion_open: int
-    deletion_extend: int
-    end_bonus: int
-    most_gap: int
 
 
 @dataclass(frozen=True)
@@ -110,8 +96,7 @@ PAIRWISE: Final = Model(
 is a base of the read on a base of the reference between them."""
 
 
-@dataclass(frozen=True)
-class Costs:
+class Costs(NamedTuple):
     """The numbers of `PAIRWISE`; the defaults are those of bwa mem.
 
     Attributes
@@ -130,11 +115,6 @@ class Costs:
         What an alignment scores for reaching the end of the read.
     most_gap : int
         How far an alignment may move from the diagonal that it begins on, in bases.
-
-    Raises
-    ------
-    OptionError
-        If a number is out of its range.
     """
 
     match: int = 1
@@ -147,14 +127,11 @@ class Costs:
     end_bonus: int = 5
     most_gap: int = 100
 
-    def __post_init__(self) -> None:
-        for name, value in vars(self).items():
+    def check(self) -> None:
+        """Raise OptionError if a number is out of its range."""
+        for name, value in self._asdict().items():
             least = 1 if name in ("match", "insertion_extend", "deletion_extend") else 0
             most = LARGEST_MATCH if name == "match" else LARGEST_COST
             if not least <= value <= most:
                 message = f"{value} is not between {least} and {most}"
                 raise OptionError(name, message)
-
-    def as_tuple(self) -> CostTuple:
-        """Return the numbers as compiled functions take them."""
-        return CostTuple(*astuple(self))

@@ -55,5 +55,5 @@ def _scalar_recurrence(
 
 
 scalar_recurrence = cast(Any, intrinsic(_scalar_recurrence))
-"""Called with the scores of a match, an insertion and a deletion and with `Costs.as_tuple()`;
+"""Called with the scores of a match, an insertion and a deletion and with `Costs`;
 returns what leaves for each of these states, and the bits that `departures.source_table` reads."""

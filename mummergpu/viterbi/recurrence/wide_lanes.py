@@ -88,6 +88,7 @@ def _fill_lanes(
         found = departures(PAIRWISE, cell, arithmetic)
         for departure, end in zip(found, ends[3:], strict=True):
             builder.store(departure.score, place(numbers, end, 32), align=4)
+        # A byte a cell has all bits: they are read once, on the way back (`departures`).
         packed = ir.Constant(_vector(8), [0] * WIDE_LANES)
         noted = [bit for departure in found for bit in departure.bits]
         for number, bit in enumerate(noted):
@@ -108,5 +109,5 @@ fill_lanes = cast(Any, intrinsic(_fill_lanes))
 Called with the codes of the query and the index of the first row's base; the codes of the reversed
 reference and the index of the base on the first row; the scores, and six places in them: what has
 come to the first cell for a match, an insertion and a deletion, and where it is written what leaves
-it for each; `Costs.as_tuple()`; and the directions, a byte for each cell
+it for each; `Costs`; and the directions, a byte for each cell
 (`departures.departures`), and where the first one is written."""

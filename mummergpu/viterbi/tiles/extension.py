@@ -25,7 +25,7 @@ from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_withou
 from mummergpu.sequence.codes import CodeArray
 from mummergpu.viterbi.recurrence.lane_arithmetic import LANES, NEVER
 from mummergpu.viterbi.recurrence.lanes import MOST_LANES
-from mummergpu.viterbi.recurrence.model import CostTuple
+from mummergpu.viterbi.recurrence.model import Costs
 from mummergpu.viterbi.recurrence.operations import MATCH_OPERATION, OperationArray
 from mummergpu.viterbi.recurrence.tile import Tile
 from mummergpu.viterbi.tiles.band import (
@@ -48,7 +48,7 @@ def extend_score(
     read: CodeArray,
     reference: CodeArray,
     tile: Tile,
-    costs: CostTuple,
+    costs: Costs,
     first_band: int,
     least_score: int,
     scratch: Scratch,
@@ -61,7 +61,7 @@ def extend_score(
         Codes with margins.
     tile : Tile
         From the corner to the end of the read; from `tile.tile_at`.
-    costs : CostTuple
+    costs : Costs
         The scores.
     first_band : int
         How far from the diagonal an alignment probably goes. It changes the time, not the result.
@@ -87,7 +87,7 @@ def extend_path(
     read: CodeArray,
     reference: CodeArray,
     tile: Tile,
-    costs: CostTuple,
+    costs: Costs,
     first_band: int,
     least_score: int,
     scratch: Scratch,
@@ -123,7 +123,7 @@ def _extend(
     read: CodeArray,
     reference: CodeArray,
     tile: Tile,
-    costs: CostTuple,
+    costs: Costs,
     first_band: int,
     least_score: int,
     scratch: Scratch,

@@ -15,7 +15,7 @@ from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_withou
 from mummergpu.sequence.codes import CodeArray
 from mummergpu.viterbi.recurrence.lane_arithmetic import LANES
 from mummergpu.viterbi.recurrence.lanes import MOST_REGISTERS
-from mummergpu.viterbi.recurrence.model import CostTuple
+from mummergpu.viterbi.recurrence.model import Costs
 from mummergpu.viterbi.recurrence.operations import (
     DELETION_OPERATION,
     INSERTION_OPERATION,
@@ -41,7 +41,7 @@ def fill_gap(
     query: CodeArray,
     reference: CodeArray,
     tile: Tile,
-    costs: CostTuple,
+    costs: Costs,
     scratch: Scratch,
     matrix: MatrixScratch,
     operations: OperationArray,
@@ -56,7 +56,7 @@ def fill_gap(
     tile : Tile
         The bases between the matches, of direction 1. Those at the two ends of it are the first of
         the match behind: they are equal.
-    costs : CostTuple
+    costs : Costs
         The scores; nothing is scored for an end.
     scratch : Scratch
         From `scratch.new_scratch`.
@@ -112,7 +112,7 @@ def fill_gap(
 
 
 @inline_without_refcounts
-def is_diagonal_best(query: CodeArray, reference: CodeArray, tile: Tile, costs: CostTuple) -> bool:
+def is_diagonal_best(query: CodeArray, reference: CodeArray, tile: Tile, costs: Costs) -> bool:
     """Return whether two equally long sequences are certainly aligned best without a gap."""
     score = _score_of_diagonal(query, reference, tile, as_int64(0), as_int64(0), costs)
     return score >= _best_outside(tile.length, tile.length, as_int64(0), costs)
@@ -125,7 +125,7 @@ def _score_of_diagonal(
     tile: Tile,
     inserted: int,
     deleted: int,
-    costs: CostTuple,
+    costs: Costs,
 ) -> int:
     """Return the score of a tile without a gap, behind some bases of each sequence."""
     score = 0
@@ -136,7 +136,7 @@ def _score_of_diagonal(
 
 
 @inline_without_refcounts
-def _score_of_one_gap(query: CodeArray, reference: CodeArray, tile: Tile, costs: CostTuple) -> int:
+def _score_of_one_gap(query: CodeArray, reference: CodeArray, tile: Tile, costs: Costs) -> int:
     """Return the best score of an alignment with a single gap, or with none."""
     query_at, reference_at = tile.read_at, tile.reference_at
     more = tile.reference_length - tile.length
@@ -156,7 +156,7 @@ def _score_of_one_gap(query: CodeArray, reference: CodeArray, tile: Tile, costs:
 
 
 @inline_without_refcounts
-def _best_outside(length: int, reference_length: int, band: int, costs: CostTuple) -> int:
+def _best_outside(length: int, reference_length: int, band: int, costs: Costs) -> int:
     """Return a score that no alignment exceeds which leaves a band around the first corner.
 
     The band has so many diagonals on both sides. The score is that of all bases that are not in the
@@ -183,7 +183,7 @@ def _align_in_band(
     query: CodeArray,
     reference: CodeArray,
     tile: Tile,
-    costs: CostTuple,
+    costs: Costs,
     registers: int,
     scratch: Scratch,
     operations: OperationArray,
@@ -217,9 +217,9 @@ def _align_in_band(
 
 
 @inline_without_refcounts
-def _to_the_corner(costs: CostTuple) -> CostTuple:
+def _to_the_corner(costs: Costs) -> Costs:
     """Return costs with which the best path always ends at the end of the query."""
-    return CostTuple(
+    return Costs(
         costs.match,
         costs.mismatch,
         costs.unknown,

@@ -26,7 +26,7 @@ class Scratch(NamedTuple):
     """What compiled functions write while they work, one for each thread."""
 
     codes: CodeArray
-    """The copies of the two sequences (`tile_copy`)."""
+    """The copies of the two sequences (`band`)."""
     state: LaneArray
     """The cells of a wide band."""
     results: LaneArray

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.codes import BREAK, CodeArray
 from mummergpu.sequence.extension import extend_left, extend_right
-from mummergpu.viterbi.recurrence.model import CostTuple
+from mummergpu.viterbi.recurrence.model import Costs
 from mummergpu.viterbi.recurrence.tile import Tile
 
 
@@ -26,7 +26,7 @@ def _equal_bases(
 
 
 @inline_without_refcounts
-def longest_gaps(length: int, costs: CostTuple, score: int) -> tuple[int, int]:
+def longest_gaps(length: int, costs: Costs, score: int) -> tuple[int, int]:
     """Return the longest insertion and deletion with which an alignment may have a score.
 
     All other bases match. A path that leaves a band is at least as many bases from its diagonal,
@@ -41,7 +41,7 @@ def longest_gaps(length: int, costs: CostTuple, score: int) -> tuple[int, int]:
 
 @jit_without_refcounts
 def try_without_gap(
-    read: CodeArray, reference: CodeArray, tile: Tile, costs: CostTuple, least_score: int
+    read: CodeArray, reference: CodeArray, tile: Tile, costs: Costs, least_score: int
 ) -> tuple[bool, int, int]:
     """Align a tile without a gap, if at most two bases differ and it is sure that no gap pays.
 
@@ -86,7 +86,7 @@ def _no_gap_pays(
     read: CodeArray,
     reference: CodeArray,
     tile: Tile,
-    costs: CostTuple,
+    costs: Costs,
     score: int,
     first_difference: int,
 ) -> bool:

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from mummergpu.runtime.arrays import ByteArray, Int32Array
 from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.codes import CodeArray
-from mummergpu.viterbi.recurrence.model import CostTuple
+from mummergpu.viterbi.recurrence.model import Costs
 from mummergpu.viterbi.recurrence.wide_lanes import WIDE_LANES, fill_lanes
 
 ScoreArray = Int32Array
@@ -73,7 +73,7 @@ def border_score(opening: int, extension: int, bases: int) -> int:
 
 
 @jit_without_refcounts
-def begin_edges(length: int, reference_length: int, costs: CostTuple, edges: Edges) -> None:
+def begin_edges(length: int, reference_length: int, costs: Costs, edges: Edges) -> None:
     """Fill the edges of a matrix with what leaves its first row and its first column."""
     to_match, to_insertion, row_match, row_deletion, corners = edges
     for column in range(reference_length + 1):
@@ -93,7 +93,7 @@ def fill_block(
     query: CodeArray,
     reference: CodeArray,
     block: Block,
-    costs: CostTuple,
+    costs: Costs,
     edges: Edges,
     state: ScoreArray,
     directions: ByteArray,

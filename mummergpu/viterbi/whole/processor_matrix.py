@@ -43,7 +43,7 @@ class ProcessorMatrix:
     """
 
     def __init__(self, costs: Costs, map_function: MapFunction = map) -> None:
-        self._costs = costs.as_tuple()
+        self._costs = costs
         self._map = map_function
         self._states: queue.SimpleQueue[Int32Array] = queue.SimpleQueue()
 

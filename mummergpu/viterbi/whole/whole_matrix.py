@@ -14,7 +14,7 @@ import numpy as np
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.codes import BREAK, CodeArray
-from mummergpu.viterbi.recurrence.model import CostTuple
+from mummergpu.viterbi.recurrence.model import Costs
 from mummergpu.viterbi.recurrence.operations import OperationArray, reverse_operations
 from mummergpu.viterbi.recurrence.scalar_recurrence import scalar_recurrence
 from mummergpu.viterbi.recurrence.tile import Tile
@@ -68,7 +68,7 @@ def fits_matrix(length: int, reference_length: int) -> bool:
 
 
 @inline_without_refcounts
-def pair_score(base: int, other: int, costs: CostTuple) -> int:
+def pair_score(base: int, other: int, costs: Costs) -> int:
     """Return what a base of the query scores on a base of the reference."""
     if base >= BREAK:
         return -costs.unknown
@@ -80,7 +80,7 @@ def align_whole(
     query: CodeArray,
     reference: CodeArray,
     tile: Tile,
-    costs: CostTuple,
+    costs: Costs,
     least_score: int,
     scratch: MatrixScratch,
     operations: OperationArray,
@@ -94,7 +94,7 @@ def align_whole(
         Codes.
     tile : Tile
         The bases to align, of direction 1.
-    costs : CostTuple
+    costs : Costs
         The scores; nothing is scored for an end.
     least_score : int
         A score that some alignment has, or less: the higher it is, the fewer cells are computed.
@@ -164,7 +164,7 @@ def align_whole(
 
 
 @inline_without_refcounts
-def _best_score(length: int, reference_length: int, costs: CostTuple) -> int:
+def _best_score(length: int, reference_length: int, costs: Costs) -> int:
     """Return a score that no alignment of so many bases exceeds, if a gap may be open before it."""
     more = reference_length - length
     if more >= 0:

@@ -11,8 +11,8 @@ import pytest
 from helpers.loops import each
 
 import mummergpu
-from mummergpu.api import kept_minimizers
-from mummergpu.api.kept_minimizers import KeptMinimizers
+from mummergpu.api import engine
+from mummergpu.api.engine import KeptMinimizers
 from mummergpu.cli.main import main
 from mummergpu.index.kmer_index import KmerIndex
 from mummergpu.index.kmer_plan import KmerCost
@@ -69,7 +69,7 @@ def searched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def expect_of_kmers(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
     """Let a search by k-mers be expected to take so long."""
     cost = KmerCost(0.0, seconds)
-    monkeypatch.setattr(kept_minimizers, "expected_kmer_cost", lambda job, sampling: cost)
+    monkeypatch.setattr(engine, "expected_kmer_cost", lambda job, sampling: cost)
 
 
 def columns(found: Any) -> list[list[int]]:
@@ -112,13 +112,13 @@ def test_a_table_is_built_once_and_serves_longer_matches(
     has_file: bool, searched: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     built: list[int] = []
-    plan = kept_minimizers.MinimizerIndex.load_pages
+    plan = engine.MinimizerIndex.load_pages
 
     def spied(self: Any, *rest: Any) -> Any:
         built.append(self.window)
         return plan(self, *rest)
 
-    monkeypatch.setattr(kept_minimizers.MinimizerIndex, "load_pages", spied)
+    monkeypatch.setattr(engine.MinimizerIndex, "load_pages", spied)
     expect_of_kmers(monkeypatch, 1e9)
     index = mummergpu.Index.build("r.fa")
     if has_file:

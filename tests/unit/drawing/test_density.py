@@ -10,8 +10,8 @@ from helpers.made_matches import made_matches
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mummergpu.drawing import density
-from mummergpu.drawing.density import bases_in_pixels, density_image
+from mummergpu.drawing import dots
+from mummergpu.drawing.dots import bases_in_pixels, density_image
 from mummergpu.drawing.segments import segments_of
 
 COLOURS = ((0.0, 0.0, 1.0), (1.0, 0.0, 0.0))
@@ -26,7 +26,7 @@ def test_pixels_hold_all_bases_where_they_lie(data: Any, most_steps: int) -> Non
         length = data.draw(st.integers(1, size - max(query, place)))
         rows.append((0, 0, query, place, length, data.draw(st.booleans())))
     segments = segments_of(made_matches(rows, [size], [size]))
-    with patch.object(density, "_MAX_STEPS", most_steps):
+    with patch.object(dots, "_MAX_STEPS", most_steps):
         for way in (0, 1):
             found = bases_in_pixels(segments, pixels, pixels, way)
             chosen = [row for row in rows if row[5] == bool(way)]

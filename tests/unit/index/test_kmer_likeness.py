@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mummergpu.index import kmer_likeness as module
-from mummergpu.index.kmer_likeness import kmer_likeness
+from mummergpu.index import kmer_index as module
+from mummergpu.index.kmer_index import kmer_likeness
 from mummergpu.index.kmer_plan import (
     DEVICE_COSTS,
     PROCESSOR_COSTS,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.backends.interface import WorkSizes
-from mummergpu.pipeline.block_parts import SAFETY, BlockParts
+from mummergpu.pipeline.passes import SAFETY, BlockParts
 from mummergpu.sequence.codes import MARGIN
 
 SIZES = WorkSizes(10_000, 10, 10, 10, 1000, 100)

@@ -21,7 +21,6 @@ from mummergpu.studies.records import (
     COMPRESSED_RUNS_FILE,
     RUNS_FILE,
     SETUP_FILE,
-    KernelRecord,
     SweepRun,
     SweepSetup,
     read_runs,
@@ -30,6 +29,7 @@ from mummergpu.studies.records import (
     run_text,
     setup_text,
 )
+from mummergpu.studies.subject import KernelRecord
 from mummergpu.studies.sweep_folder import SweepFolder
 
 KERNEL = KernelRecord(1.5, 2, 77, 32, 0, 16, 0.75)

@@ -78,7 +78,7 @@ def check_whole_matrix(
         tile = Tile(MARGIN, sides[0].size, MARGIN, sides[1].size, 1)
         score, _ = align_whole(
             *(query, target, tile),
-            *(costs.as_tuple(), ANY_SCORE, new_matrix(), operations, 0),
+            *(costs, ANY_SCORE, new_matrix(), operations, 0),
         )
         assert score == found.scores[row]
 

@@ -56,7 +56,7 @@ def scoring() -> Scoring:
     return Scoring(
         Reads(offsets, codes, codes),
         Target(codes, starts, starts),
-        COSTS.as_tuple(),
+        COSTS,
         Qualities(codes, np.zeros(256, dtype=np.int32)),
     )
 

@@ -90,7 +90,7 @@ def test_a_split_read_has_the_best_candidate_of_its_clip(
     offsets = np.array([0, LENGTH], dtype=np.int64)
     for chosen, expected in ((0, found), (-1, -1)):
         choices.candidates[0] = chosen
-        split_reads(offsets, table, choices, Costs().as_tuple(), MIN_SCORE, odds, extra)
+        split_reads(offsets, table, choices, Costs(), MIN_SCORE, odds, extra)
         assert extra.candidates.tolist() == [expected]
         assert (extra.qualities[0] > 0) <= (expected >= 0)
 
@@ -104,5 +104,5 @@ def test_a_short_clip_is_not_looked_at(clip: int, found: int) -> None:
     choices.candidates[0] = 0
     odds = Odds(weights_of_units(), quality_thresholds())
     offsets = np.array([0, LENGTH], dtype=np.int64)
-    split_reads(offsets, table, choices, Costs().as_tuple(), MIN_SCORE, odds, extra)
+    split_reads(offsets, table, choices, Costs(), MIN_SCORE, odds, extra)
     assert extra.candidates.tolist() == [found]

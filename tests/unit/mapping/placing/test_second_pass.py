@@ -130,5 +130,5 @@ def test_a_placement_with_a_better_score_has_a_long_match(costs: Costs) -> None:
             costs.insertion_open + costs.insertion_extend + costs.match,
         )
         whole = length * costs.match + 2 * costs.end_bonus
-        found = max_unseen(length, seed_length, costs.as_tuple())
+        found = max_unseen(length, seed_length, costs)
         assert found == whole - edits * loss

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mummergpu.output.bytes.compressed_stream import CompressedStream
-from mummergpu.output.bytes.compression import BgzfCompressor, Piece
+from mummergpu.output.bytes.compression import BgzfCompressor, CompressedStream, Piece
 
 CHUNK_BYTES = BgzfCompressor.chunk_bytes
 TEXT = np.random.default_rng(3).integers(0, 8, 3 * CHUNK_BYTES + 1234, dtype=np.uint8).tobytes()

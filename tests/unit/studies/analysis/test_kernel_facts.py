@@ -9,7 +9,8 @@ from helpers.sweeps import GPU, make_run, make_setup
 
 from mummergpu.index.tree.policy import Policy
 from mummergpu.studies.analysis.kernel_facts import facts_of, kernel_facts, registers_of_print
-from mummergpu.studies.records import KernelRecord, Sweep
+from mummergpu.studies.records import Sweep
+from mummergpu.studies.subject import KernelRecord
 
 
 def record(milliseconds: float, visits: int | None = None, registers: int = 40) -> KernelRecord:

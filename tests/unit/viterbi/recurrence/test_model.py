@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields
 
 import pytest
 
@@ -69,8 +68,7 @@ def test_the_kernels_have_the_costs_in_the_order_of_the_tuple() -> None:
     source = recurrence_source(PAIRWISE)
     inside = re.search(r"struct Costs \{(.*?)\};", source, re.DOTALL)
     assert inside is not None
-    assert re.findall(r"int (\w+);", inside[1]) == [field.name for field in fields(Costs)]
-    assert Costs(*range(1, 10)).as_tuple() == tuple(range(1, 10))
+    assert re.findall(r"int (\w+);", inside[1]) == list(Costs._fields)
 
 
 def test_another_model_gives_another_recurrence() -> None:
@@ -81,18 +79,18 @@ def test_another_model_gives_another_recurrence() -> None:
     assert found[1].score == 7
 
 
-@pytest.mark.parametrize("name", [field.name for field in fields(Costs)])
+@pytest.mark.parametrize("name", list(Costs._fields))
 def test_costs_that_programs_cannot_compute_with_are_refused(name: str) -> None:
-    assert Costs(**{name: 20}).as_tuple().count(20) == 1
+    Costs(**{name: 20}).check()
     for value in (-1, LARGEST_COST + 1):
         with pytest.raises(OptionError, match=f"{name}: {value} is not between"):
-            Costs(**{name: value})
+            Costs(**{name: value}).check()
 
 
 def test_an_extension_costs_something() -> None:
     for name in ("match", "insertion_extend", "deletion_extend"):
         with pytest.raises(OptionError):
-            Costs(**{name: 0})
+            Costs(**{name: 0}).check()
 
 
 def test_the_widest_band_covers_the_longest_gap() -> None:
@@ -102,7 +100,7 @@ def test_the_widest_band_covers_the_longest_gap() -> None:
 def test_the_longest_tile_scores_what_16_bits_hold() -> None:
     assert MOST_BASES * LARGEST_MATCH + LARGEST_COST < 1 << 15
     with pytest.raises(OptionError):
-        Costs(match=LARGEST_MATCH + 1)
+        Costs(match=LARGEST_MATCH + 1).check()
     new_scratch(MOST_BASES, 100)
     with pytest.raises(ValueError, match="is longer than 1500"):
         new_scratch(MOST_BASES + 1, 100)

@@ -46,7 +46,7 @@ def extended(
         arrays.append((with_margins(array), MARGIN if direction > 0 else MARGIN + array.size - 1))
     (read_codes, read_at), (reference_codes, reference_at) = arrays
     tile = Tile(read_at, len(read), reference_at, len(reference), direction)
-    how = (read_codes, reference_codes, tile, costs.as_tuple(), first_band, least_score, SCRATCH)
+    how = (read_codes, reference_codes, tile, costs, first_band, least_score, SCRATCH)
     operations = np.zeros(1100, dtype=np.uint32)
     score, i, j, count = extend_path(*how, operations, 3)
     assert (score, i, j) == extend_score(*how)

@@ -54,7 +54,7 @@ def aligned(
     )
     operations = np.full(len(query) + len(reference) + 3, 7, dtype=np.uint32)
     tile = Tile(MARGIN, len(query), MARGIN, len(reference), 1)
-    sides = (*codes, tile, costs.as_tuple())
+    sides = (*codes, tile, costs)
     if whole:
         score, count = align_whole(*sides, least, matrix, operations, 1)
     else:
@@ -115,7 +115,7 @@ def test_few_cells_are_computed_if_the_score_is_known() -> None:
     assert (score, operations) == aligned(query, reference, GENOMES, True)
     codes = [with_margins(np.array([*bases, 2], dtype=np.uint8)) for bases in (query, reference)]
     tile = Tile(MARGIN, len(query), MARGIN, len(reference), 1)
-    sides = (*codes, tile, GENOMES.as_tuple())
+    sides = (*codes, tile, GENOMES)
     made = np.empty(len(query) + len(reference), dtype=np.uint32)
     numbers = np.empty(2 * len(reference) + 2, dtype=np.int64)
     for share, fits in ((5, True), (1000, False)):

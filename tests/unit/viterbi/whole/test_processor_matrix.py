@@ -25,7 +25,7 @@ SHAPES = [
 ]
 
 
-@pytest.mark.parametrize("costs", COSTS, ids=lambda costs: str(costs.as_tuple()))
+@pytest.mark.parametrize("costs", COSTS, ids=lambda costs: str(costs))
 @pytest.mark.parametrize("streamed", [False, True], ids=["wavefront", "streaming"])
 @pytest.mark.parametrize("threads", [1, 3])
 def test_rounds_compute_the_whole_matrix(costs: Costs, streamed: bool, threads: int) -> None:

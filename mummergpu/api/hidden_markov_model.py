@@ -1,0 +1,316 @@
+"""Hidden Markov models from Python: of arrays, or of a program's text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, Final, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.errors import ModelError, OptionError
+from mummergpu.hmm.language.evaluation import CompiledModel, Evaluation, evaluate
+from mummergpu.hmm.language.lanes import SymbolBlock, offsets_of_counts
+from mummergpu.hmm.language.parser import parse_program
+from mummergpu.hmm.language.program import Algorithm, Attribute, Model, State, Transition
+from mummergpu.input.blocks.symbols import BLANK, code_table
+from mummergpu.runtime.arrays import Float64Array, Int64Array
+
+SymbolSequence = str | bytes | Sequence[int] | npt.NDArray[Any]
+"""Symbols as text, or as numbers: their places in the alphabet."""
+
+_MAX_SYMBOLS: Final = 254
+
+
+class BestPath(NamedTuple):
+    """The best path of states that emits a sequence.
+
+    Attributes
+    ----------
+    score : float
+        The natural logarithm of its probability, with that of the symbols; -inf if no path emits
+        the sequence.
+    states : ndarray of int64, shape (length,)
+        The state of each symbol, a number into `HiddenMarkovModel.states`; empty without a path.
+    """
+
+    score: float
+    states: Int64Array
+
+
+class HiddenMarkovModel:
+    """A hidden Markov model.
+
+    Parameters
+    ----------
+    states : sequence of str
+        The names of the states.
+    transitions : array_like of float, shape (n_states, n_states)
+        The probabilities of steps from the state of a row to that of a column.
+    emissions : array_like of float, shape (n_states, n_symbols)
+        The probabilities of symbols in each state.
+    start : array_like of float, shape (n_states,), optional
+        The probabilities of the first state; all are alike by default.
+    end : array_like of float, shape (n_states,), optional
+        The probabilities to end after each state; by default a path may end anywhere.
+    alphabet : sequence of str, optional
+        The symbols, single ASCII characters, if sequences are given as text.
+
+    Raises
+    ------
+    OptionError
+        If the arrays do not fit each other, or a probability is negative or not finite.
+
+    Examples
+    --------
+    >>> import mummergpu
+    >>> casino = mummergpu.HiddenMarkovModel(
+    ...     ["fair", "loaded"],
+    ...     transitions=[[0.95, 0.05], [0.1, 0.9]],
+    ...     emissions=[[1 / 6] * 6, [0.1] * 5 + [0.5]],
+    ...     alphabet="123456",
+    ... )
+    >>> path = casino.viterbi("315116246446644245666666")
+    >>> [casino.states[state] for state in path.states[[0, -1]]]
+    ['fair', 'loaded']
+    >>> round(casino.forward("3151162464"), 4)
+    -18.4201
+    """
+
+    def __init__(
+        self,
+        states: Iterable[str],
+        transitions: npt.ArrayLike,
+        emissions: npt.ArrayLike,
+        *,
+        start: npt.ArrayLike | None = None,
+        end: npt.ArrayLike | None = None,
+        alphabet: Iterable[str] | None = None,
+    ) -> None:
+        names = [str(name) for name in states]
+        count = len(names)
+        if len(set(names)) != count or count == 0:
+            raise OptionError("states", "no names, or one of them twice")
+        chances = _probabilities("emissions", emissions, (count, None))
+        symbols = chances.shape[1]
+        known = [str(symbol) for symbol in alphabet or []]
+        if known and (len(set(known)) != symbols or len(known) != symbols):
+            raise OptionError("alphabet", f"not {symbols} different symbols")
+        if any(len(symbol) != 1 or not symbol.isascii() for symbol in known):
+            raise OptionError("alphabet", "a symbol that is no single ASCII character")
+        if not 0 < symbols <= _MAX_SYMBOLS:
+            raise OptionError("emissions", f"{symbols} symbols; from 1 to {_MAX_SYMBOLS} can be")
+        steps = _probabilities("transitions", transitions, (count, count))
+        first = np.full(count, 1 / count) if start is None else start
+        first = _probabilities("start", first, (count,))
+        edges = [("start", f"{number}", value) for number, value in enumerate(first.tolist())]
+        for source, row in enumerate(steps.tolist()):
+            edges += [(f"{source}", f"{target}", value) for target, value in enumerate(row)]
+        if end is not None:
+            last = _probabilities("end", end, (count,)).tolist()
+            edges += [(f"{number}", "end", value) for number, value in enumerate(last)]
+        ends = [] if end is None else [State("end")]
+        self._names = names
+        self._alphabet = known
+        self._compiled = CompiledModel(
+            Model(
+                "model",
+                tuple(known) or tuple(str(code) for code in range(symbols)),
+                (State("start"), *(State(f"{n}", f"{n}") for n in range(count)), *ends),
+                "start",
+                None if end is None else "end",
+                {f"{number}": tuple(row) for number, row in enumerate(chances.tolist())},
+                tuple(Transition(*edge) for edge in edges if edge[2] > 0),
+            )
+        )
+
+    @classmethod
+    def parse(cls, text: str, name: str | None = None) -> Self:
+        """Return a model of a program in the language of ``mummergpu hmm``.
+
+        Parameters
+        ----------
+        text : str
+            The program; a ``main`` is not needed, and not looked at.
+        name : str, optional
+            The model; the first one of the program by default.
+
+        Raises
+        ------
+        ModelError
+            If the program is wrong, has no such model, or the model cannot be computed.
+        """
+        models = parse_program(text).models
+        model = next(iter(models.values()), None) if name is None else models.get(name)
+        if model is None:
+            raise ModelError("no model" if name is None else f"no model '{name}'", "<text>")
+        found = cls.__new__(cls)
+        found._compiled = CompiledModel(model, "<text>")
+        found._names = found._compiled.state_names
+        found._alphabet = list(model.alphabet)
+        return found
+
+    @property
+    def states(self) -> list[str]:
+        """The names of the states that emit, in the order of their declaration."""
+        return self._names
+
+    @property
+    def alphabet(self) -> list[str]:
+        """The symbols; empty if they are numbers only."""
+        return self._alphabet
+
+    def __repr__(self) -> str:
+        symbols = len(self._compiled.model.alphabet)
+        return f"HiddenMarkovModel({len(self._names)} states, {symbols} symbols)"
+
+    def viterbi(self, sequences: SymbolSequence | Iterable[SymbolSequence]) -> Any:
+        """Return the best path of each sequence.
+
+        Parameters
+        ----------
+        sequences : str, bytes, array of int, or an iterable of these
+            One sequence, or several, as text or as places in the alphabet.
+
+        Returns
+        -------
+        BestPath or list of BestPath
+            A list if there are several sequences. Of equally good states the one that was declared
+            first is taken.
+
+        Raises
+        ------
+        OptionError
+            If a symbol is not in the alphabet.
+        """
+        block, is_one = self._block(sequences)
+        wanted = (Attribute.SCORE, Attribute.TRACEBACK)
+        found = evaluate(self._compiled, Algorithm.VITERBI, block, wanted)
+        paths = [
+            BestPath(score, states)
+            for score, states in zip(found.scores.tolist(), self._paths(found), strict=True)
+        ]
+        return paths[0] if is_one else paths
+
+    def forward(self, sequences: SymbolSequence | Iterable[SymbolSequence]) -> Any:
+        """Return the natural logarithm of the probability of each sequence, over all paths.
+
+        Parameters
+        ----------
+        sequences : str, bytes, array of int, or an iterable of these
+            As for `viterbi`.
+
+        Returns
+        -------
+        float or ndarray of float64, shape (n_sequences,)
+            -inf for an impossible sequence.
+        """
+        return self._scores(sequences, Algorithm.FORWARD)
+
+    def backward(self, sequences: SymbolSequence | Iterable[SymbolSequence]) -> Any:
+        """Return what `forward` returns, computed from the ends of the sequences."""
+        return self._scores(sequences, Algorithm.BACKWARD)
+
+    def posterior(self, sequences: SymbolSequence | Iterable[SymbolSequence]) -> Any:
+        """Return the probabilities of the states at each symbol, over all paths.
+
+        Parameters
+        ----------
+        sequences : str, bytes, array of int, or an iterable of these
+            As for `viterbi`.
+
+        Returns
+        -------
+        ndarray of float64, shape (length, n_states), or list of these
+            Rows sum to 1; they are not numbers for an impossible sequence.
+        """
+        block, is_one = self._block(sequences)
+        found = evaluate(self._compiled, Algorithm.POSTERIOR, block, (Attribute.TABLE,))
+        assert found.tables is not None
+        tables = [self._columns(table) for table in found.tables]
+        return tables[0] if is_one else tables
+
+    def _scores(
+        self, sequences: SymbolSequence | Iterable[SymbolSequence], algorithm: Algorithm
+    ) -> Any:
+        block, is_one = self._block(sequences)
+        scores = evaluate(self._compiled, algorithm, block).scores
+        return float(scores[0]) if is_one else scores
+
+    @cached_property
+    def _numbers(self) -> Int64Array:
+        """The number in `states` of each state of the compiled model."""
+        own = self._compiled.state_names
+        # States of arrays are called by their numbers inside, so that any names can be given.
+        numbers = own if self._names != own else range(len(own))
+        return np.array([int(name) for name in numbers], dtype=np.int64)
+
+    def _columns(self, table: Float64Array) -> Float64Array:
+        found = np.zeros((table.shape[1], len(self._names)))
+        found[:, self._numbers] = table.T
+        return found
+
+    def _paths(self, found: Evaluation) -> list[Int64Array]:
+        runs, visits = found.runs, self._compiled.visits
+        assert runs is not None
+        own = {name: number for number, name in enumerate(self._compiled.state_names)}
+        of_visits = np.array([own.get(name, -1) for name in visits.names] or [0], dtype=np.int64)
+        lengths = np.where(visits.emits[runs.visits], runs.lengths, 0)
+        states = np.repeat(self._numbers[of_visits[runs.visits]], lengths)
+        ends = offsets_of_counts(lengths)[runs.offsets]
+        return [states[begin:end] for begin, end in pairwise(ends.tolist())]
+
+    def _block(
+        self, sequences: SymbolSequence | Iterable[SymbolSequence]
+    ) -> tuple[SymbolBlock, bool]:
+        is_one = _is_sequence(sequences)
+        several: list[Any] = [sequences] if is_one else list(sequences)
+        codes = [self._codes(one, number) for number, one in enumerate(several)]
+        sizes = np.array([one.size for one in codes], dtype=np.int64)
+        joined = np.concatenate([np.empty(0, dtype=np.uint8), *codes])
+        return SymbolBlock(joined, offsets_of_counts(sizes)), is_one
+
+    def _codes(self, sequence: Any, number: int) -> npt.NDArray[np.uint8]:
+        if isinstance(sequence, str | bytes):
+            if not self._alphabet:
+                raise OptionError("sequences", "text, but the model has no alphabet")
+            text = sequence.encode("utf-8", "replace") if isinstance(sequence, str) else sequence
+            codes = code_table(self._alphabet)[np.frombuffer(text, dtype=np.uint8)]
+            wrong = codes >= BLANK
+        else:
+            found = np.asarray(sequence)
+            if found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
+                raise OptionError("sequences", f"sequence {number} is no row of integers")
+            wrong = (found < 0) | (found >= len(self._compiled.model.alphabet))
+            codes = found.astype(np.uint8)
+        if wrong.any():
+            place = f"at position {int(wrong.argmax())} of sequence {number}"
+            raise OptionError("sequences", f"a symbol that is not in the alphabet {place}")
+        return codes
+
+
+def _is_sequence(sequences: Any) -> bool:
+    """Return whether something is one sequence, and not several."""
+    if isinstance(sequences, str | bytes):
+        return True
+    if isinstance(sequences, np.ndarray):
+        return sequences.ndim == 1 and sequences.dtype.kind in "iu"
+    return isinstance(sequences, Sequence) and bool(sequences) and isinstance(sequences[0], int)
+
+
+def _probabilities(option: str, values: Any, shape: tuple[int | None, ...]) -> Float64Array:
+    try:
+        found = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise OptionError(option, "no array of numbers") from None
+    fits = found.ndim == len(shape) and all(
+        want in (None, have) for want, have in zip(shape, found.shape, strict=True)
+    )
+    if not fits:
+        wanted = " x ".join("n" if want is None else str(want) for want in shape)
+        raise OptionError(option, f"an array of shape {found.shape}, and not {wanted}")
+    if not np.isfinite(found).all() or (found < 0).any():
+        raise OptionError(option, "a probability that is negative or not finite")
+    return found

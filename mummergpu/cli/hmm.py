@@ -1,0 +1,112 @@
+"""The command ``hmm``: compute hidden Markov models that a program describes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from mummergpu.cli.option_rules import Params, device_options
+from mummergpu.cli.option_types import (
+    HELP_OPTIONS,
+    INFORMATION,
+    MAIN_OPTIONS,
+    MESSAGE_OPTIONS,
+    SectionedCommand,
+    Sections,
+    complete_files,
+    flag,
+)
+from mummergpu.cli.run_verb import Verb, run_verb
+from mummergpu.runtime.output_file import STANDARD_OUTPUT
+
+if TYPE_CHECKING:
+    from mummergpu.pipeline.evaluate_models import ModelRunOptions
+
+_FORMATS: Final = {
+    "tsv": "Write a line of tab-separated values for each sequence.  [default]",
+    "json": "Write a JSON object a line for each sequence; null for an impossible one.",
+    "parquet": "Write Parquet.",
+    "bed": "Write the segments of the states of the first traceback, as BED.",
+}
+
+_SECTIONS: Final[Sections] = {
+    "Output": [
+        click.Option(
+            ["-o", "--output", "output"],
+            metavar="FILE",
+            default=STANDARD_OUTPUT,
+            shell_complete=complete_files,
+            help="Write to FILE.  [default: standard output]",
+        ),
+        *(flag(f"--{name} as_{name}", text) for name, text in _FORMATS.items()),
+        click.Option(
+            ["--null"],
+            metavar="MODEL",
+            help="Print scores as log-odds: less the forward score of this model of the program.",
+        ),
+    ],
+    "Search": [
+        MAIN_OPTIONS["threads"],
+        click.Option(
+            ["--backend"],
+            type=click.Choice(["cpu", "cuda"]),
+            default="cpu",
+            show_default=True,
+            help="Compute scores and best paths on the processor or on a GPU.",
+        ),
+        flag("--double", "Compute sums on a GPU with 64 bits instead of 32."),
+    ],
+    "Reports": [MAIN_OPTIONS["stats"], *MESSAGE_OPTIONS],
+    INFORMATION: [],
+}
+
+
+@click.command(
+    "hmm",
+    context_settings=HELP_OPTIONS,
+    cls=SectionedCommand,
+    arguments=[
+        click.Argument(["program"], shell_complete=complete_files),
+        click.Argument(["sequences"], nargs=-1, required=True, shell_complete=complete_files),
+    ],
+    sections=_SECTIONS,
+)
+def hmm_command(**params: Any) -> None:
+    """Compute hidden Markov models that a program describes.
+
+    PROGRAM declares models, and prints viterbi, forward, backward or posterior of them, for each
+    of SEQUENCES: FASTA, FASTQ or a sequence a line, compressed or not; '-' is standard input.
+
+    Scores are natural logarithms: 'mummergpu hmm casino.hmm throws.txt'. The language is described
+    in the documentation, under "The language of hidden Markov models".
+    """
+    chosen = [name for name in _FORMATS if params[f"as_{name}"]]
+    if len(chosen) > 1:
+        raise click.UsageError(f"--{chosen[0]} and --{chosen[1]} exclude each other")
+
+    def options(_: Params, command: str) -> ModelRunOptions:
+        from mummergpu.pipeline.evaluate_models import ModelRunOptions
+
+        return ModelRunOptions(
+            params["program"],
+            params["sequences"],
+            params["output"],
+            chosen[0] if chosen else "tsv",
+            params["null"],
+            params["threads"],
+            device_options(told) if params["backend"] == "cuda" else None,
+            params["double"],
+        )
+
+    device = {"gpu_memory": None, "device_library": "cuda-bindings"}
+    told = {**params, "cpu": False, "device": (0,), **device}
+    inputs = [params["program"], *params["sequences"]]
+    verb = Verb(inputs, {"-o": params["output"]}, options, _load_job, lambda options: "hmm")
+    run_verb(told, verb)
+
+
+def _load_job() -> Any:
+    from mummergpu.pipeline import evaluate_models
+
+    return evaluate_models.run

@@ -1,0 +1,271 @@
+"""Sends parts of the work to workers, and yields what comes of them in the order of the parts.
+
+A part is found, and what is found of it stays on its worker until it is known how much comes before
+it. Then it is packed: compressed, with the borders of blocks that the whole file will have.
+
+Where a worker ends, Dask sends its parts to another one; but for minutes it believes a worker that
+hangs. So if the first part does not come in time, others get what that worker has, too, and who is
+first wins: all of them find the same.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from asyncio import run_coroutine_threadsafe
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Sequence
+from concurrent.futures import CancelledError
+from concurrent.futures import Future as LocalFuture
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from mummergpu.cluster.connection import OpenCluster
+from mummergpu.cluster.faults import Fault, guarded
+from mummergpu.errors import ClusterError
+from mummergpu.runtime.compiled.code_generation import digest_of_sources
+
+FIRST_PATIENCE: Final = 900.0
+"""The seconds that the first parts may take: workers compile, and read the index."""
+
+MOST_FAULTS: Final = 3
+"""So many workers may fail at the same part."""
+
+_TIMES_LONGEST: Final = 4
+_LOOK_SECONDS: Final = 0.5
+_SOON: Final = 10
+
+Step = Callable[..., Any]
+"""A function of a module, which a worker calls."""
+
+
+@dataclass
+class _Attempt:
+    """A part at a worker: Dask's futures, and those of what they hold, once it is here."""
+
+    found: Any
+    told: LocalFuture[Any]
+    since: float
+    packing: Any = None
+    packed: LocalFuture[Any] | None = None
+
+
+@dataclass
+class _Flight:
+    """A part that is under way."""
+
+    number: int
+    part: Any
+    attempts: list[_Attempt] = field(default_factory=list)
+    begun: int = 0
+    avoided: set[str] = field(default_factory=set)
+    faults: int = 0
+    told: Any = None
+    offsets: tuple[int, ...] | None = None
+    result: Any = None
+    is_done: bool = False
+
+
+@dataclass(frozen=True)
+class Steps:
+    """What workers do with a part.
+
+    Attributes
+    ----------
+    find : callable
+        Receives the work and a part.
+    tell : callable or None
+        Receives what is found; returns what the driver must know of it, with ``sizes``, the bytes
+        for each file. None if all that is found is what the driver wants.
+    pack : callable or None
+        Receives the work, what is found and where it begins in each file.
+    """
+
+    find: Step
+    tell: Step | None = None
+    pack: Step | None = None
+
+
+class Flow:
+    """Sends parts to workers.
+
+    Parameters
+    ----------
+    work : object
+        What `Steps` need to know besides a part; it has a `token` of its own.
+    begins : sequence of int
+        The bytes in each file before the first part.
+    """
+
+    def __init__(
+        self, cluster: OpenCluster, work: Any, steps: Steps, begins: Sequence[int] = ()
+    ) -> None:
+        self._cluster = cluster
+        self._work = work
+        self._steps = steps
+        self._offsets = list(begins)
+        self._name = os.urandom(8).hex()
+        self._digest = digest_of_sources()
+        self._wake = threading.Event()
+        self._suspects: set[str] = set()
+        self._longest: float | None = None
+        self._first_since = 0.0
+
+    def results(self, parts: Iterable[Any]) -> Generator[tuple[Any, Any]]:
+        """Yield what is told of each part, and what is packed of it, in the order of the parts.
+
+        Raises
+        ------
+        MummergpuError
+            What a worker raises that another one would raise, too.
+        ClusterError
+            If workers or the scheduler fail.
+        """
+        flights: deque[_Flight] = deque()
+        waiting, number = iter(parts), 0
+        is_over = False
+        while True:
+            while not is_over and len(flights) < self._cluster.window:
+                part = next(waiting, None)
+                if part is None:
+                    is_over = True
+                    break
+                flights.append(_Flight(number, part))
+                self._begin(flights[-1])
+                number += 1
+            if not flights:
+                return
+            self._wake.clear()
+            self._advance(flights)
+            if not flights[0].is_done:
+                self._look_after(flights)
+                self._wake.wait(_LOOK_SECONDS)
+                continue
+            done = flights.popleft()
+            self._first_since = time.monotonic()
+            yield done.told, done.result
+            del done
+
+    def _submit(self, flight: _Flight, name: str, step: Step, *arguments: Any, soon: bool) -> Any:
+        key = f"mummergpu-{name}-{self._name}-{flight.number}-{flight.begun}"
+        avoided = self._suspects | flight.avoided
+        usable = [one for one in self._cluster.workers if one not in avoided]
+        where = {"workers": usable, "allow_other_workers": True} if avoided and usable else {}
+        with self._cluster.told():
+            return self._cluster.client.submit(
+                guarded,
+                *(self._digest, step, *arguments),
+                key=key,
+                priority=_SOON if soon else 0,
+                **where,
+            )
+
+    def _fetch(self, future: Any) -> LocalFuture[Any]:
+        """Return what will hold the value of a future of Dask: no thread waits for it."""
+        client = self._cluster.client
+
+        async def gather() -> Any:
+            return await client.gather(future, asynchronous=True)
+
+        fetched = run_coroutine_threadsafe(gather(), client.loop.asyncio_loop)
+        fetched.add_done_callback(lambda _: self._wake.set())
+        return fetched
+
+    def _begin(self, flight: _Flight) -> None:
+        """Send a part to a worker."""
+        flight.begun += 1
+        steps = self._steps
+        found = self._submit(flight, "find", steps.find, self._work, flight.part, soon=False)
+        told = found
+        if steps.tell is not None:
+            told = self._submit(flight, "tell", steps.tell, found, soon=True)
+        flight.attempts.append(_Attempt(found, self._fetch(told), time.monotonic()))
+
+    def _advance(self, flights: Sequence[_Flight]) -> None:
+        """Look at what has come, and let parts be packed of which all before are known."""
+        is_known = True
+        for flight in flights:
+            for attempt in list(flight.attempts):
+                if not flight.is_done:
+                    self._look_at(flight, attempt)
+            if is_known and flight.offsets is None and flight.told is not None:
+                flight.offsets = tuple(self._offsets)
+                if self._steps.pack is not None:
+                    for number, size in enumerate(flight.told.sizes):
+                        self._offsets[number] += size
+            is_known = flight.offsets is not None
+            for attempt in flight.attempts:
+                self._pack(flight, attempt)
+
+    def _pack(self, flight: _Flight, attempt: _Attempt) -> None:
+        pack = self._steps.pack
+        if pack is None or flight.offsets is None or attempt.packing is not None:
+            return
+        if not attempt.told.done() or flight.is_done:
+            return
+        arguments = self._work, attempt.found, flight.offsets
+        attempt.packing = self._submit(flight, "pack", pack, *arguments, soon=True)
+        attempt.packed = self._fetch(attempt.packing)
+
+    def _look_at(self, flight: _Flight, attempt: _Attempt) -> None:
+        """Take what has come of an attempt."""
+        wanted = attempt.packed if attempt.packed is not None else attempt.told
+        if not wanted.done():
+            return
+        try:
+            value = wanted.result()
+        except (Exception, CancelledError) as error:
+            self._cluster.refuse_if_gone(error)
+            value = Fault(ClusterError(self._cluster.name, f"{error}"), "", True)
+        if isinstance(value, Fault):
+            self._take_fault(flight, attempt, value)
+            return
+        if wanted is attempt.told and flight.told is None:
+            flight.told = value
+            self._longest = max(self._longest or 0.0, time.monotonic() - attempt.since)
+        if wanted is attempt.packed or self._steps.pack is None:
+            flight.result, flight.is_done = value, True
+            flight.attempts.clear()
+
+    def _take_fault(self, flight: _Flight, attempt: _Attempt, fault: Fault) -> None:
+        """Let another worker do what one could not."""
+        flight.attempts.remove(attempt)
+        flight.faults += 1
+        flight.avoided.add(fault.worker)
+        if not fault.is_of_machine or flight.faults >= MOST_FAULTS:
+            raise fault.error
+        self._cluster.notice(f"another worker gets a part again: {fault.error}")
+        if not flight.attempts:
+            self._begin(flight)
+
+    def _look_after(self, flights: Sequence[_Flight]) -> None:
+        """Let other workers do what the worker has that the first part waits for, in time."""
+        first = flights[0]
+        since = max(self._first_since, *(attempt.since for attempt in first.attempts))
+        patience = FIRST_PATIENCE
+        if self._longest is not None:
+            patience = max(self._cluster.patience, _TIMES_LONGEST * self._longest)
+        if time.monotonic() - since < patience:
+            return
+        workers = self._cluster.look_for_workers()
+        places = self._cluster.places()
+        stuck = _workers_of(first, places)
+        self._suspects = (self._suspects | stuck) & workers
+        if not workers - self._suspects:
+            raise ClusterError(self._cluster.name, f"no worker has answered for {patience:.0f} s")
+        self._cluster.notice(f"other workers get the parts of {', '.join(sorted(stuck)) or 'none'}")
+        for flight in flights:
+            if not flight.is_done and (flight is first or _workers_of(flight, places) <= stuck):
+                self._begin(flight)
+
+
+def _workers_of(flight: _Flight, places: dict[str, set[str]]) -> set[str]:
+    """Return the workers that have a part, or what they found of it."""
+    keys = {
+        future.key
+        for attempt in flight.attempts
+        for future in (attempt.found, attempt.packing)
+        if future is not None
+    }
+    return {worker for key in keys for worker in places.get(key, ())}

@@ -1,0 +1,330 @@
+"""Maps reads on the workers of a cluster, to the bytes that one machine writes.
+
+Parts of files that can be cut are read by the workers. This process reads all others, and sends
+blocks of reads.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, nullcontext
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple, cast
+
+from mummergpu.cluster.checks import check_files, check_folders, check_versions
+from mummergpu.cluster.connection import OpenCluster, open_cluster
+from mummergpu.cluster.flow import Flow, Steps
+from mummergpu.cluster.joined_files import JoinedFiles, PreparedFiles
+from mummergpu.cluster.options import ClusterOptions
+from mummergpu.cluster.worker import FoundRows, Told, find, forget, pack, sizes_of, tell
+from mummergpu.errors import InputError, OptionClashError
+from mummergpu.index.options import KmerOptions
+from mummergpu.input.blocks.file_cuts import UncutError, cut_source, is_cuttable
+from mummergpu.input.blocks.read_block import ReadBlock
+from mummergpu.input.blocks.read_files import MateFiles, ReadFile, ReadSource
+from mummergpu.input.blocks.reader import LongReads
+from mummergpu.input.bytes.files import bytes_of_files
+from mummergpu.input.bytes.reading_threads import ReadingThreads
+from mummergpu.mapping.alignments.summary import empty_summary
+from mummergpu.mapping.options import MAX_READ_BASES
+from mummergpu.mapping.placing.insert_size import InsertSizes, PairSizes
+from mummergpu.output.formats import Rows
+from mummergpu.output.open_sink import check_targets
+from mummergpu.output.records.sam_options import SamOptions
+from mummergpu.output.run_facts import RunFacts
+from mummergpu.pipeline.backend_opening import start_to_open, waiting_threads
+from mummergpu.pipeline.context import RunContext
+from mummergpu.pipeline.first_reads import TEMPLATES_OF_ESTIMATE
+from mummergpu.pipeline.map_options import MapOptions
+from mummergpu.pipeline.map_reads import BLOCK_BASES, FileJob, MappedReads, Passes
+from mummergpu.pipeline.mapping_groups import ReadMapping
+from mummergpu.pipeline.reference_source import open_source, reference_of
+from mummergpu.runtime.output_file import OutputFile
+from mummergpu.runtime.progress import Phase, Work
+from mummergpu.runtime.stats import Stats
+
+PART_BYTES: Final = 1 << 25
+"""About the bytes of text of a part: it takes so long to map that sending does not matter."""
+
+MIN_PART_BYTES: Final = 1 << 22
+PARTS_OF_THREAD: Final = 16
+"""With fewer parts for each thread, many would wait for the last ones."""
+
+SENT_BASES: Final = 1 << 22
+"""The bases of a block that is sent."""
+
+
+class _NotCutError(Exception):
+    """A part is wrong: the files have to be read from the beginning to the end."""
+
+
+class PartOfReads(NamedTuple):
+    """Reads for a worker: part of a file, or those of a block."""
+
+    source: ReadSource | None
+    block: ReadBlock | None = None
+
+
+class FirstReads(NamedTuple):
+    """The first reads, for a worker that measures templates."""
+
+    blocks: Sequence[ReadBlock]
+
+
+@dataclass(frozen=True)
+class MapWork:
+    """What workers know of a run (`worker.RowWork`).
+
+    Attributes
+    ----------
+    options : MapOptions
+        Those of the run, with paths that are the same everywhere.
+    passes : Passes
+        How reads are mapped.
+    sizes : InsertSizes or None
+        The sizes of templates; None if no pairs are proper.
+    sam, input_groups
+        As for `RunFacts`.
+    """
+
+    token: str
+    options: MapOptions
+    passes: Passes
+    sam: SamOptions
+    input_groups: Sequence[bytes]
+    compressions: tuple[str | None, ...]
+    folders: tuple[str | None, ...]
+    sizes: InsertSizes | None = None
+
+    def open(self, threads: int, number: int | None) -> MapFinder:
+        """Load the index."""
+        return MapFinder(self, threads, number)
+
+
+class MapFinder:
+    """Maps parts on a worker."""
+
+    def __init__(self, work: MapWork, threads: int, number: int | None) -> None:
+        device = work.options.device
+        if number is not None and device.numbers:
+            # The processes of one machine share its devices.
+            device = replace(device, numbers=(device.numbers[number % len(device.numbers)],))
+        device = replace(device, threads=threads)
+        self._options = replace(work.options, threads=threads, device=device)
+        self._stats = Stats()
+        self._context = RunContext(threads, self._stats, waiting_threads=waiting_threads(device))
+        self._lock = threading.Lock()
+        self._stack = ExitStack()
+        with ExitStack() as failure:
+            failure.callback(self._stack.close)
+            self._mapping = self._load(work)
+            failure.pop_all()
+
+    def _load(self, work: MapWork) -> ReadMapping:
+        options, context = self._options, self._context
+        opening = start_to_open(context, self._stack, KmerOptions(), options.device, BLOCK_BASES)
+        self._reading = self._stack.enter_context(ReadingThreads(1))
+        source = open_source(options, context, self._reading)
+        job = FileJob(options, context)
+        search = job.open_search(source, work.passes, opening.result())
+        facts = RunFacts(
+            *(reference_of(source), options.read_paths, 1, options.command, work.sam),
+            input_groups=work.input_groups,
+            sort=options.sort,
+        )
+        self._files = PreparedFiles(options.outputs, facts, Rows.READS)
+        self._stack.callback(self._files.close)
+        self._is_whole = search.group_count == 1
+        return job.mapping(search)
+
+    def find(self, work: MapWork, part: PartOfReads | FirstReads) -> Any:
+        """Return the alignments of a part, or the sizes of templates by the first reads."""
+        # Several groups of pages take turns in memory.
+        with nullcontext() if self._is_whole else self._lock:
+            if isinstance(part, FirstReads):
+                job = FileJob(self._options, self._context)
+                return job.insert_sizes(part.blocks, self._mapping)
+            if part.source is None:
+                assert part.block is not None
+                return self._mapped(work, iter([part.block]), Stats())
+            stats = Stats()
+            options = replace(self._options, sources=(part.source,), no_empty=False)
+            job = FileJob(options, replace(self._context, stats=stats))
+            with job.read_stream(self._reading) as reads:
+                found = self._mapped(work, reads.blocks(), stats)
+                told = found.told._replace(long_reads=reads.reader.long_reads)
+                return FoundRows(found.rows, told)
+
+    def _mapped(self, work: MapWork, blocks: Iterator[ReadBlock], stats: Stats) -> FoundRows:
+        sizes = PairSizes.of_sizes(work.sizes, self._options.unpaired)
+        has_alternatives = self._options.most_alternatives > 0
+        mapped = MappedReads(self._files.sink, self._stats, has_alternatives)
+        summary = empty_summary()
+        prepared = []
+        with closing(self._mapping.results(blocks, sizes, mapped.prepare)) as results:
+            for rows, of_rows in results:
+                prepared.append(rows)
+                summary += of_rows
+        files = self._files.joined(prepared)
+        stats.add_totals(self._stats.taken())
+        return FoundRows(files, Told(sizes_of(files), stats.taken(), summary))
+
+    def close(self) -> None:
+        """Release the index."""
+        self._context.executor.shutdown(wait=True, cancel_futures=True)
+        self._stack.close()
+
+
+def run(options: MapOptions, context: RunContext, cluster: ClusterOptions) -> None:
+    """Map all reads, and write their alignments, as `pipeline.map_reads.run` does.
+
+    Raises
+    ------
+    MummergpuError
+        If the input, the options or the cluster are at fault.
+    """
+    check_targets(options.outputs, None, options.sort)
+    if options.gpu_compression:
+        raise OptionClashError("gpu_compression", "cluster", "workers compress with processors")
+    with context.stats.stage("end_to_end"), open_cluster(cluster, context.notice) as opened:
+        check_versions(opened)
+        is_cut = is_cuttable(options.sources)
+        try:
+            _Run(options, context, opened).run(is_cut)
+        except _NotCutError:
+            context.notice("the files of reads cannot be cut: this process reads them")
+            _Run(options, context, opened).run(False)
+
+
+class _Run:
+    """One way through all reads."""
+
+    def __init__(self, options: MapOptions, context: RunContext, cluster: OpenCluster) -> None:
+        self._options = options
+        self._context = context
+        self._cluster = cluster
+        self._summary = empty_summary()
+        self._long_reads = LongReads()
+        self._stats = Stats()
+
+    def run(self, is_cut: bool) -> None:
+        """Map all reads; if files are cut, workers read them."""
+        options, context = self._options, self._context
+        with ExitStack() as stack:
+            files = [stack.enter_context(OutputFile(target.path)) for target in options.outputs]
+            # What has gone into a pipe cannot be taken back if a cut turns out to be wrong.
+            is_cut = is_cut and all(file.is_file for file in files)
+            paths = [options.reference_path, *(options.read_paths if is_cut else ())]
+            check_files(self._cluster, [os.path.abspath(path) for path in paths])
+            if not is_cut:
+                context.notice("this process reads the reads, and sends them to the workers")
+            reading = stack.enter_context(ReadingThreads(options.threads))
+            # Workers count the reads of files that they read.
+            told = replace(context, stats=Stats()) if is_cut else context
+            stack.callback(told.executor.shutdown, wait=False, cancel_futures=True)
+            job = FileJob(replace(options, block_size=options.block_size or SENT_BASES), told)
+            reads = stack.enter_context(job.read_stream(reading))
+            source = open_source(options, context, reading)
+            checksums = job.start_checksums()
+            first = reads.first_templates(TEMPLATES_OF_ESTIMATE)
+            passes = job.plan_passes(source, first)
+            facts = job.facts(reference_of(source), reads, checksums.result())
+            indexes = job.open_indexes(facts.reference, stack)
+            joined = JoinedFiles(
+                *(options.outputs, files, facts, context.stats, Rows.READS, indexes, stack)
+            )
+            check_folders(self._cluster, [one for one in joined.folders if one is not None])
+            work = MapWork(
+                *(os.urandom(8).hex(), _everywhere(options), passes),
+                *(facts.sam, tuple(facts.input_groups)),
+                *(joined.compressions, joined.folders),
+            )
+            stack.callback(self._cluster.tell_all, forget, work.token)
+            sizes = self._insert_sizes(work, first)
+            FileJob(options, context).describe_sizes(first, sizes)
+            work = replace(work, sizes=sizes)
+            parts = self._cut_parts() if is_cut else _sent_parts(reads.blocks())
+            self._write(work, parts, joined, is_cut)
+        self._report(is_cut)
+
+    def _insert_sizes(self, work: MapWork, first: Sequence[ReadBlock]) -> InsertSizes | None:
+        """Let a worker measure the first pairs, so that this process needs no index."""
+        if self._options.insert_sizes is not None or not any(block.paired for block in first):
+            return self._options.insert_sizes
+        ((sizes, _),) = Flow(self._cluster, work, Steps(find)).results([FirstReads(first)])
+        return cast("InsertSizes | None", sizes)
+
+    def _write(
+        self, work: MapWork, parts: Iterator[PartOfReads], joined: JoinedFiles, is_cut: bool
+    ) -> None:
+        """Write what comes of all parts."""
+        flow = Flow(self._cluster, work, Steps(find, tell, pack), joined.begins)
+        total = bytes_of_files(self._options.read_paths)
+        done = 0
+        try:
+            with closing(flow.results(self._counted(parts))) as results:
+                for told, packed in results:
+                    joined.write(packed)
+                    self._summary += told.summary
+                    self._long_reads = self._long_reads.with_others(told.long_reads)
+                    self._stats.add_totals(told.totals)
+                    done += self._bytes.pop(0)
+                    share = done / total if total and is_cut else None
+                    work_done = Work(Phase.READS, (self._summary.reads,), 0, share)
+                    self._context.progress.tell(work_done)
+        except (InputError, UncutError) as error:
+            if is_cut:
+                raise _NotCutError from error
+            raise
+        joined.finish()
+
+    def _counted(self, parts: Iterator[PartOfReads]) -> Iterator[PartOfReads]:
+        """Yield parts, and keep their bytes."""
+        self._bytes: list[int] = []
+        for part in parts:
+            source = part.source
+            ranges = () if source is None else cast("ReadFile | MateFiles", source).parts
+            self._bytes.append(sum(one.end.at - one.begin.at for one in ranges if one))
+            yield part
+
+    def _cut_parts(self) -> Iterator[PartOfReads]:
+        total = bytes_of_files(self._options.read_paths) or 0
+        wanted = total // (PARTS_OF_THREAD * max(1, self._cluster.thread_count))
+        for source in self._options.sources:
+            size = max(MIN_PART_BYTES, min(PART_BYTES, wanted)) // len(source.paths)
+            for part in cut_source(_found_everywhere(source), size):
+                yield PartOfReads(part)
+
+    def _report(self, is_cut: bool) -> None:
+        stats, summary = self._context.stats, self._summary
+        stats.add_totals(self._stats.taken())
+        stats.set_mapping(summary)
+        stats.add(mapped_reads=summary.mapped, properly_paired_reads=summary.proper)
+        stats.set(backend="cluster", workers=len(self._cluster.workers))
+        if self._long_reads.reads and is_cut:
+            self._context.warn(self._long_reads.warning(MAX_READ_BASES))
+
+
+def _sent_parts(blocks: Iterator[ReadBlock]) -> Iterator[PartOfReads]:
+    for block in blocks:
+        yield PartOfReads(None, block)
+
+
+def _everywhere(options: MapOptions) -> MapOptions:
+    """Return the options as any machine can take them."""
+    reference = os.path.abspath(options.reference_path)
+    sources = tuple(_found_everywhere(source) for source in options.sources)
+    return replace(options, reference_path=reference, sources=sources, insert_sizes=None)
+
+
+def _found_everywhere(source: ReadSource) -> ReadSource:
+    """Return a source with absolute paths; one that only this process reads stays as it is."""
+    if isinstance(source, ReadFile) and source.path != "-":
+        return replace(source, path=os.path.abspath(source.path))
+    if isinstance(source, MateFiles) and "-" not in source.paths:
+        first, second = map(os.path.abspath, source.paths)
+        return replace(source, first=first, second=second)
+    # What is in the memory of this process stays here; only its name is told.
+    return ReadFile(source.paths[0])

@@ -1,0 +1,65 @@
+"""Which machines a run uses besides its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mummergpu.errors import OptionError
+from mummergpu.runtime.option_values import keep_values, positive
+
+LOCAL: Final = "local:"
+SLURM: Final = "slurm:"
+SCHEMES: Final = ("tcp://", "tls://", "ucx://", "ws://", "wss://")
+"""How addresses of schedulers of Dask begin."""
+
+PATIENCE: Final = 60.0
+"""The seconds that a part may take before another worker gets it too, if others took less."""
+
+
+@dataclass(frozen=True)
+class ClusterOptions:
+    """A cluster of Dask, and how it is used.
+
+    Attributes
+    ----------
+    address : str
+        The address of a running scheduler, such as ``tcp://host:8786``; ``local:N`` for N processes
+        on this machine; or ``slurm:FILE`` for jobs of SLURM, with a file of dask-jobqueue's
+        options.
+    client : distributed.Client or None
+        A client of a program, in place of an address.
+    threads : int or None
+        The threads of each process of ``local:N``; None to share the processors.
+    patience : float
+        The seconds after which a part that has not come goes to another worker, too; or four times
+        as long as the longest one so far has taken, if that is more.
+    """
+
+    address: str = ""
+    client: Any = None
+    threads: int | None = None
+    patience: float = PATIENCE
+
+    def __post_init__(self) -> None:
+        if self.client is None:
+            known = (LOCAL, SLURM, *SCHEMES)
+            if not isinstance(self.address, str) or not self.address.startswith(known):
+                raise OptionError(
+                    "cluster",
+                    f"'{self.address}' is no tcp://HOST:PORT of a scheduler, local:N, slurm:FILE",
+                )
+            if self.address.startswith(LOCAL):
+                number = self.address[len(LOCAL) :]
+                count = int(number) if number.isascii() and number.isdigit() else 0
+                keep_values(self, address=f"{LOCAL}{positive('cluster', count)}")
+
+    @property
+    def processes(self) -> int | None:
+        """The number of processes on this machine, None for a cluster that is elsewhere."""
+        return int(self.address[len(LOCAL) :]) if self.address.startswith(LOCAL) else None
+
+    @property
+    def name(self) -> str:
+        """The cluster in errors."""
+        return self.address or "cluster"

@@ -1,0 +1,171 @@
+"""What a worker keeps of a run, and what it does with a part."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, Protocol
+
+from mummergpu.cluster.packed_parts import PackedPart, pack_part
+from mummergpu.input.blocks.reader import LongReads
+from mummergpu.output.bytes.compression import compressor_of
+from mummergpu.runtime.stats import StatsTotals
+
+_IDLE_SECONDS: Final = 600.0
+"""After so long without work, a run that has not told that it is over is forgotten."""
+
+
+class Told(NamedTuple):
+    """What the driver must know of what is found of a part.
+
+    Attributes
+    ----------
+    sizes : tuple of int
+        The bytes for each file; 0 where they are no plain bytes.
+    totals : StatsTotals
+        Counts and costs.
+    summary : object or None
+        What became of the reads.
+    long_reads : LongReads
+        The reads that are too long.
+    """
+
+    sizes: tuple[int, ...]
+    totals: StatsTotals
+    summary: Any = None
+    long_reads: LongReads = LongReads()
+
+
+@dataclass
+class FoundRows:
+    """What is found of a part: for each file its bytes, or rows that its sink has prepared."""
+
+    rows: list[Any]
+    told: Told
+
+
+def sizes_of(rows: Sequence[Any]) -> tuple[int, ...]:
+    """Return the bytes for each file."""
+    return tuple(len(one) if isinstance(one, bytes) else 0 for one in rows)
+
+
+class PartFinder(Protocol):
+    """What does a job's work on a worker: it has loaded the index."""
+
+    def find(self, work: Any, part: Any) -> Any:
+        """Return what a part holds; several threads may call this."""
+
+    def close(self) -> None:
+        """Release the index."""
+
+
+class Work(Protocol):
+    """What workers know of a run; it is sent to them with each part.
+
+    Attributes
+    ----------
+    token : str
+        A name that no other run has.
+    """
+
+    @property
+    def token(self) -> str: ...  # noqa: D102
+
+    def open(self, threads: int, number: int | None) -> PartFinder:
+        """Load what the work needs; `number` is that of a process of ``local:N``."""
+
+
+class RowWork(Work, Protocol):
+    """Work whose rows go to files.
+
+    Attributes
+    ----------
+    compressions : tuple of str or None
+        How workers compress each file (`compressor_of`).
+    folders : tuple of str or None
+        The folders for the parts of each file; None to send them to the driver.
+    """
+
+    @property
+    def compressions(self) -> tuple[str | None, ...]: ...  # noqa: D102
+    @property
+    def folders(self) -> tuple[str | None, ...]: ...  # noqa: D102
+
+
+@dataclass
+class _Opened:
+    finder: PartFinder
+    used: float
+    users: int = 0
+
+
+_opened: Final[dict[str, _Opened]] = {}
+_lock: Final = threading.Lock()
+
+
+def find(work: Work, part: Any) -> Any:
+    """Do the work on a part, with what this process has loaded for it."""
+    with _lock:
+        if work.token not in _opened:
+            _forget_idle()
+            _opened[work.token] = _Opened(work.open(*_threads_and_number()), time.monotonic())
+        opened = _opened[work.token]
+        opened.users += 1
+    try:
+        return opened.finder.find(work, part)
+    finally:
+        with _lock:
+            opened.users -= 1
+            opened.used = time.monotonic()
+
+
+def tell(found: FoundRows) -> Told:
+    """Return what the driver must know of a part."""
+    return found.told
+
+
+def pack(work: RowWork, found: FoundRows, offsets: Sequence[int]) -> list[PackedPart | list[Any]]:
+    """Return what is found of a part as its files shall have it."""
+    packed: list[PackedPart | list[Any]] = []
+    for number, rows in enumerate(found.rows):
+        if isinstance(rows, list):
+            packed.append(rows)
+            continue
+        compressor = compressor_of(work.compressions[number])
+        packed.append(pack_part(rows, offsets[number], compressor, work.folders[number]))
+    return packed
+
+
+def forget(token: str) -> None:
+    """Release what is loaded for a run that is over, as soon as nobody uses it."""
+    # The worker would not answer while this waits.
+    threading.Thread(target=_forget, args=(token,), daemon=True).start()
+
+
+def _forget(token: str) -> None:
+    while True:
+        with _lock:
+            opened = _opened.get(token)
+            if opened is None or opened.users == 0:
+                _opened.pop(token, None)
+                break
+        time.sleep(0.1)
+    if opened is not None:
+        opened.finder.close()
+
+
+def _forget_idle() -> None:
+    now = time.monotonic()
+    for token, one in list(_opened.items()):
+        if one.users == 0 and now - one.used > _IDLE_SECONDS:
+            _opened.pop(token).finder.close()
+
+
+def _threads_and_number() -> tuple[int, int | None]:
+    from distributed import get_worker
+
+    worker = get_worker()
+    number = worker.name if isinstance(worker.name, int) else None
+    return int(worker.state.nthreads), number

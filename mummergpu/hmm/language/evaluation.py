@@ -1,0 +1,429 @@
+"""Algorithms on blocks of sequences: scores, paths and tables, part by part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from mummergpu.hmm.language.chain import BEST, SUMS, chain_of, log_probability
+from mummergpu.hmm.language.lanes import Lanes, SymbolBlock, lanes_of, offsets_of_counts
+from mummergpu.hmm.language.processor import (
+    ChainPrograms,
+    Computed,
+    best_ends,
+    sum_scores,
+)
+from mummergpu.hmm.language.processor_text import LANES, Kept, ProgramKind
+from mummergpu.hmm.language.program import Algorithm, Attribute, Model
+from mummergpu.hmm.language.rare import log_forward
+from mummergpu.hmm.language.tables import log_of_units
+from mummergpu.hmm.language.traces import (
+    LanePlaces,
+    Runs,
+    StateNames,
+    TraceTables,
+    runs_of,
+    steps_of,
+    trace_tables,
+)
+from mummergpu.runtime.arrays import BoolArray, Float64Array, Int64Array
+from mummergpu.runtime.jit import jit_without_refcounts
+
+if TYPE_CHECKING:
+    from mummergpu.hmm.language.device import DeviceChains
+
+MAX_DEVICE_NODES: Final = 32
+"""A chain of more nodes does not fit the registers of a thread of a device."""
+
+PART_SYMBOLS: Final = 1 << 20
+"""About how many symbols are computed at once."""
+DEVICE_PART_SYMBOLS: Final = 1 << 28
+
+MapParts = Callable[[Callable[[Int64Array], None], Iterable[Int64Array]], Iterable[None]]
+"""Works on parts, in threads or one after the other, as `map` does."""
+
+
+class Evaluation(NamedTuple):
+    """What an algorithm finds in a block.
+
+    Attributes
+    ----------
+    scores : ndarray of float64, shape (n_sequences,)
+        Natural logarithms; -inf for an impossible sequence.
+    runs : Runs or None
+        The paths of states, if they are asked for; an impossible sequence has none.
+    tables : list of ndarray, or None
+        For each sequence an array of shape (n_states, length): logarithms, or the posterior
+        probabilities, of the states in `CompiledModel.state_names`.
+    """
+
+    scores: Float64Array
+    runs: Runs | None = None
+    tables: list[Float64Array] | None = None
+
+
+class CompiledModel:
+    """A model, and its chains and programs as they are asked for.
+
+    Raises
+    ------
+    ModelError
+        If the model cannot be computed.
+    """
+
+    def __init__(self, model: Model, path: str = "<model>") -> None:
+        self.model = model
+        self.chain = chain_of(model, SUMS, path)
+        self._path = path
+
+    @cached_property
+    def state_names(self) -> list[str]:
+        """The names of the states that emit, in the order of their declaration."""
+        return list(dict.fromkeys(self.chain.states[: self.chain.shape.emitting]))
+
+    @property
+    def fits_device(self) -> bool:
+        """Whether the states fit the registers of a thread of a device."""
+        shape = self.chain.shape
+        return shape.nodes <= MAX_DEVICE_NODES and shape.is_unrolled
+
+    @cached_property
+    def forward(self) -> ChainPrograms:
+        """The sums from the start."""
+        return ChainPrograms(self.chain)
+
+    @cached_property
+    def backward(self) -> ChainPrograms:
+        """The sums from the end."""
+        return ChainPrograms(self.chain.reversed())
+
+    @cached_property
+    def best(self) -> ChainPrograms:
+        """The best paths."""
+        return ChainPrograms(chain_of(self.model, BEST, self._path))
+
+    @cached_property
+    def visits(self) -> StateNames:
+        """The visits that traces tell of."""
+        return StateNames(self.best.chain)
+
+    @cached_property
+    def trace_tables(self) -> TraceTables:
+        """What walks best paths backwards."""
+        return trace_tables(self.best.chain)
+
+    @cached_property
+    def node_states(self) -> Int64Array:
+        """The number in `state_names` of each node that emits."""
+        names = self.state_names
+        nodes = self.chain.states[: self.chain.shape.emitting]
+        return np.array([names.index(name) for name in nodes], dtype=np.int64)
+
+
+def evaluate(
+    model: CompiledModel,
+    algorithm: Algorithm,
+    block: SymbolBlock,
+    wanted: Collection[Attribute] = (Attribute.SCORE,),
+    map_parts: MapParts = map,
+    device: DeviceChains | None = None,
+) -> Evaluation:
+    """Compute what is wanted of an algorithm for all sequences of a block.
+
+    A device computes scores and best paths of models that it takes, and the processor the rest.
+    """
+    work = _WORK[algorithm](model, block, wanted)
+    if device is not None and model.fits_device and Attribute.TABLE not in wanted:
+        if algorithm is not Algorithm.POSTERIOR or Attribute.TRACEBACK not in wanted:
+            work.device, map_parts = device, map
+    for _ in map_parts(
+        work.compute, parts_of(block, DEVICE_PART_SYMBOLS if work.device else PART_SYMBOLS)
+    ):
+        pass
+    return work.finish()
+
+
+def parts_of(block: SymbolBlock, symbols_at_once: int = PART_SYMBOLS) -> Iterator[Int64Array]:
+    """Yield the numbers of the sequences that are not empty, ordered by length, in parts."""
+    lengths = block.lengths
+    order = np.argsort(lengths, kind="stable")
+    order = order[int(np.count_nonzero(lengths == 0)) :]
+    # Whole groups of lanes are computed together.
+    groups = (
+        np.maximum.reduceat(lengths[order], np.arange(0, order.size, LANES))
+        if order.size
+        else order
+    )
+    begin, symbols = 0, 0
+    for group, longest in enumerate(groups.tolist()):
+        symbols += LANES * longest
+        if symbols >= symbols_at_once or group == groups.size - 1:
+            end = min(order.size, (group + 1) * LANES)
+            yield order[begin:end]
+            begin, symbols = end, 0
+
+
+class _Work:
+    """What is found of a block; parts may be computed side by side, or by `device`."""
+
+    device: DeviceChains | None = None
+
+    def __init__(
+        self, model: CompiledModel, block: SymbolBlock, wanted: Collection[Attribute]
+    ) -> None:
+        self.model = model
+        self.block = block
+        self.wanted = wanted
+        count = block.offsets.size - 1
+        self.scores = np.full(count, log_probability(model.chain.empty))
+        states = len(model.state_names)
+        self.tables: list[Float64Array] = [np.empty((states, 0))] * count
+
+    def finish(self) -> Evaluation:
+        """Return what has been found."""
+        wants_table = Attribute.TABLE in self.wanted
+        return Evaluation(self.scores, None, self.tables if wants_table else None)
+
+    def lay_out(self, part: Int64Array, programs: ChainPrograms, backwards: bool = False) -> Lanes:
+        return lanes_of(self.block, part, programs.padding, backwards)
+
+    def compute(self, part: Int64Array) -> None:
+        """Compute some sequences, none of them empty."""
+        raise NotImplementedError
+
+    def keep_table(self, lanes: Lanes, make: Callable[[Int64Array, int], Float64Array]) -> None:
+        """Make the table of each sequence from its rows and its lane."""
+        for place, number in enumerate(lanes.sequences.tolist()):
+            first = lanes.first_rows[place]
+            rows = np.arange(first, first + lanes.lengths[place])
+            nodes = make(rows, place % LANES)
+            table = np.full((len(self.model.state_names), rows.size), -np.inf)
+            # Nodes of one state differ in what they emit on the way into it.
+            for node, state in enumerate(self.model.node_states.tolist()):
+                np.logaddexp(table[state], nodes[node], out=table[state])
+            self.tables[number] = table
+
+
+class _Sums(_Work):
+    """The sums over all paths, from the start or from the end."""
+
+    backwards = False
+
+    def compute(self, part: Int64Array) -> None:
+        wants_table = Attribute.TABLE in self.wanted
+        programs = self.model.backward if self.backwards else self.model.forward
+        if self.device is not None:
+            # From both ends the sums are the same.
+            self.scores[part] = self.device.sums(self.model.forward, self.block, part)
+            self._correct(part)
+            return
+        kept = (Kept.BEFORE if self.backwards else Kept.COLUMN) if wants_table else Kept.NOTHING
+        lanes = self.lay_out(part, programs, self.backwards)
+        computed = programs.compute(ProgramKind(True, kept), lanes.rows, lanes.segments)
+        self.scores[part] = sum_scores(programs.chain, lanes, computed)
+        self._correct(part)
+        if wants_table:
+            count = programs.chain.shape.emitting
+            self.keep_table(lanes, lambda rows, lane: self._logs(computed, rows, lane, count))
+
+    def _logs(self, computed: Computed, rows: Int64Array, lane: int, count: int) -> Float64Array:
+        columns = computed.columns[rows, :, lane]
+        exponents = np.ascontiguousarray(columns[:, -1]).view(np.int64)
+        with np.errstate(divide="ignore"):
+            found = np.log(columns[:, :count]) + (exponents * np.log(2))[:, None]
+        logs: Float64Array = (found[::-1] if self.backwards else found).T
+        return logs
+
+    def _correct(self, part: Int64Array) -> None:
+        """Compute again, in logarithms, what may have been too small for doubles."""
+        none = part[np.isneginf(self.scores[part])]
+        if none.size:
+            best = _Viterbi(self.model, self.block, (Attribute.SCORE,))
+            best.compute(none)
+            for number in none[~np.isneginf(best.scores[none])].tolist():
+                codes = self.block.codes[
+                    self.block.offsets[number] : self.block.offsets[number + 1]
+                ]
+                self.scores[number] = log_forward(self.model.chain, codes)
+
+
+class _Backward(_Sums):
+    backwards = True
+
+
+class _Viterbi(_Work):
+    """The best paths."""
+
+    def __init__(
+        self, model: CompiledModel, block: SymbolBlock, wanted: Collection[Attribute]
+    ) -> None:
+        super().__init__(model, block, wanted)
+        self.scores[:] = log_probability(model.best.chain.empty)
+        self._paths: list[tuple[Int64Array, Runs]] = []
+
+    def compute(self, part: Int64Array) -> None:
+        programs, wanted = self.model.best, self.wanted
+        if self.device is not None:
+            self._compute_on(self.device, part)
+            return
+        kept = Kept.COLUMN if Attribute.TABLE in wanted else Kept.NOTHING
+        kept |= Kept.TRACE if Attribute.TRACEBACK in wanted else Kept.NOTHING
+        lanes = self.lay_out(part, programs)
+        computed = programs.compute(ProgramKind(False, kept), lanes.rows, lanes.segments)
+        shape = programs.chain.shape
+        scores, ends = best_ends(programs.best, shape.emitting, lanes, computed)
+        self.scores[part] = scores
+        if Attribute.TRACEBACK in wanted:
+            self._runs(lanes, computed, ends, np.isneginf(scores))
+        if Attribute.TABLE in wanted:
+            count = shape.emitting
+
+            def logs(rows: Int64Array, lane: int) -> Float64Array:
+                columns = computed.columns[rows, :, lane]
+                return log_of_units(columns[:, :count], columns[:, -1:]).T
+
+            self.keep_table(lanes, logs)
+
+    def _compute_on(self, device: DeviceChains, part: Int64Array) -> None:
+        traces = Attribute.TRACEBACK in self.wanted
+        found = device.best(self.model.best, self.block, part, traces)
+        self.scores[part] = found.scores
+        if traces:
+            lengths = self.block.offsets[part + 1] - self.block.offsets[part]
+            lanes = np.zeros(part.size, dtype=np.int64)
+            places = LanePlaces(found.first_rows, lanes, lengths, found.ends, 1)
+            self._keep_runs(part, found.bits, places, np.isneginf(found.scores))
+
+    def _runs(
+        self, lanes: Lanes, computed: Computed, ends: Int64Array, impossible: BoolArray
+    ) -> None:
+        numbers = np.arange(lanes.slots.size) % LANES
+        places = LanePlaces(lanes.first_rows, numbers, lanes.lengths, ends, LANES)
+        self._keep_runs(lanes.sequences, computed.bits, places, impossible)
+
+    def _keep_runs(
+        self, sequences: Int64Array, bits: Any, places: LanePlaces, impossible: BoolArray
+    ) -> None:
+        chain = self.model.best.chain
+        steps = len(chain.shape.steps)
+        path = steps_of(self.model.trace_tables, bits, places, steps, steps + chain.shape.emitting)
+        chosen = np.flatnonzero(~impossible)
+        self._paths.append((sequences[chosen], runs_of(*path, chosen, self.model.visits)))
+
+    def finish(self) -> Evaluation:
+        runs = None
+        if Attribute.TRACEBACK in self.wanted:
+            runs = self._joined()
+        return super().finish()._replace(runs=runs)
+
+    def _joined(self) -> Runs:
+        """Return the runs of all parts in the order of the block."""
+        names, lengths = self.model.visits, self.block.lengths
+        empty = np.flatnonzero((lengths == 0) & ~np.isneginf(self.scores))
+        way = names.visits[names.offsets[-2] : names.offsets[-1]]
+        ones = np.ones(way.size * empty.size, dtype=np.int64)
+        sizes = np.full(empty.size, way.size)
+        paths = [(empty, Runs(np.tile(way, empty.size), ones, offsets_of_counts(sizes)))]
+        return joined_runs([*self._paths, *paths], lengths.size)
+
+
+def joined_runs(parts: list[tuple[Int64Array, Runs]], count: int) -> Runs:
+    """Return the runs of parts of sequences in the order of all `count` sequences."""
+    counts = np.zeros(count, dtype=np.int64)
+    for numbers, runs in parts:
+        counts[numbers] = np.diff(runs.offsets)
+    offsets = offsets_of_counts(counts)
+    visits = np.empty(int(offsets[-1]), dtype=np.int64)
+    lengths = np.empty(int(offsets[-1]), dtype=np.int64)
+    for numbers, runs in parts:
+        _place_runs(np.ascontiguousarray(numbers), runs, offsets, visits, lengths)
+    return Runs(visits, lengths, offsets)
+
+
+@jit_without_refcounts
+def _place_runs(
+    numbers: Int64Array, runs: Runs, offsets: Int64Array, visits: Int64Array, lengths: Int64Array
+) -> None:
+    for place in range(numbers.size):
+        to = offsets[numbers[place]]
+        for at in range(runs.offsets[place], runs.offsets[place + 1]):
+            visits[to] = runs.visits[at]
+            lengths[to] = runs.lengths[at]
+            to += 1
+
+
+class _Posterior(_Sums):
+    """The probability of each state at each symbol, of all paths."""
+
+    def __init__(
+        self, model: CompiledModel, block: SymbolBlock, wanted: Collection[Attribute]
+    ) -> None:
+        super().__init__(model, block, wanted)
+        self._runs: dict[int, tuple[Int64Array, Int64Array]] = {}
+
+    def compute(self, part: Int64Array) -> None:
+        if set(self.wanted) == {Attribute.SCORE}:
+            super().compute(part)
+            return
+        ahead, back = self.model.forward, self.model.backward
+        lanes, turned = self.lay_out(part, ahead), self.lay_out(part, back, True)
+        kinds = ProgramKind(True, Kept.COLUMN), ProgramKind(True, Kept.BEFORE)
+        forward = ahead.compute(kinds[0], lanes.rows, lanes.segments)
+        backward = back.compute(kinds[1], turned.rows, turned.segments)
+        self.scores[part] = sum_scores(ahead.chain, lanes, forward)
+        self._correct(part)
+        count = ahead.chain.shape.emitting
+        states = self.model.node_states
+        for place, number in enumerate(part.tolist()):
+            rows = np.arange(lanes.lengths[place]) + lanes.first_rows[place]
+            product = forward.columns[rows, :count, place % LANES]
+            product = product * backward.columns[rows[::-1], :count, place % LANES]
+            with np.errstate(invalid="ignore", divide="ignore"):
+                product /= product.sum(axis=1, keepdims=True)
+            table = np.zeros((len(self.model.state_names), rows.size))
+            np.add.at(table, states, product.T)
+            if Attribute.TABLE in self.wanted:
+                self.tables[number] = table
+            if Attribute.TRACEBACK in self.wanted:
+                self._runs[number] = _plain_runs(table)
+
+    def finish(self) -> Evaluation:
+        runs = None
+        if Attribute.TRACEBACK in self.wanted:
+            first = self.model.visits.node_visits[
+                [
+                    self.model.node_states.tolist().index(one)
+                    for one in range(len(self.model.state_names))
+                ]
+            ]
+            nothing = np.empty(0, dtype=np.int64)
+            count = self.scores.size
+            found = [
+                self._runs.get(one, (nothing, nothing))
+                if np.isfinite(self.scores[one])
+                else (nothing, nothing)
+                for one in range(count)
+            ]
+            sizes = np.array([one.size for one, _ in found], dtype=np.int64)
+            visits = np.concatenate([nothing, *(one for one, _ in found)])
+            lengths = np.concatenate([nothing, *(one for _, one in found)])
+            runs = Runs(first[visits], lengths, offsets_of_counts(sizes))
+        return super().finish()._replace(runs=runs)
+
+
+def _plain_runs(table: Float64Array) -> tuple[Int64Array, Int64Array]:
+    """Return runs of the likeliest states; of equal ones the first is taken."""
+    path = table.argmax(axis=0)
+    begins = np.flatnonzero(np.diff(path, prepend=-1))
+    return path[begins], np.diff(np.append(begins, path.size))
+
+
+_WORK: Final[dict[Algorithm, type[_Work]]] = {
+    Algorithm.VITERBI: _Viterbi,
+    Algorithm.FORWARD: _Sums,
+    Algorithm.BACKWARD: _Backward,
+    Algorithm.POSTERIOR: _Posterior,
+}

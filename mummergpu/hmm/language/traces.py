@@ -1,0 +1,255 @@
+"""Paths of states: from the bits of a program to runs of states."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mummergpu.hmm.language.chain import Chain, Way
+from mummergpu.hmm.language.lanes import offsets_of_counts
+from mummergpu.hmm.language.recurrence import TraceBits
+from mummergpu.runtime.arrays import BoolArray, Int64Array
+from mummergpu.runtime.jit import as_index, inline_without_refcounts, jit_without_refcounts
+
+
+class Runs(NamedTuple):
+    """Paths as runs of equal states.
+
+    Attributes
+    ----------
+    visits : ndarray of int64
+        The visited states, numbers into `StateNames.names`, path after path.
+    lengths : ndarray of int64
+        How often each is visited in a row.
+    offsets : ndarray of int64, shape (n_paths + 1,)
+        Where each path begins, and where the last ends.
+    """
+
+    visits: Int64Array
+    lengths: Int64Array
+    offsets: Int64Array
+
+
+class TraceTables(NamedTuple):
+    """A chain as `fill_steps` walks it backwards.
+
+    Attributes
+    ----------
+    words, shifts, masks : ndarray of int64, shape (n_nodes,)
+        Where the bits of each node lie.
+    first_steps : ndarray of int64, shape (n_nodes,)
+        The first step into each node; those of other ranks follow.
+    sources : ndarray of int64, shape (n_steps,)
+        The source of each step.
+    emitting : int
+        How many nodes emit.
+    """
+
+    words: Int64Array
+    shifts: Int64Array
+    masks: Int64Array
+    first_steps: Int64Array
+    sources: Int64Array
+    emitting: int
+
+
+class StateNames:
+    """The visits that steps of a chain stand for.
+
+    The number of a visit is one of a name, and of whether the state emits.
+
+    Attributes
+    ----------
+    names : list of str
+        The name of each visit.
+    emits : ndarray of bool
+        Whether a symbol is emitted at it.
+    """
+
+    def __init__(self, chain: Chain) -> None:
+        self._numbers: dict[tuple[str, bool], int] = {}
+        shape = chain.shape
+        of_nodes = [self._number(name, True) for name in chain.states[: shape.emitting]]
+        self.node_visits = np.array(of_nodes, dtype=np.int64)
+        paths = []
+        for (_, target), way in zip(shape.steps, chain.ways, strict=True):
+            # The way into a silent state that was kept names it.
+            own = of_nodes[target : target + 1] if target < shape.emitting else []
+            paths.append([*self._silent(way), *own])
+        for node, way in enumerate(chain.starts):
+            paths.append([*self._silent(way), of_nodes[node]])
+        paths += [self._silent(way) for way in chain.ends]
+        paths.append(self._silent(chain.empty_way))
+        self.offsets = offsets_of_counts(np.array([len(path) for path in paths], dtype=np.int64))
+        flat = [visit for path in paths for visit in path]
+        self.visits = np.array(flat or [0], dtype=np.int64)
+        self.names = [name for name, _ in self._numbers]
+        self.emits: BoolArray = np.array([emits for _, emits in self._numbers])
+
+    def _silent(self, way: Way) -> list[int]:
+        return [self._number(name, False) for name in way]
+
+    def _number(self, name: str, emits: bool) -> int:
+        return self._numbers.setdefault((name, emits), len(self._numbers))
+
+
+def trace_tables(chain: Chain) -> TraceTables:
+    """Return the tables of a chain for traces."""
+    shape = chain.shape
+    bits = TraceBits.of(shape)
+    into = shape.into()
+    words, shifts, counts = (
+        np.array(numbers, dtype=np.int64) for numbers in zip(*bits.places, strict=True)
+    )
+    return TraceTables(
+        words,
+        shifts,
+        (1 << counts) - 1,
+        np.array([steps[0] if steps else 0 for steps in into], dtype=np.int64),
+        np.array([source for source, _ in shape.steps] or [0], dtype=np.int64),
+        shape.emitting,
+    )
+
+
+class LanePlaces(NamedTuple):
+    """Where the bits of sequences lie: their first rows, lanes and lengths, and their last nodes.
+
+    A row has a word for each of `lane_count` lanes, and so has each further word.
+    """
+
+    first_rows: Int64Array
+    lanes: Int64Array
+    lengths: Int64Array
+    ends: Int64Array
+    lane_count: int
+
+
+def steps_of(
+    tables: TraceTables, bits: Any, places: LanePlaces, start_step: int, end_step: int
+) -> tuple[Int64Array, Int64Array]:
+    """Return the steps of best paths, and where each begins.
+
+    A path begins with `start_step` plus its first node, and ends with `end_step` plus its last.
+    """
+    words = bits.view(f"u{bits.itemsize}").reshape(bits.shape[0], -1)
+    counts = places.lengths + 1
+    if tables.words.size > tables.emitting:
+        counts = np.empty(places.lengths.size, dtype=np.int64)
+        _count_steps(tables, words, places, counts)
+    offsets = offsets_of_counts(counts)
+    steps = np.empty(int(offsets[-1]), dtype=np.int64)
+    _fill_steps(tables, words, places, start_step, end_step, offsets, steps)
+    return steps, offsets
+
+
+@inline_without_refcounts
+def _step_into(tables: TraceTables, words: Any, row: int, lanes: int, lane: int, node: int) -> int:
+    """Return the step of the best way into a node of a row."""
+    place = tables.words[as_index(node)] * lanes + lane
+    word = np.uint64(words[as_index(row), as_index(place)])
+    rank = np.int64(word >> np.uint64(tables.shifts[as_index(node)])) & tables.masks[as_index(node)]
+    return tables.first_steps[as_index(node)] + rank  # type: ignore[no-any-return]
+
+
+@jit_without_refcounts
+def _count_steps(tables: TraceTables, words: Any, places: LanePlaces, counts: Int64Array) -> None:
+    for number in range(places.lengths.size):
+        node, lane, count = places.ends[number], places.lanes[number], 2
+        row, first = (
+            places.first_rows[number] + places.lengths[number] - 1,
+            places.first_rows[number],
+        )
+        # A step into a silent state comes from the same row, one into another from the row before.
+        while row > first or node >= tables.emitting:
+            step = _step_into(tables, words, row, places.lane_count, lane, node)
+            if node < tables.emitting:
+                row -= 1
+            node = tables.sources[as_index(step)]
+            count += 1
+        counts[number] = count
+
+
+@jit_without_refcounts
+def _fill_steps(
+    tables: TraceTables,
+    words: Any,
+    places: LanePlaces,
+    start_step: int,
+    end_step: int,
+    offsets: Int64Array,
+    steps: Int64Array,
+) -> None:
+    for number in range(places.lengths.size):
+        node, lane = places.ends[number], places.lanes[number]
+        row, first = (
+            places.first_rows[number] + places.lengths[number] - 1,
+            places.first_rows[number],
+        )
+        at = offsets[number + 1] - 1
+        steps[as_index(at)] = end_step + node
+        while row > first or node >= tables.emitting:
+            step = _step_into(tables, words, row, places.lane_count, lane, node)
+            if node < tables.emitting:
+                row -= 1
+            node = tables.sources[as_index(step)]
+            at -= 1
+            steps[as_index(at)] = step
+        steps[as_index(at - 1)] = start_step + node
+
+
+def runs_of(steps: Int64Array, offsets: Int64Array, order: Int64Array, names: StateNames) -> Runs:
+    """Return paths of steps as runs; `order` tells which path comes first, second, ..."""
+    counts = np.empty(order.size, dtype=np.int64)
+    _count_runs(steps, offsets, order, names.visits, names.offsets, counts)
+    run_offsets = offsets_of_counts(counts)
+    visits = np.empty(int(run_offsets[-1]), dtype=np.int64)
+    lengths = np.empty(int(run_offsets[-1]), dtype=np.int64)
+    _fill_runs(steps, offsets, order, names.visits, names.offsets, run_offsets, visits, lengths)
+    return Runs(visits, lengths, run_offsets)
+
+
+@jit_without_refcounts
+def _count_runs(
+    steps: Int64Array,
+    offsets: Int64Array,
+    order: Int64Array,
+    visits: Int64Array,
+    visit_offsets: Int64Array,
+    counts: Int64Array,
+) -> None:
+    for number in range(order.size):
+        path = order[number]
+        count, last = 0, -1
+        for at in range(offsets[path], offsets[path + 1]):
+            step = steps[as_index(at)]
+            for place in range(visit_offsets[as_index(step)], visit_offsets[as_index(step + 1)]):
+                count += visits[as_index(place)] != last
+                last = visits[as_index(place)]
+        counts[number] = count
+
+
+@jit_without_refcounts
+def _fill_runs(
+    steps: Int64Array,
+    offsets: Int64Array,
+    order: Int64Array,
+    visits: Int64Array,
+    visit_offsets: Int64Array,
+    run_offsets: Int64Array,
+    found: Int64Array,
+    lengths: Int64Array,
+) -> None:
+    for number in range(order.size):
+        path = order[number]
+        to, last = run_offsets[number] - 1, -1
+        for at in range(offsets[path], offsets[path + 1]):
+            step = steps[as_index(at)]
+            for place in range(visit_offsets[as_index(step)], visit_offsets[as_index(step + 1)]):
+                visit = visits[as_index(place)]
+                if visit != last:
+                    to += 1
+                    found[as_index(to)] = visit
+                    lengths[as_index(to)] = 0
+                    last = visit
+                lengths[as_index(to)] += 1

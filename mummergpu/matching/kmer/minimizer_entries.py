@@ -1,0 +1,339 @@
+"""The entries of a minimizer of a query: which of them lie in matches, and where these end.
+
+Most entries need no access to the reference: the bases beside their k-mers (`sequence.contexts`)
+show that they occur by chance, or that a match begins before the window or ends too early.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from mummergpu.index.kmer_table import EntryArray, PositionArray
+from mummergpu.index.minimizer_table import POSITION_SHIFT
+from mummergpu.matching.kmer.front import Front, add_to_front
+from mummergpu.runtime.arrays import Int64Array
+from mummergpu.runtime.jit import as_index, as_int64, inline_without_refcounts, prefetch
+from mummergpu.sequence.codes import MARGIN, STEP, CodeArray
+from mummergpu.sequence.contexts import BROKEN, CONTEXT_BASES, equal_sides, sides_mask
+from mummergpu.sequence.extension import extend_left, extend_right
+from mummergpu.sequence.reverse_extension import extend_left_reversed, extend_right_reversed
+
+PLACE_SHIFT: Final = np.uint64(POSITION_SHIFT - 1)
+
+
+class MinimizerLookup(NamedTuple):
+    """The table of a reference, and the reference (`minimizer_table.MinimizerTable`).
+
+    Attributes
+    ----------
+    offsets, entries : ndarray, dtype=uint32 and uint64
+        The table.
+    kmer_length, window, min_length : int
+        The bases of a k-mer, the k-mers of a window, and the fewest bases of a match.
+    reference : ndarray, dtype=uint8
+        The codes with margins.
+    """
+
+    offsets: PositionArray
+    entries: EntryArray
+    kmer_length: int
+    window: int
+    min_length: int
+    reference: CodeArray
+
+
+class Sample(NamedTuple):
+    """A minimizer of a query.
+
+    Attributes
+    ----------
+    number, place : int
+        Its number and its place (`sequence.minimizers`).
+    context : uint64
+        The bases beside it (`sequence.contexts`).
+    listed_begin, listed_end : int
+        The entries of the table that may have its k-mer.
+    query_begin, query_end : int
+        Its query, as indices of the codes with margins.
+    """
+
+    number: int
+    place: int
+    context: np.uint64
+    listed_begin: int
+    listed_end: int
+    query_begin: int
+    query_end: int
+
+
+class OwnedStarts(NamedTuple):
+    """The first and the last start of the matches that are found at a minimizer, in the codes."""
+
+    first: int
+    last: int
+
+
+class MetEnds(NamedTuple):
+    """Where matches met before end at the furthest, in the codes, on each strand.
+
+    Matches that reach no farther are not wanted.
+    """
+
+    forward: int
+    reverse: int
+
+
+class Sought(NamedTuple):
+    """What is looked for among the entries of a minimizer: all in bases of the query.
+
+    Attributes
+    ----------
+    min_left, max_left : int
+        The fewest and the most bases of a match before the k-mer.
+    max_right : int
+        The bases from the k-mer to the end of the query.
+    right, right_reverse : int
+        The fewest bases of a match from the k-mer on, on each strand.
+    is_broken : bool
+        Whether contexts do not show how far a match reaches.
+    earlier : uint64
+        The bases of a context in which a match agrees that begins before all starts; 0 where it
+        cannot tell.
+    """
+
+    min_left: int
+    max_left: int
+    max_right: int
+    right: int
+    right_reverse: int
+    is_broken: bool
+    earlier: np.uint64
+
+
+@inline_without_refcounts
+def ends_before(
+    lookup: MinimizerLookup, codes: CodeArray, sample: Sample, starts: OwnedStarts
+) -> MetEnds:
+    """Return where the matches end at the furthest that begin before those found at a minimizer."""
+    at = sample.place >> 1
+    forward, reverse = as_int64(0), as_int64(0)
+    least = at - starts.first + 1
+    if starts.first > sample.query_begin:
+        mask = flanks_mask(sample, least, 0)
+        for one in range(sample.listed_begin, sample.listed_end):
+            entry = lookup.entries[as_index(one)]
+            if (entry ^ sample.context) & mask != 0:
+                continue
+            is_reverse = (as_int64(entry >> PLACE_SHIFT) ^ sample.place) & 1 == 1
+            found = MARGIN + as_int64(entry >> np.uint64(POSITION_SHIFT))
+            if bases_left(lookup, codes, at, found, is_reverse, least) < least:
+                continue
+            right = bases_right(lookup, codes, at, found, is_reverse, sample.query_end - at)
+            if right >= lookup.kmer_length:
+                if is_reverse:
+                    reverse = max(reverse, at + right)
+                else:
+                    forward = max(forward, at + right)
+    return MetEnds(forward, reverse)
+
+
+@inline_without_refcounts
+def flanks_mask(sample: Sample, left: int, right: int) -> np.uint64:
+    """Return the bases of a context that so many bases of the query before and after a k-mer take.
+
+    Of more bases than a context has, it shows the nearest ones.
+    """
+    left, right = min(left, CONTEXT_BASES), min(right, CONTEXT_BASES)
+    return sides_mask(right, left) if sample.place & 1 == 1 else sides_mask(left, right)
+
+
+@inline_without_refcounts
+def sought_at(
+    lookup: MinimizerLookup, sample: Sample, starts: OwnedStarts, ends: MetEnds
+) -> Sought:
+    """Return what is looked for among the entries of a minimizer."""
+    kmer_length = lookup.kmer_length
+    at = sample.place >> 1
+    max_left, max_right = at - starts.first, sample.query_end - at
+    is_broken = (
+        sample.context & BROKEN != 0
+        or at - sample.query_begin < CONTEXT_BASES
+        or max_right - kmer_length < CONTEXT_BASES
+    )
+    earlier = np.uint64(0)
+    if not is_broken and max_left < CONTEXT_BASES and starts.first > sample.query_begin:
+        earlier = flanks_mask(sample, max_left + 1, 0)
+    least = max(kmer_length, lookup.min_length - max_left)
+    return Sought(
+        max(0, at - starts.last),
+        max_left,
+        max_right,
+        max(least, ends.forward + 1 - at),
+        max(least, ends.reverse + 1 - at),
+        is_broken,
+        earlier,
+    )
+
+
+@inline_without_refcounts
+def meet_matches(
+    lookup: MinimizerLookup,
+    codes: CodeArray,
+    sample: Sample,
+    starts: OwnedStarts,
+    ends: MetEnds,
+    candidates: Int64Array,
+    front: Front,
+) -> None:
+    """Add the matches with some starts that have a minimizer and reach beyond the ends to a front.
+
+    All of them have the minimizer; it need not be the one that they are found at.
+    """
+    place = sample.place
+    at = place >> 1
+    sought = sought_at(lookup, sample, starts, ends)
+    right, right_reverse = sought.right, sought.right_reverse
+    coming = sample.listed_begin
+    while coming < sample.listed_end and min(right, right_reverse) <= sought.max_right:
+        coming, count = find_candidates(
+            lookup, sample, sought, right, right_reverse, coming, candidates
+        )
+        for candidate in range(count):
+            entry = lookup.entries[as_index(candidates[as_index(candidate)])]
+            is_reverse = (as_int64(entry >> PLACE_SHIFT) ^ place) & 1 == 1
+            found = MARGIN + as_int64(entry >> np.uint64(POSITION_SHIFT))
+            least = right_reverse if is_reverse else right
+            if least > sought.max_right:
+                continue
+            if not reaches(lookup, codes, at, found, is_reverse, least):
+                continue
+            left = left_of_entry(lookup, codes, sample, sought, entry, is_reverse)
+            if left < sought.min_left or left > sought.max_left:
+                continue
+            behind = bases_right(lookup, codes, at, found, is_reverse, sought.max_right)
+            if behind < least or left + behind < lookup.min_length:
+                continue
+            reference_start = found - left - MARGIN
+            strand = as_int64(0)
+            if is_reverse:
+                reference_start = found + lookup.kmer_length - behind - MARGIN
+                strand = as_int64(1)
+            is_twice = add_to_front(front, strand, at - left, at + behind, reference_start)
+            if left < sought.max_left:
+                continue
+            # Whatever begins later and ends before that lies in this match.
+            least = max(least, behind)
+            if is_twice and behind == sought.max_right:
+                least += 1
+            if is_reverse:
+                right_reverse = least
+            else:
+                right = least
+
+
+@inline_without_refcounts
+def find_candidates(
+    lookup: MinimizerLookup,
+    sample: Sample,
+    sought: Sought,
+    right: int,
+    right_reverse: int,
+    coming: int,
+    candidates: Int64Array,
+) -> tuple[int, int]:
+    """Write the next entries that may be in a match, and prefetch the reference there.
+
+    A match has at least `right` bases from the k-mer on, or `right_reverse` on the other strand.
+    Return the next entry to look at, and the number of candidates.
+    """
+    kmer_length, size = lookup.kmer_length, lookup.reference.size
+    mask = flanks_mask(sample, sought.min_left, right - kmer_length)
+    mask_reverse = flanks_mask(sample, sought.min_left, right_reverse - kmer_length)
+    earlier, beside = sought.earlier, lookup.min_length - kmer_length
+    count = 0
+    while coming < sample.listed_end and count < candidates.size:
+        entry = lookup.entries[as_index(coming)]
+        differing = entry ^ sample.context
+        is_reverse = (as_int64(entry >> PLACE_SHIFT) ^ sample.place) & 1 == 1
+        needed = mask_reverse if is_reverse else mask
+        if differing & needed == 0 and (earlier == 0 or differing & (earlier | BROKEN) != 0):
+            before, after = equal_sides(differing)
+            if before + after >= beside or max(before, after) == CONTEXT_BASES:
+                candidates[as_index(count)] = coming
+                count += 1
+                # The last base that must match differs most often.
+                found = MARGIN + as_int64(entry >> np.uint64(POSITION_SHIFT))
+                last = found + right - 1
+                if is_reverse:
+                    last = found + kmer_length - right_reverse
+                prefetch(lookup.reference, min(max(0, last), size - 1))
+        coming += 1
+    return coming, count
+
+
+@inline_without_refcounts
+def left_of_entry(
+    lookup: MinimizerLookup,
+    codes: CodeArray,
+    sample: Sample,
+    sought: Sought,
+    entry: np.uint64,
+    is_reverse: bool,
+) -> int:
+    """Return how many bases before a k-mer match at an entry; where too many do, one too many."""
+    before, after = equal_sides(entry ^ sample.context)
+    left = after if sample.place & 1 == 1 else before
+    is_open = left == CONTEXT_BASES and left <= sought.max_left
+    if sought.is_broken or entry & BROKEN != 0 or is_open:
+        at = sample.place >> 1
+        found = MARGIN + as_int64(entry >> np.uint64(POSITION_SHIFT))
+        most = min(sought.max_left + 1, at - sample.query_begin)
+        left = bases_left(lookup, codes, at, found, is_reverse, most)
+    return left
+
+
+@inline_without_refcounts
+def reaches(
+    lookup: MinimizerLookup, codes: CodeArray, at: int, found: int, is_reverse: bool, right: int
+) -> bool:
+    """Return whether the last of so many bases from a k-mer on match, unless contexts show that."""
+    last = min(right - lookup.kmer_length, STEP)
+    if last <= CONTEXT_BASES:
+        return True
+    if is_reverse:
+        end = found + lookup.kmer_length - right
+        if end < MARGIN:
+            return False
+        return extend_left_reversed(codes, at + right, lookup.reference, end, last) == last
+    end = found + right
+    if end > lookup.reference.size - MARGIN:
+        return False
+    return extend_left(codes, at + right, lookup.reference, end, last) == last
+
+
+@inline_without_refcounts
+def bases_left(
+    lookup: MinimizerLookup, codes: CodeArray, at: int, found: int, is_reverse: bool, most: int
+) -> int:
+    """Return how many bases before a k-mer of a query match beside one of the reference.
+
+    `at` and `found` are where the k-mer begins on both forward strands; `is_reverse` says that it
+    is the reverse complement in the reference.
+    """
+    if is_reverse:
+        behind = found + lookup.kmer_length
+        return extend_left_reversed(codes, at, lookup.reference, behind, most)
+    return extend_left(codes, at, lookup.reference, found, most)
+
+
+@inline_without_refcounts
+def bases_right(
+    lookup: MinimizerLookup, codes: CodeArray, at: int, found: int, is_reverse: bool, most: int
+) -> int:
+    """Return how many bases from a k-mer on match, its own among them, as `bases_left` does."""
+    if is_reverse:
+        behind = found + lookup.kmer_length
+        return extend_right_reversed(codes, at, lookup.reference, behind, most)
+    return extend_right(codes, at, lookup.reference, found, most)

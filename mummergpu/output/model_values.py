@@ -1,0 +1,247 @@
+"""What programs of hidden Markov models print, sequence by sequence: TSV, JSON, Parquet and BED."""
+
+from __future__ import annotations
+
+import io
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from mummergpu.errors import OptionError
+from mummergpu.hmm.language.evaluation import Evaluation
+from mummergpu.hmm.language.program import Attribute
+from mummergpu.hmm.language.traces import StateNames
+from mummergpu.output.matches.arrow import import_pyarrow
+from mummergpu.output.sink import Emit
+from mummergpu.runtime.arrays import BoolArray, Float64Array
+
+Value = float | str | dict[str, list[float | None]] | None
+"""A score, the text of a path, a table by state; None for an impossible sequence."""
+
+
+class PrintedColumn(NamedTuple):
+    """A printed expression for the sequences of a block.
+
+    Attributes
+    ----------
+    text : str
+        The expression.
+    attribute : Attribute
+        What is printed of `found`.
+    found : Evaluation
+        What its algorithm has found.
+    scores : ndarray of float64
+        The scores, or log-odds.
+    visits : StateNames
+        The states that paths visit.
+    states : list of str
+        The states of tables.
+    """
+
+    text: str
+    attribute: Attribute
+    found: Evaluation
+    scores: Float64Array
+    visits: StateNames
+    states: list[str]
+
+    def values(self) -> list[Value]:
+        """Return a value for each sequence."""
+        possible = ~np.isneginf(self.found.scores)
+        if self.attribute is Attribute.SCORE:
+            return [_number(score) for score in self.scores.tolist()]
+        if self.attribute is Attribute.TRACEBACK:
+            return self._paths(possible)
+        assert self.found.tables is not None
+        return [
+            self._table(table) if is_possible else None
+            for table, is_possible in zip(self.found.tables, possible.tolist(), strict=True)
+        ]
+
+    def _paths(self, possible: BoolArray) -> list[Value]:
+        """Return runs as text: ``fair*120 loaded*8``."""
+        runs = self.found.runs
+        assert runs is not None
+        names = np.array(self.visits.names or [""], dtype=object)
+        visits, lengths = names[runs.visits].tolist(), runs.lengths.tolist()
+        words = [f"{name}*{length}" for name, length in zip(visits, lengths, strict=True)]
+        offsets = runs.offsets.tolist()
+        return [
+            " ".join(words[offsets[at] : offsets[at + 1]]) if is_possible else None
+            for at, is_possible in enumerate(possible.tolist())
+        ]
+
+    def _table(self, table: Float64Array) -> dict[str, list[float | None]]:
+        rows = zip(self.states, table.tolist(), strict=True)
+        return {state: [_number(value) for value in row] for state, row in rows}
+
+
+def _number(value: float) -> float | None:
+    return None if value == -np.inf else value
+
+
+class PrintedBlock(NamedTuple):
+    """Consecutive sequences, and what is printed of them."""
+
+    names: list[str]
+    columns: list[PrintedColumn]
+
+
+class ValueSink(ABC):
+    """Receives what is printed, block by block."""
+
+    @abstractmethod
+    def write(self, block: PrintedBlock) -> None:
+        """Take a block."""
+
+    def finish(self) -> None:
+        """Write what follows the last block."""
+        return None
+
+
+class TsvSink(ValueSink):
+    """A line for each sequence, and a first one with the expressions."""
+
+    def __init__(self, emit: Emit, texts: list[str]) -> None:
+        self._emit = emit
+        emit(("\t".join(["sequence", *texts]) + "\n").encode())
+
+    def write(self, block: PrintedBlock) -> None:
+        """Write the lines of a block."""
+        columns = [[_tsv(value) for value in column.values()] for column in block.columns]
+        rows = zip(block.names, *columns, strict=True)
+        self._emit("".join("\t".join(row) + "\n" for row in rows).encode())
+
+
+def _tsv(value: Value) -> str:
+    """Return a value in a field: states of a table are separated by semicolons."""
+    if value is None:
+        return "-inf"
+    if isinstance(value, str):
+        return value
+    if isinstance(value, dict):
+        return ";".join(f"{state}=" + ",".join(map(_tsv, row)) for state, row in value.items())
+    return f"{value:.10g}"
+
+
+class JsonSink(ValueSink):
+    """An object a line for each sequence: null stands for what is impossible."""
+
+    def __init__(self, emit: Emit) -> None:
+        self._emit = emit
+
+    def write(self, block: PrintedBlock) -> None:
+        """Write the lines of a block."""
+        texts = ["sequence", *(column.text for column in block.columns)]
+        rows = zip(block.names, *(column.values() for column in block.columns), strict=True)
+        lines = [json.dumps(dict(zip(texts, row, strict=True))) + "\n" for row in rows]
+        self._emit("".join(lines).encode())
+
+
+class ParquetSink(ValueSink):
+    """A row for each sequence; a table is a list of states with their values."""
+
+    def __init__(self, emit: Emit) -> None:
+        self._emit = emit
+        self._library = import_pyarrow("parquet")
+        self._tables: list[Any] = []
+
+    def write(self, block: PrintedBlock) -> None:
+        """Keep a block."""
+        pa = self._library
+        kinds = {
+            Attribute.SCORE: pa.float64(),
+            Attribute.TRACEBACK: pa.string(),
+            Attribute.TABLE: pa.list_(
+                pa.struct([("state", pa.string()), ("values", pa.list_(pa.float64()))])
+            ),
+        }
+        arrays = {"sequence": pa.array(block.names, pa.string())}
+        for column in block.columns:
+            values: list[Any] = list(column.values())
+            if column.attribute is Attribute.TABLE:
+                values = [value and _states_of(value) for value in values]
+            arrays[column.text] = pa.array(values, kinds[column.attribute])
+        self._tables.append(pa.table(arrays))
+
+    def finish(self) -> None:
+        """Write all rows."""
+        import pyarrow.parquet
+
+        text = io.BytesIO()
+        tables = self._tables or [self._library.table({"sequence": []})]
+        pyarrow.parquet.write_table(self._library.concat_tables(tables), text)
+        self._emit(text.getvalue())
+
+
+def _states_of(table: dict[str, list[float | None]]) -> list[dict[str, Any]]:
+    return [{"state": state, "values": values} for state, values in table.items()]
+
+
+class BedSink(ValueSink):
+    """The segments of the states of the first traceback.
+
+    Neighbours whose names differ in the number behind them alone, as ``island[1]`` and
+    ``island[2]``, are one segment of the name before it.
+    """
+
+    def __init__(self, emit: Emit) -> None:
+        self._emit = emit
+
+    def write(self, block: PrintedBlock) -> None:
+        """Write the segments of a block."""
+        column = next(one for one in block.columns if one.attribute is Attribute.TRACEBACK)
+        runs, visits = column.found.runs, column.visits
+        assert runs is not None
+        groups: dict[str, int] = {}
+        names = [name.partition("[")[0] for name in visits.names]
+        of_visits = np.array(
+            [groups.setdefault(name, len(groups)) for name in names], dtype=np.int64
+        )
+        # Silent states have no symbols.
+        emitting = visits.emits[runs.visits] if runs.visits.size else np.empty(0, dtype=np.bool_)
+        lengths = np.where(emitting, runs.lengths, 0)
+        ends = np.cumsum(lengths)
+        shown = list(groups)
+        lines = []
+        for number, name in enumerate(block.names):
+            first, last = runs.offsets[number : number + 2]
+            if first == last:
+                continue
+            inside = np.flatnonzero(emitting[first:last]) + first
+            states = of_visits[runs.visits[inside]]
+            begins = np.flatnonzero(np.diff(states, prepend=-1))
+            before = ends[first] - lengths[first]
+            starts = ends[inside[begins]] - lengths[inside[begins]] - before
+            stops = np.append(starts[1:], lengths[first:last].sum())
+            found = zip(starts.tolist(), stops.tolist(), states[begins].tolist(), strict=True)
+            lines += [f"{name}\t{start}\t{stop}\t{shown[state]}\n" for start, stop, state in found]
+        self._emit("".join(lines).encode())
+
+
+FORMATS: Final = ("tsv", "json", "parquet", "bed")
+
+
+def open_value_sink(kind: str, emit: Emit, printed: list[tuple[str, Attribute]]) -> ValueSink:
+    """Return the sink of a format for some expressions.
+
+    Raises
+    ------
+    OptionError
+        If BED is asked for, and no traceback is printed.
+    LibraryError
+        If Parquet is asked for without its library.
+    """
+    if kind == "bed" and Attribute.TRACEBACK not in [attribute for _, attribute in printed]:
+        raise OptionError("--bed", "the program prints no traceback")
+    if kind == "tsv":
+        return TsvSink(emit, [text for text, _ in printed])
+    makers: dict[str, Callable[[Emit], ValueSink]] = {
+        "json": JsonSink,
+        "parquet": ParquetSink,
+        "bed": BedSink,
+    }
+    return makers[kind](emit)

@@ -1,0 +1,218 @@
+"""Computes what a program of hidden Markov models prints, for the sequences of files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from mummergpu.errors import ModelError, OptionError
+from mummergpu.hmm.language.evaluation import CompiledModel, Evaluation, evaluate
+from mummergpu.hmm.language.lanes import SymbolBlock
+from mummergpu.hmm.language.parser import parse_program
+from mummergpu.hmm.language.program import Algorithm, Attribute, Program
+from mummergpu.input.blocks.symbols import SymbolFiles, SymbolRecords, code_table
+from mummergpu.input.bytes.files import STANDARD_INPUT, open_binary, reading
+from mummergpu.input.bytes.reading_threads import ReadingThreads
+from mummergpu.matching.options import DeviceOptions
+from mummergpu.output.model_values import PrintedBlock, PrintedColumn, open_value_sink
+from mummergpu.output.sink import writer_of
+from mummergpu.pipeline.context import RunContext
+from mummergpu.runtime.arrays import Float64Array, Int64Array
+from mummergpu.runtime.output_file import OutputFile
+from mummergpu.runtime.progress import Phase, Work
+
+if TYPE_CHECKING:
+    from mummergpu.hmm.language.device import DeviceChains
+
+
+@dataclass(frozen=True)
+class ModelRunOptions:
+    """What is computed, and where it goes.
+
+    Attributes
+    ----------
+    program : str
+        The file of the program.
+    sequences : tuple of str
+        The files of the sequences.
+    output, format : str
+        The file that is written, and its format, one of `model_values.FORMATS`.
+    null : str or None
+        The model of the program that scores are compared with.
+    threads : int
+        The processors that the run may use.
+    device : DeviceOptions or None
+        The device that computes scores and best paths; None: the processor.
+    double : bool
+        Whether sums are computed with 64 bits on a device.
+    """
+
+    program: str
+    sequences: tuple[str, ...]
+    output: str
+    format: str = "tsv"
+    null: str | None = None
+    threads: int = 1
+    device: DeviceOptions | None = None
+    double: bool = False
+
+
+class _Task(NamedTuple):
+    """An algorithm on a model of the program."""
+
+    model: str
+    algorithm: Algorithm
+
+
+def read_program(path: str) -> Program:
+    """Return the program of a file, or of standard input.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read.
+    ModelError
+        If it is wrong, with the place.
+    """
+    with reading(path):
+        file = open_binary(path)
+        try:
+            content = b"".join(iter(lambda: file.read(1 << 20), b""))
+        finally:
+            if path != STANDARD_INPUT:
+                file.close()
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise ModelError("text that is not UTF-8", path, line) from None
+    return parse_program(text, path)
+
+
+def run(options: ModelRunOptions, context: RunContext) -> None:
+    """Compute all that a program prints, and write it.
+
+    Raises
+    ------
+    MummergpuError
+        If the program, the input, the options or the machine are at fault.
+    """
+    with context.stats.stage("end_to_end"), ExitStack() as stack:
+        program = read_program(options.program)
+        job = _Job(program, options, context)
+        output = stack.enter_context(OutputFile(options.output))
+        threads = stack.enter_context(ReadingThreads(options.threads))
+        if options.device is not None:
+            job.device = _open_device(options.device, options.double, context, stack)
+        texts = [(one.text, one.attribute) for one in program.printed]
+        sink = open_value_sink(options.format, writer_of(output, context.stats), texts)
+        files = SymbolFiles(options.sequences, code_table(job.alphabet))
+        done = 0
+        for records in files.blocks(threads):
+            block = job.printed(records)
+            with context.stats.stage("format"):
+                sink.write(block)
+            done += len(records.names)
+            context.stats.add(queries=len(records.names), query_bases=records.codes.size)
+            share = files.bytes_read / files.bytes_total if files.bytes_total else None
+            context.progress.tell(Work(Phase.SEQUENCES, (done,), 0, share))
+        sink.finish()
+        context.stats.set(backend="cpu" if job.device is None else "cuda")
+        context.executor.shutdown()
+
+
+def _open_device(
+    options: DeviceOptions, double: bool, context: RunContext, stack: ExitStack
+) -> DeviceChains:
+    """Return a device that the stack closes; raise `BackendError` if it cannot be used."""
+    from mummergpu.hmm.language.device import DeviceChains
+    from mummergpu.matching.backends.memory_plan import usable_memory
+    from mummergpu.matching.open_cuda import open_first_device
+
+    device, cache = open_first_device(options, stack, context.notice)
+    memory = usable_memory(device.memory()[0], options.memory)
+    found = DeviceChains(device, cache, memory, context.stats, double)
+    stack.callback(found.close)
+    context.stats.set(device=device.name, device_library=device.library)
+    return found
+
+
+class _Job:
+    """The models of a program, compiled, and what is wanted of them."""
+
+    device: DeviceChains | None = None
+
+    def __init__(self, program: Program, options: ModelRunOptions, context: RunContext) -> None:
+        path = options.program
+        if not program.printed:
+            raise ModelError("the program prints nothing: it has no 'print' in a 'main'", path)
+        self._printed = program.printed
+        self._context = context
+        self._null = options.null
+        if options.null is not None and options.null not in program.models:
+            known = ", ".join(program.models)
+            raise OptionError("--null", f"the program has {known}, and no model '{options.null}'")
+        self._wanted: dict[_Task, set[Attribute]] = {}
+        for one in program.printed:
+            self._wanted.setdefault(_Task(one.model, one.algorithm), set()).add(one.attribute)
+        if options.null is not None:
+            task = _Task(options.null, Algorithm.FORWARD)
+            self._wanted.setdefault(task, set()).add(Attribute.SCORE)
+        names = dict.fromkeys(task.model for task in self._wanted)
+        for name in names:
+            for line in program.models[name].unusual_sums():
+                context.notice(line)
+        self._models = {name: CompiledModel(program.models[name], path) for name in names}
+        if options.device is not None:
+            for name, model in self._models.items():
+                if not model.fits_device:
+                    context.notice(f"{name}: too many states for a device")
+        self.alphabet = self._models[program.printed[0].model].model.alphabet
+        self._codes = {name: self._codes_of(name, path) for name in names}
+
+    def _codes_of(self, name: str, path: str) -> Int64Array:
+        """Return the code in a model of each code in the files."""
+        symbols = self._models[name].model.alphabet
+        if set(symbols) != set(self.alphabet):
+            first = self._printed[0].model
+            raise ModelError(f"the alphabets of '{first}' and '{name}' differ", path)
+        return np.array([symbols.index(symbol) for symbol in self.alphabet], dtype=np.int64)
+
+    def printed(self, records: SymbolRecords) -> PrintedBlock:
+        """Return what is printed of some sequences."""
+        found = {task: self._evaluate(task, records) for task in self._wanted}
+        null: Float64Array | None = None
+        if self._null is not None:
+            null = found[_Task(self._null, Algorithm.FORWARD)].scores
+        columns = []
+        for one in self._printed:
+            evaluation, model = found[_Task(one.model, one.algorithm)], self._models[one.model]
+            scores = evaluation.scores
+            if null is not None:
+                with np.errstate(invalid="ignore"):
+                    scores = np.where(np.isneginf(scores), scores, scores - null)
+            columns.append(
+                PrintedColumn(
+                    *(one.text, one.attribute, evaluation, scores),
+                    *(model.visits, model.state_names),
+                )
+            )
+        return PrintedBlock(records.names, columns)
+
+    def _evaluate(self, task: _Task, records: SymbolRecords) -> Evaluation:
+        codes = records.codes
+        if not np.array_equal(own := self._codes[task.model], np.arange(own.size)):
+            codes = own.astype(np.uint8)[codes]
+        block = SymbolBlock(codes, records.offsets)
+        with self._context.stats.stage("model_evaluation"):
+            model, wanted = self._models[task.model], self._wanted[task]
+            return evaluate(model, task.algorithm, block, wanted, self._map, self.device)
+
+    def _map(
+        self, work: Callable[[Int64Array], None], parts: Iterable[Int64Array]
+    ) -> Iterator[None]:
+        return self._context.executor.map(work, parts)

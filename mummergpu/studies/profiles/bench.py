@@ -1,0 +1,244 @@
+"""Measures single runs of profile filters, on a device or on the processor."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mummergpu.errors import BackendError
+from mummergpu.hmm.proteins import ProteinBlock
+from mummergpu.matching.options import DeviceOptions
+from mummergpu.runtime.arrays import Int64Array
+from mummergpu.studies.combinations import PlannedRun
+from mummergpu.studies.machine import device_facts, processor_facts
+from mummergpu.studies.profiles.data import (
+    ProfileData,
+    digest_of_scores,
+    parts_of,
+    processor_scores,
+)
+from mummergpu.studies.profiles.policies import ProcessorPolicy, filter_of, policy_of
+from mummergpu.studies.profiles.records import ProfileRun
+from mummergpu.studies.subject import KernelRecord, StudyRun, SweepMachine
+
+if TYPE_CHECKING:
+    from mummergpu.cuda.device import Device
+    from mummergpu.cuda.kernel_cache import KernelCache
+    from mummergpu.studies.profiles.device_scores import DeviceScores
+
+
+class ProfileBench(ABC):
+    """Compares a profile with proteins under any policy of a backend; it is a context manager."""
+
+    backend_name: str
+
+    def __init__(self, data: ProfileData, executor: ThreadPoolExecutor) -> None:
+        self._data = data
+        self._executor = executor
+        self._expected: dict[str, str] = {}
+
+    @abstractmethod
+    def suits(self, policy: str) -> bool:
+        """Return whether the profile fits a policy."""
+
+    @abstractmethod
+    def compile(self, policies: Sequence[str]) -> None:
+        """Compile all that the policies need, several at a time."""
+
+    @abstractmethod
+    def load(self, policy: str, profile: bool = False) -> None:
+        """Make ready for runs of a policy, and warm up."""
+
+    @abstractmethod
+    def measured(self) -> tuple[Int64Array, dict[str, float], dict[str, KernelRecord], int]:
+        """Return the scores of a run, its seconds, its kernels, and how many were left."""
+
+    def run(self, planned: PlannedRun, position: int) -> ProfileRun:
+        """Make a run of the policy that is loaded; what it finds is hashed after it."""
+        began = time.perf_counter()
+        scores, seconds, kernels, again = self.measured()
+        seconds["search"] = time.perf_counter() - began
+        kind = filter_of(policy_of(planned.policy))
+        return ProfileRun(
+            position=position,
+            policy=planned.policy,
+            kind=planned.kind,
+            repeat=planned.repeat,
+            seconds=seconds,
+            kernels=kernels,
+            bytes={"residues": int(self._data.block.codes.size)},
+            digest=digest_of_scores(self._data.settled(kind, scores)),
+            again=again,
+        )
+
+    def fault(self, run: StudyRun, control: str | None) -> str | None:
+        """Return what is wrong with the scores of a run, or None."""
+        kind = filter_of(policy_of(run.policy))
+        if kind not in self._expected:
+            found = self._data.expected(kind, self._executor.map)
+            self._expected[kind] = digest_of_scores(found)
+        if run.digest == self._expected[kind]:
+            return None
+        return "finds other scores than the filter of the processor; please report this"
+
+    def close(self) -> None:
+        """Give back what was opened."""
+
+
+class ProcessorBench(ProfileBench):
+    """The filters of the processor, with all threads."""
+
+    backend_name = "cpu"
+
+    def __init__(self, data: ProfileData, executor: ThreadPoolExecutor) -> None:
+        super().__init__(data, executor)
+        self._parts = parts_of(data.block)
+
+    def suits(self, policy: str) -> bool:
+        """Return True."""
+        return True
+
+    def compile(self, policies: Sequence[str]) -> None:
+        """Compile nothing: the first use does."""
+
+    def load(self, policy: str, profile: bool = False) -> None:
+        """Take the policy's filter, and compare a part of the proteins."""
+        chosen = policy_of(policy)
+        assert isinstance(chosen, ProcessorPolicy)
+        registers = chosen.registers or None
+        self._work = processor_scores(self._data.filter, chosen.filter, registers)
+        self._work(self._data.block, self._parts[0])
+
+    def measured(self) -> tuple[Int64Array, dict[str, float], dict[str, KernelRecord], int]:
+        """Compare all proteins."""
+        found = [*self._executor.map(partial(_timed, self._work, self._data.block), self._parts)]
+        scores = np.concatenate([scores for scores, _ in found])
+        return scores, {"filter": sum(seconds for _, seconds in found)}, {}, 0
+
+
+def _timed(
+    work: Callable[[ProteinBlock, tuple[int, int]], Int64Array],
+    block: ProteinBlock,
+    part: tuple[int, int],
+) -> tuple[Int64Array, float]:
+    began = time.perf_counter()
+    return work(block, part), time.perf_counter() - began
+
+
+class DeviceBench(ProfileBench):
+    """The kernels of a device, which is current while this is used."""
+
+    backend_name = "cuda"
+
+    def __init__(
+        self, data: ProfileData, executor: ThreadPoolExecutor, device: Device, cache: KernelCache
+    ) -> None:
+        from mummergpu.studies.profiles.device_scores import DeviceScores
+
+        super().__init__(data, executor)
+        self._architecture = device.architecture
+        self._cache = cache
+        self._scores: DeviceScores = DeviceScores(device, cache, data)
+
+    def suits(self, policy: str) -> bool:
+        """Return whether the profile fits the device's memories under a policy."""
+        return self._scores.program_of(policy_of(policy)) is not None
+
+    def compile(self, policies: Sequence[str]) -> None:
+        """Compile the programs of all policies, several at a time."""
+        from mummergpu.cuda.sources import read_sources
+
+        sources = read_sources()
+        programs = {self._scores.program_of(policy_of(code)) for code in policies}
+
+        def compile_one(program: object) -> None:
+            self._cache.cubin(sources, program, self._architecture)  # type: ignore[arg-type]
+
+        list(self._executor.map(compile_one, programs - {None}))
+
+    def load(self, policy: str, profile: bool = False) -> None:
+        """Upload what a policy needs, and run it once."""
+        self._prepared = self._scores.prepare(policy_of(policy))
+        self._scores.run(self._prepared)
+
+    def measured(self) -> tuple[Int64Array, dict[str, float], dict[str, KernelRecord], int]:
+        """Compare all proteins."""
+        found = self._scores.run(self._prepared)
+        own = self._prepared.launch.kernel
+        resources = self._prepared.program.resources(own)
+        kernels = {name: KernelRecord(time, 1) for name, time in found.milliseconds.items()}
+        kernels[own] = replace(
+            kernels[own],
+            registers=resources.registers,
+            local_bytes=resources.local_bytes,
+            shared_bytes=resources.shared_bytes + self._prepared.launch.shape.shared_bytes,
+            occupancy=resources.occupancy,
+        )
+        times = found.milliseconds
+        seconds = {"filter": times[own] / 1000}
+        if len(times) > 1:
+            seconds["again"] = (sum(times.values()) - times[own]) / 1000
+        return found.scores, seconds, kernels, found.again
+
+    def close(self) -> None:
+        """Give back the memory of the device."""
+        self._scores.close()
+
+
+class ProfileMachine:
+    """The backend of a study of profiles; it is a context manager.
+
+    `backend` is ``cpu`` or ``cuda``. If a device is asked for and is not available, entering raises
+    `BackendError`; what ``auto`` lacks, `notice` is told.
+    """
+
+    def __init__(self, options: DeviceOptions, notice: Callable[[str], None]) -> None:
+        # PyCUDA does not grant kernels the shared memory that they need.
+        self._options = replace(options, library="cuda-bindings")
+        self._notice = notice
+        self._stack = ExitStack()
+        self._device: tuple[Device, KernelCache] | None = None
+        self.executor = ThreadPoolExecutor(options.threads)
+
+    def __enter__(self) -> ProfileMachine:
+        self._stack.callback(self.executor.shutdown)
+        if self._options.backend != "cpu":
+            from mummergpu.matching.open_cuda import open_first_device
+
+            try:
+                self._device = open_first_device(self._options, self._stack, self._notice)
+            except BackendError as error:
+                if self._options.backend == "cuda":
+                    self._stack.close()
+                    raise
+                self._notice(f"no cuda backend: {error.message}")
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
+
+    @property
+    def backend(self) -> str:
+        """The backend that is open."""
+        return "cpu" if self._device is None else "cuda"
+
+    def facts(self) -> SweepMachine:
+        """Return the facts about the machine."""
+        threads = self._options.threads
+        if self._device is None:
+            return processor_facts(threads, {})
+        return device_facts(self._options.first_number, self._device[0], threads, {})
+
+    def bench(self, data: ProfileData) -> ProfileBench:
+        """Return what measures a data set; the caller closes it."""
+        if self._device is None:
+            return ProcessorBench(data, self.executor)
+        return DeviceBench(data, self.executor, *self._device)

@@ -1,0 +1,175 @@
+"""The profile and the proteins of a study, and the scores that every run must find."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, Final
+
+import numpy as np
+
+from mummergpu.errors import OptionError
+from mummergpu.hmm import word_filter
+from mummergpu.hmm.byte_filters import LANES, find_cells, settle_msv, striped_bytes
+from mummergpu.hmm.device_tables import (
+    LOWEST_FLOOR,
+    MARKS,
+    word_floor,
+    word_overflow,
+    words_fit,
+)
+from mummergpu.hmm.filters import ProfileFilter, lengths_up_to
+from mummergpu.hmm.proteins import ProteinBlock
+from mummergpu.hmm.tables import BYTE_BASE, BYTE_LEAVE, BYTE_SCALE, WORD_LEAVE, word_moves
+from mummergpu.runtime.arrays import BoolArray, Int64Array
+
+MapFunction = Callable[..., Iterable[Any]]
+
+_PART_RESIDUES: Final = 1 << 18
+"""A task of the processor compares about so many."""
+
+
+@dataclass(frozen=True)
+class ProfileData:
+    """What the runs of a study compare: a profile with proteins, none of them empty or with marks.
+
+    Attributes
+    ----------
+    left_out : int
+        The proteins that were left out, because only HMMER's own arithmetic knows their marks.
+    """
+
+    name: str
+    filter: ProfileFilter
+    block: ProteinBlock
+    left_out: int = 0
+
+    @property
+    def nodes(self) -> int:
+        """The nodes of the profile."""
+        return self.filter.profile.nodes
+
+    @cached_property
+    def sizes(self) -> Int64Array:
+        """The lengths of the proteins."""
+        return np.diff(self.block.offsets)
+
+    @property
+    def longest(self) -> int:
+        """The length of the longest protein."""
+        return int(self.sizes.max())
+
+    @property
+    def cells(self) -> int:
+        """The residues times the nodes."""
+        return int(self.block.codes.size) * self.nodes
+
+    def halved(self) -> ProfileData:
+        """Return the data with about half of the proteins, evenly taken; at least one stays."""
+        if self.sizes.size < 2:
+            return self
+        return ProfileData(self.name, self.filter, chosen(self.block, np.arange(self.sizes.size) % 2 == 0), 0)
+
+    def digest(self) -> str:
+        """Return a BLAKE2b hash of the profile's numbers, the residues and their borders."""
+        digest = hashlib.blake2b(digest_size=16)
+        for array in (*self.filter.words[:2], self.filter.bytes.costs, *self.block):
+            digest.update(np.ascontiguousarray(array).data)
+        return digest.hexdigest()
+
+    def check(self) -> None:
+        """Refuse a profile that numbers of 16 bits do not suit."""
+        lowest = word_floor(self.filter.words) + int(word_moves(self.longest)[-1])
+        if not words_fit(self.filter.words) or lowest < LOWEST_FLOOR:
+            raise OptionError(
+                "profiles",
+                f"'{self.name}' has scores too low for filters of 16 bits; a search has the "
+                "processor compare it, and a study cannot",
+            )
+
+    def settled(self, kind: str, scores: Int64Array) -> Int64Array:
+        """Return scores as far as decisions depend on them; `kind` is of `row_policies.FILTERS`.
+
+        A device gives up a little earlier than the processor, and no cell of it falls as low.
+        """
+        if kind == "S":
+            return np.minimum(scores, 127 - self.filter.bytes.bias)
+        if kind == "M":
+            moves = lengths_up_to(self.longest).move[self.sizes]
+            begin = BYTE_BASE - moves - self.filter.bytes.entry
+            return np.maximum(scores, begin - BYTE_LEAVE)
+        overflow = scores + WORD_LEAVE > word_overflow(self.filter.words)
+        lowest = word_floor(self.filter.words) + int(word_moves(self.longest)[-1]) - WORD_LEAVE
+        return np.where(overflow, word_filter.OVERFLOW, np.maximum(scores, lowest))
+
+    def expected(self, kind: str, map_function: MapFunction) -> Int64Array:
+        """Return what the filter of the processor finds, settled."""
+        work = processor_scores(self.filter, kind)
+        parts = [*map_function(partial(work, self.block), parts_of(self.block))]
+        return self.settled(kind, np.concatenate(parts))
+
+
+def digest_of_scores(scores: Int64Array) -> str:
+    """Return the hash of scores that a run keeps."""
+    return hashlib.blake2b(scores.astype("<i4").tobytes(), digest_size=8).hexdigest()
+
+
+def chosen(block: ProteinBlock, those: BoolArray) -> ProteinBlock:
+    """Return a block with some of the proteins."""
+    sizes = np.diff(block.offsets)
+    codes = block.codes[np.repeat(those, sizes)]
+    return ProteinBlock(codes, np.concatenate([[0], np.cumsum(sizes[those])]))
+
+
+def suitable(block: ProteinBlock) -> BoolArray:
+    """Return which proteins a study can compare: neither empty nor with marks."""
+    sizes = np.diff(block.offsets)
+    is_mark = np.zeros(256, dtype=np.bool_)
+    is_mark[list(MARKS)] = True
+    found: BoolArray = sizes > 0
+    places = np.nonzero(is_mark[block.codes])[0]
+    found[np.searchsorted(block.offsets, places, side="right") - 1] = False
+    return found
+
+
+def parts_of(block: ProteinBlock) -> list[tuple[int, int]]:
+    """Return ranges of proteins for the tasks of the processor."""
+    places = np.arange(0, int(block.codes.size) + _PART_RESIDUES, _PART_RESIDUES)
+    borders = np.unique(np.searchsorted(block.offsets, places))
+    borders[-1] = block.offsets.size - 1
+    return [(int(one), int(other)) for one, other in zip(borders[:-1], borders[1:], strict=True)]
+
+
+def processor_scores(
+    one: ProfileFilter, kind: str, registers: int | None = None
+) -> Callable[[ProteinBlock, tuple[int, int]], Int64Array]:
+    """Return what computes the scores of a range of proteins with a filter of the processor.
+
+    `registers` is how many a part of SSV's row may have; None: as a search has them.
+    """
+    if kind == "V":
+
+        def words(block: ProteinBlock, part: tuple[int, int]) -> Int64Array:
+            longest = int(np.diff(block.offsets[part[0] : part[1] + 1]).max())
+            return one.viterbi_words(block, np.arange(*part), lengths_up_to(longest))
+
+        return words
+    striped = striped_bytes(one.bytes) if registers is None else striped_bytes(one.bytes, registers)
+    numbers = np.array([-np.inf, BYTE_SCALE], dtype=np.float32)
+
+    def cells(block: ProteinBlock, part: tuple[int, int]) -> Int64Array:
+        own = ProteinBlock(block.codes, block.offsets[part[0] : part[1] + 1])
+        longest = int(np.diff(own.offsets).max())
+        sequences, found = np.empty((2, own.offsets.size - 1), dtype=np.int64)
+        borders = np.empty(longest * LANES if striped.scores.shape[0] > 1 else 0, dtype=np.uint8)
+        least = np.zeros(longest + 1, dtype=np.int64)
+        find_cells(own, striped, least, borders, sequences, found)
+        if kind == "M":
+            row = np.empty(striped.costs.shape[1], dtype=np.uint8)
+            lengths = lengths_up_to(longest)
+            settle_msv(own, striped, lengths, numbers, row, sequences, found)
+        return found
+
+    return cells

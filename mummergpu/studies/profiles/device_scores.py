@@ -1,0 +1,362 @@
+"""Scores proteins on a device under any policy, and times the kernels."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from mummergpu.cuda.device import AnyArray, BlockShape, Device, Mark, Program
+from mummergpu.cuda.kernel_cache import KernelCache
+from mummergpu.cuda.program import WARP_LANES, ProgramSource
+from mummergpu.cuda.sources import read_sources
+from mummergpu.errors import OptionError
+from mummergpu.hmm.cuda_program import ITEM, SEQUENCE_PROGRAM, WORD_RESIDUES
+from mummergpu.hmm.device_tables import word_floor, word_overflow
+from mummergpu.hmm.filters import lengths_up_to
+from mummergpu.hmm.row_policies import (
+    RowPolicy,
+    row_limits,
+    row_program,
+    row_shape,
+    row_table,
+    table_quads,
+)
+from mummergpu.hmm.tables import word_moves
+from mummergpu.hmm.thread_filter import (
+    CONSTANT_BYTES,
+    TILE_BLOCKS,
+    TILE_THREADS,
+    WORD_AGAIN,
+    ThreadPolicy,
+    block_shape,
+    constant_words,
+    node_emissions,
+    node_steps,
+    row_bytes,
+    row_stride,
+    special_steps,
+    thread_program,
+    tile_count,
+    tile_steps,
+    tile_table,
+)
+from mummergpu.runtime.arrays import Int64Array
+from mummergpu.studies.profiles.data import ProfileData
+from mummergpu.studies.profiles.policies import FilterPolicy
+
+AGAIN: Final = RowPolicy()
+"""Compares what tiles leave: Viterbi with a warp a sequence, as searches have it."""
+
+_RESIDENT_THREADS: Final = 2048
+"""Of a multiprocessor."""
+
+
+class Layout(NamedTuple):
+    """Proteins on the device in some order, packed or interleaved: the kernels' ``Sequences``."""
+
+    addresses: tuple[int, int, int]
+    order: Int64Array
+
+
+class Launch(NamedTuple):
+    """What a run launches: the kernel, and what it needs besides the proteins."""
+
+    program: Program
+    kernel: str
+    blocks: int
+    arguments: tuple[Any, ...]
+    shape: BlockShape
+
+
+class Scored(NamedTuple):
+    """What a run found: a score for each protein as read, and the milliseconds by kernel.
+
+    `again` is how many proteins tiles left to another filter.
+    """
+
+    scores: Int64Array
+    milliseconds: dict[str, float]
+    again: int
+
+
+class DeviceScores:
+    """A profile and proteins on a device, which is current while this is used.
+
+    Nothing that a policy needs is uploaded while kernels are timed. `close` gives all memory back.
+    """
+
+    def __init__(self, device: Device, cache: KernelCache, data: ProfileData) -> None:
+        self._device = device
+        self._cache = cache
+        self._data = data
+        self._sources = read_sources()
+        self._stack = ExitStack()
+        self._stream = device.new_stream()
+        self._stack.callback(self._stream.free)
+        self._own = ExitStack()
+        self._stack.callback(lambda: self._own.close())
+        self._programs: dict[ProgramSource, Program] = {}
+        self._layouts: dict[str, Layout] = {}
+        longest = data.longest
+        self._count = data.sizes.size
+        self._word_moves = self._upload(word_moves(longest).astype(np.int32))
+        moves = lengths_up_to(longest).move[: longest + 1]
+        self._byte_moves = self._upload(moves.astype(np.int32))
+        words = data.filter.words
+        self._lowest_move = int(word_moves(longest)[-1])
+        limits = [word_floor(words) + self._lowest_move, word_overflow(words)]
+        self._word_limits = self._upload(np.array(limits, dtype=np.int32))
+        self._scores = self._memory(4 * self._count)
+        self._ticket = self._memory(4)
+        self._numbers = self._upload(np.arange(self._count, dtype=np.uint32))
+        self._again: tuple[Launch, int, int] | None = None
+
+    def close(self) -> None:
+        """Give all memory back."""
+        self._stack.close()
+
+    def program_of(self, policy: FilterPolicy) -> ProgramSource | None:
+        """Return the program of a policy; None if the profile does not fit it."""
+        nodes = self._data.nodes
+        if isinstance(policy, ThreadPolicy):
+            fits = block_shape(policy, nodes).shared_bytes + 1024 <= self._device.shared_bytes
+            return thread_program(policy, nodes) if fits and _constants_fit(policy, nodes) else None
+        shape = row_shape(policy, nodes, self._device.shared_bytes - 1024)
+        return None if shape is None else row_program(policy, nodes, shape.threads)
+
+    def prepare(self, policy: FilterPolicy) -> _Prepared:
+        """Upload what a policy needs; what the last one needed is freed."""
+        self._own.close()
+        source = self.program_of(policy)
+        if source is None:
+            raise OptionError("policies", f"'{policy.code}' does not suit {self._data.nodes} nodes")
+        program = self._loaded(source)
+        if isinstance(policy, ThreadPolicy):
+            layout = self.layout(policy.sequences)
+            if policy.is_tiled:
+                launch = self._tiles(policy, program, layout)
+                return _Prepared("V", layout, launch, program)
+            return _Prepared("V", layout, self._rows(policy, program, layout), program)
+        layout = self.layout("p")
+        return _Prepared(policy.filter, layout, self._groups(policy, program, layout), program)
+
+    def run(self, prepared: _Prepared) -> Scored:
+        """Score all proteins once."""
+        stream = self._stream
+        stream.fill_zero(self._ticket, 4)
+        marks: list[tuple[str, Mark, Mark]] = []
+        self._time(prepared.launch, marks)
+        found = self._fetch(self._count)
+        again = np.nonzero(found == WORD_AGAIN)[0] if prepared.launch.kernel == TILES else found[:0]
+        if again.size:
+            found[again] = self._compare_again(prepared.layout, again, marks)
+        scores = np.empty(self._count, dtype=np.int64)
+        scores[prepared.layout.order] = found
+        milliseconds = {name: after.milliseconds_since(before) for name, before, after in marks}
+        return Scored(scores, milliseconds, int(again.size))
+
+    def _time(self, launch: Launch, marks: list[tuple[str, Mark, Mark]]) -> None:
+        before = self._stream.mark()
+        self._stream.launch(
+            launch.program, launch.kernel, launch.blocks, launch.arguments, launch.shape
+        )
+        marks.append((launch.kernel, before, self._stream.mark()))
+
+    def _fetch(self, count: int) -> Int64Array:
+        found = np.empty(count, dtype=np.int32)
+        self._stream.copy_out(found, self._scores)
+        self._stream.synchronize()
+        return found.astype(np.int64)
+
+    def _compare_again(
+        self, layout: Layout, again: Int64Array, marks: list[tuple[str, Mark, Mark]]
+    ) -> Int64Array:
+        """Compare some proteins, as numbered in a layout, with a warp each."""
+        # Rows read packed proteins, of which the first of a warp is the longest.
+        packed = self.layout("p")
+        places = np.empty(self._count, dtype=np.int64)
+        places[packed.order] = np.arange(self._count)
+        own = places[layout.order[again]]
+        order = np.argsort(own)
+        program = self._loaded(self._needed(AGAIN))
+        with ExitStack() as stack:
+            first, lengths = (
+                self._upload(array[own[order]], stack) for array in self._packed_places
+            )
+            addresses = (packed.addresses[0], first, lengths)
+            self._stream.fill_zero(self._ticket, 4)
+            launch = self._groups(AGAIN, program, Layout(addresses, own[order]), stack)
+            self._time(launch, marks)
+            found = np.empty(own.size, dtype=np.int64)
+            found[order] = self._fetch(own.size)
+        return found
+
+    def _needed(self, policy: FilterPolicy) -> ProgramSource:
+        source = self.program_of(policy)
+        if source is None:
+            raise OptionError("policies", f"'{policy.code}' does not suit {self._data.nodes} nodes")
+        return source
+
+    def layout(self, kind: str) -> Layout:
+        """Return the proteins as `ThreadPolicy.sequences` says; ``p``: sorted, but packed."""
+        if kind not in self._layouts:
+            self._layouts[kind] = self._made_layout(kind)
+        return self._layouts[kind]
+
+    def _made_layout(self, kind: str) -> Layout:
+        sizes = self._data.sizes
+        order = np.argsort(-sizes, kind="stable") if kind in "sp" else np.arange(self._count)
+        own = sizes[order]
+        counts = -(-own // WORD_RESIDUES)
+        ends = np.cumsum(counts)
+        firsts = (ends - counts).astype(np.uint32)
+        lengths = own.astype(np.uint32)
+        packed = self._pack(order, firsts, lengths, int(ends[-1]))
+        if kind in "rp":
+            if kind == "p":
+                self._packed_places = (firsts, lengths)
+            return Layout((packed, self._upload(firsts), self._upload(lengths)), order)
+        words = np.empty(int(ends[-1]), dtype=np.uint64)
+        self._stream.copy_out(words.view(np.uint8), packed)
+        self._stream.synchronize()
+        groups = -(-self._count // WARP_LANES)
+        group_counts = np.zeros(groups * WARP_LANES, dtype=np.int64)
+        group_counts[: self._count] = counts
+        longest = group_counts.reshape(groups, WARP_LANES).max(axis=1)
+        group_firsts = WARP_LANES * (np.cumsum(longest) - longest)
+        places = np.arange(self._count)
+        starts = group_firsts[places // WARP_LANES] + places % WARP_LANES
+        interleaved = np.zeros(WARP_LANES * int(longest.sum()), dtype=np.uint64)
+        within = np.arange(words.size) - np.repeat(ends - counts, counts)
+        interleaved[np.repeat(starts, counts) + WARP_LANES * within] = words
+        address = self._upload(interleaved)
+        return Layout(
+            (address, self._upload(starts.astype(np.uint32)), self._upload(lengths)), order
+        )
+
+    def _pack(self, order: Int64Array, firsts: AnyArray, lengths: AnyArray, words: int) -> int:
+        """Pack proteins on the device, as searches do."""
+        block = self._data.block
+        packed = self._memory(WORD_RESIDUES * words)
+        with ExitStack() as stack:
+            codes = self._upload(block.codes, stack)
+            begins = self._upload(block.offsets[order].astype(np.uint64), stack)
+            own = packed, self._upload(firsts, stack), self._upload(lengths, stack)
+            program = self._loaded(SEQUENCE_PROGRAM)
+            blocks = min(-(-order.size // 8), 4 * self._device.resident_blocks)
+            arguments = (codes, begins, *own, order.size)
+            self._stream.launch(program, "pack_sequences", blocks, arguments)
+            self._stream.synchronize()
+        return packed
+
+    def _rows(self, policy: ThreadPolicy, program: Program, layout: Layout) -> Launch:
+        words, nodes = self._data.filter.words, self._data.nodes
+        steps, special = node_steps(words), special_steps()
+        if "c" in (policy.steps, policy.special):
+            self._write_constants(program, steps, special)
+        memory = row_bytes(policy, nodes, self._count)
+        shape = block_shape(policy, nodes)
+        emissions = node_emissions(words, policy.emissions == "t")
+        arguments = (
+            *(*layout.addresses, self._count, nodes),
+            *(self._for_policy(one) for one in (steps, emissions, special)),
+            self._word_moves,
+            self._memory(max(memory, 1), self._own),
+            row_stride(policy, self._count),
+            self._scores,
+        )
+        blocks = -(-self._count // shape.threads)
+        return Launch(program, ROWS, blocks, arguments, shape)
+
+    def _tiles(self, policy: ThreadPolicy, program: Program, layout: Layout) -> Launch:
+        words, tiles = self._data.filter.words, tile_count(self._data.nodes)
+        if policy.steps == "c":
+            self._write_constants(program, tile_steps(words, tiles), special_steps())
+        size = 2 * TILE_THREADS
+        items = np.zeros(-(-self._count // size), dtype=ITEM)
+        items["first"] = np.arange(items.size) * size
+        items["last"] = np.minimum(items["first"] + size, self._count)
+        resident = self._device.resident_blocks * 256 // _RESIDENT_THREADS * TILE_BLOCKS
+        blocks = min(items.size, max(resident, 1))
+        table = tile_table(words, tiles, policy.emissions == "t")
+        rows = WORD_RESIDUES * -(-self._data.longest // WORD_RESIDUES) + 1
+        borders = self._memory(8 * rows * blocks * TILE_THREADS, self._own)
+        arguments = (
+            *(*layout.addresses, self._numbers, self._for_policy(items.view(np.uint32))),
+            *(items.size, self._for_policy(table), table.size // 4, tiles, self._word_limits),
+            *(self._word_moves, self._ticket, self._scores, borders),
+        )
+        return Launch(program, TILES, blocks, arguments, block_shape(policy, self._data.nodes))
+
+    def _groups(
+        self,
+        policy: RowPolicy,
+        program: Program,
+        layout: Layout,
+        stack: ExitStack | None = None,
+    ) -> Launch:
+        data, stack = self._data, stack or self._own
+        shape = row_shape(policy, data.nodes, self._device.shared_bytes - 1024)
+        assert shape is not None
+        table = row_table(policy, data.filter.bytes, data.filter.words)
+        assert table.size == 4 * table_quads(policy, data.nodes)
+        limits = row_limits(data.filter.bytes, data.filter.words, self._lowest_move)
+        moves = self._word_moves if policy.filter == "V" else self._byte_moves
+        arguments = (
+            *(*layout.addresses, layout.order.size, self._upload(table, stack), table.size // 4),
+            *(policy.registers(data.nodes), self._upload(limits, stack), moves),
+            *(self._ticket, self._scores),
+        )
+        most = self._device.resident_blocks * 256 // shape.threads
+        warps = -(-layout.order.size * policy.lanes // WARP_LANES)
+        blocks = max(1, min(most, -(-warps * WARP_LANES // shape.threads)))
+        return Launch(program, GROUPS, blocks, arguments, shape)
+
+    def _write_constants(self, program: Program, steps: AnyArray, special: AnyArray) -> None:
+        words = constant_words(self._data.nodes)
+        values = np.zeros(words, dtype=np.uint32)
+        values[: steps.size] = steps
+        values[words - special.size :] = special
+        self._stream.copy_in(program.symbol("constant_steps"), values.view(np.uint8))
+        self._stream.synchronize()
+
+    def _loaded(self, source: ProgramSource) -> Program:
+        if source not in self._programs:
+            cubin = self._cache.cubin(self._sources, source, self._device.architecture)
+            self._programs[source] = self._device.load(cubin)
+        return self._programs[source]
+
+    def _for_policy(self, array: AnyArray) -> int:
+        return self._upload(array, self._own)
+
+    def _upload(self, array: AnyArray, stack: ExitStack | None = None) -> int:
+        address = self._memory(max(array.nbytes, 1), stack)
+        self._stream.copy_in(address, np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+        self._stream.synchronize()
+        return address
+
+    def _memory(self, size: int, stack: ExitStack | None = None) -> int:
+        buffer = self._device.allocate(size)
+        (stack or self._stack).callback(buffer.free)
+        return buffer.address
+
+
+ROWS: Final = "score_in_rows"
+TILES: Final = "score_in_tiles"
+GROUPS: Final = "filter_rows"
+
+
+class _Prepared(NamedTuple):
+    """A policy that is ready to run."""
+
+    kind: str
+    layout: Layout
+    launch: Launch
+    program: Program
+
+
+def _constants_fit(policy: ThreadPolicy, nodes: int) -> bool:
+    needs = "c" in (policy.steps, policy.special)
+    return not needs or 4 * constant_words(nodes) <= CONSTANT_BYTES

@@ -1,0 +1,91 @@
+"""The records of a sweep of profile filters; their files are those of all sweeps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Final
+
+from mummergpu.studies.profiles.policies import CONTROLS, every_policy, policy_of
+from mummergpu.studies.subject import StudyRun, StudySetup, Subject
+
+STAGES: Final = ("filter", "again", "search")
+"""The stages of a run: ``filter`` is the kernel of the policy, ``again`` that of the proteins which
+tiles leave to a warp each, ``search`` the wall-clock time with the scores' copy to the host. On the
+processor ``filter`` is the time of all threads together, summed over them."""
+
+
+@dataclass(frozen=True)
+class ProfileRun(StudyRun):
+    """One measured run of one policy of profile filters.
+
+    Attributes
+    ----------
+    again : int
+        The proteins that tiles left to another filter.
+    """
+
+    KERNEL_STAGES: ClassVar[tuple[str, ...]] = ("filter", "again")
+
+    again: int
+
+
+@dataclass(frozen=True)
+class ProfileInput:
+    """The profile and the proteins that all runs of a sweep compare.
+
+    Attributes
+    ----------
+    name : str
+        The name of the profile.
+    digest : str
+        The hash of its scores and of the proteins.
+    nodes, proteins, residues : int
+        The size of both.
+    longest, median_length : int
+        The length of the longest protein, and the median.
+    left_out : int
+        The proteins that were left out: empty ones, and those with marks.
+    """
+
+    name: str
+    digest: str
+    nodes: int
+    proteins: int
+    residues: int
+    longest: int
+    median_length: int
+    left_out: int
+
+    @property
+    def cells(self) -> int:
+        """The residues times the nodes."""
+        return self.nodes * self.residues
+
+
+@dataclass(frozen=True)
+class ProfileSetup(StudySetup):
+    """All that the runs of a sweep of profile filters have in common."""
+
+    input: ProfileInput
+
+
+@dataclass(frozen=True)
+class ProfileSweep:
+    """A sweep of profile filters as it was read from its folder, its runs in their order."""
+
+    folder: Path
+    setup: ProfileSetup
+    runs: tuple[ProfileRun, ...]
+
+
+PROFILES: Final = Subject(
+    "profiles",
+    every_policy,
+    lambda code: policy_of(code).code,
+    CONTROLS,
+    ProfileInput,
+    ProfileSetup,
+    ProfileRun,
+)
+"""The filters of profiles."""

@@ -1,0 +1,187 @@
+"""The command ``hmm``: its formats, its inputs and its errors."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import math
+import sys
+from pathlib import Path
+
+import pytest
+from helpers.hidden_models import whole_matrix_scores
+
+from mummergpu.cli.main import main
+from mummergpu.hmm.language.parser import parse_program
+
+CASINO = """hmm casino {
+  alphabet [1, 2, 3, 4, 5, 6];
+  startstate start; endstate end;
+  state fair emits even; state loaded emits biased;
+  emission even = [1/6, 1/6, 1/6, 1/6, 1/6, 1/6];
+  emission biased = [0.1, 0.1, 0.1, 0.1, 0.1, 0.5];
+  start -> fair 1;
+  fair -> fair 0.95;  fair -> loaded 0.05;
+  loaded -> loaded 0.97999;  loaded -> fair 0.02;
+  loaded -> end 0.00001;  fair -> end 0.00001;
+}
+hmm uniform { alphabet [6, 5, 4, 3, 2, 1]; startstate s; state any emits even;
+  emission even = [1/6, 1/6, 1/6, 1/6, 1/6, 1/6]; s -> any 1; any -> any 1; }
+"""
+THROWS = "316664\n55\n12345666666666666666666666\n"
+
+
+def write(folder: Path, printed: str, throws: str = THROWS) -> list[str]:
+    program, sequences = folder / "casino.hmm", folder / "throws.txt"
+    program.write_text(f"{CASINO} main() {{ cas = new casino() {printed} }}")
+    sequences.write_text(throws)
+    return ["hmm", "-q", str(program), str(sequences)]
+
+
+def rows(text: str) -> list[list[str]]:
+    return [line.split("\t") for line in text.splitlines()]
+
+
+def test_the_table_has_a_line_for_each_sequence(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    words = write(tmp_path, "t = viterbi(cas); print t.score; print t.traceback; print t.score&;")
+    assert main(words) == 0
+    head, *found = rows(capfd.readouterr().out)
+    assert head == ["sequence", "t.score", "t.traceback", "t.score&"]
+    assert [row[0] for row in found] == ["1", "2", "3"]
+    assert found[2][2] == "fair*5 loaded*21"
+    score = 5 * math.log(1 / 6) + 4 * math.log(0.95) + math.log(0.05 * 0.5)
+    score += 20 * math.log(0.97999 * 0.5) + math.log(0.00001)
+    assert float(found[2][1]) == pytest.approx(score, rel=1e-9)
+    fair, loaded = found[0][3].split(";")
+    assert fair.startswith("fair=-1.791759469,-3.634812233,") and loaded.startswith("loaded=-inf,")
+
+
+def test_every_format_has_the_same_values(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    words = write(
+        tmp_path,
+        "print forward(cas).score; print backward(cas).score; print posterior(cas).score&;"
+        " print viterbi(new casino()).traceback;",
+    )
+    assert main([*words, "--json"]) == 0
+    objects = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
+    assert list(objects[0]) == [
+        *("sequence", "forward(cas).score", "backward(cas).score", "posterior(cas).score&"),
+        "viterbi(new casino()).traceback",
+    ]
+    for one in objects:
+        assert one["forward(cas).score"] == pytest.approx(one["backward(cas).score"], rel=1e-12)
+        posteriors = one["posterior(cas).score&"]
+        totals = [sum(pair) for pair in zip(posteriors["fair"], posteriors["loaded"], strict=True)]
+        assert totals == pytest.approx([1] * len(totals))
+    assert main([*words, "--parquet", "-o", str(tmp_path / "t.parquet")]) == 0
+    table = parquet.read_table(tmp_path / "t.parquet").to_pylist()
+    for row, one in zip(table, objects, strict=True):
+        values = {each["state"]: each["values"] for each in row.pop("posterior(cas).score&")}
+        assert {**row, "posterior(cas).score&": values} == one
+    assert main([*words, "--bed"]) == 0
+    assert rows(capfd.readouterr().out) == [
+        ["1", "0", "6", "fair"],
+        ["2", "0", "2", "fair"],
+        ["3", "0", "5", "fair"],
+        ["3", "5", "26", "loaded"],
+    ]
+
+
+def test_bed_joins_the_states_of_a_family(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    text = "hmm m { alphabet [A, C]; startstate s; emission a = [1, 0]; emission c = [0, 1];"
+    text += " state in[1] emits a; state in[2] emits c; state out emits a; s -> in[1] 1;"
+    text += " in[1] -> in[2] 1; in[2] -> in[1] 0.5; in[1] -> out 0.1; out -> out 0.5; }"
+    (tmp_path / "m.hmm").write_text(text + " main() { print viterbi(new m()).traceback; }")
+    (tmp_path / "s.fa").write_text(">x note\nACAC\nacaaa\n>y\nC\n")
+    assert main(["hmm", "-q", str(tmp_path / "m.hmm"), str(tmp_path / "s.fa"), "--bed"]) == 0
+    assert capfd.readouterr().out == "x\t0\t7\tin\nx\t7\t9\tout\n"
+
+
+def test_log_odds_against_another_model(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    words = write(tmp_path, "print forward(cas).score;")
+    assert main(words) == 0
+    plain = [float(row[1]) for row in rows(capfd.readouterr().out)[1:]]
+    assert main([*words, "--null", "uniform"]) == 0
+    odds = [float(row[1]) for row in rows(capfd.readouterr().out)[1:]]
+    lengths = [len(line) for line in THROWS.split()]
+    expected = [score + n * math.log(6) for score, n in zip(plain, lengths, strict=True)]
+    assert odds == pytest.approx(expected, rel=1e-8)
+    assert main([*words, "--null", "no"]) == 2
+    assert "--null: the program has casino, uniform, and no model 'no'" in capfd.readouterr().err
+
+
+SCORES = [
+    f"{whole_matrix_scores(parse_program(CASINO).models['casino'], codes)[0]:.10g}"
+    for codes in ([int(throw) - 1 for throw in line] for line in THROWS.split())
+]
+
+
+@pytest.mark.parametrize("form", ["lines", "fasta", "fastq", "gzip", "stdin"])
+def test_sequences_come_in_every_form(
+    form: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = write(tmp_path, "print forward(cas).score;")
+    throws = THROWS.split()
+    text = {
+        "fasta": "".join(f">{n} note\n{one[:4]}\n{one[4:]}\n" for n, one in enumerate(throws)),
+        "fastq": "".join(f"@{n}\n{one}\n+\n{'I' * len(one)}\n" for n, one in enumerate(throws)),
+    }.get(form, THROWS)
+    path = tmp_path / f"throws.{form}"
+    path.write_bytes(gzip.compress(text.encode()) if form == "gzip" else text.encode())
+    if form == "stdin":
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    assert main([*words[:3], "-" if form == "stdin" else str(path)]) == 0
+    found = rows(capfd.readouterr().out)[1:]
+    assert [row[0] for row in found] == (["0", "1", "2"] if "fast" in form else ["1", "2", "3"])
+    assert [row[1] for row in found] == SCORES
+
+
+FAULTS = {
+    "316\n3x6\n": ":2: the symbol 'x' at position 2 is not in the model's alphabet (record '2')",
+    ">a\n31\n>b\n3\n17\n": ":5: the symbol '7' at position 3 is not in the model's alphabet",
+    "@a\n316\n+\nII\n": ":4: symbols and qualities differ in number (record 'a')",
+    "@a\n316\n": ": the file ends inside a record (record 'a')",
+    "@HD\tVN:1.6\n": ": no FASTA, FASTQ or lines of symbols",
+}
+
+
+@pytest.mark.parametrize("text", FAULTS)
+def test_a_wrong_file_is_told_with_its_place(
+    text: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(write(tmp_path, "print forward(cas).score;", text)) == 1
+    assert f"throws.txt{FAULTS[text]}" in capfd.readouterr().err
+
+
+def test_a_wrong_program_is_told_with_its_place(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(write(tmp_path, "print forward(cas)")) == 1
+    assert "casino.hmm:14:49: expected '.', found '}'" in capfd.readouterr().err
+    assert main(write(tmp_path, "")) == 1
+    assert "prints nothing" in capfd.readouterr().err
+    assert main([*write(tmp_path, "print forward(cas).score;"), "--bed"]) == 2
+    assert "--bed: the program prints no traceback" in capfd.readouterr().err
+    assert main([*write(tmp_path, "print forward(cas).score;"), "--bed", "--json"]) == 2
+    assert main([*write(tmp_path, "print forward(cas).score;"), "--backend", "cuda"]) == 1
+    assert "backend 'cuda'" in capfd.readouterr().err
+
+
+def test_impossible_sequences_and_none(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    printed = "print viterbi(cas).score; print viterbi(cas).traceback;"
+    words = write(tmp_path, printed, ">a\n\n>b\n1\n")
+    assert main([*words, "--json"]) == 0
+    first, second = map(json.loads, capfd.readouterr().out.splitlines())
+    assert first == {"sequence": "a", "viterbi(cas).score": None, "viterbi(cas).traceback": None}
+    assert second["viterbi(cas).traceback"] == "fair*1"
+    for option in ("--tsv", "--json", "--bed"):
+        assert main([*write(tmp_path, "print viterbi(cas).traceback;", ""), option]) == 0
+    assert capfd.readouterr().out == "sequence\tviterbi(cas).traceback\n"

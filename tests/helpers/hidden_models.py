@@ -1,0 +1,198 @@
+"""Random hidden Markov models, and slow answers about them: every path, one after the other."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator
+
+import numpy as np
+
+from mummergpu.hmm.language.lanes import SymbolBlock, offsets_of_counts
+from mummergpu.hmm.language.parser import parse_program
+from mummergpu.hmm.language.program import Model, State, Transition
+
+Path = list[tuple[str, bool]]
+"""The states that a path visits after the start, and whether each emits at the visit."""
+
+
+def random_model(seed: int, loops: bool = False, symbols: int = 3, with_end: bool = True) -> Model:
+    """A model of few states: silent ones, transitions that emit, zeros; silent loops if asked."""
+    choice = random.Random(seed)
+    names = ["s", "a", "b", "c", "d", "x", "y", "z", "e"][: 9 if with_end else 8]
+    emits = {name: f"E{choice.randrange(3)}" for name in "abc"}
+    emits["d"] = f"E{choice.randrange(3)}"
+    states = [State(name, emits.get(name)) for name in names]
+    choice.shuffle(states)
+    emissions = {f"E{number}": _some(choice, symbols) for number in range(3)}
+    steps = []
+    for source in names:
+        for target in names:
+            if source == "e" or target == "s" or choice.random() < 0.45:
+                continue
+            silent = target not in emits
+            if silent and not loops and source in "xyz" and source >= target:
+                continue
+            weight = choice.choice((0.0, 0.1, 0.25, 0.25, choice.random() / 2))
+            emission = f"E{choice.randrange(3)}" if silent and choice.random() < 0.2 else None
+            if loops and silent and source in "xyz":
+                weight /= 4
+            steps.append(Transition(source, target, weight, emission))
+    steps += [Transition("s", "a", 0.5), Transition("a", "b", 0.3), Transition("b", "a", 0.2)]
+    if with_end:
+        steps.append(Transition("a", "e", 0.1))
+    return Model(
+        f"m{seed}",
+        tuple("ABCDEFGH"[:symbols]),
+        tuple(states),
+        "s",
+        "e" if with_end else None,
+        emissions,
+        tuple(steps),
+    )
+
+
+def _some(choice: random.Random, count: int) -> tuple[float, ...]:
+    return tuple(choice.choice((0.0, 0.2, 0.5, choice.random())) for _ in range(count))
+
+
+def every_path(model: Model, codes: list[int], silent: int = 7) -> Iterator[tuple[float, Path]]:
+    """Yield the probability and the visits of each path, with so many silent steps in a row."""
+    emission_of = {state.name: state.emission for state in model.states}
+
+    def walk(
+        state: str, at: int, weight: float, path: Path, quiet: int
+    ) -> Iterator[tuple[float, Path]]:
+        if model.end is not None and state == model.end:
+            if at == len(codes):
+                yield weight, path
+            return
+        if model.end is None and at == len(codes) and (not path or path[-1][1]):
+            yield weight, path
+        for step in model.transitions:
+            if step.source != state or step.probability == 0:
+                continue
+            emission = step.emission or emission_of[step.target]
+            if emission is None:
+                if quiet < silent:
+                    more = [*path, (step.target, False)]
+                    yield from walk(step.target, at, weight * step.probability, more, quiet + 1)
+            elif at < len(codes):
+                emitted = model.emissions[emission][codes[at]]
+                if emitted > 0:
+                    more = [*path, (step.target, True)]
+                    both = weight * step.probability * emitted
+                    yield from walk(step.target, at + 1, both, more, 0)
+
+    yield from walk(model.start, 0, 1.0, [], 0)
+
+
+def log(value: float) -> float:
+    return math.log(value) if value > 0 else -math.inf
+
+
+def best_score_of(model: Model, codes: list[int], visits: Path) -> float:
+    """The logarithm of the best path with these visits; the end is not among them."""
+    emission_of = {state.name: state.emission for state in model.states}
+    values = {model.start: 1.0}
+    at = 0
+    for name, emits in visits:
+        weights = []
+        for step in model.transitions:
+            emission = step.emission or emission_of[step.target]
+            if step.source in values and step.target == name and (emission is not None) == emits:
+                emitted = model.emissions[emission][codes[at]] if emission is not None else 1.0
+                weights.append(values[step.source] * step.probability * emitted)
+        at += emits
+        values = {name: max(weights, default=0.0)}
+    ((name, value),) = values.items()
+    if model.end is None or name == model.end:
+        return log(value)
+    ends = [
+        step.probability
+        for step in model.transitions
+        if step.source == name and step.target == model.end and step.emission is None
+    ]
+    return log(value * max(ends, default=0.0))
+
+
+def whole_matrix_scores(model: Model, codes: list[int]) -> tuple[float, float]:
+    """The logarithms of the sum over all paths and of the best one, from matrices of all states.
+
+    Silent states may have loops: sums solve equations, and best paths are relaxed until they rest.
+    """
+    names = [state.name for state in model.states]
+    emission_of = {state.name: state.emission for state in model.states}
+    count = len(names)
+    silent, emitting = np.zeros((count, count)), np.zeros((len(model.alphabet), count, count))
+    best_silent, best_emitting = silent.copy(), emitting.copy()
+    for step in model.transitions:
+        at = names.index(step.source), names.index(step.target)
+        emission = step.emission or emission_of[step.target]
+        if emission is None:
+            silent[at] += step.probability
+            best_silent[at] = max(best_silent[at], step.probability)
+        else:
+            for symbol, chance in enumerate(model.emissions[emission]):
+                weight = step.probability * chance
+                emitting[(symbol, *at)] += weight
+                best_emitting[(symbol, *at)] = max(best_emitting[(symbol, *at)], weight)
+    closure = np.linalg.inv(np.eye(count) - silent)
+    sums = np.zeros(count)
+    sums[names.index(model.start)] = 1
+    best = sums.copy()
+
+    def relaxed(values: np.ndarray) -> np.ndarray:
+        for _ in range(count):
+            values = np.maximum(values, (values[:, None] * best_silent).max(axis=0))
+        return values
+
+    sums, best = sums @ closure, relaxed(best)
+    for code in codes:
+        arrived, best_arrived = sums @ emitting[code], (best[:, None] * best_emitting[code]).max(0)
+        sums, best = arrived @ closure, relaxed(best_arrived)
+    if model.end is not None:
+        end = names.index(model.end)
+        return log(float(sums[end])), log(float(best[end]))
+    if not codes:
+        return 0.0, 0.0
+    return log(float(arrived.sum())), log(float(best_arrived.max()))
+
+
+def symbol_block(sequences: list[list[int]]) -> SymbolBlock:
+    sizes = np.array([len(one) for one in sequences], dtype=np.int64)
+    codes = np.array([code for one in sequences for code in one], dtype=np.uint8)
+    return SymbolBlock(codes, offsets_of_counts(sizes))
+
+
+def some_sequences(seed: int, symbols: int, longest: int = 5, count: int = 13) -> list[list[int]]:
+    choice = random.Random(seed)
+    lengths = [0, 1, 1, 2, *(choice.randint(1, longest) for _ in range(count - 4))]
+    return [[choice.randrange(symbols) for _ in range(length)] for length in lengths]
+
+
+PROFILE = """
+hmm profile {
+  alphabet [A, C, G];
+  startstate begin; endstate end;
+  emission e[1] = [0.8, 0.1, 0.1]; emission e[2] = [0.1, 0.8, 0.1];
+  emission e[3] = [0.2, 0.1, 0.7]; emission any = [0.3, 0.3, 0.4];
+  for k in 1..LENGTH {
+    state M[k] emits e[FIRST]; state I[k] emits any; state D[k];
+    I[k] -> I[k] 0.4; M[k] -> I[k] 0.1;
+  }
+  for k in 1..BEFORE {
+    M[k] -> M[k+1] 0.8; M[k] -> D[k+1] 0.1; I[k] -> M[k+1] 0.6;
+    D[k] -> M[k+1] 0.7; D[k] -> D[k+1] 0.3;
+  }
+  begin -> M[1] 0.6; begin -> D[1] 0.4;
+  M[LENGTH] -> end 0.9; I[LENGTH] -> end 0.6; D[LENGTH] -> end 1;
+}
+"""
+
+
+def profile(length: int) -> Model:
+    """A profile whose deletions are worth keeping as silent states."""
+    text = PROFILE.replace("LENGTH", str(length)).replace("BEFORE", str(length - 1))
+    parts = text.replace("FIRST", "2")
+    return parse_program(parts).models["profile"]

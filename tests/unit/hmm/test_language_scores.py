@@ -1,0 +1,205 @@
+"""Scores, paths and posteriors of small random models, compared with all paths one by one."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from helpers.hidden_models import (
+    PROFILE,
+    best_score_of,
+    every_path,
+    log,
+    profile,
+    random_model,
+    some_sequences,
+    symbol_block,
+    whole_matrix_scores,
+)
+from helpers.loops import each
+
+from mummergpu.errors import ModelError
+from mummergpu.hmm.language.evaluation import CompiledModel, Evaluation, evaluate
+from mummergpu.hmm.language.lanes import SymbolBlock
+from mummergpu.hmm.language.parser import parse_program
+from mummergpu.hmm.language.program import ATTRIBUTES, Algorithm, Attribute, Model
+from mummergpu.runtime.compiled.native import written
+
+ALL = (Attribute.SCORE, Attribute.TRACEBACK, Attribute.TABLE)
+
+
+def check_model(model: Model, sequences: list[list[int]], silent: int = 7) -> None:
+    compiled = CompiledModel(model)
+    block = symbol_block(sequences)
+    found = {
+        algorithm: evaluate(compiled, algorithm, block, ATTRIBUTES[algorithm])
+        for algorithm in Algorithm
+    }
+    for number, codes in enumerate(sequences):
+        paths = list(every_path(model, codes, silent))
+        total, best = sum(weight for weight, _ in paths), max((w for w, _ in paths), default=0.0)
+        for algorithm in (Algorithm.FORWARD, Algorithm.BACKWARD, Algorithm.POSTERIOR):
+            assert close(found[algorithm].scores[number], log(total)), (algorithm, codes)
+        assert close(found[Algorithm.VITERBI].scores[number], log(best)), codes
+        visits = visits_of(compiled, found[Algorithm.VITERBI], number)
+        if best > 0:
+            shown = [one for one in visits if one[0] != model.end or one[1]]
+            assert close(best_score_of(model, codes, shown), log(best)), (codes, visits)
+        else:
+            assert visits == []
+        check_posterior(compiled, found[Algorithm.POSTERIOR], number, codes, paths)
+    check_tables(compiled, found, sequences)
+
+
+def close(found: float, expected: float) -> bool:
+    if math.isinf(expected) or expected == 0:
+        return found == expected or abs(found - expected) < 1e-9
+    return abs(found - expected) <= 1e-9 * max(1.0, abs(expected))
+
+
+def visits_of(compiled: CompiledModel, found: Evaluation, number: int) -> list[tuple[str, bool]]:
+    runs, names = found.runs, compiled.visits
+    assert runs is not None
+    places = range(int(runs.offsets[number]), int(runs.offsets[number + 1]))
+    return [
+        (names.names[runs.visits[at]], bool(names.emits[runs.visits[at]]))
+        for at in places
+        for _ in range(int(runs.lengths[at]))
+    ]
+
+
+def check_posterior(
+    compiled: CompiledModel, found: Evaluation, number: int, codes: list[int], paths: list
+) -> None:
+    assert found.tables is not None
+    table = found.tables[number]
+    total = sum(weight for weight, _ in paths)
+    if total == 0 or not codes:
+        return
+    expected = np.zeros((len(compiled.state_names), len(codes)))
+    for weight, path in paths:
+        emitting = [name for name, emits in path if emits]
+        for at, name in enumerate(emitting):
+            expected[compiled.state_names.index(name), at] += weight / total
+    np.testing.assert_allclose(table, expected, atol=1e-9)
+    np.testing.assert_allclose(table.sum(axis=0), 1, atol=1e-12)
+
+
+def check_tables(compiled: CompiledModel, found: dict, sequences: list[list[int]]) -> None:
+    """Every column of forward and backward gives the same total; Viterbi's last its score."""
+    forward, backward = found[Algorithm.FORWARD], found[Algorithm.BACKWARD]
+    for number, codes in enumerate(sequences):
+        ahead, back = forward.tables[number], backward.tables[number]
+        if not codes or math.isinf(forward.scores[number]):
+            continue
+        if len(set(compiled.node_states.tolist())) == compiled.node_states.size:
+            totals = np.logaddexp.reduce(ahead + back, axis=0)
+            np.testing.assert_allclose(totals, forward.scores[number], rtol=1e-9, atol=1e-9)
+        assert found[Algorithm.VITERBI].tables[number].shape == ahead.shape
+
+
+def check_seed(seed: int) -> None:
+    model = random_model(seed, symbols=2 + seed % 2, with_end=seed % 3 > 0)
+    check_model(model, some_sequences(seed, len(model.alphabet), 4))
+
+
+@each("seed", range(6))
+def test_small_models_have_the_scores_of_all_paths(seed: int) -> None:
+    check_seed(seed)
+
+
+@pytest.mark.slow
+@each("seed", range(6, 200))
+def test_many_small_models_have_the_scores_of_all_paths(seed: int) -> None:
+    check_seed(seed)
+
+
+def check_scores(model: Model, sequences: list[list[int]]) -> None:
+    """Compare scores with those from matrices of all states, and paths with their own scores."""
+    compiled, block = CompiledModel(model), symbol_block(sequences)
+    wanted = {Algorithm.FORWARD: ALL[:1], Algorithm.BACKWARD: ALL[:1], Algorithm.VITERBI: ALL[:2]}
+    found = {one: evaluate(compiled, one, block, parts) for one, parts in wanted.items()}
+    for number, codes in enumerate(sequences):
+        total, best = whole_matrix_scores(model, codes)
+        assert close(found[Algorithm.FORWARD].scores[number], total)
+        assert close(found[Algorithm.BACKWARD].scores[number], total)
+        assert close(found[Algorithm.VITERBI].scores[number], best)
+        visits = visits_of(compiled, found[Algorithm.VITERBI], number)
+        if math.isfinite(best):
+            assert close(best_score_of(model, codes, visits), best)
+            assert sum(emits for _, emits in visits) == len(codes)
+
+
+@each("seed", range(100, 104))
+def test_silent_loops_are_closed(seed: int) -> None:
+    check_scores(random_model(seed, loops=True), some_sequences(seed, 3, 30, 21))
+
+
+@each("length", [2, 9, 60])
+def test_profiles_keep_some_deletions_as_silent_states(length: int) -> None:
+    model = profile(length)
+    compiled = CompiledModel(model)
+    shape = compiled.chain.shape
+    assert (shape.silent > 0) == (length > 2)
+    # Without silent states there would be a transition for each two places.
+    assert len(shape.steps) < 8 * length
+    check_scores(model, some_sequences(length, 3, length + 5, 19))
+
+
+def test_impossible_and_tiny_sequences_are_told_apart() -> None:
+    text = """hmm m { alphabet [A, B, C]; startstate s; state a emits x; state b emits y;
+    emission x = [1, exp(-700), 0]; emission y = [exp(-700), 1, 0];
+    s -> a 0.5; s -> b 0.5; a -> a 1; b -> b 1; }"""
+    model = parse_program(text).models["m"]
+    sequences = [[0, 0, 1, 1, 0, 1], [0] * 200 + [1] * 200, [0, 2], [2], [0] * 300]
+    check_scores(model, [sequences[2], sequences[3], sequences[4]])
+    found = evaluate(CompiledModel(model), Algorithm.FORWARD, symbol_block(sequences))
+    assert found.scores[1] == pytest.approx(-200 * 700 + log(0.5))
+    assert found.scores[0] == pytest.approx(-3 * 700 + log(0.5))
+
+
+def test_ten_million_symbols_do_not_underflow() -> None:
+    text = """hmm m { alphabet [A, B]; startstate s; state a emits x; state b emits y;
+    emission x = [0.001, 0.002]; emission y = [0.004, 0.003]; s -> a 1;
+    a -> a 0.5; a -> b 0.5; b -> b 0.25; b -> a 0.75; }"""
+    model = CompiledModel(parse_program(text).models["m"])
+    codes = np.tile(np.array([0, 1, 1, 0], dtype=np.uint8), 2_500_000)
+    block = SymbolBlock(codes, np.array([0, codes.size], dtype=np.int64))
+    best = evaluate(model, Algorithm.VITERBI, block, (Attribute.TRACEBACK,))
+    forward = evaluate(model, Algorithm.FORWARD, block)
+    backward = evaluate(model, Algorithm.BACKWARD, block)
+    short = evaluate(model, Algorithm.FORWARD, SymbolBlock(codes[:4000], np.array([0, 4000])))
+    assert forward.scores[0] == pytest.approx(backward.scores[0], rel=1e-12)
+    assert forward.scores[0] == pytest.approx(2500 * short.scores[0], rel=1e-4)
+    assert best.runs is not None and best.runs.lengths.sum() == codes.size
+    assert best.scores[0] < forward.scores[0] < 0
+
+
+def test_a_loop_that_lasts_for_ever_is_refused() -> None:
+    text = """hmm m { alphabet [A]; startstate s; state a emits x; state q; state r;
+    emission x = [1]; s -> a 1; a -> q 1; q -> r 1; r -> q 1; }"""
+    with pytest.raises(ModelError, match="a loop of probability 1"):
+        CompiledModel(parse_program(text).models["m"])
+
+
+def test_a_change_of_probabilities_compiles_nothing() -> None:
+    sequences = some_sequences(1, 2, 9)
+    text = PROFILE.replace("LENGTH", "2").replace("BEFORE", "1").replace("FIRST", "1")
+    first = parse_program(text).models["profile"]
+    evaluate(CompiledModel(first), Algorithm.FORWARD, symbol_block(sequences))
+    count = written.compiled_count
+    other = parse_program(text.replace("0.8", "0.75")).models["profile"]
+    check = evaluate(CompiledModel(other), Algorithm.FORWARD, symbol_block(sequences))
+    assert written.compiled_count == count
+    assert close(check.scores[4], whole_matrix_scores(other, sequences[4])[0])
+
+
+def test_ties_are_decided_by_the_order_of_declaration() -> None:
+    states = ["state a emits x; ", "state b emits x; "]
+    steps = "s -> a 0.5; s -> b 0.5; a -> a 0.5; a -> b 0.5; b -> a 0.5; b -> b 0.5;"
+    for order in (states, states[::-1]):
+        text = f"hmm m {{ alphabet [A]; startstate s; {''.join(order)} emission x = [1]; {steps} }}"
+        model = CompiledModel(parse_program(text).models["m"])
+        found = evaluate(model, Algorithm.VITERBI, symbol_block([[0] * 9]), ALL[:2])
+        assert {name for name, _ in visits_of(model, found, 0)} == {order[0][6]}
