@@ -65,7 +65,7 @@ def _object_of(result: Any, optimise: bool) -> bytes:
     name = result.fndesc.llvm_func_name
     module = binding.parse_bitcode(result.library._get_module_for_linking().as_bitcode())
     if optimise:
-        _optimise(module, name, result.library.codegen)
+        _optimise(module, result.library.codegen)
     kinds = [str(argument.type) for argument in module.get_function(name).arguments]
     entry = binding.parse_assembly(_entry_before(name, kinds))
     entry.triple, entry.data_layout = module.triple, module.data_layout
@@ -90,11 +90,8 @@ def _object_of(result: Any, optimise: bool) -> bytes:
     return code
 
 
-def _optimise(module: Any, name: str, generator: Any) -> None:
-    """Optimise all that a function and its callees are, as numba does for one of them."""
-    for part in (*module.functions, *module.global_variables):
-        if not part.is_declaration and part.name != name:
-            part.linkage = "internal"
+def _optimise(module: Any, generator: Any) -> None:
+    """Optimise a function with all that it calls, as numba does for one of them."""
     cheap: dict[str, Any] = {
         "loop_vectorize": generator._loopvect,
         "slp_vectorize": False,
