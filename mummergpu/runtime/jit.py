@@ -15,7 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu.runtime.compiled.native.function import NativeFunction
-from mummergpu.runtime.compiled.pending import Pending, before_numba_compiles, wait_for_numba
+from mummergpu.runtime.compiled.pending import (
+    PendingFunction,
+    before_numba_compiles,
+    wait_for_numba,
+)
 from mummergpu.runtime.llvm import intrinsic, ir, types
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -51,7 +55,7 @@ def jit(function: Function) -> Function:
 
 def inline(function: Function) -> Function:
     """Compile a small `function` into each compiled caller, to save the call."""
-    return cast(Function, wait_for_numba(Pending(function, _inlined_counting)))
+    return cast(Function, wait_for_numba(PendingFunction(function, _inlined_counting, True, True)))
 
 
 def jit_without_refcounts(function: Function) -> Function:
@@ -66,7 +70,9 @@ def jit_without_refcounts(function: Function) -> Function:
 
 def inline_without_refcounts(function: Function) -> Function:
     """Compile as `inline` does, for functions that create no array and slice none."""
-    return cast(Function, wait_for_numba(Pending(function, _inlined_borrowing)))
+    return cast(
+        Function, wait_for_numba(PendingFunction(function, _inlined_borrowing, False, True))
+    )
 
 
 @inline

@@ -11,7 +11,7 @@ import pickle
 from collections.abc import Callable, Iterator
 from functools import cache
 from hashlib import blake2b
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from mummergpu.runtime.cache_places import processor_code_places
 from mummergpu.runtime.compiled.code_generation import (
@@ -82,6 +82,11 @@ def digest_at_start() -> str | None:
     return _SOURCES
 
 
+def sources_are_unchanged() -> bool:
+    """Return whether the sources are those of this process: only then may it keep code."""
+    return digest_of_sources() == _SOURCES
+
+
 @cache
 def process_store() -> CodeStore:
     """Return the store of this process."""
@@ -89,13 +94,6 @@ def process_store() -> CodeStore:
     if _SOURCES is None:
         places = ()
     return CodeStore(places, generation_of_code(_SOURCES or ""), _trouble.tell)
-
-
-class Companion(Protocol):
-    """Keeps the code of one function in another form (`native.function.NativeKeeper`)."""
-
-    def save_if_lacking(self, signature: Any, result: Any) -> None:
-        """Keep the code for a signature, if that is possible and has not been done."""
 
 
 class KeptCode:
@@ -112,12 +110,10 @@ class KeptCode:
         function: Callable[..., Any],
         counts_references: bool,
         options: str,
-        companion: Companion,
     ) -> None:
         self._function = function
         self._counts_references = counts_references
         self._options = options
-        self._companion = companion
 
     @staticmethod
     def suits(dispatcher: Any) -> bool:
@@ -133,10 +129,9 @@ class KeptCode:
     def load_overload(self, signature: Any, target_context: Any) -> Any:
         """Return the code for a signature."""
         try:
-            found = self._find(signature)
-            if found is None:
+            content = self._find(signature)
+            if content is None:
                 return None
-            content, is_own = found
             from numba.core.compiler import CompileResult
 
             rebuild: Callable[..., Any] = CompileResult._rebuild
@@ -145,9 +140,6 @@ class KeptCode:
             result = rebuild(target_context, *pickle.loads(content))
             if tuple(result.signature.args) != tuple(signature):
                 return None
-            # Generic code must not be kept as code for this processor.
-            if is_own:
-                self._companion.save_if_lacking(signature, result)
             return result
         except Exception:
             # The content is intact, so this numba differs in a way that the key does not cover.
@@ -160,13 +152,12 @@ class KeptCode:
             # no longer on disk.
             if result.lifted or result.library.has_dynamic_globals:
                 return
-            if digest_of_sources() != _SOURCES:
+            if not sources_are_unchanged():
                 return
             from numba.core import serialize
 
             dumps: Callable[[Any], bytes] = serialize.dumps
             process_store().save(next(self._keys(signature)), dumps(result._reduce()))
-            self._companion.save_if_lacking(signature, result)
         except Exception:
             return
 
@@ -179,12 +170,11 @@ class KeptCode:
     def flush(self) -> None:
         """Do nothing: kept code cannot be out of date."""
 
-    def _find(self, signature: Any) -> tuple[bytes, bool] | None:
-        """Return kept code, and whether it was compiled for what this process compiles for."""
-        for number, key in enumerate(self._keys(signature)):
+    def _find(self, signature: Any) -> bytes | None:
+        for key in self._keys(signature):
             content = process_store().load(key)
             if content is not None:
-                return content, number == 0
+                return content
         return None
 
     def _keys(self, signature: Any) -> Iterator[bytes]:
@@ -220,7 +210,7 @@ class GuardedCache:
             return
 
 
-def keep(dispatcher: Any, counts_references: bool, options: str, companion: Companion) -> None:
+def keep(dispatcher: Any, counts_references: bool, options: str) -> None:
     """Make a dispatcher look for machine code on disk before it compiles.
 
     A function from outside the package is compiled in each process, because the name of a
@@ -232,7 +222,7 @@ def keep(dispatcher: Any, counts_references: bool, options: str, companion: Comp
     if not os.path.abspath(function.__code__.co_filename).startswith(PACKAGE + os.sep):
         return
     if KeptCode.suits(dispatcher):
-        dispatcher._cache = KeptCode(function, counts_references, options, companion)
+        dispatcher._cache = KeptCode(function, counts_references, options)
     else:
         _keep_as_numba_does(dispatcher)
 

@@ -16,7 +16,6 @@ from numba import types
 
 from mummergpu.runtime.compiled import code_cache
 from mummergpu.runtime.compiled.code_target import chosen_target
-from mummergpu.runtime.compiled.native.function import NativeKeeper
 
 _SEEN: Final[set[Any]] = set()
 """The types returned so far: numba holds only weak references to them."""
@@ -59,8 +58,7 @@ def dispatcher_of(function: Callable[..., Any], counts_references: bool) -> Any:
     options = _COUNTING if counts_references else _BORROWER
     dispatcher = numba.njit(nogil=True, **options)(function)
     tell_types_of_plain_arrays(dispatcher)
-    keeper = NativeKeeper(function, counts_references)
-    code_cache.keep(dispatcher, "_nrt" not in options, repr(sorted(options.items())), keeper)
+    code_cache.keep(dispatcher, "_nrt" not in options, repr(sorted(options.items())))
     return dispatcher
 
 
@@ -68,6 +66,16 @@ def inlined_dispatcher_of(function: Callable[..., Any], counts_references: bool)
     """Return a dispatcher that compiles a function into each of its callers."""
     options = _COUNTING if counts_references else _BORROWER
     return numba.njit(forceinline=True, **options)(function)
+
+
+def callee_of(function: Callable[..., Any], counts_references: bool, inlined: bool) -> Any:
+    """Return the dispatcher of a function for compiled callers, or None where that is numba's."""
+    from mummergpu.runtime.compiled import callees
+
+    if not callees.can_defer():
+        return None
+    options = _COUNTING if counts_references else _BORROWER
+    return callees.callee_of(function, options | {"nogil": not inlined, "forceinline": inlined})
 
 
 def tell_types_of_plain_arrays(dispatcher: Any) -> None:

@@ -1,9 +1,9 @@
 """Functions that are compiled: each waits for numba until something needs numba.
 
 A warm run needs no compiler, and the import of numba takes longer than a small search. So a
-decorator of `mummergpu.runtime.jit` returns a `Pending` in place of numba's dispatcher. The first
-time that anything needs numba, `resolve` puts the dispatchers into the modules in place of all
-pending functions. From then on they are used as if they had been there from the start.
+decorator of `mummergpu.runtime.jit` returns a `Pending` in place of numba's object. The first time
+that anything needs numba, `resolve` puts numba's objects into the modules in place of the pending
+ones that numba could not use otherwise. A `PendingFunction` stays, and tells numba what it is.
 """
 
 from __future__ import annotations
@@ -30,12 +30,17 @@ class Pending:
     def made(self) -> Any:
         """Return numba's object, always the same one, and put it in place."""
         resolve()
+        self.make()
         return self._made
 
     def make(self) -> None:
         """Let numba make the object, if it has not done so yet."""
         if self._made is None:
             self._made = self._make(self.function)
+
+    def stays(self) -> bool:
+        """Return whether numba can use this where compiled functions name it."""
+        return False
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Call numba's object."""
@@ -48,13 +53,53 @@ class Pending:
         return getattr(self.made(), name)
 
 
+class PendingFunction(Pending):
+    """Stands for a dispatcher; compiled callers compile another one (`compiler.callee_of`).
+
+    `inlined` says whether callers have its code as a part of theirs in any case.
+    """
+
+    targetoptions: Final[dict[str, Any]] = {}
+    """Where numba looks for an option to inline before it finds types."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        make: Callable[[Any], Any],
+        counts_references: bool,
+        inlined: bool,
+    ) -> None:
+        super().__init__(function, make)
+        self._counts_references = counts_references
+        self._inlined = inlined
+        self._callee: Any = None
+
+    def stays(self) -> bool:
+        """Return whether numba can compile callees in that way."""
+        return self.callee() is not None
+
+    def callee(self) -> Any:
+        """Return the dispatcher for compiled callers, or None if they have to take numba's."""
+        if self._callee is None:
+            from mummergpu.runtime.compiled.compiler import callee_of
+
+            self._callee = callee_of(self.function, self._counts_references, self._inlined)
+        return self._callee
+
+    @property
+    def _numba_type_(self) -> Any:
+        """The type of a global name that has this value, where numba finds types."""
+        callee = self.callee()
+        return (self.made() if callee is None else callee)._numba_type_
+
+
 def wait_for_numba(pending: Pending) -> Any:
     """Return a new one itself, or numba's object if numba has been imported already."""
     with _LOCK:
         _waiting.append(pending)
         # There is nothing to gain any more; and code outside this package may use numba with it.
         if _has_resolved or "numba" in sys.modules:
-            return pending.made()
+            return pending if pending.stays() else pending.made()
     return pending
 
 
@@ -68,7 +113,7 @@ def before_numba_compiles(action: Callable[[], None]) -> None:
 
 
 def resolve() -> None:
-    """Import numba, and put its objects into the modules in place of all that wait for it.
+    """Import numba, and put its objects into the modules in place of those that cannot stay.
 
     Numba looks up the names that a function uses in the globals of its module, so these globals
     are what has to be changed.
@@ -77,16 +122,16 @@ def resolve() -> None:
     with _LOCK:
         if not _waiting and _has_resolved:
             return
-        waiting = list(_waiting)
-        for pending in waiting:
-            pending.make()
-        spaces = {id(space): space for space in (one.function.__globals__ for one in waiting)}
+        for pending in _waiting:
+            if not pending.stays():
+                pending.make()
+        spaces = {id(space): space for space in (one.function.__globals__ for one in _waiting)}
         for space in spaces.values():
             for name, value in list(space.items()):
-                if isinstance(value, Pending):
+                if isinstance(value, Pending) and not value.stays():
                     value.make()
                     space[name] = value._made
-        del _waiting[: len(waiting)]
+        _waiting.clear()
         _has_resolved = True
         actions = _before_the_first[:]
         _before_the_first.clear()

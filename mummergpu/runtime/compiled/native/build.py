@@ -29,11 +29,14 @@ def has_usual_settings() -> bool:
     return not any(getattr(config, name, None) for name in _SETTINGS)
 
 
-def build_code(result: Any) -> bytes:
-    """Return the code of a function that can be called without numba; empty if there is none."""
+def build_code(result: Any, optimise: bool = False) -> bytes:
+    """Return the code of a function that can be called without numba; empty if there is none.
+
+    `optimise` what has only been translated.
+    """
     try:
         told = text_of_result(result.signature.return_type)
-        image = image_of(_object_of(result), _ENTRY)
+        image = image_of(_object_of(result, optimise), _ENTRY)
     except (UnsuitedValueError, UnsuitedCodeError):
         return b""
     return pack_code(image, told) if _is_on_its_own(image) else b""
@@ -43,12 +46,26 @@ def _is_on_its_own(image: MachineImage) -> bool:
     return all(name in ALLOWED_SYMBOLS for _, name in image.symbols)
 
 
-def _object_of(result: Any) -> bytes:
+def compile_code(dispatcher: Any, kinds: tuple[Any, ...]) -> bytes:
+    """Return the code of a callee (`callees.Callee`) for types of arguments, or nothing."""
+    from numba.core.compiler_lock import global_compiler_lock
+
+    with global_compiler_lock:
+        dispatcher.compile(kinds)
+        result = dispatcher.overloads[kinds]
+        if result.library.has_dynamic_globals or result.lifted:
+            return b""
+        return build_code(result, optimise=True)
+
+
+def _object_of(result: Any, optimise: bool) -> bytes:
     """Return an object file with position-independent code, and `_ENTRY` before the function."""
     from llvmlite import binding
 
     name = result.fndesc.llvm_func_name
     module = binding.parse_bitcode(result.library._get_module_for_linking().as_bitcode())
+    if optimise:
+        _optimise(module, result.library.codegen)
     kinds = [str(argument.type) for argument in module.get_function(name).arguments]
     entry = binding.parse_assembly(_entry_before(name, kinds))
     entry.triple, entry.data_layout = module.triple, module.data_layout
@@ -71,6 +88,19 @@ def _object_of(result: Any) -> bytes:
     passes.run(module, binding.create_pass_builder(machine, options))
     code: bytes = machine.emit_object(module)
     return code
+
+
+def _optimise(module: Any, generator: Any) -> None:
+    """Optimise a function with all that it calls, as numba does for one of them."""
+    cheap: dict[str, Any] = {
+        "loop_vectorize": generator._loopvect,
+        "slp_vectorize": False,
+        "opt": generator._opt_level,
+        "cost": "cheap",
+    }
+    for choice in (cheap, {}):
+        passes, builder = generator._module_pass_manager(**choice)
+        passes.run(module, builder)
 
 
 def _entry_before(name: str, kinds: list[str]) -> str:

@@ -9,20 +9,36 @@ from __future__ import annotations
 import struct
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any, Final
 
+from mummergpu.runtime.compiled import code_cache
 from mummergpu.runtime.compiled.native.loader import load_code
-from mummergpu.runtime.compiled.native.store import key_of, native_stores
-from mummergpu.runtime.compiled.native.values import UnsuitedValueError, flatten, text_of_types
-from mummergpu.runtime.compiled.pending import Pending
+from mummergpu.runtime.compiled.native.store import key_of, native_stores, runs_here
+from mummergpu.runtime.compiled.native.values import UnsuitedValueError, flatten, types_of_text
+from mummergpu.runtime.compiled.pending import PendingFunction, resolve
 
 _LOCK: Final = threading.RLock()
 """Held while a store is used."""
+_PREPARING: Final = threading.Lock()
 
 
-class NativeFunction(Pending):
-    """Stands for a dispatcher, and needs none for the types whose code has been kept."""
+_first: Final[list[Callable[[], None]]] = []
+
+
+def before_the_first_compilation(action: Callable[[], None]) -> None:
+    """Call `action` once, before this process compiles; only the last one that is given."""
+    _first[:] = [action]
+
+
+def _prepare() -> None:
+    with _PREPARING:
+        # Another thread waits here for what the first one has compiled.
+        if _first:
+            _first.pop()()
+
+
+class NativeFunction(PendingFunction):
+    """Stands for a dispatcher, and needs none for the types whose code can be kept."""
 
     def __init__(
         self,
@@ -30,44 +46,45 @@ class NativeFunction(Pending):
         make: Callable[[Any], Any],
         counts_references: bool,
     ) -> None:
-        super().__init__(function, make)
-        self._keeper = NativeKeeper(function, counts_references)
+        super().__init__(function, make, counts_references, inlined=False)
+        self.keeper = NativeKeeper(function, counts_references)
         self._callers: dict[str, Callable[[list[int]], Any]] = {}
+        self._unsuited: set[str] = set()
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        """Call the kept code, or numba's dispatcher if there is none for these arguments."""
+        """Call the kept code, or numba's dispatcher if there can be none for these arguments."""
         numbers: list[int] = []
         try:
             if named:
                 raise UnsuitedValueError
             types = flatten(arguments, numbers)
-            call = self._callers.get(types)
-            if call is None:
-                if self._made is not None:
-                    return self._made(*arguments)
-                call = self._load(types, len(numbers))
+            call = self._callers.get(types) or self._find(types, len(numbers))
             return call(numbers)
         except (UnsuitedValueError, struct.error):
             return self.made()(*arguments, **named)
 
-    def _load(self, types: str, number_count: int) -> Callable[[list[int]], Any]:
-        with _LOCK:
-            found = self._callers.get(types)
-            if found is None:
-                packed = self._keeper.load(types)
-                if not packed:
-                    raise UnsuitedValueError
-                try:
-                    found = load_code(packed, number_count)
-                except Exception as error:
-                    # The content is intact, so this system differs in a way that no name covers.
-                    raise UnsuitedValueError from error
-                self._callers[types] = found
-            return found
+    def _find(self, types: str, number_count: int) -> Callable[[list[int]], Any]:
+        """Return the code for types of arguments: kept code, or else code that is compiled now."""
+        if types in self._unsuited:
+            raise UnsuitedValueError
+        packed = self.keeper.load(types)
+        if packed is None:
+            packed = self.keeper.compile(types, self)
+        try:
+            if not packed:
+                raise UnsuitedValueError
+            with _LOCK:
+                if types not in self._callers:
+                    self._callers[types] = load_code(packed, number_count)
+                return self._callers[types]
+        except Exception as error:
+            # The content is intact, so this system differs in a way that no name covers.
+            self._unsuited.add(types)
+            raise UnsuitedValueError from error
 
 
 class NativeKeeper:
-    """Keeps the code of a function for later processes, besides what numba keeps."""
+    """Keeps the code of a function for later processes."""
 
     def __init__(self, function: Callable[..., Any], counts_references: bool) -> None:
         self._function = function
@@ -82,21 +99,41 @@ class NativeKeeper:
                     return code
             return None
 
-    def save_if_lacking(self, signature: Any, result: Any) -> None:
-        """Keep the code, or that it needs numba, if nothing is kept yet."""
-        from mummergpu.runtime.compiled.native.build import build_code, has_usual_settings
+    def compile(self, types: str, function: PendingFunction) -> bytes:
+        """Compile and keep the code; it is empty if numba is needed, and that is kept as well."""
+        if not runs_here():
+            return b""
+        _prepare()
+        kept = self.load(types)
+        if kept is not None:
+            return kept
+        resolve()
+        from numba.core.compiler_lock import global_compiler_lock
+        from numba.core.errors import NumbaError
 
-        with suppress(UnsuitedValueError), _LOCK:
-            key = self._key(text_of_types(signature))
-            stores = native_stores() if has_usual_settings() else ()
-            if not stores or stores[0].folder() is None or stores[0].load(key) is not None:
-                return
+        from mummergpu.runtime.compiled.native.build import compile_code, has_usual_settings
+
+        # Numba's lock comes first here as where numba keeps what it has compiled.
+        with global_compiler_lock:
+            kept = self.load(types)
+            if kept is not None:
+                return kept
+            callee = function.callee()
+            if callee is None or not has_usual_settings():
+                return b""
             try:
-                code = build_code(result)
+                code = compile_code(callee, types_of_text(types))
+            except (NumbaError, UnsuitedValueError):
+                # Numba raises the error once more, for whoever calls.
+                return b""
             except Exception:
                 # A version of numba or llvmlite that is different inside: do not try again.
                 code = b""
-            stores[0].save(key, code)
+            if code_cache.sources_are_unchanged():
+                with _LOCK:
+                    for store in native_stores()[:1]:
+                        store.save(self._key(types), code)
+            return code
 
     def _key(self, types: str) -> bytes:
         return key_of(self._function, f"{types} {self._counts_references}")

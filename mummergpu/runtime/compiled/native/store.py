@@ -62,11 +62,20 @@ def _stores_in(places: tuple[str, ...]) -> tuple[CodeStore, ...]:
     )
 
 
+def runs_here() -> bool:
+    """Return whether code can be called without numba here, with numba's usual settings."""
+    return (
+        (sys.platform, platform.machine(), sys.implementation.name)
+        == ("linux", "x86_64", "cpython")
+        and not any(name.startswith(_SETTING_PREFIX) for name in os.environ)
+        and not os.path.exists(_SETTINGS_FILE)
+    )
+
+
 def key_of(function: Callable[..., Any], kind: str) -> bytes:
     """Return the key of a function's code for types of its arguments and a way of compiling."""
     code = function.__code__
-    names = (function.__module__, function.__qualname__, code.co_filename)
-    parts = (*names, code.co_firstlineno, kind)
+    parts = (function.__module__, function.__qualname__, code.co_firstlineno, kind)
     return blake2b(repr(parts).encode() + code.co_code, digest_size=_KEY_BYTES).digest()
 
 
@@ -75,15 +84,7 @@ def _generations() -> list[str]:
 
     The list is empty if something of that is unknown.
     """
-    if (sys.platform, platform.machine(), sys.implementation.name) != (
-        "linux",
-        "x86_64",
-        "cpython",
-    ):
-        return []
-    if any(name.startswith(_SETTING_PREFIX) for name in os.environ):
-        return []
-    if os.path.exists(_SETTINGS_FILE):
+    if not runs_here():
         return []
     try:
         compilers = [_version_file("numba"), _version_file("llvmlite")]
@@ -93,7 +94,8 @@ def _generations() -> list[str]:
     sources = code_cache.digest_at_start()
     if sources is None:
         return []
-    versions = (sys.version, sys.implementation.cache_tag, np.__version__)
+    # Of numpy and Python, numba asks the version; the instructions of Python are part of each key.
+    versions = (sys.implementation.cache_tag, np.__version__)
     common = (_FORMAT, sources, *versions, *compilers)
     return [
         blake2b(repr((*common, target)).encode(), digest_size=_DIGEST_BYTES).hexdigest()

@@ -7,7 +7,9 @@ the values of a call give the same text, so the text finds the code for a call.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import importlib
+import re
+from collections.abc import Callable, Sequence
 from ctypes import addressof, c_char
 from typing import Any, Final
 
@@ -26,6 +28,9 @@ _OF_SCALARS: Final = {
 
 _OF_ARRAYS: Final[dict[tuple[np.dtype[Any], int], str]] = {}
 """The text for arrays of a type and a number of dimensions, as far as they have been used."""
+
+_SCALARS: Final = {INTEGER: "int64", BOOLEAN: "boolean"}
+_NAMED: Final = re.compile(r"(mummergpu[\w.]*)\(")
 
 
 class UnsuitedValueError(Exception):
@@ -138,3 +143,53 @@ def _text_of_scalar(kind: Any) -> str:
     if kind == types.boolean:
         return BOOLEAN
     raise UnsuitedValueError
+
+
+def types_of_text(text: str) -> tuple[Any, ...]:
+    """Return numba's types for a text that `flatten` has returned.
+
+    Raises
+    ------
+    UnsuitedValueError
+        If the text names a class that is not to be found.
+    """
+    kinds, at = _read_types(text, 0)
+    if at != len(text):
+        raise UnsuitedValueError
+    return tuple(kinds)
+
+
+def _read_types(text: str, at: int) -> tuple[list[Any], int]:
+    """Return the types from a place of a text on, and where they end."""
+    from numba import types
+    from numba.np.numpy_support import from_dtype
+
+    join: Callable[..., Any] = types.BaseTuple.from_types
+    kinds: list[Any] = []
+    while at < len(text) and text[at] != ")":
+        named = _NAMED.match(text, at)
+        if text[at] == "[":
+            end = text.index("]", at)
+            dtype, dimensions = text[at + 1 : end].split(",")
+            kinds.append(types.Array(from_dtype(np.dtype(dtype)), int(dimensions), "C"))
+            at = end + 1
+        elif text[at] == "(" or named is not None:
+            inner, end = _read_types(text, at + 1 if named is None else named.end())
+            kind = tuple if named is None else _class_of(named[1])
+            kinds.append(join(tuple(inner), kind))
+            at = end + 1
+        elif text[at] in _SCALARS:
+            kinds.append(getattr(types, _SCALARS[text[at]]))
+            at += 1
+        else:
+            raise UnsuitedValueError
+    return kinds, at
+
+
+def _class_of(name: str) -> type:
+    module, _, own = name.rpartition(".")
+    try:
+        found: type = getattr(importlib.import_module(module), own)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise UnsuitedValueError from error
+    return found
