@@ -23,7 +23,7 @@ Word = str | Path
 """A word of a command line; a path is relative to the folder of the input."""
 
 _SEARCH: Final = (MAIN_VERB, "-C", "-q")
-_GENOME, _INDEX = Path("genome.fa"), Path("genome.mgi")
+_GENOME, _INDEX, _PARTS = Path("genome.fa"), Path("genome.mgi"), Path("parts.mgi")
 _FASTA, _FASTQ, _BAM = (Path(f"reads.{suffix}") for suffix in ("fa", "fq", "bam"))
 _LONG: Final = Path("long.fa")
 _TAGGED: Final = Path("tagged.fq")
@@ -224,6 +224,9 @@ def _mapping() -> Iterator[list[Word]]:
         yield [*start, _GENOME, *_MATES, *options]
     for reads in (_FASTQ, _FASTA, _BAM):
         yield [*start, _GENOME, reads]
+    # Of parts of a reference, which seeds are rare is told by the matches.
+    yield ["index", "-q", _GENOME, "--page-size", "8k", "-o", _PARTS]
+    yield [*start, _PARTS, *_MATES]
     yield [*start, "--comments", _GENOME, _TAGGED]
     yield [*start, _GENOME, _FASTQ, "--format", "paf"]
     for number, sorting in enumerate(((), ("--sort", "--mark-duplicates"))):

@@ -38,7 +38,7 @@ class KmerPage:
         The bases from one window to the next, if they do not lie side by side.
     max_matches : int or None
         Where a query has more matches with a window on a strand, only those are found that have a
-        seed which `matching.kmer.seed_choice` takes; None to find all. It is for a page that has
+        seed which `seed_rule` takes; None to find all. It is for a page that has
         the whole reference.
     only_unique : bool
         Only matches matter that are unique in the reference: a search may leave out matches that

@@ -84,7 +84,7 @@ class BlockMapper:
     find_more : callable or None
         Returns the shorter matches that a second pass begins with; None for no second pass.
     is_chosen : bool
-        Whether the search finds only those matches that count (`seed_choice`).
+        Whether the search finds only those matches that count (`seed_rule`).
     """
 
     def __init__(

@@ -40,7 +40,7 @@ class MappingOptions:
         Whether only matches count that contain a whole window of their read of `seed_length` bases
         (`windows`): a search need not look for others.
     max_occurrences : int or None
-        Where a read has more matches on a strand, its rarest seeds are chosen (`seed_choice`); None
+        Where a read has more matches on a strand, its rarest seeds are chosen (`seed_rule`); None
         to look at all of them.
     max_secondary : int
         The most secondary alignments of a read.

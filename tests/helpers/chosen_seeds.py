@@ -1,11 +1,11 @@
-"""The rule of `matching.kmer.seed_choice` in plain Python, for short references."""
+"""The rule of `sequence.seed_rule` in plain Python, for short references."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from mummergpu.matching.kmer.seed_choice import MAX_SEEDS, SPREAD_BITS, SPREAD_FACTOR
+from mummergpu.sequence.seed_rule import MAX_SEEDS, SPREAD_BITS, SPREAD_FACTOR
 
 Match = tuple[int, int, int]
 """Where it begins in the query and in the joined reference, and its bases."""

@@ -11,7 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mummergpu.matching.kmer.seed_choice import (
+from mummergpu.runtime.arrays import Int64Array
+from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
+from mummergpu.sequence.mems import MemColumns
+from mummergpu.sequence.seed_rule import (
     SPREAD_BITS,
     SeedRoom,
     Seeds,
@@ -20,9 +23,6 @@ from mummergpu.matching.kmer.seed_choice import (
     spread_key,
     take_rarest,
 )
-from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
-from mummergpu.sequence.mems import MemColumns
 
 
 def shortest_sure_match(window: int) -> int:
@@ -64,7 +64,7 @@ def keep_windows(matches: MemColumns, window: int, kept: MemColumns) -> int:
 
 
 class ChosenBy(NamedTuple):
-    """What matches are chosen by, if a read has too many on a strand (`seed_choice`).
+    """What matches are chosen by, if a read has too many on a strand (`seed_rule`).
 
     Attributes
     ----------
@@ -182,7 +182,7 @@ def count_seeds(matches: MemColumns, begin: int, end: int, seeds: Seeds, room: S
 def choose_of_matches(
     matches: MemColumns, begin: int, end: int, length: int, by: ChosenBy, room: SeedRoom
 ) -> Seeds:
-    """Take seeds of a read that has too many matches, as `seed_choice.choose_seeds` does."""
+    """Take seeds of a read that has too many matches, as `matching.kmer.seed_choice` does."""
     number = seed_count(length, by.window, by.distance)
     windows = Seeds(number, by.window, by.distance, as_int64(0))
     count_seeds(matches, begin, end, windows, room)

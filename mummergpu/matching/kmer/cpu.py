@@ -38,9 +38,7 @@ from mummergpu.matching.kmer.lookup import KmerLookup, SampleSteps, place_by_bas
 from mummergpu.matching.kmer.seed_choice import (
     FULL,
     UNBOUNDED_MATCHES,
-    SeedRoom,
     choose_seeds,
-    new_seed_room,
     write_matches,
 )
 from mummergpu.matching.query_codes import QueryCodes
@@ -63,6 +61,7 @@ from mummergpu.sequence.extension import (
     kmer_at,
 )
 from mummergpu.sequence.mems import MemColumns, MemRows, longer_rows, new_rows
+from mummergpu.sequence.seed_rule import SeedRoom, new_seed_room
 
 if TYPE_CHECKING:
     from mummergpu.index.minimizer_index import MinimizerPage

@@ -48,7 +48,7 @@ class KmerSearchContext:
     max_occurrences : int or None
         Samples whose k-mers occur more often are skipped; None for none.
     max_matches : int or None
-        Where a query has more matches with a window, its seeds are chosen (`seed_choice`).
+        Where a query has more matches with a window, its seeds are chosen (`seed_rule`).
     only_unique : bool
         Whether matches may be left out that are not unique in the reference (`KmerPage`).
     """

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from mummergpu.cuda.program import WARP_LANES, ProgramSource
-from mummergpu.matching.kmer.seed_choice import SPREAD_BITS, SPREAD_FACTOR
 from mummergpu.sequence.bit_planes import BIT_PLANES_CONSTANTS
 from mummergpu.sequence.codes import BREAK
+from mummergpu.sequence.seed_rule import SPREAD_BITS, SPREAD_FACTOR
 
 TILE_SAMPLES: Final = WARP_LANES
 """The samples that a warp searches at a time."""

@@ -47,7 +47,7 @@ SKIPPED_COUNT: Final = 8
 """The offset of the number of skipped samples in the buffer of counters, in bytes."""
 
 CHOSEN_COUNTS: Final = ("reads_with_chosen_seeds", "reads_at_spread_places")
-"""The counts of reads on a strand whose seeds are chosen (`seed_choice`), and of those that occur
+"""The counts of reads on a strand whose seeds are chosen (`seed_rule`), and of those that occur
 too often as a whole."""
 
 FARTHEST_KEPT: Final = 1 << 12

@@ -56,7 +56,7 @@ class SampleSteps(NamedTuple):
         A MEM has a whole window of so many bases, whose samples begin after the first to the last
         of its bases named; all 0 if samples need no window.
     max_matches : int
-        Where a query has more matches with a window, seeds are chosen (`seed_choice`).
+        Where a query has more matches with a window, seeds are chosen (`seed_rule`).
     """
 
     min_length: int

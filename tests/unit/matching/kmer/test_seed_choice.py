@@ -19,9 +19,9 @@ from mummergpu.index.kmer_page import KmerPage
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.mapping.seeding.windows import ChosenBy, chosen_matches
 from mummergpu.matching.kmer.cpu import KmerCpuBackend
-from mummergpu.matching.kmer.seed_choice import new_seed_room, take_rarest
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
+from mummergpu.sequence.seed_rule import new_seed_room, take_rarest
 
 COMPLEMENT = str.maketrans("ACGT", "TGCA")
 
