@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
-
-if TYPE_CHECKING:
-    from mummergpu.cli.option_rules import Params
 
 
 def cluster_option() -> click.Option:
@@ -23,7 +20,7 @@ def cluster_option() -> click.Option:
     )
 
 
-def on_cluster(job: Callable[..., Any], params: Params) -> Callable[..., Any]:
+def on_cluster(job: Callable[..., Any], params: Mapping[str, Any]) -> Callable[..., Any]:
     """Return a job of `mummergpu.cluster`, with the cluster that is asked for."""
     from mummergpu.cluster.options import ClusterOptions
 

@@ -23,7 +23,7 @@ from mummergpu.cluster.worker import find, forget
 from mummergpu.errors import OptionError
 from mummergpu.hmm.filters import ProfileFilter
 from mummergpu.hmm.hit_lists import HitList
-from mummergpu.hmm.profiles import Profile
+from mummergpu.hmm.profiles import Profile, pyhmmer_module
 from mummergpu.input.blocks.proteins import (
     BLOCK_RESIDUES,
     NamedProteins,
@@ -141,7 +141,13 @@ class ProfileFinder:
         if isinstance(self._job, ProfileScan):
             found: list[Any] = list(self._job.hits_of(part.proteins, None, filters))
         else:
-            found = list(self._job.found_among(filters, part.proteins, part.numbers))
+            # pyhmmer's profiles do not travel, and its hits have one.
+            found = [
+                (number, hits.__getstate__(), count)
+                for number, hits, count in self._job.found_among(
+                    filters, part.proteins, part.numbers
+                )
+            ]
         return found, self._stats.taken()
 
     def _read(self, group: range) -> None:
@@ -243,9 +249,16 @@ class _SearchOnCluster(ProfileSearch):
                 done = before + part.numbers.stop, before + len(profiles), targets
                 share = part.numbers.stop / len(profiles)
                 self.tell(Phase.PROFILES, done, part.proteins, share)
-                for one in hits:
-                    found.add(*one)
+                for number, state, count in hits:
+                    found.add(number, _hits_of(profiles[number], state), count)
         return found._replace(targets=targets)
+
+
+def _hits_of(profile: Profile, state: Any) -> Any:
+    """Return the hits of a profile from what pyhmmer keeps of them."""
+    hits = pyhmmer_module("plan7").TopHits(profile.hmm)
+    hits.__setstate__(state)
+    return hits
 
 
 def _parts_of_block(options: ProfileSearchOptions, cluster: OpenCluster) -> int:
