@@ -432,16 +432,12 @@ class _Posterior(_Sums):
         backward = back.compute(kinds[1], turned.rows, turned.segments)
         self.scores[part] = sum_scores(ahead.chain, lanes, forward)
         self._correct(part)
-        count = ahead.chain.shape.emitting
-        states = self.model.node_states
+        offsets = offsets_of_counts(lanes.lengths)
+        found = np.zeros((int(offsets[-1]), len(self.model.state_names)))
+        columns = (forward.columns, backward.columns)
+        _fill_posteriors(lanes.first_rows, offsets, *columns, self.model.node_states, found)
         for place, number in enumerate(part.tolist()):
-            rows = np.arange(lanes.lengths[place]) + lanes.first_rows[place]
-            product = forward.columns[rows, :count, place % LANES]
-            product = product * backward.columns[rows[::-1], :count, place % LANES]
-            with np.errstate(invalid="ignore", divide="ignore"):
-                product /= product.sum(axis=1, keepdims=True)
-            table = np.zeros((len(self.model.state_names), rows.size))
-            np.add.at(table, states, product.T)
+            table = found[offsets[place] : offsets[place + 1]].T
             if Attribute.TABLE in self.wanted:
                 self.tables[number] = table
             if Attribute.TRACEBACK in self.wanted:
@@ -469,6 +465,34 @@ class _Posterior(_Sums):
             lengths = np.concatenate([nothing, *(one for _, one in found)])
             runs = Runs(first[visits], lengths, offsets_of_counts(sizes))
         return super().finish()._replace(runs=runs)
+
+
+@jit_without_refcounts
+def _fill_posteriors(
+    first_rows: Int64Array,
+    offsets: Int64Array,
+    forward: Float64Array,
+    backward: Float64Array,
+    states: Int64Array,
+    found: Float64Array,
+) -> None:
+    """Write the probabilities of the states of each symbol: products of both ends, that sum to 1.
+
+    The rows of `backward` are in the other order. Without a path they are not numbers.
+    """
+    for number in range(first_rows.size):
+        lane = number % LANES
+        begin, end = offsets[number], offsets[number + 1]
+        first = first_rows[number]
+        for at in range(begin, end):
+            row, back = first + at - begin, first + end - 1 - at
+            total = 0.0
+            for node in range(states.size):
+                value = forward[row, node, lane] * backward[back, node, lane]
+                found[at, states[node]] += value
+                total += value
+            for state in range(found.shape[1]):
+                found[at, state] /= total
 
 
 def _plain_runs(table: Float64Array) -> tuple[Int64Array, Int64Array]:

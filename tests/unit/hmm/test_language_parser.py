@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mummergpu.errors import ModelError
@@ -155,6 +155,7 @@ def programs(draw: st.DrawFn) -> tuple[str, dict]:
 WORDS = {"state", "startstate", "endstate", "emission", "alphabet", "for", "emits", "exp", "in"}
 
 
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(programs())
 def test_programs_say_what_they_were_made_of(made: tuple[str, dict]) -> None:
     text, said = made
