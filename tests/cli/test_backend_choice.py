@@ -51,6 +51,7 @@ def test_little_work_asks_no_driver(asked: list[Any], command: str) -> None:
 def test_work_for_which_a_gpu_starts_soon_enough_asks_for_one(
     asked: list[Any], monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
+    asked.clear()
     for job in (match, align_genomes, map_reads):
         monkeypatch.setattr(job, "run", lambda options, context: None)
     monkeypatch.setattr(backend_choice, "DEVICE_START_SECONDS", 1e9)
