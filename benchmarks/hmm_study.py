@@ -23,6 +23,7 @@ import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,7 @@ from mummergpu.studies.profiles.data import ProfileData, chosen, digest_of_score
 from mummergpu.studies.profiles.device_scores import DeviceScores
 from mummergpu.studies.profiles.policies import (
     LADDER,
+    device_policy_of,
     factorial,
     filter_of,
     measured_policies,
@@ -57,8 +59,8 @@ FAMILIES = (
     *(61, 79, 270, 40, 186, 84, 112, 71, 354, 488),
 )
 HIT_SHARE = 0.003
-CURVES = ("Srcs32", "Srcc32", "Sscs32", "Slts32", "Sltc32", "Slcs32", "Srcs16", "Srcs8")
-CURVES += tuple("M" + one[1:] for one in CURVES) + tuple("V" + one[1:] for one in CURVES)
+_ROWS = ("rcs32", "rcc32", "scs32", "lts32", "ltc32", "lcs32", "rcs16", "rcs8")
+CURVES = tuple(kind + row for kind in "SMV" for row in _ROWS)
 
 
 def built(nodes: int) -> Profile:
@@ -111,14 +113,17 @@ class Bench:
         self.rows: list[dict[str, Any]] = []
 
     def left(self) -> float:
-        return self.arguments.limit - (time.perf_counter() - self.began)
+        """Return the seconds in which something may still begin."""
+        return float(self.arguments.limit) - (time.perf_counter() - self.began)
 
     def say(self, text: str) -> None:
+        """Print a line with the time."""
         print(f"[{time.perf_counter() - self.began:6.1f}] {text}", flush=True)
 
     def compile(self, pairs: Iterable[tuple[DeviceScores, str]]) -> None:
+        """Compile the programs of policies, several at a time."""
         sources = read_sources()
-        programs = {scores.program_of(policy_of(code)) for scores, code in pairs} - {None}
+        programs = {scores.program_of(device_policy_of(code)) for scores, code in pairs} - {None}
 
         def one(program: Any) -> None:
             self.cache.cubin(sources, program, self.device.architecture)
@@ -154,7 +159,7 @@ class Bench:
         scores: DeviceScores,
         expected: dict[str, str],
     ) -> None:
-        policy = policy_of(code)
+        policy = device_policy_of(code)
         if scores.program_of(policy) is None:
             return
         try:
@@ -197,10 +202,11 @@ class Bench:
         )
 
     def write(self) -> None:
+        """Write all rows."""
         value = {
             "command": sys.argv,
             "machine": {"device": self.device.name, "processor": platform.machine()},
-            "versions": {"mummergpu": __version__, "pyhmmer": pyhmmer.__version__},
+            "versions": {"mummergpu": __version__, "pyhmmer": metadata.version("pyhmmer")},
             "date": time.strftime("%Y-%m-%d"),
             "rows": self.rows,
         }

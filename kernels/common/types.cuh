@@ -7,6 +7,7 @@
 #include "constants.cuh"
 
 using uint8 = unsigned char;
+using uint16 = unsigned short;
 using uint32 = unsigned int;
 using uint64 = unsigned long long;
 

@@ -198,7 +198,7 @@ __device__ __forceinline__ int advance(Rows& rows, uint32 last, uint32 now, uint
 // emissions        int16[nodes * CODES_OF_NODE], or transposed
 // special          int[SPECIAL_STEPS]
 // moves            int32[], the word of the steps beside the profile for each length
-// rows             int[6 * (nodes + 1) * row_stride], memory for the states; unless they are private
+// row_memory       int[6 * (nodes + 1) * row_stride], for the states; unless they are private
 // row_stride       the sequences that have states there
 // scores           int32[], receives the word of each sequence
 //
@@ -428,7 +428,6 @@ __device__ __forceinline__ uint4 load_tile_emissions(const uint4* shared, const 
 // limits, moves, tickets, scores        as in `score_paths`; WORD_AGAIN stands for a path that
 //                                       might go through the profile once more
 // borders        uint2[], what a tile hands on for each residue and thread
-// constant       the items' only profile, if its steps are constant
 //
 // Grid: any number of blocks of FILTER_THREADS threads. Shared memory: none but its own.
 extern "C" __global__ void __launch_bounds__(FILTER_THREADS, TILE_BLOCKS)

@@ -14,18 +14,37 @@ struct Table {
     uint32 ordered_bases;        // by so many of them; 0 if all lists ascend
 };
 
+// No seed before another is taken: what a sample finds is found for the first time.
+constexpr uint32 NO_SEED_BEFORE = ~0u;
+
+// All occurrences of a sample count, wherever in the reference they are.
+constexpr uint32 ALL_PLACES = ~0u;
+
+// A k-mer of a window, or of a longer seed of a query.
+struct PlacedSample {
+    uint32 place;         // where it begins in the block
+    uint16 lead;          // the bases of its window before it
+    uint16 window;        // the bases of its window
+    uint32 found_before;  // where a match reaches so far to the left, an earlier sample finds it
+    uint32 spread_bits;   // only occurrences count whose `spread_key` has so few bits
+};
+
+static_assert(sizeof(PlacedSample) == PLACED_SAMPLE_BYTES, "the host allocates so much for each");
+
 // The samples: the k-mers at every `step`-th position of a block of queries, or some of those in each
 // window of each query.
 struct Samples {
     const BitPlanes* queries;  // the block
     uint64 count;              // the number of samples
-    const uint32* places;      // uint32[count], where each begins in the block; null without windows
+    const PlacedSample* placed;  // PlacedSample[count]; null without windows
     uint32 step;               // the bases from one sample to the next
-    uint32 period;             // the bases from one pair of a MEM to the next
+    uint32 period;             // the bases from one pair of a MEM to the next; with windows, more
+                               // than most MEMs have before their sample
     uint32 window;             // a MEM has a whole window of so many bases; 0 for all MEMs
     uint32 samples_of_window;  // the last k-mers of a window that are samples; 1 without windows
     uint32 minimum_length;     // the fewest bases of a MEM
     uint32 most_occurrences;   // samples whose k-mers occur more often are skipped
+    uint32 only_fronts;        // whether MEMs that lie in others of their sample may be left out
 };
 
 // A k-mer of the queries and its occurrences.
@@ -33,6 +52,9 @@ struct Sample {
     uint32 position;    // where the k-mer begins in the block
     Flanks flanks;      // the bases around the position
     uint32 lead;        // the bases of its window before the k-mer
+    uint32 window;      // the bases of its window; 0 without windows
+    uint32 found_before;  // where a match reaches so far to the left, an earlier sample finds it
+    uint32 spread_bits;   // only occurrences count whose `spread_key` has so few bits
     uint32 list_begin;  // the k-mer's first occurrence, as an index of `Table::positions`
     uint32 list_end;    // the end of its occurrences, as an index of `Table::positions`
     bool is_ordered;    // whether the occurrences are sorted by the bases before each
@@ -46,24 +68,15 @@ struct Extension {
     uint32 length;      // of the whole match; 0 if it is no MEM or an earlier sample finds it
 };
 
-// Return how many bases of its window are before a sample with a number; 0 without windows.
-__device__ __forceinline__ uint32 lead_of(const Samples& samples, const Table& table,
-                                          uint64 number) {
-    if (samples.window == 0) {
-        return 0;
-    }
-    const uint32 place = static_cast<uint32>(number % samples.samples_of_window);
-    return samples.window - table.kmer_length - (samples.samples_of_window - 1) + place;
+// Return a number that is larger than the left extension of each MEM, or with windows of most.
+__device__ __forceinline__ uint32 beyond_left(const Samples& samples) {
+    return samples.period;
 }
 
-// Return how far a match reaches to the left of a sample if an earlier sample finds it too.
-__device__ __forceinline__ uint32 found_before(const Samples& samples, const Sample& sample) {
-    return sample.lead + samples.period;
-}
-
-// Return a number that is larger than the left extension of each MEM of all samples.
-__device__ __forceinline__ uint32 beyond_left(const Samples& samples, const Table& table) {
-    return lead_of(samples, table, samples.samples_of_window - 1) + samples.period;
+// Return whether an occurrence of a sample counts, by where in the reference its seed begins.
+__device__ __forceinline__ bool is_spread(const Sample& sample, uint64 seed_begin) {
+    const uint32 key = static_cast<uint32>(seed_begin) * SPREAD_FACTOR;
+    return sample.spread_bits >= SPREAD_BITS || key >> sample.spread_bits == 0;
 }
 
 // Return the first place in a sorted list at which the bases before the occurrence come after those
@@ -107,14 +120,16 @@ __device__ __forceinline__ uint32 place_by_bases(const Samples& samples, const T
 // has no occurrences, and those of a skipped sample are left out. In a sorted list, those lie side
 // by side that the sample's window precedes, or as many of its bases as the list is sorted by; in
 // another, all are returned.
-__device__ __forceinline__ Sample load_sample(const Samples& samples, const Table& table,
-                                              uint64 number) {
+__device__ __forceinline__ Sample look_up(const Samples& samples, const Table& table,
+                                          const PlacedSample& placed) {
     Sample sample;
-    sample.position = samples.places == nullptr ? static_cast<uint32>(number) * samples.step
-                                                : __ldg(samples.places + number);
+    sample.position = placed.place;
     sample.flanks =
         load_query_flanks(samples.queries, static_cast<long long>(sample.position));
-    sample.lead = lead_of(samples, table, number);
+    sample.lead = placed.lead;
+    sample.window = placed.window;
+    sample.found_before = placed.found_before;
+    sample.spread_bits = placed.spread_bits;
     sample.list_begin = sample.list_end = 0;
     sample.is_ordered = sample.is_skipped = false;
     const BitPlanes& right = sample.flanks.right;
@@ -138,6 +153,16 @@ __device__ __forceinline__ Sample load_sample(const Samples& samples, const Tabl
     return sample;
 }
 
+// Return the sample with a number (`look_up`).
+__device__ __forceinline__ Sample load_sample(const Samples& samples, const Table& table,
+                                              uint64 number) {
+    if (samples.placed == nullptr) {
+        const uint32 place = static_cast<uint32>(number) * samples.step;
+        return look_up(samples, table, {place, 0, 0, samples.period, ALL_PLACES});
+    }
+    return look_up(samples, table, samples.placed[number]);
+}
+
 // Return the number of occurrences of a sample at which a MEM may be.
 __device__ __forceinline__ uint32 occurrence_count(const Sample& sample) {
     return sample.list_end - sample.list_begin;
@@ -151,15 +176,18 @@ __device__ __forceinline__ Extension extend(const Samples& samples, const Table&
     found.length = 0;
     const long long query = static_cast<long long>(sample.position);
     const long long reference = static_cast<long long>(table.part_begin + found.occurrence);
+    if (!is_spread(sample, static_cast<uint64>(reference) - sample.lead)) {
+        return found;
+    }
     const Flanks there = load_flanks(table.reference, reference);
     uint32 different = mismatches(sample.flanks.left, there.left);
     found.left = __clz(different);
-    while (different == 0 && found.left < found_before(samples, sample)) {
+    while (different == 0 && found.left < sample.found_before) {
         different = mismatches(load_query_flanks(samples.queries, query - found.left).left,
                                load_flanks(table.reference, reference - found.left).left);
         found.left += __clz(different);
     }
-    if (found.left < sample.lead || found.left >= found_before(samples, sample)) {
+    if (found.left < sample.lead || found.left >= sample.found_before) {
         return found;
     }
     different = mismatches(sample.flanks.right, there.right);
@@ -170,7 +198,7 @@ __device__ __forceinline__ Extension extend(const Samples& samples, const Table&
         different = mismatches(ahead, load_flanks(table.reference, reference + right).right);
         right += different == 0 ? WORD_BASES : __ffs(different) - 1;
     }
-    if (found.left + right >= samples.minimum_length && sample.lead + right >= samples.window) {
+    if (found.left + right >= samples.minimum_length && sample.lead + right >= sample.window) {
         found.length = found.left + right;
     }
     return found;

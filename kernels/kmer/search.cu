@@ -23,50 +23,73 @@
 
 #include "common/grid.cuh"
 #include "kmer/mem_rows.cuh"
+#include "kmer/seed_choice.cuh"
 #include "kmer/warp_tiles.cuh"
 
-// Count the samples of each query: so many in each of its whole windows.
+// Count the samples of each query: so many in each of its windows, or of the seeds that are taken.
 //
 // offsets            uint64[query_count + 1], where each query begins in the block, then the end
 // query_count        the number of queries
 // window             the bases of a window
 // samples_of_window  the samples of a window
+// choices            SeedChoice[query_count], as `choose_query_seeds` writes it; null to take all
+//                    windows
 // counts             uint64[query_count], receives the number of samples of each query
 //
 // Grid: one thread for each query, or fewer threads that take several queries in turn.
 // Shared memory: none.
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
     count_query_samples(const uint64* offsets, uint64 query_count, uint32 window,
-                        uint32 samples_of_window, uint64* counts) {
+                        uint32 samples_of_window, const SeedChoice* choices, uint64* counts) {
     for (uint64 query = grid_thread(); query < query_count; query += grid_threads()) {
-        const uint64 length = offsets[query + 1] - offsets[query];
-        counts[query] = length / window * samples_of_window;
+        const bool takes_all = choices == nullptr || choices[query].bases == 0;
+        const uint64 seeds = takes_all ? (offsets[query + 1] - offsets[query]) / window
+                                       : __popc(choices[query].taken);
+        counts[query] = seeds * samples_of_window;
     }
 }
 
-// Write where each sample of each query begins in the block.
+// Write where each sample of each query begins in the block, and what it finds first.
 //
 // offsets            uint64[query_count + 1], where each query begins in the block, then the end
 // query_count        the number of queries
 // window             the bases of a window
 // samples_of_window  the samples of a window, which lie side by side
-// first_lead         the bases of a window before its first sample
+// kmer_length        the bases of a sample
+// choices            SeedChoice[query_count], as for `count_query_samples`
 // first_samples      uint64[query_count + 1], the number of samples of all queries before each
-// places             uint32[first_samples[query_count]], receives the places
+// placed             PlacedSample[first_samples[query_count]], receives the samples
 //
 // Grid: one thread for each query, or fewer threads that take several queries in turn.
 // Shared memory: none.
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
     place_query_samples(const uint64* offsets, uint64 query_count, uint32 window,
-                        uint32 samples_of_window, uint32 first_lead,
-                        const uint64* first_samples, uint32* places) {
+                        uint32 samples_of_window, uint32 kmer_length, const SeedChoice* choices,
+                        const uint64* first_samples, PlacedSample* placed) {
     for (uint64 query = grid_thread(); query < query_count; query += grid_threads()) {
-        uint64 sample = first_samples[query];
-        uint64 place = offsets[query] + first_lead;
-        for (; sample < first_samples[query + 1]; place += window) {
-            for (uint32 behind = 0; behind < samples_of_window; ++behind) {
-                places[sample++] = static_cast<uint32>(place + behind);
+        const bool takes_all = choices == nullptr || choices[query].bases == 0;
+        const SeedChoice choice =
+            takes_all ? SeedChoice{window, 0, 0, ALL_PLACES} : choices[query];
+        uint32 seed = 0;
+        uint32 last = NO_SEED_BEFORE;
+        for (uint64 sample = first_samples[query]; sample < first_samples[query + 1]; ++seed) {
+            if (!takes_all && (choice.taken >> seed & 1) == 0) {
+                continue;
             }
+            // All windows are the same to a match; of chosen seeds, the first one finds it.
+            const uint32 before = takes_all ? window
+                                  : last == NO_SEED_BEFORE ? NO_SEED_BEFORE
+                                                           : (seed - last) * choice.bases;
+            for (uint32 number = 0; number < samples_of_window; ++number) {
+                const uint32 lead = choice.bases - kmer_length - (samples_of_window - 1) + number;
+                const uint64 place = offsets[query] + seed * choice.bases + lead;
+                placed[sample++] = {
+                    static_cast<uint32>(place), static_cast<uint16>(lead),
+                    static_cast<uint16>(choice.bases),
+                    before == NO_SEED_BEFORE ? NO_SEED_BEFORE : lead + before,
+                    choice.spread_bits};
+            }
+            last = seed;
         }
     }
 }
@@ -105,9 +128,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
                 if (found.length == 0) {
                     return;
                 }
-                if (before < KEPT_MEMS_OF_TILE && can_be_kept(found, beyond_left(samples, table))) {
+                if (before < KEPT_MEMS_OF_TILE && can_be_kept(found, beyond_left(samples))) {
                     kept[tile * KEPT_MEMS_OF_TILE + before] =
-                        pack_mem(owner, found, beyond_left(samples, table));
+                        pack_mem(owner, found, beyond_left(samples));
                 } else {
                     all_kept = false;
                 }
@@ -185,7 +208,7 @@ __device__ __forceinline__ Destination destination_of_lane(const Samples& sample
     destination.before = warp_exclusive_sum(destination.count, searched);
     if (destination.count > 0) {
         const uint64 position =
-            samples.places == nullptr ? number * samples.step : samples.places[number];
+            samples.placed == nullptr ? number * samples.step : samples.placed[number].place;
         destination.start = static_cast<uint32>(position - query_begin_at(rows, position));
     }
     return destination;
@@ -211,7 +234,7 @@ __device__ __forceinline__ void write_kept(const Samples& samples, const Table& 
                 rank += kept[other] < mem ? 1 : 0;
             }
         }
-        write_row(rows, to.begin + rank, table, to.start, unpack_mem(mem, beyond_left(samples, table)));
+        write_row(rows, to.begin + rank, table, to.start, unpack_mem(mem, beyond_left(samples)));
     }
 }
 

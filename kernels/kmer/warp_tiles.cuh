@@ -22,7 +22,7 @@ static_assert(TILE_SAMPLES <= 1u << (64 - KEPT_SAMPLE_SHIFT), "samples have bits
 
 // Return whether a MEM fits into the bits of a kept MEM. `too_far` is `beyond_left` of all samples.
 __device__ __forceinline__ bool can_be_kept(const Extension& found, uint32 too_far) {
-    return too_far <= MOST_KEPT_LEFT && found.length >> KEPT_LENGTH_BITS == 0;
+    return too_far <= MOST_KEPT_LEFT && found.left < too_far && found.length >> KEPT_LENGTH_BITS == 0;
 }
 
 // Return a MEM as a kept MEM.
@@ -94,6 +94,9 @@ __device__ __forceinline__ uint32 search_occurrences(const Samples& samples, con
         Sample owned;
         owned.position = from_lane(sample.position, owner);
         owned.lead = from_lane(sample.lead, owner);
+        owned.window = from_lane(sample.window, owner);
+        owned.found_before = from_lane(sample.found_before, owner);
+        owned.spread_bits = from_lane(sample.spread_bits, owner);
         owned.flanks.left = from_lane(sample.flanks.left, owner);
         owned.flanks.right = from_lane(sample.flanks.right, owner);
         Extension found = {};

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from mummergpu.api.genome_requests import alignment_method, genome_options
 from mummergpu.api.log import context_of
-from mummergpu.api.requests import PathLike, device_options, naming, new_or_former, targets_asked
+from mummergpu.api.requests import (
+    PathLike,
+    cluster_options,
+    device_options,
+    naming,
+    new_or_former,
+    targets_asked,
+)
 from mummergpu.api.run import RunStats
 from mummergpu.index.options import DEFAULT_MINIMUM_LENGTH
 from mummergpu.mapping.genomes.options import ClusterOptions
@@ -46,6 +54,7 @@ def align(
     any_letters: bool = False,
     no_empty: bool = False,
     min_aligned: int | None = None,
+    cluster: Any = None,
 ) -> RunStats:
     """Align genomes, contigs or long reads in files, and write the alignments to a file.
 
@@ -114,6 +123,8 @@ def align(
         Treat a file without queries as an error.
     min_aligned : int, optional
         The former name of `min_alignment_length`.
+    cluster : distributed.Client or str, optional
+        A cluster of Dask that works, or its address as for ``--cluster``; the output is the same.
 
     Returns
     -------
@@ -154,5 +165,10 @@ def align(
         no_empty=no_empty,
     )
     context = context_of(device.threads)
-    pipeline.run(options, context)
+    if cluster is None:
+        pipeline.run(options, context)
+    else:
+        from mummergpu.cluster.match_queries import run_align
+
+        run_align(options, context, cluster_options(cluster, options.threads))
     return RunStats.of(context.stats)

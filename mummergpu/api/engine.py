@@ -19,7 +19,7 @@ from mummergpu.index.reference_index import StorableIndex
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import Reference, record_lookup
 from mummergpu.mapping.options import MappingOptions
-from mummergpu.matching.backends.interface import Backend, ColumnsBackend
+from mummergpu.matching.backends.interface import Backend, ColumnsBackend, WindowBackend
 from mummergpu.matching.open_backend import open_backend, open_cpu_backend
 from mummergpu.matching.options import DeviceOptions, SearchOptions, Uniqueness
 from mummergpu.pipeline.backend_choice import processor_is_faster
@@ -243,10 +243,14 @@ class Engine:
         self._load(opened, device.threads)
         assert opened.kept is not None and opened.kept.pages is not None
         backend, pages = opened.backend, opened.kept.pages
+        searched = pages_of_first_pass(pages, options, len(pages) == 1)
         if backend.name == "cpu":
             # One of its own takes no time, and skips k-mers that other searches need.
             backend = open_cpu_backend(self.options.kind, Stats())
-            backend.load_pages(pages_of_first_pass(pages, options), options.seed_length)
+            backend.load_pages(searched, options.seed_length)
+        else:
+            assert isinstance(backend, WindowBackend)
+            backend = backend.for_windows(searched[0], options.seed_length)
         yield backend, pages
 
     def kept_index(self, minimum_length: int) -> KeptIndex[StorableIndex[Any]]:

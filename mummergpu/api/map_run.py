@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from mummergpu.api.log import context_of
 from mummergpu.api.mapping_requests import (
@@ -12,7 +13,7 @@ from mummergpu.api.mapping_requests import (
     map_options,
     read_group_asked,
 )
-from mummergpu.api.requests import PathLike, targets_asked
+from mummergpu.api.requests import PathLike, cluster_options, targets_asked
 from mummergpu.api.run import RunStats
 from mummergpu.output.formats import Rows
 from mummergpu.output.sorting.options import SortOptions
@@ -42,6 +43,7 @@ def map(
     no_empty: bool = False,
     long_reads: str = "unmapped",
     comments: bool = False,
+    cluster: Any = None,
 ) -> RunStats:
     """Map reads to a reference, and write their alignments to a file.
 
@@ -96,6 +98,8 @@ def map(
         the package, or ``error``.
     comments : bool, default False
         Write the comments of FASTQ and FASTA as tags; they must be tags of SAM.
+    cluster : distributed.Client or str, optional
+        A cluster of Dask that maps, or its address as for ``--cluster``; the output is the same.
 
     Returns
     -------
@@ -133,5 +137,10 @@ def map(
         no_empty=no_empty,
     )
     context = context_of(options.threads)
-    pipeline.run(options, context)
+    if cluster is None:
+        pipeline.run(options, context)
+    else:
+        from mummergpu.cluster import map_reads as on_machines
+
+        on_machines.run(options, context, cluster_options(cluster, options.threads))
     return RunStats.of(context.stats)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from mummergpu.cluster.options import ClusterOptions
 from mummergpu.errors import OptionError
 from mummergpu.matching.options import DeviceOptions
 from mummergpu.output.formats import Rows, names_of, target_of, targets_of
 from mummergpu.output.targets import OutputTarget
 from mummergpu.runtime.cache_places import cache_folder
-from mummergpu.runtime.option_values import one_of, path, paths, positive
+from mummergpu.runtime.option_values import one_of, path, paths, positive, shown
 from mummergpu.runtime.processors import processor_count
 
 Value = TypeVar("Value")
@@ -41,6 +42,15 @@ def targets_asked(names: object, format_name: str | None, rows: Rows) -> tuple[O
 
 def _format_asked(format_name: str | None, rows: Rows) -> str | None:
     return None if format_name is None else one_of("format", format_name, names_of(rows))
+
+
+def cluster_options(cluster: Any, threads: int) -> ClusterOptions:
+    """Return a cluster from its address, or from a client of it; processes here share threads."""
+    if isinstance(cluster, str):
+        return ClusterOptions.shared(cluster, threads)
+    if not hasattr(cluster, "scheduler"):
+        raise OptionError("cluster", f"{shown(cluster)} is no client of Dask, and no address")
+    return ClusterOptions(client=cluster)
 
 
 def thread_count(asked: int | None) -> int:

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from mummergpu.api.log import context_of
-from mummergpu.api.requests import PathLike, device_options, naming, new_or_former, targets_asked
+from mummergpu.api.requests import (
+    PathLike,
+    cluster_options,
+    device_options,
+    naming,
+    new_or_former,
+    targets_asked,
+)
 from mummergpu.index.file import kind_for_reference
 from mummergpu.index.options import DEFAULT_MINIMUM_LENGTH, IndexOptions
 from mummergpu.matching.options import MODES, STRANDS, SearchOptions
@@ -91,6 +99,7 @@ def match(
     pair: bool = False,
     for_program: str | None = None,
     purpose: str | None = None,
+    cluster: Any = None,
 ) -> RunStats:
     """Find the matches of all queries in files, and write them to files.
 
@@ -134,6 +143,8 @@ def match(
         ``maxmatch``) or ``mummerplot``, which takes both strands, too.
     purpose : str, optional
         The former name of `for_program`.
+    cluster : distributed.Client or str, optional
+        A cluster of Dask that works, or its address as for ``--cluster``; the output is the same.
 
     Returns
     -------
@@ -173,5 +184,10 @@ def match(
         no_empty=no_empty,
     )
     context = context_of(options.threads)
-    pipeline.run(options, context)
+    if cluster is None:
+        pipeline.run(options, context)
+    else:
+        from mummergpu.cluster.match_queries import run_match
+
+        run_match(options, context, cluster_options(cluster, options.threads))
     return RunStats.of(context.stats)

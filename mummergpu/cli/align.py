@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from click.core import ParameterSource
 
+from mummergpu.cli.cluster_option import cluster_option, on_cluster
 from mummergpu.cli.format_options import main_files, main_targets
 from mummergpu.cli.option_rules import Params, refuse_exclusive, run_options, strands_of
 from mummergpu.cli.option_types import (
@@ -180,6 +181,7 @@ ALIGN_SECTIONS: Final[Sections] = {
     ],
     "Search": [
         *MACHINE_OPTIONS,
+        cluster_option(),
         click.Option(["--block-size"], callback=MAIN_OPTIONS["max_memory"].callback, hidden=True),
     ],
     "Reports": [MAIN_OPTIONS["stats"], *MESSAGE_OPTIONS],
@@ -269,11 +271,27 @@ def align_command(**params: Any) -> None:
     """
     inputs = [params["reference"], *params["query"]]
     outputs = {**main_files(params), "--vcf": params["vcf"]}
-    verb = Verb(inputs, outputs, align_options, _load_job, lambda options: "align")
-    run_verb(params, verb)
+    told = (
+        *(inputs, outputs, align_options),
+        *(lambda: _load_job(params), lambda options: "align"),
+    )
+    run_verb(params, Verb(*told, backend_of=_backend_of))
 
 
-def _load_job() -> Any:
+def _backend_of(options: AlignOptions) -> str:
+    from mummergpu.pipeline.backend_choice import backend_of_search
+    from mummergpu.viterbi.methods import AlignmentMethod
+
+    if options.method is not AlignmentMethod.TILE:
+        return "auto"
+    return backend_of_search(options.anchors)
+
+
+def _load_job(params: Params) -> Any:
+    if params["cluster"] is not None:
+        from mummergpu.cluster import match_queries as on_machines
+
+        return on_cluster(on_machines.run_align, params)
     from mummergpu.pipeline import align_genomes
 
     return align_genomes.run

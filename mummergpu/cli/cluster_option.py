@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mummergpu.cli.option_rules import Params
-
 if TYPE_CHECKING:
-    from mummergpu.cluster.options import ClusterOptions
+    from mummergpu.cli.option_rules import Params
 
 
 def cluster_option() -> click.Option:
@@ -25,20 +23,8 @@ def cluster_option() -> click.Option:
     )
 
 
-def cluster_asked(params: Params) -> ClusterOptions | None:
-    """Return the cluster that is asked for; the processes of this machine share the threads."""
-    if params["cluster"] is None:
-        return None
-    from dataclasses import replace
-
-    from mummergpu.cluster.options import ClusterOptions
-
-    asked = ClusterOptions(params["cluster"])
-    if asked.processes is None:
-        return asked
-    return replace(asked, threads=max(1, params["threads"] // asked.processes))
-
-
 def on_cluster(job: Callable[..., Any], params: Params) -> Callable[..., Any]:
     """Return a job of `mummergpu.cluster`, with the cluster that is asked for."""
-    return partial(job, cluster=cluster_asked(params))
+    from mummergpu.cluster.options import ClusterOptions
+
+    return partial(job, cluster=ClusterOptions.shared(params["cluster"], params["threads"]))

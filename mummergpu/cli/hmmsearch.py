@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from click.core import ParameterSource
 
+from mummergpu.cli.cluster_option import cluster_option, on_cluster
 from mummergpu.cli.option_rules import Params, device_options
 from mummergpu.cli.option_types import (
     HELP_OPTIONS,
@@ -20,6 +21,7 @@ from mummergpu.cli.option_types import (
     flag,
 )
 from mummergpu.cli.run_verb import Verb, run_verb
+from mummergpu.cli.tuned_policies import with_filter_policy
 from mummergpu.runtime.output_file import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
@@ -72,7 +74,11 @@ def _sections(scans: bool) -> Sections:
             *tables,
             flag("--acc acc", "Accepted: tables have names and accessions."),
             flag("--noali noali", _NO_TEXT, hidden=True),
-            flag("--notextw notextw", _NO_TEXT, hidden=True),
+            flag(
+                "--notextw notextw",
+                "Do not wrap the rows of the alignment.",
+                hidden=scans,
+            ),
             click.Option(["--textw"], type=click.INT, metavar="N", help=_NO_TEXT, hidden=True),
         ],
         "What is reported": [
@@ -120,6 +126,7 @@ def _sections(scans: bool) -> Sections:
         ],
         "Search": [
             MAIN_OPTIONS["threads"],
+            cluster_option(),
             click.Option(
                 ["--cpu", "workers"],
                 type=click.IntRange(min=0),
@@ -135,6 +142,14 @@ def _sections(scans: bool) -> Sections:
                 "and there is much to do.",
             ),
             MAIN_OPTIONS["cpu"],
+            click.Option(
+                ["--filter-policy"],
+                metavar="CODE",
+                default="auto",
+                show_default=True,
+                help="How a GPU computes the Viterbi filter: auto, as tuned or measured for it; "
+                "warp, a warp for each sequence; or a policy of threads, such as t2hrrrs.",
+            ),
         ],
         "Reports": [
             MAIN_OPTIONS["stats"],
@@ -218,6 +233,7 @@ def _run(params: dict[str, Any], scans: bool) -> None:
         device = device_options(
             {**params, "device": (0,), "gpu_memory": None, "device_library": "cuda-bindings"}
         )
+        device = with_filter_policy(device, params["filter_policy"])
         return ProfileSearchOptions(
             params["profiles"],
             source([params["sequences"]], rules),
@@ -228,18 +244,26 @@ def _run(params: dict[str, Any], scans: bool) -> None:
             params["threads"],
             command,
             device,
+            wraps_alignments=not params["notextw"],
         )
 
     files = {("-A" if kind == "alignment" else f"--{kind}"): path for kind, path in outputs.items()}
     inputs = [*params["profiles"], params["sequences"]]
     name = "hmmscan" if scans else "hmmsearch"
-    verb = Verb(inputs, files, options, _load_job, lambda options: name, counts="profiles")
+    verb = Verb(
+        *(inputs, files, options, lambda: _load_job(params), lambda options: name),
+        counts="profiles",
+    )
     # The driver only starts now if a device is used for certain.
     backend = "cuda" if params["backend"] == "cuda" else "cpu"
     run_verb({**params, "backend": backend, "device": (0,)}, verb)
 
 
-def _load_job() -> Any:
+def _load_job(params: Params) -> Any:
+    if params["cluster"] is not None:
+        from mummergpu.cluster import search_profiles as on_machines
+
+        return on_cluster(on_machines.run, params)
     from mummergpu.pipeline import search_profiles
 
     return search_profiles.run

@@ -183,6 +183,15 @@ MAP_SECTIONS: Final[Sections] = {
             metavar="MEAN[,SD[,MAX[,MIN]]]",
             help="The size of templates in bases.  [default: estimated from the first pairs]",
         ),
+        click.Option(
+            ["--max-occurrences", "max_occurrences"],
+            type=click.IntRange(1),
+            metavar="N",
+            default=300,
+            show_default=True,
+            help="Choose the rarest seeds of a read that has more than N matches on a strand, or N "
+            "places of one that occurs more often as a whole.  -N, -a and --max-xa look at all.",
+        ),
         _number("-A --match match", 1, "The score of two equal bases."),
         _number("-B --mismatch mismatch", 4, "The penalty of two different bases."),
         click.Option(
@@ -244,6 +253,7 @@ def map_options(params: Params, command: str) -> MapOptions:
         costs=_costs(params),
         min_score=params["min_score"],
         unpaired=params["unpaired"],
+        max_occurrences=params["max_occurrences"],
         max_secondary=_most_secondary(params),
         most_alternatives=params["max_xa"],
         memory=params["max_memory"],
@@ -371,11 +381,14 @@ def map_command(**params: Any) -> None:
     --sort -o sample.bam' writes a sorted BAM with its index.
     """
     inputs = [params["reference"], *params["reads"]]
-    verb = Verb(
-        *(inputs, _outputs(params), map_options, lambda: _load_job(params), lambda options: "map"),
-        counts="mapping",
-    )
-    run_verb(params, verb)
+    told = inputs, _outputs(params), map_options, lambda: _load_job(params), lambda options: "map"
+    run_verb(params, Verb(*told, backend_of=_backend_of, counts="mapping"))
+
+
+def _backend_of(options: MapOptions) -> str:
+    from mummergpu.pipeline.backend_choice import backend_of_mapping
+
+    return backend_of_mapping(options)
 
 
 def _load_job(params: Params) -> Any:

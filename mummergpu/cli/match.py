@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mummergpu.cli.cache_folders import COMPILATION
+from mummergpu.cli.cluster_option import on_cluster
 from mummergpu.cli.format_options import alignment_options, output_files, output_targets
 from mummergpu.cli.option_rules import (
     Params,
@@ -44,16 +45,27 @@ def run_match(**params: Any) -> None:
         [params["reference"], *params["query"]],
         files,
         lambda params, command: _match_options(params, index, request, command),
-        _load_job,
+        lambda: _load_job(params),
         lambda options: options.search.uniqueness.value,
         tell_policy,
         tell_skipped,
+        _backend_of,
         COMPILATION,
     )
     run_verb(params, verb)
 
 
-def _load_job() -> Any:
+def _backend_of(options: MatchOptions) -> str:
+    from mummergpu.pipeline.backend_choice import backend_of_search
+
+    return backend_of_search(options)
+
+
+def _load_job(params: Params) -> Any:
+    if params["cluster"] is not None:
+        from mummergpu.cluster import match_queries as on_machines
+
+        return on_cluster(on_machines.run_match, params)
     from mummergpu.pipeline import match
 
     return match.run
@@ -86,6 +98,7 @@ def _match_options(
         sam=alignment_options(params),
         dot_path=params["dot"],
         dump_tree_path=params["dump_tree"],
-        summary=params["stats"] is not None or params["multiqc"] is not None,
+        summary=params["multiqc"] is not None
+        or (params["stats"] is not None and params["cluster"] is None),
         picture=picture_style(params),
     )

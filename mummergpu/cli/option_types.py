@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from mummergpu.cli.cluster_option import cluster_option
 from mummergpu.cli.endings import PROGRAM as PROGRAM
 from mummergpu.cli.format_options import format_options
 from mummergpu.cli.option_words import WordedCommand
@@ -289,6 +290,7 @@ MATCH_SECTIONS: Final[dict[str, list[click.Option]]] = {
             "there is one and the work is enough for it to be the faster one.",
         ),
         flag("-C cpu", "The same as --backend cpu.", hidden=True),
+        cluster_option(),
         click.Option(
             ["--search"],
             type=click.Choice([AUTO, "tree", "kmer", "sampled"]),

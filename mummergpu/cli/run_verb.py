@@ -52,6 +52,9 @@ class Verb(Generic[Options]):
         Tells what is known when the run begins.
     after : callable
         Tells what the user should know of a run that has ended.
+    backend_of : callable
+        Returns the backend that the job opens where ``auto`` is asked for: ``cpu`` if a GPU would
+        not be faster.
     compiles : str
         About the longest time that everything that the command needs takes to compile.
     counts : {"matches", "mapping", "profiles"}
@@ -65,6 +68,7 @@ class Verb(Generic[Options]):
     mode_of: Callable[[Options], str]
     before: Callable[[Options, RunWords], None] = lambda options, words: None
     after: Callable[[Stats, RunWords], None] = lambda stats, words: None
+    backend_of: Callable[[Options], str] = lambda options: "auto"
     compiles: str = "a minute"
     counts: str = "matches"
 
@@ -77,9 +81,13 @@ def run_verb(params: Params, verb: Verb[Options]) -> None:
     reports = RunReports(params, verb.counts)
     refuse_clashing_files(verb.inputs, {**verb.outputs, **reports.paths})
     command = shlex.join([PROGRAM, *session.arguments])
-    if not params["cpu"] and params["backend"] != "cpu":
+    backend = "cpu" if params["cpu"] else params["backend"]
+    if backend == "cuda":
         ask_for_contexts(params["device"])
     options = verb.make_options(params, command)
+    # A context takes longer to make and to take apart than a small search.
+    if backend == "auto" and verb.backend_of(options) != "cpu":
+        ask_for_contexts(params["device"])
     job = verb.load_job()
     stats = new_stats(command, verb.mode_of(options))
     compile_in_processes(session.arguments, params["threads"], params["quiet"])

@@ -11,13 +11,22 @@ from mummergpu.cli.option_words import WordedCommand
 from mummergpu.cli.study_options import (
     INPUT_OPTIONS,
     MACHINE_OPTIONS,
+    is_of_profiles,
+    open_profile_study,
     open_study,
+    profile_data,
     refuse_unclear_input,
     study_data,
     study_trees,
     study_workloads,
 )
-from mummergpu.cli.tuned_policies import add_tuned, prepare_tuned_file, tuned_file
+from mummergpu.cli.tuned_policies import (
+    add_schemes,
+    add_tuned,
+    prepare_tuned_file,
+    tuned_file,
+    tuned_filters,
+)
 
 _PAPER_WORKLOADS: Final = ("LMONO", "CBRIGG", "HSILL", "SSUIS")
 _DEVICE_SCALE: Final = 0.25
@@ -42,11 +51,17 @@ def tune(**params: Any) -> None:
     Searches the queries with all layouts of the suffix trees, drops the slower half again and
     again, and keeps the best in the user's configuration, from where --policy auto takes it.
     Without files or --workload it does so for the four workloads of MUMmerGPU's paper.
+
+    If the first file has profile HMMs and the others proteins, it finds from how many proteins on a
+    GPU's threads are better for the Viterbi filter than its warps, for --filter-policy auto.
     """
     refuse_unclear_input(params)
     params["workloads"] = study_workloads(params)
     if not params["dry_run"]:
         prepare_tuned_file()
+    if is_of_profiles(params):
+        _tune_filters(params)
+        return
     from mummergpu.studies.tune import tune as find_best
 
     with open_study(params) as study:
@@ -68,3 +83,24 @@ def tune(**params: Any) -> None:
                 add_tuned(best)
         if not params["dry_run"]:
             progress.write_line(f"{PROGRAM}: kept in {tuned_file()}, for --policy auto")
+
+
+def _tune_filters(params: dict[str, Any]) -> None:
+    from mummergpu.studies.profiles.tune import tune as find_best
+
+    with open_profile_study(params) as (machine, progress, notice):
+        schemes = []
+        for data in profile_data(params, progress):
+            found = find_best(data, machine, progress, notice)
+            progress.close()
+            words = (
+                f"warps for any number of proteins; {found.policy} takes {-found.gain:.1%} more"
+                if found.scheme is None
+                else f"threads ({found.policy}) from {found.scheme.min_sequences:,} proteins on; "
+                f"they save {found.gain:.1%} of all"
+            )
+            click.echo(f"{data.name}, {data.nodes:,} nodes: {words}, after {found.runs} runs")
+            schemes += [found.scheme] if found.scheme else []
+        if not params["dry_run"]:
+            add_schemes(schemes, machine.facts().device)
+            progress.write_line(f"{PROGRAM}: kept in {tuned_filters()}, for --filter-policy auto")

@@ -6,6 +6,7 @@ import os
 import stat
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -14,6 +15,8 @@ from mummergpu.errors import MummergpuError, OutputError
 from mummergpu.runtime.output_file import OutputFile
 
 if TYPE_CHECKING:
+    from mummergpu.hmm.filter_schemes import FilterScheme
+    from mummergpu.matching.options import DeviceOptions
     from mummergpu.studies.policy_choice import Choice, TunedPolicy, Work
 
 _BASES_PER_COMPRESSED_BYTE: Final = 4
@@ -48,6 +51,29 @@ def add_tuned(record: TunedPolicy) -> None:
     records = with_record(read_tuned(path), record)
     with OutputFile(str(path)) as file:
         file.write(tuned_text(records).encode())
+
+
+def tuned_filters() -> Path:
+    """Return the file that keeps what was tuned for filters of profiles; it may not exist yet."""
+    return tuned_file().with_name("filters.json")
+
+
+def add_schemes(schemes: Sequence[FilterScheme], device: str) -> None:
+    """Keep the schemes of a device, in place of those that were tuned for it earlier."""
+    from mummergpu.hmm.filter_schemes import read_schemes, schemes_text
+
+    path = tuned_filters()
+    kept = [one for one in read_schemes(path) if one.device != device]
+    with OutputFile(str(path)) as file:
+        file.write(schemes_text([*kept, *schemes], "mummergpu tune").encode())
+
+
+def with_filter_policy(options: DeviceOptions, policy: str) -> DeviceOptions:
+    """Return the options of a device with the policy of its filters, which is checked."""
+    from mummergpu.hmm.filter_schemes import FilterChoice
+
+    FilterChoice(policy)
+    return replace(options, filter_policy=policy, filter_schemes=str(tuned_filters()))
 
 
 @cache

@@ -23,7 +23,7 @@ Word = str | Path
 """A word of a command line; a path is relative to the folder of the input."""
 
 _SEARCH: Final = (MAIN_VERB, "-C", "-q")
-_GENOME, _INDEX = Path("genome.fa"), Path("genome.mgi")
+_GENOME, _INDEX, _PARTS = Path("genome.fa"), Path("genome.mgi"), Path("parts.mgi")
 _FASTA, _FASTQ, _BAM = (Path(f"reads.{suffix}") for suffix in ("fa", "fq", "bam"))
 _LONG: Final = Path("long.fa")
 _TAGGED: Final = Path("tagged.fq")
@@ -134,12 +134,21 @@ def _filter_proteins() -> None:
 def _evaluate_models(folder: Path, commands: click.Group) -> None:
     """Compute models with few states, with many, and with more steps than a program of its own has.
 
-    Paths of each of them have bits in words of another size.
+    Paths of each of them have bits in words of another size. Long sequences are computed in pieces.
     """
-    for states in (2, 8, 12):
+    import numpy as np
+
+    from mummergpu.hmm.language.evaluation import CompiledModel
+    from mummergpu.hmm.language.parser import parse_program
+    from mummergpu.hmm.language.pieces import LongSequence
+
+    for states in (3, 8, 12):
         names = [f"s{number}" for number in range(states)]
         text = "".join(f"state {name} emits e; start -> {name} 0.1; " for name in names)
-        text += "".join(f"{one} -> {other} 0.1; " for one in names for other in names)
+        if states > 3:
+            text += "".join(f"{one} -> {other} 0.1; " for one in names for other in names)
+        # A silent state that is kept, as it has many ways in and out.
+        text += "state hub; " + "".join(f"{one} -> hub 0.1; hub -> {one} 0.1; " for one in names)
         prints = "print viterbi(m).traceback; print viterbi(m).score&; print forward(m).score&; "
         prints += "print backward(m).score&; print posterior(m).traceback; "
         plain = "print viterbi(m).score; print viterbi(m).traceback; print forward(m).score; "
@@ -151,6 +160,9 @@ def _evaluate_models(folder: Path, commands: click.Group) -> None:
             line = ["hmm", "-q", str(program), str(folder / _FASTA), "-o", str(folder / "hmm.tsv")]
             with commands.make_context(PROGRAM, list(line), obj=Session(line)) as context:
                 commands.invoke(context)
+        model = CompiledModel(parse_program(program.read_text()).models["model"])
+        sequence = LongSequence(model.best, np.zeros(9, dtype=np.uint8), False, map)
+        sequence.runs(model.trace_tables, model.visits, sequence.score()[1])
 
 
 def _search_minimizers() -> None:
@@ -212,6 +224,9 @@ def _mapping() -> Iterator[list[Word]]:
         yield [*start, _GENOME, *_MATES, *options]
     for reads in (_FASTQ, _FASTA, _BAM):
         yield [*start, _GENOME, reads]
+    # Of parts of a reference, which seeds are rare is told by the matches.
+    yield ["index", "-q", _GENOME, "--page-size", "8k", "-o", _PARTS]
+    yield [*start, _PARTS, *_MATES]
     yield [*start, "--comments", _GENOME, _TAGGED]
     yield [*start, _GENOME, _FASTQ, "--format", "paf"]
     for number, sorting in enumerate(((), ("--sort", "--mark-duplicates"))):

@@ -13,8 +13,8 @@ from importlib import metadata
 from typing import Final, NamedTuple
 
 from mummergpu.cluster.connection import OpenCluster
+from mummergpu.cluster.faults import DIGEST
 from mummergpu.errors import ClusterError
-from mummergpu.runtime.compiled.code_generation import digest_of_sources
 from mummergpu.version import __version__
 
 _LIBRARIES: Final = ("numpy", "isal", "pysam", "pyhmmer", "distributed")
@@ -45,7 +45,7 @@ class FileFacts(NamedTuple):
 
 def worker_facts() -> WorkerFacts:
     """Return the facts of this process."""
-    own = f"{__version__} ({(digest_of_sources() or 'unknown')[:12]})"
+    own = f"{__version__} ({(DIGEST or 'unknown')[:12]})"
     python = ".".join(platform.python_version_tuple()[:2])
     libraries = [(name, _version_of(name)) for name in _LIBRARIES]
     return WorkerFacts(socket.gethostname(), (("mummergpu", own), ("python", python), *libraries))

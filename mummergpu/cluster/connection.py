@@ -172,7 +172,9 @@ def _client_of(options: ClusterOptions, stack: ExitStack) -> Any:
             n_workers=processes,
             threads_per_worker=threads,
             processes=True,
-            dashboard_address=None,
+            # Without an address, it would be the same for two runs.
+            dashboard_address="127.0.0.1:0",
+            scheduler_kwargs={"dashboard": False},
             host="127.0.0.1",
             silence_logs=logging.CRITICAL,
         )

@@ -6,12 +6,15 @@ import pickle
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from mummergpu.errors import BackendError, ClusterError, MummergpuError, OutputError
 from mummergpu.runtime.compiled.code_generation import digest_of_sources
 
 Result = TypeVar("Result")
+
+DIGEST: Final = digest_of_sources()
+"""What the sources of this process were when it began."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,7 @@ def guarded(digest: str | None, function: Callable[..., Result], *arguments: Any
         if isinstance(argument, Fault):
             return argument
     try:
-        if digest_of_sources() != digest:
+        if digest != DIGEST:
             raise ClusterError(own_name(), "has another version of mummergpu")
         return function(*arguments)
     except Exception as error:

@@ -22,9 +22,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from mummergpu.cluster.connection import OpenCluster
-from mummergpu.cluster.faults import Fault, guarded
+from mummergpu.cluster.faults import DIGEST, Fault, guarded
 from mummergpu.errors import ClusterError
-from mummergpu.runtime.compiled.code_generation import digest_of_sources
 
 FIRST_PATIENCE: Final = 900.0
 """The seconds that the first parts may take: workers compile, and read the index."""
@@ -106,7 +105,6 @@ class Flow:
         self._steps = steps
         self._offsets = list(begins)
         self._name = os.urandom(8).hex()
-        self._digest = digest_of_sources()
         self._wake = threading.Event()
         self._suspects: set[str] = set()
         self._longest: float | None = None
@@ -155,7 +153,7 @@ class Flow:
         with self._cluster.told():
             return self._cluster.client.submit(
                 guarded,
-                *(self._digest, step, *arguments),
+                *(DIGEST, step, *arguments),
                 key=key,
                 priority=_SOON if soon else 0,
                 **where,

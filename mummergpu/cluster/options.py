@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from mummergpu.errors import OptionError
@@ -53,6 +53,14 @@ class ClusterOptions:
                 number = self.address[len(LOCAL) :]
                 count = int(number) if number.isascii() and number.isdigit() else 0
                 keep_values(self, address=f"{LOCAL}{positive('cluster', count)}")
+
+    @classmethod
+    def shared(cls, address: str, threads: int) -> ClusterOptions:
+        """Return a cluster by its address; its processes here share some threads."""
+        asked = cls(address)
+        if asked.processes is None:
+            return asked
+        return replace(asked, threads=max(1, threads // asked.processes))
 
     @property
     def processes(self) -> int | None:

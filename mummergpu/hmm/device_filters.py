@@ -42,7 +42,9 @@ from mummergpu.hmm.device_tables import (
     word_table,
     words_fit,
 )
+from mummergpu.hmm.device_tiles import TileFilter
 from mummergpu.hmm.device_work import STAGE, FilterWorker, Pairs, PlacedBlock
+from mummergpu.hmm.filter_schemes import FilterChoice
 from mummergpu.hmm.filters import (
     Background,
     PassScores,
@@ -173,6 +175,8 @@ class DeviceFilters:
         Collects counts and the times of kernels.
     executor : concurrent.futures.Executor
         Compiles, and makes tables.
+    choice : FilterChoice, optional
+        Decides whether Viterbi has a warp for each sequence.
 
     Raises
     ------
@@ -188,6 +192,7 @@ class DeviceFilters:
         memory: int,
         stats: Stats,
         executor: Executor,
+        choice: FilterChoice | None = None,
     ) -> None:
         self._device = device
         self._filters = filters
@@ -201,6 +206,7 @@ class DeviceFilters:
         self._others = sorted(set(by_size) - set(fitting))
         own = [filters[one] for one in fitting]
         self._own = own
+        self._tiles = TileFilter(device, own, choice or FilterChoice(), self._load)
         self._constants = _Constants(own, [*map(self._words_fit, own)])
         self._stack = ExitStack()
         try:
@@ -378,6 +384,9 @@ class DeviceFilters:
         words = np.empty(suits.size, dtype=np.int64)
         chosen = np.nonzero(suits)[0]
         limits = np.stack([floors, constants.overflows], axis=1).astype(np.int32)
+        tiled = self._tiles.words_of(worker, placed, pairs.those(chosen), limits)
+        words[chosen[tiled.numbers]] = tiled.words
+        chosen = np.delete(chosen, tiled.numbers)
         words[chosen] = self._scores(
             worker,
             placed,

@@ -12,7 +12,7 @@ from mummergpu.hmm.cuda_program import (
     RowShape,
     word_shape,
 )
-from mummergpu.hmm.proteins import CODES, SYMBOLS
+from mummergpu.hmm.proteins import CODES, MARKS
 from mummergpu.hmm.tables import WORD_BASE, ByteTables, WordTables
 from mummergpu.runtime.arrays import UInt32Array
 
@@ -24,9 +24,6 @@ NEVER: Final = -20_000
 
 LOWEST_FLOOR: Final = -12_000
 """Down to here no sum with `NEVER` wraps around."""
-
-MARKS: Final = tuple(SYMBOLS.index(one) for one in "-*~")
-"""The codes that no node emits."""
 
 
 def byte_table(tables: ByteTables, row: RowShape) -> UInt32Array:

@@ -13,9 +13,8 @@ from mummergpu.cuda.pinned_staging import Staging
 from mummergpu.cuda.program import WARP_LANES
 from mummergpu.cuda.workspace import Workspace
 from mummergpu.hmm.cuda_program import WORD_RESIDUES
-from mummergpu.hmm.device_tables import MARKS
 from mummergpu.hmm.filters import lengths_up_to
-from mummergpu.hmm.proteins import ProteinBlock
+from mummergpu.hmm.proteins import MARKS, ProteinBlock
 from mummergpu.hmm.tables import LengthTables, word_moves
 from mummergpu.runtime.arrays import BoolArray, Float64Array, Int64Array
 from mummergpu.runtime.stats import Stats

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from mummergpu.hmm.finishing import FinishingOptions
 from mummergpu.hmm.profiles import pyhmmer_module
+from mummergpu.runtime.flushed_floats import flushed_floats
 
 TABLES: Final = {"tblout": "targets", "domtblout": "domains", "pfamtblout": "pfam"}
 """HMMER's tables, and pyhmmer's words for them."""
@@ -60,7 +61,8 @@ class HitList:
         if hits is None:
             hits = pyhmmer_module("plan7").TopHits(self.query)
         text = io.BytesIO()
-        hits.write(text, format=TABLES[kind], header=header)
+        with flushed_floats():
+            hits.write(text, format=TABLES[kind], header=header)
         return text.getvalue()
 
     def reported(self) -> Iterator[Any]:
@@ -68,13 +70,15 @@ class HitList:
         if self.hits is not None:
             yield from self.hits.reported
 
-    def alignment(self, program: str) -> bytes:
+    def alignment(self, program: str, wraps: bool = True) -> bytes:
         """Return the domains that are included as an alignment in Stockholm; nothing if none are.
 
         Parameters
         ----------
         program : str
             Who has made it, for the line about the author.
+        wraps : bool
+            Whether rows are wrapped; otherwise each is one line.
         """
         if self.hits is None:
             return b""
@@ -87,7 +91,7 @@ class HitList:
         alignment.description = self.query.description
         alignment.author = program
         text = io.BytesIO()
-        alignment.write(text, "stockholm")
+        alignment.write(text, "stockholm" if wraps else "pfam")
         return text.getvalue()
 
 

@@ -196,7 +196,7 @@ def holds_profiles(path: str) -> bool:
         return False
     try:
         with open_binary(path) as file:
-            head = bytes(_decompressed(file, path).read(_HEAD_BYTES) or b"")
+            head = _Watched(_decompressed(file, path)).read(_HEAD_BYTES) or b""
     except (InputError, LibraryError):
         return False
     return head.lstrip().startswith(_TEXT) or head[:4] in _PRESSED_MAGICS

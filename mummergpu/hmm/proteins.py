@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+import numpy as np
+
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 
 SYMBOLS: Final = "ACDEFGHIKLMNPQRSTVWY-BJZOUX*~"
@@ -19,6 +21,9 @@ DEGENERATE: Final = {
     "X": SYMBOLS[:RESIDUES],
 }
 """The amino acids that a letter may stand for, in the order of their codes."""
+
+MARKS: Final = tuple(SYMBOLS.index(one) for one in "-*~")
+"""The codes that no node of a profile emits."""
 
 LONGEST_PROTEIN: Final = 100_000
 """The residues of the longest sequence that HMMER compares."""
@@ -37,3 +42,19 @@ class ProteinBlock(NamedTuple):
 
     codes: ByteArray
     offsets: Int64Array
+
+
+def sequences_of_marks(block: ProteinBlock) -> Int64Array:
+    """Return the numbers of the sequences without a residue, which no path through a profile emits.
+
+    HMMER stops at one that its filters let pass. Empty sequences are not among them.
+    """
+    begins, sizes = block.offsets[:-1], np.diff(block.offsets)
+    there = np.flatnonzero(sizes)
+    candidates = there[np.isin(block.codes[begins[there]], MARKS)]
+    found = [
+        number
+        for number in candidates.tolist()
+        if np.isin(block.codes[block.offsets[number] : block.offsets[number + 1]], MARKS).all()
+    ]
+    return np.array(found, dtype=np.int64)

@@ -127,11 +127,7 @@ BEST: Final = ThreadPolicy("t", "2", "h", "s", "r", "r", "s")
 def every_thread_policy() -> list[ThreadPolicy]:
     """Return all policies; the basic one is the first."""
     every = (ThreadPolicy(*letters) for letters in product(*CHOICES.values()))
-    return [
-        one
-        for one in every
-        if (one.special == "r" if one.is_tiled else one.steps != "r")
-    ]
+    return [one for one in every if (one.special == "r" if one.is_tiled else one.steps != "r")]
 
 
 def thread_program(policy: ThreadPolicy, nodes: int) -> ProgramSource:
@@ -224,7 +220,7 @@ def tile_steps(tables: WordTables, tiles: int) -> UInt32Array:
 
 
 def tile_table(tables: WordTables, tiles: int, transposed: bool) -> UInt32Array:
-    """Return a profile's table for tiles: their steps, each with the next node's, then emissions."""
+    """Return a profile's table for tiles: steps, those of the next node too, then emissions."""
     steps = tile_steps(tables, tiles)
     size, own = STEPS_OF_NODE * TILE_NODES, STEPS_OF_NODE * (TILE_NODES + 1)
     windows: Any = np.lib.stride_tricks.sliding_window_view(steps, own)[::size][:tiles]
@@ -234,4 +230,3 @@ def tile_table(tables: WordTables, tiles: int, transposed: bool) -> UInt32Array:
     ordered = by_code if transposed else by_code.swapaxes(0, 1)
     parts = windows.ravel(), np.ascontiguousarray(ordered).view(np.uint32).ravel()
     return np.concatenate(parts)
-

@@ -320,9 +320,9 @@ class TranslatedFiles:
         return self.bytes_total is not None
 
     def blocks(
-        self, threads: ReadingThreads | None = None, warn: Warn = say_nothing
+        self, threads: ReadingThreads | None = None, warn: Warn = say_nothing, scale: int = 1
     ) -> Generator[OrfRecords]:
-        """Yield the ORFs in blocks, which depend on the files only.
+        """Yield the ORFs in blocks, `scale` times as large as by default.
 
         Raises
         ------
@@ -331,7 +331,7 @@ class TranslatedFiles:
         """
         # Qualities come with all letters, and with the flags that tell mates.
         options = RecordOptions(
-            Limits.of_block(max(self._block_residues // 2, 1)),
+            Limits.of_block(max(scale * self._block_residues // 2, 1)),
             any_letters=self._rules.any_letters,
             no_empty=self._rules.no_empty,
             keeps_qualities=True,
@@ -342,7 +342,7 @@ class TranslatedFiles:
             is_empty = True
             with FileRecords(path, options, threads) as file:
                 self._file = file
-                with closing(self._translated(file, threads)) as blocks:
+                with closing(self._translated(file, threads, scale)) as blocks:
                     for orfs in blocks:
                         is_empty = False
                         yield from orfs
@@ -352,12 +352,12 @@ class TranslatedFiles:
                 warn(f"{path}: no sequences")
 
     def _translated(
-        self, file: FileRecords, threads: ReadingThreads | None
+        self, file: FileRecords, threads: ReadingThreads | None, scale: int
     ) -> Generator[list[OrfRecords]]:
         """Yield the ORFs of each block of records; several threads find them, if there are many."""
 
         def work(records: Records) -> list[OrfRecords]:
-            return list(translated(records, file.path, self._block_residues))
+            return list(translated(records, file.path, scale * self._block_residues))
 
         if threads is not None and threads.are_many:
             yield from ordered_results(threads.executor, threads.window, file, work)
@@ -379,7 +379,7 @@ class TranslatedInMemory:
         self._blocks: list[OrfRecords] | None = None
 
     def blocks(
-        self, threads: ReadingThreads | None = None, warn: Warn = say_nothing
+        self, threads: ReadingThreads | None = None, warn: Warn = say_nothing, scale: int = 1
     ) -> Generator[OrfRecords]:
         """Yield the ORFs; see `TranslatedFiles.blocks`."""
         if self._blocks is None:

@@ -132,6 +132,9 @@ class KmerIndex(StorableIndex[KmerPage]):
 
     search: ClassVar[str] = KmerOptions.search
 
+    only_unique = False
+    """Whether only matches matter that are unique in the reference (`KmerPage`)."""
+
     def __init__(
         self,
         reference: Reference,
@@ -333,7 +336,11 @@ class KmerIndex(StorableIndex[KmerPage]):
         return tables + self.scratch_bytes
 
     def _load_for_search(self, page: Page, work: BuildWork) -> KmerPage:
-        loaded = replace(self._load_page(page, work), max_occurrences=self.max_occurrences)
+        loaded = replace(
+            self._load_page(page, work),
+            max_occurrences=self.max_occurrences,
+            only_unique=self.only_unique,
+        )
         if self._job.query_bases * POSITIONS_WORTH_A_QUERY_BASE >= loaded.table.positions.size:
             with work.stats.stage("table_construction"):
                 bases = max(loaded.period(self.search_length), LEAST_ORDERED_BASES)

@@ -34,6 +34,15 @@ class KmerPage:
         `KmerSampling.shortest_match`. A search looks up as many k-mers of each window as the
         reference step, one of which is listed; it lists the matches of a query in no certain
         order. None for a search that finds all matches.
+    window_distance : int or None
+        The bases from one window to the next, if they do not lie side by side.
+    max_matches : int or None
+        Where a query has more matches with a window on a strand, only those are found that have a
+        seed which `seed_rule` takes; None to find all. It is for a page that has
+        the whole reference.
+    only_unique : bool
+        Only matches matter that are unique in the reference: a search may leave out matches that
+        lie in others, and of several with the same bases all but two.
     """
 
     page: Page
@@ -42,6 +51,9 @@ class KmerPage:
     index_path: str = ""
     max_occurrences: int | None = None
     sample_step: int | None = None
+    window_distance: int | None = None
+    max_matches: int | None = None
+    only_unique: bool = False
 
     @property
     def joined_reference(self) -> CodeArray:
@@ -66,13 +78,13 @@ class KmerPage:
     def query_step(self, minimum_length: int) -> int:
         """Return the bases from one k-mer that is looked up to the next (`KmerSampling`)."""
         if self.sample_step is not None:
-            return self.sample_step
+            return self.window_distance or self.sample_step
         return self.table.sampling.query_step(minimum_length, self.looks_up_all)
 
     def period(self, minimum_length: int) -> int:
         """Return the bases from one pair of a match to the next (`KmerSampling`)."""
         if self.sample_step is not None:
-            return self.sample_step
+            return self.window_distance or self.sample_step
         return self.table.sampling.period(minimum_length, self.looks_up_all)
 
 

@@ -10,9 +10,10 @@ serve searches for all matches; minimizers are listed beside them where that is 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final
 
+from mummergpu.index.kmer_index import BASES_WORTH_A_SAMPLE, kmer_likeness
 from mummergpu.index.kmer_plan import KmerCost, KmerJob, choose_sampling, max_table_bytes
 from mummergpu.index.kmer_plan import expected_cost as expected_kmer_cost
 from mummergpu.index.minimizer_table import (
@@ -153,6 +154,9 @@ class MinimizerIndex(ReferenceIndex[MinimizerPage]):
         if reference.padded_codes.nbytes + build_bytes > budget.host:
             return None
         job = KmerJob(reference.base_count, minimum_length, query_bases)
+        if kept is None and query_bases >= BASES_WORTH_A_SAMPLE:
+            # The occurrences of k-mers of repeats cost a search of tables of k-mers its time.
+            job = replace(job, likeness=kmer_likeness(reference.padded_codes))
         cost = expected_cost(reference.base_count, query_bases // options.unique_strands, window)
         if cost.seconds > (kmer_seconds(job) if kept is None else kept_seconds(kept, bases)):
             return None

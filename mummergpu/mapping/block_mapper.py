@@ -83,6 +83,8 @@ class BlockMapper:
         How to map.
     find_more : callable or None
         Returns the shorter matches that a second pass begins with; None for no second pass.
+    is_chosen : bool
+        Whether the search finds only those matches that count (`seed_rule`).
     """
 
     def __init__(
@@ -90,6 +92,7 @@ class BlockMapper:
         reference: Reference,
         options: MappingOptions,
         find_more: Callable[[ReadBlock], BlockMems] | None = None,
+        is_chosen: bool = False,
     ) -> None:
         self._find_more = find_more
         self._reference = reference
@@ -99,7 +102,7 @@ class BlockMapper:
         self._costs = options.costs
         self._credits = credits_of_qualities(options.costs, True)
         self._odds = Odds(weights_of_units(), quality_thresholds())
-        self._finder = CandidateFinder(options)
+        self._finder = CandidateFinder(options, is_chosen)
 
     def pair_sizes(self, sizes: InsertSizes | None) -> PairSizes:
         """Return what `map_block` needs to know about the sizes of templates."""
@@ -110,7 +113,9 @@ class BlockMapper:
 
         They are in bases, in the order of the pairs; the matches are of at least the seed length.
         """
-        found = self._search(self._finder.seeds_of(mems), no_candidates(block.query_count))
+        found = self._search(
+            self._finder.seeds_of(mems, block.offsets), no_candidates(block.query_count)
+        )
         placed = self._place(block, found, self.pair_sizes(None))
         sizes = np.empty(block.query_count // 2, dtype=np.int64)
         count = measure_templates(block.offsets, placed.choices, placed.candidates, sizes)
@@ -144,7 +149,9 @@ class BlockMapper:
         self, block: ReadBlock, mems: BlockMems, sizes: PairSizes
     ) -> tuple[AlignmentColumns, DoubtfulReads]:
         """Return the alignments of a block, and the reads that shorter matches may place better."""
-        found = self._search(self._finder.seeds_of(mems), no_candidates(block.query_count))
+        found = self._search(
+            self._finder.seeds_of(mems, block.offsets), no_candidates(block.query_count)
+        )
         return self._both(block, self._place(block, found, sizes))
 
     def _both(self, block: ReadBlock, placed: _Placed) -> tuple[AlignmentColumns, DoubtfulReads]:
@@ -177,6 +184,11 @@ class BlockMapper:
             reads,
         )
         return doubtful_reads(reads[:count], placed.candidates)
+
+    def _search_first(self, block: ReadBlock, mems: BlockMems) -> _Find:
+        """Return what finds candidates from the matches of the first pass."""
+        seeds = self._finder.seeds_of(mems, block.offsets)
+        return self._search(seeds, no_candidates(block.query_count))
 
     def _search(self, mems: BlockMems, earlier: Candidates) -> _Find:
         """Return what finds candidates from seeds."""

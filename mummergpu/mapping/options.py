@@ -39,6 +39,9 @@ class MappingOptions:
     by_windows : bool
         Whether only matches count that contain a whole window of their read of `seed_length` bases
         (`windows`): a search need not look for others.
+    max_occurrences : int or None
+        Where a read has more matches on a strand, its rarest seeds are chosen (`seed_rule`); None
+        to look at all of them.
     max_secondary : int
         The most secondary alignments of a read.
     has_alternatives : bool
@@ -52,6 +55,7 @@ class MappingOptions:
     unpaired: int = 17
     min_score: int = 30
     by_windows: bool = True
+    max_occurrences: int | None = None
     max_secondary: int = 0
     has_alternatives: bool = False
 

@@ -63,7 +63,8 @@ class Pieces(NamedTuple):
         padded = empty_with_margins(int(offsets[-1]))
         gather(codes, self.text_begins, offsets, padded[MARGIN:])
         no_names = np.zeros(offsets.size, dtype=np.int64)
-        return QueryBlock(0, padded, offsets, np.empty(0, dtype=np.uint8), no_names)
+        names = np.empty(0, dtype=np.uint8)
+        return QueryBlock(0, padded, offsets, names, no_names, continues=True)
 
 
 def has_long_query(block: QueryBlock, bases: int) -> bool:

@@ -102,6 +102,11 @@ class DeviceOptions:
     library : str
         The library that the GPUs are used through: ``pycuda``, ``cuda-bindings``, or ``auto`` for
         PyCUDA where it is installed.
+    filter_policy : str
+        How a GPU computes the Viterbi filter of profiles: ``auto``, ``warp``, or the code of a
+        policy of threads.
+    filter_schemes : str or None
+        A file of what was tuned for ``auto``.
     """
 
     backend: str = "auto"
@@ -111,6 +116,8 @@ class DeviceOptions:
     profile: bool = False
     kernel_folder: str | None = None
     library: str = "auto"
+    filter_policy: str = "auto"
+    filter_schemes: str | None = None
 
     def __post_init__(self) -> None:
         backend = one_of("backend", self.backend, BACKENDS)

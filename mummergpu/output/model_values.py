@@ -62,13 +62,31 @@ class PrintedColumn(NamedTuple):
         ]
 
     def _paths(self, possible: BoolArray) -> list[Value]:
-        """Return runs as text: ``fair*120 loaded*8``."""
-        runs = self.found.runs
+        """Return runs as text: ``fair*120 loaded*8``.
+
+        A state that transitions emit into counts its symbols alone, however it is entered.
+        """
+        runs, names, emits = self.found.runs, self.visits.names, self.visits.emits
         assert runs is not None
-        names = np.array(self.visits.names or [""], dtype=object)
-        visits, lengths = names[runs.visits].tolist(), runs.lengths.tolist()
-        words = [f"{name}*{length}" for name, length in zip(visits, lengths, strict=True)]
-        offsets = runs.offsets.tolist()
+        emitting = {
+            name for name, is_emitting in zip(names, emits.tolist(), strict=True) if is_emitting
+        }
+        counts = np.array([name not in emitting for name in names], dtype=np.bool_) | emits
+        numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
+        of_visits = np.array([numbers[name] for name in names], dtype=np.int64)
+        shown = counts[runs.visits] if names else np.empty(0, dtype=np.bool_)
+        paths = np.repeat(np.arange(runs.offsets.size - 1), np.diff(runs.offsets))[shown]
+        states, lengths = of_visits[runs.visits[shown]], runs.lengths[shown]
+        begins = np.flatnonzero(np.diff(states, prepend=-1) | np.diff(paths, prepend=-1))
+        if begins.size:
+            lengths = np.add.reduceat(lengths, begins)
+        words_of = list(numbers)
+        words = [
+            f"{words_of[state]}*{length}"
+            for state, length in zip(states[begins].tolist(), lengths.tolist(), strict=True)
+        ]
+        sequences = np.arange(runs.offsets.size)
+        offsets = np.searchsorted(paths[begins], sequences).tolist()
         return [
             " ".join(words[offsets[at] : offsets[at + 1]]) if is_possible else None
             for at, is_possible in enumerate(possible.tolist())

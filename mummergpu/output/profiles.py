@@ -62,11 +62,12 @@ class TableSink(HitSink):
 class AlignmentSink(HitSink):
     """Writes the included domains of each profile as an alignment in Stockholm."""
 
-    def __init__(self, emit: Emit, program: str) -> None:
+    def __init__(self, emit: Emit, program: str, wraps: bool) -> None:
         self._emit = emit
+        self._wraps = wraps
         self._program = f"{program} (mummergpu {__version__})"
 
     def write(self, hits: HitList) -> None:
         """Write the alignment of a profile, if any domain is included."""
-        if text := hits.alignment(self._program):
+        if text := hits.alignment(self._program, self._wraps):
             self._emit(text)

@@ -50,6 +50,11 @@ def run(options: AlignOptions, context: RunContext) -> None:
         from mummergpu.pipeline.align_whole import run_whole
 
         run_whole(options, context)
+    tell_of_delta(options, context)
+
+
+def tell_of_delta(options: AlignOptions, context: RunContext) -> None:
+    """Warn of files that programs which read a .delta cannot read again."""
     if any(target.format == "delta" for target in options.outputs):
         for path in (options.reference_path, *options.query_paths):
             if not _is_plain_fasta(path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -212,7 +212,5 @@ class _Job:
             model, wanted = self._models[task.model], self._wanted[task]
             return evaluate(model, task.algorithm, block, wanted, self._map, self.device)
 
-    def _map(
-        self, work: Callable[[Int64Array], None], parts: Iterable[Int64Array]
-    ) -> Iterator[None]:
+    def _map(self, work: Callable[[Any], Any], parts: Iterable[Any]) -> Iterator[Any]:
         return self._context.executor.map(work, parts)

@@ -19,6 +19,9 @@ from mummergpu.viterbi.recurrence.model import LARGEST_COST, Costs
 LONGEST_SEED: Final = 200
 """The longest matches that alignments may be asked to begin with."""
 
+MAX_OCCURRENCES: Final = 300
+"""The default of `MapOptions.max_occurrences`."""
+
 LONG_READS: Final = {"unmapped": False, "error": True}
 """Whether reads that are too long to be mapped are an error; else they stay unmapped."""
 
@@ -63,6 +66,8 @@ class MapOptions(RunOptions):
         Whether the device that searches compresses the output.
     refuses_long : bool
         Whether a read that is too long to be mapped is an error; otherwise it stays unmapped.
+    max_occurrences : int
+        Where a read has more matches on a strand, its rarest seeds are chosen.
     block_size : int or None
         About how many bases a block of reads has; None to choose it.
     """
@@ -83,6 +88,7 @@ class MapOptions(RunOptions):
     sort: SortOptions | None = None
     gpu_compression: bool = False
     refuses_long: bool = False
+    max_occurrences: int = MAX_OCCURRENCES
     block_size: int | None = None
 
     def __post_init__(self) -> None:
@@ -98,6 +104,7 @@ class MapOptions(RunOptions):
             unpaired=whole("unpaired", self.unpaired, 0, LARGEST_COST),
             max_secondary=whole("max_secondary", self.max_secondary),
             most_alternatives=whole("max_xa", self.most_alternatives),
+            max_occurrences=whole("max_occurrences", self.max_occurrences, 1),
             memory=optional_positive("max_memory", self.memory),
             comments=truth("comments", self.comments),
             gpu_compression=truth("gpu_compression", self.gpu_compression),
@@ -114,6 +121,12 @@ class MapOptions(RunOptions):
         """The files of the reads."""
         return tuple(path for source in self.sources for path in source.paths)
 
+    @property
+    def _max_occurrences(self) -> int | None:
+        """The limit, unless other placements are wanted."""
+        wants_others = self.max_secondary > 0 or self.most_alternatives > 0
+        return None if wants_others else self.max_occurrences
+
     def mapping(self, seed_length: int, by_windows: bool) -> MappingOptions:
         """Return how reads are mapped."""
         return MappingOptions(
@@ -122,6 +135,7 @@ class MapOptions(RunOptions):
             unpaired=self.unpaired,
             min_score=self.min_score,
             by_windows=by_windows,
+            max_occurrences=self._max_occurrences,
             max_secondary=self.most_alternatives or self.max_secondary,
             has_alternatives=self.most_alternatives > 0,
         )

@@ -39,6 +39,7 @@ from mummergpu.output.formats import Rows
 from mummergpu.output.open_sink import check_targets, index_path, open_sink
 from mummergpu.output.records.sam_options import ReadGroup, SamOptions, check_groups
 from mummergpu.output.run_facts import RunFacts
+from mummergpu.pipeline.backend_choice import TOO_LITTLE_WORK, backend_of_mapping
 from mummergpu.pipeline.backend_opening import start_to_open, waiting_threads
 from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.first_reads import (
@@ -80,6 +81,9 @@ def run(options: MapOptions, context: RunContext) -> None:
         If the input, the options or the machine are at fault.
     """
     check_targets(options.outputs, None, options.sort, options.gpu_compression)
+    if (name := backend_of_mapping(options)) != options.device.backend:
+        context.notice(TOO_LITTLE_WORK)
+        options = replace(options, device=replace(options.device, backend=name))
     context = replace(context, waiting_threads=waiting_threads(options.device))
     stats = context.stats
     with stats.stage("end_to_end"), ExitStack() as stack:

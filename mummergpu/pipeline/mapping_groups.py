@@ -177,10 +177,13 @@ class ReadMapping:
                 if found:
                     mems = {s: join_all([mems[s] for _, mems in found]) for s in found[0][1]}
                     part = part_of_reads(block, doubtful.numbers)
-                    other = self._mapper.map_again(part, doubtful.candidates, mems, sizes)
+                    rare = chosen(mems, part)
+                    other = self._mapper.map_again(part, doubtful.candidates, rare, sizes)
                     columns = replace_reads(columns, doubtful.numbers, other)
             return prepare(block, columns)
 
+        assert self._search.second is not None
+        chosen = self._search.second.chosen
         tasks, context = _with_second(first, second), self._context
         yield from ordered_results(context.executor, context.window, tasks, map_and_prepare)
 

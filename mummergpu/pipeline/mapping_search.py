@@ -19,6 +19,7 @@ from mummergpu.mapping.block_mapper import BlockMapper
 from mummergpu.mapping.options import MappingOptions
 from mummergpu.mapping.placing.insert_size import PairSizes
 from mummergpu.mapping.seeding.seeds import second_seed_length
+from mummergpu.mapping.seeding.windows import ChosenBy, chosen_matches
 from mummergpu.matching.backends.interface import Backend, ResidentBackend
 from mummergpu.matching.kmer.cpu import KmerCpuBackend
 from mummergpu.matching.search import BlockSearch
@@ -31,12 +32,18 @@ from mummergpu.sequence.mems import BlockMems
 
 Result = TypeVar("Result")
 
-MOST_OCCURRENCES: Final = 512
-"""The second pass skips k-mers that occur more often in the reference: they say little, and would
-take most of the time."""
+SECOND_MATCHES: Final = 512
+"""Where a read has more matches on a strand in the second pass, those of rare windows alone count:
+others say little, and would take most of the time."""
+
+SECOND_DISTANCE: Final = 4
+"""The bases from one window of the second pass to the next. They overlap, so that more differences
+leave one whole."""
 
 
-def pages_of_first_pass(pages: Sequence[KmerPage], options: MappingOptions) -> list[KmerPage]:
+def pages_of_first_pass(
+    pages: Sequence[KmerPage], options: MappingOptions, is_whole: bool
+) -> list[KmerPage]:
     """Return pages in which a search looks for the windows of a read.
 
     A read of n bases with e edits matches its place in one of any ``e + 1`` windows as a whole. So
@@ -46,7 +53,11 @@ def pages_of_first_pass(pages: Sequence[KmerPage], options: MappingOptions) -> l
     """
     if not options.by_windows:
         return list(pages)
-    return [replace(page, sample_step=options.seed_length) for page in pages]
+    most = options.max_occurrences
+    if is_whole or most is None:
+        return [replace(page, sample_step=options.seed_length, max_matches=most) for page in pages]
+    # Which seeds are rare can be told when all matches of all pages are known.
+    return list(pages)
 
 
 def length_of_second_pass(first: int, shortest: int) -> int:
@@ -60,26 +71,44 @@ def length_of_second_pass(first: int, shortest: int) -> int:
 class SecondSearch:
     """Looks for the matches of the second pass, of at least `length` bases, on the processor."""
 
-    def __init__(self, reference: Reference, length: int, stats: Stats) -> None:
+    def __init__(self, reference: Reference, length: int, stats: Stats, is_whole: bool) -> None:
         self._backend = KmerCpuBackend(stats)
         self._length = length
+        self._is_whole = is_whole
         strands = (Strand.FORWARD, Strand.REVERSE)
         self.search = BlockSearch(self._backend, reference.codes, strands, length, length)
 
     def load_pages(self, pages: Sequence[KmerPage]) -> None:
         """Load the pages to search, in place of earlier ones."""
-        rare = [replace(page, max_occurrences=MOST_OCCURRENCES) for page in pages]
-        self._backend.load_pages(rare, self._length)
+        self._backend.load_pages(
+            [
+                replace(
+                    page,
+                    sample_step=self._length,
+                    window_distance=SECOND_DISTANCE,
+                    max_matches=SECOND_MATCHES if self._is_whole else None,
+                )
+                for page in pages
+            ],
+            self._length,
+        )
 
     def release_pages(self) -> None:
         """Release the pages and their memory."""
         self._backend.release_pages()
 
+    def chosen(self, mems: BlockMems, part: ReadBlock) -> BlockMems:
+        """Return the matches that count, of those that were found on all pages."""
+        if self._is_whole:
+            return mems
+        by = ChosenBy(self._length, SECOND_DISTANCE, SECOND_MATCHES)
+        return {s: chosen_matches(one, part.offsets, by) for s, one in mems.items()}
+
     def find_mems(self, block: ReadBlock) -> BlockMems:
-        """Return the matches of a block on the pages that are loaded."""
+        """Return the matches of a block that count, if all pages are loaded."""
         found = self.search.find_mems(block)
         assert found is not None
-        return found
+        return self.chosen(found, block)
 
 
 class MappingSearch:
@@ -127,7 +156,10 @@ class MappingSearch:
         )
         self.second: SecondSearch | None = None
         if second_length < length:
-            self.second = SecondSearch(reference, second_length, context.stats)
+            self.second = SecondSearch(
+                reference, second_length, context.stats, len(index.pages) == 1
+            )
+        self._is_whole = len(index.pages) == 1
         self._index = index
         self._backend = backend
         self._options = options
@@ -156,7 +188,9 @@ class MappingSearch:
             ready.begin()
             pages = self._index.load_pages(group, self._context.build_work(ready))
             length = self._options.seed_length
-            self._backend.load_pages(pages_of_first_pass(pages, self._options), length)
+            self._backend.load_pages(
+                pages_of_first_pass(pages, self._options, self._is_whole), length
+            )
         if self.second is not None:
             self.second.load_pages(pages)
         self._loaded = number
@@ -166,7 +200,7 @@ class MappingSearch:
         find_more = None
         if self.second is not None and self.group_count == 1:
             find_more = self.second.find_mems
-        return BlockMapper(self._index.reference, self._options, find_more)
+        return BlockMapper(self._index.reference, self._options, find_more, self._is_whole)
 
     def shortcut(
         self,

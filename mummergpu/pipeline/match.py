@@ -15,7 +15,6 @@ from dataclasses import replace
 from typing import Any
 
 from mummergpu.index.file import IndexFile
-from mummergpu.index.format import is_index
 from mummergpu.index.kmer_index import UNKNOWN_QUERY_BASES
 from mummergpu.index.options import KmerOptions
 from mummergpu.index.reference_index import ReferenceIndex
@@ -32,7 +31,11 @@ from mummergpu.output.bytes.text_stores import TextArray
 from mummergpu.output.open_sink import check_targets, open_sink
 from mummergpu.output.run_facts import RunFacts
 from mummergpu.output.sink import MatchSink
-from mummergpu.pipeline.backend_choice import choose_backend
+from mummergpu.pipeline.backend_choice import (
+    TOO_LITTLE_WORK,
+    backend_of_search,
+    searched_bases,
+)
 from mummergpu.pipeline.backend_opening import start_to_open
 from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.found_matches import FoundMatches, summary_bytes
@@ -42,7 +45,6 @@ from mummergpu.pipeline.page_progress import PageProgress
 from mummergpu.pipeline.passes import GroupPasses
 from mummergpu.pipeline.plan import choose_block_size, describe_plan, plan_index
 from mummergpu.pipeline.query_progress import QueryProgress
-from mummergpu.pipeline.query_volume import estimate_query_bases
 from mummergpu.pipeline.reference_source import open_source, reference_of
 from mummergpu.pipeline.shortcut import TextShortcut
 from mummergpu.runtime.output_file import OutputFile
@@ -76,7 +78,7 @@ def run(
     with context.stats.stage("end_to_end"), ExitStack() as stack:
         # What cannot be written is told of before anything is read.
         outputs = [stack.enter_context(OutputFile(target.path)) for target in options.outputs]
-        job = _MatchJob(options, context)
+        job = MatchJob(options, context)
         opening = job.start_to_open(stack)
         check_targets(options.outputs, options.picture)
         reading = stack.enter_context(ReadingThreads(options.threads))
@@ -115,27 +117,23 @@ def run(
         context.executor.shutdown()
 
 
-class _MatchJob:
+class MatchJob:
     """The steps that prepare a run."""
 
     def __init__(self, options: MatchOptions, context: RunContext) -> None:
         self._options = options
         self._context = context
-        self._query_bases = _estimate_searched_bases(options)
+        self._query_bases = searched_bases(options)
         self._device = self._choose_device()
         self.done = QueryProgress(context.progress.tell, len(options.search.strands))
 
     def _choose_device(self) -> DeviceOptions:
         """Return the options of the backend, with the backend that is probably the fastest."""
         device = self._options.device
-        name = choose_backend(
-            self._options, is_index(self._options.reference_path), self._query_bases
-        )
+        name = backend_of_search(self._options)
         if name == device.backend:
             return device
-        self._context.notice(
-            "too little work for a GPU to be faster than the processor: backend cpu"
-        )
+        self._context.notice(TOO_LITTLE_WORK)
         return replace(device, backend=name)
 
     def start_to_open(self, stack: ExitStack) -> Future[Backend[Any]]:
@@ -177,19 +175,17 @@ class _MatchJob:
         self, reference: Reference, backend: Backend[Any], outputs: list[OutputFile]
     ) -> MatchSink[Any]:
         """Return what writes the matches; the caller closes it."""
+        facts = self.facts(reference, backend.sizes.most_rows)
+        return open_sink(self._options.outputs, outputs, facts, self._context.stats)
+
+    def facts(self, reference: Reference, most_rows: int) -> RunFacts:
+        """Return what the files of matches tell."""
         options = self._options
         picture = replace(options.picture, what=options.search.in_words)
-        facts = RunFacts(
+        return RunFacts(
             *(reference, options.query_paths, options.threads, options.command),
-            *(options.sam, options.style, picture, backend.sizes.most_rows),
+            *(options.sam, options.style, picture, most_rows),
         )
-        return open_sink(options.outputs, outputs, facts, self._context.stats)
-
-
-def _estimate_searched_bases(options: MatchOptions) -> int | None:
-    """Return about how many bases the queries have on all strands; None if that is unknown."""
-    bases = estimate_query_bases(options.query_paths)
-    return None if bases is None else len(options.search.strands) * bases
 
 
 def _open_tree_files(

@@ -143,7 +143,9 @@ def _storable_index(
         return _open_index(source, options, budget, query_bases)
     reference, length, kind = source, options.minimum_length, options.kind
     if isinstance(kind, KmerOptions):
-        return KmerIndex.plan(reference, kind, length, budget, query_bases)
+        planned = KmerIndex.plan(reference, kind, length, budget, query_bases)
+        planned.only_unique = kind.unique_strands > 0
+        return planned
     # The k-mer search does not need the modules of the trees.
     from mummergpu.index.tree_index import TreeIndex
 
@@ -161,7 +163,9 @@ def _open_index(
             f"'mummergpu index --search {kind.search}'",
         )
     if not isinstance(kind, TreeOptions):
-        return KmerIndex.from_file(file, length, budget, query_bases, kind.max_occurrences)
+        opened = KmerIndex.from_file(file, length, budget, query_bases, kind.max_occurrences)
+        opened.only_unique = kind.unique_strands > 0
+        return opened
     from mummergpu.index.tree_index import TreeIndex
 
     return TreeIndex.from_file(file, kind.policy, length, budget)

@@ -129,9 +129,9 @@ class ProteinSource(Protocol):
         """Whether the proteins are ORFs, whose names tell where (`hmm.translation.OrfPlace`)."""
 
     def blocks(
-        self, threads: ReadingThreads | None = None, warn: Warn = say_nothing
+        self, threads: ReadingThreads | None = None, warn: Warn = say_nothing, scale: int = 1
     ) -> Generator[NamedProteins]:
-        """Yield the proteins, block by block."""
+        """Yield the proteins, block by block; blocks may be `scale` times as large."""
 
 
 @dataclass(frozen=True)
@@ -158,6 +158,8 @@ class ProfileSearchOptions:
         The command line, for the tables.
     device : DeviceOptions
         The backend of the filters, and the device.
+    wraps_alignments : bool
+        Whether a row of an alignment is wrapped, as in Stockholm, or one line, as in Pfam's.
     """
 
     profiles: tuple[str | Profile, ...]
@@ -169,6 +171,7 @@ class ProfileSearchOptions:
     threads: int = 1
     command: str = ""
     device: DeviceOptions = field(default_factory=lambda: DeviceOptions(backend="cpu"))
+    wraps_alignments: bool = True
 
     @property
     def program(self) -> str:

@@ -7,6 +7,7 @@ number of all targets is known. A scan is the same, but its hits are those of a 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, closing
 from itertools import islice
@@ -18,7 +19,7 @@ from mummergpu.hmm.filters import ProfileFilter
 from mummergpu.hmm.finishing import Finisher
 from mummergpu.hmm.hit_lists import HitCounter, HitCounts, HitList, QueryWords
 from mummergpu.hmm.profiles import Profile
-from mummergpu.hmm.proteins import ProteinBlock
+from mummergpu.hmm.proteins import ProteinBlock, sequences_of_marks
 from mummergpu.input.blocks.proteins import NamedProteins
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.output.profiles import ALIGNMENT, PARQUET, AlignmentSink, HitSink, TableSink
@@ -42,9 +43,21 @@ SEQUENCES_AT_ONCE: Final = 64
 
 _BLOCKS_AHEAD: Final = 2
 
+_SCALE_ON_DEVICE: Final = 8
+"""How much larger the blocks are that a device filters: it takes all profiles at once, and each
+profile with what survives in a block is a task of Python."""
+
+MakeJob = Callable[
+    ["ProfileSearchOptions", RunContext, ReadingThreads, ProfileDevice], "ProfileJob"
+]
+"""Makes what finds the hits of a run."""
+
 
 def run(
-    options: ProfileSearchOptions, context: RunContext, own_sink: HitSink | None = None
+    options: ProfileSearchOptions,
+    context: RunContext,
+    own_sink: HitSink | None = None,
+    make_job: MakeJob | None = None,
 ) -> None:
     """Search all profiles in all proteins, and write the hits.
 
@@ -56,6 +69,8 @@ def run(
         The threads of the run, and whom it tells.
     own_sink : HitSink, optional
         Receives the hits beside the files.
+    make_job : callable, optional
+        Returns what finds the hits, if not this process does.
 
     Raises
     ------
@@ -69,7 +84,8 @@ def run(
         reading = stack.enter_context(ReadingThreads(options.threads))
         residues = options.sequences.bytes_total
         device = ProfileDevice(options.device, residues, context, stack)
-        job = (_Scan if options.scans else _Search)(options, context, reading, device)
+        make = make_job or (ProfileScan if options.scans else ProfileSearch)
+        job = make(options, context, reading, device)
         counts = HitCounts()
         with closing(job.hits()) as found:
             for hits in found:
@@ -89,7 +105,7 @@ def _open_sink(
 ) -> HitSink:
     emit = writer_of(file, context.stats)
     if kind == ALIGNMENT:
-        return AlignmentSink(emit, options.program)
+        return AlignmentSink(emit, options.program, options.wraps_alignments)
     if kind == PARQUET:
         from mummergpu.output.profile_columns import ParquetSink
 
@@ -97,12 +113,21 @@ def _open_sink(
     return TableSink(kind, emit, options.program, options.command)
 
 
-class _Numbered(NamedTuple):
-    """Proteins, the number of those before them, and the shares of the files before and after."""
+class NumberedProteins(NamedTuple):
+    """Proteins, with the number of those before them.
+
+    Attributes
+    ----------
+    shares : tuple of (float, float) or None
+        The shares of the files before and after these.
+    unscored : ndarray of int64
+        Those that no profile is compared with (`sequences_of_marks`).
+    """
 
     records: NamedProteins
     before: int
     shares: tuple[float, float] | None
+    unscored: Int64Array
 
     @property
     def end(self) -> int:
@@ -111,7 +136,14 @@ class _Numbered(NamedTuple):
 
     @property
     def block(self) -> ProteinBlock:
+        """What filters and comparisons take."""
         return ProteinBlock(self.records.codes, self.records.offsets)
+
+    def scored(self, survivors: Int64Array) -> Int64Array:
+        """Return which of some proteins a profile is compared with."""
+        if not self.unscored.size:
+            return survivors
+        return np.setdiff1d(survivors, self.unscored, assume_unique=True)
 
 
 class _Lazy(Sequence[str]):
@@ -132,7 +164,7 @@ class _Task:
     """A profile and proteins; the numbers of those that have passed the filters, if known."""
 
     def __init__(
-        self, proteins: _Numbered, number: int, survivors: Int64Array | None = None
+        self, proteins: NumberedProteins, number: int, survivors: Int64Array | None = None
     ) -> None:
         self.proteins = proteins
         self.number = number
@@ -149,13 +181,42 @@ class _Task:
 class _Found(NamedTuple):
     """The hits of a profile in a part of the proteins, and how many were compared to the end."""
 
-    proteins: _Numbered
+    proteins: NumberedProteins
     number: int
     hits: Any
     compared: int
 
 
-class _Job:
+class HitParts(NamedTuple):
+    """What is found of some profiles.
+
+    Attributes
+    ----------
+    hits : list of list of pyhmmer.plan7.TopHits
+        The hits of each in parts of the proteins.
+    compared : list of int
+        How many proteins were compared with each to the end.
+    targets : int
+        The number of all proteins.
+    """
+
+    hits: list[list[Any]]
+    compared: list[int]
+    targets: int = 0
+
+    @classmethod
+    def of_profiles(cls, count: int) -> HitParts:
+        """Return no hits of so many profiles."""
+        return cls([[] for _ in range(count)], [0] * count)
+
+    def add(self, number: int, hits: Any, count: int) -> None:
+        """Add the hits of a profile in a part, or None, of so many that were compared."""
+        if hits is not None and len(hits):
+            self.hits[number].append(hits)
+            self.compared[number] += count
+
+
+class ProfileJob(ABC):
     """What searches and scans have in common."""
 
     def __init__(
@@ -171,38 +232,53 @@ class _Job:
         self._device = device
         self._has_share = True
 
-    def prepare(self, profiles: Sequence[Profile]) -> list[ProfileFilter]:
-        """Prepare to finish hits of some profiles; return their filters."""
+    @abstractmethod
+    def hits(self) -> Generator[HitList]:
+        """Yield the hits of each query."""
+
+    def prepare_finishing(self, profiles: Sequence[Profile]) -> None:
+        """Prepare to finish hits of some profiles."""
         options, alphabet = self._options, profiles[0].hmm.alphabet
         self._finisher = Finisher(options.finishing, alphabet, options.Z)
         self._counter = HitCounter(alphabet, options.finishing, options.Z, options.scans)
-        thresholds = options.finishing.thresholds
+
+    def prepare(self, profiles: Sequence[Profile]) -> list[ProfileFilter]:
+        """Prepare to finish hits of some profiles; return their filters."""
+        self.prepare_finishing(profiles)
+        thresholds = self._options.finishing.thresholds
         make = self._context.executor.map(lambda one: ProfileFilter(one, thresholds), profiles)
         return list(make)
 
-    def blocks(self, count_them: bool) -> Iterator[_Numbered]:
+    def blocks(self, count_them: bool, scale: int) -> Iterator[NumberedProteins]:
         """Yield all proteins in blocks, which are read ahead."""
         stats, source = self._context.stats, self._options.sequences
         before, share = 0, 0.0
         # A file that is read again has told already that it is empty.
         warn = self._context.warn if count_them else say_nothing
-        with closing(source.blocks(self._reading, warn)) as blocks:
+        with closing(source.blocks(self._reading, warn, scale)) as blocks:
             with Prefetcher(_with_share(blocks, source), _BLOCKS_AHEAD) as ahead:
                 for records, share_read in ahead:
                     if count_them:
                         stats.add(sequences=records.protein_count, residues=records.codes.size)
                     shares = None if share_read is None else (share, share_read)
-                    yield _Numbered(records, before, shares)
+                    marks = sequences_of_marks(ProteinBlock(records.codes, records.offsets))
+                    yield NumberedProteins(records, before, shares, marks)
                     before += records.protein_count
                     share = share_read or 0.0
 
     def filtered(
         self, count_them: bool, on_device: DeviceFilters | None
-    ) -> Generator[tuple[_Numbered, list[Int64Array] | None]]:
+    ) -> Generator[tuple[NumberedProteins, list[Int64Array] | None]]:
         """Yield all blocks, and what passes the filters of each profile if a device tells it."""
-        return filtered(self.blocks(count_them), lambda proteins: proteins.block, on_device)
+        every = self.blocks(count_them, 1 if on_device is None else _SCALE_ON_DEVICE)
+        blocks = filtered(every, lambda proteins: proteins.block, on_device)
+        with closing(blocks):
+            for proteins, passed in blocks:
+                yield proteins, None if passed is None else [*map(proteins.scored, passed)]
 
-    def tell(self, phase: Phase, numbers: tuple[int, ...], block: _Numbered, done: float) -> None:
+    def tell(
+        self, phase: Phase, numbers: tuple[int, ...], block: NumberedProteins, done: float
+    ) -> None:
         """Tell how far the search is, of which a share of a block is done."""
         share = None
         if self._has_share and block.shares is not None:
@@ -219,7 +295,7 @@ def _with_share(
         yield records, source.bytes_read / total if total else None
 
 
-class _Search(_Job):
+class ProfileSearch(ProfileJob):
     """The hits of profiles among proteins."""
 
     def hits(self) -> Generator[HitList]:
@@ -235,26 +311,26 @@ class _Search(_Job):
             before += len(group)
 
     def _hits_of(self, profiles: Sequence[Profile], before: int) -> Iterator[HitList]:
-        filters = self.prepare(profiles)
-        with ExitStack() as stack:
-            on_device = self._device.filters(filters, stack)
-            parts, compared, targets = self._parts_of(filters, on_device, before)
+        parts = self._parts_of(profiles, before)
         counter, context = self._counter, self._context
 
         def join(number: int) -> HitList:
-            hmm, own = profiles[number].hmm, parts[number]
-            parts[number] = []
-            return counter.join(hmm, own, targets, compared[number])
+            hmm, own = profiles[number].hmm, parts.hits[number]
+            parts.hits[number] = []
+            return counter.join(hmm, own, parts.targets, parts.compared[number])
 
         yield from ordered_results(context.executor, context.window, range(len(profiles)), join)
 
-    def _parts_of(
+    def _parts_of(self, profiles: Sequence[Profile], before: int) -> HitParts:
+        """Compare profiles, before which there are others, with all proteins."""
+        filters = self.prepare(profiles)
+        with ExitStack() as stack:
+            return self._parts_of_filters(filters, self._device.filters(filters, stack), before)
+
+    def _parts_of_filters(
         self, filters: Sequence[ProfileFilter], on_device: DeviceFilters | None, before: int
-    ) -> tuple[list[list[Any]], list[int], int]:
-        """Return each profile's hits, how many were compared to the end, and of how many."""
-        context = self._context
-        parts: list[list[Any]] = [[] for _ in filters]
-        compared = [0] * len(filters)
+    ) -> HitParts:
+        found = HitParts.of_profiles(len(filters))
         targets = 0
 
         def tasks() -> Generator[_Task]:
@@ -266,20 +342,39 @@ class _Search(_Job):
                         own = None if passed is None else passed[number]
                         yield _Task(proteins, number, own)
 
-        def work(task: _Task) -> _Found | None:
-            return self._search(filters[task.number], task)
-
         # After an error, too, the device has ended its work before its memory is freed.
         todo = tasks()
-        results = ordered_results(context.executor, context.window, todo, work, _Task.parts)
-        with closing(todo), closing(results):
+        with closing(todo), closing(self._found(filters, todo)) as results:
             for proteins, number, hits, count in results:
                 done = before + number + 1, before + len(filters), proteins.end
                 self.tell(Phase.PROFILES, done, proteins, (number + 1) / len(filters))
-                if hits is not None and len(hits):
-                    parts[number].append(hits)
-                    compared[number] += count
-        return parts, compared, targets
+                found.add(number, hits, count)
+        return found._replace(targets=targets)
+
+    def _found(self, filters: Sequence[ProfileFilter], tasks: Iterator[_Task]) -> Generator[_Found]:
+        """Yield what tasks find, in their order."""
+
+        def work(task: _Task) -> _Found | None:
+            return self._search(filters[task.number], task)
+
+        context = self._context
+        yield from ordered_results(context.executor, context.window, tasks, work, _Task.parts)
+
+    def found_among(
+        self,
+        filters: Sequence[ProfileFilter],
+        proteins: NumberedProteins,
+        numbers: range,
+        on_device: DeviceFilters | None = None,
+    ) -> Iterator[tuple[int, Any, int]]:
+        """Yield the hits of some of the profiles in a block, as `HitParts.add` takes them."""
+        with closing(filtered(iter([proteins]), lambda one: one.block, on_device)) as blocks:
+            ((_, passed),) = blocks
+        own = (_Task(proteins, one, None if passed is None else passed[one]) for one in numbers)
+        with closing(self._found(filters, own)) as results:
+            for _, number, hits, count in results:
+                if hits is not None:
+                    yield number, hits, count
 
     def _search(self, profile_filter: ProfileFilter, task: _Task) -> _Found | None:
         """Compare a profile with proteins; return None if so many pass that they are split."""
@@ -287,7 +382,8 @@ class _Search(_Job):
         records, before = task.proteins.records, task.proteins.before
         if task.survivors is None:
             with stats.stage("profile_filters"):
-                task.survivors = profile_filter.survivors(task.proteins.block, stats)
+                survivors = profile_filter.survivors(task.proteins.block, stats)
+            task.survivors = task.proteins.scored(survivors)
             stats.add_cells("profile_filters", records.codes.size * profile_filter.profile.nodes)
         if task.survivors.size > SEQUENCES_AT_ONCE:
             return None
@@ -310,7 +406,7 @@ class _Search(_Job):
         return _Found(task.proteins, task.number, hits, survivors.size)
 
 
-class _Scan(_Job):
+class ProfileScan(ProfileJob):
     """The hits of proteins among profiles."""
 
     def hits(self) -> Generator[HitList]:
@@ -323,11 +419,11 @@ class _Scan(_Job):
             on_device = self._device.filters(filters, stack)
             with closing(self.filtered(True, on_device)) as blocks:
                 for proteins, passed in blocks:
-                    yield from self._hits_of(proteins, passed, filters)
+                    yield from self.hits_of(proteins, passed, filters)
 
-    def _hits_of(
+    def hits_of(
         self,
-        proteins: _Numbered,
+        proteins: NumberedProteins,
         passed: list[Int64Array] | None,
         filters: Sequence[ProfileFilter],
     ) -> Iterator[HitList]:
@@ -338,7 +434,7 @@ class _Scan(_Job):
         def survivors(one: ProfileFilter) -> Int64Array:
             stats.add_cells("profile_filters", records.codes.size * one.profile.nodes)
             with stats.stage("profile_filters"):
-                return one.survivors(block, stats)
+                return proteins.scored(one.survivors(block, stats))
 
         if passed is None:
             passed = list(ordered_results(context.executor, context.window, filters, survivors))

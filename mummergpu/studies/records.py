@@ -166,7 +166,9 @@ def read_study(folder: Path) -> Sweep | ProfileSweep:
     setup, subject = setup_and_subject(folder)
     runs = tuple(read_runs(folder, subject)) if runs_file(folder).exists() else ()
     if isinstance(setup, ProfileSetup):
-        return ProfileSweep(folder, setup, tuple(one for one in runs if isinstance(one, ProfileRun)))
+        return ProfileSweep(
+            folder, setup, tuple(one for one in runs if isinstance(one, ProfileRun))
+        )
     assert isinstance(setup, SweepSetup)
     return Sweep(folder, setup, tuple(one for one in runs if isinstance(one, SweepRun)))
 
@@ -200,9 +202,9 @@ def setup_and_subject(folder: Path) -> tuple[StudySetup, Subject]:
         given = value.pop("input")
         if subject is TREES:
             given |= {"strands": tuple(given["strands"])}
-        searched = _record(subject.input_type, given, "input.")
-        machine = _record(SweepMachine, value.pop("machine"), "machine.")
-        setup = _record(subject.setup_type, value | tuples | {"input": searched, "machine": machine})
+        parts: dict[str, Any] = {"input": _record(subject.input_type, given, "input.")}
+        parts["machine"] = _record(SweepMachine, value.pop("machine"), "machine.")
+        setup = _record(subject.setup_type, value | tuples | parts)
         for code in setup.policies:
             _check_code(code, subject)
         return setup, subject

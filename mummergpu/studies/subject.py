@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+
 @dataclass(frozen=True)
 class KernelRecord:
     """The cost of one kernel in one run, and the resources that the driver reports.

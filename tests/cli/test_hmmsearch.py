@@ -37,6 +37,7 @@ OPTIONS = [
     *("", "-E 1e-9", "-E 1000 --domE 1000", "-T 20", "--domE 1e-6", "--domT 12", "--incE 1e-12"),
     *("--incT 50", "--incdomE 1e-12", "--incdomT 30", "-Z 1e6", "--domZ 500", "--F1 0.1"),
     *("--F2 0.1", "--F3 0.01", "--max", "--nobias", "--nonull2", "--seed 7", "--acc"),
+    "--notextw",
 ]
 
 
@@ -117,6 +118,21 @@ def test_words_of_hmmer_that_scripts_have(
     for wrong in (["--cpu", "-1"], ["--cpu", "2", "-t", "2"]):
         assert main(["hmmscan", *wrong, *map(str, inputs)]) == 2
         assert "--cpu" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("verb", ["hmmsearch", "hmmscan"])
+def test_sequences_of_marks_alone_are_compared_with_no_profile(
+    verb: str, inputs: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """HMMER stops at them if its filters let them pass."""
+    records = inputs[1].read_text().split(">")[1:20]
+    found = []
+    for name, added in (("with", ["stars\n***\n", "gap\n._\n"]), ("empty", ["stars\n", "gap\n"])):
+        proteins = tmp_path / f"{name}.faa"
+        proteins.write_text("".join(f">{record}" for record in records[:9] + added + records[9:]))
+        tables = ours(verb, tmp_path, "--max", inputs[0].with_name("cut.hmm"), proteins)
+        found.append({kind: rows(text) for kind, text in tables.items()})
+    assert found[0] == found[1] and len(found[0]["domtblout"]) > 5
 
 
 def test_pipes(inputs: tuple[Path, Path], tmp_path: Path) -> None:

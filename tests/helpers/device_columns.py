@@ -83,7 +83,7 @@ def columns_of_device(
             backend._stream.synchronize()
             parts = ColumnParts(device)
             parts.queries, parts.rows = first_query, first_row
-            context = KmerSearchContext(program, 1, 1, 1, 0, range(1), 0, (), None)
+            context = KmerSearchContext(program, 1, 1, 1, 0, range(1), 0, (), None, None)
             columns = searcher._write_columns(context, records, uploaded, found, parts)
             searcher._stream.synchronize()
             searcher._launcher.forget()

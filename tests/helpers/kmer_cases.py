@@ -94,3 +94,24 @@ def repeats_case(seed: int) -> SearchCase:
     record = "".join(copies) + made_bases(random, 500, "ACGTN")
     queries = made_queries(random, record, 60, 150, "ACGT", 0.01)
     return SearchCase("repeats", (record, unit), ("", record[:9], *queries), 20, ONE_PAGE)
+
+
+def satellite_case() -> SearchCase:
+    """Reads of copies, half of copies and half of other bases, of two letters, and short ones."""
+    case = repeats_case(0)
+    random = np.random.default_rng(5)
+    record = case.records[0]
+    other = made_bases(random, 1200, "ACGT")
+    queries = []
+    for _ in range(24):
+        at, before = int(random.integers(20_000)), int(random.integers(1000))
+        read = (other[before : before + 70] + record[at : at + 110])[
+            : int(random.integers(90, 170))
+        ]
+        for place in random.integers(len(read), size=int(random.integers(4))):
+            read = read[:place] + "ACGT"[int(random.integers(4))] + read[place + 1 :]
+        queries.append(read)
+    queries += [record[at : at + 150] for at in range(0, 12_000, 1500)]
+    queries += ["AC" * 60, "CA" * 55 + "G", "A" * 30, record[:19], "N" * 100, record[:760]]
+    records = (record, other + "AC" * 400 + other[:50], case.records[1])
+    return SearchCase("satellite", records, tuple(queries), 20, ONE_PAGE)

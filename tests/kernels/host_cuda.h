@@ -90,6 +90,13 @@ Number atomicAdd(Number* address, Number value) {
     return before;
 }
 
+template <typename Number>
+Number atomicMax(Number* address, Number value) {
+    const Number before = *address;
+    *address = value > before ? value : before;
+    return before;
+}
+
 static inline float __fdiv_rn(float one, float other) {
     return one / other;
 }

@@ -17,7 +17,14 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from helpers.kmer_cases import ordered_tables_of, periodic_case, repeats_case, tables_of
+from helpers.kmer_cases import (
+    ordered_tables_of,
+    periodic_case,
+    repeats_case,
+    satellite_case,
+    tables_of,
+)
+from helpers.loops import each
 from helpers.opened_backends import FORWARD, GENOME, OpenTables
 from helpers.oracle import reverse_complement
 from helpers.search_cases import (
@@ -37,6 +44,7 @@ from helpers.watched_device import WatchedDevice
 from mummergpu.index import kmer_order
 from mummergpu.index.kmer_order import order_long_lists
 from mummergpu.index.kmer_sampling import KmerSampling
+from mummergpu.matching.filter import keep_unique
 from mummergpu.matching.kmer import cuda as kmer_tables
 from mummergpu.matching.kmer.cpu import KmerCpuBackend
 from mummergpu.matching.kmer.cuda_program import MOST_OCCURRENCES
@@ -152,6 +160,36 @@ def test_occurrences_that_are_skipped_lack_no_match(opened_tables: OpenTables, s
                 assert found is not None and difference(found, expected) is None
 
 
+@each("seed", range(16))
+def test_where_unique_matches_are_wanted_no_others_tell_more(
+    opened_tables: OpenTables, seed: int
+) -> None:
+    cases = [(periodic_case(seed), KmerSampling(3, 1 + seed % 4))]
+    if seed < 6:
+        cases.append(large_case(seed))
+    given, cpu = (
+        opened_tables(WatchedDevice(1 << 30, (1, 3, 100_000)[seed % 3])),
+        KmerCpuBackend(Stats()),
+    )
+    for case, sampling in cases:
+        for pages in (tables_of(case, sampling), ordered_tables_of(case, sampling)):
+            cpu.load_pages(pages, case.minimum_length)
+            unique = [replace(page, only_unique=True) for page in pages]
+            given.backend.load_pages(unique, case.minimum_length)
+            block = case.block()
+            every, found = (find_on(one, block) for one in (cpu, given.backend))
+            pieces = find_on(given.backend, replace(block, continues=True))
+            assert every is not None and found is not None and pieces is not None
+            assert difference(pieces, every) is None
+            for in_query in (False, True):
+                expected = keep_unique(every, in_query)
+                assert difference(keep_unique(found, in_query), expected) is None
+            # A sample has two matches for each start at most.
+            assert found.count <= every.count
+            if case.name.startswith("periodic") and every.count > 10_000:
+                assert found.count < every.count
+
+
 @pytest.mark.parametrize(
     ("minimum_length", "bases"),
     [(4103, 30_000), (4104, 30_000), (9000, 60_000), (700, 33_000), (700, 1 << 20)],
@@ -262,6 +300,36 @@ def test_windows_of_repeats_are_found_in_sorted_lists_as_on_the_processor(
         assert expected is not None and found is not None
         assert list(map(sorted, rows_of(found))) == list(map(sorted, rows_of(expected)))
         assert sum(map(len, rows_of(found))) > 500
+
+
+@pytest.mark.parametrize("most", [1, 60, 300])
+@pytest.mark.parametrize(("ordered_bases", "reference_step"), [(14, 1), (60, 3)])
+def test_seeds_are_chosen_as_on_the_processor(
+    opened_tables: OpenTables, most: int, ordered_bases: int, reference_step: int
+) -> None:
+    """Reads of repeats, of which those with too many matches keep the rarest seeds."""
+    case = satellite_case()
+    with patch.object(kmer_order, "LONGEST_ASCENDING", MOST_OCCURRENCES):
+        pages = [
+            replace(
+                order_long_lists(page, ordered_bases),
+                sample_step=case.minimum_length,
+                max_matches=most,
+            )
+            for page in tables_of(case, KmerSampling(7, reference_step))
+        ]
+    stats = Stats()
+    given, cpu = opened_tables(), KmerCpuBackend(stats)
+    for backend in (cpu, given.backend):
+        backend.load_pages(pages, case.minimum_length)
+    before = Counter(given.stats.counts)
+    for strand in STRANDS:
+        expected, found = (find_on(one, case.block(), strand) for one in (cpu, given.backend))
+        assert expected is not None and found is not None
+        assert list(map(sorted, rows_of(found))) == list(map(sorted, rows_of(expected)))
+    for name in ("reads_with_chosen_seeds", "reads_at_spread_places"):
+        assert given.stats.counts[name] - before[name] == stats.counts[name]
+    assert stats.counts["reads_with_chosen_seeds"] > 5
 
 
 def has_window(start: int, length: int, step: int) -> bool:

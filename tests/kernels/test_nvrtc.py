@@ -18,7 +18,7 @@ from mummergpu.cuda import nvrtc as compilation
 from mummergpu.cuda.nvrtc import compile_with_log
 from mummergpu.cuda.program import CONSTANTS_HEADER, ProgramSource
 from mummergpu.cuda.sources import read_sources
-from mummergpu.hmm import device_filters, device_work
+from mummergpu.hmm import device_filters, device_tiles, device_work
 from mummergpu.hmm.cuda_program import (
     MAX_WORD_REGISTERS,
     SEQUENCE_PROGRAM,
@@ -31,6 +31,8 @@ from mummergpu.hmm.cuda_program import (
 from mummergpu.hmm.language import device as chains
 from mummergpu.hmm.language.chain import chain_of
 from mummergpu.hmm.language.cuda_text import chain_program
+from mummergpu.hmm.row_policies import RowPolicy, row_program
+from mummergpu.hmm.thread_filter import BASIC, PAPERS_BEST, ThreadPolicy, thread_program
 from mummergpu.index.tree.policy import Policy
 from mummergpu.mapping.seeding import device_candidates
 from mummergpu.mapping.seeding.cuda_program import MAPPING_PROGRAM
@@ -47,6 +49,7 @@ from mummergpu.output.bytes import device_compression
 from mummergpu.output.bytes.device_compression import BGZF_PROGRAM
 from mummergpu.studies import gathers
 from mummergpu.studies.gathers import GATHER_PROGRAM
+from mummergpu.studies.profiles import device_scores
 from mummergpu.viterbi.device.cuda_program import VITERBI_PROGRAM
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_90")
@@ -63,6 +66,8 @@ def told_by_the_assembler(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 CHAIN = chain_of(profile(9))
+TILE_PROGRAM = thread_program(ThreadPolicy.from_code("t1hsrrs"), 270)
+LOCAL = RowPolicy.from_code("Vltc32")
 TREE_PROGRAM = tree_program(Policy(), wide=False, profile=False)
 PROGRAMS = [
     pytest.param(TREE_PROGRAM, id="tree"),
@@ -74,6 +79,9 @@ PROGRAMS = [
     pytest.param(SEQUENCE_PROGRAM, id="hmm-sequences"),
     pytest.param(byte_program(byte_shape(400)).source, id="hmm-bytes"),
     pytest.param(word_program(word_shape(400)).source, id="hmm-words"),
+    pytest.param(thread_program(BASIC, 270), id="hmm-threads"),
+    pytest.param(TILE_PROGRAM, id="hmm-tiles"),
+    pytest.param(row_program(RowPolicy(), 270, 256), id="hmm-rows"),
     *(
         pytest.param(chain_program(CHAIN.shape, *kind), id=f"chain-{number}")
         for number, kind in enumerate(product((False, True), repeat=3))
@@ -195,6 +203,19 @@ def test_the_filters_of_profiles_compile(architecture: str) -> None:
         check_program(word_program(RowShape(32, registers)).source, architecture)
 
 
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_the_policies_of_filters_compile(architecture: str) -> None:
+    """Private rows lie in local memory, as a study wants them; nothing else does."""
+    for code in ("g1crggg", "c8hscss", "p2cirst", "t1hsrrs", "t1crsrt", "t1hscrg"):
+        check_program(thread_program(ThreadPolicy.from_code(code), 270), architecture)
+    for code in ("Srcs32", "Sscc8", "Mstc16", "Mrcc32", "Vrcs16", "Vstc32"):
+        check_program(row_program(RowPolicy.from_code(code), 100, 256), architecture)
+    for program in (thread_program(PAPERS_BEST, 270), row_program(LOCAL, 100, 256)):
+        compiled = compile_with_log(read_sources(), program, architecture)
+        assert "warning" not in compiled.log
+        assert re.search(r"[1-9]\d* bytes stack frame, 0 bytes spill", compiled.log)
+
+
 @pytest.mark.slow
 def test_the_filters_of_profiles_of_all_sizes_compile() -> None:
     for nodes in range(1, 3777, 16):
@@ -220,6 +241,9 @@ def test_the_backends_launch_what_there_is_and_all_of_it() -> None:
     for_profiles = kernels_launched(device_filters, device_work)
     rows = (byte_program(byte_shape(1)).source, word_program(word_shape(1)).source)
     assert for_profiles == set().union(*map(kernels_written, (SEQUENCE_PROGRAM, *rows)))
+    assert {device_scores.ROWS} == kernels_written(thread_program(BASIC, 270))
+    assert {device_scores.TILES} == {device_tiles.KERNEL} == kernels_written(TILE_PROGRAM)
+    assert {device_scores.GROUPS} == kernels_written(row_program(RowPolicy(), 270, 256))
     assert kernels_launched(chains) == kernels_written(
         chain_program(CHAIN.shape, True, False, False)
     )

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from mummergpu.hmm.language.chain import BEST, SUMS, chain_of, log_probability
+from mummergpu.hmm.language.coded import CodedChain, coded_chain
 from mummergpu.hmm.language.lanes import Lanes, SymbolBlock, lanes_of, offsets_of_counts
+from mummergpu.hmm.language.pieces import LONG_SYMBOLS, LongSequence, MapPieces
 from mummergpu.hmm.language.processor import (
     ChainPrograms,
     Computed,
@@ -29,7 +31,7 @@ from mummergpu.hmm.language.traces import (
     steps_of,
     trace_tables,
 )
-from mummergpu.runtime.arrays import BoolArray, Float64Array, Int64Array
+from mummergpu.runtime.arrays import BoolArray, ByteArray, Float64Array, Int64Array
 from mummergpu.runtime.jit import jit_without_refcounts
 
 if TYPE_CHECKING:
@@ -42,7 +44,7 @@ PART_SYMBOLS: Final = 1 << 20
 """About how many symbols are computed at once."""
 DEVICE_PART_SYMBOLS: Final = 1 << 28
 
-MapParts = Callable[[Callable[[Int64Array], None], Iterable[Int64Array]], Iterable[None]]
+MapParts = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 """Works on parts, in threads or one after the other, as `map` does."""
 
 
@@ -106,6 +108,16 @@ class CompiledModel:
         return ChainPrograms(chain_of(self.model, BEST, self._path))
 
     @cached_property
+    def coded(self) -> CodedChain | None:
+        """The sums with fewer nodes, where states emit few symbols each."""
+        return coded_chain(self.chain)
+
+    @cached_property
+    def best_coded(self) -> CodedChain | None:
+        """The best paths with fewer nodes."""
+        return coded_chain(self.best.chain)
+
+    @cached_property
     def visits(self) -> StateNames:
         """The visits that traces tell of."""
         return StateNames(self.best.chain)
@@ -139,18 +151,21 @@ def evaluate(
     if device is not None and model.fits_device and Attribute.TABLE not in wanted:
         if algorithm is not Algorithm.POSTERIOR or Attribute.TRACEBACK not in wanted:
             work.device, map_parts = device, map
-    for _ in map_parts(
-        work.compute, parts_of(block, DEVICE_PART_SYMBOLS if work.device else PART_SYMBOLS)
-    ):
+    at_once = DEVICE_PART_SYMBOLS if work.device else PART_SYMBOLS
+    longest = np.iinfo(np.int64).max if work.device else work.longest
+    for _ in map_parts(work.compute, parts_of(block, at_once, longest)):
         pass
+    for number in np.flatnonzero(block.lengths > longest).tolist():
+        work.compute_long(number, map_parts)
     return work.finish()
 
 
-def parts_of(block: SymbolBlock, symbols_at_once: int = PART_SYMBOLS) -> Iterator[Int64Array]:
-    """Yield the numbers of the sequences that are not empty, ordered by length, in parts."""
+def parts_of(block: SymbolBlock, at_once: int, longest: int) -> Iterator[Int64Array]:
+    """Yield the numbers of sequences of 1 to `longest` symbols, ordered by length, in parts."""
     lengths = block.lengths
     order = np.argsort(lengths, kind="stable")
-    order = order[int(np.count_nonzero(lengths == 0)) :]
+    chosen = lengths[order]
+    order = order[(chosen > 0) & (chosen <= longest)]
     # Whole groups of lanes are computed together.
     groups = (
         np.maximum.reduceat(lengths[order], np.arange(0, order.size, LANES))
@@ -160,7 +175,7 @@ def parts_of(block: SymbolBlock, symbols_at_once: int = PART_SYMBOLS) -> Iterato
     begin, symbols = 0, 0
     for group, longest in enumerate(groups.tolist()):
         symbols += LANES * longest
-        if symbols >= symbols_at_once or group == groups.size - 1:
+        if symbols >= at_once or group == groups.size - 1:
             end = min(order.size, (group + 1) * LANES)
             yield order[begin:end]
             begin, symbols = end, 0
@@ -190,9 +205,23 @@ class _Work:
     def lay_out(self, part: Int64Array, programs: ChainPrograms, backwards: bool = False) -> Lanes:
         return lanes_of(self.block, part, programs.padding, backwards)
 
+    @property
+    def longest(self) -> int:
+        """The length of the longest sequence that is computed whole; tables always are."""
+        is_short = Attribute.TABLE in self.wanted
+        return np.iinfo(np.int64).max if is_short else LONG_SYMBOLS
+
     def compute(self, part: Int64Array) -> None:
         """Compute some sequences, none of them empty."""
         raise NotImplementedError
+
+    def compute_long(self, number: int, map_pieces: MapPieces) -> None:
+        """Compute a sequence that is longer than `longest`."""
+        raise NotImplementedError
+
+    def codes_of(self, number: int) -> ByteArray:
+        """Return the codes of a sequence."""
+        return self.block.codes[self.block.offsets[number] : self.block.offsets[number + 1]]
 
     def keep_table(self, lanes: Lanes, make: Callable[[Int64Array, int], Float64Array]) -> None:
         """Make the table of each sequence from its rows and its lane."""
@@ -229,6 +258,18 @@ class _Sums(_Work):
             count = programs.chain.shape.emitting
             self.keep_table(lanes, lambda rows, lane: self._logs(computed, rows, lane, count))
 
+    def compute_long(self, number: int, map_pieces: MapPieces) -> None:
+        programs = self.model.backward if self.backwards else self.model.forward
+        codes = self.codes_of(number)
+        if self.model.coded is not None:
+            # From both ends the sums are the same.
+            sequence = self.model.coded.sequence(codes, True, map_pieces)
+        else:
+            turned = np.ascontiguousarray(codes[::-1]) if self.backwards else codes
+            sequence = LongSequence(programs, turned, True, map_pieces)
+        self.scores[number], _ = sequence.score()
+        self._correct(np.array([number]))
+
     def _logs(self, computed: Computed, rows: Int64Array, lane: int, count: int) -> Float64Array:
         columns = computed.columns[rows, :, lane]
         exponents = np.ascontiguousarray(columns[:, -1]).view(np.int64)
@@ -244,10 +285,7 @@ class _Sums(_Work):
             best = _Viterbi(self.model, self.block, (Attribute.SCORE,))
             best.compute(none)
             for number in none[~np.isneginf(best.scores[none])].tolist():
-                codes = self.block.codes[
-                    self.block.offsets[number] : self.block.offsets[number + 1]
-                ]
-                self.scores[number] = log_forward(self.model.chain, codes)
+                self.scores[number] = log_forward(self.model.chain, self.codes_of(number))
 
 
 class _Backward(_Sums):
@@ -286,6 +324,20 @@ class _Viterbi(_Work):
                 return log_of_units(columns[:, :count], columns[:, -1:]).T
 
             self.keep_table(lanes, logs)
+
+    def compute_long(self, number: int, map_pieces: MapPieces) -> None:
+        codes, coded = self.codes_of(number), self.model.best_coded
+        if coded is not None:
+            sequence = coded.sequence(codes, False, map_pieces)
+        else:
+            sequence = LongSequence(self.model.best, codes, False, map_pieces)
+        self.scores[number], end = sequence.score()
+        if Attribute.TRACEBACK in self.wanted and not np.isneginf(self.scores[number]):
+            if coded is not None:
+                runs = coded.runs(sequence, codes, end, self.model.visits)
+            else:
+                runs = sequence.runs(self.model.trace_tables, self.model.visits, end)
+            self._paths.append((np.array([number]), runs))
 
     def _compute_on(self, device: DeviceChains, part: Int64Array) -> None:
         traces = Attribute.TRACEBACK in self.wanted
@@ -363,6 +415,11 @@ class _Posterior(_Sums):
     ) -> None:
         super().__init__(model, block, wanted)
         self._runs: dict[int, tuple[Int64Array, Int64Array]] = {}
+
+    @property
+    def longest(self) -> int:
+        """The length of the longest sequence that is computed whole."""
+        return LONG_SYMBOLS if set(self.wanted) == {Attribute.SCORE} else np.iinfo(np.int64).max
 
     def compute(self, part: Int64Array) -> None:
         if set(self.wanted) == {Attribute.SCORE}:

@@ -19,7 +19,7 @@ Numbers = npt.NDArray[Any]
 LONGEST_CHUNK: Final = 64
 _RANGE: Final = 650.0
 """The natural logarithms that doubles have on each side of 1, and some to spare."""
-_UNITS: Final = float(1 << LOG_BITS)
+LOG_UNITS: Final = float(1 << LOG_BITS)
 EMISSION_ROW: Final = 256
 """The places of an emission in a table; the one behind the symbols is that of padding."""
 
@@ -75,13 +75,13 @@ def best_tables(chain: Chain) -> ChainTables:
 def log_units(values: Float64Array) -> Int64Array:
     """Return natural logarithms in units of 2**-LOG_BITS, `IMPOSSIBLE` for 0."""
     with np.errstate(divide="ignore"):
-        logs = np.log(values) * _UNITS
+        logs = np.log(values) * LOG_UNITS
     return np.where(values > 0, np.rint(np.maximum(logs, -1e15)), IMPOSSIBLE).astype(np.int64)
 
 
 def log_of_units(values: Int64Array, offsets: Int64Array) -> Float64Array:
     """Return natural logarithms of values and of what was taken off them; -inf where dead."""
-    found = values / _UNITS + offsets * ((1 << OFFSET_BITS) / _UNITS)
+    found = values / LOG_UNITS + offsets * ((1 << OFFSET_BITS) / LOG_UNITS)
     return np.where(values < IMPOSSIBLE // 2, -np.inf, found)
 
 

@@ -146,7 +146,10 @@ def steps_of(
 @inline_without_refcounts
 def _step_into(tables: TraceTables, words: Any, row: int, lanes: int, lane: int, node: int) -> int:
     """Return the step of the best way into a node of a row."""
-    place = tables.words[as_index(node)] * lanes + lane
+    # With one word a row, its address does not have to wait for the node.
+    place = lane
+    if words.shape[1] != lanes:
+        place += tables.words[as_index(node)] * lanes
     word = np.uint64(words[as_index(row), as_index(place)])
     rank = np.int64(word >> np.uint64(tables.shifts[as_index(node)])) & tables.masks[as_index(node)]
     return tables.first_steps[as_index(node)] + rank  # type: ignore[no-any-return]
@@ -198,35 +201,68 @@ def _fill_steps(
         steps[as_index(at - 1)] = start_step + node
 
 
+@jit_without_refcounts
+def _trace_piece(
+    tables: TraceTables,
+    words: Any,
+    size: int,
+    lanes: int,
+    lane: int,
+    node: int,
+    steps: Int64Array,
+    stop: int,
+) -> int:
+    """Write the steps of a piece from its end on; return the node before it, and where they begin.
+
+    Both are in one number: the place times 2**32, and the node.
+    """
+    at = steps.size
+    row = size - 1
+    while row > stop or node >= tables.emitting:
+        step = _step_into(tables, words, row, lanes, lane, node)
+        if node < tables.emitting:
+            row -= 1
+        node = tables.sources[as_index(step)]
+        at -= 1
+        steps[as_index(at)] = step
+        # The nodes before a piece are those behind the last one, whose own bits tell more.
+        if row < 0:
+            break
+    return (at << 32) | node
+
+
+def trace_piece(
+    tables: TraceTables,
+    words: Any,
+    size: int,
+    lanes: int,
+    lane: int,
+    node: int,
+    is_first: bool,
+    start_step: int,
+    steps: Int64Array,
+) -> tuple[int, int]:
+    """Write the steps of a piece into the end of an array; return the node before, and the place.
+
+    A path begins with `start_step` plus its first node.
+    """
+    both = _trace_piece(tables, words, size, lanes, lane, node, steps, 0 if is_first else -1)
+    node, at = both & 0xFFFFFFFF, both >> 32
+    if is_first:
+        at -= 1
+        steps[at] = start_step + node
+    return node, at
+
+
 def runs_of(steps: Int64Array, offsets: Int64Array, order: Int64Array, names: StateNames) -> Runs:
     """Return paths of steps as runs; `order` tells which path comes first, second, ..."""
-    counts = np.empty(order.size, dtype=np.int64)
-    _count_runs(steps, offsets, order, names.visits, names.offsets, counts)
-    run_offsets = offsets_of_counts(counts)
-    visits = np.empty(int(run_offsets[-1]), dtype=np.int64)
-    lengths = np.empty(int(run_offsets[-1]), dtype=np.int64)
+    # Memory that nothing is written to costs nothing.
+    most = max(1, steps.size * int(np.diff(names.offsets).max()))
+    visits, lengths = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
+    run_offsets = np.zeros(order.size + 1, dtype=np.int64)
     _fill_runs(steps, offsets, order, names.visits, names.offsets, run_offsets, visits, lengths)
-    return Runs(visits, lengths, run_offsets)
-
-
-@jit_without_refcounts
-def _count_runs(
-    steps: Int64Array,
-    offsets: Int64Array,
-    order: Int64Array,
-    visits: Int64Array,
-    visit_offsets: Int64Array,
-    counts: Int64Array,
-) -> None:
-    for number in range(order.size):
-        path = order[number]
-        count, last = 0, -1
-        for at in range(offsets[path], offsets[path + 1]):
-            step = steps[as_index(at)]
-            for place in range(visit_offsets[as_index(step)], visit_offsets[as_index(step + 1)]):
-                count += visits[as_index(place)] != last
-                last = visits[as_index(place)]
-        counts[number] = count
+    count = int(run_offsets[-1])
+    return Runs(visits[:count].copy(), lengths[:count].copy(), run_offsets)
 
 
 @jit_without_refcounts
@@ -240,9 +276,10 @@ def _fill_runs(
     found: Int64Array,
     lengths: Int64Array,
 ) -> None:
+    to = -1
     for number in range(order.size):
         path = order[number]
-        to, last = run_offsets[number] - 1, -1
+        last = -1
         for at in range(offsets[path], offsets[path + 1]):
             step = steps[as_index(at)]
             for place in range(visit_offsets[as_index(step)], visit_offsets[as_index(step + 1)]):
@@ -253,3 +290,4 @@ def _fill_runs(
                     lengths[as_index(to)] = 0
                     last = visit
                 lengths[as_index(to)] += 1
+        run_offsets[number + 1] = to + 1

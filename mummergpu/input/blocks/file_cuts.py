@@ -109,12 +109,10 @@ class _CutFile:
         first = self._next_record(window.text, 0)
         if first is not None and is_interleaved:
             second = self._next_record(window.text, first + 1)
-            if second is None:
-                raise UncutError
-            if _stem(window.text, first) != _stem(window.text, second):
-                first = second
+            is_mate = second is None or _stem(window.text, first) != _stem(window.text, second)
+            first = second if is_mate else first
         if first is None:
-            if window.pieces and at + _RECORD_BYTES < self.size:
+            if at + _RECORD_BYTES < self.size:
                 raise UncutError
             return None
         return window.place(first + 1), _stem(window.text, first)
@@ -122,7 +120,7 @@ class _CutFile:
     def record_named(self, stem: bytes, near: int) -> TextPlace:
         """Return where a record with a name begins, not far from a byte of the file."""
         for size in _MATE_WINDOWS:
-            window = self._window(max(near - size // 2, 1), near + size // 2)
+            window = self._window(near - size // 2, near + size // 2)
             at = window.text.find(self._mark + stem)
             while at >= 0:
                 if _stem(window.text, at) == stem and self._is_record(window.text, at):
@@ -151,10 +149,11 @@ class _CutFile:
 
     def _window(self, begin: int, end: int) -> _Window:
         """Return text from about one byte of the file to about another."""
-        begin, end = max(begin, 1), min(end, self.size)
+        begin, end = max(begin, 0), min(end, self.size)
         if not self.is_bgzf:
             # The line feed before the record that may begin there belongs to it.
-            return _Window(self._bytes(begin - 1, end), [0], [begin - 1], False)
+            begin = max(begin - 1, 0)
+            return _Window(self._bytes(begin, end), [0], [begin], False)
         return self._window_of_blocks(begin, end)
 
     def _window_of_blocks(self, begin: int, end: int) -> _Window:

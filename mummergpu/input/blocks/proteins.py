@@ -163,9 +163,9 @@ class ProteinFiles:
         return self.bytes_total is not None
 
     def blocks(
-        self, threads: ReadingThreads | None = None, warn: Warn = say_nothing
+        self, threads: ReadingThreads | None = None, warn: Warn = say_nothing, scale: int = 1
     ) -> Generator[ProteinRecords]:
-        """Yield the proteins in blocks, which depend on the files only.
+        """Yield the proteins in blocks, `scale` times as large as by default.
 
         `warn` receives one line for each file without a protein, unless the rules refuse it.
 
@@ -176,7 +176,7 @@ class ProteinFiles:
             more than `MOST_RESIDUES`, or seems to have nucleotides.
         """
         options = RecordOptions(
-            Limits.of_block(self._block_residues),
+            Limits.of_block(scale * self._block_residues),
             any_letters=True,
             no_empty=self._rules.no_empty,
             keeps_headers=True,
@@ -212,7 +212,7 @@ class ProteinsInMemory:
         self._blocks: list[ProteinRecords] | None = None
 
     def blocks(
-        self, threads: ReadingThreads | None = None, warn: Warn = say_nothing
+        self, threads: ReadingThreads | None = None, warn: Warn = say_nothing, scale: int = 1
     ) -> Generator[ProteinRecords]:
         """Yield the proteins; see `ProteinFiles.blocks`."""
         if self._blocks is None:

@@ -73,6 +73,8 @@ class QueryBlock:
         The index in `names` at which each name begins, and the end of the last.
     file_number : int
         The number of the file that all queries are from, counted from 0 in the order of the input.
+    continues : bool
+        Whether queries go on behind their ends, as pieces of long ones do.
     """
 
     index: int
@@ -81,6 +83,7 @@ class QueryBlock:
     names: ByteArray
     name_offsets: Int64Array
     file_number: int = 0
+    continues: bool = False
 
     @classmethod
     def of_records(cls, records: Records, index: int = 0, file_number: int = 0) -> QueryBlock:
@@ -145,6 +148,7 @@ class QueryBlock:
             self.names[name_offsets[0] : name_offsets[-1]],
             name_offsets - name_offsets[0],
             self.file_number,
+            self.continues,
         )
 
 

@@ -27,7 +27,12 @@ from mummergpu.mapping.options import Limits, MappingOptions
 from mummergpu.mapping.placing.joint_scores import Tops, new_tops
 from mummergpu.mapping.placing.pairing import Pairing
 from mummergpu.mapping.seeding.pruning import prune_template
-from mummergpu.mapping.seeding.windows import matches_of_windows, shortest_sure_match
+from mummergpu.mapping.seeding.windows import (
+    ChosenBy,
+    chosen_matches,
+    matches_of_windows,
+    shortest_sure_match,
+)
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
 from mummergpu.runtime.thread_array import ThreadArray
@@ -213,17 +218,24 @@ def known_of_flanks(options: MappingOptions) -> SeedFreeFlank:
 
 
 class CandidateFinder:
-    """Finds candidates; several threads share one."""
+    """Finds candidates; several threads share one.
 
-    def __init__(self, options: MappingOptions) -> None:
+    `is_chosen` says that a search finds only those matches that count.
+    """
+
+    def __init__(self, options: MappingOptions, is_chosen: bool = False) -> None:
         self._options = options
+        self._is_chosen = is_chosen
         self._diagonals, self._numbers = ThreadArray(np.int64), ThreadArray(np.int32)
 
-    def seeds_of(self, mems: BlockMems) -> BlockMems:
-        """Return the matches that count: those of whole windows, or all."""
+    def seeds_of(self, mems: BlockMems, read_offsets: Int64Array) -> BlockMems:
+        """Return the matches that count: those of whole windows that are chosen, or all."""
         options = self._options
-        if not options.by_windows:
+        if not options.by_windows or self._is_chosen:
             return mems
+        if options.max_occurrences is not None:
+            by = ChosenBy(options.seed_length, options.seed_length, options.max_occurrences)
+            return {s: chosen_matches(one, read_offsets, by) for s, one in mems.items()}
         return {s: matches_of_windows(one, options.seed_length) for s, one in mems.items()}
 
     def find(

@@ -114,7 +114,9 @@ class _CandidateWork:
     def list_diagonals(self) -> tuple[tuple[int, int], int]:
         """List the matches of each read by diagonal; return the addresses of keys and counts."""
         buffer = self._tools.workspace.buffer
-        window = self._options.seed_length if self._options.by_windows else 0
+        # Where seeds are chosen, the search finds only what counts.
+        filters = self._options.by_windows and self._options.max_occurrences is None
+        window = self._options.seed_length if filters else 0
         keys, values = buffer("keys", 8 * self._rows), buffer("values", 8 * self._rows)
         counts = buffer("counts of matches", COUNT_BYTES * self._count)
         long_reads = buffer("long reads", 4 * self._count)

@@ -7,10 +7,22 @@ Which matches are kept depends on the matches alone, and not on the k-mers that 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from mummergpu.runtime.jit import jit_without_refcounts
+from mummergpu.runtime.arrays import Int64Array
+from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.mems import MemColumns
+from mummergpu.sequence.seed_rule import (
+    SPREAD_BITS,
+    SeedRoom,
+    Seeds,
+    new_seed_room,
+    seed_count,
+    spread_key,
+    take_rarest,
+)
 
 
 def shortest_sure_match(window: int) -> int:
@@ -49,3 +61,145 @@ def keep_windows(matches: MemColumns, window: int, kept: MemColumns) -> int:
                 end += 1
         kept.offsets[read + 1] = end
     return end
+
+
+class ChosenBy(NamedTuple):
+    """What matches are chosen by, if a read has too many on a strand (`seed_rule`).
+
+    Attributes
+    ----------
+    window, distance : int
+        The bases of a window, and from one to the next.
+    most : int
+        The most matches that are all kept.
+    """
+
+    window: int
+    distance: int
+    most: int
+
+
+def chosen_matches(matches: MemColumns, read_offsets: Int64Array, by: ChosenBy) -> MemColumns:
+    """Return the matches that a search on the whole reference would have chosen.
+
+    They are all matches on one strand that contain a window; if `distance` is `window`, all with so
+    many bases. Searches on parts of the reference find them, which cannot tell what is rare.
+    """
+    count = matches.lengths.size
+    kept = MemColumns(
+        np.empty_like(matches.offsets),
+        np.empty(count, dtype=np.int64),
+        np.empty(count, dtype=np.int64),
+        np.empty(count, dtype=np.int64),
+    )
+    end = keep_chosen(matches, read_offsets, by, new_seed_room(), kept)
+    return MemColumns(
+        kept.offsets, kept.query_starts[:end], kept.reference_starts[:end], kept.lengths[:end]
+    )
+
+
+@jit_without_refcounts
+def keep_chosen(
+    matches: MemColumns,
+    read_offsets: Int64Array,
+    by: ChosenBy,
+    room: SeedRoom,
+    kept: MemColumns,
+) -> int:
+    """Copy the matches that are chosen; return how many there are."""
+    kept.offsets[0] = 0
+    end = as_int64(0)
+    for read in range(matches.offsets.size - 1):
+        begin, behind = as_int64(matches.offsets[read]), as_int64(matches.offsets[read + 1])
+        length = as_int64(read_offsets[read + 1] - read_offsets[read])
+        with_window = as_int64(0)
+        for row in range(begin, behind):
+            with_window += 1 if has_seed(matches, row, by.window, by.distance) else 0
+        is_complete = with_window <= by.most
+        seeds = Seeds(0, by.window, by.distance, as_int64(0))
+        if not is_complete:
+            seeds = choose_of_matches(matches, begin, behind, length, by, room)
+        for row in range(begin, behind):
+            if is_complete:
+                is_kept = has_seed(matches, row, by.window, by.distance)
+            else:
+                is_kept = has_taken(matches, row, seeds, room)
+            if is_kept:
+                kept.query_starts[end] = matches.query_starts[row]
+                kept.reference_starts[end] = matches.reference_starts[row]
+                kept.lengths[end] = matches.lengths[row]
+                end += 1
+        kept.offsets[read + 1] = end
+    return end
+
+
+@inline_without_refcounts
+def has_seed(matches: MemColumns, row: int, bases: int, step: int) -> bool:
+    """Return whether a match has one of the seeds that begin at every `step` bases as a whole."""
+    start = matches.query_starts[row]
+    first = (start + step - 1) // step * step
+    return bool(first + bases <= start + matches.lengths[row])
+
+
+@inline_without_refcounts
+def has_taken(matches: MemColumns, row: int, seeds: Seeds, room: SeedRoom) -> bool:
+    """Return whether a match has a seed that is taken."""
+    start, diagonal = matches.query_starts[row], matches.reference_starts[row]
+    diagonal -= start
+    if seeds.spread_below > 0 and spread_key(diagonal) >= seeds.spread_below:
+        return False
+    seed = as_int64((start + seeds.step - 1) // seeds.step)
+    end = start + matches.lengths[row]
+    while seed < seeds.number and seed * seeds.step + seeds.bases <= end:
+        if room.taken[seed] != 0:
+            return True
+        seed += 1
+    return False
+
+
+@inline_without_refcounts
+def count_seeds(matches: MemColumns, begin: int, end: int, seeds: Seeds, room: SeedRoom) -> int:
+    """Count the matches that have each seed as a whole; return how many that are together."""
+    for seed in range(seeds.number):
+        room.occurrences[seed] = 0
+        room.taken[seed] = 1
+    total = as_int64(0)
+    for row in range(begin, end):
+        start = matches.query_starts[row]
+        behind = start + matches.lengths[row]
+        if seeds.spread_below > 0:
+            if spread_key(matches.reference_starts[row] - start) >= seeds.spread_below:
+                continue
+        seed = as_int64((start + seeds.step - 1) // seeds.step)
+        while seed < seeds.number and seed * seeds.step + seeds.bases <= behind:
+            room.occurrences[seed] += 1
+            total += 1
+            seed += 1
+    return total
+
+
+@jit_without_refcounts
+def choose_of_matches(
+    matches: MemColumns, begin: int, end: int, length: int, by: ChosenBy, room: SeedRoom
+) -> Seeds:
+    """Take seeds of a read that has too many matches, as `matching.kmer.seed_choice` does."""
+    number = seed_count(length, by.window, by.distance)
+    windows = Seeds(number, by.window, by.distance, as_int64(0))
+    count_seeds(matches, begin, end, windows, room)
+    known = take_rarest(room, number, by.most)
+    if by.distance != by.window:
+        return windows
+    for fewer in range(number - 1, known, -1):
+        longer = Seeds(fewer, length // fewer, length // fewer, as_int64(0))
+        if count_seeds(matches, begin, end, longer, room) <= by.most:
+            return longer
+    if known > 0:
+        count_seeds(matches, begin, end, windows, room)
+        take_rarest(room, number, by.most)
+        return windows
+    below = as_int64(1 << SPREAD_BITS)
+    while below > 1:
+        if count_seeds(matches, begin, end, Seeds(1, length, length, below), room) <= by.most:
+            break
+        below >>= 1
+    return Seeds(1, length, length, below)

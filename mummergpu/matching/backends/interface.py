@@ -12,6 +12,7 @@ from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import MemColumns
 
 if TYPE_CHECKING:
+    from mummergpu.index.kmer_page import KmerPage
     from mummergpu.matching.device_columns import DeviceColumns, RecordPlaces
     from mummergpu.matching.resident_matches import ResidentMatches
 
@@ -171,6 +172,15 @@ class ColumnsBackend(Protocol):
         closed. `BackendError` is raised if a query, its matches, or all columns do not fit the
         device's memory.
         """
+        ...
+
+
+@runtime_checkable
+class WindowBackend(Protocol):
+    """A backend with the tables of all pages, which also searches them as other pages say."""
+
+    def for_windows(self, page: KmerPage, minimum_length: int) -> Backend[KmerPage]:
+        """Return a backend on the same tables that looks for windows (`KmerPage.sample_step`)."""
         ...
 
 

@@ -6,11 +6,13 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from copy import copy
 from dataclasses import fields
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from mummergpu.cuda.pool import DevicePool
 from mummergpu.errors import BackendError
+from mummergpu.index.kmer_page import KmerPage
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.backends.interface import ResidentBackend, TextBackend, WorkSizes
 from mummergpu.matching.backends.streaming import STREAMS, StreamingBackend
@@ -87,6 +89,15 @@ class SeveralDevices(Generic[PageType]):
         with ThreadPoolExecutor(len(self._backends), thread_name_prefix="load") as executor:
             # All devices are waited for; then the first error is raised.
             list(executor.map(load, self._backends))
+
+    def for_windows(self, page: KmerPage, minimum_length: int) -> Self:
+        """Return these backends as ones that search windows (`KmerCudaBackend.for_windows`)."""
+        other = copy(self)
+        other._backends = {
+            number: backend.for_windows(page, minimum_length)  # type: ignore[attr-defined]
+            for number, backend in self._backends.items()
+        }
+        return other
 
     def release_pages(self) -> None:
         """Release the pages and their memory on all devices."""

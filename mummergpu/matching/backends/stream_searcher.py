@@ -36,6 +36,7 @@ class UploadedBlock:
 
     `codes` is the address of the forward strand, `size` its bytes with the zero padding after them,
     and `offsets` the address of the array that says where each query begins and the last one ends.
+    `continues` says whether queries go on behind their ends (`QueryBlock`).
     """
 
     query_count: int
@@ -43,6 +44,7 @@ class UploadedBlock:
     codes: int
     size: int
     offsets: int
+    continues: bool = False
 
 
 @dataclass(frozen=True)
@@ -144,6 +146,7 @@ class StreamSearcher(ABC, Generic[ContextType, PreparedType]):
             self._workspace.buffer("codes", size),
             size,
             self._workspace.buffer("query offsets", offsets.nbytes),
+            block.continues,
         )
         whole_words = codes.size // WORD_BYTES * WORD_BYTES
         self._stream.fill_zero(uploaded.codes + whole_words, size - whole_words)

@@ -28,11 +28,19 @@ import numpy as np
 
 from mummergpu.index.kmer_page import KmerPage
 from mummergpu.index.kmer_sampling import MAX_PERIOD
-from mummergpu.index.kmer_table import MAX_TABLE_BASES, PositionArray
+from mummergpu.index.kmer_table import MAX_TABLE_BASES
 from mummergpu.index.pages import damage_error
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.backends.interface import WorkSizes
 from mummergpu.matching.backends.page_by_page import PageByPageBackend
+from mummergpu.matching.kmer import seed_choice
+from mummergpu.matching.kmer.lookup import KmerLookup, SampleSteps, place_by_bases
+from mummergpu.matching.kmer.seed_choice import (
+    FULL,
+    UNBOUNDED_MATCHES,
+    choose_seeds,
+    write_matches,
+)
 from mummergpu.matching.query_codes import QueryCodes
 from mummergpu.matching.row_order import LEFT_BITS, START_BITS, sort_rows, sort_rows_of_queries
 from mummergpu.runtime.arrays import Int64Array
@@ -53,6 +61,7 @@ from mummergpu.sequence.extension import (
     kmer_at,
 )
 from mummergpu.sequence.mems import MemColumns, MemRows, longer_rows, new_rows
+from mummergpu.sequence.seed_rule import SeedRoom, new_seed_room
 
 if TYPE_CHECKING:
     from mummergpu.index.minimizer_index import MinimizerPage
@@ -91,68 +100,20 @@ MIN_ROOM: Final = 1 << 12
 """The least number of rows to allocate."""
 
 QUERY, SAMPLE, FILLED, SKIPPED = 0, 1, 2, 3
+LEAD_OF, CHOSEN, SPREAD, LOOKED_UP, VISITED = 4, 5, 6, 7, 8
+STATE_NUMBERS: Final = 9
 """The elements of the state that the kernel keeps when it stops because the rows are full: the
-query of the next sample, its position in the block, the filled rows, and the skipped samples."""
+query of the next sample, its position in the block, the filled rows, and the skipped samples; the
+lead of the next sample; how many queries have had their seeds chosen, and how many of these occur
+too often as a whole; the samples that were looked up, and the occurrences that were compared."""
 
 ROWS_FULL, DONE, DAMAGED = 0, 1, 2
 """The reasons why the kernel stops: the next MEMs do not fit the rows, nothing is left to do, or a
 list is not inside the table or a position not inside the reference."""
 
-ROWS_FULL_HERE: Final = -1
-DAMAGED_HERE: Final = -2
+ROWS_FULL_HERE: Final = FULL
+DAMAGED_HERE: Final = seed_choice.DAMAGED
 """Returned in place of a row number."""
-
-
-class KmerLookup(NamedTuple):
-    """The table of a part of the reference, and the reference (`kmer_table.KmerTable`).
-
-    Attributes
-    ----------
-    offsets, positions : ndarray, dtype=uint32
-        The table; positions count from `part_begin`.
-    kmer_length, part_begin : int
-        The bases of a k-mer, and where in the reference the part begins, 0-based.
-    last_position : int
-        The last position at which a whole k-mer of the reference can begin.
-    longest_ascending, ordered_bases : int
-        Longer lists are sorted by so many bases before each position.
-    max_occurrences : int
-        Samples with longer lists are skipped.
-    reference : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
-        The codes of the whole reference with margins.
-    """
-
-    offsets: PositionArray
-    positions: PositionArray
-    kmer_length: int
-    part_begin: int
-    last_position: int
-    longest_ascending: int
-    ordered_bases: int
-    max_occurrences: int
-    reference: CodeArray
-
-
-class SampleSteps(NamedTuple):
-    """Where samples are: all in bases (`kmer_sampling`).
-
-    Attributes
-    ----------
-    min_length : int
-        The fewest bases of a MEM.
-    step, period : int
-        The distances from one sample to the next and from one pair of a MEM to the next.
-    window, first_lead, last_lead : int
-        A MEM has a whole window of so many bases, whose samples begin after the first to the last
-        of its bases named; all 0 if samples need no window.
-    """
-
-    min_length: int
-    step: int
-    period: int
-    window: int
-    first_lead: int
-    last_lead: int
 
 
 class ListedPlaces(NamedTuple):
@@ -217,15 +178,17 @@ class KmerCpuBackend(PageByPageBackend[KmerPage]):
             lookup = _lookup_of(indexed)
             bases = int(queries.offsets[-1])
             counts = np.zeros(queries.offsets.size, dtype=np.int64)
-            state = np.zeros(4, dtype=np.int64)
-            steps = _steps_of(indexed, min_length)
-            state[SAMPLE] = steps.first_lead
+            state = np.zeros(STATE_NUMBERS, dtype=np.int64)
+            steps, seed_room = _steps_of(indexed, min_length), new_seed_room()
+            state[SAMPLE] = state[LEAD_OF] = steps.first_lead
             batch = np.empty((BATCH, BATCH_NUMBERS), dtype=np.int64)
             # Somewhat more rows than the last block needed; a wrong guess costs a copy of the rows.
             room = min(MIN_ROOM + int(1.25 * self._rows_per_base * bases), max_rows)
             rows = new_rows(room)
             while (
-                ending := kmer_kernel(lookup, queries, steps, batch, state, counts[1:], rows)
+                ending := kmer_kernel(
+                    lookup, queries, steps, batch, seed_room, state, counts[1:], rows
+                )
             ) != DONE:
                 if ending == DAMAGED:
                     raise damage_error(indexed.page, indexed.index_path)
@@ -235,6 +198,9 @@ class KmerCpuBackend(PageByPageBackend[KmerPage]):
                 rows = longer_rows(rows, int(state[FILLED]), room)
             if state[SKIPPED]:
                 counted["skipped_lookups"] += int(state[SKIPPED])
+            if steps.max_matches < UNBOUNDED_MATCHES:
+                counted["reads_with_chosen_seeds"] += int(state[CHOSEN])
+                counted["reads_at_spread_places"] += int(state[SPREAD])
             filled = int(state[FILLED])
             self._rows_per_base = filled / max(1, bases)
             np.cumsum(counts, out=counts)
@@ -266,8 +232,9 @@ def _steps_of(page: KmerPage, min_length: int) -> SampleSteps:
     step, period = page.query_step(min_length), page.period(min_length)
     leads = page.sample_leads
     if page.sample_step is None:
-        return SampleSteps(min_length, step, period, 0, 0, 0)
-    return SampleSteps(min_length, step, period, page.sample_step, leads[0], leads[-1])
+        return SampleSteps(min_length, step, period, 0, 0, 0, UNBOUNDED_MATCHES)
+    most = UNBOUNDED_MATCHES if page.max_matches is None else page.max_matches
+    return SampleSteps(min_length, step, period, page.sample_step, leads[0], leads[-1], most)
 
 
 @jit_without_refcounts
@@ -276,6 +243,7 @@ def kmer_kernel(
     queries: QueryCodes,
     steps: SampleSteps,
     batch: Int64Array,
+    seed_room: SeedRoom,
     state: Int64Array,
     counts: Int64Array,
     rows: MemRows,
@@ -285,57 +253,97 @@ def kmer_kernel(
     After `ROWS_FULL` the caller calls the kernel again with longer rows. The number of matches of
     each query is added to its count.
     """
-    offsets, kmer_length = queries.offsets, lookup.kmer_length
-    query, at, filled = state[QUERY], state[SAMPLE], state[FILLED]
-    needed = max(kmer_length, steps.window)
-    # Where a window begins, its samples come after the first lead.
-    lead = as_int64(0)
-    if steps.window > 0:
-        lead = (at - offsets[query]) % steps.window
+    # The samples of a query whose seeds have been chosen are passed over.
+    done = as_int64(-1)
+    offsets = queries.offsets
+    query, at, filled = as_int64(state[QUERY]), as_int64(state[SAMPLE]), state[FILLED]
+    lead = as_int64(state[LEAD_OF])
     while query < offsets.size - 1:
         # A batch takes three turns, for each of which the one before prefetches memory: its k-mers,
         # their lists, and the extension of their occurrences.
-        size = 0
-        while size < BATCH and query < offsets.size - 1:
-            end = offsets[query + 1]
-            if at - lead + needed > end or end - offsets[query] < steps.min_length:
-                query += 1
-                lead = as_int64(steps.first_lead)
-                at = end + lead
-                continue
-            kmer = kmer_at(queries.codes, MARGIN + at, kmer_length)
-            if kmer >= 0:
-                prefetch(lookup.offsets, kmer)
-                batch[size, QUERY_OF] = query
-                batch[size, PLACE] = at
-                batch[size, KMER] = kmer
-                batch[size, LEAD] = lead
-                size += 1
-            if lead < steps.last_lead:
-                at += 1
-                lead += 1
-            else:
-                at += steps.step - (lead - steps.first_lead)
-                lead = as_int64(steps.first_lead)
+        size, query, at, lead = next_batch(lookup, queries, steps, batch, query, at, lead)
+        state[LOOKED_UP] += size
         if not find_lists(lookup, batch, size):
             return DAMAGED
         for sample in range(size):
             if batch[sample, LIST_END] - batch[sample, LIST_BEGIN] > lookup.max_occurrences:
                 state[SKIPPED] += 1
                 continue
-            row = extend_sample(lookup, queries, steps, batch, sample, filled, rows)
+            one = batch[sample, QUERY_OF]
+            if one == done:
+                continue
+            most = steps.max_matches - counts[one] + 1
+            row = extend_sample(lookup, queries, steps, batch, sample, filled, most, rows)
             if row < 0:
                 if row == DAMAGED_HERE:
                     return DAMAGED
                 # The next call begins with this sample, and the rows of earlier ones stay.
                 state[QUERY] = batch[sample, QUERY_OF]
                 state[SAMPLE] = batch[sample, PLACE]
+                state[LEAD_OF] = batch[sample, LEAD]
                 state[FILLED] = filled
                 return ROWS_FULL
-            counts[batch[sample, QUERY_OF]] += row - filled
+            counts[one] += row - filled
             filled = row
+            if counts[one] > steps.max_matches:
+                filled -= counts[one]
+                counts[one] = 0
+                row = find_chosen(lookup, queries, steps, one, seed_room, filled, rows, state)
+                if row < 0:
+                    if row == DAMAGED_HERE:
+                        return DAMAGED
+                    # The next call begins with the first sample of the query.
+                    state[QUERY] = one
+                    state[SAMPLE] = offsets[one] + steps.first_lead
+                    state[LEAD_OF] = steps.first_lead
+                    state[FILLED] = filled
+                    return ROWS_FULL
+                counts[one] = row - filled
+                filled = row
+                done = one
     state[QUERY], state[SAMPLE], state[FILLED] = query, at, filled
     return DONE
+
+
+@inline_without_refcounts
+def next_batch(
+    lookup: KmerLookup,
+    queries: QueryCodes,
+    steps: SampleSteps,
+    batch: Int64Array,
+    query: int,
+    at: int,
+    lead: int,
+) -> tuple[int, int, int, int]:
+    """Fill a batch with the k-mers of the next samples.
+
+    Return how many there are, and the query, the place and the lead of the sample behind them.
+    """
+    offsets, kmer_length = queries.offsets, lookup.kmer_length
+    needed = max(kmer_length, steps.window)
+    size = as_int64(0)
+    while size < BATCH and query < offsets.size - 1:
+        end = offsets[query + 1]
+        if at - lead + needed > end or end - offsets[query] < steps.min_length:
+            query += 1
+            lead = as_int64(steps.first_lead)
+            at = end + lead
+            continue
+        kmer = kmer_at(queries.codes, MARGIN + at, kmer_length)
+        if kmer >= 0:
+            prefetch(lookup.offsets, kmer)
+            batch[size, QUERY_OF] = query
+            batch[size, PLACE] = at
+            batch[size, KMER] = kmer
+            batch[size, LEAD] = lead
+            size += 1
+        if lead < steps.last_lead:
+            at += 1
+            lead += 1
+        else:
+            at += steps.step - (lead - steps.first_lead)
+            lead = as_int64(steps.first_lead)
+    return size, query, at, lead
 
 
 @inline_without_refcounts
@@ -363,6 +371,16 @@ def find_lists(lookup: KmerLookup, batch: Int64Array, size: int) -> bool:
 
 
 @inline_without_refcounts
+def extend_at_most(
+    codes: CodeArray, at: int, reference: CodeArray, reference_at: int, most: int
+) -> int:
+    """Return how many bases before two places match, up to `most`, which is often a few."""
+    if most <= WORD_STEP:
+        return min(extend_word_left(codes, at, reference, reference_at), most)
+    return extend_left(codes, at, reference, reference_at, most)
+
+
+@inline_without_refcounts
 def extend_sample(
     lookup: KmerLookup,
     queries: QueryCodes,
@@ -370,9 +388,10 @@ def extend_sample(
     batch: Int64Array,
     sample: int,
     filled: int,
+    most: int,
     rows: MemRows,
 ) -> int:
-    """Write the MEMs for which this is the first sample; return where their rows end.
+    """Write the MEMs for which this is the first sample, `most`; return where their rows end.
 
     `ROWS_FULL_HERE` is returned if not all of them fit, and `DAMAGED_HERE` if a position is larger
     than the last one.
@@ -400,11 +419,7 @@ def extend_sample(
                 return DAMAGED_HERE
             found = lookup.part_begin + position
             max_left = min(found_before, at - query_begin)
-            if found_before <= WORD_STEP:
-                left = extend_word_left(codes, MARGIN + at, reference, MARGIN + found)
-                left = min(left, max_left)
-            else:
-                left = extend_left(codes, MARGIN + at, reference, MARGIN + found, max_left)
+            left = extend_at_most(codes, MARGIN + at, reference, MARGIN + found, max_left)
             if left < lead or left == found_before:
                 continue
             behind = at + kmer_length
@@ -421,6 +436,10 @@ def extend_sample(
             rows.reference_starts[row] = (found_before - 1 - left) << START_BITS | (found - left)
             rows.lengths[row] = length
             row += 1
+            if row - filled == most:
+                break
+        if row - filled == most:
+            break
         place, stop = places.end if stop == places.end else places.skipped_end, places.end
     # With a period of one base, matches of an ascending list begin at the sample and ascend too.
     # Whoever wants whole windows sorts matches by their diagonals.
@@ -430,6 +449,31 @@ def extend_sample(
         key = rows.reference_starts[one]
         rows.query_starts[one] -= found_before - 1 - (key >> START_BITS)
         rows.reference_starts[one] = key & ((1 << START_BITS) - 1)
+    return row
+
+
+@jit_without_refcounts
+def find_chosen(
+    lookup: KmerLookup,
+    queries: QueryCodes,
+    steps: SampleSteps,
+    query: int,
+    room: SeedRoom,
+    filled: int,
+    rows: MemRows,
+    state: Int64Array,
+) -> int:
+    """Write the matches of a query that has too many (`seed_choice`); return where they end.
+
+    Numbers below 0 are returned as by `extend_sample`.
+    """
+    seeds = choose_seeds(lookup, queries, steps, query, room)
+    if seeds.number < 0:
+        return DAMAGED_HERE
+    row = write_matches(lookup, queries, steps, query, seeds, room, filled, rows)
+    if row >= 0:
+        state[CHOSEN] += 1
+        state[SPREAD] += 1 if seeds.spread_below > 0 else 0
     return row
 
 
@@ -457,38 +501,3 @@ def places_to_extend(
     return ListedPlaces(
         begin, skipped, place_by_bases(lookup, codes, at, before, skipped, end, True), end
     )
-
-
-@inline_without_refcounts
-def place_by_bases(
-    lookup: KmerLookup,
-    codes: CodeArray,
-    at: int,
-    bases: int,
-    list_begin: int,
-    list_end: int,
-    behind_equal: bool,
-) -> int:
-    """Return the first place of a list that is sorted by bases whose bases come after a sample's.
-
-    So many bases before the sample are compared, of those by which the list is sorted. With
-    `behind_equal` it is the first place after those with the same bases, and else the first of
-    these. If a break is among the sample's bases, no place has the same bases, and the result does
-    not depend on `behind_equal`.
-    """
-    low, high = list_begin, list_end
-    # The place is in [low, high]: all before `low` have smaller bases, and none from `high` on.
-    while low < high:
-        middle = (low + high) // 2
-        position = min(as_int64(lookup.positions[as_index(middle)]), lookup.last_position)
-        found = lookup.part_begin + position
-        left = extend_left(codes, MARGIN + at, lookup.reference, MARGIN + found, bases)
-        is_before = behind_equal
-        if left < bases:
-            mine = codes[as_index(MARGIN + at - 1 - left)]
-            is_before = lookup.reference[as_index(MARGIN + found - 1 - left)] < mine
-        if is_before:
-            low = middle + 1
-        else:
-            high = middle
-    return low

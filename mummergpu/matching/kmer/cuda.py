@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from copy import copy
+from typing import Final, Self
 
 from mummergpu.cuda.device import Buffer, DeviceMemoryError, Program
 from mummergpu.errors import BackendError
@@ -33,9 +34,32 @@ LONG_QUERY: Final = 1 << 17
 
 KERNELS: Final[tuple[str, ...]] = (
     *("pack_codes", "count_kmer_mems", "count_frequent_kmer_mems"),
-    *("write_kmer_mems", "write_frequent_kmer_mems"),
+    *("write_kmer_mems", "write_frequent_kmer_mems", "choose_query_seeds"),
 )
 """The kernels whose resources are reported."""
+
+
+def _context_of(
+    page: KmerPage,
+    minimum_length: int,
+    program: Program,
+    reference: int,
+    tables: Sequence[ResidentTable],
+) -> KmerSearchContext:
+    """Return what all searches share, of tables that are on the device."""
+    return KmerSearchContext(
+        program,
+        min(minimum_length, LONGEST_MATCH),
+        page.query_step(minimum_length),
+        page.period(minimum_length),
+        page.sample_step or 0,
+        page.sample_leads,
+        reference,
+        tables,
+        page.max_occurrences,
+        page.max_matches,
+        page.only_unique,
+    )
 
 
 class KmerCudaBackend(StreamingBackend[KmerPage, KmerSearchContext]):
@@ -75,17 +99,20 @@ class KmerCudaBackend(StreamingBackend[KmerPage, KmerSearchContext]):
                     "use --backend cpu, or an index with smaller pages (see 'mummergpu index "
                     "--page-size')",
                 ) from error
-        self._context = KmerSearchContext(
-            program,
-            min(minimum_length, LONGEST_MATCH),
-            pages[0].query_step(minimum_length),
-            pages[0].period(minimum_length),
-            pages[0].sample_step or 0,
-            pages[0].sample_leads,
-            reference,
-            tables,
-            pages[0].max_occurrences,
+        self._context = _context_of(pages[0], minimum_length, program, reference, tables)
+
+    def for_windows(self, page: KmerPage, minimum_length: int) -> Self:
+        """Return this backend as one that searches its tables as a page says (`sample_step`).
+
+        Both share the device, the tables and the streams; this one is closed.
+        """
+        assert self._context is not None
+        other = copy(self)
+        loaded = self._context
+        other._context = _context_of(
+            page, minimum_length, loaded.program, loaded.reference, loaded.tables
         )
+        return other
 
     def _let_go(self) -> None:
         self._context = None

@@ -47,6 +47,10 @@ class KmerSearchContext:
         The address of the joined reference, as bit planes.
     max_occurrences : int or None
         Samples whose k-mers occur more often are skipped; None for none.
+    max_matches : int or None
+        Where a query has more matches with a window, its seeds are chosen (`seed_rule`).
+    only_unique : bool
+        Whether matches may be left out that are not unique in the reference (`KmerPage`).
     """
 
     program: Program
@@ -58,6 +62,8 @@ class KmerSearchContext:
     reference: int
     tables: Sequence[ResidentTable]
     max_occurrences: int | None
+    max_matches: int | None
+    only_unique: bool = False
 
     def arguments(self, table: ResidentTable) -> tuple[Argument, ...]:
         """Return the kernel arguments for a table and the reference."""
@@ -78,14 +84,14 @@ class QuerySamples:
 
     Attributes
     ----------
-    places : int
-        The address of the array that says where each begins in the block.
+    placed : int
+        The address of the samples (``PlacedSample`` of the kernels).
     firsts : int
         The address of the array that says how many samples all queries before each one have.
     """
 
     count: int
-    places: int
+    placed: int
     firsts: int
 
 
@@ -104,7 +110,10 @@ class PackedQueries:
     queries_of_words : int
         The address of the array that names, for each word, the query of its first base.
     samples : QuerySamples or None
-        The samples of each query; None if their steps are those of the block.
+        The samples of each query; None if their steps are those of the block, or each table has its
+        own.
+    continues : bool
+        Whether queries go on behind their ends (`QueryBlock`).
     """
 
     count: int
@@ -113,3 +122,4 @@ class PackedQueries:
     bit_planes: int
     queries_of_words: int
     samples: QuerySamples | None
+    continues: bool = False

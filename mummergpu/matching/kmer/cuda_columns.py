@@ -42,7 +42,7 @@ class KmerColumnsSearcher(KmerTextSearcher):
         The context has a single table. `DeviceMemoryError` is raised if the block or its MEMs do
         not fit, and nothing is added; `BackendError` if the columns do not fit.
         """
-        self._skipped = 0
+        self._begin_counts()
         try:
             uploaded = self._upload_block(block)
             prepared = self._prepare(context, uploaded)

@@ -7,6 +7,7 @@ from typing import Final
 from mummergpu.cuda.program import WARP_LANES, ProgramSource
 from mummergpu.sequence.bit_planes import BIT_PLANES_CONSTANTS
 from mummergpu.sequence.codes import BREAK
+from mummergpu.sequence.seed_rule import SPREAD_BITS, SPREAD_FACTOR
 
 TILE_SAMPLES: Final = WARP_LANES
 """The samples that a warp searches at a time."""
@@ -20,6 +21,10 @@ KEPT_MEMS_OF_TILE: Final = 128
 KEPT_MEM_BYTES: Final = 8
 TILE_BYTES: Final = 8
 """The bytes of a kept MEM, and of the data of a tile besides its counts."""
+
+SEED_CHOICE_BYTES: Final = 16
+PLACED_SAMPLE_BYTES: Final = 16
+"""The bytes of the seeds that are chosen of a query, and of a sample of a window."""
 
 COUNT_BYTES: Final = 8
 """The bytes of the number of MEMs of a tile."""
@@ -38,6 +43,10 @@ KMER_PROGRAM: Final = ProgramSource(
         ("KEPT_MEMS_OF_TILE", KEPT_MEMS_OF_TILE),
         ("KEPT_MEM_BYTES", KEPT_MEM_BYTES),
         ("TILE_BYTES", TILE_BYTES),
+        ("SEED_CHOICE_BYTES", SEED_CHOICE_BYTES),
+        ("PLACED_SAMPLE_BYTES", PLACED_SAMPLE_BYTES),
+        ("SPREAD_BITS", SPREAD_BITS),
+        ("SPREAD_FACTOR", SPREAD_FACTOR),
         ("SCAN_COUNT_BYTES", COUNT_BYTES),
         ("TILE_LINES", TILE_LINES),
     ),

@@ -33,7 +33,7 @@ class KmerResidentSearcher(KmerColumnsSearcher):
         None means that there are more than `max_rows`. The context has a single table. If the
         block, its matches or what is made of them do not fit, `DeviceMemoryError` is raised.
         """
-        self._skipped = 0
+        self._begin_counts()
         try:
             packed = self._prepare(context, self._upload_block(block))
             found = self._find_strands(context, packed, tuple(Strand), max_rows)

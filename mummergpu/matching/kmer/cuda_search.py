@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -28,6 +29,8 @@ from mummergpu.matching.kmer.cuda_program import (
     COUNT_BYTES,
     KEPT_MEM_BYTES,
     KEPT_MEMS_OF_TILE,
+    PLACED_SAMPLE_BYTES,
+    SEED_CHOICE_BYTES,
     TILE_BYTES,
     TILE_SAMPLES,
 )
@@ -42,6 +45,16 @@ average; otherwise one thread does."""
 
 SKIPPED_COUNT: Final = 8
 """The offset of the number of skipped samples in the buffer of counters, in bytes."""
+
+CHOSEN_COUNTS: Final = ("reads_with_chosen_seeds", "reads_at_spread_places")
+"""The counts of reads on a strand whose seeds are chosen (`seed_rule`), and of those that occur
+too often as a whole."""
+
+FARTHEST_KEPT: Final = 1 << 12
+"""Matches with a window that reach farther to the left of their sample are searched twice."""
+
+MOST_MATCHES: Final = 1 << 30
+"""More matches than a query has on a device."""
 
 NO_LIMIT: Final = MAX_TABLE_BASES
 """More occurrences than a k-mer can have."""
@@ -83,6 +96,10 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
     _skipped = 0
     """The samples of the block that were skipped so far."""
 
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._chosen: Counter[str] = Counter()
+
     def find_mems(
         self,
         context: KmerSearchContext,
@@ -91,17 +108,23 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
         max_rows: int,
     ) -> dict[Strand, MemColumns] | None:
         """Return the MEMs of a block (`stream_searcher`); count the samples that were skipped."""
-        self._skipped = 0
+        self._begin_counts()
         found = super().find_mems(context, block, strands, max_rows)
         # Without a result, the block is searched again in parts.
         if found is not None:
             self._count_skipped()
         return found
 
+    def _begin_counts(self) -> None:
+        """Forget what was counted of a block that is searched again."""
+        self._skipped = 0
+        self._chosen.clear()
+
     def _count_skipped(self) -> None:
         """Count the skipped samples of a block that has been searched."""
         if self._skipped:
             self._stats.add(skipped_lookups=self._skipped)
+        self._stats.add(**self._chosen)
 
     def _search_strand(
         self, context: KmerSearchContext, block: PackedQueries, strand: Strand, max_rows: int
@@ -129,8 +152,11 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
             block.offsets,
             buffer("bit planes", bit_planes_bytes(block.base_count)) + PADDING_BYTES,
             buffer("queries of words", 4 * (words + 1)),
-            self._list_samples(context, block) if context.window > 0 else None,
+            None,
+            block.continues,
         )
+        if context.window > 0 and context.max_matches is None:
+            packed = replace(packed, samples=self._list_samples(context, packed, 0))
         self._launcher.launch_on(
             context.program,
             "pack_codes",
@@ -150,34 +176,85 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
         )
         return packed
 
-    def _list_samples(self, context: KmerSearchContext, block: UploadedBlock) -> QuerySamples:
-        """Return the samples of each query; those of its reverse complement are at the same places.
+    def _list_samples(
+        self, context: KmerSearchContext, block: PackedQueries, choices: int
+    ) -> QuerySamples:
+        """Return the samples of each query: of the seeds at an address that are taken, or of all.
 
-        All tables of an index have k-mers of one length, and the same steps.
+        Those of all windows are at the same places of the reverse complement. All tables of an
+        index have k-mers of one length, and the same steps.
         """
         buffer = self._workspace.buffer
         window, samples = np.uint32(context.window), np.uint32(len(context.leads))
-        counts = buffer("sample counts", COUNT_BYTES * block.query_count)
-        firsts = buffer("first samples", 8 * (block.query_count + 1))
+        counts = buffer("sample counts", COUNT_BYTES * block.count)
+        firsts = buffer("first samples", 8 * (block.count + 1))
         self._launcher.launch_on(
             context.program,
             "count_query_samples",
-            block.query_count,
-            (block.offsets, block.query_count, window, samples, counts),
+            block.count,
+            (block.offsets, block.count, window, samples, choices, counts),
         )
-        self._launcher.scan(context.program, counts, block.query_count, firsts)
-        count = self._read_total(firsts, block.query_count)
-        places = buffer("sample places", 4 * count)
+        self._launcher.scan(context.program, counts, block.count, firsts)
+        count = self._read_total(firsts, block.count)
+        placed = buffer("placed samples", PLACED_SAMPLE_BYTES * count)
         self._launcher.launch_on(
             context.program,
             "place_query_samples",
-            block.query_count,
+            block.count,
             (
-                *(block.offsets, block.query_count, window, samples),
-                *(np.uint32(context.leads[0]), firsts, places),
+                *(block.offsets, block.count, window, samples),
+                *(np.uint32(context.tables[0].kmer_length), choices, firsts, placed),
             ),
         )
-        return QuerySamples(count, places, firsts)
+        return QuerySamples(count, placed, firsts)
+
+    def _choose_samples(
+        self, context: KmerSearchContext, table: ResidentTable, queries: PackedQueries
+    ) -> QuerySamples:
+        """Return the samples of each query's seeds, which are chosen on its strand and table."""
+        assert context.max_matches is not None
+        choices = self._workspace.buffer("seed choices", SEED_CHOICE_BYTES * queries.count)
+        counters = self._workspace.buffer("chosen queries", COUNTER_BYTES)
+        self._stream.fill_zero(counters, COUNTER_BYTES)
+        self._launcher.launch_on(
+            context.program,
+            "choose_query_seeds",
+            WARP_LANES * queries.count,
+            (
+                *self._searched(context, table, queries),
+                *(queries.offsets, queries.count),
+                *(np.uint32(min(context.max_matches, MOST_MATCHES)), choices, counters),
+            ),
+        )
+        samples = self._list_samples(context, queries, choices)
+        self._stream.copy_out(self._counters, counters)
+        self._stream.synchronize()
+        for place, name in enumerate(CHOSEN_COUNTS):
+            self._chosen[name] += int(self._counters[place])
+        return samples
+
+    def _searched(
+        self, context: KmerSearchContext, table: ResidentTable, queries: PackedQueries
+    ) -> tuple[Argument, ...]:
+        """Return the arguments that say what is searched: the samples, and the table."""
+        samples = queries.samples or QuerySamples(self._step_count(context, table, queries), 0, 0)
+        period = FARTHEST_KEPT if context.window > 0 else context.period
+        return (
+            *(queries.bit_planes, samples.count, samples.placed),
+            *(np.uint32(context.step), np.uint32(period), np.uint32(context.window)),
+            *(np.uint32(len(context.leads)), np.uint32(context.minimum_length)),
+            np.uint32(NO_LIMIT if context.max_occurrences is None else context.max_occurrences),
+            # What lies in another match at the end of a piece may not do so behind it.
+            np.uint32(context.only_unique and not queries.continues),
+            *context.arguments(table),
+        )
+
+    def _step_count(
+        self, context: KmerSearchContext, table: ResidentTable, queries: PackedQueries
+    ) -> int:
+        """Return the number of samples whose steps are those of the block."""
+        # A block shorter than a k-mer has no samples: the division rounds down.
+        return max(0, (queries.base_count - table.kmer_length) // context.step + 1)
 
     def _reverse(self, context: KmerSearchContext, queries: PackedQueries) -> PackedQueries:
         """Return the reverse complements of packed queries."""
@@ -211,6 +288,9 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
         They stay in the buffers of the set until the next search that is given its number.
         """
         program = context.program
+        if context.max_matches is not None and context.window > 0:
+            samples = self._choose_samples(context, table, replace(queries, samples=None))
+            queries = replace(queries, samples=samples)
         counted = self._count_mems(context, table, queries)
         query_offsets = self._workspace.buffer(
             f"offsets of mems {set_number}", 8 * (queries.count + 1)
@@ -260,23 +340,10 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
         """Count the MEMs that each sample of a block finds in one part of the reference."""
         buffer = self._workspace.buffer
         if queries.samples is not None:
-            count, places = queries.samples.count, queries.samples.places
+            count = queries.samples.count
         else:
-            # A block shorter than a k-mer has no samples: the division rounds down.
-            count = max(0, (queries.base_count - table.kmer_length) // context.step + 1)
-            places = 0
-        searched: tuple[Argument, ...] = (
-            queries.bit_planes,
-            count,
-            places,
-            np.uint32(context.step),
-            np.uint32(context.period),
-            np.uint32(context.window),
-            np.uint32(len(context.leads)),
-            np.uint32(context.minimum_length),
-            np.uint32(NO_LIMIT if context.max_occurrences is None else context.max_occurrences),
-            *context.arguments(table),
-        )
+            count = self._step_count(context, table, queries)
+        searched = self._searched(context, table, queries)
         tiles = -(-count // TILE_SAMPLES)
         kept = (
             buffer("kept mems", KEPT_MEM_BYTES * KEPT_MEMS_OF_TILE * tiles),

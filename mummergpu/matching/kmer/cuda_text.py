@@ -48,7 +48,7 @@ class KmerTextSearcher(KmerStreamSearcher):
         The context has a single table. If the block or its MEMs do not fit, `DeviceMemoryError` is
         raised.
         """
-        self._skipped = 0
+        self._begin_counts()
         try:
             uploaded = self._upload_block(block)
             found = self._find_strands(context, self._prepare(context, uploaded), strands, max_rows)

@@ -41,8 +41,8 @@ class Front(NamedTuple):
 
 def new_front() -> Front:
     """Return an empty front, with room for the matches of one minimizer."""
-    columns = (np.empty((2, MAXIMUM_WINDOW), dtype=np.int64) for _ in range(3))
-    return Front(*columns, np.zeros(2, dtype=np.int64))
+    starts, ends, reference_starts = np.empty((3, 2, MAXIMUM_WINDOW), dtype=np.int64)
+    return Front(starts, ends, reference_starts, np.zeros(2, dtype=np.int64))
 
 
 @inline_without_refcounts

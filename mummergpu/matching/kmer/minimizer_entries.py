@@ -288,7 +288,7 @@ def left_of_entry(
     is_open = left == CONTEXT_BASES and left <= sought.max_left
     if sought.is_broken or entry & BROKEN != 0 or is_open:
         at = sample.place >> 1
-        found = MARGIN + as_int64(entry >> np.uint64(POSITION_SHIFT))
+        found = MARGIN + as_int64(entry >> np.uint64(POSITION_SHIFT))  # type: ignore[arg-type]
         most = min(sought.max_left + 1, at - sample.query_begin)
         left = bases_left(lookup, codes, at, found, is_reverse, most)
     return left

@@ -82,17 +82,32 @@ class GenomeSink(MatchSink[Prepared]):
         self._map = map_function
         self._waiting: list[AlignedQueries] = []
 
+    @property
+    def needs_bases(self) -> bool:
+        """Whether the alignments are written with the bases of the queries."""
+        return self._output.needs_bases
+
     def prepare(self, block: QueryBlock, mems: BlockMems) -> Prepared:
         """Return the matches as they are: all threads align a block together."""
         return block, mems
 
     def write(self, prepared: Prepared) -> None:
         """Align a block, and write its alignments, unless all must be known before."""
+        self.take(self.aligned(prepared, self._output.needs_bases))
+
+    def aligned(self, prepared: Prepared, with_bases: bool) -> AlignedQueries:
+        """Return the alignments of a block that may be written, and the bases if they are needed.
+
+        One thread calls this: all threads work on a block together.
+        """
         block, mems = prepared
         with self._stats.stage("mapping"):
             found = self._aligner.align_block(block, mems, self._map)
             found = _long_and_alike(found, self._kept)
-        queries = AlignedQueries.of_block(block, found, self._output.needs_bases)
+        return AlignedQueries.of_block(block, found, with_bases)
+
+    def take(self, queries: AlignedQueries) -> None:
+        """Write the alignments of the next block, unless all must be known before."""
         if self._kept.one_to_one:
             self._waiting.append(queries)
         else:

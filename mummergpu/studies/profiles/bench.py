@@ -25,7 +25,12 @@ from mummergpu.studies.profiles.data import (
     parts_of,
     processor_scores,
 )
-from mummergpu.studies.profiles.policies import ProcessorPolicy, filter_of, policy_of
+from mummergpu.studies.profiles.policies import (
+    ProcessorPolicy,
+    device_policy_of,
+    filter_of,
+    policy_of,
+)
 from mummergpu.studies.profiles.records import ProfileRun
 from mummergpu.studies.subject import KernelRecord, StudyRun, SweepMachine
 
@@ -89,6 +94,7 @@ class ProfileBench(ABC):
             return None
         return "finds other scores than the filter of the processor; please report this"
 
+    @abstractmethod
     def close(self) -> None:
         """Give back what was opened."""
 
@@ -123,6 +129,9 @@ class ProcessorBench(ProfileBench):
         scores = np.concatenate([scores for scores, _ in found])
         return scores, {"filter": sum(seconds for _, seconds in found)}, {}, 0
 
+    def close(self) -> None:
+        """Do nothing: nothing was opened."""
+
 
 def _timed(
     work: Callable[[ProteinBlock, tuple[int, int]], Int64Array],
@@ -150,14 +159,14 @@ class DeviceBench(ProfileBench):
 
     def suits(self, policy: str) -> bool:
         """Return whether the profile fits the device's memories under a policy."""
-        return self._scores.program_of(policy_of(policy)) is not None
+        return self._scores.program_of(device_policy_of(policy)) is not None
 
     def compile(self, policies: Sequence[str]) -> None:
         """Compile the programs of all policies, several at a time."""
         from mummergpu.cuda.sources import read_sources
 
         sources = read_sources()
-        programs = {self._scores.program_of(policy_of(code)) for code in policies}
+        programs = {self._scores.program_of(device_policy_of(code)) for code in policies}
 
         def compile_one(program: object) -> None:
             self._cache.cubin(sources, program, self._architecture)  # type: ignore[arg-type]
@@ -166,7 +175,7 @@ class DeviceBench(ProfileBench):
 
     def load(self, policy: str, profile: bool = False) -> None:
         """Upload what a policy needs, and run it once."""
-        self._prepared = self._scores.prepare(policy_of(policy))
+        self._prepared = self._scores.prepare(device_policy_of(policy))
         self._scores.run(self._prepared)
 
     def measured(self) -> tuple[Int64Array, dict[str, float], dict[str, KernelRecord], int]:

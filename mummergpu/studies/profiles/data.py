@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -15,13 +16,12 @@ from mummergpu.hmm import word_filter
 from mummergpu.hmm.byte_filters import LANES, find_cells, settle_msv, striped_bytes
 from mummergpu.hmm.device_tables import (
     LOWEST_FLOOR,
-    MARKS,
     word_floor,
     word_overflow,
     words_fit,
 )
 from mummergpu.hmm.filters import ProfileFilter, lengths_up_to
-from mummergpu.hmm.proteins import ProteinBlock
+from mummergpu.hmm.proteins import MARKS, ProteinBlock
 from mummergpu.hmm.tables import BYTE_BASE, BYTE_LEAVE, BYTE_SCALE, WORD_LEAVE, word_moves
 from mummergpu.runtime.arrays import BoolArray, Int64Array
 
@@ -70,7 +70,9 @@ class ProfileData:
         """Return the data with about half of the proteins, evenly taken; at least one stays."""
         if self.sizes.size < 2:
             return self
-        return ProfileData(self.name, self.filter, chosen(self.block, np.arange(self.sizes.size) % 2 == 0), 0)
+        return ProfileData(
+            self.name, self.filter, chosen(self.block, np.arange(self.sizes.size) % 2 == 0), 0
+        )
 
     def digest(self) -> str:
         """Return a BLAKE2b hash of the profile's numbers, the residues and their borders."""
@@ -139,7 +141,7 @@ def parts_of(block: ProteinBlock) -> list[tuple[int, int]]:
     places = np.arange(0, int(block.codes.size) + _PART_RESIDUES, _PART_RESIDUES)
     borders = np.unique(np.searchsorted(block.offsets, places))
     borders[-1] = block.offsets.size - 1
-    return [(int(one), int(other)) for one, other in zip(borders[:-1], borders[1:], strict=True)]
+    return [*pairwise(borders.tolist())]
 
 
 def processor_scores(

@@ -44,7 +44,7 @@ from mummergpu.hmm.thread_filter import (
 )
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.studies.profiles.data import ProfileData
-from mummergpu.studies.profiles.policies import FilterPolicy
+from mummergpu.studies.profiles.policies import DevicePolicy
 
 AGAIN: Final = RowPolicy()
 """Compares what tiles leave: Viterbi with a warp a sequence, as searches have it."""
@@ -117,7 +117,7 @@ class DeviceScores:
         """Give all memory back."""
         self._stack.close()
 
-    def program_of(self, policy: FilterPolicy) -> ProgramSource | None:
+    def program_of(self, policy: DevicePolicy) -> ProgramSource | None:
         """Return the program of a policy; None if the profile does not fit it."""
         nodes = self._data.nodes
         if isinstance(policy, ThreadPolicy):
@@ -126,7 +126,7 @@ class DeviceScores:
         shape = row_shape(policy, nodes, self._device.shared_bytes - 1024)
         return None if shape is None else row_program(policy, nodes, shape.threads)
 
-    def prepare(self, policy: FilterPolicy) -> _Prepared:
+    def prepare(self, policy: DevicePolicy) -> _Prepared:
         """Upload what a policy needs; what the last one needed is freed."""
         self._own.close()
         source = self.program_of(policy)
@@ -193,7 +193,7 @@ class DeviceScores:
             found[order] = self._fetch(own.size)
         return found
 
-    def _needed(self, policy: FilterPolicy) -> ProgramSource:
+    def _needed(self, policy: DevicePolicy) -> ProgramSource:
         source = self.program_of(policy)
         if source is None:
             raise OptionError("policies", f"'{policy.code}' does not suit {self._data.nodes} nodes")

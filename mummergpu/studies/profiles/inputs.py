@@ -13,6 +13,7 @@ from mummergpu.hmm.proteins import ProteinBlock
 from mummergpu.input.blocks.proteins import ProteinFiles, ProteinRules
 from mummergpu.studies.profiles.data import ProfileData, chosen, suitable
 
+
 def read_profile_data(
     profiles: str,
     proteins: Sequence[str],

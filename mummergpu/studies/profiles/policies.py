@@ -41,7 +41,8 @@ class ProcessorPolicy:
         return f"{self.filter}{self.registers:02d}"
 
 
-FilterPolicy = ThreadPolicy | RowPolicy | ProcessorPolicy
+DevicePolicy = ThreadPolicy | RowPolicy
+FilterPolicy = DevicePolicy | ProcessorPolicy
 
 PROCESSOR_POLICIES: Final = (
     *(ProcessorPolicy("S", registers) for registers in (16, 8, 4, 2, 1)),
@@ -72,7 +73,19 @@ def policy_of(code: str) -> FilterPolicy:
     for one in PROCESSOR_POLICIES:
         if one.code == code:
             return one
-    return RowPolicy.from_code(code) if code[:1] in "SMV" else ThreadPolicy.from_code(code)
+    return (
+        RowPolicy.from_code(code)
+        if code.startswith(tuple(FILTER_NAMES))
+        else ThreadPolicy.from_code(code)
+    )
+
+
+def device_policy_of(code: str) -> DevicePolicy:
+    """Return the policy of a code of a device's; raise `OptionError` if it is none."""
+    policy = policy_of(code)
+    if isinstance(policy, ProcessorPolicy):
+        raise OptionError("policy", f"'{code}' is a policy of the processor")
+    return policy
 
 
 def filter_of(policy: FilterPolicy) -> str:
@@ -156,6 +169,8 @@ def choose_policies(text: str, backend: str) -> list[str]:
     for word in text.split(","):
         matching = [code for code in differing if fnmatchcase(code, word)]
         if not matching:
-            raise OptionError("policies", f"no policy of profiles on the {backend} matches '{word}'")
+            raise OptionError(
+                "policies", f"no policy of profiles on the {backend} matches '{word}'"
+            )
         chosen.update(matching)
     return [code for code in differing if code in chosen]

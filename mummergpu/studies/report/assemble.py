@@ -11,7 +11,8 @@ from mummergpu.errors import InputError, LibraryError
 from mummergpu.input.bytes.files import reading
 from mummergpu.runtime.libraries import look_for
 from mummergpu.studies.analysis.run_stats import RunStats, read_run_stats
-from mummergpu.studies.records import SETUP_FILE, Sweep, read_sweep
+from mummergpu.studies.profiles.records import ProfileSweep
+from mummergpu.studies.records import SETUP_FILE, Sweep, read_study
 from mummergpu.studies.report.blocks import Report
 from mummergpu.studies.report.machine_sections import (
     gathers_section,
@@ -19,6 +20,7 @@ from mummergpu.studies.report.machine_sections import (
     machines_section,
 )
 from mummergpu.studies.report.paper_section import paper_section
+from mummergpu.studies.report.profile_sections import profile_sections
 from mummergpu.studies.report.run_section import run_section
 from mummergpu.studies.report.study import make_studies
 from mummergpu.studies.report.study_sections import (
@@ -35,6 +37,10 @@ from mummergpu.version import __version__
 def make_report(inputs: ReportInputs) -> Report:
     """Compute and draw a report; it is the same for the same inputs."""
     runs = [run_section(stats, number) for number, stats in enumerate(inputs.runs, 1)]
+    if inputs.profile_sweeps:
+        sections = [*profile_sections(inputs.profile_sweeps), *runs]
+        title = "Study of profile filters"
+        return Report(title, tuple(sections), f"mummergpu {__version__}")
     studies = make_studies(inputs.sweeps)
     if not studies:
         return Report("Where the time of a run went", tuple(runs), f"mummergpu {__version__}")
@@ -61,6 +67,7 @@ class ReportInputs:
 
     sweeps: tuple[Sweep, ...]
     runs: tuple[RunStats, ...]
+    profile_sweeps: tuple[ProfileSweep, ...] = ()
 
 
 def read_inputs(paths: Sequence[str]) -> ReportInputs:
@@ -74,10 +81,13 @@ def read_inputs(paths: Sequence[str]) -> ReportInputs:
     for path in paths:
         with reading(path):
             (folders.extend if Path(path).is_dir() else files.extend)(_sources(Path(path)))
-    return ReportInputs(
-        tuple(read_sweep(folder) for folder in folders),
-        tuple(read_run_stats(file) for file in files),
-    )
+    found = [read_study(folder) for folder in folders]
+    sweeps = tuple(one for one in found if isinstance(one, Sweep))
+    profiles = tuple(one for one in found if isinstance(one, ProfileSweep))
+    if sweeps and profiles:
+        message = "is a sweep of profiles, beside others of trees: a report shows one subject"
+        raise InputError(message, str(profiles[0].folder))
+    return ReportInputs(sweeps, tuple(read_run_stats(file) for file in files), profiles)
 
 
 def _sources(path: Path) -> list[Path]:

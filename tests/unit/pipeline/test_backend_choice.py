@@ -10,8 +10,10 @@ import pytest
 from helpers.options import match_options
 
 from mummergpu.index.kmer_sampling import KmerSampling
-from mummergpu.matching.options import Uniqueness
-from mummergpu.pipeline.backend_choice import choose_backend
+from mummergpu.input.blocks.read_files import ReadFile
+from mummergpu.matching.options import DeviceOptions, Uniqueness
+from mummergpu.pipeline.backend_choice import backend_of_mapping, choose_backend
+from mummergpu.pipeline.map_options import MapOptions
 from mummergpu.pipeline.query_volume import estimate_query_bases
 from mummergpu.sequence.codes import Strand
 
@@ -103,3 +105,21 @@ def test_bases_are_estimated_from_size_and_kind(tmp_path: Path) -> None:
     assert estimate_query_bases([packed]) == 2000
     assert estimate_query_bases([fasta, "-"]) is None
     assert estimate_query_bases([]) == 0
+
+
+def mapping_choice(folder: Path, bases: int, reads: str, **told: Any) -> str:
+    reference = sized(folder / "reference", bases)
+    device = DeviceOptions(backend=told.pop("backend", "auto"))
+    return backend_of_mapping(
+        MapOptions(reference, sources=(ReadFile(reads),), threads=16, device=device, **told)
+    )
+
+
+def test_mapping_is_for_a_gpu_where_it_saves_more_than_it_takes_to_start(tmp_path: Path) -> None:
+    few, many = (sized(tmp_path / f"{size}.fq", size) for size in (20_000_000, 8_000_000_000))
+    assert mapping_choice(tmp_path, 3_000_000, few) == "cpu"
+    assert mapping_choice(tmp_path, 100_000_000, many) == "auto"
+    assert mapping_choice(tmp_path, 3_000_000_000, sized(tmp_path / "r.fq", 10**9)) == "auto"
+    assert mapping_choice(tmp_path, 3_000_000, few, gpu_compression=True) == "auto"
+    assert mapping_choice(tmp_path, 3_000_000, few, backend="cuda") == "cuda"
+    assert mapping_choice(tmp_path, 3_000_000, "-") == "auto"

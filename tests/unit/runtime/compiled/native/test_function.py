@@ -447,7 +447,7 @@ matches = MemColumns(np.array([0, 1]), *np.array([[3], [5], [9]]))
 print(
     *(*codes, longest_of(offsets), keep_windows(matches, 4, kept), *kept.rows),
     count_equal_pairs(np.array([1, 1, 2], np.uint64), 0),
-    text[: write_numbers(np.array([7, 12], np.int32), text)].tobytes(),
+    text[: write_numbers(np.array([[7, 12]], np.int32), text)].tobytes(),
 )
 """
 """Calls five small compiled functions of the package, one of them with named tuples."""

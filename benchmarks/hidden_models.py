@@ -1,0 +1,192 @@
+"""Times hidden Markov models on the processor, beside hmmlearn and HMMER 2; prints JSON.
+
+python benchmarks/hidden_models.py > benchmarks/results/hidden_models.json
+
+hmmlearn is taken from the environment, and HMMER 2's programs from the path (Debian: hmmer2), where
+they are; without them only this package is measured. Times are user seconds of one thread, and
+peers take turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from hidden_models_device import CASINO, profile_text, random_block
+
+from mummergpu.hmm.language.evaluation import CompiledModel, evaluate
+from mummergpu.hmm.language.lanes import SymbolBlock
+from mummergpu.hmm.language.parser import parse_program
+from mummergpu.hmm.language.processor_text import Kept, ProgramKind, program_text
+from mummergpu.hmm.language.program import Algorithm, Attribute
+from mummergpu.runtime.compiled.native import written
+from mummergpu.version import __version__
+
+TRACE = (Attribute.SCORE, Attribute.TRACEBACK)
+LETTERS = "ACDEFGHIKLMNPQRSTVWY"
+
+
+def user_seconds(work: Callable[[], Any]) -> float:
+    """Return the user seconds of a call, and of the processes that it has waited for."""
+    kinds = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    before = sum(resource.getrusage(kind).ru_utime for kind in kinds)
+    work()
+    return round(sum(resource.getrusage(kind).ru_utime for kind in kinds) - before, 4)
+
+
+def in_turns(works: dict[str, Callable[[], Any]], rounds: int) -> dict[str, list[float]]:
+    """Return the seconds of each of some works, which take turns; the first turn warms up."""
+    found: dict[str, list[float]] = {name: [] for name in works}
+    for turn in range(rounds + 1):
+        for name, work in works.items():
+            seconds = user_seconds(work)
+            if turn:
+                found[name].append(seconds)
+    return found
+
+
+def hmmlearn_works(block: SymbolBlock) -> dict[str, Callable[[], Any]]:
+    try:
+        from hmmlearn.hmm import CategoricalHMM
+    except ImportError:
+        return {}
+    model = CategoricalHMM(2)
+    model.startprob_ = np.array([1.0, 0.0])
+    model.transmat_ = np.array([[0.95, 0.05], [0.02, 0.98]])
+    model.emissionprob_ = np.array([[1 / 6] * 6, [0.1] * 5 + [0.5]])
+    given, lengths = block.codes.reshape(-1, 1).astype(np.int64), block.lengths.tolist()
+    return {
+        "hmmlearn score": lambda: model.score(given, lengths),
+        "hmmlearn decode": lambda: model.decode(given, lengths),
+    }
+
+
+def casino_rows(rounds: int) -> list[dict[str, Any]]:
+    model = CompiledModel(parse_program(CASINO).models["casino"])
+    rows = []
+    for count in (2500, 5000, 7500, 10_000):
+        block = random_block(6, count, 300)
+        works: dict[str, Callable[[], Any]] = {
+            "forward": lambda b=block: evaluate(model, Algorithm.FORWARD, b),
+            "viterbi": lambda b=block: evaluate(model, Algorithm.VITERBI, b),
+            "viterbi and trace": lambda b=block: evaluate(model, Algorithm.VITERBI, b, TRACE),
+            **hmmlearn_works(block),
+        }
+        seconds = in_turns(works, rounds)
+        rows.append({"work": "casino", "sequences": count, "length": 300, "user_s": seconds})
+    return rows
+
+
+def hmmer_profile(folder: Path, nodes: int) -> Path | None:
+    """Return a profile of HMMER 2 with so many match states, made of a few random sequences."""
+    build = shutil.which("hmm2build")
+    if build is None:
+        return None
+    choice = np.random.default_rng(3)
+    first = "".join(choice.choice(list(LETTERS), nodes))
+    lines = ["# STOCKHOLM 1.0", ""]
+    lines += [f"seq{number} {first}" for number in range(5)]
+    (folder / "a.sto").write_text("\n".join([*lines, "//", ""]))
+    command = [build, "-F", str(folder / "a.hmm"), str(folder / "a.sto")]
+    subprocess.run(command, check=True, capture_output=True)
+    return folder / "a.hmm"
+
+
+def write_fasta(path: Path, block: SymbolBlock) -> None:
+    letters = np.frombuffer(LETTERS.encode(), dtype=np.uint8)[block.codes].tobytes().decode()
+    bounds = block.offsets.tolist()
+    with path.open("w") as file:
+        for number, (begin, end) in enumerate(pairwise(bounds)):
+            file.write(f">p{number}\n{letters[begin:end]}\n")
+
+
+def profile_rows(rounds: int, counts: list[int]) -> list[dict[str, Any]]:
+    model = CompiledModel(parse_program(profile_text()).models["profile"])
+    search = shutil.which("hmm2search")
+    rows = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        profile = hmmer_profile(folder, 10)
+        for count in counts:
+            block = random_block(20, count, 350, 0.3)
+            works: dict[str, Callable[[], Any]] = {
+                "viterbi": lambda b=block: evaluate(model, Algorithm.VITERBI, b),
+                "viterbi and trace": lambda b=block: evaluate(model, Algorithm.VITERBI, b, TRACE),
+            }
+            if profile is not None and search is not None:
+                fasta = folder / f"{count}.fa"
+                write_fasta(fasta, block)
+                command = [search, "--cpu", "0", "-E", "1e-9", str(profile), str(fasta)]
+                works["hmm2search"] = lambda c=command: subprocess.run(
+                    c, check=True, capture_output=True
+                )
+            seconds = in_turns(works, rounds)
+            size = int(block.offsets[-1])
+            rows.append(
+                {"work": "10-state profile", "sequences": count, "residues": size}
+                | {"user_s": seconds}
+            )
+    return rows
+
+
+def compile_rows() -> list[dict[str, Any]]:
+    """Measure what compiling takes, with nothing kept."""
+    texts = {"casino": (CASINO, "casino"), "10-state profile": (profile_text(), "profile")}
+    kinds = {
+        "forward": ProgramKind(True),
+        "viterbi": ProgramKind(False),
+        "viterbi and trace": ProgramKind(False, Kept.TRACE),
+    }
+    kept, written.native_stores = written.native_stores, tuple
+    rows = []
+    for work, (text, name) in texts.items():
+        for what, kind in kinds.items():
+
+            def compile_one(t: str = text, n: str = name, k: ProgramKind = kind) -> None:
+                shape = CompiledModel(parse_program(t).models[n]).chain.shape
+                written._called.clear()
+                written.compiled_text(program_text(shape, k), 9)
+
+            compile_one()
+            seconds = [user_seconds(compile_one) for _ in range(3)]
+            rows.append({"work": f"compiling: {work}", "what": what, "user_s": seconds})
+    written.native_stores = kept
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--profiles", type=int, nargs="*", default=[5000, 13_355, 25_000])
+    given = parser.parse_args()
+    rows = casino_rows(given.rounds)
+    rows += profile_rows(min(2, given.rounds), given.profiles)
+    rows += compile_rows()
+    facts = {
+        "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "machine": platform.machine(),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "version": __version__,
+        "rows": rows,
+    }
+    print(json.dumps(facts, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,284 @@
+"""Finds matches of queries, or aligns them, on the workers of a cluster.
+
+This process reads the queries and sends blocks of them. Workers prepare the text of matches; of
+genomes, they send the alignments, because some formats and choices need all of them.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from mummergpu.cluster.checks import check_files, check_folders, check_versions
+from mummergpu.cluster.connection import OpenCluster, open_cluster
+from mummergpu.cluster.flow import Flow, Steps
+from mummergpu.cluster.joined_files import JoinedFiles, PreparedFiles
+from mummergpu.cluster.options import ClusterOptions
+from mummergpu.cluster.worker import FoundRows, Told, find, forget, pack, sizes_of, tell
+from mummergpu.errors import OptionClashError
+from mummergpu.index.file import IndexFile
+from mummergpu.input.blocks.queries import QueryBlock
+from mummergpu.input.bytes.reading_threads import ReadingThreads
+from mummergpu.input.reference import Reference
+from mummergpu.mapping.genomes.aligner import GenomeAligner
+from mummergpu.output.formats import Rows
+from mummergpu.output.genomes.format import AlignedQueries
+from mummergpu.output.genomes.sink import GenomeSink
+from mummergpu.output.open_sink import check_targets
+from mummergpu.output.sink import MatchSink
+from mummergpu.pipeline.align_genomes import tell_of_delta
+from mummergpu.pipeline.align_options import AlignOptions
+from mummergpu.pipeline.context import RunContext
+from mummergpu.pipeline.found_matches import FoundMatches
+from mummergpu.pipeline.genome_outputs import open_genome_sink
+from mummergpu.pipeline.match import MatchJob
+from mummergpu.pipeline.open_search import KeptIndex, OpenSearch
+from mummergpu.pipeline.options import MatchOptions
+from mummergpu.pipeline.passes import GroupPasses
+from mummergpu.pipeline.reference_source import open_source, reference_of
+from mummergpu.runtime.output_file import OutputFile
+from mummergpu.runtime.progress import Phase, Work
+from mummergpu.runtime.stats import Stats, StatsTotals
+from mummergpu.viterbi.methods import AlignmentMethod
+
+SENT_BASES: Final = 1 << 22
+"""The bases of a block that is sent, unless a query has more."""
+
+_NO_ROWS: Final = 1 << 62
+
+
+@dataclass(frozen=True)
+class QueryWork:
+    """What workers know of a run (`worker.RowWork`).
+
+    Attributes
+    ----------
+    options : MatchOptions
+        Which matches are found.
+    aligned : AlignOptions or None
+        How alignments are made of them; None to write matches.
+    with_bases : bool
+        Whether alignments are written with the bases of the queries.
+    """
+
+    token: str
+    options: MatchOptions
+    aligned: AlignOptions | None = None
+    with_bases: bool = False
+    compressions: tuple[str | None, ...] = ()
+    folders: tuple[str | None, ...] = ()
+
+    def open(self, threads: int, number: int | None) -> MatchFinder:
+        """Load the index."""
+        return (MatchFinder if self.aligned is None else AlignmentFinder)(self, threads)
+
+
+class MatchFinder:
+    """Finds the matches of blocks on a worker."""
+
+    def __init__(self, work: QueryWork, threads: int) -> None:
+        device = replace(work.options.device, threads=threads)
+        self._options = replace(work.options, threads=threads, device=device)
+        self._stats = Stats()
+        self._context = RunContext(threads, self._stats)
+        self._lock = threading.Lock()
+        self._stack = ExitStack()
+        with ExitStack() as failure:
+            failure.callback(self._stack.close)
+            self._load(work)
+            failure.pop_all()
+
+    def _load(self, work: QueryWork) -> None:
+        job = MatchJob(self._options, self._context)
+        opening = job.start_to_open(self._stack)
+        with ReadingThreads(self._options.threads) as reading:
+            source = open_source(self._options, self._context, reading)
+        reference, backend = reference_of(source), opening.result()
+        index = job.plan_index(source, reference, backend)
+        self._groups = len(index.groups)
+        self._opened = OpenSearch(index, backend, index.search_length, KeptIndex(index))
+        self._done = job.done
+        self._reference = reference
+        self._open_files(work, job, backend.sizes.most_rows)
+
+    def _open_files(self, work: QueryWork, job: MatchJob, most_rows: int) -> None:
+        facts = job.facts(self._reference, most_rows)
+        self._files = PreparedFiles(self._options.outputs, facts, Rows.MATCHES)
+        self._stack.callback(self._files.close)
+
+    def find(self, work: QueryWork, part: QueryBlock) -> Any:
+        """Return the text of a block."""
+        stats = Stats()
+        files = self._files.joined(self._results(part, self._files.sink, stats))
+        stats.add_totals(self._stats.taken())
+        return FoundRows(files, Told(sizes_of(files), stats.taken()))
+
+    def _results(self, block: QueryBlock, sink: MatchSink[Any], stats: Stats) -> Iterator[Any]:
+        """Yield what a sink prepares of the matches of a block."""
+        found = FoundMatches(self._options, self._reference, sink, stats)
+        search = self._opened.block_search(self._options.search, None, self._done.searched)
+        with self._opened.exclusive():
+            results = GroupPasses(search, self._context, self._done).results(
+                self._groups,
+                lambda number: self._opened.load_group(number, self._context),
+                iter([block]),
+                found.prepare,
+            )
+            with closing(results):
+                yield from results
+
+    def close(self) -> None:
+        """Release the index."""
+        self._context.executor.shutdown(wait=True, cancel_futures=True)
+        self._stack.close()
+
+
+class AlignmentFinder(MatchFinder):
+    """Aligns blocks on a worker."""
+
+    def _open_files(self, work: QueryWork, job: MatchJob, most_rows: int) -> None:
+        assert work.aligned is not None
+        aligner = GenomeAligner(self._reference, work.aligned.genomes)
+        nowhere = PreparedFiles((), job.facts(self._reference, most_rows), Rows.GENOMES)
+        map_function = self._context.executor.map
+        self._sink = GenomeSink(
+            *(aligner, work.aligned.kept, nowhere.sink, self._stats, map_function)
+        )
+
+    def find(self, work: QueryWork, part: QueryBlock) -> Any:
+        """Return the alignments of a block, and what they have cost."""
+        stats = Stats()
+        results = self._results(part, self._sink, stats)
+        # All threads align one block together.
+        with self._lock:
+            queries = [self._sink.aligned(prepared, work.with_bases) for prepared in results]
+        stats.add_totals(self._stats.taken())
+        return queries, stats.taken()
+
+
+def run_match(options: MatchOptions, context: RunContext, cluster: ClusterOptions) -> None:
+    """Find the matches of all queries, and write them, as `pipeline.match.run` does.
+
+    Raises
+    ------
+    MummergpuError
+        If the input, the options or the cluster are at fault.
+    """
+    check_targets(options.outputs, options.picture)
+    for option in ("dot_path", "dump_tree_path", "summary"):
+        if getattr(options, option):
+            name = {"dot_path": "dot", "dump_tree_path": "dump_tree", "summary": "multiqc"}[option]
+            raise OptionClashError(name, "cluster", "workers do not tell that")
+    if any(target.format == "plot" for target in options.outputs):
+        raise OptionClashError("format=plot", "cluster", "one machine draws pictures")
+    with context.stats.stage("end_to_end"), _Run(options, context, cluster) as run:
+        files = [run.stack.enter_context(OutputFile(target.path)) for target in options.outputs]
+        facts = run.job.facts(run.reference, _NO_ROWS)
+        joined = JoinedFiles(
+            *(options.outputs, files, facts, context.stats, Rows.MATCHES, (), run.stack)
+        )
+        check_folders(run.cluster, [one for one in joined.folders if one is not None])
+        work = QueryWork(os.urandom(8).hex(), run.everywhere(options))
+        work = replace(work, compressions=joined.compressions, folders=joined.folders)
+        for told, packed in run.results(work, Steps(find, tell, pack), joined.begins):
+            joined.write(packed)
+            context.stats.add_totals(told.totals)
+        joined.finish()
+
+
+def run_align(options: AlignOptions, context: RunContext, cluster: ClusterOptions) -> None:
+    """Align all queries, and write the alignments, as `pipeline.align_genomes.run` does.
+
+    Raises
+    ------
+    MummergpuError
+        If the input, the options or the cluster are at fault.
+    """
+    if options.method is not AlignmentMethod.TILE:
+        method = f"method={options.method.value}"
+        raise OptionClashError(method, "cluster", "one machine aligns from end to end")
+    check_targets(options.outputs)
+    anchors = options.anchors
+    with context.stats.stage("end_to_end"), _Run(anchors, context, cluster) as run:
+        files = [run.stack.enter_context(OutputFile(target.path)) for target in options.outputs]
+        aligner = GenomeAligner(run.reference, options.genomes)
+        sink = open_genome_sink(
+            *(options, run.reference, files, aligner, context.executor, context.stats)
+        )
+        run.stack.callback(sink.close)
+        everywhere = run.everywhere(anchors)
+        aligned = replace(options, reference_path=everywhere.reference_path)
+        work = QueryWork(os.urandom(8).hex(), everywhere, aligned, sink.needs_bases)
+        for found, _ in run.results(work, Steps(find)):
+            _take(sink, context, *found)
+        sink.finish()
+    tell_of_delta(options, context)
+
+
+def _take(
+    sink: GenomeSink, context: RunContext, queries: Sequence[AlignedQueries], totals: StatsTotals
+) -> None:
+    context.stats.add_totals(totals)
+    for one in queries:
+        sink.take(one)
+
+
+class _Run:
+    """What both jobs have in common: a cluster, the reference, and queries that are read here."""
+
+    def __init__(self, options: MatchOptions, context: RunContext, cluster: ClusterOptions) -> None:
+        self.stack = ExitStack()
+        self._options = replace(options, search=_small_blocks(options), summary=False)
+        self._context = context
+        self._asked = cluster
+
+    def __enter__(self) -> _Run:
+        with ExitStack() as failure:
+            failure.push(self.stack)
+            self._open()
+            failure.pop_all()
+        return self
+
+    def __exit__(self, *error: Any) -> Any:
+        return self.stack.__exit__(*error)
+
+    def _open(self) -> None:
+        options, context, stack = self._options, self._context, self.stack
+        self.cluster: OpenCluster = stack.enter_context(open_cluster(self._asked, context.notice))
+        check_versions(self.cluster)
+        check_files(self.cluster, [os.path.abspath(options.reference_path)])
+        stack.callback(context.executor.shutdown, wait=False, cancel_futures=True)
+        reading = stack.enter_context(ReadingThreads(options.threads))
+        self.job = MatchJob(options, context)
+        self._queries = stack.enter_context(self.job.query_stream(reading))
+        source: Reference | IndexFile = open_source(options, context, reading)
+        self.reference = reference_of(source)
+
+    def everywhere(self, options: MatchOptions) -> MatchOptions:
+        """Return options with a path of the reference that is the same everywhere."""
+        path = os.path.abspath(options.reference_path)
+        return replace(options, reference_path=path, summary=False)
+
+    def results(
+        self, work: QueryWork, steps: Steps, begins: Sequence[int] = ()
+    ) -> Generator[tuple[Any, Any]]:
+        """Yield what workers tell and pack of each block of queries, in order."""
+        self.stack.callback(self.cluster.tell_all, forget, work.token)
+        stats, total = self._context.stats, self._queries.reader.bytes_total
+        flow = Flow(self.cluster, work, steps, begins)
+        with closing(flow.results(self._queries.blocks())) as results:
+            for found in results:
+                yield found
+                reader = self._queries.reader
+                share = reader.bytes_read / total if total else None
+                done = Work(Phase.READS, (stats.counts.get("queries", 0),), 0, share)
+                self._context.progress.tell(done)
+        stats.set(backend="cluster", workers=len(self.cluster.workers))
+
+
+def _small_blocks(options: MatchOptions) -> Any:
+    return replace(options.search, block_size=options.search.block_size or SENT_BASES)

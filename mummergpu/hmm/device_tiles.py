@@ -1,0 +1,131 @@
+"""The Viterbi filter of searches by threads in tiles, two sequences a thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from mummergpu.cuda.device import AnyArray, BlockShape, Device, Program
+from mummergpu.cuda.program import BLOCK_THREADS, ProgramSource
+from mummergpu.hmm.cuda_program import ITEM, WORD_RESIDUES
+from mummergpu.hmm.device_work import FilterWorker, Pairs, PlacedBlock
+from mummergpu.hmm.filter_schemes import FilterChoice
+from mummergpu.hmm.filters import ProfileFilter
+from mummergpu.hmm.thread_filter import (
+    TILE_BLOCKS,
+    TILE_THREADS,
+    WORD_AGAIN,
+    ThreadPolicy,
+    thread_program,
+    tile_count,
+    tile_table,
+)
+from mummergpu.runtime.arrays import BoolArray, Int64Array
+
+KERNEL: Final = "score_in_tiles"
+_RESIDENT_THREADS: Final = 2048
+"""Of a multiprocessor."""
+
+
+class TiledPairs(NamedTuple):
+    """Pairs whose words threads have computed: which ones, and the words."""
+
+    numbers: Int64Array
+    words: Int64Array
+
+
+class TileFilter:
+    """Computes Viterbi's words by threads for profiles that `choice` names.
+
+    Parameters
+    ----------
+    device : Device
+        The device.
+    filters : sequence of ProfileFilter
+        The profiles, as the device numbers them.
+    choice : FilterChoice
+        What decides.
+    load : callable
+        Compiles and loads a program.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        filters: Sequence[ProfileFilter],
+        choice: FilterChoice,
+        load: Callable[[ProgramSource], Program],
+    ) -> None:
+        self._device = device
+        self._filters = filters
+        self._choice = choice
+        self._load = load
+        self._programs: dict[ThreadPolicy, Program] = {}
+
+    def words_of(
+        self, worker: FilterWorker, placed: PlacedBlock, pairs: Pairs, limits: AnyArray
+    ) -> TiledPairs:
+        """Return the words of those pairs that threads are better for, without doubtful ones.
+
+        `limits` are the kernels' ``WordLimits`` of all profiles.
+        """
+        done = np.zeros(pairs.size, dtype=np.bool_)
+        words = np.zeros(pairs.size, dtype=np.int64)
+        borders = np.nonzero(np.diff(pairs.profiles, prepend=-1, append=-1))[0]
+        for begin, end in pairwise(borders.tolist()):
+            number = int(pairs.profiles[begin])
+            policy = self._choice.tiles_for(
+                self._device.name,
+                self._device.architecture,
+                self._filters[number].profile.nodes,
+                end - begin,
+            )
+            if policy is None:
+                continue
+            own = self._scores(worker, placed, pairs.sequences[begin:end], number, policy, limits)
+            words[begin:end] = own
+            done[begin:end] = own != WORD_AGAIN
+        return TiledPairs(*_chosen(done, words))
+
+    def _scores(
+        self,
+        worker: FilterWorker,
+        placed: PlacedBlock,
+        sequences: Int64Array,
+        number: int,
+        policy: ThreadPolicy,
+        limits: AnyArray,
+    ) -> Int64Array:
+        one = self._filters[number]
+        tiles = tile_count(one.profile.nodes)
+        if policy not in self._programs:
+            self._programs[policy] = self._load(thread_program(policy, one.profile.nodes))
+        items = np.zeros(-(-sequences.size // (2 * TILE_THREADS)), dtype=ITEM)
+        items["first"] = np.arange(items.size) * 2 * TILE_THREADS
+        items["last"] = np.minimum(items["first"] + 2 * TILE_THREADS, sequences.size)
+        resident = self._device.resident_blocks * BLOCK_THREADS // _RESIDENT_THREADS * TILE_BLOCKS
+        blocks = min(items.size, max(resident, 1))
+        rows = WORD_RESIDUES * -(-placed.longest // WORD_RESIDUES) + 1
+        table = tile_table(one.words, tiles, policy.emissions == "t")
+        scores = worker.buffer("tile scores", 4 * sequences.size)
+        (ticket,) = worker.counters(1)
+        arguments = (
+            *(*placed.addresses, worker.upload("tile pairs", sequences.astype(np.uint32))),
+            *(worker.upload("tile items", items.view(np.uint32)), items.size),
+            *(worker.upload("tile table", table), table.size // 4, tiles),
+            *(worker.upload("tile limits", limits[number]), placed.word_moves, ticket, scores),
+            worker.buffer("tile borders", 8 * rows * blocks * TILE_THREADS),
+        )
+        shape = BlockShape(TILE_THREADS, 0)
+        worker.launcher.launch(self._programs[policy], KERNEL, blocks, arguments, shape)
+        found = worker.fetch(scores, sequences.size, np.int32)
+        worker.launcher.report()
+        return found.astype(np.int64)
+
+
+def _chosen(done: BoolArray, words: Int64Array) -> tuple[Int64Array, Int64Array]:
+    numbers = np.nonzero(done)[0]
+    return numbers, words[numbers]

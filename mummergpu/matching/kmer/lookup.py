@@ -1,0 +1,124 @@
+"""A table of k-mers as compiled functions take it, and the lists of it that are sorted by bases."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from mummergpu.index.kmer_table import PositionArray
+from mummergpu.matching.query_codes import QueryCodes
+from mummergpu.runtime.jit import as_index, as_int64, inline_without_refcounts
+from mummergpu.sequence.codes import MARGIN, CodeArray
+from mummergpu.sequence.extension import extend_left, kmer_at
+
+
+class KmerLookup(NamedTuple):
+    """The table of a part of the reference, and the reference (`kmer_table.KmerTable`).
+
+    Attributes
+    ----------
+    offsets, positions : ndarray, dtype=uint32
+        The table; positions count from `part_begin`.
+    kmer_length, part_begin : int
+        The bases of a k-mer, and where in the reference the part begins, 0-based.
+    last_position : int
+        The last position at which a whole k-mer of the reference can begin.
+    longest_ascending, ordered_bases : int
+        Longer lists are sorted by so many bases before each position.
+    max_occurrences : int
+        Samples with longer lists are skipped.
+    reference : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
+        The codes of the whole reference with margins.
+    """
+
+    offsets: PositionArray
+    positions: PositionArray
+    kmer_length: int
+    part_begin: int
+    last_position: int
+    longest_ascending: int
+    ordered_bases: int
+    max_occurrences: int
+    reference: CodeArray
+
+
+class SampleSteps(NamedTuple):
+    """Where samples are: all in bases (`kmer_sampling`).
+
+    Attributes
+    ----------
+    min_length : int
+        The fewest bases of a MEM.
+    step, period : int
+        The distances from one sample to the next and from one pair of a MEM to the next.
+    window, first_lead, last_lead : int
+        A MEM has a whole window of so many bases, whose samples begin after the first to the last
+        of its bases named; all 0 if samples need no window.
+    max_matches : int
+        Where a query has more matches with a window, seeds are chosen (`seed_rule`).
+    """
+
+    min_length: int
+    step: int
+    period: int
+    window: int
+    first_lead: int
+    last_lead: int
+    max_matches: int
+
+
+@inline_without_refcounts
+def place_by_bases(
+    lookup: KmerLookup,
+    codes: CodeArray,
+    at: int,
+    bases: int,
+    list_begin: int,
+    list_end: int,
+    behind_equal: bool,
+) -> int:
+    """Return the first place of a list that is sorted by bases whose bases come after a sample's.
+
+    So many bases before the sample are compared, of those by which the list is sorted. With
+    `behind_equal` it is the first place after those with the same bases, and else the first of
+    these. If a break is among the sample's bases, no place has the same bases, and the result does
+    not depend on `behind_equal`.
+    """
+    low, high = list_begin, list_end
+    # The place is in [low, high]: all before `low` have smaller bases, and none from `high` on.
+    while low < high:
+        middle = (low + high) // 2
+        position = min(as_int64(lookup.positions[as_index(middle)]), lookup.last_position)
+        found = lookup.part_begin + position
+        left = extend_left(codes, MARGIN + at, lookup.reference, MARGIN + found, bases)
+        is_before = behind_equal
+        if left < bases:
+            mine = codes[as_index(MARGIN + at - 1 - left)]
+            is_before = lookup.reference[as_index(MARGIN + found - 1 - left)] < mine
+        if is_before:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@inline_without_refcounts
+def listed_places(lookup: KmerLookup, queries: QueryCodes, at: int, lead: int) -> tuple[int, int]:
+    """Return the part of the list of the k-mer at a place that so many bases before it precede.
+
+    Where the list is not sorted by so many bases, it may be more. An end of -1 tells of damage.
+    """
+    kmer = kmer_at(queries.codes, MARGIN + at, lookup.kmer_length)
+    if kmer < 0:
+        return 0, 0
+    begin = as_int64(lookup.offsets[as_index(kmer)])
+    end = as_int64(lookup.offsets[as_index(kmer) + np.uint64(1)])
+    if begin > end or end > lookup.positions.size:
+        return 0, -1
+    known = min(lead, lookup.ordered_bases)
+    if end - begin > lookup.longest_ascending and known > 0:
+        codes = queries.codes
+        begin = place_by_bases(lookup, codes, at, known, begin, end, False)
+        end = place_by_bases(lookup, codes, at, known, begin, end, True)
+    return begin, end

@@ -1,0 +1,100 @@
+"""Which occurrences of a read are looked at where it has too many: the rule, in compiled code.
+
+A read with e differences to its place has one of any ``e + 1`` disjoint seeds as a whole there. So
+a read of a repeat needs not all of its seeds, but enough of those that occur rarely. The rule is
+applied to a read on one strand; it depends on how often seeds occur in the whole reference alone,
+and not on the table that lists them:
+
+1. If at most C matches have a whole window of the read, all of them are kept.
+2. Otherwise the windows are taken, the rarest first, while they occur at most C times together.
+3. If the read can be cut into more seeds than that, of equal lengths, which are longer than the
+   windows and fewer, and occur at most C times together, then these are taken: as many as possible.
+4. If there is neither a window nor a seed to take, the read as a whole occurs more than C times. Of
+   these occurrences about C are kept that are spread evenly over the reference.
+
+A match is kept if it has a seed that is taken. With k seeds, all places with fewer than k
+differences are among them. The same rule for devices is in ``kernels/kmer/seed_choice.cuh``.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from mummergpu.runtime.arrays import Int64Array
+from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
+
+MAX_SEEDS: Final = 32
+"""So many windows of a read are counted, the first ones: as many as a device's warp has lanes."""
+
+MAX_OVERLAPPING: Final = 512
+"""So many windows that overlap."""
+
+SPREAD_BITS: Final = 32
+SPREAD_FACTOR: Final = 2654435769
+"""A position times this, the golden ratio of ``1 << SPREAD_BITS``, is smaller than some number at
+places that are spread evenly."""
+
+
+class SeedRoom(NamedTuple):
+    """Memory of one search: how often each seed of a read occurs, and which are taken (1)."""
+
+    occurrences: Int64Array
+    taken: Int64Array
+
+
+class Seeds(NamedTuple):
+    """Seeds of a query on one strand.
+
+    Attributes
+    ----------
+    number, bases, step : int
+        How many there are, the bases of each, and from one to the next.
+    spread_below : int
+        Only occurrences count whose `spread_key` is less; 0 for all.
+    """
+
+    number: int
+    bases: int
+    step: int
+    spread_below: int
+
+
+def new_seed_room() -> SeedRoom:
+    """Return room for the seeds of a read."""
+    size = max(MAX_SEEDS, MAX_OVERLAPPING)
+    return SeedRoom(np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64))
+
+
+@inline_without_refcounts
+def spread_key(diagonal: int) -> int:
+    """Return a number below ``1 << SPREAD_BITS`` for where in the reference a read begins."""
+    return (diagonal * SPREAD_FACTOR) & ((1 << SPREAD_BITS) - 1)
+
+
+@jit_without_refcounts
+def take_rarest(room: SeedRoom, count: int, most: int) -> int:
+    """Take the rarest seeds, of equal ones the first, that occur at most so often together.
+
+    Return how many are taken. Counts that are larger than `most` may be any such number.
+    """
+    occurrences, taken = room.occurrences, room.taken
+    known = 0
+    for seed in range(count):
+        total = 0
+        for other in range(count):
+            is_before = occurrences[other] < occurrences[seed]
+            if is_before or (occurrences[other] == occurrences[seed] and other <= seed):
+                total += occurrences[other]
+        taken[seed] = 1 if total <= most else 0
+        known += taken[seed]
+    return known
+
+
+@inline_without_refcounts
+def seed_count(length: int, window: int, step: int) -> int:
+    """Return how many windows of a read are counted."""
+    if step == window:
+        return min(length // window, MAX_SEEDS)
+    return min((length - window) // step + 1, MAX_OVERLAPPING)

@@ -1,0 +1,342 @@
+"""The sections of a report on sweeps of profile filters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from mummergpu.drawing.colours import BLUE, INK, ORANGE
+from mummergpu.runtime.words import counted
+from mummergpu.studies.profiles.analysis import (
+    ProfileStudy,
+    choice_effects,
+    choice_interactions,
+    study_of,
+)
+from mummergpu.studies.profiles.papers import CUDAMPF_GCUPS, PAPER_ROWS
+from mummergpu.studies.profiles.policies import FILTER_NAMES
+from mummergpu.studies.profiles.records import ProfileSweep
+from mummergpu.studies.report.blocks import Block, Paragraph, PointList, Section, Table
+from mummergpu.studies.report.style import MARKERS, SERIES, drawn, new_figure, panels
+from mummergpu.studies.report.words import (
+    ABSENT,
+    bytes_text,
+    digits,
+    noise_text,
+    percent_text,
+    range_text,
+    time_text,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_BEST: Final = 10
+_WORST: Final = 3
+_STRONGEST: Final = 12
+
+_LETTERS: Final = (
+    "A policy of threads has seven letters: scores g global, c coalesced, p coalesced and padded, "
+    "l local (the paper's private), t tiles in registers; the inner loop unrolled 1, 2, 4 or 8 "
+    "times; scheduled by the compiler (c) or by hand (h); sequences as read (r), interleaved (i), "
+    "sorted (s); transitions of nodes, then special ones, in g global, c constant, s shared memory "
+    "or r registers; emissions g global, t transposed, s shared. A policy of rows names its filter "
+    "(S, M, V), where scores lie (r registers, s shared, l local), whether the row's length is "
+    "compiled (c) or known at run time (t), where the tables lie (s shared, c read-only cache), "
+    "and the lanes of a sequence. On the processor: the filter, and the registers of a part of a "
+    "row."
+)
+
+
+def profile_sections(sweeps: Sequence[ProfileSweep]) -> list[Section]:
+    """Return all sections on sweeps of profile filters; the first is the summary."""
+    studies = [study_of(sweep) for sweep in sweeps]
+    sections = [_summary(studies), _rankings(studies)]
+    sections += [one for one in map(_paper, [studies]) if one]
+    sections += [one for one in (_curves(studies), _effects(studies)) if one]
+    return [*sections, _machines(studies)]
+
+
+def _summary(studies: Sequence[ProfileStudy]) -> Section:
+    blocks: list[Block] = [
+        Paragraph(
+            "Filters of profile HMMs under many policies: every run compared the same proteins, "
+            "and found the scores of the processor's filters."
+        )
+    ]
+    for study in studies:
+        blocks += _gap(study)
+        points = [
+            f"{FILTER_NAMES[kind]}: the fastest of {counted(len(ranked), 'policy', 'policies')} is "
+            f"{ranked[0]} with {time_text(study.seconds[ranked[0]])}, "
+            f"{digits(study.gcups(ranked[0]))} GCUPS; the slowest, {ranked[-1]}, takes "
+            f"{digits(study.seconds[ranked[-1]] / study.seconds[ranked[0]])} times as long."
+            for kind in study.kinds
+            if (ranked := study.ranked(kind))
+        ]
+        noise = None if study.noise is None else 100 * study.noise
+        points.append(
+            f"The runs of {study.control} between the others vary by {noise_text(noise)}."
+        )
+        blocks.append(PointList(study.title, tuple(points)))
+    blocks.append(
+        Paragraph(
+            "GCUPS are thousand million cells a second, residues times nodes; papers that count a "
+            "match, an insertion and a deletion for each have three times as many. " + _LETTERS
+        )
+    )
+    return Section("summary", "What was found", tuple(blocks))
+
+
+def _gap(study: ProfileStudy) -> list[Block]:
+    setup = study.sweep.setup
+    planned = len(setup.policies) * setup.runs + setup.control_runs
+    missing = planned - len(study.sweep.runs)
+    if missing <= 0:
+        return []
+    text = f"{study.title}: {missing:,} of {planned:,} runs are missing; the sweep can go on."
+    return [Paragraph(text, warns=True)]
+
+
+def _rankings(studies: Sequence[ProfileStudy]) -> Section:
+    blocks: list[Block] = []
+    for study in studies:
+        for kind in study.kinds:
+            ranked = study.ranked(kind)
+            count = len(ranked)
+            ranks = [*range(min(_BEST, count)), *range(max(_BEST, count - _WORST), count)]
+            best = study.seconds[ranked[0]]
+            rows = tuple(
+                (
+                    f"{rank + 1}",
+                    ranked[rank],
+                    time_text(study.seconds[ranked[rank]]),
+                    digits(study.gcups(ranked[rank])),
+                    f"{study.seconds[ranked[rank]] / best:,.2f}",
+                    *_resources(study, ranked[rank]),
+                )
+                for rank in ranks
+            )
+            columns = ("rank", "policy", "kernels", "GCUPS", "times the fastest", *_RESOURCES)
+            caption = f"{FILTER_NAMES[kind]}: the fastest and the slowest policies. {study.title}."
+            blocks.append(Table(caption, columns, rows))
+    return Section("policies", "Best and worst policies", tuple(blocks))
+
+
+_RESOURCES: Final = ("registers", "local memory", "shared memory")
+
+
+def _resources(study: ProfileStudy, code: str) -> tuple[str, ...]:
+    run = next(run for run in study.sweep.runs if run.policy == code)
+    kernel = next((one for one in run.kernels.values() if one.registers is not None), None)
+    if kernel is None:
+        return (ABSENT,) * len(_RESOURCES)
+    return (
+        f"{kernel.registers}",
+        bytes_text(kernel.local_bytes or 0),
+        bytes_text(kernel.shared_bytes or 0),
+    )
+
+
+def _paper(studies: Sequence[ProfileStudy]) -> Section | None:
+    """Return the paper's Tables III to V beside ours, None if the basic accelerator did not run."""
+    own = [study for study in studies if PAPER_ROWS[0].policy in study.seconds]
+    if not own:
+        return None
+    blocks: list[Block] = [
+        drawn(
+            "paper-tables",
+            "Speed-ups against the basic accelerator: the paper's (GeForce GTX 460) and ours.",
+            "Bars: the speed-up of each accelerator of the paper's Table V, then and now",
+            lambda: _paper_figure(own),
+        )
+    ]
+    for study in own:
+        base = study.seconds[PAPER_ROWS[0].policy]
+        rows = []
+        for row in PAPER_ROWS:
+            if row.policy not in study.seconds:
+                continue
+            first = next(one.seconds for one in PAPER_ROWS if one.table == row.table)
+            seconds = study.seconds[row.policy]
+            rows.append(
+                (
+                    *(row.table, row.name, row.policy, f"{row.seconds:.2f} s"),
+                    *(f"{first / row.seconds:.2f}", time_text(seconds), f"{base / seconds:.2f}"),
+                )
+            )
+        columns = (
+            *("table", "accelerator", "policy", "paper", "paper's speed-up", "here", "speed-up"),
+        )
+        caption = f"Tables III to V of S. Ferraz and N. Moreano (2013). {study.title}."
+        blocks.append(Table(caption, columns, tuple(rows)))
+    return Section("paper", "The tables of the paper", tuple(blocks))
+
+
+def _paper_figure(studies: Sequence[ProfileStudy]) -> Figure:
+    ladder = [row for row in PAPER_ROWS if row.table == "V"]
+    figure = new_figure(0.4 + 2.6 * len(studies))
+    for axes, study in zip(panels(figure, len(studies), 1, share=False), studies, strict=True):
+        base = study.seconds[ladder[0].policy]
+        known = [row for row in ladder if row.policy in study.seconds]
+        places = range(len(known))
+        axes.barh(
+            [place - 0.2 for place in places],
+            [ladder[0].seconds / row.seconds for row in known],
+            height=0.36,
+            color=ORANGE,
+            label="paper",
+        )
+        axes.barh(
+            [place + 0.2 for place in places],
+            [base / study.seconds[row.policy] for row in known],
+            height=0.36,
+            color=BLUE,
+            label="here",
+        )
+        axes.set_yticks(list(places), [row.name for row in known])
+        axes.invert_yaxis()
+        axes.set_title(study.title, fontsize=8)
+        axes.set_xlabel("speed-up against the basic accelerator")
+        axes.legend(loc="lower right")
+    return figure
+
+
+def _curves(studies: Sequence[ProfileStudy]) -> Section | None:
+    """Return GCUPS against the length of the profile, None without rows of several lengths."""
+    own = sorted(
+        (one for one in studies if any(one.best_with("scores", "r", kind) for kind in "SMV")),
+        key=lambda one: one.sweep.setup.input.nodes,
+    )
+    if len({one.sweep.setup.input.nodes for one in own}) < 2:
+        return None
+    figure = drawn(
+        "lengths",
+        "GCUPS against the nodes of the profile: the fastest policy with scores in registers, in "
+        "shared and in local memory.",
+        "Lines: GCUPS by the length of the profile for SSV, MSV and Viterbi",
+        lambda: _curve_figure(own),
+    )
+    rows = []
+    for kind, name in FILTER_NAMES.items():
+        for study in own:
+            cells = [_gcups_text(study, choice, kind) for choice in _CURVES]
+            if any(cell != ABSENT for cell in cells):
+                rows.append((name, f"{study.sweep.setup.input.nodes:,}", *cells))
+    columns = ("filter", "nodes", *(label for _, _, label in _CURVES))
+    best = ", ".join(f"{FILTER_NAMES[kind]} {most:g}" for kind, most in CUDAMPF_GCUPS.items())
+    caption = f"GCUPS by the length of the profile. CUDAMPF's best on a K40: {best}."
+    return Section(
+        "lengths", "Long and short profiles", (figure, Table(caption, columns, tuple(rows)))
+    )
+
+
+_CURVES: Final = (
+    ("scores", "r", "registers"),
+    ("scores", "s", "shared memory"),
+    ("scores", "l", "local memory"),
+    ("rows", "t", "length at run time"),
+    ("tables", "c", "read-only cache"),
+)
+
+
+def _gcups_text(study: ProfileStudy, choice: tuple[str, str, str], kind: str) -> str:
+    code = study.best_with(choice[0], choice[1], kind)
+    return ABSENT if code is None else digits(study.gcups(code))
+
+
+def _curve_figure(studies: Sequence[ProfileStudy]) -> Figure:
+    figure = new_figure(2.8)
+    axes_of = panels(figure, len(FILTER_NAMES), len(FILTER_NAMES), share=False)
+    for axes, (kind, name) in zip(axes_of, FILTER_NAMES.items(), strict=True):
+        _draw_curves(axes, studies, kind)
+        axes.set_title(name, fontsize=8)
+        axes.set_xlabel("nodes")
+    axes_of[0].set_ylabel("GCUPS")
+    axes_of[0].legend(loc="upper left")
+    return figure
+
+
+def _draw_curves(axes: Axes, studies: Sequence[ProfileStudy], kind: str) -> None:
+    for number, (choice, letter, label) in enumerate(_CURVES[:3]):
+        points = [
+            (study.sweep.setup.input.nodes, study.gcups(code))
+            for study in studies
+            if (code := study.best_with(choice, letter, kind))
+        ]
+        if points:
+            axes.plot(
+                *zip(*points, strict=True),
+                color=SERIES[number],
+                marker=MARKERS[number],
+                markersize=3.5,
+                markeredgecolor=INK,
+                markeredgewidth=0.4,
+                label=label,
+            )
+    axes.set_ylim(bottom=0)
+    axes.grid()
+
+
+def _effects(studies: Sequence[ProfileStudy]) -> Section | None:
+    blocks: list[Block] = []
+    for study in studies:
+        effects = choice_effects(study)
+        if not effects:
+            continue
+        rows = tuple(
+            (
+                *(one.name, f"{one.before} → {one.after}", f"{one.pairs}", percent_text(one.mean)),
+                *(range_text(one.low, one.high), percent_text(one.least)),
+                percent_text(one.greatest),
+            )
+            for one in effects
+        )
+        columns = (
+            *("choice", "letters", "pairs", "mean change", "95% interval", "least", "greatest"),
+        )
+        caption = (
+            "What a choice does to the time of the kernels when all others stay as they are. "
+            f"{study.title}."
+        )
+        blocks.append(Table(caption, columns, rows))
+        strongest = sorted(choice_interactions(study), key=lambda one: -abs(one.percent))
+        if strongest:
+            pairs = tuple(
+                (one.first, one.second, f"{one.squares}", percent_text(one.percent))
+                for one in strongest[:_STRONGEST]
+            )
+            caption = (
+                "The strongest interactions: what two choices do together beyond the product of "
+                f"their effects (geometric mean). {study.title}."
+            )
+            blocks.append(
+                Table(caption, ("one choice", "another", "squares", "interaction"), pairs)
+            )
+    return Section("effects", "What each choice does", tuple(blocks)) if blocks else None
+
+
+def _machines(studies: Sequence[ProfileStudy]) -> Section:
+    rows = []
+    for study in studies:
+        setup = study.sweep.setup
+        machine, given = setup.machine, setup.input
+        versions = (f"{name} {text}" for name, text in machine.versions.items())
+        clocks = (f"{name} {value:g} MHz" for name, value in machine.clocks_megahertz.items())
+        facts = (
+            ("backend, device", f"{machine.backend}, {machine.device}"),
+            ("architecture, memory", f"{machine.architecture}, {bytes_text(machine.memory_bytes)}"),
+            ("threads, multiprocessors", f"{machine.threads}, {machine.multiprocessors}"),
+            ("highest clocks", ", ".join(clocks) or ABSENT),
+            ("versions", ", ".join(versions) or ABSENT),
+            ("program, day", f"{setup.program}, {setup.date}"),
+            ("profile", f"{given.name}, {given.nodes:,} nodes"),
+            ("proteins", f"{given.proteins:,} with {given.residues:,} residues"),
+            ("their lengths", f"median {given.median_length:,}, longest {given.longest:,}"),
+            ("digest", given.digest),
+        )
+        rows += [("" if row else study.title, *fact) for row, fact in enumerate(facts)]
+    caption = "What was measured, and on which machine."
+    table = Table(caption, ("sweep", "fact", "value"), tuple(rows))
+    return Section("machines", "Inputs and machines", (table,))

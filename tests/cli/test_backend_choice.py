@@ -1,0 +1,64 @@
+"""Whether a run asks for a GPU: only where the model says that one would be faster."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers.loops import each
+from helpers.search_cases import made_bases
+
+from mummergpu.cli import run_verb
+from mummergpu.cli.main import main
+from mummergpu.cuda import driver
+from mummergpu.pipeline import align_genomes, backend_choice, map_reads, match
+
+COMMANDS = (
+    "r.fa q.fq -l 31 -o m.txt",
+    "-mumreference -b -l 31 r.fa q.fq -o m.txt",
+    "align r.fa q.fa -o a.paf",
+    "map r.fa q.fq -o m.sam",
+)
+
+
+@pytest.fixture
+def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What is asked of the driver of a machine without one, in a folder with files."""
+    bases = made_bases(np.random.default_rng(4), 3000, "ACGT")
+    reads = [bases[begin : begin + 100] for begin in range(0, 2000, 100)]
+    (tmp_path / "r.fa").write_text(f">r\n{bases}\n")
+    (tmp_path / "q.fa").write_text(f">q\n{bases[:2000]}\n")
+    lines = (f"@q{number}\n{read}\n+\n{'I' * 100}\n" for number, read in enumerate(reads))
+    (tmp_path / "q.fq").write_text("".join(lines))
+    monkeypatch.chdir(tmp_path)
+    told: list[Any] = []
+    nobody = driver.DriverFacts(None, (), "no driver")
+    monkeypatch.setattr(run_verb, "ask_for_contexts", lambda devices: told.append(devices))
+    monkeypatch.setattr(driver, "_kept_facts", lambda: told.append("driver") or nobody)
+    return told
+
+
+@each("command", COMMANDS)
+def test_little_work_asks_no_driver(asked: list[Any], command: str) -> None:
+    assert main(shlex.split(command)) == 0
+    assert asked == []
+
+
+@each("command", COMMANDS)
+def test_work_for_which_a_gpu_starts_soon_enough_asks_for_one(
+    asked: list[Any], monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    for job in (match, align_genomes, map_reads):
+        monkeypatch.setattr(job, "run", lambda options, context: None)
+    monkeypatch.setattr(backend_choice, "DEVICE_START_SECONDS", 1e9)
+    assert main(shlex.split(command)) == 0
+    assert main([*shlex.split(command), "--backend", "cpu"]) == 0
+    assert asked == []
+    assert main([*shlex.split(command), "--backend", "cuda"]) == 0
+    assert asked == [(0,)]
+    monkeypatch.setattr(backend_choice, "DEVICE_START_SECONDS", -1e9)
+    assert main(shlex.split(command)) == 0
+    assert asked == [(0,), (0,)]

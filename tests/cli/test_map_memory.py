@@ -1,0 +1,67 @@
+"""Mapping with any memory and any cut of the reference: one output."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from mummergpu.cli.main import main
+
+
+def output(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
+    """The lines of a run, but for the one that names the command."""
+    assert main(["map", "-C", "-q", *words]) == 0
+    return [line for line in capsys.readouterr().out.splitlines() if not line.startswith("@PG")]
+
+
+def body(lines: list[str]) -> list[str]:
+    """The lines without those of the header."""
+    return [line for line in lines if not line.startswith("@")]
+
+
+def write_satellite() -> None:
+    """Pairs of copies of a unit and beside them, with errors, some of which need a second pass."""
+    chosen = random.Random(11)
+
+    def bases(count: int) -> str:
+        return "".join(chosen.choices("ACGT", k=count))
+
+    def copied(text: str, share: float) -> str:
+        return "".join(c if chosen.random() > share else chosen.choice("ACGT") for c in text)
+
+    unit = bases(40)
+    genome = bases(1500) + "".join(copied(unit, 0.02) for _ in range(60)) + bases(1500)
+    Path("s.fa").write_text(f">s\n{genome}\n>t\n{bases(800)}{'AC' * 300}\n")
+    complement = str.maketrans("ACGT", "TGCA")
+    first, second = [], []
+    for number in range(120):
+        at, size = chosen.randrange(len(genome) - 420), chosen.randrange(260, 400)
+        whole = copied(genome[at : at + size], chosen.choice([0, 0.01, 0.1]))
+        for reads, read in ((first, whole), (second, whole.translate(complement)[::-1])):
+            reads.append(f"@{number}\n{read[:100]}\n+\n{'I' * 100}\n")
+    Path("s1.fq").write_text("".join(first))
+    Path("s2.fq").write_text("".join(second))
+
+
+@pytest.mark.parametrize("most", ["4", "300"])
+def test_memory_and_pages_do_not_change_the_output(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    most: str,
+) -> None:
+    """Tables of other k-mers, and pages on which matches are found before seeds are chosen."""
+    monkeypatch.chdir(tmp_path)
+    write_satellite()
+    given = ["s1.fq", "s2.fq", "-I", "330,40", "--max-occurrences", most]
+    one, *others = (
+        output(capsys, "s.fa", *given, "--max-memory", size) for size in ("10M", "50M", "1G")
+    )
+    assert others == [one, one]
+    for page_size, length in (("2k", "20"), ("700", "12")):
+        index = ["index", "-q", "-l", length, "--page-size", page_size, "s.fa", "-o", "s.mgi"]
+        assert main(index) == 0
+        assert body(output(capsys, "s.mgi", *given)) == body(one)
+    assert sum(int(line.split("\t")[4]) >= 20 for line in body(one)) > 60

@@ -1,0 +1,54 @@
+"""The programs of hidden Markov models in the documentation print what the page says."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from helpers.doc_pages import DOCS, blocks_of
+
+PAGE = DOCS / "hmm-language.md"
+
+
+def examples() -> Iterator[tuple[int, dict[str, str], str, str]]:
+    """Yield each block of commands: its line, the programs before it, it, and what it prints."""
+    programs: dict[str, str] = {}
+    command: tuple[int, str] | None = None
+    for block in blocks_of(PAGE):
+        if block.language == "hmm":
+            programs[block.text.split("\n")[0].removeprefix("// ")] = block.text
+        elif block.language == "sh":
+            command = (block.line, block.text)
+        elif block.language == "text" and command is not None:
+            yield command[0], dict(programs), command[1], block.text
+            command = None
+
+
+def test_programs_print_what_the_page_says(tmp_path: Path) -> None:
+    """All in one folder: later commands read the files of earlier ones."""
+    folder = os.path.dirname(sys.executable)
+    environment = {**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
+    count = 0
+    for line, programs, command, printed in examples():
+        for name, text in programs.items():
+            (tmp_path / name).write_text(text)
+        done = subprocess.run(
+            ["bash", "-e", "-c", command],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+        )
+        assert (done.stdout, done.stderr) == (printed, ""), f"{PAGE.name}:{line}"
+        count += 1
+    assert count >= 6
+
+
+@pytest.fixture(autouse=True)
+def program_of_the_page(tmp_path: Path) -> None:
+    for name, text in next(examples())[1].items():
+        (tmp_path / name).write_text(text)

@@ -1,0 +1,241 @@
+"""The policies of profile filters, run on the host: each finds what the processor finds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers.host_device import UNOPTIMISED, HostCompiler, HostDevice, everything_given_back
+from helpers.pairwise import pairwise_rows
+from helpers.profiles import block_of, built, sequences_like
+from helpers.studies import Steps
+
+from mummergpu.cuda.kernel_cache import KernelCache
+from mummergpu.errors import BackendError, OptionError
+from mummergpu.hmm.device_filters import DeviceFilters
+from mummergpu.hmm.filter_schemes import FilterChoice
+from mummergpu.hmm.filters import FilterThresholds, ProfileFilter
+from mummergpu.hmm.row_policies import FILTERS, LANE_COUNTS, every_row_policy
+from mummergpu.hmm.thread_filter import CHOICES, ThreadPolicy, every_thread_policy
+from mummergpu.runtime.stats import Stats
+from mummergpu.studies.profiles.bench import DeviceBench
+from mummergpu.studies.profiles.data import ProfileData, chosen, suitable
+from mummergpu.studies.profiles.device_scores import DeviceScores
+from mummergpu.studies.profiles.policies import device_policy_of, filter_of
+from mummergpu.studies.profiles.sweep import ProfileSweepOptions, sweep
+from mummergpu.studies.profiles.tune import tune
+from mummergpu.studies.records import read_study
+from mummergpu.studies.subject import SweepMachine
+
+NODES = 45
+
+
+@cache
+def data_of(nodes: int = NODES, count: int = 40) -> ProfileData:
+    """A profile, and proteins with pieces of it in most letters."""
+    found = []
+    for sequence in sequences_like(built(nodes), count):
+        letters = np.where(sequence >= 26, sequence % 20, sequence)
+        found.append(np.where(letters == 20, 3, letters).astype(np.uint8)[:200])
+    block = block_of(found)
+    one = ProfileFilter(built(nodes), FilterThresholds())
+    return ProfileData(f"made-{nodes}", one, chosen(block, suitable(block)))
+
+
+@pytest.fixture
+def device() -> Iterator[HostDevice]:
+    found = HostDevice()
+    yield found
+    found.close()
+    assert everything_given_back(found)
+
+
+@pytest.fixture
+def cache_of_kernels(cxx: str, library_folder: Path) -> KernelCache:
+    made: Any = HostCompiler(library_folder, (UNOPTIMISED,))
+    return made
+
+
+def check(data: ProfileData, codes: Sequence[str], device: HostDevice, cache: KernelCache) -> None:
+    scores = DeviceScores(device, cache, data)
+    expected = {kind: data.expected(kind, map).tolist() for kind in FILTERS}
+    left = 0
+    for code in codes:
+        policy = device_policy_of(code)
+        found = scores.run(scores.prepare(policy))
+        kind = filter_of(policy)
+        assert data.settled(kind, found.scores).tolist() == expected[kind], code
+        left += found.again
+    assert len(set(expected["V"])) > 10
+    assert left > 0 or not any(code.startswith("t") for code in codes)
+    scores.close()
+
+
+def pairwise_threads() -> list[str]:
+    """Policies in which every two letters that go together are together.
+
+    A compiler for the host unrolls as it likes, so these letters are taken in turn.
+    """
+    found = []
+    for number, row in enumerate(pairwise_rows([4, 2, 3, 3, 4, 3])):
+        letters = [word[at] for word, at in zip(_WITHOUT_UNROLL, row, strict=True)]
+        found.append(letters[0] + "1248"[number % 4] + "".join(letters[1:]))
+    for number, (schedule, order, steps, emissions) in enumerate(pairwise_rows([2, 3, 4, 3])):
+        parts = "ch"[schedule], "ris"[order], "gcsr"[steps], "r", "gts"[emissions]
+        found.append("t" + "1248"[number % 4] + "".join(parts))
+    return found
+
+
+_WITHOUT_UNROLL = [word for name, word in CHOICES.items() if name != "unroll"]
+
+
+def pairwise_groups() -> list[str]:
+    places = ["rc", "sc", "st", "lc", "lt"]
+    rows = pairwise_rows([3, len(places), 2, 3])
+    return [f"{FILTERS[a]}{places[b]}{'sc'[c]}{LANE_COUNTS[d]}" for a, b, c, d in rows]
+
+
+def test_every_two_policies_of_threads_find_the_scores_of_the_processor(
+    device: HostDevice, cache_of_kernels: KernelCache
+) -> None:
+    check(data_of(), pairwise_threads(), device, cache_of_kernels)
+
+
+def test_every_two_policies_of_rows_find_the_scores_of_the_processor(
+    device: HostDevice, cache_of_kernels: KernelCache
+) -> None:
+    check(data_of(), pairwise_groups(), device, cache_of_kernels)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("nodes", [1, 8, 9, 64, 130, 300])
+def test_profiles_of_any_length_suit_all_policies(
+    nodes: int, device: HostDevice, cache_of_kernels: KernelCache
+) -> None:
+    codes = [*pairwise_threads(), *(one.code for one in every_row_policy())]
+    check(data_of(nodes, 20), codes, device, cache_of_kernels)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scores", CHOICES["scores"])
+def test_all_policies_of_threads_find_the_scores_of_the_processor(
+    scores: str, device: HostDevice, cache_of_kernels: KernelCache
+) -> None:
+    codes = [one.code for one in every_thread_policy() if one.scores == scores]
+    check(data_of(NODES, 20), codes, device, cache_of_kernels)
+
+
+def test_what_a_device_has_no_room_for_is_told(
+    device: HostDevice, cache_of_kernels: KernelCache
+) -> None:
+    device.shared_bytes = 3 << 10
+    scores = DeviceScores(device, cache_of_kernels, data_of())
+    assert scores.program_of(ThreadPolicy.from_code("g1crggg")) is not None
+    assert scores.program_of(ThreadPolicy.from_code("g1crggs")) is None
+    with pytest.raises(OptionError, match="'Vrcs32' does not suit 45 nodes"):
+        scores.prepare(device_policy_of("Vrcs32"))
+    scores.close()
+
+
+@pytest.mark.parametrize("asked", ["t1hrrrs", "t1crsrg"])
+def test_searches_find_the_same_with_threads(
+    asked: str, device: HostDevice, cache_of_kernels: KernelCache
+) -> None:
+    some = [built(nodes) for nodes in (NODES, 5, NODES + 1)]
+    block = block_of([one[:300] for profile in some for one in sequences_like(profile, 30)])
+    thresholds = FilterThresholds(F1=0.5, F2=0.1)
+    filters = [ProfileFilter(one, thresholds) for one in some]
+    expected = [one.survivors(block, Stats()).tolist() for one in filters]
+    assert sum(map(len, expected)) > 10
+    with ThreadPoolExecutor(2) as executor:
+        found = DeviceFilters(
+            device,
+            cache_of_kernels,
+            filters,
+            1 << 28,
+            Stats(),
+            executor,
+            FilterChoice(asked),
+        )
+        assert [one.tolist() for one in found.survivors(block)] == expected
+        found.close()
+    assert "score_in_tiles" in device.launches
+
+
+class HostMachine:
+    """A machine whose GPU is the host."""
+
+    backend = "cuda"
+
+    def __init__(self, device: HostDevice, cache: KernelCache) -> None:
+        self.executor = ThreadPoolExecutor(2)
+        self._opened = device, cache
+
+    def facts(self) -> SweepMachine:
+        return SweepMachine("cuda", "host", "sm_90", 1 << 30, 1, 2, {}, {}, {})
+
+    def bench(self, data: ProfileData) -> DeviceBench:
+        return DeviceBench(data, self.executor, *self._opened)
+
+
+def test_a_sweep_records_what_kernels_cost(
+    device: HostDevice, cache_of_kernels: KernelCache, tmp_path: Path
+) -> None:
+    machine: Any = HostMachine(device, cache_of_kernels)
+    options = ProfileSweepOptions(("g1crggg", "t1hsrrs", "Vrcs32"), runs=2, control_runs=1)
+    assert sweep(data_of(), options, machine, tmp_path, Steps()) == 7
+    assert sweep(data_of(), options, machine, tmp_path, Steps()) == 0
+    study: Any = read_study(tmp_path)
+    assert {run.digest for run in study.runs} == {study.runs[0].digest}
+    tiled = next(run for run in study.runs if run.policy == "t1hsrrs")
+    assert tiled.again > 0 and set(tiled.kernels) == {"score_in_tiles", "filter_rows"}
+    assert tiled.kernel_seconds == pytest.approx(0.002)
+    machine.executor.shutdown()
+
+
+def test_other_scores_end_a_sweep(
+    device: HostDevice,
+    cache_of_kernels: KernelCache,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    machine: Any = HostMachine(device, cache_of_kernels)
+    scored = DeviceScores.run
+
+    def wrong(self: DeviceScores, prepared: Any) -> Any:
+        found = scored(self, prepared)
+        return found._replace(scores=found.scores + 1)
+
+    monkeypatch.setattr(DeviceScores, "run", wrong)
+    options = ProfileSweepOptions(("g1crggg",), runs=1, control_runs=0)
+    with pytest.raises(BackendError, match="'g1crggg' finds other scores"):
+        sweep(data_of(), options, machine, tmp_path, Steps())
+    machine.executor.shutdown()
+
+
+def test_tuning_finds_from_how_many_proteins_on_tiles_are_better(
+    device: HostDevice, cache_of_kernels: KernelCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine: Any = HostMachine(device, cache_of_kernels)
+    monkeypatch.setattr("mummergpu.studies.profiles.tune.MIN_PROTEINS", 10)
+    monkeypatch.setattr("mummergpu.studies.profiles.tune.TILES", ("t1hrrrs",))
+    lines: list[str] = []
+    # A launch on the host's device takes a millisecond, and tiles need two of them.
+    found = tune(data_of(), machine, Steps(), lines.append)
+    assert found.scheme is None and found.gain == pytest.approx(-1)
+    monkeypatch.setattr("mummergpu.studies.profiles.tune.WARP_POLICY", "t1hsrrs")
+    times = iter([3.0, 1.0, 2.0, 1.0, 1.0, 2.0])
+    monkeypatch.setattr(
+        "mummergpu.studies.profiles.tune._times",
+        lambda data, codes, machine: dict(zip(codes, (next(times), next(times)), strict=True)),
+    )
+    found = tune(data_of(), machine, Steps(), lines.append)
+    assert found.scheme is not None
+    count = data_of().sizes.size
+    assert (found.scheme.max_nodes, found.scheme.min_sequences) == (NODES, -(-count // 2))
+    machine.executor.shutdown()

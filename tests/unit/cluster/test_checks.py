@@ -1,0 +1,99 @@
+"""Workers with other versions or files are refused, and the error says which and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from mummergpu.cluster import checks
+from mummergpu.cluster.checks import WorkerFacts, check_files, check_folders, check_versions
+from mummergpu.cluster.connection import OpenCluster
+from mummergpu.cluster.options import ClusterOptions
+from mummergpu.errors import ClusterError, OptionError
+
+ADDRESS = "tcp://10.0.0.2:4001"
+
+
+def answering(answer: Callable[..., Any]) -> OpenCluster:
+    """Return a cluster whose one worker answers so, in place of what it is asked."""
+
+    class Answering:
+        def on_all(self, function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
+            return {ADDRESS: answer(function, *arguments)}
+
+    return cast(OpenCluster, Answering())
+
+
+def call(function: Callable[..., Any], *arguments: Any) -> Any:
+    return function(*arguments)
+
+
+def test_a_worker_like_this_process_passes(tmp_path: Path) -> None:
+    path = tmp_path / "r.fa"
+    path.write_text(">a\nACGT\n")
+    check_versions(answering(call))
+    check_files(answering(call), [str(path)])
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    check_folders(answering(call), [str(folder)])
+    assert [one.name for one in folder.iterdir()] == ["shared"]
+
+
+@pytest.mark.parametrize("name", ["mummergpu", "python", "numpy", "isal"])
+def test_another_version_is_refused(name: str) -> None:
+    def older(function: Callable[..., Any]) -> WorkerFacts:
+        facts = function()
+        assert isinstance(facts, WorkerFacts)
+        return WorkerFacts("b", tuple((one, "0.1" if one == name else v) for one, v in facts[1]))
+
+    with pytest.raises(ClusterError, match=f"worker {ADDRESS} on b: has {name} 0.1, and this"):
+        check_versions(answering(older))
+
+
+def test_a_worker_without_the_package_is_refused() -> None:
+    failed = ModuleNotFoundError("No module named 'mummergpu'")
+    with pytest.raises(ClusterError, match="does not run there: No module named 'mummergpu'"):
+        check_versions(answering(lambda function: failed))
+
+
+def test_a_file_that_a_worker_does_not_see_is_refused(tmp_path: Path) -> None:
+    path, other = tmp_path / "r.fa", tmp_path / "other.fa"
+    path.write_text(">a\nACGT\n")
+    other.write_text(">a\nACGA\n")
+
+    def instead(found: Path) -> OpenCluster:
+        return answering(lambda function, paths: function([str(found)]))
+
+    with pytest.raises(ClusterError, match=rf"{ADDRESS}: does not see '{path}' \(No such file"):
+        check_files(instead(tmp_path / "none"), [str(path)])
+    with pytest.raises(ClusterError, match="it is another file"):
+        check_files(instead(other), [str(path)])
+
+
+def test_a_folder_that_is_not_shared_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checks, "_SECONDS_TO_APPEAR", 0.1)
+    folder, elsewhere = tmp_path / "x" / "parts", tmp_path / "y"
+    folder.mkdir(parents=True)
+    with pytest.raises(ClusterError, match=rf"cannot write parts into '{folder.parent}' \(No such"):
+        check_folders(answering(lambda function, _: function(str(elsewhere))), [str(folder)])
+    elsewhere.mkdir()
+    (elsewhere / "shared").touch()
+    with pytest.raises(ClusterError, match="what it writes there does not appear here"):
+        check_folders(answering(lambda function, _: function(str(elsewhere))), [str(folder)])
+
+
+@pytest.mark.parametrize("address", ["", "host:8786", "local:", "local:0", "local:-1", "local:two"])
+def test_what_is_no_cluster(address: str) -> None:
+    with pytest.raises(OptionError):
+        ClusterOptions(address)
+
+
+def test_processes_share_the_threads() -> None:
+    assert ClusterOptions.shared("local:4", 9).threads == 2
+    assert ClusterOptions.shared("local:4", 2).threads == 1
+    assert ClusterOptions.shared("tcp://host:1", 9).threads is None

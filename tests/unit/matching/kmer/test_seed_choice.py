@@ -1,0 +1,150 @@
+"""The choice of seeds where a read has too many matches, against the rule in plain Python."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from functools import cache
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from helpers.chosen_seeds import Chosen, chosen
+from helpers.kmer_cases import satellite_case, tables_of
+from helpers.loops import each
+from helpers.search_cases import STRANDS, find_on, rows_of
+
+from mummergpu.index import kmer_order
+from mummergpu.index.kmer_page import KmerPage
+from mummergpu.index.kmer_sampling import KmerSampling
+from mummergpu.mapping.seeding.windows import ChosenBy, chosen_matches
+from mummergpu.matching.kmer.cpu import KmerCpuBackend
+from mummergpu.runtime.stats import Stats
+from mummergpu.sequence.codes import Strand
+from mummergpu.sequence.seed_rule import new_seed_room, take_rarest
+
+COMPLEMENT = str.maketrans("ACGT", "TGCA")
+
+
+CASE = satellite_case()
+
+
+def ordered(pages: list[KmerPage], bases: int) -> list[KmerPage]:
+    with patch.object(kmer_order, "LONGEST_ASCENDING", 16):
+        return [kmer_order.order_long_lists(page, bases) for page in pages]
+
+
+@cache
+def expected(most: int) -> dict[Strand, list[Chosen]]:
+    """What the rule keeps of each query on each strand."""
+    complete = KmerCpuBackend(Stats())
+    complete.load_pages(tables_of(CASE, KmerSampling(6)), CASE.minimum_length)
+    found = {}
+    for strand in STRANDS:
+        columns = find_on(complete, CASE.block(), strand)
+        assert columns is not None
+        found[strand] = [
+            chosen(
+                CASE.records,
+                query if strand is Strand.FORWARD else query.translate(COMPLEMENT)[::-1],
+                rows,
+                CASE.minimum_length,
+                most,
+            )
+            for query, rows in zip(CASE.queries, rows_of(columns), strict=True)
+        ]
+    return found
+
+
+@pytest.mark.parametrize("most", [1, 7, 60, 300, 2000])
+def test_the_choice_is_that_of_the_rule_whatever_the_table(most: int) -> None:
+    wanted = expected(most)
+    kinds = Counter(
+        (one.seeds < len(query) // 20, one.is_spread)
+        for strand in STRANDS
+        for one, query in zip(wanted[strand], CASE.queries, strict=True)
+    )
+    assert most == 2000 or kinds[True, False] > 5
+    assert most > 60 or kinds[True, True] > 0
+    for sampling, bases in (
+        (KmerSampling(6), 14),
+        (KmerSampling(6), 60),
+        (KmerSampling(8, 5), 8),
+        (KmerSampling(10, 3), 200),
+    ):
+        (page,) = ordered(tables_of(CASE, sampling), bases)
+        stats = Stats()
+        backend = KmerCpuBackend(stats)
+        backend.load_pages([replace(page, sample_step=20, max_matches=most)], 20)
+        for strand in STRANDS:
+            found = find_on(backend, CASE.block(), strand)
+            assert found is not None
+            for rows, one in zip(rows_of(found), wanted[strand], strict=True):
+                assert sorted(rows) == sorted(one.matches)
+        spread = sum(one.is_spread for strand in STRANDS for one in wanted[strand])
+        assert stats.counts["reads_at_spread_places"] == spread
+
+
+@pytest.mark.parametrize("most", [1, 60, 300])
+def test_matches_of_parts_of_a_reference_are_chosen_as_by_one_search(most: int) -> None:
+    """Windows side by side, and windows that overlap, as in the second pass."""
+    wanted = expected(most)
+    (page,) = tables_of(CASE, KmerSampling(6, 3))
+    parts = tables_of(replace(CASE, page_size=5000), KmerSampling(6, 3))
+    assert len(parts) > 4
+    block = CASE.block()
+    chosen_of_windows = 0
+    for distance in (20, 4):
+        by_one, by_parts = KmerCpuBackend(Stats()), KmerCpuBackend(Stats())
+        overlapping = replace(page, sample_step=20, window_distance=distance, max_matches=most)
+        by_one.load_pages([overlapping], 20)
+        # Matches that contain no window may contain a longer seed.
+        step = None if distance == 20 else 20
+        by_parts.load_pages(
+            [replace(part, sample_step=step, window_distance=distance) for part in parts], 20
+        )
+        for strand in STRANDS:
+            one, all_matches = find_on(by_one, block, strand), find_on(by_parts, block, strand)
+            assert one is not None and all_matches is not None
+            found = chosen_matches(all_matches, block.offsets, ChosenBy(20, distance, most))
+            assert list(map(sorted, rows_of(found))) == list(map(sorted, rows_of(one)))
+            if distance == 20:
+                kept = [sorted(each.matches) for each in wanted[strand]]
+                assert list(map(sorted, rows_of(found))) == kept
+            chosen_of_windows += one.count
+    assert chosen_of_windows > 50
+
+
+@each("most", [5, 60, 300])
+def test_all_places_with_fewer_differences_than_seeds_are_kept(most: int) -> None:
+    """Hamming distances to every place of the reference, compared one by one."""
+    wanted = expected(most)
+    joined = "N".join(CASE.records)
+    codes = np.frombuffer(joined.encode(), np.uint8)
+    near = 0
+    for query, one in zip(CASE.queries, wanted[Strand.FORWARD], strict=True):
+        if not 80 <= len(query) <= 200 or one.is_spread:
+            continue
+        read = np.frombuffer(query.encode(), np.uint8)
+        places = np.lib.stride_tricks.sliding_window_view(codes, len(query))
+        differences = np.count_nonzero(places != read, axis=1)
+        inside = np.count_nonzero(places == ord("N"), axis=1) == 0
+        kept = {row[1] - row[0] for row in one.matches}
+        places_near = set(np.flatnonzero((differences < one.seeds) & inside).tolist())
+        assert places_near <= kept
+        near += len(places_near)
+    assert near > 5
+
+
+def test_the_rarest_are_taken_and_of_equal_ones_the_first() -> None:
+    room = new_seed_room()
+    for counts, most, taken in (
+        ([5, 1, 3, 1], 5, [0, 1, 1, 1]),
+        ([5, 1, 3, 1], 4, [0, 1, 0, 1]),
+        ([2, 2, 2], 4, [1, 1, 0]),
+        ([9, 9], 4, [0, 0]),
+        ([0, 9, 0], 0, [1, 0, 1]),
+    ):
+        room.occurrences[: len(counts)] = counts
+        assert take_rarest(room, len(counts), most) == sum(taken)
+        assert room.taken[: len(counts)].tolist() == taken
