@@ -109,7 +109,7 @@ class NativeKeeper:
             except Exception:
                 # A version of numba or llvmlite that is different inside: do not try again.
                 code = b""
-            if code_cache.sources_are_unchanged():
+            if code_cache.can_be_kept(self._function) and code_cache.sources_are_unchanged():
                 with _LOCK:
                     for store in native_stores()[:1]:
                         store.save(self._key(types), code)

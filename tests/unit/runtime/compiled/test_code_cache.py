@@ -48,7 +48,7 @@ def said() -> Iterator[list[str]]:
 def fresh(decorator: Callable[[Any], Any]) -> Any:
     """Return a dispatcher that knows nothing but what is on disk."""
     keep_code_in(code_cache._chosen_places[0])
-    return decorator(write_reverse_complements.py_func)
+    return decorator(write_reverse_complements.py_func).made()
 
 
 def works(dispatcher: Any) -> bool:
@@ -269,8 +269,12 @@ def test_a_private_of_numba_that_has_another_name_costs_time_only(
         assert run_child(program, tmp_path, pattern, f"/{folder}") == EXPECTED
 
 
-def test_numba_keeps_the_code_where_this_program_cannot(tmp_path: Path) -> None:
+def test_numba_keeps_the_code_where_this_program_cannot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """In the folder of the generation, so that it is never out of date either."""
+    # With a setting of numba, no code is called without it.
+    monkeypatch.setenv("NUMBA_OPT", "3")
     pattern, folder = RENAMED["_rebuild"]
     run_child(RENAMER + TWICE, tmp_path, pattern, f"/{folder}")
     (generation,) = (tmp_path / "processor").iterdir()
