@@ -11,11 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import click
 
-from mummergpu.cli.cache_folders import (
-    announce_compilation,
-    compile_in_processes,
-    tell_cache_trouble,
-)
+from mummergpu.cli.cache_folders import announce_compilation, tell_cache_trouble
 from mummergpu.cli.option_rules import Params, refuse_clashing_files, refuse_exclusive
 from mummergpu.cli.option_types import PROGRAM
 from mummergpu.cli.progress_line import progress_shown
@@ -90,7 +86,6 @@ def run_verb(params: Params, verb: Verb[Options]) -> None:
         ask_for_contexts(params["device"])
     job = verb.load_job()
     stats = new_stats(command, verb.mode_of(options))
-    compile_in_processes(session.arguments, params["threads"], params["quiet"])
     if not params["quiet"]:
         announce_compilation(verb.compiles)
     with ExitStack() as stack:

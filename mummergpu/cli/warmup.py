@@ -9,7 +9,7 @@ from typing import Final
 
 import click
 
-from mummergpu.cli.cache_folders import CompilingProgress, folder_of_kernels
+from mummergpu.cli.cache_folders import folder_of_kernels
 from mummergpu.cli.option_types import HELP_OPTIONS, PROGRAM
 from mummergpu.errors import OptionError, OutputError
 from mummergpu.runtime.compiled.code_target import GENERIC_TARGETS, GenericTarget, runnable_targets
@@ -65,7 +65,7 @@ def warmup(
     'mummergpu warmup --generic': the container then starts without compiling anything, on other
     processors too, for any user, and with a read-only file system.
 
-    A warm-up takes about a minute for each NAME on two processors, and less on more.
+    The small searches of a warm-up take about a minute for each NAME.
     """
     chosen = list(dict.fromkeys(names))
     if generic:
@@ -104,18 +104,14 @@ def _fill(context: click.Context, name: str, quiet: bool) -> None:
     from mummergpu.runtime.compiled.code_target import compile_for
 
     compile_for(next((one for one in runnable_targets() if one.name == name), None))
-    from mummergpu.runtime.compiled.ahead import compile_in_processes
     from mummergpu.runtime.compiled.code_cache import code_places, process_store
     from mummergpu.runtime.compiled.native.store import native_stores
-    from mummergpu.runtime.compiled.signatures import listed
 
     store = process_store()
     folder = store.folder()
     if folder is None:
         place = "; ".join(code_places()) or "no folder"
         raise OutputError("compiled code cannot be kept there", place)
-    # What is listed is compiled first, in as many processes as there are processors.
-    compiled = compile_in_processes(listed(), None, CompilingProgress(quiet))
     commands = context.find_root().command
     assert isinstance(commands, click.Group)
     with tempfile.TemporaryDirectory(prefix=f"{PROGRAM}-") as inputs:
@@ -123,7 +119,7 @@ def _fill(context: click.Context, name: str, quiet: bool) -> None:
     if store.folder() != folder:
         raise OutputError("compiled code cannot be kept there any more", folder)
     if not quiet:
-        saved = compiled + sum(one.saved_count for one in (store, *native_stores()[:1]))
+        saved = sum(one.saved_count for one in (store, *native_stores()[:1]))
         text = f"{PROGRAM}: {saved} functions were compiled for {name}, in {folder}"
         click.echo(text, err=True)
 

@@ -8,7 +8,7 @@ compiles all that a run on a genome needs.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -50,21 +50,14 @@ _WITH_LIBRARIES: Final = frozenset({"arrow", "parquet", "plot"})
 """Formats that need other libraries, and no compiled code that a page with a plot does not need."""
 
 
-def run_all(
-    commands: click.Group, folder: Path, before: Callable[[list[str]], None] = lambda line: None
-) -> None:
-    """Run everything that is compiled for the processor, on a small input.
-
-    `before` is told each command line, and at last ``warmup`` for what no command line is for.
-    """
+def run_all(commands: click.Group, folder: Path) -> None:
+    """Run everything that is compiled for the processor, on a small input."""
     _write_input(folder)
     for number, words in enumerate(_commands(commands)):
         output: list[Word] = [] if "-o" in words else ["-o", Path(f"{number}.txt")]
         line = [str(folder / word) if isinstance(word, Path) else word for word in words + output]
-        before(line)
         with commands.make_context(PROGRAM, list(line), obj=Session(line)) as context:
             commands.invoke(context)
-    before(["warmup"])
     # A sweep also searches trees in each layout, which takes long, and compiles nothing else.
     from mummergpu.studies.gathers import processor_gathers
 

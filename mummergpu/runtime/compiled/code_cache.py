@@ -87,6 +87,12 @@ def sources_are_unchanged() -> bool:
     return digest_of_sources() == _SOURCES
 
 
+def can_be_kept(function: Callable[..., Any]) -> bool:
+    """Return whether the digest of the sources tells all that a function is."""
+    path = os.path.abspath(function.__code__.co_filename)
+    return function.__closure__ is None and path.startswith(PACKAGE + os.sep)
+
+
 @cache
 def process_store() -> CodeStore:
     """Return the store of this process."""
@@ -217,9 +223,7 @@ def keep(dispatcher: Any, counts_references: bool, options: str) -> None:
     generation does not depend on its source.
     """
     function = getattr(dispatcher, "py_func", None)
-    if function is None or function.__closure__ is not None:
-        return
-    if not os.path.abspath(function.__code__.co_filename).startswith(PACKAGE + os.sep):
+    if function is None or not can_be_kept(function):
         return
     if KeptCode.suits(dispatcher):
         dispatcher._cache = KeptCode(function, counts_references, options)

@@ -64,6 +64,8 @@ def _object_of(result: Any, optimise: bool) -> bytes:
 
     name = result.fndesc.llvm_func_name
     module = binding.parse_bitcode(result.library._get_module_for_linking().as_bitcode())
+    # Numba lets a library's functions go where nobody in it calls them.
+    module.get_function(name).linkage = "external"
     if optimise:
         _optimise(module, result.library.codegen)
     kinds = [str(argument.type) for argument in module.get_function(name).arguments]

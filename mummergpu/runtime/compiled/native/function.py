@@ -19,22 +19,6 @@ from mummergpu.runtime.compiled.pending import PendingFunction, resolve
 
 _LOCK: Final = threading.RLock()
 """Held while a store is used."""
-_PREPARING: Final = threading.Lock()
-
-
-_first: Final[list[Callable[[], None]]] = []
-
-
-def before_the_first_compilation(action: Callable[[], None]) -> None:
-    """Call `action` once, before this process compiles; only the last one that is given."""
-    _first[:] = [action]
-
-
-def _prepare() -> None:
-    with _PREPARING:
-        # Another thread waits here for what the first one has compiled.
-        if _first:
-            _first.pop()()
 
 
 class NativeFunction(PendingFunction):
@@ -103,10 +87,6 @@ class NativeKeeper:
         """Compile and keep the code; it is empty if numba is needed, and that is kept as well."""
         if not runs_here():
             return b""
-        _prepare()
-        kept = self.load(types)
-        if kept is not None:
-            return kept
         resolve()
         from numba.core.compiler_lock import global_compiler_lock
         from numba.core.errors import NumbaError
@@ -129,7 +109,7 @@ class NativeKeeper:
             except Exception:
                 # A version of numba or llvmlite that is different inside: do not try again.
                 code = b""
-            if code_cache.sources_are_unchanged():
+            if code_cache.can_be_kept(self._function) and code_cache.sources_are_unchanged():
                 with _LOCK:
                     for store in native_stores()[:1]:
                         store.save(self._key(types), code)

@@ -124,10 +124,10 @@ def test_generic_code_runs_on_every_processor_that_has_the_features(tmp_path: Pa
     kept = contents(cache)
     assert kept
     assert call(cache, other) == without_numba
-    # Any setting of numba has it imported.
-    assert call(cache, other, NUMBA_OPT="3") == "3 1 1 2 numba"
     # It was not kept again, as if it were for that processor.
     assert contents(cache) == kept
+    # Any setting of numba has it imported.
+    assert call(cache, other, NUMBA_OPT="3").endswith("3 1 1 2 numba")
     # Who tells numba what to compile for gets that.
     assert call(cache, other, NUMBA_CPU_NAME="core2").startswith("compiles")
     if target.flags:

@@ -22,9 +22,14 @@ from mummergpu.runtime.compiled.compiler import dispatcher_of
 from mummergpu.runtime.compiled.native import loader
 from mummergpu.runtime.compiled.native import store as native_store
 from mummergpu.runtime.compiled.native.build import build_code
-from mummergpu.runtime.compiled.native.function import NativeFunction, NativeKeeper
+from mummergpu.runtime.compiled.native.function import NativeFunction
 from mummergpu.runtime.compiled.native.loader import load_code
-from mummergpu.runtime.compiled.native.values import UnsuitedValueError, flatten, text_of_types
+from mummergpu.runtime.compiled.native.values import (
+    UnsuitedValueError,
+    flatten,
+    text_of_types,
+    types_of_text,
+)
 from mummergpu.sequence.codes import write_reverse_complements
 
 pytestmark = pytest.mark.skipif(
@@ -32,6 +37,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 PLAIN = write_reverse_complements.py_func  # type: ignore[attr-defined]
+TYPES = "[|u1,1][<i8,1][|u1,1]"
 
 
 @pytest.fixture
@@ -73,15 +79,18 @@ def works(function: Any) -> bool:
 
 
 def needs_numba(function: NativeFunction, maker: Maker, monkeypatch: pytest.MonkeyPatch) -> bool:
-    """Return whether a call asks numba for a dispatcher."""
+    """Return whether a call compiles, or asks numba for a dispatcher."""
+    calls = []
+    compile_now = function.keeper.compile
 
-    def resolve() -> None:
-        function.make()
+    def note(types: str, given: Any) -> bytes:
+        calls.append(types)
+        return compile_now(types, given)
 
     with monkeypatch.context() as changed:
-        changed.setattr("mummergpu.runtime.compiled.pending.resolve", resolve)
+        changed.setattr(function.keeper, "compile", note)
         assert works(function)
-    return maker.count > 0
+    return bool(calls) or maker.count > 0
 
 
 def kept(place: Path) -> Path:
@@ -92,19 +101,6 @@ def kept(place: Path) -> Path:
 def test_numba_is_needed_once(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert [needs_numba(*fresh(), monkeypatch) for _ in range(3)] == [True, False, False]
     assert kept(place)
-
-
-def test_code_that_numba_has_kept_is_not_compiled_again(
-    place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    needs_numba(*fresh(), monkeypatch)
-    kept(place).unlink()
-    forget()
-    before = {path: path.stat().st_mtime_ns for path in place.with_name("kept").rglob("*.code")}
-    assert needs_numba(*fresh(), monkeypatch)
-    after = {path: path.stat().st_mtime_ns for path in place.with_name("kept").rglob("*.code")}
-    assert before == after and kept(place)
-    assert not needs_numba(*fresh(), monkeypatch)
 
 
 def test_damaged_code_is_made_anew(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,7 +147,7 @@ def test_a_version_that_differs_inside_is_tried_once(
 ) -> None:
     calls = []
 
-    def fail(result: Any) -> bytes:
+    def fail(result: Any, optimise: bool) -> bytes:
         calls.append(result)
         raise AttributeError("another version")
 
@@ -174,20 +170,11 @@ def test_other_types_and_names_are_left_to_numba(
     calls: list[Any] = [
         function(read_only, offsets, result),
         function(codes[::-1], offsets, result),
-        function(codes, offsets.astype(np.int32), result),
         function(codes, offsets, result=result),
         function(codes, offsets, None),
     ]
-    assert calls == [3] * 5 and not result.any()
+    assert calls == [3] * 4 and not result.any()
     assert function(codes, offsets, result) is None and result.any()
-
-
-def test_numba_is_not_left_again(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a module still has the function that waited, as one that only calls it."""
-    function, maker = fresh()
-    assert needs_numba(function, maker, monkeypatch)
-    monkeypatch.setattr(function, "_load", None)
-    assert works(function) and maker.count == 1
 
 
 def test_threads_share_a_function(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,7 +222,7 @@ def test_a_generation_depends_on_versions_and_the_processor(
     assert described.read_text() != told
     names = [native_store._generations()[0]]
     for owner, name, value in [
-        (sys, "version", "4.0"),
+        (sys.implementation, "cache_tag", "cpython-40"),
         (np, "__version__", "9.0"),
         (code_cache, "_SOURCES", "others"),
         (native_store, "_version_file", lambda package: b"9.0"),
@@ -252,12 +239,13 @@ def test_a_generation_depends_on_versions_and_the_processor(
 def test_code_of_other_settings_is_not_kept(
     setting: str, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    dispatcher = dispatcher_of(PLAIN, False)
+    function, _ = fresh()
     with monkeypatch.context() as changed:
         changed.setattr(numba.config, setting, "generic")
-        keeper = NativeKeeper(PLAIN, False)
-        keeper.save_if_lacking((numba.int64[::1],), dispatcher)
+        assert function.keeper.compile(TYPES, function) == b""
     assert list(place.rglob("*.code")) == []
+    assert function.keeper.compile(TYPES, function)
+    assert kept(place)
 
 
 def compiled(function: Callable[..., Any], *arguments: Any) -> Callable[..., Any] | None:
@@ -398,7 +386,23 @@ def test_code_that_needs_numba_is_not_kept(function: Any, argument: Any) -> None
 )
 def test_values_and_types_have_the_same_text(arguments: tuple[Any, ...]) -> None:
     numbers: list[int] = []
-    assert flatten(arguments, numbers) == text_of_types([numba.typeof(one) for one in arguments])
+    kinds = tuple(numba.typeof(one) for one in arguments)
+    assert flatten(arguments, numbers) == text_of_types(kinds)
+
+
+def test_types_are_read_from_their_text() -> None:
+    from mummergpu.mapping.options import Limits
+    from mummergpu.sequence.mems import MemRows
+
+    columns = [np.zeros(2, np.int64) for _ in range(3)]
+    values = (MemRows(*columns), 3, (True, (Limits(1, 2, 3), np.zeros((1, 2), np.uint8))), ())
+    text = flatten(values, [])
+    kinds = types_of_text(text)
+    assert kinds == tuple(numba.typeof(one) for one in values)
+    assert text_of_types(kinds) == text
+    for wrong in ("x", "i)", "mummergpu.no.Such(i)", "mummergpu.mapping.options.Nothing(i)"):
+        with pytest.raises(UnsuitedValueError):
+            types_of_text(wrong)
 
 
 @pytest.mark.parametrize(
