@@ -61,7 +61,19 @@ def test_memory_and_pages_do_not_change_the_output(
     )
     assert others == [one, one]
     for page_size, length in (("2k", "20"), ("700", "12")):
-        index = ["index", "-q", "-l", length, "--page-size", page_size, "s.fa", "-o", "s.mgi"]
+        index = [
+            "index",
+            "-q",
+            "--search",
+            "kmer",
+            "-l",
+            length,
+            "--page-size",
+            page_size,
+            "s.fa",
+            "-o",
+            "s.mgi",
+        ]
         assert main(index) == 0
         assert body(output(capsys, "s.mgi", *given)) == body(one)
     assert sum(int(line.split("\t")[4]) >= 20 for line in body(one)) > 60
