@@ -218,7 +218,7 @@ def _mapping() -> Iterator[list[Word]]:
     for reads in (_FASTQ, _FASTA, _BAM):
         yield [*start, _GENOME, reads]
     # Of parts of a reference, which seeds are rare is told by the matches.
-    yield ["index", "-q", _GENOME, "--page-size", "8k", "-o", _PARTS]
+    yield ["index", "-q", "--search", "kmer", _GENOME, "--page-size", "8k", "-o", _PARTS]
     yield [*start, _PARTS, *_MATES]
     yield [*start, "--comments", _GENOME, _TAGGED]
     yield [*start, _GENOME, _FASTQ, "--format", "paf"]

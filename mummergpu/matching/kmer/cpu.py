@@ -100,12 +100,12 @@ MIN_ROOM: Final = 1 << 12
 """The least number of rows to allocate."""
 
 QUERY, SAMPLE, FILLED, SKIPPED = 0, 1, 2, 3
-LEAD_OF, CHOSEN, SPREAD, LOOKED_UP, VISITED = 4, 5, 6, 7, 8
-STATE_NUMBERS: Final = 9
+LEAD_OF, CHOSEN, SPREAD = 4, 5, 6
+STATE_NUMBERS: Final = 7
 """The elements of the state that the kernel keeps when it stops because the rows are full: the
 query of the next sample, its position in the block, the filled rows, and the skipped samples; the
 lead of the next sample; how many queries have had their seeds chosen, and how many of these occur
-too often as a whole; the samples that were looked up, and the occurrences that were compared."""
+too often as a whole."""
 
 ROWS_FULL, DONE, DAMAGED = 0, 1, 2
 """The reasons why the kernel stops: the next MEMs do not fit the rows, nothing is left to do, or a
@@ -262,7 +262,6 @@ def kmer_kernel(
         # A batch takes three turns, for each of which the one before prefetches memory: its k-mers,
         # their lists, and the extension of their occurrences.
         size, query, at, lead = next_batch(lookup, queries, steps, batch, query, at, lead)
-        state[LOOKED_UP] += size
         if not find_lists(lookup, batch, size):
             return DAMAGED
         for sample in range(size):
