@@ -30,29 +30,33 @@ _SOURCES: Final = digest_of_sources()
 
 
 class _Trouble:
-    """Passes the message of a store to a listener, as soon as there is one."""
+    """Passes the first message of all stores to a listener, as soon as there is one."""
 
     def __init__(self) -> None:
-        self._waiting: list[str] = []
+        self._first: str | None = None
         self._listener: Callable[[str], None] | None = None
 
     def tell(self, line: str) -> None:
-        """Pass a line to the listener, or keep it until there is one."""
-        if self._listener is None:
-            self._waiting.append(line)
-        else:
-            self._listener(line)
+        """Pass the first line to the listener, or keep it until there is one."""
+        if self._first is None:
+            self._first = line
+            if self._listener is not None:
+                self._listener(line)
 
     def listen(self, listener: Callable[[str], None]) -> None:
-        """Set the listener, and pass it the lines kept so far."""
+        """Set the listener, and pass it the line kept so far."""
         self._listener = listener
-        for line in self._waiting:
-            listener(line)
-        self._waiting.clear()
+        if self._first is not None:
+            listener(self._first)
+
+    def forget(self) -> None:
+        """Tell of the next trouble again: it is one of other folders."""
+        self._first = None
 
 
 _trouble: Final = _Trouble()
 _chosen_places: list[tuple[str, ...]] = []
+_when_places_change: list[Callable[[], None]] = [_trouble.forget]
 
 
 def on_cache_trouble(listener: Callable[[str], None]) -> None:
@@ -67,6 +71,18 @@ def keep_code_in(places: tuple[str, ...]) -> None:
     """Set the folders for code, instead of those from the environment; none keep nothing."""
     _chosen_places[:] = [places]
     process_store.cache_clear()
+    for forget in _when_places_change:
+        forget()
+
+
+def when_places_change(forget: Callable[[], None]) -> None:
+    """Call `forget` whenever code is to be kept elsewhere: what knows the stores of before."""
+    _when_places_change.append(forget)
+
+
+def tell_trouble(line: str) -> None:
+    """Pass what a store says to the listener of `on_cache_trouble`; only the first line counts."""
+    _trouble.tell(line)
 
 
 def code_places() -> tuple[str, ...]:
@@ -99,7 +115,7 @@ def process_store() -> CodeStore:
     places = code_places()
     if _SOURCES is None:
         places = ()
-    return CodeStore(places, generation_of_code(_SOURCES or ""), _trouble.tell)
+    return CodeStore(places, generation_of_code(_SOURCES or ""), tell_trouble)
 
 
 class KeptCode:

@@ -55,11 +55,13 @@ def _stores_in(places: tuple[str, ...]) -> tuple[CodeStore, ...]:
     if not places:
         return ()
     folders = [place + _SUFFIX for place in places]
-    # Numba's code is kept in the same way, and its store reports trouble.
     return tuple(
-        CodeStore(folders, generation, lambda _: None, MAXIMUM_BYTES)
+        CodeStore(folders, generation, code_cache.tell_trouble, MAXIMUM_BYTES)
         for generation in _generations()
     )
+
+
+code_cache.when_places_change(_stores_in.cache_clear)
 
 
 def runs_here() -> bool:
