@@ -51,8 +51,8 @@ struct Samples {
 struct Sample {
     uint32 position;    // where the k-mer begins in the block
     Flanks flanks;      // the bases around the position
-    uint32 lead;        // the bases of its window before the k-mer
-    uint32 window;      // the bases of its window; 0 without windows
+    uint32 window;      // the bases of its window (upper half; 0 without windows), and those of it
+                        // before the k-mer: one register and one shuffle for both
     uint32 found_before;  // where a match reaches so far to the left, an earlier sample finds it
     uint32 spread_bits;   // only occurrences count whose `spread_key` has so few bits
     uint32 list_begin;  // the k-mer's first occurrence, as an index of `Table::positions`
@@ -60,6 +60,9 @@ struct Sample {
     bool is_ordered;    // whether the occurrences are sorted by the bases before each
     bool is_skipped;    // whether the k-mer has more occurrences than are searched
 };
+
+// Return the bases of a sample's window before its k-mer.
+__device__ __forceinline__ uint32 lead_of(const Sample& sample) { return sample.window & 0xffff; }
 
 // A sample extended at one occurrence.
 struct Extension {
@@ -126,8 +129,7 @@ __device__ __forceinline__ Sample look_up(const Samples& samples, const Table& t
     sample.position = placed.place;
     sample.flanks =
         load_query_flanks(samples.queries, static_cast<long long>(sample.position));
-    sample.lead = placed.lead;
-    sample.window = placed.window;
+    sample.window = static_cast<uint32>(placed.window) << 16 | placed.lead;
     sample.found_before = placed.found_before;
     sample.spread_bits = placed.spread_bits;
     sample.list_begin = sample.list_end = 0;
@@ -142,7 +144,7 @@ __device__ __forceinline__ Sample look_up(const Samples& samples, const Table& t
             sample.list_end = sample.list_begin;
         }
         sample.is_ordered = sample.list_end - sample.list_begin > table.longest_ascending;
-        const uint32 known = min(sample.lead, table.ordered_bases);
+        const uint32 known = min(lead_of(sample), table.ordered_bases);
         if (sample.is_ordered && known > 0) {
             sample.list_begin =
                 place_by_bases(samples, table, sample, known, sample.list_begin, false);
@@ -176,7 +178,7 @@ __device__ __forceinline__ Extension extend(const Samples& samples, const Table&
     found.length = 0;
     const long long query = static_cast<long long>(sample.position);
     const long long reference = static_cast<long long>(table.part_begin + found.occurrence);
-    if (!is_spread(sample, static_cast<uint64>(reference) - sample.lead)) {
+    if (!is_spread(sample, static_cast<uint64>(reference) - lead_of(sample))) {
         return found;
     }
     const Flanks there = load_flanks(table.reference, reference);
@@ -187,7 +189,7 @@ __device__ __forceinline__ Extension extend(const Samples& samples, const Table&
                                load_flanks(table.reference, reference - found.left).left);
         found.left += __clz(different);
     }
-    if (found.left < sample.lead || found.left >= sample.found_before) {
+    if (found.left < lead_of(sample) || found.left >= sample.found_before) {
         return found;
     }
     different = mismatches(sample.flanks.right, there.right);
@@ -198,7 +200,7 @@ __device__ __forceinline__ Extension extend(const Samples& samples, const Table&
         different = mismatches(ahead, load_flanks(table.reference, reference + right).right);
         right += different == 0 ? WORD_BASES : __ffs(different) - 1;
     }
-    if (found.left + right >= samples.minimum_length && sample.lead + right >= sample.window) {
+    if (found.left + right >= samples.minimum_length && lead_of(sample) + right >= sample.window >> 16) {
         found.length = found.left + right;
     }
     return found;

@@ -19,7 +19,7 @@ static_assert(sizeof(SeedChoice) == SEED_CHOICE_BYTES, "the host allocates so mu
 
 // A query that seeds are chosen for, and how many matches are too many.
 struct ChosenQuery {
-    uint64 begin;   // where it begins in the block
+    uint32 begin;   // where it begins in the block
     uint32 length;  // its bases
     uint32 most;
 };
@@ -32,12 +32,12 @@ struct ChosenQuery {
 // before    the bases from the seed before it that is taken; what is found from there is found before
 // number    the number of the k-mer among those of the seed
 __device__ __forceinline__ Sample sample_of_seed(const Samples& samples, const Table& table,
-                                                 uint64 begin, uint32 offset, uint32 bases,
+                                                 uint32 begin, uint32 offset, uint32 bases,
                                                  uint32 before, uint32 spread_bits,
                                                  uint32 number) {
     PlacedSample placed;
     const uint32 lead = bases - table.kmer_length - (samples.samples_of_window - 1) + number;
-    placed.place = static_cast<uint32>(begin + offset + lead);
+    placed.place = begin + offset + lead;
     placed.lead = static_cast<uint16>(lead);
     placed.window = static_cast<uint16>(bases);
     placed.found_before = before == NO_SEED_BEFORE ? NO_SEED_BEFORE : lead + before;
@@ -180,12 +180,13 @@ __device__ __forceinline__ SeedChoice spread_whole(const Samples& samples, const
 //
 // Grid: one warp for each query, or fewer warps that take several queries in turn.
 // Shared memory: none.
-extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
+// Four blocks on a multiprocessor leave 64 registers to a thread: the compiler would keep 48, and spill.
+extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, 4)
     choose_query_seeds(Samples samples, Table table, const uint64* offsets, uint64 query_count,
                        uint32 most, SeedChoice* choices, uint64* counters) {
     for (uint64 number = grid_warp(); number < query_count; number += grid_warps()) {
-        const ChosenQuery query = {offsets[number],
-                                   static_cast<uint32>(offsets[number + 1] - offsets[number]), most};
+        const uint32 begin = static_cast<uint32>(offsets[number]);
+        const ChosenQuery query = {begin, static_cast<uint32>(offsets[number + 1]) - begin, most};
         SeedChoice choice = {0, 0, 0, ALL_PLACES};
         if (occurrences_of_windows(samples, table, query) > most &&
             has_too_many(samples, table, query)) {

@@ -93,7 +93,6 @@ __device__ __forceinline__ uint32 search_occurrences(const Samples& samples, con
         const uint32 index = from_lane(sample.list_begin - begin, owner) + number;
         Sample owned;
         owned.position = from_lane(sample.position, owner);
-        owned.lead = from_lane(sample.lead, owner);
         owned.window = from_lane(sample.window, owner);
         owned.found_before = from_lane(sample.found_before, owner);
         owned.spread_bits = from_lane(sample.spread_bits, owner);

@@ -115,6 +115,7 @@ MAP_SECTIONS: Final[Sections] = {
         click.Option(
             ["--gpu-compression"],
             is_flag=True,
+            hidden=True,
             help="Compress BAM on the GPU that searches, with NVIDIA's nvCOMP (pip install "
             "'mummergpu[nvcomp]'): the same records, in other bytes.",
         ),
@@ -126,6 +127,7 @@ MAP_SECTIONS: Final[Sections] = {
         ),
         click.Option(
             ["--temporary-folder"],
+            hidden=True,
             metavar="FOLDER",
             shell_complete=complete_folders,
             help="Where alignments wait to be sorted if there are too many for memory.",

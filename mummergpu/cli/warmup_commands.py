@@ -220,6 +220,7 @@ def _mapping() -> Iterator[list[Word]]:
     # Of parts of a reference, which seeds are rare is told by the matches.
     yield ["index", "-q", "--search", "kmer", _GENOME, "--page-size", "8k", "-o", _PARTS]
     yield [*start, _PARTS, *_MATES]
+    yield [*start, _PARTS, *_MATES, "--all"]
     yield [*start, "--comments", _GENOME, _TAGGED]
     yield [*start, _GENOME, _FASTQ, "--format", "paf"]
     for number, sorting in enumerate(((), ("--sort", "--mark-duplicates"))):

@@ -195,7 +195,7 @@ def holds_profiles(path: str) -> bool:
     if path == STANDARD_INPUT:
         return False
     try:
-        with open_binary(path) as file:
+        with reading(path), open_binary(path) as file:
             head = _Watched(_decompressed(file, path)).read(_HEAD_BYTES) or b""
     except (InputError, LibraryError):
         return False

@@ -100,7 +100,8 @@ def test_every_launch_and_byte_is_accounted_for(opened_tables: OpenTables) -> No
     launches = {name: kernel.launches for name, kernel in given.stats.kernels.items()}
     used = {name: count for name, count in launches.items() if count > 0}
     assert Counter(given.device.launches) == used
-    assert set(KERNELS) <= set(used)
+    # Seeds are chosen by searches with windows only.
+    assert set(KERNELS) - {"choose_query_seeds"} <= set(used)
     assert used["count_kmer_mems"] == len(pages)
     stage = given.stats.stages["kmer_kernel"]
     assert stage.count == sum(used.values())

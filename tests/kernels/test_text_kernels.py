@@ -205,7 +205,7 @@ def assert_same_columns(
     assert found is not None and expected is not None
     assert set(found.mems) == set(expected) == set(STRANDS)
     for strand, columns in expected.items():
-        for name, values in vars(columns).items():
+        for name, values in columns._asdict().items():
             np.testing.assert_array_equal(getattr(found.mems[strand], name), values)
     assert sum(columns.count for columns in found.mems.values()) == found.count
 

@@ -18,12 +18,16 @@ def test_no_spelling_takes_a_value_in_one_command_and_none_in_another() -> None:
     """Else no one could tell whether what stands behind it is the verb.
 
     Before the verb, -L, -b and -c are those of MUMmer's mummer. That of bwa mem, the penalty of
-    clipping, and those of nucmer, the break length and the least cluster, stand behind.
+    clipping, and those of nucmer, the break length and the least cluster, stand behind. So do the
+    formats of hmm, which name no file there.
     """
     behind = {"map": {"-L"}, "align": {"-b", "-c"}}
+    formats = {"--bed", "--parquet", "--tsv"}
     for name, one in EVERY.items():
-        for other in EVERY.values():
-            assert one.with_value & other.flags <= behind.get(name, set())
+        for other_name, other in EVERY.items():
+            allowed = behind.get(name, set()) | (formats if other_name == "hmm" else set())
+            assert one.with_value & other.flags <= allowed
+    assert formats <= SPELLINGS.with_value & EVERY["hmm"].flags
     for name, spellings in behind.items():
         assert spellings <= MATCH.flags & EVERY[name].with_value
         assert spellings <= SPELLINGS.flags

@@ -6,10 +6,9 @@ import random
 from pathlib import Path
 
 import pytest
-from mummergpu.output.bytes.compressed_stream import CompressedStream
 
 from mummergpu.cluster.packed_parts import PartJoiner, block_text_bytes, pack_part
-from mummergpu.output.bytes.compression import compressor_of
+from mummergpu.output.bytes.compression import CompressedStream, compressor_of
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
 

@@ -35,7 +35,7 @@ def test_the_package_reads_the_sources_of_this_checkout() -> None:
     paths = list(folder.rglob("*.cu*"))
     texts = {path.relative_to(folder).as_posix(): path.read_text("utf-8") for path in paths}
     assert read_sources() == texts
-    folders = {"bgzf", "common", "hmm", "kmer", "mapping", "study", "tree", "viterbi"}
+    folders = {"bgzf", "chains", "common", "hmm", "kmer", "mapping", "study", "tree", "viterbi"}
     assert {name.partition("/")[0] for name in texts} == folders
 
 
