@@ -156,7 +156,7 @@ def word_tables(profile: Profile) -> WordTables:
     nodes, probabilities = profile.nodes, profile.transitions
     with np.errstate(divide="ignore"):
         steps = words(np.log(probabilities.astype(np.float64)).astype(np.float32)[1:nodes])
-        entries = _entry_probabilities(profile)
+        entries = entry_probabilities(profile)
         entry = words(np.log(entries.astype(np.float64)).astype(np.float32))
     match, insert, delete, insert_match, loop, delete_match, deletes = steps.T
     table = np.full((8, nodes), WORD_NEVER, dtype=np.int16)
@@ -181,7 +181,7 @@ def words(scores: Float32Array) -> Int16Array:
     return np.clip(rounded(WORD_SCALE * scores), -32768, 32767).astype(np.int16)
 
 
-def _entry_probabilities(profile: Profile) -> Float32Array:
+def entry_probabilities(profile: Profile) -> Float32Array:
     """Return how likely a local alignment enters at each node, as often as the node is used."""
     occupied = np.empty(profile.nodes, dtype=np.float32)
     _fill_occupancy(profile.transitions, occupied)

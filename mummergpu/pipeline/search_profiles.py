@@ -41,6 +41,13 @@ PROFILES_AT_ONCE: Final = 2000
 SEQUENCES_AT_ONCE: Final = 64
 """The proteins that a task compares to the end."""
 
+_SUMMED_AT_ONCE: Final = 1024
+"""The proteins that a task passes through the Forward filter."""
+
+_TASKS_OF_THREAD: Final = 32
+"""The tasks ahead for each thread, of one block: some take a hundred times as long as most, and
+others must not wait until such a one is done."""
+
 _BLOCKS_AHEAD: Final = 2
 
 _SCALE_ON_DEVICE: Final = 8
@@ -161,21 +168,35 @@ class _Lazy(Sequence[str]):
 
 
 class _Task:
-    """A profile and proteins; the numbers of those that have passed the filters, if known."""
+    """A profile and proteins; the numbers of those that have passed the filters, if known.
+
+    `is_summed` tells that they have passed the Forward filter too.
+    """
 
     def __init__(
-        self, proteins: NumberedProteins, number: int, survivors: Int64Array | None = None
+        self,
+        proteins: NumberedProteins,
+        number: int,
+        survivors: Int64Array | None = None,
+        is_summed: bool = False,
     ) -> None:
         self.proteins = proteins
         self.number = number
         self.survivors = survivors
+        self.is_summed = is_summed
+
+    @property
+    def at_once(self) -> int:
+        """The most survivors that one task deals with."""
+        return SEQUENCES_AT_ONCE if self.is_summed else _SUMMED_AT_ONCE
 
     def parts(self) -> Iterator[_Task]:
         """Yield tasks with a few of the survivors each."""
-        survivors = self.survivors
+        survivors, size = self.survivors, self.at_once
         assert survivors is not None
-        for begin in range(0, survivors.size, SEQUENCES_AT_ONCE):
-            yield _Task(self.proteins, self.number, survivors[begin : begin + SEQUENCES_AT_ONCE])
+        for begin in range(0, survivors.size, size):
+            own = survivors[begin : begin + size]
+            yield _Task(self.proteins, self.number, own, self.is_summed)
 
 
 class _Found(NamedTuple):
@@ -358,7 +379,9 @@ class ProfileSearch(ProfileJob):
             return self._search(filters[task.number], task)
 
         context = self._context
-        yield from ordered_results(context.executor, context.window, tasks, work, _Task.parts)
+        # Not more than a block has: memory holds the blocks of all tasks under way.
+        window = max(context.window, min(len(filters), _TASKS_OF_THREAD * context.threads))
+        yield from ordered_results(context.executor, window, tasks, work, _Task.parts)
 
     def found_among(
         self,
@@ -385,7 +408,11 @@ class ProfileSearch(ProfileJob):
                 survivors = profile_filter.survivors(task.proteins.block, stats)
             task.survivors = task.proteins.scored(survivors)
             stats.add_cells("profile_filters", records.codes.size * profile_filter.profile.nodes)
-        if task.survivors.size > SEQUENCES_AT_ONCE:
+        if not task.is_summed and task.survivors.size <= task.at_once:
+            block = task.proteins.block
+            task.survivors = profile_filter.pass_forward(block, task.survivors, stats)
+            task.is_summed = True
+        if task.survivors.size > task.at_once:
             return None
         survivors = task.survivors
         if survivors.size == 0:
@@ -436,10 +463,15 @@ class ProfileScan(ProfileJob):
             with stats.stage("profile_filters"):
                 return proteins.scored(one.survivors(block, stats))
 
-        if passed is None:
-            passed = list(ordered_results(context.executor, context.window, filters, survivors))
-        numbers = np.repeat(np.arange(len(filters)), [one.size for one in passed])
-        sequences = np.concatenate(passed)
+        def summed(number: int) -> Int64Array:
+            one = filters[number]
+            found = survivors(one) if passed is None else passed[number]
+            return one.pass_forward(block, found, stats)
+
+        every = range(len(filters))
+        kept = list(ordered_results(context.executor, context.window, every, summed))
+        numbers = np.repeat(np.arange(len(filters)), [one.size for one in kept])
+        sequences = np.concatenate(kept)
         # Stable: the profiles that a protein is compared with stay in the order of their files.
         order = np.argsort(sequences, kind="stable")
         bounds = np.searchsorted(sequences[order], np.arange(records.protein_count + 1)).tolist()
