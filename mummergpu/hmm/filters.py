@@ -36,6 +36,7 @@ from mummergpu.hmm.tables import (
     LengthTables,
     byte_tables,
     length_tables,
+    match_scores,
     word_moves,
     word_tables,
 )
@@ -161,8 +162,9 @@ class ProfileFilter:
         self.scores = PassScores(msv, skip, viterbi)
         composition = profile.composition
         self.bias = None if composition is None else BiasFilter(composition, profile.nodes)
-        self.bytes = byte_tables(profile)
-        self.words = word_tables(profile)
+        matches = match_scores(profile.matches)
+        self.bytes = byte_tables(profile, matches)
+        self.words = word_tables(profile, matches)
         self._least = np.zeros(0, dtype=np.int64)
 
     @cached_property

@@ -54,9 +54,9 @@ class ByteTables(NamedTuple):
     entry: int
 
 
-def byte_tables(profile: Profile) -> ByteTables:
-    """Return the bytes of a profile."""
-    scores = match_scores(profile.matches)
+def byte_tables(profile: Profile, scores: Float32Array | None = None) -> ByteTables:
+    """Return the bytes of a profile; `scores` are its `match_scores`, if they are at hand."""
+    scores = match_scores(profile.matches) if scores is None else scores
     highest = max(np.float32(0), np.float32(scores[:, :RESIDUES].max()))
     bias = min(255, int(rounded(BYTE_SCALE * highest)))
     costs = -rounded(BYTE_SCALE * scores)
@@ -151,8 +151,8 @@ class WordTables(NamedTuple):
     delete_bound: int
 
 
-def word_tables(profile: Profile) -> WordTables:
-    """Return the words of a profile."""
+def word_tables(profile: Profile, scores: Float32Array | None = None) -> WordTables:
+    """Return the words of a profile; `scores` are its `match_scores`, if they are at hand."""
     nodes, probabilities = profile.nodes, profile.transitions
     with np.errstate(divide="ignore"):
         steps = words(np.log(probabilities.astype(np.float64)).astype(np.float32)[1:nodes])
@@ -172,7 +172,8 @@ def word_tables(profile: Profile) -> WordTables:
     if nodes > 3:
         pairs = deletes[1:-1].astype(np.int64) + delete_match[2:] - entry[3:]
         bound = max(bound, int(pairs.max(initial=WORD_NEVER)))
-    emissions = np.ascontiguousarray(words(match_scores(profile.matches)).T)
+    scores = match_scores(profile.matches) if scores is None else scores
+    emissions = np.ascontiguousarray(words(scores).T)
     return WordTables(emissions, table, bound)
 
 

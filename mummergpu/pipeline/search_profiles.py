@@ -50,7 +50,7 @@ others must not wait until such a one is done."""
 
 _BLOCKS_AHEAD: Final = 2
 
-_SCALE_ON_DEVICE: Final = 8
+_SCALE_ON_DEVICE: Final = 4
 """How much larger the blocks are that a device filters: it takes all profiles at once, and each
 profile with what survives in a block is a task of Python."""
 
