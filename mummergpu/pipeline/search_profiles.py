@@ -8,7 +8,8 @@ number of all targets is known. A scan is the same, but its hits are those of a 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import ExitStack, closing
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -252,6 +253,7 @@ class ProfileJob(ABC):
         self._reading = reading
         self._device = device
         self._has_share = True
+        self._early: list[Future[ProfileFilter]] = []
 
     @abstractmethod
     def hits(self) -> Generator[HitList]:
@@ -263,12 +265,21 @@ class ProfileJob(ABC):
         self._finisher = Finisher(options.finishing, alphabet, options.Z)
         self._counter = HitCounter(alphabet, options.finishing, options.Z, options.scans)
 
+    def read(self, profiles: Iterable[Profile]) -> Iterator[Profile]:
+        """Yield profiles, whose filters are made while the next ones are read."""
+        for one in profiles:
+            self._early.append(self._filter_of(one))
+            yield one
+
     def prepare(self, profiles: Sequence[Profile]) -> list[ProfileFilter]:
-        """Prepare to finish hits of some profiles; return their filters."""
+        """Prepare to finish hits of profiles, all from `read` or none; return their filters."""
         self.prepare_finishing(profiles)
+        early, self._early = self._early or [*map(self._filter_of, profiles)], []
+        return [one.result() for one in early]
+
+    def _filter_of(self, profile: Profile) -> Future[ProfileFilter]:
         thresholds = self._options.finishing.thresholds
-        make = self._context.executor.map(lambda one: ProfileFilter(one, thresholds), profiles)
-        return list(make)
+        return self._context.executor.submit(ProfileFilter, profile, thresholds)
 
     def blocks(self, count_them: bool, scale: int) -> Iterator[NumberedProteins]:
         """Yield all proteins in blocks, which are read ahead."""
@@ -324,7 +335,7 @@ class ProfileSearch(ProfileJob):
         profiles = self._options.read_profiles()
         at_once = PROFILES_AT_ONCE if self._options.sequences.can_repeat else None
         before = 0
-        while group := list(islice(profiles, at_once)):
+        while group := list(self.read(islice(profiles, at_once))):
             self._context.stats.add(profiles=len(group), nodes=sum(one.nodes for one in group))
             # With several passes, it is not known how many come.
             self._has_share = before == 0 and len(group) != at_once
@@ -439,7 +450,7 @@ class ProfileScan(ProfileJob):
     def hits(self) -> Generator[HitList]:
         """Yield the hits of each protein."""
         context = self._context
-        profiles = list(self._options.read_profiles())
+        profiles = list(self.read(self._options.read_profiles()))
         context.stats.add(profiles=len(profiles), nodes=sum(one.nodes for one in profiles))
         filters = self.prepare(profiles)
         with ExitStack() as stack:
