@@ -121,7 +121,9 @@ def _filter_proteins() -> None:
     statistics = Statistics(*(0.0, 1.0) * 3)
     profile = Profile("", "", "", matches[1:], transitions, matches[0], statistics, None)
     block = ProteinBlock(np.zeros(9, dtype=np.uint8), np.array([0, 9], dtype=np.int64))
-    ProfileFilter(profile, FilterThresholds(F1=0.9)).survivors(block, Stats())
+    own = ProfileFilter(profile, FilterThresholds(F1=0.9))
+    own.survivors(block, Stats())
+    own.pass_forward(block, np.array([0]), Stats())
 
 
 def _evaluate_models(folder: Path, commands: click.Group) -> None:
