@@ -10,7 +10,7 @@ import numpy as np
 
 from mummergpu.cuda.device import AnyArray, BlockShape, Device, Program
 from mummergpu.cuda.program import BLOCK_THREADS, ProgramSource
-from mummergpu.hmm.cuda_program import ITEM, WORD_RESIDUES
+from mummergpu.hmm.cuda_program import ITEM
 from mummergpu.hmm.device_work import FilterWorker, Pairs, PlacedBlock
 from mummergpu.hmm.filter_schemes import FilterChoice
 from mummergpu.hmm.filters import ProfileFilter
@@ -19,6 +19,7 @@ from mummergpu.hmm.thread_filter import (
     TILE_THREADS,
     WORD_AGAIN,
     ThreadPolicy,
+    border_rows,
     thread_program,
     tile_count,
     tile_table,
@@ -108,7 +109,7 @@ class TileFilter:
         items["last"] = np.minimum(items["first"] + 2 * TILE_THREADS, sequences.size)
         resident = self._device.resident_blocks * BLOCK_THREADS // _RESIDENT_THREADS * TILE_BLOCKS
         blocks = min(items.size, max(resident, 1))
-        rows = WORD_RESIDUES * -(-placed.longest // WORD_RESIDUES) + 1
+        rows = border_rows(placed.longest)
         table = tile_table(one.words, tiles, policy.emissions == "t")
         scores = worker.buffer("tile scores", 4 * sequences.size)
         (ticket,) = worker.counters(1)

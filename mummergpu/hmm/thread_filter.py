@@ -15,7 +15,7 @@ import numpy as np
 from mummergpu.cuda.device import BlockShape
 from mummergpu.cuda.program import WARP_LANES, ProgramSource
 from mummergpu.errors import OptionError
-from mummergpu.hmm.cuda_program import CODE_CONSTANTS, TABLE_ROWS
+from mummergpu.hmm.cuda_program import CODE_CONSTANTS, TABLE_ROWS, WORD_RESIDUES
 from mummergpu.hmm.device_tables import NEVER
 from mummergpu.hmm.tables import WORD_BASE, WORD_LEAVE, WordTables
 from mummergpu.runtime.arrays import Int16Array, UInt32Array
@@ -37,7 +37,7 @@ _ROW_THREADS: Final = 256
 TILE_THREADS: Final = 32
 """Few, so that the multiprocessors have equally many sequences."""
 
-TILE_BLOCKS: Final = 16
+TILE_BLOCKS: Final = 12
 """The blocks of tiles that a multiprocessor has registers for."""
 
 SCORES: Final = "gcplt"
@@ -209,6 +209,11 @@ def node_emissions(tables: WordTables, transposed: bool) -> Int16Array:
 def tile_count(nodes: int) -> int:
     """Return the tiles of a profile."""
     return -(-nodes // TILE_NODES)
+
+
+def border_rows(longest: int) -> int:
+    """Return the rows of borders for sequences of up to so many residues; a word is read ahead."""
+    return WORD_RESIDUES * (-(-longest // WORD_RESIDUES) + 1)
 
 
 def tile_steps(tables: WordTables, tiles: int) -> UInt32Array:

@@ -31,6 +31,7 @@ from mummergpu.hmm.thread_filter import (
     WORD_AGAIN,
     ThreadPolicy,
     block_shape,
+    border_rows,
     constant_words,
     node_emissions,
     node_steps,
@@ -281,7 +282,7 @@ class DeviceScores:
         resident = self._device.resident_blocks * 256 // _RESIDENT_THREADS * TILE_BLOCKS
         blocks = min(items.size, max(resident, 1))
         table = tile_table(words, tiles, policy.emissions == "t")
-        rows = WORD_RESIDUES * -(-self._data.longest // WORD_RESIDUES) + 1
+        rows = border_rows(self._data.longest)
         borders = self._memory(8 * rows * blocks * TILE_THREADS, self._own)
         arguments = (
             *(*layout.addresses, self._numbers, self._for_policy(items.view(np.uint32))),
