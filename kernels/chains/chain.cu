@@ -1,5 +1,5 @@
-// Runs a chain over sequences, a thread each: the states stay in registers. The recurrence is
-// generated; see `hmm/language/cuda_text.py` on the host.
+// Runs a chain over sequences, a thread each: the states stay in registers. The host generates the
+// recurrence: `begin_chain` and `advance_chain`.
 #include "common/grid.cuh"
 
 #if CHAIN_SUMS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -11,6 +12,7 @@ import numpy as np
 from mummergpu.hmm.language.chain import BEST, SUMS, chain_of, log_probability
 from mummergpu.hmm.language.coded import CodedChain, coded_chain
 from mummergpu.hmm.language.lanes import Lanes, SymbolBlock, lanes_of, offsets_of_counts
+from mummergpu.hmm.language.node_paths import NodeVisits, has_node_paths
 from mummergpu.hmm.language.pieces import LONG_SYMBOLS, LongSequence, MapPieces
 from mummergpu.hmm.language.processor import (
     ChainPrograms,
@@ -181,7 +183,7 @@ def parts_of(block: SymbolBlock, at_once: int, longest: int) -> Iterator[Int64Ar
             begin, symbols = end, 0
 
 
-class _Work:
+class _Work(ABC):
     """What is found of a block; parts may be computed side by side, or by `device`."""
 
     device: DeviceChains | None = None
@@ -211,13 +213,13 @@ class _Work:
         is_short = Attribute.TABLE in self.wanted
         return np.iinfo(np.int64).max if is_short else LONG_SYMBOLS
 
+    @abstractmethod
     def compute(self, part: Int64Array) -> None:
         """Compute some sequences, none of them empty."""
-        raise NotImplementedError
 
+    @abstractmethod
     def compute_long(self, number: int, map_pieces: MapPieces) -> None:
         """Compute a sequence that is longer than `longest`."""
-        raise NotImplementedError
 
     def codes_of(self, number: int) -> ByteArray:
         """Return the codes of a sequence."""
@@ -335,6 +337,9 @@ class _Viterbi(_Work):
         if Attribute.TRACEBACK in self.wanted and not np.isneginf(self.scores[number]):
             if coded is not None:
                 runs = coded.runs(sequence, codes, end, self.model.visits)
+            elif has_node_paths(self.model.best.chain):
+                visits = NodeVisits(codes, self.model.visits.node_visits, 0)
+                runs = sequence.node_runs(self.model.trace_tables, visits, end)
             else:
                 runs = sequence.runs(self.model.trace_tables, self.model.visits, end)
             self._paths.append((np.array([number]), runs))

@@ -144,7 +144,7 @@ def steps_of(
 
 
 @inline_without_refcounts
-def _step_into(tables: TraceTables, words: Any, row: int, lanes: int, lane: int, node: int) -> int:
+def step_into(tables: TraceTables, words: Any, row: int, lanes: int, lane: int, node: int) -> int:
     """Return the step of the best way into a node of a row."""
     # With one word a row, its address does not have to wait for the node.
     place = lane
@@ -165,7 +165,7 @@ def _count_steps(tables: TraceTables, words: Any, places: LanePlaces, counts: In
         )
         # A step into a silent state comes from the same row, one into another from the row before.
         while row > first or node >= tables.emitting:
-            step = _step_into(tables, words, row, places.lane_count, lane, node)
+            step = step_into(tables, words, row, places.lane_count, lane, node)
             if node < tables.emitting:
                 row -= 1
             node = tables.sources[as_index(step)]
@@ -192,7 +192,7 @@ def _fill_steps(
         at = offsets[number + 1] - 1
         steps[as_index(at)] = end_step + node
         while row > first or node >= tables.emitting:
-            step = _step_into(tables, words, row, places.lane_count, lane, node)
+            step = step_into(tables, words, row, places.lane_count, lane, node)
             if node < tables.emitting:
                 row -= 1
             node = tables.sources[as_index(step)]
@@ -219,7 +219,7 @@ def _trace_piece(
     at = steps.size
     row = size - 1
     while row > stop or node >= tables.emitting:
-        step = _step_into(tables, words, row, lanes, lane, node)
+        step = step_into(tables, words, row, lanes, lane, node)
         if node < tables.emitting:
             row -= 1
         node = tables.sources[as_index(step)]
