@@ -378,6 +378,10 @@ class _Viterbi(_Work):
 
 def joined_runs(parts: list[tuple[Int64Array, Runs]], count: int) -> Runs:
     """Return the runs of parts of sequences in the order of all `count` sequences."""
+    for numbers, runs in parts:
+        # Those of one part that has all are not copied: of a chromosome they may have gigabytes.
+        if numbers.size == count and (np.diff(numbers) == 1).all():
+            return runs
     counts = np.zeros(count, dtype=np.int64)
     for numbers, runs in parts:
         counts[numbers] = np.diff(runs.offsets)

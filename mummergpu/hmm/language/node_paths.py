@@ -15,7 +15,7 @@ from mummergpu.hmm.language.chain import Chain
 from mummergpu.hmm.language.lanes import offsets_of_counts
 from mummergpu.hmm.language.processor_text import LANES
 from mummergpu.hmm.language.traces import Runs, TraceTables, step_into
-from mummergpu.runtime.arrays import ByteArray, Int64Array, UInt16Array
+from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import as_index, inline_without_refcounts, jit_without_refcounts
 
 
@@ -40,7 +40,7 @@ class NodeVisits(NamedTuple):
 def has_node_paths(chain: Chain) -> bool:
     """Return whether a path is told by the node of each symbol."""
     passes = (*chain.ways, *chain.starts, *chain.ends)
-    return not chain.shape.silent and not any(passes) and chain.shape.nodes < 1 << 16
+    return not chain.shape.silent and not any(passes) and chain.shape.nodes <= 256
 
 
 class WalkedPieces(NamedTuple):
@@ -69,7 +69,7 @@ def walk_pieces(
     begins: Int64Array,
     ends: Int64Array,
     guessed: Int64Array,
-    path: UInt16Array,
+    path: ByteArray,
 ) -> WalkedPieces:
     """Write the nodes of pieces into `path`, from those that are likely behind them."""
     words = bits.reshape(bits.shape[0], -1)
@@ -78,7 +78,7 @@ def walk_pieces(
     return WalkedPieces(begins, ends, words, guessed, before)
 
 
-def settle(groups: list[WalkedPieces], tables: TraceTables, end: int, path: UInt16Array) -> None:
+def settle(groups: list[WalkedPieces], tables: TraceTables, end: int, path: ByteArray) -> None:
     """Walk again what was walked from a node that the path does not go through."""
     for group in reversed(groups):
         for lane in reversed(range(group.begins.size)):
@@ -98,7 +98,7 @@ def _walk(
     begins: Int64Array,
     ends: Int64Array,
     nodes: Int64Array,
-    path: UInt16Array,
+    path: ByteArray,
 ) -> None:
     """Walk pieces from their last symbols on; `nodes` are those behind, and then those before.
 
@@ -118,7 +118,7 @@ def _walk(
 
 @jit_without_refcounts
 def _walk_again(
-    tables: TraceTables, words: Any, lane: int, end: int, is_first: bool, path: UInt16Array
+    tables: TraceTables, words: Any, lane: int, end: int, is_first: bool, path: ByteArray
 ) -> int:
     """Walk a piece from another node; return the node before it, or -1 if it is the same."""
     node = end
@@ -142,14 +142,14 @@ class Stretch(NamedTuple):
     last: int
 
 
-def stretch_of(path: UInt16Array, visits: NodeVisits, begin: int, end: int) -> Stretch:
+def stretch_of(path: ByteArray, visits: NodeVisits, begin: int, end: int) -> Stretch:
     """Return the runs of a part that is not empty."""
     count = _count_runs(path, visits, begin, end)
     first, last = (_visit_at(path, visits, at) for at in (begin, end - 1))
     return Stretch(begin, end, count, first, last)
 
 
-def _visit_at(path: UInt16Array, visits: NodeVisits, at: int) -> int:
+def _visit_at(path: ByteArray, visits: NodeVisits, at: int) -> int:
     return int(visits.table[int(visits.codes[at]) * visits.width + int(path[at])])
 
 
@@ -181,13 +181,13 @@ def empty_runs(count: int) -> Runs:
 
 
 @inline_without_refcounts
-def _visit_of(path: UInt16Array, visits: NodeVisits, at: int) -> int:
+def _visit_of(path: ByteArray, visits: NodeVisits, at: int) -> int:
     node, code = path[as_index(at)], visits.codes[as_index(at)]
     return visits.table[as_index(code * visits.width + node)]  # type: ignore[no-any-return]
 
 
 @jit_without_refcounts
-def _count_runs(path: UInt16Array, visits: NodeVisits, begin: int, end: int) -> int:
+def _count_runs(path: ByteArray, visits: NodeVisits, begin: int, end: int) -> int:
     count, last = 0, -1
     for at in range(begin, end):
         visit = _visit_of(path, visits, at)
@@ -198,7 +198,7 @@ def _count_runs(path: UInt16Array, visits: NodeVisits, begin: int, end: int) -> 
 
 @jit_without_refcounts
 def fill_stretch(
-    path: UInt16Array,
+    path: ByteArray,
     visits: NodeVisits,
     begin: int,
     end: int,

@@ -132,7 +132,7 @@ class LongSequence:
 
     def node_runs(self, tables: TraceTables, visits: NodeVisits, end: int) -> Runs:
         """Return the best path that ends in a node of a chain with `has_node_paths`, as runs."""
-        path = np.empty(self._codes.size, dtype=np.uint16)
+        path = np.empty(self._codes.size, dtype=np.uint8)
 
         def walked(group: list[Piece]) -> WalkedPieces:
             pieces, bits = self._trace_group(group)
