@@ -10,17 +10,19 @@ import numpy as np
 
 from mummergpu.cuda.device import AnyArray, BlockShape, Device, Program
 from mummergpu.cuda.program import BLOCK_THREADS, ProgramSource
-from mummergpu.hmm.cuda_program import ITEM, WORD_RESIDUES
+from mummergpu.hmm.cuda_program import ITEM
 from mummergpu.hmm.device_work import FilterWorker, Pairs, PlacedBlock
 from mummergpu.hmm.filter_schemes import FilterChoice
 from mummergpu.hmm.filters import ProfileFilter
 from mummergpu.hmm.thread_filter import (
-    TILE_BLOCKS,
     TILE_THREADS,
     WORD_AGAIN,
     ThreadPolicy,
+    border_rows,
     thread_program,
+    tile_blocks,
     tile_count,
+    tile_items,
     tile_table,
 )
 from mummergpu.runtime.arrays import BoolArray, Int64Array
@@ -103,12 +105,12 @@ class TileFilter:
         tiles = tile_count(one.profile.nodes)
         if policy not in self._programs:
             self._programs[policy] = self._load(thread_program(policy, one.profile.nodes))
-        items = np.zeros(-(-sequences.size // (2 * TILE_THREADS)), dtype=ITEM)
+        items = np.zeros(tile_items(sequences.size), dtype=ITEM)
         items["first"] = np.arange(items.size) * 2 * TILE_THREADS
         items["last"] = np.minimum(items["first"] + 2 * TILE_THREADS, sequences.size)
-        resident = self._device.resident_blocks * BLOCK_THREADS // _RESIDENT_THREADS * TILE_BLOCKS
-        blocks = min(items.size, max(resident, 1))
-        rows = WORD_RESIDUES * -(-placed.longest // WORD_RESIDUES) + 1
+        multiprocessors = self._device.resident_blocks * BLOCK_THREADS // _RESIDENT_THREADS
+        blocks = tile_blocks(items.size, multiprocessors)
+        rows = border_rows(placed.longest)
         table = tile_table(one.words, tiles, policy.emissions == "t")
         scores = worker.buffer("tile scores", 4 * sequences.size)
         (ticket,) = worker.counters(1)

@@ -21,7 +21,12 @@ from mummergpu.hmm.device_filters import DeviceFilters
 from mummergpu.hmm.filter_schemes import FilterChoice
 from mummergpu.hmm.filters import FilterThresholds, ProfileFilter
 from mummergpu.hmm.row_policies import FILTERS, LANE_COUNTS, every_row_policy
-from mummergpu.hmm.thread_filter import CHOICES, ThreadPolicy, every_thread_policy
+from mummergpu.hmm.thread_filter import (
+    CHOICES,
+    ThreadPolicy,
+    every_thread_policy,
+    tile_blocks,
+)
 from mummergpu.runtime.stats import Stats
 from mummergpu.studies.profiles.bench import DeviceBench
 from mummergpu.studies.profiles.data import ProfileData, chosen, suitable
@@ -167,6 +172,13 @@ def test_searches_find_the_same_with_threads(
     assert "score_in_tiles" in device.launches
 
 
+def test_schedulers_have_equally_many_warps() -> None:
+    """Of 2 multiprocessors, with 4 schedulers each."""
+    warps = [tile_blocks(items, 2) for items in (0, 1, 8, 9, 15, 16, 23, 24, 1000)]
+    assert warps == [1, 1, 8, 8, 8, 16, 16, 24, 24]
+    assert tile_blocks(5, 0) == 4
+
+
 class HostMachine:
     """A machine whose GPU is the host."""
 
@@ -179,8 +191,8 @@ class HostMachine:
     def facts(self) -> SweepMachine:
         return SweepMachine("cuda", "host", "sm_90", 1 << 30, 1, 2, {}, {}, {})
 
-    def bench(self, data: ProfileData) -> DeviceBench:
-        return DeviceBench(data, self.executor, *self._opened)
+    def bench(self, data: ProfileData, as_searched: bool = False) -> DeviceBench:
+        return DeviceBench(data, self.executor, *self._opened, as_searched)
 
 
 def test_a_sweep_records_what_kernels_cost(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import IntFlag
+from functools import lru_cache
 from typing import Any, Final, NamedTuple, cast
 
 from mummergpu.hmm.language.recurrence import Shape, TraceBits, column, with_silent
@@ -224,6 +225,7 @@ def _filled(one: list[str], other: list[str]) -> list[tuple[str, str]]:
     return list(zip((one + none)[:longest], (other + none)[:longest], strict=True))
 
 
+@lru_cache(maxsize=64)
 def program_text(shape: Shape, kind: ProgramKind) -> str:
     """Return the text of a program with `ARGUMENTS`."""
     return _Printer(shape, kind).text()

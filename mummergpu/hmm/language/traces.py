@@ -8,6 +8,7 @@ import numpy as np
 
 from mummergpu.hmm.language.chain import Chain, Way
 from mummergpu.hmm.language.lanes import offsets_of_counts
+from mummergpu.hmm.language.processor_text import LANES
 from mummergpu.hmm.language.recurrence import TraceBits
 from mummergpu.runtime.arrays import BoolArray, Int64Array
 from mummergpu.runtime.jit import as_index, inline_without_refcounts, jit_without_refcounts
@@ -115,14 +116,13 @@ def trace_tables(chain: Chain) -> TraceTables:
 class LanePlaces(NamedTuple):
     """Where the bits of sequences lie: their first rows, lanes and lengths, and their last nodes.
 
-    A row has a word for each of `lane_count` lanes, and so has each further word.
+    A row has a word for each of `LANES` lanes, and so has each further word.
     """
 
     first_rows: Int64Array
     lanes: Int64Array
     lengths: Int64Array
     ends: Int64Array
-    lane_count: int
 
 
 def steps_of(
@@ -144,7 +144,7 @@ def steps_of(
 
 
 @inline_without_refcounts
-def _step_into(tables: TraceTables, words: Any, row: int, lanes: int, lane: int, node: int) -> int:
+def step_into(tables: TraceTables, words: Any, row: int, lanes: int, lane: int, node: int) -> int:
     """Return the step of the best way into a node of a row."""
     # With one word a row, its address does not have to wait for the node.
     place = lane
@@ -165,7 +165,7 @@ def _count_steps(tables: TraceTables, words: Any, places: LanePlaces, counts: In
         )
         # A step into a silent state comes from the same row, one into another from the row before.
         while row > first or node >= tables.emitting:
-            step = _step_into(tables, words, row, places.lane_count, lane, node)
+            step = step_into(tables, words, row, LANES, lane, node)
             if node < tables.emitting:
                 row -= 1
             node = tables.sources[as_index(step)]
@@ -192,7 +192,7 @@ def _fill_steps(
         at = offsets[number + 1] - 1
         steps[as_index(at)] = end_step + node
         while row > first or node >= tables.emitting:
-            step = _step_into(tables, words, row, places.lane_count, lane, node)
+            step = step_into(tables, words, row, LANES, lane, node)
             if node < tables.emitting:
                 row -= 1
             node = tables.sources[as_index(step)]
@@ -219,7 +219,7 @@ def _trace_piece(
     at = steps.size
     row = size - 1
     while row > stop or node >= tables.emitting:
-        step = _step_into(tables, words, row, lanes, lane, node)
+        step = step_into(tables, words, row, lanes, lane, node)
         if node < tables.emitting:
             row -= 1
         node = tables.sources[as_index(step)]

@@ -24,6 +24,7 @@ from mummergpu.errors import ModelError
 from mummergpu.hmm.language import evaluation, pieces
 from mummergpu.hmm.language.evaluation import CompiledModel, Evaluation, evaluate
 from mummergpu.hmm.language.lanes import SymbolBlock
+from mummergpu.hmm.language.node_paths import has_node_paths
 from mummergpu.hmm.language.parser import parse_program
 from mummergpu.hmm.language.program import ATTRIBUTES, Algorithm, Attribute, Model
 from mummergpu.runtime.compiled.native import written
@@ -207,6 +208,11 @@ def test_ties_are_decided_by_the_order_of_declaration() -> None:
         assert {name for name, _ in visits_of(model, found, 0)} == {order[0][6]}
 
 
+# What is likely behind a piece is often not what the path goes through.
+STICKY = """hmm m { alphabet [a, b, c]; startstate s; state x emits e; state y emits f;
+emission e = [0.5, 0.3, 0.2]; emission f = [0.2, 0.3, 0.5]; s -> x 0.5; s -> y 0.5;
+x -> x 0.95; x -> y 0.05; y -> y 0.95; y -> x 0.05; }"""
+
 ISLANDS = """hmm m { alphabet [A, C, G]; startstate s;
   emission e[1] = [1, 0, 0]; emission e[2] = [0, 1, 0]; emission e[3] = [0, 0, 0.5];
   for k in 1..3 { state a[k] emits e[k]; state b[k] emits e[k]; s -> a[k] 0.3; s -> b[k] 0.1; }
@@ -214,7 +220,7 @@ ISLANDS = """hmm m { alphabet [A, C, G]; startstate s;
   b[2] -> a[3] 0.2; b[3] -> a[1] 0.15; a[3] -> b[2] 0.3; }"""
 
 
-@each("name", ["random", "profile", "loops", "large", "islands"])
+@each("name", ["random", "profile", "loops", "large", "islands", "sticky"])
 def test_pieces_of_long_sequences_are_joined_exactly(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -224,8 +230,10 @@ def test_pieces_of_long_sequences_are_joined_exactly(
         "profile": profile(5),
         "large": profile(60),
         "islands": parse_program(ISLANDS).models["m"],
+        "sticky": parse_program(STICKY).models["m"],
     }
     model = CompiledModel(models[name])
+    assert has_node_paths(model.best.chain) == (name in ("islands", "sticky"))
     assert (model.coded is None) == (name != "islands")
     choice = random.Random(4)
     sequences = [[choice.randrange(3) for _ in range(size)] for size in (9, 10, 63, 64, 65, 191)]
