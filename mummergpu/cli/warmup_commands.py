@@ -214,7 +214,7 @@ def _commands(commands: click.Group) -> Iterator[list[Word]]:
 
 def _mapping() -> Iterator[list[Word]]:
     """Yield the commands that map reads."""
-    start: list[Word] = ["map", "-C", "-q"]
+    start: list[Word] = ["map", "--backend", "cpu", "-q"]
     for options in (("--all",), ("--max-xa", "5")):
         yield [*start, _GENOME, *_MATES, *options]
     for reads in (_FASTQ, _FASTA, _BAM):
@@ -225,6 +225,7 @@ def _mapping() -> Iterator[list[Word]]:
     yield [*start, _PARTS, *_MATES, "--all"]
     yield [*start, "--comments", _GENOME, _TAGGED]
     yield [*start, _GENOME, _FASTQ, "--format", "paf"]
+    yield [*start, _GENOME, _FASTQ, "--eqx", "--tags", "cs"]
     for number, sorting in enumerate(((), ("--sort", "--mark-duplicates"))):
         yield [*start, _INDEX, *_MATES, *sorting, "-o", Path(f"mapped{number}.bam")]
 
