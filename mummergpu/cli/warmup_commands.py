@@ -121,7 +121,9 @@ def _filter_proteins() -> None:
     statistics = Statistics(*(0.0, 1.0) * 3)
     profile = Profile("", "", "", matches[1:], transitions, matches[0], statistics, None)
     block = ProteinBlock(np.zeros(9, dtype=np.uint8), np.array([0, 9], dtype=np.int64))
-    ProfileFilter(profile, FilterThresholds(F1=0.9)).survivors(block, Stats())
+    own = ProfileFilter(profile, FilterThresholds(F1=0.9))
+    own.survivors(block, Stats())
+    own.pass_forward(block, np.array([0]), Stats())
 
 
 def _evaluate_models(folder: Path, commands: click.Group) -> None:
@@ -212,7 +214,7 @@ def _commands(commands: click.Group) -> Iterator[list[Word]]:
 
 def _mapping() -> Iterator[list[Word]]:
     """Yield the commands that map reads."""
-    start: list[Word] = ["map", "-C", "-q"]
+    start: list[Word] = ["map", "--backend", "cpu", "-q"]
     for options in (("--all",), ("--max-xa", "5")):
         yield [*start, _GENOME, *_MATES, *options]
     for reads in (_FASTQ, _FASTA, _BAM):
@@ -223,6 +225,7 @@ def _mapping() -> Iterator[list[Word]]:
     yield [*start, _PARTS, *_MATES, "--all"]
     yield [*start, "--comments", _GENOME, _TAGGED]
     yield [*start, _GENOME, _FASTQ, "--format", "paf"]
+    yield [*start, _GENOME, _FASTQ, "--eqx", "--tags", "cs"]
     for number, sorting in enumerate(((), ("--sort", "--mark-duplicates"))):
         yield [*start, _INDEX, *_MATES, *sorting, "-o", Path(f"mapped{number}.bam")]
 

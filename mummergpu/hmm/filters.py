@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, NamedTuple
@@ -17,6 +18,13 @@ from mummergpu.hmm.byte_filters import (
     settle_msv,
     striped_bytes,
 )
+from mummergpu.hmm.forward_filter import (
+    StripedChances,
+    margins,
+    row_cells,
+    score_forward,
+    striped_chances,
+)
 from mummergpu.hmm.profiles import Profile
 from mummergpu.hmm.proteins import ProteinBlock
 from mummergpu.hmm.tables import (
@@ -28,12 +36,14 @@ from mummergpu.hmm.tables import (
     LengthTables,
     byte_tables,
     length_tables,
+    match_scores,
     word_moves,
     word_tables,
 )
 from mummergpu.hmm.thresholds import lowest_passing_score, minimal_cells
 from mummergpu.hmm.word_filter import StripedWords, score_viterbi, striped_words
 from mummergpu.runtime.arrays import BoolArray, Float64Array, Int64Array
+from mummergpu.runtime.flushed_floats import flushed_floats
 from mummergpu.runtime.stats import Stats
 
 _MIN_LENGTH_BITS: Final = 11
@@ -152,8 +162,9 @@ class ProfileFilter:
         self.scores = PassScores(msv, skip, viterbi)
         composition = profile.composition
         self.bias = None if composition is None else BiasFilter(composition, profile.nodes)
-        self.bytes = byte_tables(profile)
-        self.words = word_tables(profile)
+        matches = match_scores(profile.matches)
+        self.bytes = byte_tables(profile, matches)
+        self.words = word_tables(profile, matches)
         self._least = np.zeros(0, dtype=np.int64)
 
     @cached_property
@@ -163,6 +174,10 @@ class ProfileFilter:
     @cached_property
     def _striped_words(self) -> StripedWords:
         return striped_words(self.words)
+
+    @cached_property
+    def _striped_chances(self) -> StripedChances:
+        return striped_chances(self.profile)
 
     def survivors(self, block: ProteinBlock, stats: Stats) -> Int64Array:
         """Return the sequences that pass to the Forward filter, and perhaps more.
@@ -196,6 +211,42 @@ class ProfileFilter:
         survivors = self._pass_viterbi(block, sequences, left, lengths, stats)
         stats.add(passed_viterbi=int(survivors.size))
         return survivors
+
+    def pass_forward(self, block: ProteinBlock, sequences: Int64Array, stats: Stats) -> Int64Array:
+        """Return which of the survivors pass the Forward filter, and perhaps more.
+
+        Most do not, and to learn it here costs a fraction of what it costs in `finishing`.
+        """
+        statistics, limit = self.profile.statistics, self.thresholds.F3
+        is_corrected = self.thresholds.bias_filter
+        rate = statistics.forward_lambda
+        if not sequences.size or not 0 < limit < 1 or not rate > 0:
+            return sequences
+        if is_corrected and self.bias is None:
+            return sequences
+        sizes = block.offsets[sequences + 1] - block.offsets[sequences]
+        if is_corrected and self.bias is not None:
+            background = Background(*self.bias.scores(block, sequences))
+        else:
+            background = plain_background(lengths_up_to(int(sizes.max())), sizes)
+        nats = self._forward_nats(block, sequences, stats)
+        stats.add_cells("profile_forward", int(sizes.sum()) * self.profile.nodes)
+        bits = (nats - background.nats + background.margin + margins(sizes)) / LN2
+        least = statistics.forward_tau - math.log(limit) / rate
+        # HMMER tells an error for what is no number: it shall.
+        passing: Int64Array = sequences[~(bits < least) | ~np.isfinite(nats)]
+        stats.add(passed_forward=int(passing.size))
+        return passing
+
+    def _forward_nats(
+        self, block: ProteinBlock, sequences: Int64Array, stats: Stats
+    ) -> Float64Array:
+        chances = self._striped_chances
+        scores = np.empty(sequences.size, dtype=np.float64)
+        # Chances far from any path are too small for float32.
+        with stats.stage("profile_forward"), flushed_floats():
+            score_forward(block, chances, row_cells(chances), sequences, scores)
+        return scores
 
     def _pass_viterbi(
         self,

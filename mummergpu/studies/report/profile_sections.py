@@ -16,6 +16,7 @@ from mummergpu.studies.profiles.papers import CUDAMPF_GCUPS, PAPER_ROWS
 from mummergpu.studies.profiles.policies import FILTER_NAMES
 from mummergpu.studies.profiles.records import ProfileSweep
 from mummergpu.studies.report.blocks import Block, Paragraph, PointList, Section, Table
+from mummergpu.studies.report.machine_sections import inputs_and_machines
 from mummergpu.studies.report.style import MARKERS, SERIES, drawn, new_figure, panels
 from mummergpu.studies.report.words import (
     ABSENT,
@@ -54,7 +55,8 @@ def profile_sections(sweeps: Sequence[ProfileSweep]) -> list[Section]:
     sections = [_summary(studies), _rankings(studies)]
     sections += [one for one in map(_paper, [studies]) if one]
     sections += [one for one in (_curves(studies), _effects(studies)) if one]
-    return [*sections, _machines(studies)]
+    named = [(study.title, study.sweep.setup, _given(study)) for study in studies]
+    return [*sections, inputs_and_machines(named)]
 
 
 def _fastest(study: ProfileStudy, kind: str, ranked: Sequence[str]) -> str:
@@ -323,26 +325,11 @@ def _effects(studies: Sequence[ProfileStudy]) -> Section | None:
     return Section("effects", "What each choice does", tuple(blocks)) if blocks else None
 
 
-def _machines(studies: Sequence[ProfileStudy]) -> Section:
-    rows = []
-    for study in studies:
-        setup = study.sweep.setup
-        machine, given = setup.machine, setup.input
-        versions = (f"{name} {text}" for name, text in machine.versions.items())
-        clocks = (f"{name} {value:g} MHz" for name, value in machine.clocks_megahertz.items())
-        facts = (
-            ("backend, device", f"{machine.backend}, {machine.device}"),
-            ("architecture, memory", f"{machine.architecture}, {bytes_text(machine.memory_bytes)}"),
-            ("threads, multiprocessors", f"{machine.threads}, {machine.multiprocessors}"),
-            ("highest clocks", ", ".join(clocks) or ABSENT),
-            ("versions", ", ".join(versions) or ABSENT),
-            ("program, day", f"{setup.program}, {setup.date}"),
-            ("profile", f"{given.name}, {given.nodes:,} nodes"),
-            ("proteins", f"{given.proteins:,} with {given.residues:,} residues"),
-            ("their lengths", f"median {given.median_length:,}, longest {given.longest:,}"),
-            ("digest", given.digest),
-        )
-        rows += [("" if row else study.title, *fact) for row, fact in enumerate(facts)]
-    caption = "What was measured, and on which machine."
-    table = Table(caption, ("sweep", "fact", "value"), tuple(rows))
-    return Section("machines", "Inputs and machines", (table,))
+def _given(study: ProfileStudy) -> tuple[tuple[str, str], ...]:
+    given = study.sweep.setup.input
+    return (
+        ("profile", f"{given.name}, {given.nodes:,} nodes"),
+        ("proteins", f"{given.proteins:,} with {given.residues:,} residues"),
+        ("their lengths", f"median {given.median_length:,}, longest {given.longest:,}"),
+        ("digest", given.digest),
+    )
