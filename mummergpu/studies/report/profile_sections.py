@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from mummergpu.drawing.colours import BLUE, INK, ORANGE
-from mummergpu.runtime.words import counted
 from mummergpu.studies.profiles.analysis import (
     ProfileStudy,
     choice_effects,
@@ -60,6 +59,18 @@ def profile_sections(sweeps: Sequence[ProfileSweep]) -> list[Section]:
     return [*sections, inputs_and_machines(named)]
 
 
+def _fastest(study: ProfileStudy, kind: str, ranked: Sequence[str]) -> str:
+    best = ranked[0]
+    found = f"{time_text(study.seconds[best])}, {digits(study.gcups(best))} GCUPS"
+    if len(ranked) == 1:
+        return f"{FILTER_NAMES[kind]}: the only policy, {best}, takes {found}."
+    times = digits(study.seconds[ranked[-1]] / study.seconds[best])
+    return (
+        f"{FILTER_NAMES[kind]}: the fastest of {len(ranked)} policies is {best} with {found}; "
+        f"the slowest, {ranked[-1]}, takes {times} times as long."
+    )
+
+
 def _summary(studies: Sequence[ProfileStudy]) -> Section:
     blocks: list[Block] = [
         Paragraph(
@@ -70,12 +81,7 @@ def _summary(studies: Sequence[ProfileStudy]) -> Section:
     for study in studies:
         blocks += _gap(study)
         points = [
-            f"{FILTER_NAMES[kind]}: the fastest of {counted(len(ranked), 'policy', 'policies')} is "
-            f"{ranked[0]} with {time_text(study.seconds[ranked[0]])}, "
-            f"{digits(study.gcups(ranked[0]))} GCUPS; the slowest, {ranked[-1]}, takes "
-            f"{digits(study.seconds[ranked[-1]] / study.seconds[ranked[0]])} times as long."
-            for kind in study.kinds
-            if (ranked := study.ranked(kind))
+            _fastest(study, kind, ranked) for kind in study.kinds if (ranked := study.ranked(kind))
         ]
         noise = None if study.noise is None else 100 * study.noise
         points.append(
