@@ -156,7 +156,7 @@ def compressing(
 def chunks_of(
     reference: Reference, blocks: list[tuple[Reads, AlignmentColumns]]
 ) -> Iterator[npt.NDArray[np.uint8]]:
-    made = AlignmentBam(reference, ReadRows(), AlignmentHead(), "reads.fq", CHUNK_BYTES)
+    made = AlignmentBam(reference, ReadRows(reference), AlignmentHead(), "reads.fq", CHUNK_BYTES)
     for reads, columns in blocks:
         yield from made.format_block(reads, columns)
 

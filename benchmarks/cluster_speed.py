@@ -62,7 +62,7 @@ def main() -> None:
 def figures(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     """Return the times of both, for each output."""
     count = str(options.processes)
-    map_words = [*PROGRAM, "map", "-q", "-C", "-t", count, str(options.reference)]
+    map_words = [*PROGRAM, "map", "-q", "--backend", "cpu", "-t", count, str(options.reference)]
     cluster = ["--cluster", f"local:{count}"]
     few = [str(first_reads(path, folder)) for path in options.files]
     files = [str(path) for path in options.files]

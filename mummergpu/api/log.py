@@ -31,7 +31,10 @@ def tell_of_compiling() -> None:
             "mummergpu compiles for this processor, once, for a minute or two; kept in '%s'", folder
         )
 
-    on_first_compilation(tell, SILENT_SECONDS)
+    def go_on(functions: int, seconds: float) -> None:
+        LOG.info("compiling: %d functions in %.0f s so far", functions, seconds)
+
+    on_first_compilation(tell, SILENT_SECONDS, go_on)
 
 
 def context_of(threads: int) -> RunContext:

@@ -38,7 +38,12 @@ def announce_compilation(time: str = COMPILATION) -> None:
         text = f"{PROGRAM}: compiling what is needed for the first time here (up to {time})"
         click.echo(start + text, err=True)
 
-    on_first_compilation(announce)
+    def go_on(functions: int, seconds: float) -> None:
+        start = "\r\x1b[K" if sys.stderr.isatty() else ""
+        done = f"{functions:,} functions in {seconds:.0f} s so far"
+        click.echo(f"{start}{PROGRAM}: compiling: {done}", err=True)
+
+    on_first_compilation(announce, go_on=go_on)
 
 
 def tell_cache_trouble(notice: Callable[[str], None]) -> None:

@@ -9,6 +9,7 @@ import click
 from click_default_group import DefaultGroup
 
 from mummergpu.cli.endings import PROGRAM
+from mummergpu.cli.map_habits import in_words_of_map
 from mummergpu.cli.option_types import HELP_NAMES, HELP_OPTIONS, SectionedCommand, complete_files
 from mummergpu.cli.spellings import END_OF_OPTIONS, Spellings, verb_meant, with_words_of_mummer
 from mummergpu.errors import MummergpuError, MummerUsageError
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 MAIN_VERB: Final = "match"
+MAP_VERB: Final = "map"
 
 _VERB_MAY_FOLLOW: Final = f"{PROGRAM}.verb_may_follow"
 
@@ -153,8 +155,11 @@ class MainGroup(DefaultGroup):  # type: ignore[misc]
             words = with_words_of_mummer(words, main if verb == MAIN_VERB else every)
         if not ctx.resilient_parsing:
             command = self.commands[verb]
+            spellings = Spellings(command.params, HELP_NAMES)
             try:
-                Spellings(command.params, HELP_NAMES).refuse_unknown(words)
+                if verb == MAP_VERB:
+                    words = in_words_of_map(words, spellings)
+                spellings.refuse_unknown(words)
             except click.UsageError as error:
                 # The message refers to the help of this command.
                 error.ctx = click.Context(command, parent=ctx, info_name=verb)

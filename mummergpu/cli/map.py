@@ -9,6 +9,13 @@ import click
 
 from mummergpu.cli.cluster_option import cluster_option, on_cluster
 from mummergpu.cli.format_options import main_files, main_targets
+from mummergpu.cli.map_habits import (
+    HABITS,
+    group_line,
+    is_paf_meant,
+    record_style,
+    refuse_habits,
+)
 from mummergpu.cli.option_rules import Params, run_options
 from mummergpu.cli.option_types import (
     HELP_OPTIONS,
@@ -32,6 +39,7 @@ if TYPE_CHECKING:
     from mummergpu.mapping.placing.insert_size import InsertSizes
     from mummergpu.output.records.sam_options import ReadGroup
     from mummergpu.output.sorting.options import SortOptions
+    from mummergpu.output.targets import OutputTarget
     from mummergpu.pipeline.map_options import MapOptions
     from mummergpu.viterbi.recurrence.model import Costs
 
@@ -40,6 +48,9 @@ _SIZE: Final = MAIN_OPTIONS["max_memory"].callback
 
 ALL_PLACEMENTS: Final = 1 << 52
 """More placements than a read can have."""
+
+_SECONDARY_OF_MINIMAP2: Final = 5
+"""The secondary alignments of a read that minimap2 writes at most, unless its user says more."""
 
 ALL: Final = "all"
 NO_GROUP: Final = "none"
@@ -80,6 +91,7 @@ MAP_SECTIONS: Final[Sections] = {
         ),
         click.Option(
             ["--long-reads"],
+            hidden=True,
             type=click.Choice(["unmapped", "error"]),
             default="unmapped",
             show_default=True,
@@ -145,7 +157,7 @@ MAP_SECTIONS: Final[Sections] = {
             ["--no-read-group"], is_flag=True, hidden=True, help="Write no read group: -R none."
         ),
         click.Option(
-            ["-y", "--comments"],
+            ["-y", "-C", "--comments"],
             is_flag=True,
             help="Write the comments of FASTQ and FASTA as tags; they must be tags of SAM, such as "
             "BC:Z:ACGT.",
@@ -169,8 +181,15 @@ MAP_SECTIONS: Final[Sections] = {
             metavar="N",
             default=0,
             help="Tell of other placements in the tag XA if there are at most N whose score is 80% "
-            "of the best or more, as bwa mem does with N = 5.  [default: no XA]",
+            "of the best or more; -h N, as for bwa mem, whose default is 5, is the same.  "
+            "[default: no XA]",
         ),
+        click.Option(
+            ["--tags"],
+            metavar="TAG[,TAG]",
+            help="Also write these tags of minimap2: cs, de, tp.",
+        ),
+        *HABITS,
     ],
     "Alignment": [
         click.Option(
@@ -210,7 +229,13 @@ MAP_SECTIONS: Final[Sections] = {
             show_default=True,
             help="The penalty of each base of a gap.",
         ),
-        _number("-L --clipping clipping", 5, "The penalty of clipping an end of a read."),
+        click.Option(
+            ["-L", "--clipping"],
+            metavar="N",
+            default="5",
+            show_default=True,
+            help="The penalty of clipping an end of a read.",
+        ),
         _number("-U --unpaired unpaired", 17, "The penalty of mates that are not a proper pair."),
         click.Option(
             ["-T", "--min-score", "min_score"],
@@ -222,7 +247,7 @@ MAP_SECTIONS: Final[Sections] = {
         ),
     ],
     "Search": [
-        *MACHINE_OPTIONS,
+        *(option for option in MACHINE_OPTIONS if option.name != "cpu"),
         cluster_option(),
         click.Option(["--block-size"], callback=_SIZE, hidden=True),
     ],
@@ -246,10 +271,11 @@ def map_options(params: Params, command: str) -> MapOptions:
     """Return the options of the job."""
     from mummergpu.pipeline.map_options import LONG_READS, MapOptions
 
+    refuse_habits(params)
     return MapOptions(
         **run_options(params, command),
         sources=_sources(params),
-        outputs=main_targets(params, Rows.READS),
+        outputs=_targets(params),
         seed_length=params["seed_length"],
         insert_sizes=_insert_sizes(params["insert_size"]),
         costs=_costs(params),
@@ -260,18 +286,27 @@ def map_options(params: Params, command: str) -> MapOptions:
         most_alternatives=params["max_xa"],
         memory=params["max_memory"],
         read_group=_read_group(params),
-        keeps_groups=params["read_group"] is None and not params["no_read_group"],
+        keeps_groups=not (params["read_group"] or params["rg_id"] or params["no_read_group"]),
         comments=params["comments"],
         sort=_sort_options(params),
         gpu_compression=params["gpu_compression"],
         refuses_long=LONG_READS[params["long_reads"]],
+        style=record_style(params),
         block_size=params["block_size"],
     )
+
+
+def _targets(params: Params) -> tuple[OutputTarget, ...]:
+    if is_paf_meant(params):
+        params = {**params, "format_name": "paf"}
+    return main_targets(params, Rows.READS)
 
 
 def _read_group(params: Params) -> ReadGroup | None:
     from mummergpu.output.records.sam_options import read_group_of, usual_read_group
 
+    if line := group_line(params):
+        return read_group_of(line)
     text = params["read_group"]
     if params["no_read_group"]:
         if text is not None:
@@ -321,6 +356,11 @@ def _most_secondary(params: Params) -> int:
     asked: int | None = params["max_secondary"]
     if asked is not None:
         return asked
+    if params["secondary"] == "yes":
+        return _SECONDARY_OF_MINIMAP2
+    if params["preset"] or params["secondary"]:
+        # There -a asks for SAM.
+        return 0
     return ALL_PLACEMENTS if params["all_placements"] else 0
 
 
@@ -329,6 +369,13 @@ def _two_numbers(text: str, option: str) -> tuple[int, int]:
     if not 1 <= len(words) <= 2 or not all(word.isascii() and word.isdigit() for word in words):
         raise OptionError(option, f"'{text}' is not a number, nor two such as 6,6")
     return int(words[0]), int(words[-1])
+
+
+def _clipping(text: str) -> int:
+    first, second = _two_numbers(text, "clipping")
+    if first != second:
+        raise OptionError("clipping", f"'{text}': both ends of a read have one penalty")
+    return first
 
 
 def _costs(params: Params) -> Costs:
@@ -343,7 +390,7 @@ def _costs(params: Params) -> Costs:
         insertion_extend=insertion_extend,
         deletion_open=deletion_open,
         deletion_extend=deletion_extend,
-        end_bonus=params["clipping"],
+        end_bonus=_clipping(params["clipping"]),
     )
 
 

@@ -77,7 +77,7 @@ def run_verb(params: Params, verb: Verb[Options]) -> None:
     reports = RunReports(params, verb.counts)
     refuse_clashing_files(verb.inputs, {**verb.outputs, **reports.paths})
     command = shlex.join([PROGRAM, *session.arguments])
-    backend = "cpu" if params["cpu"] else params["backend"]
+    backend = "cpu" if params.get("cpu") else params["backend"]
     if backend == "cuda":
         ask_for_contexts(params["device"])
     options = verb.make_options(params, command)

@@ -133,7 +133,9 @@ class MapFinder:
             *(reference_of(source), options.read_paths, 1, options.command, work.sam),
             input_groups=work.input_groups,
             sort=options.sort,
+            records=options.style,
         )
+        self._reference = facts.reference
         self._files = PreparedFiles(options.outputs, facts, Rows.READS)
         self._stack.callback(self._files.close)
         self._is_whole = search.group_count == 1
@@ -159,8 +161,8 @@ class MapFinder:
 
     def _mapped(self, work: MapWork, blocks: Iterator[ReadBlock], stats: Stats) -> FoundRows:
         sizes = PairSizes.of_sizes(work.sizes, self._options.unpaired)
-        has_alternatives = self._options.most_alternatives > 0
-        mapped = MappedReads(self._files.sink, self._stats, has_alternatives)
+        told = self._options.most_alternatives > 0, self._reference, self._options.style
+        mapped = MappedReads(self._files.sink, self._stats, *told)
         summary = empty_summary()
         prepared = []
         with closing(self._mapping.results(blocks, sizes, mapped.prepare)) as results:

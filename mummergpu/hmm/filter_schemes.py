@@ -92,7 +92,7 @@ def checked_tiles(code: str) -> ThreadPolicy:
         raise OptionError(
             "filter_policy",
             f"'{code}' is for studies; searches take auto, warp, or tiles of sequences as they "
-            "were read without constant memory, such as t2hrrrs",
+            "were read without constant memory, such as t8hrrrs",
         )
     return policy
 

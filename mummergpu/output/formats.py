@@ -142,7 +142,8 @@ def _read_sam(opening: Opening) -> Sink[Any, Any, Any]:
     from mummergpu.output.records.sam import AlignmentSam
 
     facts = opening.facts
-    return opening.byte_sink(AlignmentSam(facts.reference, ReadRows(), facts.head, facts.files))
+    source = ReadRows(facts.reference, facts.records)
+    return opening.byte_sink(AlignmentSam(facts.reference, source, facts.head, facts.files))
 
 
 def _read_bam(opening: Opening) -> Sink[Any, Any, Any]:
@@ -150,7 +151,8 @@ def _read_bam(opening: Opening) -> Sink[Any, Any, Any]:
     from mummergpu.output.records.bam import AlignmentBam
 
     facts = opening.facts
-    made = AlignmentBam(facts.reference, ReadRows(), facts.head, facts.files)
+    source = ReadRows(facts.reference, facts.records)
+    made = AlignmentBam(facts.reference, source, facts.head, facts.files)
     if facts.sort is None:
         return opening.byte_sink(made)
     from mummergpu.output.sorting.sorted_bam import SortedBamSink
@@ -165,7 +167,9 @@ def _read_paf(opening: Opening) -> Sink[Any, Any, Any]:
     from mummergpu.output.alignments.read_rows import ReadRows
     from mummergpu.output.records.paf import AlignmentPaf
 
-    return opening.byte_sink(AlignmentPaf(opening.facts.reference, ReadRows()))
+    facts = opening.facts
+    source = ReadRows(facts.reference, facts.records)
+    return opening.byte_sink(AlignmentPaf(facts.reference, source))
 
 
 def _genome_delta(opening: Opening) -> Sink[Any, Any, Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mummergpu.input.reference import Reference
 from mummergpu.output.bytes.compression import Compressor, compressor_of
-from mummergpu.output.records.sam_options import SamOptions
+from mummergpu.output.records.sam_options import RecordStyle, SamOptions
 from mummergpu.output.sink import ByteSink, Emit, Format
 from mummergpu.output.targets import BGZF, OutputTarget
 from mummergpu.runtime.output_file import OutputFile
@@ -55,6 +55,8 @@ class RunFacts:
         Makes the blocks of bgzf; None for a `BgzfCompressor`.
     with_changes, with_bases : bool
         Whether PAF of genomes has cs:Z, and SAM of genomes the bases of the queries, and MD.
+    records : RecordStyle
+        How alignments of reads are told.
     qualities : MappingQualities or None
         Those of alignments of genomes; None to find them.
     """
@@ -73,6 +75,7 @@ class RunFacts:
     compressor: Compressor | None = None
     with_changes: bool = False
     with_bases: bool = True
+    records: RecordStyle = field(default_factory=RecordStyle)
     qualities: MappingQualities | None = None
 
     @property

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from mummergpu.errors import OptionClashError
+from mummergpu.errors import OptionClashError, OptionError
 from mummergpu.input.blocks.read_files import ReadSource
 from mummergpu.mapping.options import MappingOptions
 from mummergpu.mapping.placing.insert_size import InsertSizes
-from mummergpu.output.records.sam_options import ReadGroup
+from mummergpu.output.records.sam_options import USUAL_STYLE, ReadGroup, RecordStyle
 from mummergpu.output.sorting.options import SortOptions
 from mummergpu.output.targets import OutputTarget
 from mummergpu.pipeline.run_options import RunOptions
@@ -68,6 +68,8 @@ class MapOptions(RunOptions):
         Whether a read that is too long to be mapped is an error; otherwise it stays unmapped.
     max_occurrences : int
         Where a read has more matches on a strand, its rarest seeds are chosen.
+    style : RecordStyle
+        How alignments are told.
     block_size : int or None
         About how many bases a block of reads has; None to choose it.
     """
@@ -89,6 +91,7 @@ class MapOptions(RunOptions):
     gpu_compression: bool = False
     refuses_long: bool = False
     max_occurrences: int = MAX_OCCURRENCES
+    style: RecordStyle = USUAL_STYLE
     block_size: int | None = None
 
     def __post_init__(self) -> None:
@@ -112,6 +115,9 @@ class MapOptions(RunOptions):
         if self.max_secondary and self.most_alternatives:
             text = "other places are secondary alignments, or in XA, not both"
             raise OptionClashError("max_xa", "max_secondary", text)
+        formats = [target.format for target in self.outputs]
+        if self.style.equal_bases and "cram" in formats:
+            raise OptionError("eqx", "CRAM has no operations = and X: write SAM, BAM or PAF")
         if self.gpu_compression and self.device.backend == "cpu":
             text = "needs a GPU, and the backend is 'cpu'"
             raise OptionClashError("gpu_compression", "backend=cpu", text)

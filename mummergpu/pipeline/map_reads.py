@@ -34,10 +34,11 @@ from mummergpu.mapping.placing.insert_size import InsertSizes, PairSizes
 from mummergpu.mapping.seeding.seeds import has_enough_windows
 from mummergpu.matching.backends.interface import Backend
 from mummergpu.output.alignments.read_rows import AlignmentSink
+from mummergpu.output.alignments.styled_rows import styled
 from mummergpu.output.bytes.compression import Compressor
 from mummergpu.output.formats import Rows
 from mummergpu.output.open_sink import check_targets, index_path, open_sink
-from mummergpu.output.records.sam_options import ReadGroup, SamOptions, check_groups
+from mummergpu.output.records.sam_options import ReadGroup, RecordStyle, SamOptions, check_groups
 from mummergpu.output.run_facts import RunFacts
 from mummergpu.pipeline.backend_choice import TOO_LITTLE_WORK, backend_of_mapping
 from mummergpu.pipeline.backend_opening import start_to_open, waiting_threads
@@ -106,7 +107,8 @@ def run(options: MapOptions, context: RunContext) -> None:
         sizes = job.pair_sizes(first, mapping)
         facts = job.facts(reference_of(source), reads, checksums.result(), compressor)
         sink = job.open_sink(facts, files, stack)
-        mapped = MappedReads(sink, stats, options.most_alternatives > 0)
+        told = options.most_alternatives > 0, facts.reference, options.style
+        mapped = MappedReads(sink, stats, *told)
         results = mapping.results(reads.blocks(), sizes, mapped.prepare)
         with closing(results):
             for prepared in results:
@@ -258,9 +260,10 @@ class FileJob(MapJob):
         return RunFacts(
             *(reference, options.read_paths, options.threads, options.command, SamOptions(own)),
             checksums=checksums,
-            input_groups=lines,
+            input_groups=[*lines, *options.style.header_lines],
             sort=options.sort,
             compressor=compressor,
+            records=options.style,
         )
 
     def open_indexes(self, reference: Reference, stack: ExitStack) -> list[OutputFile | None]:
@@ -288,11 +291,17 @@ class MappedReads:
     """
 
     def __init__(
-        self, sink: AlignmentSink[Any], stats: Stats, tells_alternatives: bool = False
+        self,
+        sink: AlignmentSink[Any],
+        stats: Stats,
+        tells_alternatives: bool,
+        reference: Reference,
+        style: RecordStyle,
     ) -> None:
         self._sink = sink
         self._stats = stats
         self._tells_alternatives = tells_alternatives
+        self._told = reference, style
         self._summary = empty_summary()
 
     def prepare(self, block: ReadBlock, columns: AlignmentColumns) -> tuple[Any, MappingSummary]:
@@ -300,7 +309,7 @@ class MappedReads:
         told = fold(columns) if self._tells_alternatives else columns
         with self._stats.stage("summary"):
             summary = summary_of(told.rows if isinstance(told, FoldedColumns) else told)
-        return self._sink.prepare(block, told), summary
+        return self._sink.prepare(block, styled(told, block, *self._told)), summary
 
     def write(self, prepared: tuple[Any, MappingSummary]) -> None:
         """Write prepared alignments; one thread calls this, block after block."""

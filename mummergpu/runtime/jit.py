@@ -106,17 +106,22 @@ def writable(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
     return np.require(array, requirements=["C", "W"])
 
 
-def on_first_compilation(announce: Callable[[], None], after: float = 0.0) -> None:
+def on_first_compilation(
+    announce: Callable[[], None],
+    after: float = 0.0,
+    go_on: Callable[[int, float], None] | None = None,
+) -> None:
     """Call `announce` once, just before the first compilation (a warm cache has none).
 
     It is called after so many seconds of compiling, before a further function is compiled; at most
-    once per process, and never if numba does not report when it compiles.
+    once per process, and never if numba does not report when it compiles. `go_on` is told at times
+    how many functions have been compiled since, and for how many seconds.
     """
 
     def register() -> None:
         from mummergpu.runtime.compiled.compiler import announce_compilation
 
-        announce_compilation(announce, after)
+        announce_compilation(announce, after, go_on)
 
     before_numba_compiles(register)
 

@@ -179,7 +179,19 @@ def test_groups_of_pages_change_nothing() -> None:
     assert main(["index", "-q", *options, "r.fa", "-o", "p.mgi"]) == 0
     found = []
     for memory in ("1G", "40k"):
-        words = ["map", "-C", "-q", "p.mgi", "1.fq", "2.fq", "--max-xa", "5", "-o", "x.sam"]
+        words = [
+            "map",
+            "--backend",
+            "cpu",
+            "-q",
+            "p.mgi",
+            "1.fq",
+            "2.fq",
+            "--max-xa",
+            "5",
+            "-o",
+            "x.sam",
+        ]
         assert main([*words, "--max-memory", memory]) == 0
         rows = [line for line in Path("x.sam").read_text().splitlines() if line[0] != "@"]
         found.append(rows)
@@ -189,7 +201,7 @@ def test_groups_of_pages_change_nothing() -> None:
 
 @each("words", ["", "--sort", "--mark-duplicates", "--sort --mark-duplicates"])
 def test_bam_and_cram_have_the_same_rows(words: str) -> None:
-    start = ["map", "-C", "-q", "r.fa", "1.fq", "2.fq", "--max-xa", "5"]
+    start = ["map", "--backend", "cpu", "-q", "r.fa", "1.fq", "2.fq", "--max-xa", "5"]
     assert main([*start, "-o", "x.sam"]) == 0
     bam, cram = (f"x{words.replace(' ', '')}.{suffix}" for suffix in ("bam", "cram"))
     for output in (bam, cram):
@@ -251,11 +263,29 @@ def test_python_tells_the_same() -> None:
 
 def test_one_of_both(capsys: pytest.CaptureFixture[str]) -> None:
     for option in ("--all", "--max-secondary=2"):
-        assert main(["map", "-C", "-q", "r.fa", "1.fq", "--max-xa", "5", option]) == 2
+        assert main(["map", "--backend", "cpu", "-q", "r.fa", "1.fq", "--max-xa", "5", option]) == 2
         assert f"--max-xa and {option[:-2] if '=' in option else option} exclude each other" in (
             capsys.readouterr().err
         )
-    assert main(["map", "-C", "-q", "r.fa", "1.fq", "--max-xa", "5", "-N", "0", "-o", "x.sam"]) == 0
+    assert (
+        main(
+            [
+                "map",
+                "--backend",
+                "cpu",
+                "-q",
+                "r.fa",
+                "1.fq",
+                "--max-xa",
+                "5",
+                "-N",
+                "0",
+                "-o",
+                "x.sam",
+            ]
+        )
+        == 0
+    )
     with pytest.raises(OptionError, match="not both"):
         mummergpu.map("r.fa", "1.fq", output="x.sam", max_xa=5, max_secondary=1)
     with pytest.raises(OptionError, match="max_xa"):

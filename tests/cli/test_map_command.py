@@ -45,7 +45,7 @@ def inside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(words: str, *more: str) -> int:
-    return main(["map", "-C", "-q", *shlex.split(words), *more])
+    return main(["map", "--backend", "cpu", "-q", *shlex.split(words), *more])
 
 
 def rows_of(path: str) -> list[list[str]]:
@@ -62,7 +62,10 @@ def mapped(folder: Path) -> bytes:
     """The rows of the pairs."""
     output = folder / "expected.sam"
     words = [*(str(folder / name) for name in (FILES.reference, FILES.first, FILES.second))]
-    assert main(["map", "-C", "-q", *words, "-R", GROUP, "-t", "1", "-o", str(output)]) == 0
+    assert (
+        main(["map", "--backend", "cpu", "-q", *words, "-R", GROUP, "-t", "1", "-o", str(output)])
+        == 0
+    )
     return _without_header(output.read_bytes())
 
 
@@ -103,7 +106,18 @@ def test_the_rows_depend_on_the_reads_only(mapped: bytes, words: str) -> None:
 @each("words", ["- 1.fq 2.fq < r.fa", "r.fa - -p < both.fq", "16.mgi 1.fq - < 2.fq"])
 def test_standard_input_and_output(folder: Path, mapped: bytes, words: str) -> None:
     words, _, path = words.partition(" < ")
-    command = [sys.executable, "-m", "mummergpu", "map", "-C", "-q", "-R", GROUP, *words.split()]
+    command = [
+        sys.executable,
+        "-m",
+        "mummergpu",
+        "map",
+        "--backend",
+        "cpu",
+        "-q",
+        "-R",
+        GROUP,
+        *words.split(),
+    ]
     with open(folder / path, "rb") as file:
         done = subprocess.run(command, stdin=file, capture_output=True)
     assert done.returncode == 0 and not done.stderr, done.stderr.decode()
@@ -204,7 +218,6 @@ def test_picard_finds_no_error(folder: Path, words: str) -> None:
         ("r.fa 1.fq 2.fq 1.fq", "3 files are no pairs"),
         ("r.fa 1.fq 2.fq -p --single", "--interleaved and --single exclude each other"),
         ("r.fa 1.fq -v", "-v and -q exclude each other"),
-        ("r.fa 1.fq --backend cuda", "-C and --backend cuda exclude each other"),
         ("r.fa 1.fq 2.fq -I wide", "'wide' is not MEAN[,SD[,MAX[,MIN]]]"),
         ("r.fa 1.fq 2.fq -I 300,30,200,400", "200, is below the smallest"),
         ("r.fa 1.fq -O 6,6,6", "'6,6,6' is not a number"),
@@ -241,7 +254,7 @@ def test_names_have_at_signs_but_not_at_their_beginning(
     bases = Path("r.fa").read_text().splitlines()[1][300:400]
     Path("at.fa").write_text(f">a@b\n{bases}\n>c@\n{bases}\n")
     Path("at_first.fa").write_text(f">@b\n{bases}\n")
-    for words in ("map -C", "-C -l 20", "align -C -l 20 -c 20"):
+    for words in ("map", "-C -l 20", "align -C -l 20 -c 20"):
         for name in ("at.sam", "at.bam"):
             assert main([*words.split(), "-q", "r.fa", "at.fa", "-o", name]) == 0
             names = {row.split(b"\t")[0] for row in samtools("view", name).splitlines()}
@@ -274,11 +287,11 @@ def test_a_read_that_is_too_long_stays_unmapped(
     for name, bases in (("g", genome), ("one", genome[:100]), ("two", genome[:1501])):
         (tmp_path / name).write_text(f">a\n{genome[:1500]}\n>b\n{bases}\n")
     given = [str(tmp_path / name) for name in ("g", "one", "two")]
-    assert main(["map", "-C", "-q", *given[:2]]) == 0
+    assert main(["map", "--backend", "cpu", "-q", *given[:2]]) == 0
     output = capfd.readouterr()
     mapped = [line.split("\t") for line in output.out.splitlines() if line[0] != "@"]
     assert [row[5] for row in mapped] == ["1500M", "100M"] and not output.err
-    assert main(["map", "-C", *given]) == 0
+    assert main(["map", "--backend", "cpu", *given]) == 0
     output = capfd.readouterr()
     rows = [line.split("\t") for line in output.out.splitlines() if line[0] != "@"]
     # As a read whose mate is not mapped.
@@ -287,7 +300,7 @@ def test_a_read_that_is_too_long_stays_unmapped(
     assert rows[3][9:11] == [genome[:1501], "*"]
     assert output.err.count("\n") == 1
     assert "a read of more than 1,500 bases stayed unmapped, the longest of 1,501" in output.err
-    assert main(["map", "-C", "-q", "--long-reads", "error", *given]) == 1
+    assert main(["map", "--backend", "cpu", "-q", "--long-reads", "error", *given]) == 1
     error = capfd.readouterr().err
     assert f"{given[2]}: a read of 1,501 bases, and those that are mapped have at most" in error
     assert error.endswith("'mummergpu align' (record 'b')\n")
@@ -308,7 +321,10 @@ def test_long_reads_change_no_other_rows(mapped: bytes, capfd: pytest.CaptureFix
             texts[mate] += others[mate][at : at + 4]
     for name, text in zip(("l1.fq", "l2.fq"), texts, strict=True):
         Path(name).write_text("".join(text))
-    assert main(["map", "-C", "r.fa", "l1.fq", "l2.fq", "-R", GROUP, "-o", "long.bam"]) == 0
+    assert (
+        main(["map", "--backend", "cpu", "r.fa", "l1.fq", "l2.fq", "-R", GROUP, "-o", "long.bam"])
+        == 0
+    )
     assert f"{2 * number} reads of more than 1,500 bases" in capfd.readouterr().err
     rows = samtools("view", "long.bam").splitlines(keepends=True)
     assert b"".join(row for row in rows if row[:4] != b"long") == mapped
@@ -332,7 +348,21 @@ def test_outputs_that_cannot_be_written(capsys: pytest.CaptureFixture[str]) -> N
 def test_no_reads(capsys: pytest.CaptureFixture[str]) -> None:
     Path("empty.fq").write_text("")
     assert (
-        main(["map", "-C", "r.fa", "empty.fq", "-o", "x.bam", "--sort", "--stats", "s.json"]) == 0
+        main(
+            [
+                "map",
+                "--backend",
+                "cpu",
+                "r.fa",
+                "empty.fq",
+                "-o",
+                "x.bam",
+                "--sort",
+                "--stats",
+                "s.json",
+            ]
+        )
+        == 0
     )
     assert "empty.fq: no reads" in capsys.readouterr().err
     samtools("quickcheck", "-v", "x.bam")
@@ -397,5 +427,5 @@ def test_progress_counts_reads(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_estimate_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["map", "-C", "-v", "r.fa", "1.fq", "2.fq", "-o", "x.sam"]) == 0
+    assert main(["map", "--backend", "cpu", "-v", "r.fa", "1.fq", "2.fq", "-o", "x.sam"]) == 0
     assert re.search(r"templates of (29|30)\d\.\d bases", capsys.readouterr().err)

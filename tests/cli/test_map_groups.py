@@ -51,7 +51,17 @@ def inside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def alignments(words: str) -> tuple[bytes, int]:
     """The alignments without the header, and the number of groups of pages."""
-    command = ["map", "-C", "-q", *shlex.split(words), "-o", "x.sam", "--stats", "x.json"]
+    command = [
+        "map",
+        "--backend",
+        "cpu",
+        "-q",
+        *shlex.split(words),
+        "-o",
+        "x.sam",
+        "--stats",
+        "x.json",
+    ]
     assert main(command) == 0
     lines = Path("x.sam").read_bytes().splitlines(keepends=True)
     settings = json.loads(Path("x.json").read_text())["settings"]
@@ -144,7 +154,19 @@ def test_a_full_disk_leaves_no_file(
     monkeypatch.setattr(tempfile, "TemporaryFile", lambda **_: open("/dev/full", "w+b"))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     output = tmp_path / "x.bam"
-    words = ["map", "-C", "-q", "p.mgi", "1.fq", "2.fq", "--max-memory", "40k", "-o", str(output)]
+    words = [
+        "map",
+        "--backend",
+        "cpu",
+        "-q",
+        "p.mgi",
+        "1.fq",
+        "2.fq",
+        "--max-memory",
+        "40k",
+        "-o",
+        str(output),
+    ]
     assert main(words) == 1
     assert "temporary data cannot be written" in capsys.readouterr().err
     assert os.listdir(tmp_path) == []

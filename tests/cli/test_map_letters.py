@@ -41,7 +41,20 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert main(["index", *run, "-l", "14", "-o", str(made / "r.mgi")]) == 0
     pages = ["--search", "kmer", "--page-size", "1k", "-l", "14"]
     assert main(["index", *run, *pages, "-o", str(made / "pages.mgi")]) == 0
-    assert main(["map", "-C", *run, str(made / "reads.fq"), "-o", str(made / "expected.sam")]) == 0
+    assert (
+        main(
+            [
+                "map",
+                "--backend",
+                "cpu",
+                *run,
+                str(made / "reads.fq"),
+                "-o",
+                str(made / "expected.sam"),
+            ]
+        )
+        == 0
+    )
     return made
 
 
@@ -94,18 +107,18 @@ def test_edits_are_those_of_calmd() -> None:
 
 @pytest.mark.parametrize("name", ["o.bam", "o.cram", "o.sam"])
 def test_every_format_has_the_same_letters_and_is_read_back(name: str) -> None:
-    assert main(["map", "-C", "-q", "r.fa", "reads.fq", "-o", name]) == 0
+    assert main(["map", "--backend", "cpu", "-q", "r.fa", "reads.fq", "-o", name]) == 0
     expected = [row.split("\t")[:11] for row in rows_of("expected.sam")]
     assert [row.split("\t")[:11] for row in rows_of(name)] == expected
     words = ["-R", "@RG\\tID:reads", "-o", "again.sam"]
-    assert main(["map", "-C", "-q", "r.fa", name, *words]) == 0
+    assert main(["map", "--backend", "cpu", "-q", "r.fa", name, *words]) == 0
     assert rows_of("again.sam") == rows_of("expected.sam")
 
 
 @pytest.mark.parametrize("words", ["r.mgi", "pages.mgi", "pages.mgi --max-memory 20k"])
 def test_an_index_knows_the_letters(words: str) -> None:
     run = [*words.split(), "reads.fq", "-o", "o.sam", "--stats", "o.json"]
-    assert main(["map", "-C", "-q", *run]) == 0
+    assert main(["map", "--backend", "cpu", "-q", *run]) == 0
     assert rows_of("o.sam") == rows_of("expected.sam")
     groups = json.loads(Path("o.json").read_text())["settings"]["page_groups"]
     assert (groups > 1) == ("--max-memory" in words)
@@ -113,7 +126,7 @@ def test_an_index_knows_the_letters(words: str) -> None:
 
 def test_matches_of_reads_in_bam_are_those_of_fastq() -> None:
     """Without qualities, nothing keeps the letters: they match nothing."""
-    assert main(["map", "-C", "-q", "r.fa", "reads.fq", "-o", "o.bam"]) == 0
+    assert main(["map", "--backend", "cpu", "-q", "r.fa", "reads.fq", "-o", "o.bam"]) == 0
     texts = []
     for reads in ("reads.fq", "o.bam", "expected.sam"):
         assert main(["-C", "-q", "r.fa", reads, "-l", "20", "-o", "o.txt"]) == 0

@@ -28,7 +28,7 @@ def rows_of(folder: Path, genome: str, mates: tuple[str, str], *words: str) -> l
         paths.append(folder / f"{number}.fa")
         paths[-1].write_text(f">pair\n{bases}\n")
     output = folder / "x.sam"
-    command = ["map", "-C", "-q", *words, "-o", output, folder / "r.fa", *paths]
+    command = ["map", "--backend", "cpu", "-q", *words, "-o", output, folder / "r.fa", *paths]
     assert main([str(word) for word in command]) == 0
     return [line.split("\t") for line in output.read_text().splitlines() if line[0] != "@"]
 

@@ -40,7 +40,18 @@ def map_real(
         whole = source.read_bytes()
         reference.write_bytes(gzip.decompress(whole) if source.suffix == ".gz" else whole)
     bam = folder / "x.bam"
-    words = ["map", "-C", "-q", str(source), *paths, "--sort", "-o", str(bam), *options]
+    words = [
+        "map",
+        "--backend",
+        "cpu",
+        "-q",
+        str(source),
+        *paths,
+        "--sort",
+        "-o",
+        str(bam),
+        *options,
+    ]
     assert main(words) == 0
     return bam, reference
 

@@ -60,7 +60,7 @@ def inside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(*words: str) -> int:
-    return main(["map", "-C", "-q", "g.fa", *words])
+    return main(["map", "--backend", "cpu", "-q", "g.fa", *words])
 
 
 def rows_of(path: str) -> Iterator[list[str]]:

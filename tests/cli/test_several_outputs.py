@@ -34,7 +34,7 @@ def test_each_file_is_that_of_its_own_run(
     verb: str, inputs: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    words = [verb, *inputs, "-C", "-q", "-t", "2"]
+    words = [verb, *inputs, "--backend", "cpu", "-q", "-t", "2"]
     gaps = ["--gap-open", "3", "--gap-extend", "7"] if verb == "align" else []
     each = [word for name in VERBS[verb] for word in ("-o", name)]
     assert main([*words, *gaps, *each]) == 0
@@ -53,7 +53,7 @@ def test_cram_of_genomes_has_the_records_of_bam(
     inputs: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(["align", *inputs, "-C", "-q", "-o", "x.cram", "-o", "x.bam"]) == 0
+    assert main(["align", *inputs, "--backend", "cpu", "-q", "-o", "x.cram", "-o", "x.bam"]) == 0
     assert records_of("x.cram") == records_of("x.bam")
     assert len(records_of("x.cram")) == 2
 
@@ -62,7 +62,10 @@ def test_cram_of_genomes_has_the_records_of_bam(
 def test_a_format_is_of_one_file(
     verb: str, inputs: tuple[str, str], capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([verb, *inputs, "-C", "-o", "x.sam", "-o", "y.sam", "--format", "sam"]) == 2
+    assert (
+        main([verb, *inputs, "--backend", "cpu", "-o", "x.sam", "-o", "y.sam", "--format", "sam"])
+        == 2
+    )
     assert "--format is for one -o" in capfd.readouterr().err
 
 
@@ -70,7 +73,7 @@ def test_a_format_is_of_one_file(
 def test_a_file_is_written_once(
     verb: str, inputs: tuple[str, str], capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([verb, *inputs, "-C", "-o", "x.sam", "-o", "x.sam"]) != 0
+    assert main([verb, *inputs, "--backend", "cpu", "-o", "x.sam", "-o", "x.sam"]) != 0
     assert "--output, number 2" in capfd.readouterr().err
 
 

@@ -24,6 +24,7 @@ from mummergpu.cluster.options import ClusterOptions
 from mummergpu.errors import ClusterError, InputError
 from mummergpu.output.bytes.compression import BgzfCompressor
 from mummergpu.output.formats import Rows, targets_of
+from mummergpu.output.records.sam_options import EXTRA_TAGS, RecordStyle
 from mummergpu.output.sorting.options import SortOptions
 from mummergpu.pipeline import map_reads
 from mummergpu.pipeline.context import RunContext
@@ -121,9 +122,11 @@ def at_first_part(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]) -> N
 
 EVERY_FORMAT = ["o.sam", "o.bam", "o.paf.gz", "o.cram", "o.sam.zst"]
 SORTED = ["s.bam", "s.cram"]
+STYLE = RecordStyle(True, True, True, True, EXTRA_TAGS, (b"@CO\ttold",))
 
 CASES: dict[str, tuple[list[str], tuple[str, ...], dict[str, Any], str]] = {
     "pairs": (EVERY_FORMAT, (FILES.first, FILES.second), {"max_xa": 5}, ""),
+    "styled": (["o.sam", "o.bam", "o.paf"], (FILES.first, FILES.second), {"style": STYLE}, ""),
     "sorted": (SORTED, (FILES.first, FILES.second), {"sort": SortOptions(True, True)}, ""),
     "bgzf": (["o.bam"], (f"{FILES.first}.bgz", f"{FILES.second}.bgz"), {}, ""),
     "bgzf and plain": (["o.bam"], (f"{FILES.first}.bgz", FILES.second), {}, ""),
@@ -198,7 +201,7 @@ def check_pairs(whole: list[bytes], cluster: DaskCluster, **told: Any) -> list[s
 
 def check_command(cluster: DaskCluster) -> None:
     """Compare the command, a program, and an error that names a line, with those of one machine."""
-    words = ["map", "-q", "-C", "--cluster", cluster.address, FILES.reference]
+    words = ["map", "-q", "--backend", "cpu", "--cluster", cluster.address, FILES.reference]
     assert main([*words, FILES.first, "-o", "o.paf"]) == 0
     told = mummergpu.map(FILES.reference, FILES.first, output="a.paf", cluster=cluster.address)
     assert told.mapped > 0

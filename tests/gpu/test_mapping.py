@@ -50,7 +50,7 @@ def write_repeats(folder: Path, copies: int, reads: int) -> None:
 def test_reads_of_repeats(tmp_path: Path, words: list[str], reads: list[str]) -> None:
     write_repeats(tmp_path, 400, 3000)
     given = [*words, "r.fa", *reads]
-    expected = rows(tmp_path, *given, "-C")
+    expected = rows(tmp_path, *given, "--backend", "cpu")
     assert rows(tmp_path, *given, "--backend", "cuda") == expected
     assert len(expected) > 3000 * len(reads)
 
@@ -58,7 +58,7 @@ def test_reads_of_repeats(tmp_path: Path, words: list[str], reads: list[str]) ->
 def test_pairs(tmp_path: Path) -> None:
     files = write_pairs(tmp_path, 4000, 150)
     given = [files.reference, files.first, files.second]
-    expected = rows(tmp_path, *given, "-C")
+    expected = rows(tmp_path, *given, "--backend", "cpu")
     assert rows(tmp_path, *given, "--backend", "cuda") == expected
     assert len(expected) > 8000
 
@@ -76,7 +76,7 @@ def test_reads_of_several_lengths_and_an_index(tmp_path: Path) -> None:
     index = mummergpu.Index.build(tmp_path / "r.fa", min_length=16)
     index.save(tmp_path / "r.mgi")
     given = ["r.mgi", "1.fq", "2.fq"]
-    assert rows(tmp_path, *given, "--backend", "cuda") == rows(tmp_path, *given, "-C")
+    assert rows(tmp_path, *given, "--backend", "cuda") == rows(tmp_path, *given, "--backend", "cpu")
     files = tmp_path / "1.fq", tmp_path / "2.fq"
     expected = list(index.map(*files, backend="cpu"))
     for _ in range(2):

@@ -43,7 +43,7 @@ def write_bam(
     threads: int = 2,
 ) -> None:
     """Write BAM in the order of the reads."""
-    made = AlignmentBam(reference, ReadRows(), AlignmentHead(group), "r.fq", 1 << 16)
+    made = AlignmentBam(reference, ReadRows(reference), AlignmentHead(group), "r.fq", 1 << 16)
     stats = Stats()
     with OutputFile(str(path)) as output:
         emit = writer_of(output, stats)
@@ -59,7 +59,9 @@ def write_sorted(
 ) -> SortedBamSink:
     """Write BAM at the end, with an index if it is sorted."""
     order = BY_COORDINATE if options.by_coordinate else UNSORTED
-    made = AlignmentBam(reference, ReadRows(), AlignmentHead(group, order=order), "r.fq", 1 << 16)
+    made = AlignmentBam(
+        reference, ReadRows(reference), AlignmentHead(group, order=order), "r.fq", 1 << 16
+    )
     stats = Stats()
     with (
         OutputFile(str(path)) as output,

@@ -85,7 +85,7 @@ def test_both_backends_write_the_same_from_repeats(
     write_repeats(Path(), 60)
     report = tmp_path / "stats.json"
     given = ["map", *words, "r.fa", *reads]
-    expected, _ = output(*given, "-C")
+    expected, _ = output(*given, "--backend", "cpu")
     ours, _ = output(*given, "--backend", "cuda", "--stats", str(report))
     assert rows(ours) == rows(expected) and len(rows(ours)) > 150 * len(reads)
     assert set(json.loads(report.read_text())["kernels"]) >= KERNELS
@@ -98,7 +98,7 @@ def test_reads_of_several_lengths_begin_anywhere_in_a_block(
     """An index that lists all positions lets the processor look up one k-mer in a window."""
     write_repeats(Path(), 60)
     output("index", "-l", "16", "r.fa", "-o", "r.mgi")
-    expected, _ = output("map", "r.mgi", "1.fq", "2.fq", "-C")
+    expected, _ = output("map", "r.mgi", "1.fq", "2.fq", "--backend", "cpu")
     ours, _ = output("map", "r.mgi", "1.fq", "2.fq", "--backend", "cuda")
     assert rows(ours) == rows(expected) and len(rows(ours)) > 300
 
@@ -128,7 +128,7 @@ def test_an_index_in_python_takes_the_candidates_of_the_device(
 def test_both_backends_write_the_same_from_pairs(machine: Machine, output: Output) -> None:
     files = write_pairs(Path(), 240)
     for words in ([files.first, files.second], [files.first]):
-        expected, _ = output("map", files.reference, *words, "-C")
+        expected, _ = output("map", files.reference, *words, "--backend", "cpu")
         ours, _ = output("map", files.reference, *words, "--backend", "cuda")
         assert rows(ours) == rows(expected) and len(rows(ours)) > 240 * len(words)
 
@@ -136,7 +136,7 @@ def test_both_backends_write_the_same_from_pairs(machine: Machine, output: Outpu
 @pytest.mark.parametrize("reads", [["", "ACG"], ["ACGT" * 30, "N" * 80, ""], ["TTTTTTTT"]])
 def test_reads_without_matches(machine: Machine, output: Output, reads: list[str]) -> None:
     Path("few.fa").write_text("".join(f">{n}\n{bases}\n" for n, bases in enumerate(reads)))
-    expected, _ = output("map", "r.fa", "few.fa", "-C")
+    expected, _ = output("map", "r.fa", "few.fa", "--backend", "cpu")
     ours, _ = output("map", "r.fa", "few.fa", "--backend", "cuda")
     assert rows(ours) == rows(expected) and len(rows(ours)) >= len(reads)
 
@@ -150,7 +150,7 @@ def test_long_reads_are_searched_in_pieces(
     assert MAX_READ_BASES < KmerCudaBackend.piece_bases
     monkeypatch.setattr("mummergpu.matching.kmer.cuda.KmerCudaBackend.piece_bases", 120)
     report = tmp_path / "stats.json"
-    expected, _ = output("map", "r.fa", "1.fq", "-C")
+    expected, _ = output("map", "r.fa", "1.fq", "--backend", "cpu")
     ours, _ = output("map", "r.fa", "1.fq", "--backend", "cuda", "--stats", str(report))
     assert rows(ours) == rows(expected)
     assert "score_diagonals" not in json.loads(report.read_text())["kernels"]
@@ -161,7 +161,7 @@ def test_reads_with_many_matches_are_sorted_by_a_block(
 ) -> None:
     write_repeats(Path(), 900)
     report = tmp_path / "stats.json"
-    expected, _ = output("map", "r.fa", "1.fq", "-C")
+    expected, _ = output("map", "r.fa", "1.fq", "--backend", "cpu")
     ours, _ = output("map", "r.fa", "1.fq", "--backend", "cuda", "--stats", str(report))
     assert rows(ours) == rows(expected)
     assert json.loads(report.read_text())["kernels"]["sort_long_reads"]["launches"] > 0
@@ -171,7 +171,7 @@ def test_blocks_that_do_not_fit_are_cut(
     machine: Machine, output: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_repeats(Path(), 60)
-    expected, _ = output("map", "r.fa", "1.fq", "2.fq", "-C")
+    expected, _ = output("map", "r.fa", "1.fq", "2.fq", "--backend", "cpu")
     monkeypatch.setattr("mummergpu.matching.backends.streaming.MAX_ROWS", 500)
     ours, _ = output("map", "r.fa", "1.fq", "2.fq", "--backend", "cuda")
     assert rows(ours) == rows(expected)
@@ -212,7 +212,7 @@ def test_candidates_are_those_of_the_processor(
     monkeypatch.setattr(DeviceCandidates, "find", keep_ours)
     output("map", *words, "r.fa", "1.fq", "2.fq", "--backend", "cuda")
     monkeypatch.setattr(candidate_search.CandidateFinder, "find", keep_theirs)
-    output("map", *words, "r.fa", "1.fq", "2.fq", "-C")
+    output("map", *words, "r.fa", "1.fq", "2.fq", "--backend", "cpu")
     (found,) = ours
     # Before it, the sizes of templates are measured.
     expected = [one for one in theirs if one.counts.size == found.offsets.size - 1][1]

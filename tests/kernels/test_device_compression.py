@@ -220,7 +220,6 @@ def test_map_compresses_sam(
         (["-o", "x.cram"], "--gpu-compression: needs BAM"),
         ([], "--gpu-compression: needs BAM"),
         (["-o", "x.bam", "--backend", "cpu"], "--gpu-compression and --backend cpu exclude"),
-        (["-o", "x.bam", "-C"], "--gpu-compression and --backend cpu exclude"),
         (["-o", "x.bam", "--backend", "cuda"], "nvidia-libnvcomp-cu13 .*: not installed"),
     ],
 )

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import re
 import shutil
 import subprocess
 import tomllib
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
+import pysam
 import pytest
 
 from mummergpu import __version__
@@ -18,13 +21,21 @@ from mummergpu.cli.main import commands
 
 SOURCE = Path(__file__).resolve().parents[2]
 PACKAGING = SOURCE / "packaging"
-MODULE = PACKAGING / "nf-core" / "mummergpu" / "match"
+MODULES = PACKAGING / "nf-core" / "mummergpu"
+WRAPPERS = PACKAGING / "snakemake"
+VERBS = ("match", "map", "align")
 
 NAMES_OF_CONDA = {"isal": "python-isal"}
 
 REFERENCE = ">r\nACGGTCATTGCAAGGCCTTATTGACCAGT\n"
 READS = "@q\nCATTGCAAGGCC\n+\nIIIIIIIIIIII\n"
 ROWS = "> q\n       6         1        12\n"
+OUTPUTS = {
+    "match": {"sample.txt", "sample.json"},
+    "map": {"sample.bam", "sample.bam.bai", "sample.stats.json", "sample_mqc.json"},
+    "align": {"sample.paf", "sample.stats.json"},
+}
+"""The files of each module of nf-core."""
 
 
 @pytest.fixture(scope="module")
@@ -71,68 +82,135 @@ def test_the_tests_of_the_conda_package_work(
 ) -> None:
     environment = {**os.environ, "PATH": path_with_command}
     done = [line for line in recipe["test"]["commands"] if line.startswith("mummergpu")]
-    assert len(done) == 4
+    assert len(done) == 6
     for line in done:
         subprocess.run(line, shell=True, check=True, env=environment, cwd=tmp_path)
     assert (tmp_path / "matches.txt").stat().st_size > 1000
+    assert (tmp_path / "mapped.bam.bai").exists()
+    assert (tmp_path / "aligned.paf").stat().st_size > 50
 
 
-def test_all_recipes_name_the_version_of_the_package(yaml: Any) -> None:
-    environment = yaml.safe_load((MODULE / "environment.yml").read_text())
+@pytest.mark.parametrize("verb", VERBS)
+def test_all_recipes_name_the_version_of_the_package(yaml: Any, verb: str) -> None:
+    environment = yaml.safe_load((MODULES / verb / "environment.yml").read_text())
     assert environment["dependencies"] == [f"bioconda::mummergpu={__version__}"]
-    environment = yaml.safe_load((PACKAGING / "snakemake" / "environment.yaml").read_text())
+    environment = yaml.safe_load((WRAPPERS / verb / "environment.yaml").read_text())
     assert environment["dependencies"] == [f"mummergpu ={__version__}"]
-    containers = re.findall(r"mummergpu:([\w.]+)--", (MODULE / "main.nf").read_text())
+    containers = re.findall(r"mummergpu:([\w.]+)--", (MODULES / verb / "main.nf").read_text())
     assert containers == [__version__, __version__]
 
 
-def block(name: str) -> str:
-    """Return the shell's part of a block of the nf-core module, as Nextflow writes it."""
-    text = (MODULE / "main.nf").read_text()
+def block(verb: str, name: str) -> str:
+    """Return the shell's part of a block of an nf-core module, as Nextflow writes it."""
+    text = (MODULES / verb / "main.nf").read_text()
     match = re.search(
         rf'^    {name}:\n(?:    def [^\n]*\n)*    """\n(.*?)    """', text, re.M | re.S
     )
     assert match is not None
     values = {
-        "args": "-l 8 -C",
+        "args": {"match": "-l 8 -C", "map": "--sort", "align": "-l 12 -c 20"}[verb],
         "task.cpus": "2",
         "prefix": "sample",
+        "suffix": "paf",
         "reference": "r.fa",
+        "reads": "q.fq",
         "queries": "q.fq",
+        "query": "q.fq",
     }
+    for variable, value in re.findall(r'^    def (\w+) = "(.*)"$', text, re.M):
+        # Groovy writes one backslash for two.
+        filled = value.replace("${prefix}", "sample").replace("${meta.id}", "one")
+        values[variable] = filled.replace("\\\\", "\\")
     shell = match[1].replace("\\\\\n", "\\\n")
     for variable in values:
         shell = shell.replace(f"${{{variable}}}", values[variable])
-        shell = re.sub(rf"\${re.escape(variable)}\b", values[variable], shell)
+        shell = re.sub(rf"\${re.escape(variable)}\b", lambda _, v=variable: values[v], shell)
     assert "$" not in shell
     return shell
 
 
-@pytest.mark.parametrize(("name", "expected"), [("script", ROWS), ("stub", "")])
-def test_the_commands_of_the_nf_core_module_make_its_outputs(
-    name: str, expected: str, path_with_command: str, tmp_path: Path
+def run_block(verb: str, name: str, path: str, folder: Path) -> None:
+    """Run a block of a module; its outputs, and no other files, are there afterwards."""
+    inputs = {"r.fa": REFERENCE, "q.fq": READS}
+    if verb != "match":
+        bases = "".join(random.Random(1).choices("ACGT", k=400))
+        inputs = {"r.fa": f">r\n{bases}\n", "q.fq": f"@q\n{bases[50:200]}\n+\n{'I' * 150}\n"}
+    for file, text in inputs.items():
+        (folder / file).write_text(text)
+    environment = {**os.environ, "PATH": path}
+    command = ["bash", "-euo", "pipefail", "-c", block(verb, name)]
+    subprocess.run(command, check=True, env=environment, cwd=folder)
+    made = {path.name for path in folder.iterdir()} - set(inputs)
+    plots = {one for one in made if "_mqc." in one and one != "sample_mqc.json"}
+    assert made - plots == OUTPUTS[verb]
+    text = (MODULES / verb / "main.nf").read_text()
+    shown = re.findall(r'path\("(.*?)"\)', text.partition("output:")[2])
+    patterns = [
+        first + middle + last
+        for first, group, last in (
+            re.match(r"([^{]*)(?:\{(.*)\})?(.*)", one).groups() for one in shown
+        )  # type: ignore[union-attr]
+        for middle in (group or "").split(",")
+    ]
+    assert {one for one in made if any(fnmatch(one, pattern) for pattern in patterns)} == made
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_stubs_of_the_nf_core_modules_make_their_outputs(
+    verb: str, path_with_command: str, tmp_path: Path
 ) -> None:
-    (tmp_path / "r.fa").write_text(REFERENCE)
-    (tmp_path / "q.fq").write_text(READS)
-    environment = {**os.environ, "PATH": path_with_command}
-    command = ["bash", "-euo", "pipefail", "-c", block(name)]
-    subprocess.run(command, check=True, env=environment, cwd=tmp_path)
-    assert (tmp_path / "sample.txt").read_text() == expected
-    stats = (tmp_path / "sample.json").read_text()
-    assert not stats if name == "stub" else json.loads(stats)["counts"]["matches"] == 1
+    run_block(verb, "stub", path_with_command, tmp_path)
+    for file in OUTPUTS[verb]:
+        assert (tmp_path / file).read_bytes() == b""
 
 
-def test_the_nf_core_module_tells_the_version(path_with_command: str) -> None:
-    (line,) = re.findall(r'eval\("(.*?)"\)', (MODULE / "main.nf").read_text())
+def test_the_nf_core_module_finds_matches(path_with_command: str, tmp_path: Path) -> None:
+    run_block("match", "script", path_with_command, tmp_path)
+    assert (tmp_path / "sample.txt").read_text() == ROWS
+    assert json.loads((tmp_path / "sample.json").read_text())["counts"]["matches"] == 1
+
+
+def test_the_nf_core_module_maps_reads(path_with_command: str, tmp_path: Path) -> None:
+    run_block("map", "script", path_with_command, tmp_path)
+    with pysam.AlignmentFile(tmp_path / "sample.bam") as file:
+        (row,) = file.fetch("r", 40, 60)
+        assert (row.reference_start, row.cigarstring) == (50, "150M")
+        assert file.header["RG"] == [{"ID": "sample", "SM": "one", "PL": "ILLUMINA"}]
+    stats = json.loads((tmp_path / "sample.stats.json").read_text())
+    assert stats["mapping"]["mapped"] == 1
+
+
+def test_the_nf_core_module_aligns_genomes(path_with_command: str, tmp_path: Path) -> None:
+    run_block("align", "script", path_with_command, tmp_path)
+    (line,) = (tmp_path / "sample.paf").read_text().splitlines()
+    assert line.split("\t")[7:11] == ["50", "200", "150", "150"]
+
+
+def test_the_tests_of_the_nf_core_modules_look_at_their_channels() -> None:
+    for verb in VERBS:
+        text = (MODULES / verb / "tests" / "main.nf.test").read_text()
+        process = f"MUMMERGPU_{verb.upper()}"
+        assert f'process "{process}"' in text and f'tag "mummergpu/{verb}"' in text
+        emitted = re.findall(r"emit: (\w+)", (MODULES / verb / "main.nf").read_text())
+        assert set(re.findall(r"process\.out\.(?!findAll)(\w+)", text)) <= set(emitted)
+        config = (MODULES / verb / "tests" / "nextflow.config").read_text()
+        assert f"withName: {process} {{" in config
+        assert text.count("{") == text.count("}") and 'options "-stub"' in text
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_nf_core_module_tells_the_version(verb: str, path_with_command: str) -> None:
+    (line,) = re.findall(r'eval\("(.*?)"\)', (MODULES / verb / "main.nf").read_text())
     environment = {**os.environ, "PATH": path_with_command}
     assert (
         subprocess.check_output(line, shell=True, env=environment, text=True) == f"{__version__}\n"
     )
 
 
-def test_the_nf_core_module_describes_its_channels(yaml: Any) -> None:
-    text = (MODULE / "main.nf").read_text()
-    described = yaml.safe_load((MODULE / "meta.yml").read_text())
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_nf_core_module_describes_its_channels(yaml: Any, verb: str) -> None:
+    text = (MODULES / verb / "main.nf").read_text()
+    described = yaml.safe_load((MODULES / verb / "meta.yml").read_text())
     assert described["name"].upper() in re.findall(r"^process (\w+) {", text, re.M)
     parts = re.search(r"input:\n(.*?)\n\n    output:\n(.*?)\n\n", text, re.S)
     assert parts is not None
@@ -141,7 +219,9 @@ def test_the_nf_core_module_describes_its_channels(yaml: Any) -> None:
     outputs = {}
     for line in parts[2].splitlines():
         found = re.findall(r"""(?:val|path|eval)\((?:"(.*?)"|'(.*?)'|(\w+))\)""", line)
-        outputs[line.rpartition("emit: ")[2].strip()] = ["".join(names) for names in found]
+        outputs[line.rpartition("emit: ")[2].partition(",")[0].strip()] = [
+            "".join(names) for names in found
+        ]
     told = {
         name: [next(iter(one)) for one in channel[0]]
         for name, channel in described["output"].items()
@@ -150,19 +230,55 @@ def test_the_nf_core_module_describes_its_channels(yaml: Any) -> None:
     assert described["topics"]["versions"] == described["output"]["versions_mummergpu"]
 
 
-def test_the_snakemake_wrapper_is_used_by_a_workflow(
-    snakemake: str, path_with_command: str, tmp_path: Path
-) -> None:
-    wrapper = tmp_path / "wrapper folder"
-    shutil.copytree(PACKAGING / "snakemake", wrapper)
+def run_workflow(verb: str, snakemake: str, path: str, work: Path) -> Path:
+    """Run the workflow that tests a wrapper; return its folder."""
+    wrapper = work / "wrapper folder"
+    shutil.copytree(WRAPPERS / verb, wrapper)
     folder = wrapper / "test"
-    environment = {**os.environ, "PATH": path_with_command, "HOME": str(tmp_path)}
+    environment = {**os.environ, "PATH": path, "HOME": str(work)}
     # Snakemake's jobs are to find the libraries of its own Python.
     environment.pop("PYTHONPATH", None)
     done = subprocess.run(
         [snakemake, "--cores", "2"], env=environment, cwd=folder, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_the_snakemake_wrapper_of_map_is_used_by_a_workflow(
+    snakemake: str, path_with_command: str, tmp_path: Path
+) -> None:
+    folder = run_workflow("map", snakemake, path_with_command, tmp_path)
+    with pysam.AlignmentFile(folder / "pairs.bam") as file:
+        rows = list(file.fetch())
+        assert file.header["RG"] == [{"ID": "a", "SM": "b"}]
+    assert [row.reference_start for row in rows] == [100, 300, 700, 700, 900, 900, 1900, 2100]
+    assert sum(row.is_duplicate for row in rows) == 2
+    assert json.loads((folder / "pairs.json").read_text())["mapping"]["mapped"] == 8
+    assert (folder / "pairs_mqc.json").stat().st_size > 0
+    lines = (folder / "single reads.sam").read_text().splitlines()
+    assert sum(not line.startswith("@") for line in lines) == 4
+
+
+def test_the_snakemake_wrapper_of_align_is_used_by_a_workflow(
+    snakemake: str, path_with_command: str, tmp_path: Path
+) -> None:
+    folder = run_workflow("align", snakemake, path_with_command, tmp_path)
+    (line,) = (folder / "genomes.paf").read_text().splitlines()
+    assert line.split("\t")[:4] == ["copy", "2395", "0", "2395"] and "cs:Z:" in line
+    assert json.loads((folder / "genomes.json").read_text())["counts"]["queries"] == 1
+    rows = [
+        line.split("\t")
+        for line in (folder / "some genomes.vcf").read_text().splitlines()
+        if not line.startswith("#")
+    ]
+    assert sorted(len(row[4]) - len(row[3]) for row in rows) == [-10, 5]
+
+
+def test_the_snakemake_wrapper_is_used_by_a_workflow(
+    snakemake: str, path_with_command: str, tmp_path: Path
+) -> None:
+    folder = run_workflow("match", snakemake, path_with_command, tmp_path)
     rows = (folder / "matches.txt").read_text().splitlines()
     assert rows.count("> first1") == rows.count("> second2 Reverse") == 1
     assert "  plasmid          101         1        60" in rows
@@ -171,12 +287,13 @@ def test_the_snakemake_wrapper_is_used_by_a_workflow(
     assert rows[:2] == ["> first1", "  chromosome        31         1        60"]
 
 
-def test_the_snakemake_wrapper_says_what_it_takes(yaml: Any) -> None:
-    described = yaml.safe_load((PACKAGING / "snakemake" / "meta.yaml").read_text())
-    text = (PACKAGING / "snakemake" / "wrapper.py").read_text()
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_snakemake_wrapper_says_what_it_takes(yaml: Any, verb: str) -> None:
+    described = yaml.safe_load((WRAPPERS / verb / "meta.yaml").read_text())
+    text = (WRAPPERS / verb / "wrapper.py").read_text()
     for kind in ("input", "output", "params"):
         named = {next(iter(one)) for one in described[kind]}
         used = re.findall(rf"snakemake\.{kind}\.(?:get\(\"(\w+)|(?!get)(\w+))", text)
         assert {"".join(pair) for pair in used} == named
-    options = {option for one in commands.commands["match"].params for option in one.opts}
+    options = {option for one in commands.commands[verb].params for option in one.opts}
     assert set(re.findall(r"(--[a-z]+) ", text)) <= options

@@ -14,10 +14,20 @@ import numpy as np
 
 from mummergpu.input.blocks.read_block import WrittenReads
 from mummergpu.input.records.tags import Tags
+from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.mapping.alignments.xa_columns import FoldedColumns, ToldColumns
+from mummergpu.output.alignments.base_pairs import aligned_reads, change_texts
 from mummergpu.output.bytes.text_stores import TextArray
-from mummergpu.output.records.rows import OtherPlaces, ReadColumns, RecordRows, WrittenRows
+from mummergpu.output.records.rows import (
+    NO_TEXTS,
+    ExtraFields,
+    OtherPlaces,
+    ReadColumns,
+    RecordRows,
+    WrittenRows,
+)
+from mummergpu.output.records.sam_options import USUAL_STYLE, RecordStyle
 from mummergpu.output.sink import Format, Prepared, Sink
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import writable
@@ -73,6 +83,13 @@ class ReadRows:
     secondary_bases: Final = False
     needs_bases: Final = True
 
+    def __init__(self, reference: Reference, style: RecordStyle = USUAL_STYLE) -> None:
+        self._reference = reference
+        self._with_changes = "cs" in style.tags
+        self.extras = ExtraFields(
+            style.shorter_are_secondary, "tp" in style.tags, "de" in style.tags
+        )
+
     def written_rows(self, block: ReadsWithQualities, alignments: ToldColumns) -> WrittenRows:
         """Return the rows of a block."""
         written = block.as_written
@@ -93,7 +110,10 @@ class ReadRows:
             part_offsets=columns.cigar_offsets,
             part_cigars=columns.cigars,
         )
-        return WrittenRows(reads, rows, _other_places(alignments), block.has_groups)
+        changes = NO_TEXTS
+        if self._with_changes:
+            changes = change_texts(columns, aligned_reads(written, self._reference))
+        return WrittenRows(reads, rows, _other_places(alignments), block.has_groups, changes)
 
 
 def columns_of(alignments: ToldColumns) -> AlignmentColumns:

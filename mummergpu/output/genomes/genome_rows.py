@@ -21,6 +21,7 @@ from mummergpu.mapping.genomes.mapping_quality import MappingQualities
 from mummergpu.output.genomes.format import AlignedQueries
 from mummergpu.output.genomes.operation_text import change_texts
 from mummergpu.output.records.rows import (
+    NO_EXTRAS,
     NO_TEXTS,
     OtherPlaces,
     ReadColumns,
@@ -53,6 +54,7 @@ class GenomeRows:
     """
 
     secondary_bases: Final = True
+    extras: Final = NO_EXTRAS
 
     def __init__(
         self,

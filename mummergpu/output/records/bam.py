@@ -32,7 +32,13 @@ from mummergpu.output.records.record_format import (
     AlignmentHead,
     RecordFormat,
 )
-from mummergpu.output.records.rows import REVERSE, RecordBlock, RecordRows, RecordSource
+from mummergpu.output.records.rows import (
+    REVERSE,
+    RecordBlock,
+    RecordRows,
+    RecordSource,
+    written_flag,
+)
 from mummergpu.output.records.tags import RowExtent, measure_row, orient, put_own_tags, put_tags
 from mummergpu.runtime.arrays import Int32Array, Int64Array
 from mummergpu.runtime.jit import (
@@ -137,7 +143,7 @@ def write_bam_rows(
             max(extent.span, 1),
             cigar - name,
             as_int64(rows.qualities[as_index(row)]),
-            as_int64(rows.flags[as_index(row)]),
+            written_flag(block, row),
             (place - cigar) >> 2,
             bases,
             _place_of(rows, record_ids, rows.mate_rows[as_index(row)]),

@@ -47,7 +47,9 @@ from mummergpu.output.records.rows import (
 from mummergpu.output.records.sam_fields import (
     OPERATION_BYTES,
     TAKES_REFERENCE,
+    divergence,
     put_cigar,
+    put_parts,
     put_signed,
 )
 from mummergpu.runtime.arrays import Int64Array, UInt32Array
@@ -68,10 +70,11 @@ _SCORE: Final = np.frombuffer(b"\tAS:i:  ", dtype="<u8")[0]
 _PRIMARY: Final = np.frombuffer(b"\ttp:A:P\t", dtype="<u8")[0]
 _SECONDARY: Final = np.frombuffer(b"\ttp:A:S\t", dtype="<u8")[0]
 _ALIGNMENT: Final = np.frombuffer(b"cg:Z:   ", dtype="<u8")[0]
+_DIVERGENCE: Final = np.frombuffer(b"\tde:f:  ", dtype="<u8")[0]
 _CHANGES: Final = np.frombuffer(b"\tcs:Z:  ", dtype="<u8")[0]
 _TAG_BYTES: Final = len("\tNM:i:")
 
-_OTHER_BYTES: Final = 9 * MOST_DIGITS + len("\t" * 13 + "*+NM:i:AS:i:tp:A:Pcg:Z:cs:Z:\n")
+_OTHER_BYTES: Final = 9 * MOST_DIGITS + len("\t" * 14 + "*+NM:i:AS:i:tp:A:Pcg:Z:de:f:0.0000cs:Z:\n")
 """The most bytes of a line besides the name of the read, the text of the record and the CIGAR."""
 
 
@@ -108,6 +111,8 @@ class PafBlock(NamedTuple):
         What stands for the name of a read without one.
     row_bytes : int
         The most bytes of a line besides CIGAR and cs:Z.
+    has_divergences : bool
+        Whether lines have de:f.
     """
 
     reads: ReadColumns
@@ -116,6 +121,7 @@ class PafBlock(NamedTuple):
     changes: RecordTexts
     no_name: TextArray
     row_bytes: int
+    has_divergences: bool
 
 
 @inline_without_refcounts
@@ -179,6 +185,7 @@ def write_paf(text: TextArray, state: Int64Array, block: PafBlock) -> int:
         if changes.offsets.size > 0:
             first, last = changes.offsets[as_index(row)], changes.offsets[as_index(row + 1)]
         needed = block.row_bytes + OPERATION_BYTES * (end - begin) + last - first
+        # A row is written whole or not at all: the caller then brings a longer text.
         if at + needed > room:
             state[NEEDED_BYTES] = needed
             break
@@ -195,6 +202,10 @@ def write_paf(text: TextArray, state: Int64Array, block: PafBlock) -> int:
         at = put_signed(text, at + _TAG_BYTES, as_int64(rows.scores[as_index(place)]))
         store(text, at, _SECONDARY if flag & SECONDARY else _PRIMARY)
         at = _put_alignment(text, at + 8, rows.cigars, begin, end)
+        if block.has_divergences:
+            edits = as_int64(rows.edit_distances[as_index(place)])
+            store(text, at, _DIVERGENCE)
+            at = put_parts(text, at + _TAG_BYTES, divergence(rows.cigars, begin, end, edits))
         if changes.offsets.size > 0:
             store(text, at, _CHANGES)
             at = copy_padded(text, at + _TAG_BYTES, changes.texts, first, last)
@@ -230,8 +241,12 @@ class AlignmentPaf(AlignmentFormat):
         written = self._source.written_rows(block, alignments)
         reads, rows = written.reads, written.rows
         name_bytes = int(np.diff(reads.name_offsets).max(initial=0))
+        has_divergences = self._source.extras.divergences
         row_bytes = _OTHER_BYTES + self._record_bytes + name_bytes
-        lines = PafBlock(reads, rows, self._records, written.changes, self._no_name, row_bytes)
+        lines = PafBlock(
+            *(reads, rows, self._records, written.changes),
+            *(self._no_name, row_bytes, has_divergences),
+        )
 
         def fill(text: TextArray, state: Int64Array) -> int:
             return write_paf(text, state, lines)

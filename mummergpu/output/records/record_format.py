@@ -140,6 +140,8 @@ class RecordFormat(AlignmentFormat):
             self._no_group if written.has_groups else self._group,
             self._source.with_bases,
             self._source.secondary_bases,
+            written.changes,
+            self._source.extras,
         )
 
 

@@ -112,6 +112,25 @@ class OtherPlaces(NamedTuple):
 NO_TEXTS: Final = RecordTexts(np.zeros(OVERSHOOT, np.uint8), np.zeros(0, np.int64))
 
 
+class ExtraFields(NamedTuple):
+    """What records tell if their user wants it (`sam_options.RecordStyle`).
+
+    Attributes
+    ----------
+    shorter_are_secondary : bool
+        Whether supplementary rows are written with the flag of secondary ones.
+    types, divergences : bool
+        Whether rows have the tags tp and de.
+    """
+
+    shorter_are_secondary: bool = False
+    types: bool = False
+    divergences: bool = False
+
+
+NO_EXTRAS: Final = ExtraFields()
+
+
 class WrittenRows(NamedTuple):
     """The rows of a block with all that they tell of.
 
@@ -151,6 +170,10 @@ class RecordSource(Protocol):
     @property
     def needs_bases(self) -> bool:
         """Whether blocks of genomes must keep the bases of their queries."""
+
+    @property
+    def extras(self) -> ExtraFields:
+        """What rows tell besides the usual."""
 
     def written_rows(self, block: Any, alignments: Any) -> WrittenRows:
         """Return the rows of a block."""
@@ -201,6 +224,8 @@ class RecordBlock(NamedTuple):
         Whether rows have bases, and MD, which tells of those.
     secondary_bases : bool
         Whether secondary rows have bases, too.
+    changes : RecordTexts
+        The values of cs (`WrittenRows.changes`).
     """
 
     reads: ReadColumns
@@ -213,6 +238,18 @@ class RecordBlock(NamedTuple):
     group: TextArray
     with_bases: bool
     secondary_bases: bool
+    changes: RecordTexts
+    extras: ExtraFields
+
+
+@inline_without_refcounts
+def written_flag(block: RecordBlock, row: int) -> int:
+    """Return the flags of a row as SAM and BAM have them."""
+    flag = as_int64(block.rows.flags[as_index(row)])
+    if block.extras.shorter_are_secondary and flag & SUPPLEMENTARY:
+        # The row keeps its bases and SA, as from bwa mem -M.
+        flag = flag & ~SUPPLEMENTARY | SECONDARY
+    return flag
 
 
 @inline_without_refcounts

@@ -33,7 +33,14 @@ from mummergpu.output.records.record_format import (
     AlignmentHead,
     RecordFormat,
 )
-from mummergpu.output.records.rows import NO_QUALITY, REVERSE, RecordBlock, RecordRows, RecordSource
+from mummergpu.output.records.rows import (
+    NO_QUALITY,
+    REVERSE,
+    RecordBlock,
+    RecordRows,
+    RecordSource,
+    written_flag,
+)
 from mummergpu.output.records.sam_fields import put_cigar, put_name, put_signed
 from mummergpu.output.records.tags import RowExtent, measure_row, orient, put_own_tags, put_tags
 from mummergpu.runtime.arrays import ByteArray, Int64Array
@@ -121,6 +128,7 @@ def _write_tags(
             text[as_index(to + 2)] = content[as_index(at + 1)]
             text[as_index(to + 3)] = text[as_index(to + 5)] = _COLON
             is_number = kind < 128 and _SIZES[as_index(kind)] > 0
+            # Text has one type for the integers of all sizes.
             text[as_index(to + 4)] = _I if is_number and kind != _F else kind
             to += 6
             if kind == _A:
@@ -236,7 +244,7 @@ def write_sam_rows(text: TextArray, state: Int64Array, block: RecordBlock) -> in
     row = state[NEXT_ROW]
     while row < rows.flags.size:
         read = rows.reads[as_index(row)]
-        flag = as_int64(rows.flags[as_index(row)])
+        flag = written_flag(block, row)
         cigar, cigar_end = rows.cigar_offsets[as_index(row)], rows.cigar_offsets[as_index(row + 1)]
         # No field checks for the end of the text: a line that may not fit waits for the next one.
         extent = measure_row(block, row)

@@ -28,6 +28,7 @@ OPERATION_BYTES: Final = 14
 """The most bytes that an operation adds to a CIGAR, nine digits and a letter, or to MD besides the
 bases of the reference and two bytes for each base of the read, and some to spare."""
 
+_INSERTION: Final = 1
 _DELETION: Final = 2
 _ALIGNED: Final = 0b110000001
 """A bit for each operation that aligns bases with bases: M, = and X."""
@@ -77,8 +78,46 @@ def put_cigar(
     return at
 
 
+PARTS: Final = 10_000
+"""The parts of 1 that a divergence counts."""
+
+_PART_DIGITS: Final = 4
+
+
 @inline_without_refcounts
-def _letter_code(reference: CodeArray, position: int, letters: ReferenceLetters) -> int:
+def divergence(cigars: UInt32Array, begin: int, end: int, edits: int) -> int:
+    """Return the share of differences among the columns of an alignment, in `PARTS`.
+
+    Each gap counts as one column and one difference, whatever its length.
+    """
+    columns, differences = as_int64(0), edits
+    for place in range(begin, end):
+        operation = as_int64(cigars[as_index(place)])
+        kind, length = operation & 15, operation >> 4
+        if _ALIGNED >> kind & 1:
+            columns += length
+        elif kind == _INSERTION or kind == _DELETION:
+            columns += 1
+            differences -= length - 1
+    return (2 * PARTS * differences + columns) // (2 * columns) if columns > 0 else as_int64(0)
+
+
+@inline_without_refcounts
+def put_parts(text: TextArray, at: int, parts: int) -> int:
+    """Write a share of `PARTS` as a number with four digits after the point; return the end."""
+    text[as_index(at)] = np.uint8(ord("0") + parts // PARTS)
+    if parts % PARTS == 0:
+        return at + 1
+    text[as_index(at + 1)] = np.uint8(ord("."))
+    rest = parts % PARTS
+    for digit in range(_PART_DIGITS):
+        text[as_index(at + 1 + _PART_DIGITS - digit)] = np.uint8(ord("0") + rest % 10)
+        rest //= 10
+    return at + 2 + _PART_DIGITS
+
+
+@inline_without_refcounts
+def letter_code(reference: CodeArray, position: int, letters: ReferenceLetters) -> int:
     """Return the code of a letter of the reference (`codes.LETTERS`), which has margins."""
     code = as_int64(reference[as_index(position)])
     if code < BREAK:
@@ -130,7 +169,7 @@ def put_mismatches(
                 if done >= length:
                     break
                 # A letter of several bases, a break to `extend_right`, is equal to itself.
-                code = _letter_code(reference, position + done, letters)
+                code = letter_code(reference, position + done, letters)
                 if code > BREAK and code == oriented[as_index(read_at + done)]:
                     run += 1
                 else:
@@ -145,7 +184,7 @@ def put_mismatches(
             at = put_small(text, at, run)
             store(text, at, _CARET)
             for base in range(length):
-                code = _letter_code(reference, position + base, letters)
+                code = letter_code(reference, position + base, letters)
                 text[as_index(at + 1 + base)] = _LETTERS[as_index(code)]
             at += 1 + length
             run = 0

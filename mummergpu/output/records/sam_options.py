@@ -41,6 +41,72 @@ class SamOptions:
     secondary_bases: bool = False
 
 
+EXTRA_TAGS: Final = ("tp", "de", "cs")
+"""The tags of minimap2 that alignments of reads have if they are asked for, in their order."""
+
+
+@dataclass(frozen=True)
+class RecordStyle:
+    """How alignments of reads are told, where other mappers leave it to their users.
+
+    Attributes
+    ----------
+    shorter_are_secondary : bool
+        Whether the further parts of split reads have the flag of secondary alignments in SAM.
+    soft_clips : bool
+        Whether supplementary alignments have all bases of their reads.
+    equal_bases : bool
+        Whether operations tell equal bases from different ones (= and X).
+    placed_only : bool
+        Whether reads are left out that are placed nowhere, and whose mates are not either.
+    tags : tuple of str
+        Some of `EXTRA_TAGS`.
+    header_lines : tuple of bytes
+        More lines of the header, without line ends.
+    """
+
+    shorter_are_secondary: bool = False
+    soft_clips: bool = False
+    equal_bases: bool = False
+    placed_only: bool = False
+    tags: tuple[str, ...] = ()
+    header_lines: tuple[bytes, ...] = ()
+
+
+USUAL_STYLE: Final = RecordStyle()
+
+
+def extra_tags_of(text: str) -> tuple[str, ...]:
+    """Return the tags of a list such as ``cs,de`` (`EXTRA_TAGS`)."""
+    asked = text.split(",")
+    for tag in asked:
+        if tag not in EXTRA_TAGS:
+            known = "', '".join(EXTRA_TAGS)
+            raise OptionError("tags", f"'{tag}' is none of '{known}'")
+    return tuple(tag for tag in EXTRA_TAGS if tag in asked)
+
+
+_HEADER_LINE: Final = re.compile(r"@[A-Za-z]{2}(?:\t[A-Za-z][A-Za-z0-9]:[ -~]+)+|@CO\t.*")
+_OWN_LINES: Final = {
+    "@HD": "it is written already",
+    "@SQ": "the records of the reference have theirs",
+    "@RG": "-R names read groups",
+}
+"""What of a header is not the user's, and why."""
+
+
+def header_lines_of(lines: Sequence[str]) -> tuple[bytes, ...]:
+    """Return lines for the header as bytes; refuse what makes no valid header."""
+    for line in lines:
+        if not _HEADER_LINE.fullmatch(line):
+            raise OptionError("header", f"'{line}' is no line of a header, such as @CO and a text")
+        if why := _OWN_LINES.get(line[:3]):
+            raise OptionError("header", f"'{line[:3]}': {why}")
+        if line.startswith("@PG") and "ID:mummergpu" in line.split("\t"):
+            raise OptionError("header", "the ID mummergpu of @PG is that of this run")
+    return tuple(line.encode() for line in lines)
+
+
 @dataclass(frozen=True)
 class ReadGroup:
     """A read group.

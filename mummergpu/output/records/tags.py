@@ -28,8 +28,11 @@ from mummergpu.output.records.rows import (
 )
 from mummergpu.output.records.sam_fields import (
     OPERATION_BYTES,
+    PARTS,
+    divergence,
     put_cigar,
     put_mismatches,
+    put_parts,
     put_signed,
 )
 from mummergpu.runtime.arrays import UInt16Array
@@ -207,6 +210,9 @@ def measure_row(block: RecordBlock, row: int) -> RowExtent:
     needed: int = FIXED_BYTES + name + 4 * bases + span + OPERATION_BYTES * operations
     needed += (parts[1] - parts[0] + 1) * (name_bytes + SA_BYTES)
     needed += alternative_bytes(block.others, row, name_bytes)
+    if block.changes.offsets.size > 0:
+        changes = block.changes.offsets
+        needed += changes[as_index(row + 1)] - changes[as_index(row)]
     if reads.tag_offsets.size > 0:
         needed += reads.tag_offsets[as_index(read + 1)] - reads.tag_offsets[as_index(read)]
     return RowExtent(needed, bases, span, (before, after), parts)
@@ -246,6 +252,8 @@ def _tag(name: str) -> np.uint64:
 
 
 _NM, _MD, _MC, _MQ = _tag("NM:i:"), _tag("MD:Z:"), _tag("MC:Z:"), _tag("MQ:i:")
+_TP, _DE, _CS = _tag("tp:A:P"), _tag("de:f:"), _tag("cs:Z:")
+_TP_BINARY: Final = np.frombuffer(b"tpAP", dtype="<u4")[0]
 _AS, _XS, _SA, _XA = _tag("AS:i:"), _tag("XS:i:"), _tag("SA:Z:"), _tag("XA:Z:")
 
 
@@ -344,5 +352,33 @@ def put_tags(
     if has_alternatives(block.others, row):
         at = _begin_text_tag(text, at, _XA, is_binary)
         at = put_alternatives(text, at, block.others, block.names, row)
+        at = _end_text_tag(text, at, is_binary)
+    return _put_extra_tags(text, at, block, row, is_binary) if is_mapped else at
+
+
+@inline_without_refcounts
+def _put_extra_tags(text: TextArray, at: int, block: RecordBlock, row: int, is_binary: bool) -> int:
+    """Write the tags of minimap2 that are asked for; return where they end."""
+    rows, changes = block.rows, block.changes
+    if block.extras.types:
+        is_secondary = rows.flags[as_index(row)] & SECONDARY
+        store(text, at, _TP_BINARY if is_binary else _TP)
+        at += len("tpAP") if is_binary else len("\ttp:A:P")
+        if is_secondary:
+            text[as_index(at - 1)] = np.uint8(ord("S"))
+    if block.extras.divergences:
+        begin, end = rows.cigar_offsets[as_index(row)], rows.cigar_offsets[as_index(row + 1)]
+        parts = divergence(rows.cigars, begin, end, as_int64(rows.edit_distances[as_index(row)]))
+        if is_binary:
+            store(text, at, np.uint32(_letters_of(_DE) | ord("f") << 16))
+            store(text, at + _BINARY_BYTES, np.float32(parts / PARTS).view(np.uint32))
+            at += _BINARY_BYTES + 4
+        else:
+            store(text, at, _DE)
+            at = put_parts(text, at + _TEXT_BYTES, parts)
+    if changes.offsets.size > 0:
+        first, last = changes.offsets[as_index(row)], changes.offsets[as_index(row + 1)]
+        at = _begin_text_tag(text, at, _CS, is_binary)
+        at = copy_padded(text, at, changes.texts, first, last)
         at = _end_text_tag(text, at, is_binary)
     return at

@@ -127,8 +127,19 @@ def _type_of_array(array: Any) -> Any:
     return types.Array(from_dtype(array.dtype), array.ndim, layout, readonly=readonly)
 
 
-def announce_compilation(announce: Callable[[], None], after: float) -> None:
-    """Call `announce` before numba compiles a function, after so many seconds of compiling."""
+TOLD_SECONDS: Final = 10.0
+"""The seconds of compiling after which its progress is told again."""
+
+
+def announce_compilation(
+    announce: Callable[[], None],
+    after: float,
+    go_on: Callable[[int, float], None] | None = None,
+) -> None:
+    """Call `announce` before numba compiles a function, after so many seconds of compiling.
+
+    Then `go_on` is called every `TOLD_SECONDS`, with what is compiled (`on_first_compilation`).
+    """
     with suppress(ImportError, AttributeError):
         from numba.core import event
 
@@ -138,6 +149,8 @@ def announce_compilation(announce: Callable[[], None], after: float) -> None:
             def __init__(self) -> None:
                 self.done = False
                 self.seconds = 0.0
+                self.functions = 0
+                self.told_at = TOLD_SECONDS
                 self.begins: list[float] = []
 
             def on_start(self, _event: Any) -> None:
@@ -145,11 +158,16 @@ def announce_compilation(announce: Callable[[], None], after: float) -> None:
                 # A function is compiled while those that call it are.
                 running = now - self.begins[0] if self.begins else 0.0
                 self.begins.append(now)
-                if not self.done and self.seconds + running >= after:
+                seconds = self.seconds + running
+                if not self.done and seconds >= after:
                     self.done = True
                     announce()
+                elif self.done and go_on is not None and seconds >= self.told_at:
+                    self.told_at = seconds + TOLD_SECONDS
+                    go_on(self.functions, seconds)
 
             def on_end(self, _event: Any) -> None:
+                self.functions += 1
                 begin = self.begins.pop() if self.begins else perf_counter()
                 if not self.begins:
                     self.seconds += perf_counter() - begin

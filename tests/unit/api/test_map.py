@@ -26,7 +26,13 @@ GROUP = "@RG\\tID:x\\tSM:y"
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("mapped")
     write_pairs(made, PAIRS)
-    words = ["map", "-C", "-q", *(str(made / name) for name in ("r.fa", "1.fq", "2.fq"))]
+    words = [
+        "map",
+        "--backend",
+        "cpu",
+        "-q",
+        *(str(made / name) for name in ("r.fa", "1.fq", "2.fq")),
+    ]
     assert main([*words, "-R", GROUP, "-o", str(made / "x.sam")]) == 0
     return made
 

@@ -78,7 +78,18 @@ def test_rows_do_not_depend_on_the_groups(words: list[str], arguments: dict[str,
     columns = []
     for groups, memory in MEMORY.items():
         limit = [] if memory is None else ["--max-memory", str(memory)]
-        line = ["map", "-C", "-q", "p.mgi", *words, *limit, "--no-read-group", "-o", "x.sam"]
+        line = [
+            "map",
+            "--backend",
+            "cpu",
+            "-q",
+            "p.mgi",
+            *words,
+            *limit,
+            "--no-read-group",
+            "-o",
+            "x.sam",
+        ]
         assert main(line) == 0
         found = opened(groups).map("1.fq", "2.fq", backend="cpu", **arguments)
         found.write("y.sam", read_group="")

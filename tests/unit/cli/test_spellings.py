@@ -17,11 +17,11 @@ SPELLINGS = MATCH.with_others(EVERY.values())
 def test_no_spelling_takes_a_value_in_one_command_and_none_in_another() -> None:
     """Else no one could tell whether what stands behind it is the verb.
 
-    Before the verb, -L, -b and -c are those of MUMmer's mummer. That of bwa mem, the penalty of
-    clipping, and those of nucmer, the break length and the least cluster, stand behind. So do the
-    formats of hmm, which name no file there.
+    Before the verb, -L, -b, -c and -r are those of MUMmer's mummer. Those of bwa mem, among them
+    the penalty of clipping, and those of nucmer, the break length and the least cluster, stand
+    behind. So do the formats of hmm, which name no file there.
     """
-    behind = {"map": {"-L"}, "align": {"-b", "-c"}}
+    behind = {"map": {"-L", "-c", "-r"}, "align": {"-b", "-c"}}
     formats = {"--bed", "--parquet", "--tsv"}
     for name, one in EVERY.items():
         for other_name, other in EVERY.items():

@@ -4,8 +4,8 @@ process MUMMERGPU_MATCH {
 
     conda "${moduleDir}/environment.yml"
     container "${ workflow.containerEngine in ['singularity', 'apptainer'] && !task.ext.singularity_pull_docker_container ?
-        'https://depot.galaxyproject.org/singularity/mummergpu:0.1.0--pyhdfd78af_0':
-        'quay.io/biocontainers/mummergpu:0.1.0--pyhdfd78af_0' }"
+        'https://depot.galaxyproject.org/singularity/mummergpu:1.0.0rc1--pyhdfd78af_0':
+        'quay.io/biocontainers/mummergpu:1.0.0rc1--pyhdfd78af_0' }"
 
     input:
     tuple val(meta), path(queries)

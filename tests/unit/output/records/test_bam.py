@@ -51,9 +51,12 @@ def test_records_are_those_of_htslib(
     case = random_alignments(made, reference, templates)
     head = AlignmentHead(GROUP if with_group else None, "test")
     expected = bam_of_htslib(
-        content(AlignmentSam(reference, ReadRows(), head, "r.fq"), case), tmp_path
+        content(AlignmentSam(reference, ReadRows(reference), head, "r.fq"), case), tmp_path
     )
-    assert content(AlignmentBam(reference, ReadRows(), head, "r.fq", piece_bytes), case) == expected
+    assert (
+        content(AlignmentBam(reference, ReadRows(reference), head, "r.fq", piece_bytes), case)
+        == expected
+    )
 
 
 def test_the_ends_of_records_are_told() -> None:
@@ -61,9 +64,9 @@ def test_the_ends_of_records_are_told() -> None:
     reference = random_reference(made)
     case = random_alignments(made, reference, 50)
     rows = 0
-    for piece in AlignmentBam(reference, ReadRows(), AlignmentHead(), "r.fq", 4000).records(
-        case.reads, case.columns
-    ):
+    for piece in AlignmentBam(
+        reference, ReadRows(reference), AlignmentHead(), "r.fq", 4000
+    ).records(case.reads, case.columns):
         assert piece.first_row == rows
         rows += piece.ends.size
         begins = np.concatenate([[0], piece.ends[:-1]])

@@ -41,7 +41,7 @@ def test_alignments_are_those_of_bam(tmp_path: Path, by_coordinate: bool) -> Non
     case = random_alignments(made, reference, 200)
     path, stats = tmp_path / "x.cram", Stats()
     head = AlignmentHead(GROUP, order=BY_COORDINATE if by_coordinate else UNSORTED)
-    records = AlignmentBam(reference, ReadRows(), head, "r.fq")
+    records = AlignmentBam(reference, ReadRows(reference), head, "r.fq")
 
     def sorted_sink(emit: Emit) -> AlignmentSink[PreparedRows]:
         return SortedBamSink(records, reference, emit, stats, SortOptions())

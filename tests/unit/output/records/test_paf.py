@@ -49,7 +49,7 @@ def test_lines_agree_with_cigars() -> None:
         columns, reads = case.columns, case.reads
         names, sizes = reads.name_offsets, np.diff(reads.as_written.offsets)
         piece_bytes = made.choice([1, 3000, 1 << 20])
-        pieces = AlignmentPaf(reference, ReadRows(), piece_bytes=piece_bytes).format_block(
+        pieces = AlignmentPaf(reference, ReadRows(reference), piece_bytes=piece_bytes).format_block(
             reads, columns
         )
         found = [line.split(b"\t") for piece in pieces for line in piece.tobytes().splitlines(True)]

@@ -41,7 +41,7 @@ def test_lines_are_those_of_the_specification(
     reference = random_reference(made)
     case = random_alignments(made, reference, templates)
     head = AlignmentHead(GROUP if with_group else None)
-    found = lines_of(AlignmentSam(reference, ReadRows(), head, "r.fq", piece_bytes), case)
+    found = lines_of(AlignmentSam(reference, ReadRows(reference), head, "r.fq", piece_bytes), case)
     group = GROUP.name.encode() if with_group else None
     assert found.splitlines() == plain_lines(case, reference, group).splitlines()
 
@@ -50,7 +50,7 @@ def test_the_header_tells_order_checksums_and_one_program() -> None:
     reference = random_reference(random.Random(1), b"ACGT")
     checksums = [f"{number:032x}" for number in range(len(reference.names))]
     head = AlignmentHead(GROUP, "mummergpu map\tx", BY_COORDINATE, checksums)
-    lines = AlignmentSam(reference, ReadRows(), head, "r.fq").head().decode().splitlines()
+    lines = AlignmentSam(reference, ReadRows(reference), head, "r.fq").head().decode().splitlines()
     assert lines[0] == "@HD\tVN:1.6\tSO:coordinate"
     assert [line.rsplit("\t", 1)[1] for line in lines if line.startswith("@SQ")] == [
         f"M5:{checksum}" for checksum in checksums
@@ -66,7 +66,7 @@ def test_a_name_that_sam_does_not_allow_is_refused() -> None:
     reads = made_reads([(b"@ab", b"ACGT", None)] * case.reads.offsets.size)
     with pytest.raises(InputError, match="'@'"):
         list(
-            AlignmentSam(reference, ReadRows(), AlignmentHead(), "r.fq").format_block(
+            AlignmentSam(reference, ReadRows(reference), AlignmentHead(), "r.fq").format_block(
                 reads, case.columns
             )
         )
@@ -92,7 +92,7 @@ def written(bwa_case: Path) -> tuple[Reference, AlignedReads, Path]:
     """The alignments of bwa, as this package writes them."""
     reference = reference_of(bwa_case / "ref.fa")
     case = aligned_reads(bwa_case / "bwa.sam")
-    made = AlignmentSam(reference, ReadRows(), AlignmentHead(GROUP, "test"), "r.fq")
+    made = AlignmentSam(reference, ReadRows(reference), AlignmentHead(GROUP, "test"), "r.fq")
     (bwa_case / "ours.sam").write_bytes(made.head() + lines_of(made, case))
     return reference, case, bwa_case / "ours.sam"
 
@@ -156,7 +156,9 @@ def test_threads_share_a_format(written: tuple[Reference, AlignedReads, Path]) -
     from concurrent.futures import ThreadPoolExecutor
 
     reference, case, path = written
-    made = AlignmentSam(reference, ReadRows(), AlignmentHead(GROUP, "test"), "r.fq", 1 << 16)
+    made = AlignmentSam(
+        reference, ReadRows(reference), AlignmentHead(GROUP, "test"), "r.fq", 1 << 16
+    )
     borders = [*np.arange(0, 50_000, 998).tolist(), 50_000]
     with ThreadPoolExecutor(4) as pool:
         texts = list(pool.map(lambda part: lines_of(made, part), case.parts(borders)))

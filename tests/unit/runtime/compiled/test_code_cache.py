@@ -17,7 +17,7 @@ from numba.core import event
 
 from mummergpu.runtime import jit
 from mummergpu.runtime.cache_places import processor_code_places
-from mummergpu.runtime.compiled import code_cache
+from mummergpu.runtime.compiled import code_cache, compiler
 from mummergpu.runtime.compiled.code_cache import keep_code_in, on_cache_trouble
 from mummergpu.runtime.compiled.code_generation import PACKAGE
 from mummergpu.runtime.compiled.compiler import announce_compilation
@@ -70,6 +70,27 @@ def test_compiling_is_announced_once_and_after_some_time(place: Path) -> None:
         announce_compilation(partial(told.append, name), seconds)
     assert not works(fresh(jit.jit)) and told[0] == "soon"
     assert not works(fresh(jit.jit_without_refcounts)) and told == ["soon", "later"]
+
+
+def test_how_far_compiling_is_is_told_at_times(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[tuple[int, float]] = []
+    begun: list[str] = []
+
+    def go_on(functions: int, seconds: float) -> None:
+        told.append((functions, seconds))
+
+    monkeypatch.setattr(compiler, "TOLD_SECONDS", 1e-6)
+    announce_compilation(partial(begun.append, "begun"), 0.0, go_on)
+    for decorator in DECORATORS:
+        assert not works(fresh(decorator))
+    assert begun == ["begun"] and len(told) >= 1
+    assert told == sorted(told) and told[-1][0] >= 1
+    monkeypatch.setattr(compiler, "TOLD_SECONDS", 1e6)
+    count = len(told)
+    announce_compilation(lambda: None, 1e9, go_on)
+    assert works(fresh(jit.jit)) and len(told) == count
 
 
 @pytest.mark.parametrize("decorator", DECORATORS)

@@ -1,0 +1,25 @@
+"""Aligns the genomes of a job with mummergpu."""
+
+# Snakemake defines `snakemake`, an object that describes the job.
+# ruff: noqa: F821
+
+__author__ = "The mummergpu developers"
+__license__ = "MIT"
+
+import shlex
+
+from snakemake.shell import shell
+
+extra = snakemake.params.get("extra", "")
+stats = snakemake.output.get("stats")
+reports = f"--stats {shlex.quote(str(stats))}" if stats else ""
+log = snakemake.log_fmt_shell(stdout=True, stderr=True)
+
+shell(
+    "mummergpu align {extra} {reports}"
+    " --threads {snakemake.threads}"
+    " --output {snakemake.output.alignments:q}"
+    " {snakemake.input.reference:q}"
+    " {snakemake.input.query:q}"
+    " {log}"
+)
