@@ -311,8 +311,9 @@ class ProfileJob(ABC):
         self, filters: Sequence[ProfileFilter], on_device: DeviceFilters
     ) -> Callable[[NumberedProteins], list[Int64Array]]:
         """Return what tells for a block what passes the filters of each profile, Forward's too."""
-        forward = ForwardFilter(filters)
         context = self._context
+        # It is made while the device has the first block.
+        making = context.executor.submit(ForwardFilter, filters)
 
         def survivors(proteins: NumberedProteins) -> list[Int64Array]:
             passed = [*map(proteins.scored, on_device.survivors(proteins.block))]
@@ -320,6 +321,7 @@ class ProfileJob(ABC):
             profiles = np.repeat(np.arange(len(passed)), np.diff(ends, prepend=0))
             sequences = np.concatenate(passed)
             keeps = np.empty(sequences.size, dtype=np.bool_)
+            forward = making.result()
 
             def work(first: int) -> None:
                 some = slice(first, first + _SUMMED_AT_ONCE)
