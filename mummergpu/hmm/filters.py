@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, NamedTuple
@@ -10,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from mummergpu.hmm import byte_filters, word_filter
-from mummergpu.hmm.bias_filter import BiasFilter
+from mummergpu.hmm.bias_filter import BiasFilter, bias_scores
 from mummergpu.hmm.byte_filters import (
     LANES,
     StripedBytes,
@@ -18,15 +19,9 @@ from mummergpu.hmm.byte_filters import (
     settle_msv,
     striped_bytes,
 )
-from mummergpu.hmm.forward_filter import (
-    StripedChances,
-    margins,
-    row_cells,
-    score_forward,
-    striped_chances,
-)
+from mummergpu.hmm.forward_filter import chances_of, margins, row_cells, score_forward
 from mummergpu.hmm.profiles import Profile
-from mummergpu.hmm.proteins import ProteinBlock
+from mummergpu.hmm.proteins import CODES, ProteinBlock
 from mummergpu.hmm.tables import (
     BYTE_BASE,
     BYTE_SCALE,
@@ -176,8 +171,8 @@ class ProfileFilter:
         return striped_words(self.words)
 
     @cached_property
-    def _striped_chances(self) -> StripedChances:
-        return striped_chances(self.profile)
+    def _forward(self) -> ForwardFilter:
+        return ForwardFilter([self])
 
     def survivors(self, block: ProteinBlock, stats: Stats) -> Int64Array:
         """Return the sequences that pass to the Forward filter, and perhaps more.
@@ -217,36 +212,9 @@ class ProfileFilter:
 
         Most do not, and to learn it here costs a fraction of what it costs in `finishing`.
         """
-        statistics, limit = self.profile.statistics, self.thresholds.F3
-        is_corrected = self.thresholds.bias_filter
-        rate = statistics.forward_lambda
-        if not sequences.size or not 0 < limit < 1 or not rate > 0:
-            return sequences
-        if is_corrected and self.bias is None:
-            return sequences
-        sizes = block.offsets[sequences + 1] - block.offsets[sequences]
-        if is_corrected and self.bias is not None:
-            background = Background(*self.bias.scores(block, sequences))
-        else:
-            background = plain_background(lengths_up_to(int(sizes.max())), sizes)
-        nats = self._forward_nats(block, sequences, stats)
-        stats.add_cells("profile_forward", int(sizes.sum()) * self.profile.nodes)
-        bits = (nats - background.nats + background.margin + margins(sizes)) / LN2
-        least = statistics.forward_tau - math.log(limit) / rate
-        # HMMER tells an error for what is no number: it shall.
-        passing: Int64Array = sequences[~(bits < least) | ~np.isfinite(nats)]
-        stats.add(passed_forward=int(passing.size))
+        same = np.zeros(sequences.size, dtype=np.int64)
+        passing: Int64Array = sequences[self._forward.passing(block, same, sequences, stats)]
         return passing
-
-    def _forward_nats(
-        self, block: ProteinBlock, sequences: Int64Array, stats: Stats
-    ) -> Float64Array:
-        chances = self._striped_chances
-        scores = np.empty(sequences.size, dtype=np.float64)
-        # Chances far from any path are too small for float32.
-        with stats.stage("profile_forward"), flushed_floats():
-            score_forward(block, chances, row_cells(chances), sequences, scores)
-        return scores
 
     def _pass_viterbi(
         self,
@@ -300,3 +268,63 @@ class ProfileFilter:
         row = np.empty(striped.costs.shape[1], dtype=np.uint8)
         kept = settle_msv(block, striped, lengths, numbers, row, sequences, cells)
         return sequences[:kept], cells[:kept]
+
+
+class ForwardFilter:
+    """The Forward filter for profiles with the same thresholds; threads share it.
+
+    It takes pairs of many profiles at once: a call for each profile would have threads wait for
+    the interpreter's lock.
+    """
+
+    def __init__(self, filters: Sequence[ProfileFilter]) -> None:
+        thresholds = filters[0].thresholds
+        self._is_corrected = thresholds.bias_filter
+        self._nodes = np.array([one.profile.nodes for one in filters])
+        self._odds = np.ones((len(filters), CODES))
+        self._steps = np.full((len(filters), 2), 0.5)
+        self._least = np.full(len(filters), -np.inf)
+        for number, one in enumerate(filters):
+            statistics = one.profile.statistics
+            # Without a composition, what HMMER computes is no score: it lets all pass to HMMER.
+            has_score = not self._is_corrected or one.bias is not None
+            if has_score and 0 < thresholds.F3 < 1 and statistics.forward_lambda > 0:
+                bits = math.log(thresholds.F3) / statistics.forward_lambda
+                self._least[number] = statistics.forward_tau - bits
+            if one.bias is not None:
+                self._odds[number], self._steps[number] = one.bias.odds, one.bias.steps
+        self._chances = chances_of([one.profile for one in filters])
+
+    def passing(
+        self, block: ProteinBlock, profiles: Int64Array, sequences: Int64Array, stats: Stats
+    ) -> BoolArray:
+        """Return which pairs pass, by the numbers of their profiles and of their sequences."""
+        passes = np.ones(sequences.size, dtype=np.bool_)
+        compared = np.nonzero(self._least[profiles] > -np.inf)[0]
+        if compared.size:
+            profiles, sequences = profiles[compared], sequences[compared]
+            with stats.stage("profile_forward"):
+                passes[compared] = self._passing(block, profiles, sequences)
+            sizes = block.offsets[sequences + 1] - block.offsets[sequences]
+            stats.add_cells("profile_forward", int((sizes * self._nodes[profiles]).sum()))
+        stats.add(passed_forward=int(np.count_nonzero(passes)))
+        return passes
+
+    def _passing(
+        self, block: ProteinBlock, profiles: Int64Array, sequences: Int64Array
+    ) -> BoolArray:
+        sizes = block.offsets[sequences + 1] - block.offsets[sequences]
+        if self._is_corrected:
+            scores = bias_scores(block, self._odds, self._steps, profiles, sequences)
+            background = Background(*scores)
+        else:
+            background = plain_background(lengths_up_to(int(sizes.max())), sizes)
+        nats = np.empty(sequences.size, dtype=np.float64)
+        # Chances far from any path are too small for float32.
+        with flushed_floats():
+            cells = row_cells(self._chances)
+            score_forward(block, self._chances, cells, profiles, sequences, nats)
+        bits = (nats - background.nats + background.margin + margins(sizes)) / LN2
+        # HMMER tells an error for what is no number: it shall.
+        passes: BoolArray = ~(bits < self._least[profiles]) | ~np.isfinite(nats)
+        return passes

@@ -8,6 +8,7 @@ lanes by doubling finds how much that is.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
@@ -37,7 +38,7 @@ _LEAST_FACTOR: Final = 1e-30
 
 
 class StripedChances(NamedTuple):
-    """The chances of a profile, striped, for compiled functions.
+    """The chances of a profile, striped.
 
     Attributes
     ----------
@@ -58,8 +59,48 @@ class StripedChances(NamedTuple):
     registers: int
 
 
+class ProfileChances(NamedTuple):
+    """The chances of some profiles, for compiled functions.
+
+    Attributes
+    ----------
+    emissions, transitions : ndarray of float32
+        Those of all profiles, one after another.
+    first_emissions, first_transitions : ndarray of int64
+        The registers where each profile's begin.
+    registers : ndarray of int64
+        In a row of each profile.
+    """
+
+    emissions: Float32Array
+    transitions: Float32Array
+    first_emissions: Int64Array
+    first_transitions: Int64Array
+    registers: Int64Array
+
+
+def chances_of(profiles: Sequence[Profile]) -> ProfileChances:
+    """Return the chances of one profile or more as `score_forward` takes them."""
+    striped = [*map(striped_chances, profiles)]
+    emissions = [one.emissions.ravel() for one in striped]
+    transitions = [one.transitions for one in striped]
+    return ProfileChances(
+        np.concatenate(emissions),
+        np.concatenate(transitions),
+        _first_registers(emissions),
+        _first_registers(transitions),
+        np.array([one.registers for one in striped]),
+    )
+
+
+def _first_registers(parts: Sequence[Float32Array]) -> Int64Array:
+    sizes = np.array([0, *(one.size // LANES for one in parts)])
+    firsts: Int64Array = np.cumsum(sizes)[:-1]
+    return firsts
+
+
 def striped_chances(profile: Profile) -> StripedChances:
-    """Return the chances of a profile as `score_forward` takes them."""
+    """Return the chances of a profile."""
     nodes = profile.nodes
     registers = -(-nodes // LANES)
 
@@ -105,6 +146,7 @@ def _fill_row(
     emissions: Any,
     line: Any,
     transitions: Any,
+    first: Any,
     registers: Any,
     begin: Any,
 ) -> Any:
@@ -118,13 +160,14 @@ def _fill_row(
             )
             for n in (0, 1, 3)
         )
-        _, _, line, _, registers, begin = arguments
+        _, _, line, _, first, registers, begin = arguments
+        transitions = builder.gep(transitions, [first])
         number = ir.IntType(64)
         one, zero = ir.Constant(number, 1), vectors.constant(0)
 
         def places(register: Any, each: int) -> list[Any]:
-            first = builder.mul(register, ir.Constant(number, each))
-            return [builder.add(first, ir.Constant(number, n)) for n in range(each)]
+            start = builder.mul(register, ir.Constant(number, each))
+            return [builder.add(start, ir.Constant(number, n)) for n in range(each)]
 
         begins = vectors.splat(begin)
         at_entering = builder.mul(registers, ir.Constant(number, _STATES))
@@ -178,44 +221,51 @@ def _fill_row(
         return vectors.sum(vectors.times_plus(entering, factors[-1], sums))
 
     one = types.int64
-    return types.float32(cells, emissions, one, transitions, one, types.float32), generate
+    chance = types.float32
+    return chance(cells, emissions, one, transitions, one, one, chance), generate
 
 
 fill_row = cast(Any, intrinsic(_fill_row))
-"""Called with the cells, `StripedChances.emissions`, the register where the code's line begins in
-them, the transitions, the registers of a row, and the begin state's chance."""
+"""Called with the cells, the emissions, the register where the code's line begins in them, the
+transitions and where the profile's begin, the registers of a row, and the begin state's chance."""
 
 
-def row_cells(chances: StripedChances) -> Float32Array:
+def row_cells(chances: ProfileChances) -> Float32Array:
     """Return memory for a row: the states of all registers, and what enters each lane deleted."""
-    return np.empty((_STATES * chances.registers + 1) * LANES, dtype=np.float32)
+    return np.empty((_STATES * int(chances.registers.max()) + 1) * LANES, dtype=np.float32)
 
 
 @jit_without_refcounts
 def score_forward(
     block: ProteinBlock,
-    chances: StripedChances,
+    chances: ProfileChances,
     cells: Float32Array,
+    profiles: Int64Array,
     sequences: Int64Array,
     scores: Float64Array,
 ) -> None:
-    """Compute for some sequences the logarithm of the sum over all paths, in nats.
+    """Compute for pairs the logarithm of the sum over all paths, in nats.
 
     `cells` are `row_cells`. It is no finite number where float32 does not hold the sum.
     """
-    for candidate in range(sequences.size):
-        begin = block.offsets[sequences[candidate]]
-        length = block.offsets[sequences[candidate] + 1] - begin
+    for pair in range(sequences.size):
+        begin = block.offsets[sequences[pair]]
+        length = block.offsets[sequences[pair] + 1] - begin
+        registers = chances.registers[profiles[pair]]
+        first_line = chances.first_emissions[profiles[pair]]
+        first = chances.first_transitions[profiles[pair]]
+        used = (_STATES * registers + 1) * LANES
         stay = np.float64(np.float32(length) / np.float32(length + 3))
         move = np.float64(np.float32(3) / np.float32(length + 3))
-        cells[:] = 0
+        for cell in range(used):
+            cells[cell] = 0
         before, again, after, scaled = 1.0, 0.0, 0.0, 0.0
         for place in range(begin, begin + length):
-            line = np.int64(block.codes[place]) * chances.registers
+            line = first_line + np.int64(block.codes[place]) * registers
             entry = np.float32((before + again) * move)
             left = np.float64(
                 fill_row(
-                    cells, chances.emissions, line, chances.transitions, chances.registers, entry
+                    cells, chances.emissions, line, chances.transitions, first, registers, entry
                 )
             )
             before *= stay
@@ -224,7 +274,7 @@ def score_forward(
             if left > _RESCALED:
                 factor = 1.0 / left
                 before, again, after = before * factor, again * factor, after * factor
-                for cell in range(cells.size):
+                for cell in range(used):
                     cells[cell] *= np.float32(factor)
                 scaled += np.log(left)
-        scores[candidate] = scaled + np.log(after * move)
+        scores[pair] = scaled + np.log(after * move)

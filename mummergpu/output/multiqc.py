@@ -170,6 +170,14 @@ def line_plot_file(
     return f'{head[:-1]}, "data": {{{json.dumps(sample)}: {{{values}}}}}}}\n'.encode()
 
 
+def bar_plot_file(
+    section: Mapping[str, Any], plot: Mapping[str, Any], sample: str, parts: Mapping[str, int]
+) -> bytes:
+    """Return a plot with a bar for a run, for MultiQC; its parts are in the order of `parts`."""
+    content = {**section, "plot_type": "bargraph", "pconfig": plot, "data": {sample: parts}}
+    return json.dumps(content).encode() + b"\n"
+
+
 def _number(value: float) -> str:
     """Return a number as YAML has it, which takes 1e-05 for text."""
     return f"{value:.12f}".rstrip("0").rstrip(".")

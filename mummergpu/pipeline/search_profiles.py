@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from mummergpu.hmm.filters import ProfileFilter
+from mummergpu.hmm.filters import ForwardFilter, ProfileFilter
 from mummergpu.hmm.finishing import Finisher
 from mummergpu.hmm.hit_lists import HitCounter, HitCounts, HitList, QueryWords
 from mummergpu.hmm.profiles import Profile
@@ -299,14 +299,38 @@ class ProfileJob(ABC):
                     share = share_read or 0.0
 
     def filtered(
-        self, count_them: bool, on_device: DeviceFilters | None
+        self, count_them: bool, filters: Sequence[ProfileFilter], on_device: DeviceFilters | None
     ) -> Generator[tuple[NumberedProteins, list[Int64Array] | None]]:
-        """Yield all blocks, and what passes the filters of each profile if a device tells it."""
+        """Yield all blocks, and what passes all filters of each profile if a device tells it."""
+        survivors = None if on_device is None else self._survivors(filters, on_device)
         every = self.blocks(count_them, 1 if on_device is None else _SCALE_ON_DEVICE)
-        blocks = filtered(every, lambda proteins: proteins.block, on_device)
-        with closing(blocks):
-            for proteins, passed in blocks:
-                yield proteins, None if passed is None else [*map(proteins.scored, passed)]
+        with closing(filtered(every, survivors)) as blocks:
+            yield from blocks
+
+    def _survivors(
+        self, filters: Sequence[ProfileFilter], on_device: DeviceFilters
+    ) -> Callable[[NumberedProteins], list[Int64Array]]:
+        """Return what tells for a block what passes the filters of each profile, Forward's too."""
+        forward = ForwardFilter(filters)
+        context = self._context
+
+        def survivors(proteins: NumberedProteins) -> list[Int64Array]:
+            passed = [*map(proteins.scored, on_device.survivors(proteins.block))]
+            ends = np.cumsum([one.size for one in passed])
+            profiles = np.repeat(np.arange(len(passed)), np.diff(ends, prepend=0))
+            sequences = np.concatenate(passed)
+            keeps = np.empty(sequences.size, dtype=np.bool_)
+
+            def work(first: int) -> None:
+                some = slice(first, first + _SUMMED_AT_ONCE)
+                own = proteins.block, profiles[some], sequences[some]
+                keeps[some] = forward.passing(*own, context.stats)
+
+            list(context.executor.map(work, range(0, sequences.size, _SUMMED_AT_ONCE)))
+            parts = zip(passed, np.split(keeps, ends[:-1]), strict=True)
+            return [one[kept] for one, kept in parts]
+
+        return survivors
 
     def tell(
         self, phase: Phase, numbers: tuple[int, ...], block: NumberedProteins, done: float
@@ -367,12 +391,14 @@ class ProfileSearch(ProfileJob):
 
         def tasks() -> Generator[_Task]:
             nonlocal targets
-            with closing(self.filtered(before == 0, on_device)) as blocks:
+            with closing(self.filtered(before == 0, filters, on_device)) as blocks:
                 for proteins, passed in blocks:
                     targets += proteins.records.protein_count
                     for number in range(len(filters)):
-                        own = None if passed is None else passed[number]
-                        yield _Task(proteins, number, own)
+                        if passed is None:
+                            yield _Task(proteins, number)
+                        elif passed[number].size:
+                            yield _Task(proteins, number, passed[number], is_summed=True)
 
         # After an error, too, the device has ended its work before its memory is freed.
         todo = tasks()
@@ -402,9 +428,13 @@ class ProfileSearch(ProfileJob):
         on_device: DeviceFilters | None = None,
     ) -> Iterator[tuple[int, Any, int]]:
         """Yield the hits of some of the profiles in a block, as `HitParts.add` takes them."""
-        with closing(filtered(iter([proteins]), lambda one: one.block, on_device)) as blocks:
+        survivors = None if on_device is None else self._survivors(filters, on_device)
+        with closing(filtered(iter([proteins]), survivors)) as blocks:
             ((_, passed),) = blocks
-        own = (_Task(proteins, one, None if passed is None else passed[one]) for one in numbers)
+        own = (
+            _Task(proteins, one, None if passed is None else passed[one], passed is not None)
+            for one in numbers
+        )
         with closing(self._found(filters, own)) as results:
             for _, number, hits, count in results:
                 if hits is not None:
@@ -455,7 +485,7 @@ class ProfileScan(ProfileJob):
         filters = self.prepare(profiles)
         with ExitStack() as stack:
             on_device = self._device.filters(filters, stack)
-            with closing(self.filtered(True, on_device)) as blocks:
+            with closing(self.filtered(True, filters, on_device)) as blocks:
                 for proteins, passed in blocks:
                     yield from self.hits_of(proteins, passed, filters)
 
@@ -475,9 +505,10 @@ class ProfileScan(ProfileJob):
                 return proteins.scored(one.survivors(block, stats))
 
         def summed(number: int) -> Int64Array:
+            if passed is not None:
+                return passed[number]
             one = filters[number]
-            found = survivors(one) if passed is None else passed[number]
-            return one.pass_forward(block, found, stats)
+            return one.pass_forward(block, survivors(one), stats)
 
         every = range(len(filters))
         kept = list(ordered_results(context.executor, context.window, every, summed))

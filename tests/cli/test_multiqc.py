@@ -113,7 +113,13 @@ def test_multiqc_shows_mapped_reads(
             (column,) = (key for key in row if key.endswith(f"-{name}"))
             assert float(row[column]) == pytest.approx(value)
     plots = json.loads((data / "multiqc_data.json").read_text())["report_plot_data"]
-    for name in ("mummergpu_insert_sizes", "mummergpu_mapping_qualities"):
+    (bars,) = (one for key, one in plots.items() if "mummergpu_mapping_qualities" in key)
+    text = Path("runs/pairs_mapping_qualities_mqc.yaml").read_text()
+    given = {name: count for name, count in json.loads(text)["data"]["pairs"].items() if count}
+    (shown,) = bars["datasets"]
+    place = shown["samples"].index("pairs")
+    assert {cat["name"]: cat["data"][place] for cat in shown["cats"] if cat["data"][place]} == given
+    for name in ("mummergpu_insert_sizes",):
         (plot,) = (one for key, one in plots.items() if name in key)
         lines = {line["name"]: line["pairs"] for line in plot["datasets"][0]["lines"]}
         text = Path(f"runs/pairs_{name.removeprefix('mummergpu_')}_mqc.yaml").read_text()

@@ -13,6 +13,7 @@ from mummergpu.output.multiqc import (
     PARENT,
     PLOT_SUFFIX,
     SUFFIX,
+    bar_plot_file,
     line_plot_file,
     statistics_file,
 )
@@ -20,6 +21,9 @@ from mummergpu.runtime.stats import Stats
 
 BEST_QUALITY: Final = 60
 """The largest mapping quality that a read gets."""
+
+QUALITY_BOUNDS: Final = (0, 1, 10, 20, 30, 40, BEST_QUALITY)
+"""The least quality of each part of a bar."""
 
 _SECTION: Final = PARENT | {
     "parent_id": "mummergpu_map",
@@ -128,27 +132,34 @@ def insert_size_plot(sample: str, stats: Stats) -> bytes:
 
 
 def quality_plot(sample: str, stats: Stats) -> bytes:
-    """Return a plot of the mapping qualities of a run for MultiQC."""
-    counts = _summary_of(stats).qualities[: BEST_QUALITY + 1]
-    points = [(float(quality), float(count)) for quality, count in enumerate(counts)]
-    return line_plot_file(
+    """Return a bar of the mapping qualities of a run's reads for MultiQC."""
+    found = _summary_of(stats)
+    counts = found.qualities[: BEST_QUALITY + 1]
+    bounds = zip(QUALITY_BOUNDS, (*QUALITY_BOUNDS[1:], BEST_QUALITY + 1), strict=True)
+    parts = {name_of_range(first, end - 1): int(counts[first:end].sum()) for first, end in bounds}
+    # From the best on, as the bar is read; what is not mapped is its end.
+    shares = {**dict(reversed(parts.items())), "not mapped": found.reads - found.mapped}
+    return bar_plot_file(
         {
             "id": "mummergpu_mapping_qualities",
             **_SECTION,
             "section_name": "Mapping qualities",
-            "description": "How many mapped reads have each mapping quality.",
+            "description": "How many reads have which mapping quality: 20 stands for one wrong "
+            "place in a hundred, 0 for places that are no better than others.",
         },
         {
             "id": "mummergpu_mapping_qualities_plot",
             "title": "mummergpu map: mapping qualities",
-            "xlab": "Mapping quality",
             "ylab": "Reads",
-            "logswitch": True,
-            "tt_label": "<b>MAPQ {point.x}</b>: {point.y:,.0f} reads",
         },
         sample,
-        points,
+        shares,
     )
+
+
+def name_of_range(first: int, last: int) -> str:
+    """Return what the part of a bar with these qualities is called."""
+    return f"MAPQ {first}" if first == last else f"MAPQ {first} to {last}"
 
 
 def _summary_of(stats: Stats) -> MappingSummary:

@@ -27,10 +27,10 @@ for module in pkgutil.walk_packages(mummergpu.__path__, "mummergpu."):
     if module.name not in sys.argv[1:]:
         importlib.import_module(module.name)
 from mummergpu.cli.main import commands
-from mummergpu.cli.warmup_commands import run_all
+from mummergpu.cli.warmup_commands import run_parts
 
 with tempfile.TemporaryDirectory() as folder:
-    run_all(commands, Path(folder))
+    run_parts(commands, Path(folder))
 assert len(made) > 30
 compiled = set()
 

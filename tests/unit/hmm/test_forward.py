@@ -11,8 +11,8 @@ import pytest
 from helpers.hmmer_library import HmmerFilters, library
 from helpers.profiles import block_of, built, profiles, sequences_like
 
-from mummergpu.hmm.filters import FilterThresholds, ProfileFilter
-from mummergpu.hmm.forward_filter import margins, row_cells, score_forward, striped_chances
+from mummergpu.hmm.filters import FilterThresholds, ForwardFilter, ProfileFilter
+from mummergpu.hmm.forward_filter import chances_of, margins, row_cells, score_forward
 from mummergpu.hmm.profiles import Profile
 from mummergpu.hmm.proteins import MARKS
 from mummergpu.runtime.flushed_floats import flushed_floats
@@ -50,9 +50,10 @@ def test_forward_scores_are_those_of_hmmer_but_for_what_they_say(
     for profile in some_profiles():
         hmmer = hmmer_of(profile, tmp_path)
         sequences = sequences_of(profile, 200 if profile.nodes < 4000 else 20)
-        chances = striped_chances(profile)
+        chances = chances_of([profile])
         scores = np.empty(len(sequences))
-        arguments = block_of(sequences), chances, row_cells(chances), np.arange(scores.size)
+        numbers = np.arange(scores.size)
+        arguments = block_of(sequences), chances, row_cells(chances), 0 * numbers, numbers
         if flushes:
             with flushed_floats():
                 score_forward(*arguments, scores)
@@ -89,6 +90,34 @@ def test_what_forward_drops_is_what_hmmer_drops(tmp_path: Path) -> None:
                 kept += passes
                 wrongly_kept += number in found and not passes
     assert dropped > 500 and kept > 500 and wrongly_kept < kept / 50
+
+
+def test_profiles_at_once_have_the_scores_of_each_alone() -> None:
+    several = [built(nodes) for nodes in (33, 1, 600, 16)]
+    sequences = block_of(sequences_of(several[2], 30))
+    count = sequences.offsets.size - 1
+    random = np.random.default_rng(4)
+    profiles, numbers = random.integers(0, 4, 300), random.integers(0, count, 300)
+    together, alone = np.empty((2, 300))
+    chances = chances_of(several)
+    score_forward(sequences, chances, row_cells(chances), profiles, numbers, together)
+    for number, one in enumerate(several):
+        own = profiles == number
+        scores = np.empty(int(own.sum()))
+        chances = chances_of([one])
+        same = np.zeros(scores.size, dtype=np.int64)
+        score_forward(sequences, chances, row_cells(chances), same, numbers[own], scores)
+        alone[own] = scores
+    assert together.tolist() == alone.tolist()
+    # One of them has no composition and lets all pass, whatever the others do.
+    bare = replace(several[1], composition=None)
+    filters = [ProfileFilter(one, FilterThresholds()) for one in (several[0], bare, *several[2:])]
+    passing = ForwardFilter(filters).passing(sequences, profiles, numbers, Stats())
+    for number, own_filter in enumerate(filters):
+        own = profiles == number
+        kept = own_filter.pass_forward(sequences, numbers[own], Stats())
+        assert kept.tolist() == numbers[own][passing[own]].tolist()
+    assert passing[profiles == 1].all() and not passing.all()
 
 
 def test_forward_drops_nothing_if_hmmer_does_not() -> None:

@@ -66,9 +66,15 @@ def test_plots_have_every_point() -> None:
     points = read["qc/s_insert_sizes_mqc.yaml"]["data"]["s"]
     # Those that are too long to be counted one by one are not drawn.
     assert points == {"299": 0, "300": 5, "301": 0, "302": 0, "303": 10, "304": 0}
-    qualities = read["qc/s_mapping_qualities_mqc.yaml"]["data"]["s"]
-    assert [qualities[name] for name in ("0", "19", "20", "60")] == [5, 4, 3, 88]
-    assert len(qualities) == 61
+
+
+def test_a_bar_has_all_reads() -> None:
+    bar = found(made_summary({300: 5}))["qc/s_mapping_qualities_mqc.yaml"]
+    assert bar["plot_type"] == "bargraph"
+    assert list(bar["data"]["s"].items()) == [
+        *(("MAPQ 60", 88), ("MAPQ 40 to 59", 0), ("MAPQ 30 to 39", 0), ("MAPQ 20 to 29", 3)),
+        *(("MAPQ 10 to 19", 4), ("MAPQ 1 to 9", 0), ("MAPQ 0", 5), ("not mapped", 100)),
+    ]
 
 
 def test_many_sizes_are_drawn_as_means() -> None:
