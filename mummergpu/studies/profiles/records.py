@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final
 
-from mummergpu.studies.profiles.policies import CONTROLS, every_policy, policy_of
 from mummergpu.studies.subject import StudyRun, StudySetup, Subject
+
+CONTROLS: Final = {"cuda": "g1crggg", "cpu": "S16"}
+"""What the others are compared with: the paper's basic accelerator; SSV as searches have it."""
 
 STAGES: Final = ("filter", "again", "search")
 """The stages of a run: ``filter`` is the kernel of the policy, ``again`` that of the proteins which
@@ -79,10 +82,23 @@ class ProfileSweep:
     runs: tuple[ProfileRun, ...]
 
 
+def _every_policy() -> Sequence[str]:
+    # Studies of trees need no filters.
+    from mummergpu.studies.profiles.policies import every_policy
+
+    return every_policy()
+
+
+def _checked_policy(code: str) -> str:
+    from mummergpu.studies.profiles.policies import policy_of
+
+    return policy_of(code).code
+
+
 PROFILES: Final = Subject(
     "profiles",
-    every_policy,
-    lambda code: policy_of(code).code,
+    _every_policy,
+    _checked_policy,
     CONTROLS,
     ProfileInput,
     ProfileSetup,

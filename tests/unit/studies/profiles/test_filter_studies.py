@@ -57,6 +57,7 @@ def test_codes_name_policies() -> None:
         assert policy_of(code).code == code
     assert codes[0] == BASIC.code == "g1crggg"
     assert PAPERS_BEST.code == "l8hscsg"
+    assert PROFILES.controls == {"cuda": BASIC.code, "cpu": PROCESSOR_POLICIES[0].code}
 
 
 @pytest.mark.parametrize(
