@@ -17,7 +17,6 @@ from mummergpu.hmm.thread_filter import (
     ThreadPolicy,
     every_thread_policy,
 )
-from mummergpu.studies.profiles.records import CONTROLS
 
 
 @dataclass(frozen=True)
@@ -50,6 +49,9 @@ PROCESSOR_POLICIES: Final = (
     ProcessorPolicy("M", 0),
     ProcessorPolicy("V", 0),
 )
+
+CONTROLS: Final = {"cuda": BASIC.code, "cpu": PROCESSOR_POLICIES[0].code}
+"""What the others are compared with: the paper's basic accelerator; SSV as searches have it."""
 
 FILTER_NAMES: Final = {"S": "SSV", "M": "MSV", "V": "Viterbi"}
 

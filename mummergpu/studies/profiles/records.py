@@ -9,9 +9,6 @@ from typing import ClassVar, Final
 
 from mummergpu.studies.subject import StudyRun, StudySetup, Subject
 
-CONTROLS: Final = {"cuda": "g1crggg", "cpu": "S16"}
-"""What the others are compared with: the paper's basic accelerator; SSV as searches have it."""
-
 STAGES: Final = ("filter", "again", "search")
 """The stages of a run: ``filter`` is the kernel of the policy, ``again`` that of the proteins which
 tiles leave to a warp each, ``search`` the wall-clock time with the scores' copy to the host. On the
@@ -99,7 +96,8 @@ PROFILES: Final = Subject(
     "profiles",
     _every_policy,
     _checked_policy,
-    CONTROLS,
+    # `policies.CONTROLS`.
+    {"cuda": "g1crggg", "cpu": "S16"},
     ProfileInput,
     ProfileSetup,
     ProfileRun,
