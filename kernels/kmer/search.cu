@@ -26,26 +26,43 @@
 #include "kmer/seed_choice.cuh"
 #include "kmer/warp_tiles.cuh"
 
+// Where the samples of a query are if no seeds are chosen of it.
+struct QuerySampling {
+    uint32 window;       // the bases of a window; 0 if samples are at every step
+    uint32 leads;        // the samples of a window, or of a seed that is taken, which lie side by side
+    uint32 step;         // the bases from one sample to the next, without windows
+    uint32 period;       // the bases from one pair of a MEM to the next, without windows
+    uint32 kmer_length;  // the bases of a sample
+};
+
+// Return how many samples a query of some bases has if no seeds are chosen of it.
+__device__ __forceinline__ uint32 sample_count(const QuerySampling& sampling, uint32 length) {
+    if (sampling.window > 0) {
+        return length / sampling.window * sampling.leads;
+    }
+    return length < sampling.kmer_length ? 0
+                                         : (length - sampling.kmer_length) / sampling.step + 1;
+}
+
 // Count the samples of each query: so many in each of its windows, or of the seeds that are taken.
 //
 // offsets            uint64[query_count + 1], where each query begins in the block, then the end
 // query_count        the number of queries
-// window             the bases of a window
-// samples_of_window  the samples of a window
-// choices            SeedChoice[query_count], as `choose_query_seeds` writes it; null to take all
-//                    windows
+// sampling           where samples are
+// choices            SeedChoice[query_count], as `choose_query_seeds` writes it; null if none are
+//                    chosen
 // counts             uint64[query_count], receives the number of samples of each query
 //
 // Grid: one thread for each query, or fewer threads that take several queries in turn.
 // Shared memory: none.
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
-    count_query_samples(const uint64* offsets, uint64 query_count, uint32 window,
-                        uint32 samples_of_window, const SeedChoice* choices, uint64* counts) {
+    count_query_samples(const uint64* offsets, uint64 query_count, QuerySampling sampling,
+                        const SeedChoice* choices, uint64* counts) {
     for (uint64 query = grid_thread(); query < query_count; query += grid_threads()) {
         const bool takes_all = choices == nullptr || choices[query].bases == 0;
-        const uint64 seeds = takes_all ? (offsets[query + 1] - offsets[query]) / window
-                                       : __popc(choices[query].taken);
-        counts[query] = seeds * samples_of_window;
+        const uint32 length = static_cast<uint32>(offsets[query + 1] - offsets[query]);
+        counts[query] = takes_all ? sample_count(sampling, length)
+                                  : __popc(choices[query].taken) * sampling.leads;
     }
 }
 
@@ -53,9 +70,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
 //
 // offsets            uint64[query_count + 1], where each query begins in the block, then the end
 // query_count        the number of queries
-// window             the bases of a window
-// samples_of_window  the samples of a window, which lie side by side
-// kmer_length        the bases of a sample
+// sampling           where samples are
 // choices            SeedChoice[query_count], as for `count_query_samples`
 // first_samples      uint64[query_count + 1], the number of samples of all queries before each
 // placed             PlacedSample[first_samples[query_count]], receives the samples
@@ -63,13 +78,22 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
 // Grid: one thread for each query, or fewer threads that take several queries in turn.
 // Shared memory: none.
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
-    place_query_samples(const uint64* offsets, uint64 query_count, uint32 window,
-                        uint32 samples_of_window, uint32 kmer_length, const SeedChoice* choices,
-                        const uint64* first_samples, PlacedSample* placed) {
+    place_query_samples(const uint64* offsets, uint64 query_count, QuerySampling sampling,
+                        const SeedChoice* choices, const uint64* first_samples,
+                        PlacedSample* placed) {
+    const uint32 window = sampling.window;
     for (uint64 query = grid_thread(); query < query_count; query += grid_threads()) {
         const bool takes_all = choices == nullptr || choices[query].bases == 0;
+        if (takes_all && window == 0) {
+            uint32 place = static_cast<uint32>(offsets[query]);
+            for (uint64 sample = first_samples[query]; sample < first_samples[query + 1];
+                 ++sample, place += sampling.step) {
+                placed[sample] = {place, 0, 0, sampling.period, ALL_PLACES};
+            }
+            continue;
+        }
         const SeedChoice choice =
-            takes_all ? SeedChoice{window, 0, 0, ALL_PLACES} : choices[query];
+            takes_all ? SeedChoice{window, 0, 0, 0, ALL_PLACES} : choices[query];
         uint32 seed = 0;
         uint32 last = NO_SEED_BEFORE;
         for (uint64 sample = first_samples[query]; sample < first_samples[query + 1]; ++seed) {
@@ -80,8 +104,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
             const uint32 before = takes_all ? window
                                   : last == NO_SEED_BEFORE ? NO_SEED_BEFORE
                                                            : (seed - last) * choice.bases;
-            for (uint32 number = 0; number < samples_of_window; ++number) {
-                const uint32 lead = choice.bases - kmer_length - (samples_of_window - 1) + number;
+            for (uint32 number = 0; number < sampling.leads; ++number) {
+                const uint32 lead =
+                    choice.bases - sampling.kmer_length - (sampling.leads - 1) + number;
                 const uint64 place = offsets[query] + seed * choice.bases + lead;
                 placed[sample++] = {
                     static_cast<uint32>(place), static_cast<uint16>(lead),

@@ -10,34 +10,40 @@
 // The seeds of a query that are taken.
 struct SeedChoice {
     uint32 bases;        // of each; 0 if all windows are taken
-    uint32 number;       // of seeds
+    uint16 number;       // of seeds
+    uint16 sure;         // of so many disjoint seeds all matches are among those of the taken ones
     uint32 taken;        // a bit for each seed
     uint32 spread_bits;  // as in `Sample`
 };
 
 static_assert(sizeof(SeedChoice) == SEED_CHOICE_BYTES, "the host allocates so much for each");
 
-// A query that seeds are chosen for, and how many matches are too many.
+// A query that seeds are chosen for.
 struct ChosenQuery {
     uint32 begin;   // where it begins in the block
     uint32 length;  // its bases
-    uint32 most;
+    uint32 too_many;  // more matches are too many
+    uint32 most;    // seeds that are taken occur so often together at most
+    uint32 seed;    // the bases of a window of which seeds are chosen
+    uint32 leads;   // the places of a seed, its last k-mers, of which one is listed
 };
+
+// In place of a number of seeds: no match of a query was left out.
+constexpr uint8 ALL_SEEDS = 255;
 
 // Return a k-mer of a window or of a longer seed, with its occurrences.
 //
-// begin     where the query begins in the block
 // offset    where in the query the seed begins
 // bases     the bases of the seed
 // before    the bases from the seed before it that is taken; what is found from there is found before
 // number    the number of the k-mer among those of the seed
 __device__ __forceinline__ Sample sample_of_seed(const Samples& samples, const Table& table,
-                                                 uint32 begin, uint32 offset, uint32 bases,
-                                                 uint32 before, uint32 spread_bits,
+                                                 const ChosenQuery& query, uint32 offset,
+                                                 uint32 bases, uint32 before, uint32 spread_bits,
                                                  uint32 number) {
     PlacedSample placed;
-    const uint32 lead = bases - table.kmer_length - (samples.samples_of_window - 1) + number;
-    placed.place = begin + offset + lead;
+    const uint32 lead = bases - table.kmer_length - (query.leads - 1) + number;
+    placed.place = query.begin + offset + lead;
     placed.lead = static_cast<uint16>(lead);
     placed.window = static_cast<uint16>(bases);
     placed.found_before = before == NO_SEED_BEFORE ? NO_SEED_BEFORE : lead + before;
@@ -45,42 +51,54 @@ __device__ __forceinline__ Sample sample_of_seed(const Samples& samples, const T
     return look_up(samples, table, placed);
 }
 
-// Return the number of matches that the samples of a warp's lanes may have together. All lanes of a
-// warp must call.
-__device__ __forceinline__ uint64 occurrences_of_windows(const Samples& samples, const Table& table,
-                                                         const ChosenQuery& query) {
-    const uint32 windows = query.length / samples.window;
+// Return how many k-mers of a query are looked up where all matches are found.
+__device__ __forceinline__ uint32 samples_of_query(const Samples& samples, const Table& table,
+                                                   const ChosenQuery& query) {
+    if (samples.window > 0) {
+        return query.length / samples.window * query.leads;
+    }
+    return query.length < table.kmer_length
+               ? 0
+               : (query.length - table.kmer_length) / samples.step + 1;
+}
+
+// Return one of these k-mers: of a window, or at a step.
+__device__ __forceinline__ Sample sample_of_query(const Samples& samples, const Table& table,
+                                                  const ChosenQuery& query, uint32 item) {
+    if (samples.window > 0) {
+        return sample_of_seed(samples, table, query, item / query.leads * samples.window,
+                              samples.window, samples.window, ALL_PLACES, item % query.leads);
+    }
+    return look_up(samples, table,
+                   {query.begin + item * samples.step, 0, 0, samples.period, ALL_PLACES});
+}
+
+// Return the number of matches that the k-mers of a query may have together. All lanes of a warp must
+// call.
+__device__ __forceinline__ uint64 occurrences_of_query(const Samples& samples, const Table& table,
+                                                       const ChosenQuery& query) {
     uint64 own = 0;
-    for (uint32 item = lane_number(); item < windows * samples.samples_of_window;
+    for (uint32 item = lane_number(); item < samples_of_query(samples, table, query);
          item += WARP_LANES) {
-        const uint32 window = item / samples.samples_of_window;
-        own += occurrence_count(sample_of_seed(samples, table, query.begin, window * samples.window,
-                                               samples.window, samples.window, ALL_PLACES,
-                                               item % samples.samples_of_window));
+        own += occurrence_count(sample_of_query(samples, table, query, item));
     }
     uint64 total;
     warp_exclusive_sum(own, total);
     return total;
 }
 
-// Return how many matches some k-mers of a seed have; if they are more than `most`, any larger
-// number. The arguments are those of `sample_of_seed`. All lanes of a warp must call.
+// Return how many matches a k-mer has; if they are more than `most`, any larger number. All lanes of a
+// warp must call, with the same k-mer.
 __device__ __forceinline__ uint32 count_matches(const Samples& samples, const Table& table,
-                                                const ChosenQuery& query, uint32 offset,
-                                                uint32 bases, uint32 before, uint32 spread_bits,
-                                                uint32 most) {
+                                                const Sample& sample, uint32 most) {
     uint32 count = 0;
-    for (uint32 number = 0; number < samples.samples_of_window; ++number) {
-        const Sample sample = sample_of_seed(samples, table, query.begin, offset, bases, before,
-                                             spread_bits, number);
-        for (uint32 first = sample.list_begin; first < sample.list_end; first += WARP_LANES) {
-            const uint32 index = first + lane_number();
-            const bool is_match = index < sample.list_end &&
-                                  extend(samples, table, sample, index).length > 0;
-            count += __popc(__ballot_sync(ALL_LANES, is_match));
-            if (count > most) {
-                return count;
-            }
+    for (uint32 first = sample.list_begin; first < sample.list_end; first += WARP_LANES) {
+        const uint32 index = first + lane_number();
+        const bool is_match = index < sample.list_end &&
+                              extend(samples, table, sample, index).length > 0;
+        count += __popc(__ballot_sync(ALL_LANES, is_match));
+        if (count > most) {
+            break;
         }
     }
     return count;
@@ -91,18 +109,22 @@ __device__ __forceinline__ uint32 count_matches(const Samples& samples, const Ta
 __device__ __forceinline__ uint32 count_seed(const Samples& samples, const Table& table,
                                              const ChosenQuery& query, uint32 bases, uint32 seed,
                                              uint32 spread_bits, uint32 most) {
-    return count_matches(samples, table, query, seed * bases, bases, NO_SEED_BEFORE, spread_bits,
-                         most);
+    uint32 count = 0;
+    for (uint32 number = 0; number < query.leads && count <= most; ++number) {
+        const Sample sample = sample_of_seed(samples, table, query, seed * bases, bases,
+                                             NO_SEED_BEFORE, spread_bits, number);
+        count += count_matches(samples, table, sample, most - count);
+    }
+    return count;
 }
 
-// Return whether a query has too many matches with a window. All lanes of a warp must call.
+// Return whether a query has too many matches. All lanes of a warp must call.
 __device__ __forceinline__ bool has_too_many(const Samples& samples, const Table& table,
                                              const ChosenQuery& query) {
-    const uint32 windows = query.length / samples.window;
-    uint32 left = query.most;
-    for (uint32 window = 0; window < windows; ++window) {
-        const uint32 found = count_matches(samples, table, query, window * samples.window,
-                                           samples.window, samples.window, ALL_PLACES, left);
+    uint32 left = query.too_many;
+    for (uint32 item = 0; item < samples_of_query(samples, table, query); ++item) {
+        const uint32 found =
+            count_matches(samples, table, sample_of_query(samples, table, query, item), left);
         if (found > left) {
             return true;
         }
@@ -111,14 +133,15 @@ __device__ __forceinline__ bool has_too_many(const Samples& samples, const Table
     return false;
 }
 
-// Return the rarest windows that occur at most so often together. All lanes of a warp must call.
+// Return the rarest windows that occur, but at most so often together. All lanes of a warp must
+// call.
 __device__ __forceinline__ SeedChoice take_rarest(const Samples& samples, const Table& table,
                                                   const ChosenQuery& query) {
-    const uint32 number = min(query.length / samples.window, WARP_LANES);
+    const uint32 number = min(query.length / query.seed, WARP_LANES);
     uint32 own = 0;
     for (uint32 seed = 0; seed < number; ++seed) {
         const uint32 found =
-            count_seed(samples, table, query, samples.window, seed, ALL_PLACES, query.most);
+            count_seed(samples, table, query, query.seed, seed, ALL_PLACES, query.most);
         own = lane_number() == seed ? found : own;
     }
     uint64 total = 0;
@@ -128,13 +151,15 @@ __device__ __forceinline__ SeedChoice take_rarest(const Samples& samples, const 
             total += other;
         }
     }
-    const uint32 taken =
-        __ballot_sync(ALL_LANES, lane_number() < number && total <= query.most);
-    return {samples.window, number, taken, ALL_PLACES};
+    const bool is_taken = lane_number() < number && total <= query.most;
+    const uint32 taken = __ballot_sync(ALL_LANES, is_taken);
+    const uint16 sure = static_cast<uint16>(__popc(taken));
+    const bool occur = __any_sync(ALL_LANES, is_taken && own > 0);
+    return {query.seed, static_cast<uint16>(number), sure, occur ? taken : 0, ALL_PLACES};
 }
 
-// Return as many seeds of equal lengths as possible, more than `known`, that occur at most so often
-// together; none if there are none. All lanes of a warp must call.
+// Return as many seeds of equal lengths as possible, more than `known`, that occur, but at most so
+// often together; none if there are none. All lanes of a warp must call.
 __device__ __forceinline__ SeedChoice longer_seeds(const Samples& samples, const Table& table,
                                                    const ChosenQuery& query, uint32 most_number,
                                                    uint32 known) {
@@ -148,57 +173,80 @@ __device__ __forceinline__ SeedChoice longer_seeds(const Samples& samples, const
             fits = found <= left;
             left -= found;
         }
-        if (fits) {
-            return {bases, number, lowest_bits(number), ALL_PLACES};
+        if (fits && left < query.most) {
+            const uint16 seeds = static_cast<uint16>(number);
+            return {bases, seeds, seeds, lowest_bits(number), ALL_PLACES};
         }
     }
-    return {0, 0, 0, ALL_PLACES};
+    return {0, 0, 0, 0, ALL_PLACES};
 }
 
-// Return a query as a whole, at as many places as possible that are spread evenly. All lanes of a
-// warp must call.
-__device__ __forceinline__ SeedChoice spread_whole(const Samples& samples, const Table& table,
-                                                   const ChosenQuery& query) {
-    uint32 bits = SPREAD_BITS;
-    while (bits > 0 && count_seed(samples, table, query, query.length, 0, bits, query.most) >
-                           query.most) {
-        --bits;
+// Return the first of the fewest seeds that occurs, at as many places as possible; no seed of some
+// bases if none up to the windows does. All lanes of a warp must call.
+__device__ __forceinline__ SeedChoice spread_places(const Samples& samples, const Table& table,
+                                                    const ChosenQuery& query,
+                                                    const SeedChoice& windows) {
+    for (uint32 number = 1; number <= windows.number; ++number) {
+        const uint32 bases = number == windows.number ? query.seed : query.length / number;
+        for (uint32 seed = 0; seed < number; ++seed) {
+            if (count_seed(samples, table, query, bases, seed, ALL_PLACES, 0) == 0) {
+                continue;
+            }
+            uint32 bits = SPREAD_BITS;
+            while (bits > 0 && count_seed(samples, table, query, bases, seed, bits,
+                                          query.most) > query.most) {
+                --bits;
+            }
+            return {bases, static_cast<uint16>(number), windows.sure, 1u << seed, bits};
+        }
     }
-    return {query.length, 1, 1, bits};
+    return {query.seed, 0, windows.sure, 0, ALL_PLACES};
+}
+
+// Return the seeds of a query that has too many matches. All lanes of a warp must call.
+__device__ __forceinline__ SeedChoice choose_seeds(const Samples& samples, const Table& table,
+                                                   const ChosenQuery& query) {
+    const SeedChoice windows = take_rarest(samples, table, query);
+    const uint32 known = __popc(windows.taken);
+    const SeedChoice longer = longer_seeds(samples, table, query, windows.number - 1, known);
+    if (longer.number > 0) {
+        return longer;
+    }
+    return known > 0 ? windows : spread_places(samples, table, query, windows);
 }
 
 // Choose the seeds of each query.
 //
-// samples      where samples are; it places none yet
+// samples      where samples are; it places none yet. Matches count that have a whole window, or
+//              without windows all of them
 // table        the table of the reference
 // offsets      uint64[query_count + 1], where each query begins in the block, then the end
 // query_count  the number of queries
-// most         where a query has more matches with a window, its seeds are chosen
+// seed         the bases of a window of which seeds are chosen; that of the samples if they have one
+// leads        the places of a seed of which one is listed
+// too_many     where a query has more matches, its seeds are chosen
+// most         seeds that are taken occur so often together at most
 // choices      SeedChoice[query_count], receives the seeds
+// known        uint8[query_count], receives of how many seeds all matches are found; ALL_SEEDS if no
+//              match is left out
 // counters     uint64[2], receives how many queries have had their seeds chosen, and how many of
-//              these occur too often as a whole, besides what is there
+//              these are frequent throughout, besides what is there
 //
 // Grid: one warp for each query, or fewer warps that take several queries in turn.
 // Shared memory: none.
 // Four blocks on a multiprocessor leave 64 registers to a thread: the compiler would keep 48, and spill.
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, 4)
     choose_query_seeds(Samples samples, Table table, const uint64* offsets, uint64 query_count,
-                       uint32 most, SeedChoice* choices, uint64* counters) {
+                       uint32 seed, uint32 leads, uint32 too_many, uint32 most,
+                       SeedChoice* choices, uint8* known, uint64* counters) {
     for (uint64 number = grid_warp(); number < query_count; number += grid_warps()) {
         const uint32 begin = static_cast<uint32>(offsets[number]);
-        const ChosenQuery query = {begin, static_cast<uint32>(offsets[number + 1]) - begin, most};
-        SeedChoice choice = {0, 0, 0, ALL_PLACES};
-        if (occurrences_of_windows(samples, table, query) > most &&
+        const ChosenQuery query = {begin, static_cast<uint32>(offsets[number + 1]) - begin,
+                                   too_many, most, seed, leads};
+        SeedChoice choice = {0, 0, ALL_SEEDS, 0, ALL_PLACES};
+        if (query.length >= seed && occurrences_of_query(samples, table, query) > too_many &&
             has_too_many(samples, table, query)) {
-            choice = take_rarest(samples, table, query);
-            const uint32 known = __popc(choice.taken);
-            const SeedChoice longer =
-                longer_seeds(samples, table, query, choice.number - 1, known);
-            if (longer.number > 0) {
-                choice = longer;
-            } else if (known == 0) {
-                choice = spread_whole(samples, table, query);
-            }
+            choice = choose_seeds(samples, table, query);
             if (lane_number() == 0) {
                 atomicAdd(counters, uint64{1});
                 atomicAdd(counters + 1, uint64{choice.spread_bits != ALL_PLACES});
@@ -206,6 +254,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, 4)
         }
         if (lane_number() == 0) {
             choices[number] = choice;
+            known[number] = static_cast<uint8>(choice.sure);
         }
     }
 }

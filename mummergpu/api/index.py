@@ -36,6 +36,7 @@ from mummergpu.mapping.genomes.options import ClusterOptions
 from mummergpu.matching.merge import join_all
 from mummergpu.matching.options import SearchOptions
 from mummergpu.pipeline.build_index import open_index_file, write_index
+from mummergpu.pipeline.map_options import MAX_OCCURRENCES
 from mummergpu.runtime.closing import ClosedAtEnd
 from mummergpu.runtime.option_values import optional_positive, truth
 from mummergpu.runtime.option_values import path as path_of
@@ -364,6 +365,7 @@ class Index(ClosedAtEnd):
         seed_length: int | None = None,
         max_secondary: int = 0,
         max_xa: int = 0,
+        max_occurrences: int = MAX_OCCURRENCES,
         backend: str = "auto",
         threads: int | None = None,
         any_letters: bool = False,
@@ -387,7 +389,7 @@ class Index(ClosedAtEnd):
             one for each of `reads`.
         interleaved : bool, default False
             Mates alternate in `reads`, or in each of its files.
-        insert_size, seed_length, any_letters, long_reads, comments
+        insert_size, seed_length, max_occurrences, any_letters, long_reads, comments
             As for `mummergpu.map`.
         max_secondary : int, default 0
             The most secondary alignments of a read: rows with flag 256 after its other rows.
@@ -428,6 +430,7 @@ class Index(ClosedAtEnd):
             seed_length=seed_length,
             max_secondary=max_secondary,
             max_xa=max_xa,
+            max_occurrences=max_occurrences,
             backend=backend,
             threads=threads,
             any_letters=any_letters,
@@ -447,6 +450,7 @@ class Index(ClosedAtEnd):
         seed_length: int | None = None,
         max_secondary: int = 0,
         max_xa: int = 0,
+        max_occurrences: int = MAX_OCCURRENCES,
         backend: str = "auto",
         threads: int | None = None,
         any_letters: bool = False,
@@ -462,7 +466,7 @@ class Index(ClosedAtEnd):
             for more in another thread.
         interleaved, insert_size, seed_length, max_secondary, max_xa, backend, threads
             As for `map`.
-        any_letters, long_reads, comments
+        max_occurrences, any_letters, long_reads, comments
             As for `map`.
 
         Yields
@@ -487,6 +491,7 @@ class Index(ClosedAtEnd):
             seed_length=seed_length,
             max_secondary=max_secondary,
             max_xa=max_xa,
+            max_occurrences=max_occurrences,
             backend=backend,
             threads=threads,
             any_letters=any_letters,

@@ -18,6 +18,7 @@ from mummergpu.api.run import RunStats
 from mummergpu.output.formats import Rows
 from mummergpu.output.sorting.options import SortOptions
 from mummergpu.pipeline import map_reads as pipeline
+from mummergpu.pipeline.map_options import MAX_OCCURRENCES
 
 
 def map(
@@ -35,6 +36,7 @@ def map(
     seed_length: int | None = None,
     max_secondary: int = 0,
     max_xa: int = 0,
+    max_occurrences: int = MAX_OCCURRENCES,
     backend: str = "auto",
     threads: int | None = None,
     format: str | None = None,
@@ -81,6 +83,9 @@ def map(
     max_xa : int, default 0
         The most other places in the tag XA of an alignment: they are told if there are no more
         whose score is 80% of its own or more. 0 for no such tag.
+    max_occurrences : int, default 300
+        Of a read that has more matches on a strand, the rarest seeds are looked at, or so many
+        places of one that is frequent throughout. Other places are looked for among all matches.
     backend : str, default "auto"
         ``cpu``, ``cuda``, or the one that is found.
     threads : int, optional
@@ -120,6 +125,7 @@ def map(
         seed_length=seed_length,
         max_secondary=max_secondary,
         max_xa=max_xa,
+        max_occurrences=max_occurrences,
         backend=backend,
         threads=threads,
         any_letters=any_letters,

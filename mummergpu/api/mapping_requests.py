@@ -31,6 +31,7 @@ class MapAsked(TypedDict):
     seed_length: int | None
     max_secondary: int
     max_xa: int
+    max_occurrences: int
     backend: str
     threads: int | None
     any_letters: bool
@@ -51,6 +52,7 @@ def map_options(
         insert_sizes=insert_sizes(asked["insert_size"]),
         max_secondary=asked["max_secondary"],
         most_alternatives=asked["max_xa"],
+        max_occurrences=asked["max_occurrences"],
         device=device_options(asked["backend"], count),
         any_letters=asked["any_letters"],
         refuses_long=meaning("long_reads", asked["long_reads"], LONG_READS),

@@ -105,8 +105,9 @@ def _serve_devices() -> None:
     gather_ends(words, none, none, words)
     trace_stored(words, none, (1, 1, 1), 0, 0, words)
     start = np.zeros(1, dtype=np.int64)
-    table = Candidates(start, none, none, np.zeros((0, NUMBERS), dtype=np.int32))
-    FoundCandidates(start, np.zeros(0, dtype=CANDIDATE)).spread(0, Costs(), table)
+    bytes_of_none = np.zeros(0, dtype=np.uint8)
+    table = Candidates(start, none, none, np.zeros((0, NUMBERS), dtype=np.int32), bytes_of_none)
+    FoundCandidates(start, np.zeros(0, dtype=CANDIDATE), bytes_of_none).spread(0, Costs(), table)
 
 
 def _serve_python() -> None:

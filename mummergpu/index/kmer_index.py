@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
+from math import inf
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -101,6 +102,14 @@ LEAST_ORDERED_BASES: Final = 16
 """Long lists are sorted by so many bases before each position, or by a whole period if that is
 more: what comes before the samples of a window tells copies of a repeat apart."""
 
+ORDERED_BASES_OF_CHOSEN: Final = 160
+"""The same where seeds are chosen: how often a seed of up to so many bases and a k-mer occurs can
+then be told without a look at its occurrences."""
+
+CROWDED_OF_CHOSEN: Final = 2048.0
+"""So many occurrences of a frequent k-mer are compared at most where seeds are chosen: not many
+more than those of a list that is not sorted."""
+
 UNKNOWN_QUERY_BASES: Final = 10**9
 """The bases of queries that are expected where nothing is known of them."""
 
@@ -134,6 +143,9 @@ class KmerIndex(StorableIndex[KmerPage]):
 
     only_unique = False
     """Whether only matches matter that are unique in the reference (`KmerPage`)."""
+
+    chooses_seeds = False
+    """Whether a search looks at few occurrences of what a query has often (`KmerOptions`)."""
 
     def __init__(
         self,
@@ -191,6 +203,7 @@ class KmerIndex(StorableIndex[KmerPage]):
         job = replace(
             KmerJob.of_purpose(options.purpose, max_positions, minimum_length, query_bases),
             looks_up_all=options.max_occurrences is not None,
+            max_crowded=CROWDED_OF_CHOSEN if options.chooses_seeds else inf,
         )
         if options.max_occurrences is None:
             if options.sampling is None and job.query_bases >= BASES_WORTH_A_SAMPLE:
@@ -343,7 +356,8 @@ class KmerIndex(StorableIndex[KmerPage]):
         )
         if self._job.query_bases * POSITIONS_WORTH_A_QUERY_BASE >= loaded.table.positions.size:
             with work.stats.stage("table_construction"):
-                bases = max(loaded.period(self.search_length), LEAST_ORDERED_BASES)
+                least = ORDERED_BASES_OF_CHOSEN if self.chooses_seeds else LEAST_ORDERED_BASES
+                bases = max(loaded.period(self.search_length), least)
                 loaded = order_long_lists(loaded, bases, work.executor.map)
         work.page_is_ready()
         return loaded

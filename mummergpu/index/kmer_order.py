@@ -21,6 +21,7 @@ import numpy as np
 from mummergpu.index.kmer_page import KmerPage
 from mummergpu.index.kmer_table import CountArray, PositionArray
 from mummergpu.index.pages import damage_error
+from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
 
@@ -35,6 +36,9 @@ DIGIT_BASES: Final = 4
 """The bases that one pass of the sort looks at."""
 
 DIGITS: Final = (BREAK + 1) ** DIGIT_BASES
+
+FEW_POSITIONS: Final = 24
+"""So many positions with the same bases before them are sorted by comparing what comes before."""
 
 GROUP_KMERS: Final = 64
 """The k-mers that are looked at together."""
@@ -77,8 +81,7 @@ def order_long_lists(
             numbers * group,
             group,
             period,
-            np.empty(min(longest, table.positions.size), dtype=np.uint32),
-            np.empty(DIGITS, dtype=np.int64),
+            new_order_room(min(longest, table.positions.size)),
         )
 
     if groups.size:
@@ -113,50 +116,140 @@ class PositionLists(NamedTuple):
     last_position: int
 
 
+class OrderRoom(NamedTuple):
+    """Memory of one task: for the longest list, for a count of each digit, and for groups.
+
+    A group is a part of a list whose positions have the same bases before them: a row with its
+    begin, its end, and how many digits these bases are.
+    """
+
+    positions: PositionArray
+    counts: CountArray
+    groups: Int64Array
+
+
+def new_order_room(longest: int) -> OrderRoom:
+    """Return room to sort lists of at most so many positions."""
+    groups = np.empty((DIGITS * (MAX_ORDERED_BASES // DIGIT_BASES + 1), 3), dtype=np.int64)
+    return OrderRoom(np.empty(longest, dtype=np.uint32), np.empty(DIGITS, dtype=np.int64), groups)
+
+
 @jit_without_refcounts
 def order_lists(
-    lists: PositionLists,
-    first_kmers: CountArray,
-    kmer_count: int,
-    period: int,
-    scratch: PositionArray,
-    counts: CountArray,
+    lists: PositionLists, first_kmers: CountArray, kmer_count: int, bases: int, room: OrderRoom
 ) -> bool:
     """Sort the long lists of groups of k-mers; return whether all lie inside table and reference.
 
-    `scratch` has room for the longest of them, and `counts` for `DIGITS` numbers.
+    They are sorted by so many bases, or by up to three more.
     """
-    positions, reference = lists.positions, lists.reference
+    positions = lists.positions
     for first in first_kmers:
         for kmer in range(first, first + kmer_count):
             begin = as_int64(lists.offsets[kmer])
             end = as_int64(lists.offsets[kmer + 1])
             if end - begin <= lists.longest_ascending:
                 continue
-            if end > positions.size or end - begin > scratch.size:
+            if end > positions.size or end - begin > room.positions.size:
                 return False
             for place in range(begin, end):
                 if positions[place] > lists.last_position:
                     return False
-            # From the farthest bases to the nearest: a later pass keeps the order of equal digits.
-            for digit in range((period - 1) // DIGIT_BASES, -1, -1):
-                before = lists.part_begin + MARGIN - digit * DIGIT_BASES
-                counts[:] = 0
-                for place in range(begin, end):
-                    counts[digit_before(reference, before + as_int64(positions[place]))] += 1
-                total = 0
-                for value in range(DIGITS):
-                    count = counts[value]
-                    counts[value] = total
-                    total += count
-                for place in range(begin, end):
-                    position = positions[place]
-                    value = digit_before(reference, before + as_int64(position))
-                    scratch[counts[value]] = position
-                    counts[value] += 1
-                for place in range(begin, end):
-                    positions[place] = scratch[place - begin]
+            order_list(lists, begin, end, (bases + DIGIT_BASES - 1) // DIGIT_BASES, room)
     return True
+
+
+@jit_without_refcounts
+def order_list(lists: PositionLists, begin: int, end: int, digits: int, room: OrderRoom) -> None:
+    """Sort a list by so many digits; positions with the same ones stay in their order.
+
+    From the nearest digit to the farthest: where few positions are alike, few digits are looked at.
+    """
+    groups = room.groups
+    groups[0, 0], groups[0, 1], groups[0, 2] = begin, end, 0
+    waiting = 1
+    while waiting > 0:
+        waiting -= 1
+        first, behind, known = groups[waiting, 0], groups[waiting, 1], groups[waiting, 2]
+        if behind - first <= FEW_POSITIONS:
+            order_few(lists, first, behind, known, digits)
+            continue
+        # Copies of a tandem repeat share digit after digit: nothing moves for those.
+        while known < digits and share_digit(lists, first, behind, known):
+            known += 1
+        if known == digits:
+            continue
+        split_by_digit(lists, first, behind, known, room)
+        at = first
+        for value in range(DIGITS):
+            # What was where a digit's positions begin is where they end now.
+            end_of_digit = first + room.counts[value]
+            if end_of_digit - at > 1 and known + 1 < digits:
+                groups[waiting, 0], groups[waiting, 1] = at, end_of_digit
+                groups[waiting, 2] = known + 1
+                waiting += 1
+            at = end_of_digit
+
+
+@inline_without_refcounts
+def share_digit(lists: PositionLists, begin: int, end: int, digit: int) -> bool:
+    """Return whether all positions of a part of a list have the same digit before them."""
+    before = lists.part_begin + MARGIN - digit * DIGIT_BASES
+    positions, reference = lists.positions, lists.reference
+    value = digit_before(reference, before + as_int64(positions[begin]))
+    for place in range(begin + 1, end):
+        if digit_before(reference, before + as_int64(positions[place])) != value:
+            return False
+    return True
+
+
+@inline_without_refcounts
+def split_by_digit(lists: PositionLists, begin: int, end: int, digit: int, room: OrderRoom) -> None:
+    """Sort a part of a list by one digit; `room.counts` says then where each one's places end."""
+    positions, reference, counts = lists.positions, lists.reference, room.counts
+    before = lists.part_begin + MARGIN - digit * DIGIT_BASES
+    counts[:] = 0
+    for place in range(begin, end):
+        counts[digit_before(reference, before + as_int64(positions[place]))] += 1
+    total = 0
+    for value in range(DIGITS):
+        count = counts[value]
+        counts[value] = total
+        total += count
+    for place in range(begin, end):
+        position = positions[place]
+        value = digit_before(reference, before + as_int64(position))
+        room.positions[counts[value]] = position
+        counts[value] += 1
+    for place in range(begin, end):
+        positions[place] = room.positions[place - begin]
+
+
+@inline_without_refcounts
+def order_few(lists: PositionLists, begin: int, end: int, known: int, digits: int) -> None:
+    """Sort a few positions that share some digits, by comparing them."""
+    positions = lists.positions
+    for place in range(begin + 1, end):
+        position = positions[place]
+        at = place
+        while at > begin and comes_before(lists, position, positions[at - 1], known, digits):
+            positions[at] = positions[at - 1]
+            at -= 1
+        positions[at] = position
+
+
+@inline_without_refcounts
+def comes_before(lists: PositionLists, one: int, other: int, known: int, digits: int) -> bool:
+    """Return whether the digits before a position are less than another's, after known ones."""
+    first = lists.part_begin + MARGIN - known * DIGIT_BASES
+    at, other_at = first + as_int64(one), first + as_int64(other)
+    for _ in range(known, digits):
+        mine = digit_before(lists.reference, at)
+        yours = digit_before(lists.reference, other_at)
+        if mine != yours:
+            return bool(mine < yours)
+        at -= DIGIT_BASES
+        other_at -= DIGIT_BASES
+    return False
 
 
 @inline_without_refcounts

@@ -37,9 +37,9 @@ class KmerPage:
     window_distance : int or None
         The bases from one window to the next, if they do not lie side by side.
     max_matches : int or None
-        Where a query has more matches with a window on a strand, only those are found that have a
-        seed which `seed_rule` takes; None to find all. It is for a page that has
-        the whole reference.
+        Where a query has more matches on a strand, with a window if those matter, only those are
+        found that have a seed which `seed_rule` takes, in no certain order; None to find all. It
+        is for a page that has the whole reference.
     only_unique : bool
         Only matches matter that are unique in the reference: a search may leave out matches that
         lie in others, and of several with the same bases all but two.

@@ -169,6 +169,8 @@ class KmerJob:
     likeness : tuple of float
         How likely two positions of the reference have the same k-mer, for k from 1 on
         (`kmer_index.kmer_likeness`); empty if nothing is known but that all are as likely.
+    max_crowded : float
+        So many occurrences of a k-mer of a repeat are compared at most.
     """
 
     bases: int
@@ -177,6 +179,7 @@ class KmerJob:
     is_kept: bool = False
     looks_up_all: bool = False
     likeness: tuple[float, ...] = ()
+    max_crowded: float = inf
 
     @classmethod
     def of_purpose(
@@ -235,7 +238,7 @@ class _CostsOfLength:
         self._candidate = _memory_cost(job.bases, cache, costs.cached_candidate, costs.candidate)
         # Genomes have k-mers that occur more often than by chance, many of them side by side.
         likeness = job.likeness[kmer_length - 1] if job.likeness else 0.0
-        self._crowded = max(0.0, likeness - 1 / kmers) * costs.crowded_candidate
+        self._crowded = max(0.0, likeness - 1 / kmers)
         # A base of a query begins so many matches by chance.
         matches = job.bases * 4.0 ** -min(job.minimum_length, LONGEST_EXTENSION)
         self._sorting = matches * costs.sorted_match
@@ -255,7 +258,8 @@ class _CostsOfLength:
             table = positions * position + kmers * costs.offset
         candidates = positions / kmers
         sample = self._lookup + costs.first_candidate * -expm1(-candidates)
-        sample += candidates * self._candidate + positions * self._crowded
+        sample += candidates * self._candidate
+        sample += min(positions * self._crowded, job.max_crowded) * costs.crowded_candidate
         # Most bases of most queries lie in a match, and a match has a pair in every period.
         pair = costs.pair + costs.pair_base * min(period, LONGEST_EXTENSION)
         search = costs.query_base + sample / step + pair / period

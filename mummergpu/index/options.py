@@ -39,6 +39,8 @@ class KmerOptions:
         The number of strands of the queries that are searched, if only matches are wanted that are
         unique in the reference, and the index is for one run: it may then leave out what finds the
         others. 0 if not.
+    chooses_seeds : bool
+        Whether a search looks at few occurrences of what a query has often (`seed_rule`).
     """
 
     search: ClassVar[str] = "kmer"
@@ -47,6 +49,7 @@ class KmerOptions:
     sampling: KmerSampling | None = None
     max_occurrences: int | None = None
     unique_strands: int = 0
+    chooses_seeds: bool = False
 
     def __post_init__(self) -> None:
         if self.purpose is not None:

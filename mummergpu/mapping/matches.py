@@ -23,6 +23,10 @@ class DeviceRows(Protocol):
     def count(self) -> int:
         """The number of matches."""
 
+    @property
+    def seeds(self) -> int:
+        """The address of `MemColumns.seeds`; 0 if no match is left out."""
+
 
 class ResidentMatches(Protocol):
     """The matches of a block on a device, as `matching.resident_matches` has them."""

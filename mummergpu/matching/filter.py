@@ -18,7 +18,8 @@ def keep_long(columns: MemColumns, minimum_length: int) -> MemColumns:
     """Keep the matches that are long enough."""
     keep = columns.lengths >= minimum_length
     kept_before = np.concatenate(([0], np.cumsum(keep, dtype=np.int64)))
-    return MemColumns(kept_before[columns.offsets], *(column[keep] for column in columns.rows))
+    rows = MemRows(*(column[keep] for column in columns.rows))
+    return MemColumns(kept_before[columns.offsets], *rows)
 
 
 def keep_unique(columns: MemColumns, in_query: bool) -> MemColumns:
@@ -43,7 +44,7 @@ def keep_unique(columns: MemColumns, in_query: bool) -> MemColumns:
         keep,
         offsets,
     )
-    return MemColumns(offsets, *(column[keep] for column in columns.rows))
+    return MemColumns(offsets, *MemRows(*(column[keep] for column in columns.rows)))
 
 
 def order_by_reference(columns: MemColumns) -> MemColumns:
@@ -54,7 +55,7 @@ def order_by_reference(columns: MemColumns) -> MemColumns:
     """
     queries = np.repeat(np.arange(columns.offsets.size - 1), np.diff(columns.offsets))
     order = np.lexsort((columns.reference_starts, queries))
-    return MemColumns(columns.offsets, *(column[order] for column in columns.rows))
+    return MemColumns(columns.offsets, *MemRows(*(column[order] for column in columns.rows)))
 
 
 @jit_without_refcounts

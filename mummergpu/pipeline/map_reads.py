@@ -224,11 +224,12 @@ class FileJob(MapJob):
     ) -> MappingSearch:
         """Plan or open the index; return what loads and searches it."""
         options, context, second_length = self._options, self._context, passes.second_length
+        kind = KmerOptions(chooses_seeds=passes.first.max_occurrences is not None)
         memory = backend.memory_for_pages(reference_of(source).codes.size)
         read_bases = estimate_query_bases(options.read_paths)
         index = plan_index(
             source,
-            IndexOptions(second_length, KmerOptions(), options.memory),
+            IndexOptions(second_length, kind, options.memory),
             options.threads,
             memory,
             len(BOTH_STRANDS) * (UNKNOWN_READ_BASES if read_bases is None else read_bases),

@@ -44,18 +44,16 @@ leave one whole."""
 def pages_of_first_pass(
     pages: Sequence[KmerPage], options: MappingOptions, is_whole: bool
 ) -> list[KmerPage]:
-    """Return pages in which a search looks for the windows of a read.
+    """Return pages in which a search looks for the windows of a read, and chooses seeds.
 
     A read of n bases with e edits matches its place in one of any ``e + 1`` windows as a whole. So
     a few k-mers for each window find all placements with so few edits, though not all matches.
-
-    The pages stay as they are if matches count wherever they begin.
+    Matches may count wherever they begin instead.
     """
-    if not options.by_windows:
-        return list(pages)
+    window = options.seed_length if options.by_windows else None
     most = options.max_occurrences
     if is_whole or most is None:
-        return [replace(page, sample_step=options.seed_length, max_matches=most) for page in pages]
+        return [replace(page, sample_step=window, max_matches=most) for page in pages]
     # Which seeds are rare can be told when all matches of all pages are known.
     return list(pages)
 

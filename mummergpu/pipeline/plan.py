@@ -145,6 +145,7 @@ def _storable_index(
     if isinstance(kind, KmerOptions):
         planned = KmerIndex.plan(reference, kind, length, budget, query_bases)
         planned.only_unique = kind.unique_strands > 0
+        planned.chooses_seeds = kind.chooses_seeds
         return planned
     # The k-mer search does not need the modules of the trees.
     from mummergpu.index.tree_index import TreeIndex
@@ -165,6 +166,7 @@ def _open_index(
     if not isinstance(kind, TreeOptions):
         opened = KmerIndex.from_file(file, length, budget, query_bases, kind.max_occurrences)
         opened.only_unique = kind.unique_strands > 0
+        opened.chooses_seeds = kind.chooses_seeds
         return opened
     from mummergpu.index.tree_index import TreeIndex
 

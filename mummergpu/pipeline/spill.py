@@ -169,7 +169,7 @@ class SpilledAlignments(SpilledQueries):
             assert isinstance(block, ReadBlock)
             columns = AlignmentColumns(*(self.read() for _ in AlignmentColumns._fields))
             numbers = self.read()
-            candidates = Candidates(self.read(), self.read(), self.read(), self.read())
+            candidates = Candidates(*(self.read() for _ in Candidates._fields))
             yield block, columns, DoubtfulReads(numbers, candidates)
 
 

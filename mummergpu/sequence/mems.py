@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from mummergpu.runtime.arrays import Int64Array
+from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.sequence.codes import Strand
 
 ColumnArray = Int64Array
+
+
+ALL_SEEDS: Final = 255
+"""In place of a number of seeds: no match of a query was left out."""
+
+NOTHING_LEFT_OUT: Final = np.zeros(0, dtype=np.uint8)
+"""The seeds of queries of which all have all of their matches."""
 
 
 class MemRows(NamedTuple):
@@ -36,12 +43,16 @@ class MemColumns(NamedTuple):
         0-based, in the joined reference.
     lengths : ndarray, dtype=int64, shape=(n_mems,)
         In bases.
+    seeds : ndarray, dtype=uint8, shape=(n_queries,)
+        Of so many disjoint seeds of each query all matches are there, where others were left out
+        (`seed_rule`); `ALL_SEEDS` if none were. Empty if that is so of all queries.
     """
 
     offsets: Int64Array
     query_starts: Int64Array
     reference_starts: Int64Array
     lengths: Int64Array
+    seeds: ByteArray = NOTHING_LEFT_OUT
 
     @property
     def count(self) -> int:  # type: ignore[override]

@@ -6,14 +6,20 @@ applied to a read on one strand; it depends on how often seeds occur in the whol
 and not on the table that lists them:
 
 1. If at most C matches have a whole window of the read, all of them are kept.
-2. Otherwise the windows are taken, the rarest first, while they occur at most C times together.
+2. Otherwise the windows are taken, the rarest first, while they occur at most C times together;
+   none are if those do not occur at all.
 3. If the read can be cut into more seeds than that, of equal lengths, which are longer than the
-   windows and fewer, and occur at most C times together, then these are taken: as many as possible.
-4. If there is neither a window nor a seed to take, the read as a whole occurs more than C times. Of
-   these occurrences about C are kept that are spread evenly over the reference.
+   windows and fewer, and occur, at most C times together, these are taken: as many as possible.
+4. If neither gives a seed, the read is frequent throughout. It is cut into the fewest seeds of
+   equal lengths (one, two, ...) of which one occurs. Of the places of the first one that does, at
+   most C are kept that are spread evenly over the reference.
 
-A match is kept if it has a seed that is taken. With k seeds, all places with fewer than k
-differences are among them. The same rule for devices is in ``kernels/kmer/seed_choice.cuh``.
+A read of too few windows to bear differences has matches that begin anywhere. They are all kept if
+there are at most 32 C of a least length; the windows of the other rules are of that length.
+
+A match is kept if it has a seed that is taken. With k disjoint seeds, all places with fewer than k
+differences are among them; if k windows occur nowhere, there are no such places. The same rule for
+devices is in ``kernels/kmer/seed_choice.cuh``.
 """
 
 from __future__ import annotations
@@ -23,10 +29,13 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
+from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
 
 MAX_SEEDS: Final = 32
 """So many windows of a read are counted, the first ones: as many as a device's warp has lanes."""
+
+ANYWHERE: Final = 32
+"""How many times as many matches are kept if they may begin anywhere."""
 
 MAX_OVERLAPPING: Final = 512
 """So many windows that overlap."""
@@ -38,10 +47,19 @@ places that are spread evenly."""
 
 
 class SeedRoom(NamedTuple):
-    """Memory of one search: how often each seed of a read occurs, and which are taken (1)."""
+    """Memory of one search.
+
+    Attributes
+    ----------
+    occurrences, taken : ndarray, dtype=int64
+        How often each seed of a read occurs, and whether it is taken (1).
+    counts_of_bits : ndarray, dtype=int64, shape=(SPREAD_BITS + 1,)
+        How many places of a seed have a `spread_key` of so many bits.
+    """
 
     occurrences: Int64Array
     taken: Int64Array
+    counts_of_bits: Int64Array
 
 
 class Seeds(NamedTuple):
@@ -64,13 +82,14 @@ class Seeds(NamedTuple):
 def new_seed_room() -> SeedRoom:
     """Return room for the seeds of a read."""
     size = max(MAX_SEEDS, MAX_OVERLAPPING)
-    return SeedRoom(np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64))
+    sizes = (size, size, SPREAD_BITS + 1)
+    return SeedRoom(*(np.zeros(one, dtype=np.int64) for one in sizes))
 
 
 @inline_without_refcounts
-def spread_key(diagonal: int) -> int:
-    """Return a number below ``1 << SPREAD_BITS`` for where in the reference a read begins."""
-    return (diagonal * SPREAD_FACTOR) & ((1 << SPREAD_BITS) - 1)
+def spread_key(position: int) -> int:
+    """Return a number below ``1 << SPREAD_BITS`` for where in the reference a seed begins."""
+    return (position * SPREAD_FACTOR) & ((1 << SPREAD_BITS) - 1)
 
 
 @jit_without_refcounts
@@ -90,6 +109,26 @@ def take_rarest(room: SeedRoom, count: int, most: int) -> int:
         taken[seed] = 1 if total <= most else 0
         known += taken[seed]
     return known
+
+
+@inline_without_refcounts
+def taken_occurrences(room: SeedRoom, count: int) -> int:
+    """Return how often the seeds that are taken occur together."""
+    total = as_int64(0)
+    for seed in range(count):
+        total += room.occurrences[seed] * room.taken[seed]
+    return total
+
+
+@inline_without_refcounts
+def disjoint_seeds(seeds: Seeds, room: SeedRoom) -> int:
+    """Return how many of the seeds that are taken are disjoint."""
+    count, free_from = as_int64(0), as_int64(0)
+    for seed in range(seeds.number):
+        if room.taken[seed] != 0 and seed * seeds.step >= free_from:
+            count += 1
+            free_from = seed * seeds.step + seeds.bases
+    return count
 
 
 @inline_without_refcounts

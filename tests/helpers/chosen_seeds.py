@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from mummergpu.sequence.seed_rule import MAX_SEEDS, SPREAD_BITS, SPREAD_FACTOR
+from mummergpu.sequence.seed_rule import ANYWHERE, MAX_SEEDS, SPREAD_BITS, SPREAD_FACTOR
 
 Match = tuple[int, int, int]
 """Where it begins in the query and in the joined reference, and its bases."""
 
 
 class Chosen(NamedTuple):
-    """The matches that are kept, how many seeds are taken, and whether places are spread."""
+    """The matches that are kept, those of how many seeds, and whether places are spread."""
 
     matches: list[Match]
     seeds: int
@@ -35,38 +35,66 @@ def covers(match: Match, begin: int, bases: int) -> bool:
     return match[0] <= begin and begin + bases <= match[0] + match[2]
 
 
-def spread_key(diagonal: int) -> int:
-    return diagonal * SPREAD_FACTOR % (1 << SPREAD_BITS)
+def spread_key(position: int) -> int:
+    return position * SPREAD_FACTOR % (1 << SPREAD_BITS)
 
 
 def chosen(
-    records: Sequence[str], query: str, matches: Sequence[Match], window: int, most: int
+    records: Sequence[str],
+    query: str,
+    matches: Sequence[Match],
+    window: int,
+    most: int,
+    any_match: bool = False,
 ) -> Chosen:
-    """What is kept of all matches of a query on a strand that have at least a window's bases."""
+    """What is kept of all matches of a query on a strand that have at least a window's bases.
+
+    With `any_match` those count too that contain no window.
+    """
 
     def kept(begins: Sequence[int], bases: int) -> list[Match]:
         return [row for row in matches if any(covers(row, begin, bases) for begin in begins)]
 
+    def counts_of(begins: Sequence[int], bases: int) -> list[int]:
+        return [occurrences(records, query[at : at + bases]) for at in begins]
+
     windows = range(0, len(query) - window + 1, window)
-    if len(kept(windows, window)) <= most:
-        return Chosen(kept(windows, window), len(windows), False)
+    with_window = list(matches) if any_match else kept(windows, window)
+    if len(with_window) <= most * (ANYWHERE if any_match else 1):
+        return Chosen(with_window, len(windows), False)
     windows = windows[:MAX_SEEDS]
-    counts = {at: occurrences(records, query[at : at + window]) for at in windows}
+    counts = dict(zip(windows, counts_of(windows, window), strict=True))
     rarest, total = [], 0
     for at in sorted(windows, key=lambda at: (counts[at], at)):
-        total += counts[at]
-        if total > most:
+        if total + counts[at] > most:
             break
+        total += counts[at]
         rarest.append(at)
+    sure = len(rarest)
+    rarest = rarest if total > 0 else []
     for number in range(len(windows) - 1, len(rarest), -1):
         bases = len(query) // number
         begins = range(0, number * bases, bases)
-        if sum(occurrences(records, query[at : at + bases]) for at in begins) <= most:
+        if 0 < sum(counts_of(begins, bases)) <= most:
             return Chosen(kept(begins, bases), number, False)
     if rarest:
         return Chosen(kept(rarest, window), len(rarest), False)
-    whole = kept([0], len(query))
+    cuts = [
+        (begin, window if number == len(windows) else len(query) // number)
+        for number in range(1, len(windows) + 1)
+        for begin in range(number)
+    ]
+    for part, bases in cuts:
+        if counts_of([part * bases], bases) != [0]:
+            return spread(kept([part * bases], bases), part * bases, most, sure)
+    return Chosen([], sure, False)
+
+
+def spread(matches: list[Match], begin: int, most: int, sure: int) -> Chosen:
+    """At most so many matches, at places of a seed that are spread evenly."""
+    keys = [spread_key(row[1] - row[0] + begin) for row in matches]
     bits = SPREAD_BITS
-    while bits > 0 and sum(spread_key(row[1] - row[0]) >> bits == 0 for row in whole) > most:
+    while bits > 0 and sum(key >> bits == 0 for key in keys) > most:
         bits -= 1
-    return Chosen([row for row in whole if spread_key(row[1] - row[0]) >> bits == 0], 0, True)
+    kept = [row for row, key in zip(matches, keys, strict=True) if key >> bits == 0]
+    return Chosen(kept, sure, True)

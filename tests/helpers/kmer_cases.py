@@ -112,6 +112,9 @@ def satellite_case() -> SearchCase:
             read = read[:place] + "ACGT"[int(random.integers(4))] + read[place + 1 :]
         queries.append(read)
     queries += [record[at : at + 150] for at in range(0, 12_000, 1500)]
+    # Frequent throughout but for one base, or two: as a whole they occur nowhere.
+    queries += ["AC" * 30 + "G" + "AC" * 40, "AC" * 20 + "T" + "CA" * 30 + "G" + "AC" * 16]
+    queries += ["AC" * 11 + "G" + "CA" * 10, "AC" * 24, record[7:60]]
     queries += ["AC" * 60, "CA" * 55 + "G", "A" * 30, record[:19], "N" * 100, record[:760]]
     records = (record, other + "AC" * 400 + other[:50], case.records[1])
     return SearchCase("satellite", records, tuple(queries), 20, ONE_PAGE)

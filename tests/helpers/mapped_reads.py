@@ -129,6 +129,7 @@ class Mapped:
             np.zeros(reads, dtype=np.int64),
             np.zeros(rows, dtype=np.int64),
             np.zeros((rows, NUMBERS), dtype=np.int32),
+            np.zeros(reads, dtype=np.uint8),
         )
         beside = (2 * self.least - 1, self.least) if self.by_windows else (self.least, 0)
         find_candidates(

@@ -304,8 +304,13 @@ def test_windows_of_repeats_are_found_in_sorted_lists_as_on_the_processor(
 
 @pytest.mark.parametrize("most", [1, 60, 300])
 @pytest.mark.parametrize(("ordered_bases", "reference_step"), [(14, 1), (60, 3)])
+@pytest.mark.parametrize("by_windows", [True, False])
 def test_seeds_are_chosen_as_on_the_processor(
-    opened_tables: OpenTables, most: int, ordered_bases: int, reference_step: int
+    opened_tables: OpenTables,
+    most: int,
+    ordered_bases: int,
+    reference_step: int,
+    by_windows: bool,
 ) -> None:
     """Reads of repeats, of which those with too many matches keep the rarest seeds."""
     case = satellite_case()
@@ -313,7 +318,7 @@ def test_seeds_are_chosen_as_on_the_processor(
         pages = [
             replace(
                 order_long_lists(page, ordered_bases),
-                sample_step=case.minimum_length,
+                sample_step=case.minimum_length if by_windows else None,
                 max_matches=most,
             )
             for page in tables_of(case, KmerSampling(7, reference_step))
@@ -327,9 +332,13 @@ def test_seeds_are_chosen_as_on_the_processor(
         expected, found = (find_on(one, case.block(), strand) for one in (cpu, given.backend))
         assert expected is not None and found is not None
         assert list(map(sorted, rows_of(found))) == list(map(sorted, rows_of(expected)))
+        if expected.seeds.size:
+            assert np.array_equal(found.seeds, expected.seeds)
     for name in ("reads_with_chosen_seeds", "reads_at_spread_places"):
         assert given.stats.counts[name] - before[name] == stats.counts[name]
-    assert stats.counts["reads_with_chosen_seeds"] > 5
+    # Without windows, far more matches are kept before seeds are chosen.
+    assert by_windows or stats.counts["reads_with_chosen_seeds"] >= (5 if most < 60 else 0)
+    assert not by_windows or stats.counts["reads_with_chosen_seeds"] > 5
 
 
 def has_window(start: int, length: int, step: int) -> bool:

@@ -104,6 +104,16 @@ def edited_windows(codes: CodeArray, at: int, first: int, end: int, beside: Seed
 
 
 @inline_without_refcounts
+def least_loss(costs: Costs) -> int:
+    """Return the fewest points that an edit takes from a score."""
+    return min(
+        costs.match + costs.mismatch,
+        costs.deletion_open + costs.deletion_extend,
+        costs.insertion_open + costs.insertion_extend + costs.match,
+    )
+
+
+@inline_without_refcounts
 def bound_of_flank(length: int, windows: int, costs: Costs, beside: SeedFreeFlank) -> int:
     """Return the most that a flank with a gap may score.
 

@@ -66,6 +66,10 @@ CACHE_LINE: Final = 64
 """The bytes that the memory fetches at once."""
 
 
+ALL_FOUND: Final = 255
+"""In place of a number of differences: no place of a read was left out (`Candidates.complete`)."""
+
+
 class Candidates(NamedTuple):
     """The candidates of a block of reads.
 
@@ -86,12 +90,16 @@ class Candidates(NamedTuple):
         many bases the diagonals at both ends lie right of the candidate's; its state; its credit;
         which flanks have gaps (`LEFT_GAPPED`, `RIGHT_GAPPED`); a mark for functions that go
         through the candidates of a read more than once.
+    complete : ndarray, dtype=uint8, shape=(n_reads,)
+        All places of a read with fewer differences than this count, but for those that an earlier
+        pass would have found; `ALL_FOUND` if none were left out.
     """
 
     offsets: Int64Array
     counts: Int64Array
     diagonals: Int64Array
     numbers: Int32Array
+    complete: ByteArray
 
 
 def no_candidates(read_count: int) -> Candidates:
@@ -101,6 +109,7 @@ def no_candidates(read_count: int) -> Candidates:
         np.zeros(read_count, dtype=np.int64),
         np.empty(0, dtype=np.int64),
         np.empty((0, NUMBERS), dtype=np.int32),
+        np.zeros(read_count, dtype=np.uint8),
     )
 
 

@@ -28,7 +28,7 @@ from mummergpu.mapping.candidates.candidates import (
     UNGAPPED,
     Candidates,
 )
-from mummergpu.runtime.arrays import Int32Array, Int64Array
+from mummergpu.runtime.arrays import ByteArray, Int32Array, Int64Array
 from mummergpu.runtime.jit import as_int64, jit_without_refcounts
 from mummergpu.viterbi.recurrence.model import Costs
 
@@ -57,10 +57,13 @@ class FoundCandidates:
         Where the candidates of each read begin, and where the last ones end.
     rows : ndarray, dtype=CANDIDATE, shape=(n_candidates,)
         The candidates, those of a read by strand, then by diagonal.
+    complete : ndarray, dtype=uint8, shape=(n_reads,)
+        As `Candidates.complete`.
     """
 
     offsets: Int64Array
     rows: CandidateArray
+    complete: ByteArray
 
     def spread(self, rescue_rows: int, costs: Costs, table: Candidates) -> None:
         """Write the candidates to a table that has room for those of rescued mates.
@@ -70,6 +73,7 @@ class FoundCandidates:
         # The array of a field is not contiguous: no function is compiled for those beforehand.
         words = self.rows.view(np.int32).reshape(-1, CANDIDATE.itemsize // 4)
         pairs = self.rows.view(np.int64).reshape(-1, CANDIDATE.itemsize // 8)
+        table.complete[:] = self.complete
         spread_rows(self.offsets, pairs, words, rescue_rows, costs.match, table)
 
 

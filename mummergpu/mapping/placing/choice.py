@@ -190,12 +190,10 @@ def choose_template(
         pair = ChosenPair(chosen0, chosen1, best0, best1, joint, is_proper)
         total, rivals0, rivals1 = weigh_pairs(read, scoring, pairing, odds.weights, table, pair)
     elif chosen0 >= 0:
-        length = read_length(reads, read)
-        rivals0 = rivals_of(table, read, length, chosen0, best0, odds.weights)
+        rivals0 = rivals_of(scoring, table, read, chosen0, best0, odds.weights)
         total = rivals0[0] + 1.0
     elif chosen1 >= 0:
-        length = read_length(reads, read + 1)
-        rivals1 = rivals_of(table, read + 1, length, chosen1, best1, odds.weights)
+        rivals1 = rivals_of(scoring, table, read + 1, chosen1, best1, odds.weights)
         total = rivals1[0] + 1.0
     for mate in range(mates):
         chosen = chosen0 if mate == 0 else chosen1

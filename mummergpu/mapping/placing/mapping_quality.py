@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from mummergpu.mapping.candidates.candidate_scores import least_loss
 from mummergpu.mapping.candidates.candidates import (
+    ALL_FOUND,
     CREDIT,
     SCORE,
     Candidates,
@@ -12,8 +14,9 @@ from mummergpu.mapping.candidates.candidates import (
     read_length,
 )
 from mummergpu.mapping.placing.log_odds import BEST_QUALITY, FARTHEST, UNIT
-from mummergpu.mapping.placing.pairing import Pairing, pair_penalty, partner_range
+from mummergpu.mapping.placing.pairing import NOTHING, Pairing, pair_penalty, partner_range
 from mummergpu.mapping.placing.read_parts import is_rival
+from mummergpu.mapping.placing.rescue import MAX_TRIES
 from mummergpu.runtime.arrays import Float64Array
 from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
 
@@ -51,6 +54,13 @@ MAX_DOUBTED_ERROR: Final = 0.8
 """A placement that is likelier wrong than that, as scores say or as that is doubted, is one of
 several, and has a quality of 0."""
 
+UNSEEN_PLACES: Final = 300.0
+UNSEEN_OF_COPY: Final = 10.0
+"""Where a read has so many matches that some are left out (`sequence.seed_rule`), so many places
+are reckoned with that have one difference more than all that are sure to be found: if none are
+sure, about as many as are looked at; else so many for each copy that is found. Those of a satellite
+are alike whether found or not, and the rare seed of a read of an old family tells it from all."""
+
 Rivals = tuple[float, float]
 """The weight of other placements, and how many copies of the family they are."""
 
@@ -79,7 +89,33 @@ def kinship_of(units: int, weights: Float64Array) -> float:
 
 
 @inline_without_refcounts
-def rivals_of(
+def best_unseen(scoring: Scoring, table: Candidates, read: int) -> int:
+    """Return the most units of a place of a read that was left out; `NOTHING` if none was."""
+    if table.complete[read] == ALL_FOUND:
+        return as_int64(NOTHING)
+    costs = scoring.costs
+    best = read_length(scoring.reads, read) * costs.match + 2 * costs.end_bonus
+    return (best - as_int64(table.complete[read]) * least_loss(costs)) * UNIT
+
+
+@inline_without_refcounts
+def unseen_places(table: Candidates, read: int, copies: float) -> float:
+    """Return how many places of a read are reckoned with besides those of so many copies."""
+    if table.complete[read] == ALL_FOUND:
+        return 0.0
+    return UNSEEN_PLACES if table.complete[read] == 0 else max(1.0, UNSEEN_OF_COPY * copies)
+
+
+@inline_without_refcounts
+def with_unseen(seen: Rivals, places: float, worse: int, weights: Float64Array) -> Rivals:
+    """Return the weights of rivals with those of so many places that are worse by some units."""
+    return seen[0] + places * weight_of(worse, weights), seen[1] + places * kinship_of(
+        worse, weights
+    )
+
+
+@inline_without_refcounts
+def seen_rivals(
     table: Candidates, read: int, length: int, chosen: int, best: int, weights: Float64Array
 ) -> Rivals:
     """Return the weights of the candidates of a read that are rivals of the chosen one."""
@@ -90,6 +126,17 @@ def rivals_of(
             total += weight_of(units, weights)
             copies += kinship_of(units, weights)
     return total, copies
+
+
+@inline_without_refcounts
+def rivals_of(
+    scoring: Scoring, table: Candidates, read: int, chosen: int, best: int, weights: Float64Array
+) -> Rivals:
+    """Return the weights of the rivals of the chosen candidate of a read, seen or not."""
+    length = read_length(scoring.reads, read)
+    seen = seen_rivals(table, read, length, chosen, best, weights)
+    worse = best - best_unseen(scoring, table, read)
+    return with_unseen(seen, unseen_places(table, read, seen[1]), worse, weights)
 
 
 class ChosenPair(NamedTuple):
@@ -115,6 +162,38 @@ class ChosenPair(NamedTuple):
     is_proper: bool
 
 
+class Unseen(NamedTuple):
+    """The most units of a place of a read that was left out (`best_unseen`), and their number."""
+
+    units: int
+    places: float
+
+
+@inline_without_refcounts
+def unseen_pairs(
+    read: int,
+    table: Candidates,
+    pair: ChosenPair,
+    unseen: tuple[Unseen, Unseen],
+    weights: Float64Array,
+) -> Rivals:
+    """Return the weights of the pairs of places of which one or both were left out.
+
+    A mate that was left out is looked for beside the other one (`rescue`), unless that was too, or
+    has more places than are tried.
+    """
+    one, other = unseen
+    both = pair.joint - (one.units + other.units)
+    rivals = with_unseen((0.0, 0.0), min(one.places, other.places), both, weights)
+    if table.counts[read + 1] > MAX_TRIES:
+        worse = pair.joint - (one.units + pair.other_best)
+        rivals = with_unseen(rivals, one.places, worse, weights)
+    if table.counts[read] > MAX_TRIES:
+        worse = pair.joint - (other.units + pair.best)
+        rivals = with_unseen(rivals, other.places, worse, weights)
+    return rivals[0], rivals[1] if pair.is_proper else 0.0
+
+
 @jit_without_refcounts
 def weigh_pairs(
     read: int,
@@ -129,13 +208,19 @@ def weigh_pairs(
     `read` is the first mate. Candidates that align another part of their read than the chosen one
     do not count.
     """
-    if table.counts[read] == 1 and table.counts[read + 1] == 1:
+    unseen0, unseen1 = best_unseen(scoring, table, read), best_unseen(scoring, table, read + 1)
+    is_complete = unseen0 == NOTHING and unseen1 == NOTHING
+    if is_complete and table.counts[read] == 1 and table.counts[read + 1] == 1:
         return 1.0, (0.0, 0.0), (0.0, 0.0)
     length, other_length = read_length(scoring.reads, read), read_length(scoring.reads, read + 1)
     joint = pair.joint
     # Mates that are no pair are independent: the weights of their placements are multiplied.
-    sum0, copies0 = rivals_of(table, read, length, pair.row, pair.best, weights)
-    sum1, copies1 = rivals_of(table, read + 1, other_length, pair.other, pair.other_best, weights)
+    seen0 = seen_rivals(table, read, length, pair.row, pair.best, weights)
+    seen1 = seen_rivals(table, read + 1, other_length, pair.other, pair.other_best, weights)
+    places0 = unseen_places(table, read, seen0[1])
+    places1 = unseen_places(table, read + 1, seen1[1])
+    sum0, copies0 = with_unseen(seen0, places0, pair.best - unseen0, weights)
+    sum1, copies1 = with_unseen(seen1, places1, pair.other_best - unseen1, weights)
     if pair.is_proper:
         copies0, copies1 = 0.0, 0.0
     own0 = weight_of(pair.best - units_of(table, pair.row), weights)
@@ -170,7 +255,13 @@ def weigh_pairs(
             if other != pair.other:
                 others1 += weight
                 copies1 += kinship
-    return total, (others0, copies0), (others1, copies1)
+    unseen = Unseen(unseen0, places0), Unseen(unseen1, places1)
+    weight, kinship = unseen_pairs(read, table, pair, unseen, weights)
+    return (
+        total + weight,
+        (others0 + weight, copies0 + kinship),
+        (others1 + weight, copies1 + kinship),
+    )
 
 
 @inline_without_refcounts

@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 
 from mummergpu.input.blocks.read_block import ReadBlock, WrittenReads
+from mummergpu.mapping.candidates.candidate_scores import least_loss
 from mummergpu.mapping.candidates.candidates import (
     DEAD,
     NUMBERS,
@@ -39,12 +40,7 @@ def max_unseen(length: int, seed_length: int, costs: Costs) -> int:
     A read of n bases with e edits has a match of at least ``(n - e) / (e + 1)`` bases.
     """
     edits = max(0, -(-(length - seed_length + 1) // seed_length))
-    loss = min(
-        costs.match + costs.mismatch,
-        costs.deletion_open + costs.deletion_extend,
-        costs.insertion_open + costs.insertion_extend + costs.match,
-    )
-    return length * costs.match + 2 * costs.end_bonus - edits * loss
+    return length * costs.match + 2 * costs.end_bonus - edits * least_loss(costs)
 
 
 @jit_without_refcounts
@@ -99,9 +95,11 @@ def doubtful_reads(numbers: Int64Array, candidates: Candidates) -> DoubtfulReads
     diagonals = np.empty(most, dtype=np.int64)
     rows = np.empty((most, NUMBERS), dtype=np.int32)
     count = copy_candidates(
-        candidates, numbers, Candidates(kept.offsets, kept.counts, diagonals, rows)
+        candidates,
+        numbers,
+        Candidates(kept.offsets, kept.counts, diagonals, rows, kept.complete),
     )
-    found = Candidates(kept.offsets, kept.counts, diagonals[:count], rows[:count])
+    found = kept._replace(diagonals=diagonals[:count], numbers=rows[:count])
     return DoubtfulReads(numbers, found)
 
 
@@ -119,6 +117,7 @@ def copy_candidates(table: Candidates, reads: Int64Array, copied: Candidates) ->
                     copied.numbers[end, number] = table.numbers[row, number]
                 end += 1
         copied.counts[place] = end - copied.offsets[place]
+        copied.complete[place] = table.complete[reads[place]]
     copied.offsets[reads.size] = end
     return end
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from mummergpu.mapping.candidates.candidate_scores import find_record, score_candidate
 from mummergpu.mapping.candidates.candidates import (
+    ALL_FOUND,
     NOTHING_KNOWN,
     NUMBERS,
     RECORD,
@@ -85,12 +86,23 @@ def find_candidates(
     mates, filled = pairing.mates, 0
     for read in range(table.counts.size):
         prefetch_reference(seeds, read, read_length(scoring.reads, read), scoring.target.codes)
+        table.complete[read] = max(seeds.earlier.complete[read], seeds_of_read(seeds, read))
         filled = score_diagonals(seeds, read, scoring, beside, room, table, filled)
         filled += pairing.rescue_rows
         table.offsets[read + 1] = filled
         # The candidates of a template are the last ones of the table, so that it can be cut off.
         if prunes and (read + 1) % mates == 0:
             filled = prune_template(read + 1 - mates, scoring, limits, pairing, room.tops, table)
+
+
+@inline_without_refcounts
+def seeds_of_read(seeds: Seeds, read: int) -> int:
+    """Return of how many disjoint seeds of a read all matches are there, on both strands."""
+    known = as_int64(ALL_FOUND)
+    for one in (seeds.forward.seeds, seeds.reverse.seeds):
+        if one.size > 0:
+            known = min(known, as_int64(one[read]))
+    return known
 
 
 @inline_without_refcounts
@@ -230,12 +242,14 @@ class CandidateFinder:
 
     def seeds_of(self, mems: BlockMems, read_offsets: Int64Array) -> BlockMems:
         """Return the matches that count: those of whole windows that are chosen, or all."""
-        options = self._options
-        if not options.by_windows or self._is_chosen:
+        options, length = self._options, self._options.seed_length
+        if self._is_chosen:
             return mems
         if options.max_occurrences is not None:
-            by = ChosenBy(options.seed_length, options.seed_length, options.max_occurrences)
+            by = ChosenBy(length, length, options.max_occurrences, not options.by_windows)
             return {s: chosen_matches(one, read_offsets, by) for s, one in mems.items()}
+        if not options.by_windows:
+            return mems
         return {s: matches_of_windows(one, options.seed_length) for s, one in mems.items()}
 
     def find(
@@ -278,4 +292,5 @@ class CandidateFinder:
             np.empty(read_count, dtype=np.int64),
             self._diagonals.of_size(rows),
             self._numbers.of_size(rows * NUMBERS).reshape(rows, NUMBERS),
+            np.empty(read_count, dtype=np.uint8),
         )

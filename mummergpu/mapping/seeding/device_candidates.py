@@ -12,6 +12,7 @@ from mummergpu.cuda.launcher import Launcher
 from mummergpu.cuda.program import WARP_LANES
 from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.input.reference import Reference
+from mummergpu.mapping.candidates.candidates import ALL_FOUND
 from mummergpu.mapping.candidates.found_candidates import CANDIDATE, FoundCandidates
 from mummergpu.mapping.matches import ResidentMatches
 from mummergpu.mapping.options import MappingOptions
@@ -19,6 +20,7 @@ from mummergpu.mapping.placing.insert_size import PairSizes
 from mummergpu.mapping.placing.log_odds import credits_of_qualities
 from mummergpu.mapping.seeding.candidate_search import known_of_flanks
 from mummergpu.mapping.seeding.cuda_program import COUNT_BYTES, MAPPING_PROGRAM
+from mummergpu.runtime.arrays import ByteArray
 
 STAGE: Final = "mapping"
 """The stage to which the times of the kernels are added."""
@@ -200,6 +202,7 @@ class _CandidateWork:
         self._launcher.scan(self._program, kept_counts, self._count, place)
         offsets = np.empty(self._count + 1, dtype=np.int64)
         tools.staging.copy_out(offsets, place)
+        complete = self._complete()
         rows = np.empty(int(offsets[-1]), dtype=CANDIDATE)
         kept = tools.workspace.buffer("kept candidates", rows.nbytes)
         self._launch_on_warps(
@@ -214,7 +217,19 @@ class _CandidateWork:
         tools.stream.synchronize()
         tools.stats.add_bytes(from_device=offsets.nbytes + rows.nbytes)
         self._launcher.report()
-        return FoundCandidates(offsets, rows)
+        return FoundCandidates(offsets, rows, complete)
+
+    def _complete(self) -> ByteArray:
+        """Copy to the host of how many seeds of each read all matches are there."""
+        complete = np.full(self._count, ALL_FOUND, dtype=np.uint8)
+        for matches in (self._matches.forward, self._matches.reverse):
+            if matches.seeds:
+                seeds = np.empty(self._count, dtype=np.uint8)
+                self._tools.staging.copy_out(seeds, matches.seeds)
+                self._tools.stream.synchronize()
+                np.minimum(complete, seeds, out=complete)
+                self._tools.stats.add_bytes(from_device=seeds.nbytes)
+        return complete
 
     def _launch_on_warps(self, kernel: str, items: int, arguments: Sequence[Argument]) -> None:
         self._launcher.launch_on(self._program, kernel, WARP_LANES * items, arguments)

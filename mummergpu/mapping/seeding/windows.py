@@ -13,15 +13,18 @@ import numpy as np
 
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
-from mummergpu.sequence.mems import MemColumns
+from mummergpu.sequence.mems import ALL_SEEDS, MemColumns, MemRows
 from mummergpu.sequence.seed_rule import (
+    ANYWHERE,
     SPREAD_BITS,
     SeedRoom,
     Seeds,
+    disjoint_seeds,
     new_seed_room,
     seed_count,
     spread_key,
     take_rarest,
+    taken_occurrences,
 )
 
 
@@ -72,11 +75,14 @@ class ChosenBy(NamedTuple):
         The bases of a window, and from one to the next.
     most : int
         The most matches that are all kept.
+    any_match : bool
+        Whether those count too that contain no window.
     """
 
     window: int
     distance: int
     most: int
+    any_match: bool = False
 
 
 def chosen_matches(matches: MemColumns, read_offsets: Int64Array, by: ChosenBy) -> MemColumns:
@@ -91,11 +97,11 @@ def chosen_matches(matches: MemColumns, read_offsets: Int64Array, by: ChosenBy) 
         np.empty(count, dtype=np.int64),
         np.empty(count, dtype=np.int64),
         np.empty(count, dtype=np.int64),
+        np.empty(matches.offsets.size - 1, dtype=np.uint8),
     )
     end = keep_chosen(matches, read_offsets, by, new_seed_room(), kept)
-    return MemColumns(
-        kept.offsets, kept.query_starts[:end], kept.reference_starts[:end], kept.lengths[:end]
-    )
+    rows = MemRows(*(column[:end] for column in kept.rows))
+    return MemColumns(kept.offsets, *rows, kept.seeds)
 
 
 @jit_without_refcounts
@@ -114,14 +120,16 @@ def keep_chosen(
         length = as_int64(read_offsets[read + 1] - read_offsets[read])
         with_window = as_int64(0)
         for row in range(begin, behind):
-            with_window += 1 if has_seed(matches, row, by.window, by.distance) else 0
-        is_complete = with_window <= by.most
-        seeds = Seeds(0, by.window, by.distance, as_int64(0))
+            counts = by.any_match or has_seed(matches, row, by.window, by.distance)
+            with_window += 1 if counts else 0
+        is_complete = with_window <= by.most * (ANYWHERE if by.any_match else 1)
+        seeds, sure = Seeds(0, by.window, by.distance, as_int64(0)), as_int64(ALL_SEEDS)
         if not is_complete:
-            seeds = choose_of_matches(matches, begin, behind, length, by, room)
+            seeds, sure = choose_of_matches(matches, begin, behind, length, by, room)
+        kept.seeds[read] = sure
         for row in range(begin, behind):
             if is_complete:
-                is_kept = has_seed(matches, row, by.window, by.distance)
+                is_kept = by.any_match or has_seed(matches, row, by.window, by.distance)
             else:
                 is_kept = has_taken(matches, row, seeds, room)
             if is_kept:
@@ -146,15 +154,19 @@ def has_taken(matches: MemColumns, row: int, seeds: Seeds, room: SeedRoom) -> bo
     """Return whether a match has a seed that is taken."""
     start, diagonal = matches.query_starts[row], matches.reference_starts[row]
     diagonal -= start
-    if seeds.spread_below > 0 and spread_key(diagonal) >= seeds.spread_below:
-        return False
     seed = as_int64((start + seeds.step - 1) // seeds.step)
     end = start + matches.lengths[row]
     while seed < seeds.number and seed * seeds.step + seeds.bases <= end:
-        if room.taken[seed] != 0:
+        if room.taken[seed] != 0 and is_spread(seeds, diagonal + seed * seeds.step):
             return True
         seed += 1
     return False
+
+
+@inline_without_refcounts
+def is_spread(seeds: Seeds, position: int) -> bool:
+    """Return whether an occurrence of a seed counts."""
+    return bool(seeds.spread_below == 0 or spread_key(position) < seeds.spread_below)
 
 
 @inline_without_refcounts
@@ -167,13 +179,12 @@ def count_seeds(matches: MemColumns, begin: int, end: int, seeds: Seeds, room: S
     for row in range(begin, end):
         start = matches.query_starts[row]
         behind = start + matches.lengths[row]
-        if seeds.spread_below > 0:
-            if spread_key(matches.reference_starts[row] - start) >= seeds.spread_below:
-                continue
+        diagonal = matches.reference_starts[row] - start
         seed = as_int64((start + seeds.step - 1) // seeds.step)
         while seed < seeds.number and seed * seeds.step + seeds.bases <= behind:
-            room.occurrences[seed] += 1
-            total += 1
+            if is_spread(seeds, diagonal + seed * seeds.step):
+                room.occurrences[seed] += 1
+                total += 1
             seed += 1
     return total
 
@@ -181,25 +192,52 @@ def count_seeds(matches: MemColumns, begin: int, end: int, seeds: Seeds, room: S
 @jit_without_refcounts
 def choose_of_matches(
     matches: MemColumns, begin: int, end: int, length: int, by: ChosenBy, room: SeedRoom
-) -> Seeds:
+) -> tuple[Seeds, int]:
     """Take seeds of a read that has too many matches, as `matching.kmer.seed_choice` does."""
     number = seed_count(length, by.window, by.distance)
     windows = Seeds(number, by.window, by.distance, as_int64(0))
     count_seeds(matches, begin, end, windows, room)
     known = take_rarest(room, number, by.most)
+    sure = disjoint_seeds(windows, room)
     if by.distance != by.window:
-        return windows
+        return windows, sure
+    known = known if taken_occurrences(room, number) > 0 else as_int64(0)
     for fewer in range(number - 1, known, -1):
         longer = Seeds(fewer, length // fewer, length // fewer, as_int64(0))
-        if count_seeds(matches, begin, end, longer, room) <= by.most:
-            return longer
+        if 0 < count_seeds(matches, begin, end, longer, room) <= by.most:
+            return longer, fewer
     if known > 0:
         count_seeds(matches, begin, end, windows, room)
         take_rarest(room, number, by.most)
-        return windows
-    below = as_int64(1 << SPREAD_BITS)
-    while below > 1:
-        if count_seeds(matches, begin, end, Seeds(1, length, length, below), room) <= by.most:
-            break
-        below >>= 1
-    return Seeds(1, length, length, below)
+        return windows, sure
+    return spread_of_matches(matches, begin, end, length, number, by, room), sure
+
+
+@jit_without_refcounts
+def spread_of_matches(
+    matches: MemColumns,
+    begin: int,
+    end: int,
+    length: int,
+    windows: int,
+    by: ChosenBy,
+    room: SeedRoom,
+) -> Seeds:
+    """Take the first of the fewest seeds that occurs, at as many places as possible."""
+    for number in range(1, windows + 1):
+        bases = as_int64(by.window if number == windows else length // number)
+        if count_seeds(matches, begin, end, Seeds(number, bases, bases, as_int64(0)), room) == 0:
+            continue
+        first = as_int64(0)
+        while room.occurrences[first] == 0:
+            first += 1
+        below = as_int64(1 << SPREAD_BITS)
+        while below > 1:
+            count_seeds(matches, begin, end, Seeds(number, bases, bases, below), room)
+            if room.occurrences[first] <= by.most:
+                break
+            below >>= 1
+        for seed in range(number):
+            room.taken[seed] = 1 if seed == first else 0
+        return Seeds(number, bases, bases, below)
+    return Seeds(0, by.window, by.window, as_int64(0))

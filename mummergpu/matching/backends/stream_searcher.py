@@ -57,11 +57,14 @@ class DeviceMems:
         The address of the array that says where the rows of each query begin and end.
     columns : tuple of int
         The addresses of the query starts, the reference starts and the lengths.
+    seeds : int
+        The address of `MemColumns.seeds`; 0 if no match is left out.
     """
 
     query_offsets: int
     columns: tuple[int, int, int]
     count: int
+    seeds: int = 0
 
 
 class StreamSearcher(ABC, Generic[ContextType, PreparedType]):

@@ -43,7 +43,7 @@ from mummergpu.matching.kmer.seed_choice import (
 )
 from mummergpu.matching.query_codes import QueryCodes
 from mummergpu.matching.row_order import LEFT_BITS, START_BITS, sort_rows, sort_rows_of_queries
-from mummergpu.runtime.arrays import Int64Array
+from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import (
     as_index,
     as_int64,
@@ -60,8 +60,15 @@ from mummergpu.sequence.extension import (
     extend_word_left,
     kmer_at,
 )
-from mummergpu.sequence.mems import MemColumns, MemRows, longer_rows, new_rows
-from mummergpu.sequence.seed_rule import SeedRoom, new_seed_room
+from mummergpu.sequence.mems import (
+    ALL_SEEDS,
+    NOTHING_LEFT_OUT,
+    MemColumns,
+    MemRows,
+    longer_rows,
+    new_rows,
+)
+from mummergpu.sequence.seed_rule import ANYWHERE, SeedRoom, new_seed_room
 
 if TYPE_CHECKING:
     from mummergpu.index.minimizer_index import MinimizerPage
@@ -116,13 +123,17 @@ DAMAGED_HERE: Final = seed_choice.DAMAGED
 """Returned in place of a row number."""
 
 
-class ListedPlaces(NamedTuple):
-    """The part of a list that a search looks at, but for the places in between that it skips."""
+class PlacesToExtend(NamedTuple):
+    """The part of a list that a search looks at, but for the places in between that it skips.
+
+    `sure` of them are in matches that have a whole window and that no earlier sample has found.
+    """
 
     begin: int
     skipped_begin: int
     skipped_end: int
     end: int
+    sure: int
 
 
 class KmerCpuBackend(PageByPageBackend[KmerPage]):
@@ -178,6 +189,7 @@ class KmerCpuBackend(PageByPageBackend[KmerPage]):
             lookup = _lookup_of(indexed)
             bases = int(queries.offsets[-1])
             counts = np.zeros(queries.offsets.size, dtype=np.int64)
+            chosen = np.full(queries.offsets.size - 1, ALL_SEEDS, dtype=np.uint8)
             state = np.zeros(STATE_NUMBERS, dtype=np.int64)
             steps, seed_room = _steps_of(indexed, min_length), new_seed_room()
             state[SAMPLE] = state[LEAD_OF] = steps.first_lead
@@ -187,7 +199,7 @@ class KmerCpuBackend(PageByPageBackend[KmerPage]):
             rows = new_rows(room)
             while (
                 ending := kmer_kernel(
-                    lookup, queries, steps, batch, seed_room, state, counts[1:], rows
+                    lookup, queries, steps, batch, seed_room, state, counts[1:], chosen, rows
                 )
             ) != DONE:
                 if ending == DAMAGED:
@@ -207,7 +219,7 @@ class KmerCpuBackend(PageByPageBackend[KmerPage]):
             rows = MemRows(*(column[:filled] for column in rows))
             if indexed.table.sampling.reference_step > 1 and steps.window == 0:
                 sort_rows_of_queries(counts, rows)
-            return MemColumns(counts, *rows)
+            return MemColumns(counts, *rows, chosen if state[CHOSEN] else NOTHING_LEFT_OUT)
 
 
 def _lookup_of(page: KmerPage) -> KmerLookup:
@@ -230,11 +242,15 @@ def _lookup_of(page: KmerPage) -> KmerLookup:
 def _steps_of(page: KmerPage, min_length: int) -> SampleSteps:
     """Return where the samples of queries are, as compiled functions take it."""
     step, period = page.query_step(min_length), page.period(min_length)
-    leads = page.sample_leads
-    if page.sample_step is None:
-        return SampleSteps(min_length, step, period, 0, 0, 0, UNBOUNDED_MATCHES)
+    leads, window = page.sample_leads, page.sample_step or 0
     most = UNBOUNDED_MATCHES if page.max_matches is None else page.max_matches
-    return SampleSteps(min_length, step, period, page.sample_step, leads[0], leads[-1], most)
+    # Without windows, seeds are chosen of those that lie side by side.
+    seed = (window, step) if window else (min_length, min_length)
+    too_many = most if window else min(most * ANYWHERE, UNBOUNDED_MATCHES)
+    return SampleSteps(
+        *(min_length, step, period, window, leads[0], leads[-1]),
+        *(too_many, most, *seed, page.table.sampling.reference_step),
+    )
 
 
 @jit_without_refcounts
@@ -246,12 +262,13 @@ def kmer_kernel(
     seed_room: SeedRoom,
     state: Int64Array,
     counts: Int64Array,
+    chosen: ByteArray,
     rows: MemRows,
 ) -> int:
     """Find the MEMs of queries with one table; return why the kernel stopped.
 
     After `ROWS_FULL` the caller calls the kernel again with longer rows. The number of matches of
-    each query is added to its count.
+    each query is added to its count; `chosen` is `MemColumns.seeds`.
     """
     # The samples of a query whose seeds have been chosen are passed over.
     done = as_int64(-1)
@@ -287,7 +304,9 @@ def kmer_kernel(
             if counts[one] > steps.max_matches:
                 filled -= counts[one]
                 counts[one] = 0
-                row = find_chosen(lookup, queries, steps, one, seed_room, filled, rows, state)
+                row = find_chosen(
+                    lookup, queries, steps, one, seed_room, filled, rows, state, chosen
+                )
                 if row < 0:
                     if row == DAMAGED_HERE:
                         return DAMAGED
@@ -406,6 +425,9 @@ def extend_sample(
         batch[sample, LIST_END] - batch[sample, LIST_BEGIN] > lookup.longest_ascending
     )
     places = places_to_extend(lookup, queries, steps, batch, sample)
+    if places.sure >= most:
+        # The caller drops them.
+        return filled + most
     place, stop = places.begin, places.skipped_begin
     row = filled
     while place < places.end:
@@ -430,7 +452,7 @@ def extend_sample(
                 continue
             if row == rows.lengths.size:
                 return ROWS_FULL_HERE
-            # The key sorts by query start, then by reference start; the last loop decodes it.
+            # The key sorts by query start, then by reference start (`decode_rows`).
             rows.query_starts[row] = at - query_begin
             rows.reference_starts[row] = (found_before - 1 - left) << START_BITS | (found - left)
             rows.lengths[row] = length
@@ -444,11 +466,17 @@ def extend_sample(
     # Whoever wants whole windows sorts matches by their diagonals.
     if steps.window == 0 and row - filled > 1 and (steps.period > 1 or is_sorted_by_bases):
         sort_rows(rows.reference_starts, rows.lengths, filled, row)
-    for one in range(filled, row):
-        key = rows.reference_starts[one]
-        rows.query_starts[one] -= found_before - 1 - (key >> START_BITS)
-        rows.reference_starts[one] = key & ((1 << START_BITS) - 1)
+    decode_rows(rows, filled, row, found_before)
     return row
+
+
+@inline_without_refcounts
+def decode_rows(rows: MemRows, begin: int, end: int, found_before: int) -> None:
+    """Turn the keys of rows, by which they were sorted, into their starts."""
+    for row in range(begin, end):
+        key = rows.reference_starts[row]
+        rows.query_starts[row] -= found_before - 1 - (key >> START_BITS)
+        rows.reference_starts[row] = key & ((1 << START_BITS) - 1)
 
 
 @jit_without_refcounts
@@ -461,30 +489,32 @@ def find_chosen(
     filled: int,
     rows: MemRows,
     state: Int64Array,
+    chosen: ByteArray,
 ) -> int:
     """Write the matches of a query that has too many (`seed_choice`); return where they end.
 
     Numbers below 0 are returned as by `extend_sample`.
     """
-    seeds = choose_seeds(lookup, queries, steps, query, room)
+    seeds, sure = choose_seeds(lookup, queries, steps, query, room)
     if seeds.number < 0:
         return DAMAGED_HERE
     row = write_matches(lookup, queries, steps, query, seeds, room, filled, rows)
     if row >= 0:
         state[CHOSEN] += 1
         state[SPREAD] += 1 if seeds.spread_below > 0 else 0
+        chosen[query] = sure
     return row
 
 
 @inline_without_refcounts
 def places_to_extend(
     lookup: KmerLookup, queries: QueryCodes, steps: SampleSteps, batch: Int64Array, sample: int
-) -> ListedPlaces:
+) -> PlacesToExtend:
     """Return the places of a sample's list that may be the first of a MEM, or a few more."""
     codes, lead, at = queries.codes, batch[sample, LEAD], batch[sample, PLACE]
     begin, end = batch[sample, LIST_BEGIN], batch[sample, LIST_END]
     if end - begin <= lookup.longest_ascending:
-        return ListedPlaces(begin, end, end, end)
+        return PlacesToExtend(begin, end, end, end, as_int64(0))
     # In a list that is sorted by the bases before each position, those lie side by side that have
     # the bases of a window before them, or as many of these as the list is sorted by.
     known = min(lead, lookup.ordered_bases)
@@ -494,9 +524,11 @@ def places_to_extend(
     # So do those that match as far to the left as an earlier sample, which has found them.
     before = lead + steps.period
     has_earlier = at - queries.offsets[batch[sample, QUERY_OF]] >= before
+    has_window = known == lead and lead + lookup.kmer_length == steps.window
     if before > lookup.ordered_bases or not has_earlier:
-        return ListedPlaces(begin, end, end, end)
+        sure = end - begin if has_window and not has_earlier else as_int64(0)
+        return PlacesToExtend(begin, end, end, end, sure)
     skipped = place_by_bases(lookup, codes, at, before, begin, end, False)
-    return ListedPlaces(
-        begin, skipped, place_by_bases(lookup, codes, at, before, skipped, end, True), end
-    )
+    behind = place_by_bases(lookup, codes, at, before, skipped, end, True)
+    sure = skipped - begin + end - behind if has_window else as_int64(0)
+    return PlacesToExtend(begin, skipped, behind, end, sure)

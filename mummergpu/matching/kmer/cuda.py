@@ -53,7 +53,7 @@ def _context_of(
         page.query_step(minimum_length),
         page.period(minimum_length),
         page.sample_step or 0,
-        page.sample_leads,
+        page.table.sampling.reference_step,
         reference,
         tables,
         page.max_occurrences,

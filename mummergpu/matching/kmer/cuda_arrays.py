@@ -41,14 +41,15 @@ class KmerSearchContext:
         of a MEM to the next (`kmer_sampling`), all in bases.
     window : int
         A MEM has a whole window of so many bases (`KmerPage.sample_step`); 0 for all MEMs.
-    leads : range
-        The bases of a window before each of its samples (`KmerPage.sample_leads`).
+    leads : int
+        The places of a window, its last k-mers, of which one is listed.
     reference : int
         The address of the joined reference, as bit planes.
     max_occurrences : int or None
         Samples whose k-mers occur more often are skipped; None for none.
     max_matches : int or None
-        Where a query has more matches with a window, its seeds are chosen (`seed_rule`).
+        Where a query has more matches, with a window if there is one, its seeds are chosen
+        (`seed_rule`).
     only_unique : bool
         Whether matches may be left out that are not unique in the reference (`KmerPage`).
     """
@@ -58,7 +59,7 @@ class KmerSearchContext:
     step: int
     period: int
     window: int
-    leads: range
+    leads: int
     reference: int
     tables: Sequence[ResidentTable]
     max_occurrences: int | None

@@ -38,6 +38,7 @@ from mummergpu.matching.merge import merge_pages
 from mummergpu.sequence.bit_planes import PADDING_BYTES, PADDING_WORDS, WORD_BASES, bit_planes_bytes
 from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import MemColumns
+from mummergpu.sequence.seed_rule import ANYWHERE
 
 QUERY_OF_WARP: Final = 512
 """A warp marks the words of a query if the queries of the block have at least this many bases on
@@ -53,7 +54,7 @@ too often as a whole."""
 FARTHEST_KEPT: Final = 1 << 12
 """Matches with a window that reach farther to the left of their sample are searched twice."""
 
-MOST_MATCHES: Final = 1 << 30
+MOST_MATCHES: Final = 1 << 28
 """More matches than a query has on a device."""
 
 NO_LIMIT: Final = MAX_TABLE_BASES
@@ -137,9 +138,14 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
             if mems is None:
                 return None
             max_rows -= mems.count
-            found.append(
-                self._download(queries.count, mems.query_offsets, mems.columns, mems.count)
-            )
+            columns = self._download(queries.count, mems.query_offsets, mems.columns, mems.count)
+            if mems.seeds:
+                seeds = np.empty(queries.count, dtype=np.uint8)
+                self._staging.copy_out(seeds, mems.seeds)
+                self._stream.synchronize()
+                columns = columns._replace(seeds=seeds)
+            found.append(columns)
+        # Seeds are chosen where there is one table only.
         return merge_pages(found)
 
     def _prepare(self, context: KmerSearchContext, block: UploadedBlock) -> PackedQueries:
@@ -185,14 +191,21 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
         index have k-mers of one length, and the same steps.
         """
         buffer = self._workspace.buffer
-        window, samples = np.uint32(context.window), np.uint32(len(context.leads))
+        kmer_length = context.tables[0].kmer_length
+        sampling = (context.window, context.leads, context.step, context.period, kmer_length)
+        searched: tuple[Argument, ...] = (
+            block.offsets,
+            block.count,
+            *map(np.uint32, sampling),
+            choices,
+        )
         counts = buffer("sample counts", COUNT_BYTES * block.count)
         firsts = buffer("first samples", 8 * (block.count + 1))
         self._launcher.launch_on(
             context.program,
             "count_query_samples",
             block.count,
-            (block.offsets, block.count, window, samples, choices, counts),
+            (*searched, counts),
         )
         self._launcher.scan(context.program, counts, block.count, firsts)
         count = self._read_total(firsts, block.count)
@@ -201,18 +214,23 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
             context.program,
             "place_query_samples",
             block.count,
-            (
-                *(block.offsets, block.count, window, samples),
-                *(np.uint32(context.tables[0].kmer_length), choices, firsts, placed),
-            ),
+            (*searched, firsts, placed),
         )
         return QuerySamples(count, placed, firsts)
 
     def _choose_samples(
-        self, context: KmerSearchContext, table: ResidentTable, queries: PackedQueries
+        self,
+        context: KmerSearchContext,
+        table: ResidentTable,
+        queries: PackedQueries,
+        known: int,
     ) -> QuerySamples:
-        """Return the samples of each query's seeds, which are chosen on its strand and table."""
+        """Return the samples of each query's seeds, which are chosen on its strand and table.
+
+        `known` is an address for `MemColumns.seeds`.
+        """
         assert context.max_matches is not None
+        most = min(context.max_matches, MOST_MATCHES)
         choices = self._workspace.buffer("seed choices", SEED_CHOICE_BYTES * queries.count)
         counters = self._workspace.buffer("chosen queries", COUNTER_BYTES)
         self._stream.fill_zero(counters, COUNTER_BYTES)
@@ -223,7 +241,10 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
             (
                 *self._searched(context, table, queries),
                 *(queries.offsets, queries.count),
-                *(np.uint32(min(context.max_matches, MOST_MATCHES)), choices, counters),
+                np.uint32(context.window or context.minimum_length),
+                np.uint32(context.leads),
+                np.uint32(most if context.window else ANYWHERE * most),
+                *(np.uint32(most), choices, known, counters),
             ),
         )
         samples = self._list_samples(context, queries, choices)
@@ -238,11 +259,12 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
     ) -> tuple[Argument, ...]:
         """Return the arguments that say what is searched: the samples, and the table."""
         samples = queries.samples or QuerySamples(self._step_count(context, table, queries), 0, 0)
-        period = FARTHEST_KEPT if context.window > 0 else context.period
+        is_placed = context.window > 0 or samples.placed != 0
+        period = FARTHEST_KEPT if is_placed else context.period
         return (
             *(queries.bit_planes, samples.count, samples.placed),
             *(np.uint32(context.step), np.uint32(period), np.uint32(context.window)),
-            *(np.uint32(len(context.leads)), np.uint32(context.minimum_length)),
+            *(np.uint32(context.leads), np.uint32(context.minimum_length)),
             np.uint32(NO_LIMIT if context.max_occurrences is None else context.max_occurrences),
             # What lies in another match at the end of a piece may not do so behind it.
             np.uint32(context.only_unique and not queries.continues),
@@ -288,8 +310,10 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
         They stay in the buffers of the set until the next search that is given its number.
         """
         program = context.program
-        if context.max_matches is not None and context.window > 0:
-            samples = self._choose_samples(context, table, replace(queries, samples=None))
+        known = 0
+        if context.max_matches is not None:
+            known = self._workspace.buffer(f"known seeds {set_number}", queries.count)
+            samples = self._choose_samples(context, table, replace(queries, samples=None), known)
             queries = replace(queries, samples=samples)
         counted = self._count_mems(context, table, queries)
         query_offsets = self._workspace.buffer(
@@ -332,7 +356,7 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
             )
             if context.period > context.step:
                 self._sort(program, queries.count, query_offsets, columns)
-        return DeviceMems(query_offsets, columns, found)
+        return DeviceMems(query_offsets, columns, found, known)
 
     def _count_mems(
         self, context: KmerSearchContext, table: ResidentTable, queries: PackedQueries

@@ -56,7 +56,12 @@ class SampleSteps(NamedTuple):
         A MEM has a whole window of so many bases, whose samples begin after the first to the last
         of its bases named; all 0 if samples need no window.
     max_matches : int
-        Where a query has more matches with a window, seeds are chosen (`seed_rule`).
+        Where a query has more matches, or more with a window, seeds are chosen (`seed_rule`).
+    max_occurrences : int
+        How often seeds that are taken occur together at most.
+    seed, seed_step, seed_leads : int
+        The bases of a window of which seeds are chosen, from one to the next, and the places of a
+        seed of which one is listed.
     """
 
     min_length: int
@@ -66,6 +71,10 @@ class SampleSteps(NamedTuple):
     first_lead: int
     last_lead: int
     max_matches: int
+    max_occurrences: int
+    seed: int
+    seed_step: int
+    seed_leads: int
 
 
 @inline_without_refcounts
@@ -103,22 +112,31 @@ def place_by_bases(
     return low
 
 
+class ListedPlaces(NamedTuple):
+    """A part of the list of a k-mer, and how many bases before it all of its places share."""
+
+    begin: int
+    end: int
+    known: int
+
+
 @inline_without_refcounts
-def listed_places(lookup: KmerLookup, queries: QueryCodes, at: int, lead: int) -> tuple[int, int]:
+def listed_places(lookup: KmerLookup, queries: QueryCodes, at: int, lead: int) -> ListedPlaces:
     """Return the part of the list of the k-mer at a place that so many bases before it precede.
 
     Where the list is not sorted by so many bases, it may be more. An end of -1 tells of damage.
     """
     kmer = kmer_at(queries.codes, MARGIN + at, lookup.kmer_length)
     if kmer < 0:
-        return 0, 0
+        return ListedPlaces(as_int64(0), as_int64(0), as_int64(0))
     begin = as_int64(lookup.offsets[as_index(kmer)])
     end = as_int64(lookup.offsets[as_index(kmer) + np.uint64(1)])
     if begin > end or end > lookup.positions.size:
-        return 0, -1
-    known = min(lead, lookup.ordered_bases)
-    if end - begin > lookup.longest_ascending and known > 0:
-        codes = queries.codes
-        begin = place_by_bases(lookup, codes, at, known, begin, end, False)
-        end = place_by_bases(lookup, codes, at, known, begin, end, True)
-    return begin, end
+        return ListedPlaces(as_int64(0), as_int64(-1), as_int64(0))
+    known = as_int64(min(lead, lookup.ordered_bases))
+    if end - begin <= lookup.longest_ascending or known <= 0:
+        return ListedPlaces(begin, end, as_int64(0))
+    codes = queries.codes
+    begin = place_by_bases(lookup, codes, at, known, begin, end, False)
+    end = place_by_bases(lookup, codes, at, known, begin, end, True)
+    return ListedPlaces(begin, end, known)

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from mummergpu.matching.kmer.lookup import KmerLookup, SampleSteps, listed_places
+import numpy as np
+
+from mummergpu.index.kmer_table import PositionArray
+from mummergpu.matching.kmer.lookup import KmerLookup, ListedPlaces, SampleSteps, listed_places
 from mummergpu.matching.query_codes import QueryCodes
 from mummergpu.runtime.jit import (
     as_index,
@@ -23,9 +26,11 @@ from mummergpu.sequence.seed_rule import (
     SPREAD_BITS,
     SeedRoom,
     Seeds,
+    disjoint_seeds,
     seed_count,
     spread_key,
     take_rarest,
+    taken_occurrences,
 )
 
 UNBOUNDED_MATCHES: Final = 1 << 60
@@ -33,6 +38,9 @@ UNBOUNDED_MATCHES: Final = 1 << 60
 
 PLACES_AHEAD: Final = 8
 """The occurrences whose bases are prefetched before one is compared."""
+
+PLACES_AT_ONCE: Final = 32
+"""So many listed places are compared with vector instructions, before any is looked at."""
 
 FULL: Final = -1
 DAMAGED: Final = -2
@@ -81,33 +89,47 @@ def occurrence_at(lookup: KmerLookup, sample: SeedSample, place: int, end: int) 
         return DAMAGED
     found = part_begin + position
     if sample.spread_below > 0:
-        if spread_key(found - (sample.at - sample.query_begin)) >= sample.spread_below:
+        if spread_key(found - sample.lead) >= sample.spread_below:
             return PASSED
     return found
 
 
 @inline_without_refcounts
-def count_listed(
-    lookup: KmerLookup, codes: CodeArray, sample: SeedSample, begin: int, end: int, most: int
-) -> int:
-    """Return at how many listed places of a k-mer its whole seed occurs (`count_seed`)."""
+def has_seed(lookup: KmerLookup, codes: CodeArray, sample: SeedSample, found: int) -> bool:
+    """Return whether the whole seed of a k-mer lies where the k-mer occurs."""
     at, kmer_length, reference = MARGIN + sample.at, lookup.kmer_length, lookup.reference
-    count = as_int64(0)
-    for place in range(begin, end):
-        found = occurrence_at(lookup, sample, place, end)
-        if found < 0:
-            if found == DAMAGED:
-                return DAMAGED
-            continue
-        found += MARGIN
-        if extend_left(codes, at, reference, found, sample.lead) < sample.lead:
-            continue
-        behind, tail = found + kmer_length, sample.tail
-        if extend_right(codes, at + kmer_length, reference, behind, tail) == tail:
-            count += 1
-            if count > most:
-                break
-    return count
+    found += MARGIN
+    if extend_left(codes, at, reference, found, sample.lead) < sample.lead:
+        return False
+    behind, tail = found + kmer_length, sample.tail
+    return bool(extend_right(codes, at + kmer_length, reference, behind, tail) == tail)
+
+
+@inline_without_refcounts
+def is_exact(sample: SeedSample, places: ListedPlaces) -> bool:
+    """Return whether the whole seed of a k-mer lies at all listed places: their order tells."""
+    return sample.tail == 0 and places.known == sample.lead
+
+
+@inline_without_refcounts
+def sample_of_seed(
+    lookup: KmerLookup,
+    queries: QueryCodes,
+    query: int,
+    seeds: Seeds,
+    seed: int,
+    tail: int,
+    before: int,
+) -> SeedSample:
+    """Return the k-mer of a seed with so many bases behind it.
+
+    The seed before it that is taken begins `before` bases earlier; 0 if there is none.
+    """
+    begin, end = as_int64(queries.offsets[query]), as_int64(queries.offsets[query + 1])
+    lead = seeds.bases - lookup.kmer_length - tail
+    at = begin + seed * seeds.step + lead
+    found_before = lead + before if before > 0 else at - begin + 1
+    return SeedSample(at, lead, tail, begin, end, found_before, seeds.spread_below)
 
 
 @jit_without_refcounts
@@ -121,23 +143,23 @@ def count_seed(
     most: int,
 ) -> int:
     """Return how often a seed occurs; if that is more than `most`, any larger number."""
-    begin, end = as_int64(queries.offsets[query]), as_int64(queries.offsets[query + 1])
-    last_lead = seeds.bases - lookup.kmer_length
     count = as_int64(0)
-    for lead in range(last_lead - (steps.last_lead - steps.first_lead), last_lead + 1):
-        at, tail = begin + seed * seeds.step + lead, last_lead - lead
-        first, stop = listed_places(lookup, queries, at, lead)
-        if stop < 0:
+    for tail in range(steps.seed_leads - 1, -1, -1):
+        sample = sample_of_seed(lookup, queries, query, seeds, seed, tail, 0)
+        places = listed_places(lookup, queries, sample.at, sample.lead)
+        if places.end < 0:
             return DAMAGED
-        is_sorted = stop - first > lookup.longest_ascending and lead <= lookup.ordered_bases
-        if is_sorted and tail == 0 and seeds.spread_below == 0:
-            count += stop - first
+        if is_exact(sample, places):
+            count += places.end - places.begin
         else:
-            sample = SeedSample(at, lead, tail, begin, end, 0, seeds.spread_below)
-            found = count_listed(lookup, queries.codes, sample, first, stop, most - count)
-            if found < 0:
-                return DAMAGED
-            count += found
+            for place in range(places.begin, places.end):
+                found = occurrence_at(lookup, sample, place, places.end)
+                if found == DAMAGED:
+                    return DAMAGED
+                if has_seed(lookup, queries.codes, sample, found):
+                    count += 1
+                    if count > most:
+                        break
         if count > most:
             break
     return count
@@ -146,29 +168,34 @@ def count_seed(
 @jit_without_refcounts
 def choose_seeds(
     lookup: KmerLookup, queries: QueryCodes, steps: SampleSteps, query: int, room: SeedRoom
-) -> Seeds:
-    """Take seeds of a query that has too many matches; a number of `DAMAGED` tells of damage."""
-    most = steps.max_matches
+) -> tuple[Seeds, int]:
+    """Take seeds of a query that has too many matches; a number of `DAMAGED` tells of damage.
+
+    Return also how many disjoint seeds have all of their matches among those that are kept.
+    """
+    most = steps.max_occurrences
     length = as_int64(queries.offsets[query + 1] - queries.offsets[query])
-    number = seed_count(length, steps.window, steps.step)
-    windows = Seeds(number, steps.window, steps.step, as_int64(0))
+    number = seed_count(length, steps.seed, steps.seed_step)
+    windows = Seeds(number, steps.seed, steps.seed_step, as_int64(0))
     for seed in range(number):
         found = count_seed(lookup, queries, steps, query, windows, seed, most)
         if found < 0:
-            return Seeds(DAMAGED, 0, 0, 0)
+            return Seeds(DAMAGED, 0, 0, 0), as_int64(0)
         room.occurrences[seed] = found
     known = take_rarest(room, number, most)
+    sure = disjoint_seeds(windows, room)
     # Windows that overlap are not cut anew: an earlier pass has done so.
-    if steps.step != steps.window:
-        return windows
+    if steps.seed_step != steps.seed:
+        return windows, sure
+    known = known if taken_occurrences(room, number) > 0 else as_int64(0)
     longer = longer_seeds(lookup, queries, steps, query, number - 1, known)
     if longer.number == 0 and known > 0:
-        return windows
+        return windows, sure
     if longer.number == 0:
-        longer = spread_whole(lookup, queries, steps, query)
+        return spread_places(lookup, queries, steps, query, number, room), sure
     for seed in range(longer.number):
         room.taken[seed] = 1
-    return longer
+    return longer, longer.number
 
 
 @jit_without_refcounts
@@ -185,7 +212,7 @@ def longer_seeds(
     for number in range(max_number, known, -1):
         bases = length // number
         seeds = Seeds(number, bases, bases, as_int64(0))
-        left = as_int64(steps.max_matches)
+        left = as_int64(steps.max_occurrences)
         for seed in range(number):
             found = count_seed(lookup, queries, steps, query, seeds, seed, left)
             if found < 0:
@@ -193,25 +220,109 @@ def longer_seeds(
             left -= found
             if left < 0:
                 break
-        if left >= 0:
+        if 0 <= left < steps.max_occurrences:
             return seeds
     return Seeds(0, 0, 0, 0)
 
 
 @jit_without_refcounts
-def spread_whole(lookup: KmerLookup, queries: QueryCodes, steps: SampleSteps, query: int) -> Seeds:
-    """Take a query as a whole, at as many places as possible that are spread evenly."""
+def spread_places(
+    lookup: KmerLookup,
+    queries: QueryCodes,
+    steps: SampleSteps,
+    query: int,
+    windows: int,
+    room: SeedRoom,
+) -> Seeds:
+    """Take the first of the fewest seeds that occurs, at as many places as possible."""
     length = as_int64(queries.offsets[query + 1] - queries.offsets[query])
-    below = as_int64(1 << SPREAD_BITS)
-    while below > 1:
-        seeds = Seeds(1, length, length, below)
-        found = count_seed(lookup, queries, steps, query, seeds, 0, steps.max_matches)
-        if found < 0:
-            return Seeds(DAMAGED, 0, 0, 0)
-        if found <= steps.max_matches:
-            break
-        below >>= 1
-    return Seeds(1, length, length, below)
+    for number in range(1, windows + 1):
+        bases = as_int64(steps.seed if number == windows else length // number)
+        seeds = Seeds(number, bases, bases, as_int64(0))
+        for seed in range(number):
+            room.taken[seed] = 0
+        for seed in range(number):
+            found = count_seed(lookup, queries, steps, query, seeds, seed, 0)
+            if found > 0:
+                room.taken[seed] = 1
+                bits = first_bits(found, steps.max_occurrences)
+                found = spread_bits(lookup, queries, steps, query, seeds, seed, bits, room)
+                if found == bits:
+                    bits = as_int64(SPREAD_BITS)
+                    found = spread_bits(lookup, queries, steps, query, seeds, seed, bits, room)
+                if found >= 0:
+                    return Seeds(number, bases, bases, as_int64(1) << found)
+            if found < 0:
+                return Seeds(DAMAGED, 0, 0, 0)
+    return Seeds(0, 0, 0, 0)
+
+
+@inline_without_refcounts
+def first_bits(count: int, most: int) -> int:
+    """Return bits with which at least so many occurrences are still too many, it seems."""
+    bits = as_int64(SPREAD_BITS)
+    while bits > 0 and count >> (SPREAD_BITS + 1 - bits) > 2 * most:
+        bits -= 1
+    return bits
+
+
+@jit_without_refcounts
+def spread_bits(
+    lookup: KmerLookup,
+    queries: QueryCodes,
+    steps: SampleSteps,
+    query: int,
+    seeds: Seeds,
+    seed: int,
+    bits: int,
+    room: SeedRoom,
+) -> int:
+    """Return how many bits, up to `bits`, a `spread_key` may have so that a seed occurs rarely."""
+    counts = room.counts_of_bits
+    counts[:] = 0
+    total = as_int64(0)
+    for tail in range(steps.seed_leads - 1, -1, -1):
+        sample = sample_of_seed(lookup, queries, query, seeds, seed, tail, 0)
+        places = listed_places(lookup, queries, sample.at, sample.lead)
+        if places.end < 0:
+            return DAMAGED
+        all_have_it = is_exact(sample, places)
+        first_begin = lookup.part_begin - sample.lead
+        for first in range(places.begin, places.end, PLACES_AT_ONCE):
+            # Most places of a long list do not count, which their numbers alone tell.
+            stop = min(first + PLACES_AT_ONCE, places.end)
+            if least_key(lookup.positions, first, stop, first_begin) >> bits != 0:
+                continue
+            for place in range(first, stop):
+                key = spread_key(first_begin + as_int64(lookup.positions[as_index(place)]))
+                if key >> bits != 0:
+                    continue
+                found = occurrence_at(lookup, sample, place, places.end)
+                if found == DAMAGED:
+                    return DAMAGED
+                if not all_have_it and not has_seed(lookup, queries.codes, sample, found):
+                    continue
+                own = bits
+                while own > 0 and key >> (own - 1) == 0:
+                    own -= 1
+                counts[own] += 1
+                total += 1
+                # With one bit less, about half of the places are left.
+                while total > steps.max_occurrences and bits > 0:
+                    total -= counts[bits]
+                    bits -= 1
+    return bits
+
+
+@inline_without_refcounts
+def least_key(positions: PositionArray, begin: int, end: int, first_begin: int) -> int:
+    """Return the least `spread_key` of some listed places."""
+    # With numbers of 32 bits, eight or more are compared at once.
+    least = np.uint32((1 << SPREAD_BITS) - 1)
+    for place in range(begin, end):
+        key = np.uint32(spread_key(first_begin + as_int64(positions[as_index(place)])))
+        least = min(least, key)
+    return as_int64(least)  # type: ignore[arg-type]
 
 
 @inline_without_refcounts
@@ -228,26 +339,32 @@ def write_listed(
     at, kmer_length, reference = MARGIN + sample.at, lookup.kmer_length, lookup.reference
     row = filled
     max_left = min(sample.found_before, sample.at - sample.query_begin)
-    for place in range(begin, end):
-        found = occurrence_at(lookup, sample, place, end)
-        if found < 0:
-            if found == DAMAGED:
-                return DAMAGED
-            continue
-        left = extend_left(codes, at, reference, MARGIN + found, max_left)
-        if left < sample.lead or left == sample.found_before:
-            continue
-        behind = MARGIN + found + kmer_length
-        max_right = sample.query_end - sample.at - kmer_length
-        right = extend_right(codes, at + kmer_length, reference, behind, max_right)
-        if right < sample.tail:
-            continue
-        if row == rows.lengths.size:
-            return FULL
-        rows.query_starts[row] = sample.at - sample.query_begin - left
-        rows.reference_starts[row] = found - left
-        rows.lengths[row] = left + kmer_length + right
-        row += 1
+    max_right = sample.query_end - sample.at - kmer_length
+    first_begin = lookup.part_begin - sample.lead
+    for first in range(begin, end, PLACES_AT_ONCE):
+        stop = min(first + PLACES_AT_ONCE, end)
+        if sample.spread_below > 0:
+            if least_key(lookup.positions, first, stop, first_begin) >= sample.spread_below:
+                continue
+        for place in range(first, stop):
+            found = occurrence_at(lookup, sample, place, end)
+            if found < 0:
+                if found == DAMAGED:
+                    return DAMAGED
+                continue
+            left = extend_left(codes, at, reference, MARGIN + found, max_left)
+            if left < sample.lead or left == sample.found_before:
+                continue
+            behind = MARGIN + found + kmer_length
+            right = extend_right(codes, at + kmer_length, reference, behind, max_right)
+            if right < sample.tail:
+                continue
+            if row == rows.lengths.size:
+                return FULL
+            rows.query_starts[row] = sample.at - sample.query_begin - left
+            rows.reference_starts[row] = found - left
+            rows.lengths[row] = left + kmer_length + right
+            row += 1
     return row
 
 
@@ -263,23 +380,18 @@ def write_matches(
     rows: MemRows,
 ) -> int:
     """Write the matches with a seed that is taken, each once; return where they end, or why not."""
-    begin, end = as_int64(queries.offsets[query]), as_int64(queries.offsets[query + 1])
-    last_lead = seeds.bases - lookup.kmer_length
     row, last = filled, as_int64(-1)
     for seed in range(seeds.number):
         if room.taken[seed] == 0:
             continue
-        for lead in range(last_lead - (steps.last_lead - steps.first_lead), last_lead + 1):
-            at = begin + seed * seeds.step + lead
-            first, stop = listed_places(lookup, queries, at, lead)
-            if stop < 0:
+        before = (seed - last) * seeds.step if last >= 0 else as_int64(0)
+        for tail in range(steps.seed_leads - 1, -1, -1):
+            sample = sample_of_seed(lookup, queries, query, seeds, seed, tail, before)
+            places = listed_places(lookup, queries, sample.at, sample.lead)
+            if places.end < 0:
                 return DAMAGED
-            found_before = lead + (seed - last) * seeds.step if last >= 0 else at - begin + 1
-            sample = SeedSample(
-                at, lead, last_lead - lead, begin, end, found_before, seeds.spread_below
-            )
-            row = write_listed(lookup, queries.codes, sample, first, stop, row, rows)
+            row = write_listed(lookup, queries.codes, sample, places.begin, places.end, row, rows)
             if row < 0:
                 return row
-        last = seed
+        last = as_int64(seed)
     return row

@@ -21,7 +21,7 @@ from mummergpu.output.sink import PieceFormat
 from mummergpu.runtime.arrays import BoolArray, Int64Array, UInt32Array
 from mummergpu.runtime.jit import as_index, jit_without_refcounts, writable
 from mummergpu.sequence.codes import CodeArray, Strand
-from mummergpu.sequence.mems import BlockMems, MemColumns, match_count
+from mummergpu.sequence.mems import BlockMems, MemColumns, MemRows, match_count
 
 NumberArray = UInt32Array
 
@@ -264,4 +264,5 @@ def strand_rows(mems: Mapping[Strand, MemColumns], strand: Strand, block: QueryB
     if strand not in mems:
         none = np.empty(0, dtype=np.int64)
         return MemColumns(np.zeros(block.query_count + 1, dtype=np.int64), none, none, none)
-    return MemColumns._make(map(writable, mems[strand]))
+    found = mems[strand]
+    return MemColumns(writable(found.offsets), *MemRows(*map(writable, found.rows)))

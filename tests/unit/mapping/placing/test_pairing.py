@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from mummergpu.mapping.candidates.candidates import (
+    ALL_FOUND,
     LEFT_SHIFT,
     NUMBERS,
     RECORD,
@@ -46,6 +47,7 @@ def table_of(rows: list[tuple[int, int, int, int, int]], first_mate: int) -> Can
         np.array([first_mate, len(rows) - first_mate], dtype=np.int64),
         np.array([row[2] for row in rows], dtype=np.int64),
         numbers,
+        np.full(2, ALL_FOUND, dtype=np.uint8),
     )
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from mummergpu.mapping.candidates.candidates import (
+    ALL_FOUND,
     DEAD,
     EXACT,
     LEFT_QUERY_BASES,
@@ -40,6 +41,7 @@ def table_of(rows: list[tuple[int, int, int, int, int]]) -> Candidates:
         np.array([len(rows)], dtype=np.int64),
         np.arange(len(rows), dtype=np.int64),
         numbers,
+        np.full(1, ALL_FOUND, dtype=np.uint8),
     )
 
 

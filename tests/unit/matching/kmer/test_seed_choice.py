@@ -21,6 +21,7 @@ from mummergpu.mapping.seeding.windows import ChosenBy, chosen_matches
 from mummergpu.matching.kmer.cpu import KmerCpuBackend
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
+from mummergpu.sequence.mems import ALL_SEEDS
 from mummergpu.sequence.seed_rule import new_seed_room, take_rarest
 
 COMPLEMENT = str.maketrans("ACGT", "TGCA")
@@ -35,7 +36,7 @@ def ordered(pages: list[KmerPage], bases: int) -> list[KmerPage]:
 
 
 @cache
-def expected(most: int) -> dict[Strand, list[Chosen]]:
+def expected(most: int, any_match: bool = False) -> dict[Strand, list[Chosen]]:
     """What the rule keeps of each query on each strand."""
     complete = KmerCpuBackend(Stats())
     complete.load_pages(tables_of(CASE, KmerSampling(6)), CASE.minimum_length)
@@ -50,6 +51,7 @@ def expected(most: int) -> dict[Strand, list[Chosen]]:
                 rows,
                 CASE.minimum_length,
                 most,
+                any_match,
             )
             for query, rows in zip(CASE.queries, rows_of(columns), strict=True)
         ]
@@ -83,6 +85,36 @@ def test_the_choice_is_that_of_the_rule_whatever_the_table(most: int) -> None:
                 assert sorted(rows) == sorted(one.matches)
         spread = sum(one.is_spread for strand in STRANDS for one in wanted[strand])
         assert stats.counts["reads_at_spread_places"] == spread
+
+
+@each("most", [1, 4, 9, 60])
+def test_without_windows_all_matches_are_counted(most: int) -> None:
+    """As of reads that are too short for windows."""
+    wanted = expected(most, any_match=True)
+    assert most > 9 or sum(one.is_spread for one in wanted[Strand.FORWARD]) > 3
+    complete = KmerCpuBackend(Stats())
+    complete.load_pages(tables_of(CASE, KmerSampling(6)), CASE.minimum_length)
+    offsets = CASE.block().offsets
+    for sampling, bases in ((KmerSampling(6), 14), (KmerSampling(8, 5), 60), (KmerSampling(10), 8)):
+        (page,) = ordered(tables_of(CASE, sampling), bases)
+        backend = KmerCpuBackend(Stats())
+        backend.load_pages([replace(page, max_matches=most)], 20)
+        with_seeds = 0
+        for strand in STRANDS:
+            found, every = (find_on(one, CASE.block(), strand) for one in (backend, complete))
+            assert found is not None and every is not None
+            by_parts = chosen_matches(every, offsets, ChosenBy(20, 20, most, any_match=True))
+            for columns in (found, by_parts):
+                for rows, one in zip(rows_of(columns), wanted[strand], strict=True):
+                    assert sorted(rows) == sorted(one.matches)
+                chosen_at = [number < ALL_SEEDS for number in columns.seeds]
+                assert [
+                    one.seeds
+                    for one, at in zip(wanted[strand], columns.seeds, strict=False)
+                    if at < ALL_SEEDS
+                ] == [number for number in columns.seeds if number < ALL_SEEDS]
+                with_seeds += sum(chosen_at)
+        assert with_seeds > 5 or most == 60
 
 
 @pytest.mark.parametrize("most", [1, 60, 300])
