@@ -7,8 +7,10 @@ from typing import Any, Final
 
 import click
 
+from mummergpu.drawing.colours import COLOURINGS
 from mummergpu.drawing.picture import KINDS, PictureStyle
 
+_STYLES: Final = ("kind", "order", "size", "title", "colouring", "line_width")
 _LEAST_INCHES: Final = 2.0
 _MOST_INCHES: Final = 60.0
 
@@ -48,6 +50,21 @@ PICTURE_OPTIONS: Final = [
         "as they are.  [default: --order for several queries]",
     ),
     click.Option(
+        ["--colour", "--color", "colouring"],
+        type=click.Choice(COLOURINGS),
+        default=COLOURINGS[0],
+        show_default=True,
+        help="What the colours of a dot plot tell: the strand, or how many columns of an alignment "
+        "of a .paf or .delta are equal (identity).",
+    ),
+    click.Option(
+        ["--line-width"],
+        type=click.FloatRange(0.1, 20),
+        metavar="POINTS",
+        help="The width of the lines of a dot plot; short matches are dots of this size.  "
+        "[default: 1.2]",
+    ),
+    click.Option(
         ["--size"],
         callback=_size,
         metavar="INCHES",
@@ -63,5 +80,5 @@ PICTURE_OPTIONS: Final = [
 
 def picture_style(params: Mapping[str, Any]) -> PictureStyle:
     """Return what pictures show: as the options say, or a dot plot if there are no such options."""
-    own = {name: params[name] for name in ("kind", "order", "size", "title") if name in params}
+    own = {name: params[name] for name in _STYLES if name in params}
     return PictureStyle(**own)

@@ -20,3 +20,7 @@ PURPLE: Final = "#cc79a7"
 FORWARD: Final = BLUE
 REVERSE: Final = VERMILION
 """The colours of matches on the two strands."""
+
+STRAND, IDENTITY = "strand", "identity"
+COLOURINGS: Final = (STRAND, IDENTITY)
+"""What the colours of a dot plot can tell."""

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from mummergpu.drawing.colours import FORWARD, REVERSE
+from mummergpu.drawing.groups import STRAND_COLOURS
 from mummergpu.drawing.record_axis import label_axis, length_text
 from mummergpu.drawing.records import Records
-from mummergpu.drawing.style import add_head, add_strand_legend
+from mummergpu.drawing.style import add_colour_legend, add_head
 from mummergpu.runtime.arrays import BoolArray, Float64Array, Int64Array
 
 if TYPE_CHECKING:
@@ -84,5 +85,5 @@ def draw_coverage(
     axes.set_ylim(0, 1.05 * max(float(depth.sum(axis=0).max(initial=0.0)), 0.1))
     widest = length_text(int(widths.max(initial=0)))
     axes.set_ylabel(f"matches over a base\n(mean of {widest})")
-    add_strand_legend(axes)
+    add_colour_legend(axes, STRAND_COLOURS)
     add_head(axes, title, [f"{counter.match_count:,} {what}"])

@@ -5,22 +5,22 @@ Very many matches are an image: how many matched bases fall into each pixel.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from mummergpu.drawing.colours import FORWARD, REVERSE
+from mummergpu.drawing.colours import STRAND
+from mummergpu.drawing.groups import Group, groups_of
 from mummergpu.drawing.record_axis import label_axis
 from mummergpu.drawing.records import TURNED_MARK
 from mummergpu.drawing.segments import Segments
-from mummergpu.drawing.style import add_head, add_strand_legend
-from mummergpu.runtime.arrays import Float64Array
+from mummergpu.drawing.style import add_colour_legend, add_head
+from mummergpu.runtime.arrays import BoolArray, Float64Array, Int64Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 import numpy.typing as npt
-
-from mummergpu.runtime.arrays import Int64Array
 
 _MAX_STEPS: Final = 1 << 20
 """So many steps of matches are computed at once: they take little memory."""
@@ -35,21 +35,26 @@ def density_image(
     segments: Segments,
     width: int,
     height: int,
-    colours: tuple[tuple[float, float, float], tuple[float, float, float]],
+    colours: Sequence[tuple[float, float, float]],
+    members: Sequence[BoolArray],
 ) -> npt.NDArray[np.float32]:
     """Return a picture of matches: float32, shape=(height, width, 4), the lowest row first.
 
     The more matched bases a pixel holds, the more opaque it is; a pixel that a match crosses from
-    one corner to the other is wholly so. Its colour is that of the strands, mixed by their bases.
-    The colours of rising and falling matches, and the picture's red, green, blue and opacity, are
-    from 0 to 1.
+    one corner to the other is wholly so. Its colour is that of the groups of matches, mixed by
+    their bases. `members` tells which matches are of each group. Colours, and the picture's red,
+    green, blue and opacity, are from 0 to 1.
     """
-    bases = np.stack([_spread(bases_in_pixels(segments, width, height, way)) for way in (0, 1)])
+    bases = np.stack([_spread(bases_in_pixels(segments, width, height, of)) for of in members])
     total = bases.sum(axis=0)
     image = np.empty((height, width, 4), dtype=np.float32)
-    share = _in_steps(bases[1] / np.maximum(total, 1e-300))[..., np.newaxis]
-    rising, falling = np.array(colours)
-    image[..., :3] = rising * (1 - share) + falling * share
+    first, *others = np.array(colours)
+    shares = [_in_steps(part / np.maximum(total, 1e-300))[..., np.newaxis] for part in bases[1:]]
+    # The first group has what the others leave.
+    image[..., :3] = first * np.maximum(1 - sum(shares), 0)
+    for colour, share in zip(others, shares, strict=True):
+        image[..., :3] += colour * share
+    np.minimum(image[..., :3], 1, out=image[..., :3])
     full = max(segments.references.base_count / width, segments.queries.base_count / height, 1.0)
     is_hit = total > 0
     # In a full picture single matches are but a haze, and must not hide the lines.
@@ -59,14 +64,24 @@ def density_image(
     return image
 
 
-def bases_in_pixels(segments: Segments, width: int, height: int, way: int) -> Float64Array:
-    """Return the matched bases in each pixel, of matches that rise (0) or fall (1).
+def bases_in_pixels(
+    segments: Segments, width: int, height: int, members: BoolArray
+) -> Float64Array:
+    """Return the matched bases in each pixel, of some matches.
 
     Their sum is that of the lengths; the first row is the lowest.
     """
     bases = np.zeros(width * height, dtype=np.float64)
+    for way in (False, True):
+        (chosen,) = np.nonzero(members & (segments.is_reverse == way))
+        _add_matches(bases.reshape(height, width), segments, chosen, way)
+    return bases.reshape(height, width)
+
+
+def _add_matches(bases: Float64Array, segments: Segments, chosen: Int64Array, way: bool) -> None:
+    """Add the bases of matches that rise, or fall, to the pixels in which they lie."""
+    height, width = bases.shape
     scales = (width / segments.references.base_count, height / segments.queries.base_count)
-    (chosen,) = np.nonzero(segments.is_reverse == bool(way))
     steps = np.maximum(1, np.ceil(segments.lengths[chosen] * max(scales))).astype(np.int64)
     sums = np.cumsum(steps)
     at = done = 0
@@ -74,7 +89,7 @@ def bases_in_pixels(segments: Segments, width: int, height: int, way: int) -> Fl
         end = max(at + 1, int(np.searchsorted(sums, done + _MAX_STEPS, side="right")))
         part = chosen[at:end]
         _add_bases(
-            bases.reshape(height, width),
+            bases,
             segments.reference_positions[part],
             segments.query_positions[part],
             segments.lengths[part],
@@ -83,7 +98,6 @@ def bases_in_pixels(segments: Segments, width: int, height: int, way: int) -> Fl
             way,
         )
         at, done = end, int(sums[end - 1])
-    return bases.reshape(height, width)
 
 
 def _add_bases(
@@ -93,7 +107,7 @@ def _add_bases(
     lengths: Int64Array,
     steps: Int64Array,
     scales: tuple[float, float],
-    way: int,
+    way: bool,
 ) -> None:
     """Divide each match into equal steps, and add the bases of a step where its middle is.
 
@@ -144,16 +158,21 @@ def draw_dots(
     title: str | None = None,
     what: str = "matches",
     line_width: float = LINE_WIDTH,
+    groups: Sequence[Group] = (),
 ) -> None:
-    """Draw a dot plot of matches in the order and orientation to be drawn in."""
+    """Draw a dot plot of matches in the order and orientation to be drawn in.
+
+    `groups` are the matches by colour, by default by strand.
+    """
+    groups = groups or groups_of(segments, STRAND)
     label_axis(axes, "x", segments.references)
     label_axis(axes, "y", segments.queries)
-    add_strand_legend(axes)
+    add_colour_legend(axes, [(group.colour, group.label) for group in groups])
     add_head(axes, title, remarks(segments, what))
     if segments.count > _MAX_LINES:
-        _draw_image(axes, segments)
+        _draw_image(axes, segments, groups)
     else:
-        _draw_lines(axes, segments, line_width)
+        _draw_lines(axes, segments, line_width, groups)
 
 
 def remarks(segments: Segments, what: str = "matches") -> list[str]:
@@ -168,13 +187,14 @@ def remarks(segments: Segments, what: str = "matches") -> list[str]:
     return told
 
 
-def _draw_lines(axes: Axes, segments: Segments, line_width: float) -> None:
+def _draw_lines(axes: Axes, segments: Segments, line_width: float, groups: Sequence[Group]) -> None:
     from matplotlib.collections import LineCollection
 
-    for colour, way in ((FORWARD, False), (REVERSE, True)):
+    for group in groups:
+        ways = [_end_points(segments, group.members, way) for way in (False, True)]
         lines = LineCollection(
-            _end_points(segments, way),  # type: ignore[arg-type]
-            colors=colour,
+            np.concatenate(ways),  # type: ignore[arg-type]
+            colors=group.colour,
             linewidths=line_width,
             capstyle="round",
             rasterized=segments.count > _MAX_VECTORS,
@@ -183,9 +203,9 @@ def _draw_lines(axes: Axes, segments: Segments, line_width: float) -> None:
         axes.add_collection(lines, autolim=False)
 
 
-def _end_points(segments: Segments, is_reverse: bool) -> Float64Array:
-    """Return the ends of the matches of a way: float64, shape=(n_lines, 2 ends, x and y)."""
-    chosen = segments.is_reverse == is_reverse
+def _end_points(segments: Segments, members: BoolArray, is_reverse: bool) -> Float64Array:
+    """Return the ends of some matches of a way: float64, shape=(n_lines, 2 ends, x and y)."""
+    chosen = members & (segments.is_reverse == is_reverse)
     lengths = segments.lengths[chosen]
     points = np.empty((lengths.size, 2, 2), dtype=np.float64)
     points[:, 0, 0] = segments.reference_positions[chosen]
@@ -196,13 +216,15 @@ def _end_points(segments: Segments, is_reverse: bool) -> Float64Array:
     return points
 
 
-def _draw_image(axes: Axes, segments: Segments) -> None:
+def _draw_image(axes: Axes, segments: Segments, groups: Sequence[Group]) -> None:
     from matplotlib.colors import to_rgb
 
     # With the pixels of the axes as they are now, the image is not scaled, which would blur it.
     box = axes.get_window_extent()
     width, height = (min(_MAX_PIXELS, max(1, round(side))) for side in (box.width, box.height))
-    image = density_image(segments, width, height, (to_rgb(FORWARD), to_rgb(REVERSE)))
+    colours = [to_rgb(group.colour) for group in groups]
+    members = [group.members for group in groups]
+    image = density_image(segments, width, height, colours, members)
     extent = (0, segments.references.base_count, 0, segments.queries.base_count)
     axes.imshow(
         image, extent=extent, origin="lower", aspect="auto", interpolation="nearest", zorder=2

@@ -12,7 +12,7 @@ import numpy as np
 
 from mummergpu.errors import InputError
 from mummergpu.input.bytes.files import open_binary, reading
-from mummergpu.runtime.arrays import BoolArray, Int64Array, UInt32Array
+from mummergpu.runtime.arrays import BoolArray, Float64Array, Int64Array, UInt32Array
 
 PAF, DELTA = "paf", "delta"
 
@@ -40,6 +40,9 @@ class FileMatches:
         The names of the records.
     query_lengths, reference_lengths : ndarray, dtype=int64
         Their bases.
+    identity : ndarray, dtype=float64, shape=(n_matches,)
+        The percentage of equal columns: what PAF tells, or the columns of the longer side of
+        .delta without its errors.
     """
 
     query: UInt32Array
@@ -52,6 +55,7 @@ class FileMatches:
     reference_names: list[str]
     query_lengths: Int64Array
     reference_lengths: Int64Array
+    identity: Float64Array
 
     def longer(self, least: int) -> FileMatches:
         """Return the matches of at least so many bases."""
@@ -67,6 +71,7 @@ class FileMatches:
             self.reference_names,
             self.query_lengths,
             self.reference_lengths,
+            self.identity[kept],
         )
 
 
@@ -145,6 +150,7 @@ class _Columns:
         self.queries, self.references = _Names(), _Names()
         # Query, its start, record, start in it, length, strand.
         self._columns = tuple(array("q") for _ in range(6))
+        self._identities = array("d")
 
     def add(
         self,
@@ -153,8 +159,12 @@ class _Columns:
         record: int,
         span: tuple[int, int],
         turn: bool,
+        share: tuple[int, int],
     ) -> None:
-        """Take a match; raise `ValueError` if it lies outside its records."""
+        """Take a match; raise `ValueError` if it lies outside its records.
+
+        `share` is the number of its equal columns and that of all, at least one.
+        """
         for names, number, (begin, end) in (
             (self.queries, query, query_span),
             (self.references, record, span),
@@ -165,6 +175,7 @@ class _Columns:
         row = (query, query_span[0], record, span[0], length, turn)
         for column, number in zip(self._columns, row, strict=True):
             column.append(number)
+        self._identities.append(100 * share[0] / max(1, share[1]))
 
     def matches(self) -> FileMatches:
         """Return all matches."""
@@ -182,6 +193,7 @@ class _Columns:
             self.references.texts,
             np.array(self.queries.lengths, dtype=np.int64),
             np.array(self.references.lengths, dtype=np.int64),
+            np.array(self._identities, dtype=np.float64),
         )
 
     def wrong(self, number: int, message: str) -> InputError:
@@ -201,7 +213,8 @@ def _read_paf(lines: Iterable[bytes], collected: _Columns) -> None:
             record = collected.references.number(fields[5], int(fields[6]))
             query_span = int(fields[2]), int(fields[3])
             span = int(fields[7]), int(fields[8])
-            collected.add(query, query_span, record, span, fields[4] == b"-")
+            share = int(fields[9]), int(fields[10])
+            collected.add(query, query_span, record, span, fields[4] == b"-", share)
         except ValueError as error:
             raise collected.wrong(number, f"not a line of PAF: {error}") from None
 
@@ -219,11 +232,13 @@ def _read_delta(lines: Iterable[bytes], collected: _Columns) -> None:
                 record = collected.references.number(words[0][1:], int(words[2]))
                 query = collected.queries.number(words[1], int(words[3]))
             elif len(words) == _MATCH_WORDS and query >= 0:
-                first, last, query_first, query_last = map(int, words[:4])
+                first, last, query_first, query_last, errors = map(int, words[:5])
                 low, high = sorted((query_first, query_last))
                 turn = (query_first > query_last) != (first > last)
                 first, last = sorted((first, last))
-                collected.add(query, (low - 1, high), record, (first - 1, last), turn)
+                columns = max(high + 1 - low, last + 1 - first)
+                share = columns - errors, columns
+                collected.add(query, (low - 1, high), record, (first - 1, last), turn, share)
             elif len(words) != 1:
                 raise ValueError("neither a header, nor a match, nor a distance")
         except ValueError as error:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from mummergpu.drawing.colours import STRAND
 from mummergpu.errors import LibraryError
 from mummergpu.runtime.libraries import look_for
 
@@ -42,6 +43,10 @@ class PictureStyle:
         The title; None for the names of the files.
     what : str
         What the matches are called.
+    colouring : str
+        What the colours of a dot plot tell: one of `colours.COLOURINGS`.
+    line_width : float or None
+        The width of the lines of a dot plot in points; None for the usual one.
     """
 
     kind: str = KINDS[0]
@@ -49,6 +54,8 @@ class PictureStyle:
     size: tuple[float, float] | None = None
     title: str | None = None
     what: str = "matches"
+    colouring: str = STRAND
+    line_width: float | None = None
 
 
 def default_size(kind: str) -> tuple[float, float]:
@@ -68,15 +75,22 @@ def dots_file(segments: Segments, style: PictureStyle, file_format: str) -> byte
 
     The queries are in the order of the input. The same matches and style give the same bytes.
     """
-    from mummergpu.drawing.dots import draw_dots
+    from mummergpu.drawing.dots import LINE_WIDTH, draw_dots
+    from mummergpu.drawing.groups import groups_of
     from mummergpu.drawing.query_layout import in_layout
 
     shown = in_layout(segments, style.order)
+    groups = groups_of(shown, style.colouring)
+    line_width = style.line_width or LINE_WIDTH
     if file_format == PAGE:
         from mummergpu.drawing.page import page_of
 
-        return page_of(shown, style.title or "", style.what).encode()
-    return _file(style, file_format, lambda axes: draw_dots(axes, shown, style.title, style.what))
+        return page_of(shown, style.title or "", style.what, groups, line_width).encode()
+
+    def draw(axes: Axes) -> None:
+        draw_dots(axes, shown, style.title, style.what, line_width, groups)
+
+    return _file(style, file_format, draw)
 
 
 def coverage_file(counter: CoverageCounter, style: PictureStyle, file_format: str) -> bytes:

@@ -10,7 +10,7 @@ import numpy as np
 
 from mummergpu.drawing.colours import FAINT
 from mummergpu.drawing.records import Records
-from mummergpu.drawing.style import on_one_line, points_of, short_title, text_points
+from mummergpu.drawing.style import points_of, shortened, text_points
 from mummergpu.runtime.arrays import Float64Array, Int64Array
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ _TICK: Final = 5.0
 _GAP_POINTS: Final = 10.0
 """The distance of names from numbers in points, with the ticks."""
 _LABEL_POINTS: Final = 6.0
-_LONGEST_NAME: Final = 24
 _SHORTEST_NAME: Final = 6
 _NAME_SHARE: Final = 0.4
 """Names have about so many letters for the breadth of the axes in heights of the font."""
@@ -61,10 +60,10 @@ def label_axis(axes: Axes, which: str, records: Records) -> None:
         scale = f"{records.count:,} records {scale}"
     letters = max(10, int(points / size / _LETTER) - len(scale) - 2)
     if records.count == 1:
-        what = short_name(records.label(0), letters) or records.title
+        what = shortened(records.label(0), letters) or records.title
     else:
-        what = short_title(records.title, letters) + ","
-        longest = min(_LONGEST_NAME, max(_SHORTEST_NAME, int(_NAME_SHARE * breadth / size)))
+        what = shortened(records.title, letters) + ","
+        longest = max(_SHORTEST_NAME, int(_NAME_SHARE * breadth / size))
         _name_records(axes, horizontal, records, points, size, longest)
     axis.set_label_text(f"{what} {scale}")
     axis.labelpad = _LABEL_POINTS
@@ -112,12 +111,6 @@ def tick_step(total: int, max_ticks: int) -> int:
         power *= 10
 
 
-def short_name(name: str, longest: int = _LONGEST_NAME) -> str:
-    """Return a name that is not too long: the end of names tells records apart."""
-    clean = on_one_line(name)
-    return clean if len(clean) <= longest else "…" + clean[1 - longest :]
-
-
 def _label_size(axis: Axis) -> float:
     """Return the size of the font of the labels of ticks, in points."""
     return float(axis.get_major_ticks(1)[0].label1.get_fontsize())
@@ -132,7 +125,7 @@ def _name_records(
     is the most letters of a name.
     """
     largest = np.argsort(-records.lengths, kind="stable")[:_MAX_NAMES]
-    names = {number: short_name(records.label(number), longest) for number in largest.tolist()}
+    names = {number: shortened(records.label(number), longest) for number in largest.tolist()}
     scale = points / max(1, records.base_count)
     # A name needs about as much room as a line is high, if it has but one letter.
     chosen = [

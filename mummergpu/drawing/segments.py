@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu.drawing.records import Records
-from mummergpu.runtime.arrays import BoolArray, Int64Array, UInt32Array
+from mummergpu.runtime.arrays import BoolArray, Float64Array, Int64Array, UInt32Array
 
 
 class Matches(Protocol):
@@ -78,6 +78,8 @@ class Segments:
         The number of matches, with those that are left out here, the shortest.
     query_count : int
         The number of queries, with those that are left out here, the last.
+    identities : ndarray, dtype=float64, shape=(n_matches,), or None
+        The percentage of equal columns; None for exact matches.
     """
 
     references: Records
@@ -88,6 +90,7 @@ class Segments:
     is_reverse: BoolArray
     match_count: int
     query_count: int
+    identities: Float64Array | None = None
 
     @property
     def count(self) -> int:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Final
 
-from mummergpu.drawing.colours import FORWARD, INK, REVERSE
+from mummergpu.drawing.colours import INK
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -79,10 +79,16 @@ def on_one_line(text: str) -> str:
     return "".join(letter if letter.isprintable() else " " for letter in text)
 
 
-def short_title(text: str, longest: int = _LONGEST_TITLE) -> str:
-    """Return a title that fits above a panel, on one line."""
+def shortened(text: str, longest: int = _LONGEST_TITLE) -> str:
+    """Return a text on one line that has at most so many letters.
+
+    What is too much is taken from the middle: names are alike there, and differ at their ends.
+    """
     clean = on_one_line(text)
-    return clean if len(clean) <= longest else clean[: longest - 3] + "..."
+    if len(clean) <= longest:
+        return clean
+    head = longest // 2
+    return clean[:head] + "…" + clean[len(clean) - (longest - 1 - head) :]
 
 
 def saved(figure: Figure, kind: str) -> bytes:
@@ -131,26 +137,23 @@ def add_head(axes: Axes, title: str | None, remarks: Sequence[str]) -> None:
         # Labels take their room from the axes.
         root.draw_without_rendering()
     letters = max(20, int(points_of(axes)[0] / _LETTER_POINTS))
-    texts = [short_title(title, _LONGEST_HEAD)] if title else []
+    texts = [shortened(title, _LONGEST_HEAD)] if title else []
     texts.append(" · ".join(remarks))
     lines = [line for text in texts for line in textwrap.wrap(text, letters)]
     pad = _LEGEND_POINTS if axes.get_legend() else None
     axes.set_title("\n".join(lines), loc="left", pad=pad)
 
 
-def add_strand_legend(axes: Axes) -> None:
-    """Say above the axes, on the right, which colour is which strand."""
+def add_colour_legend(axes: Axes, colours: Sequence[tuple[str, str]]) -> None:
+    """Say above the axes, on the right, what each colour stands for."""
     from matplotlib.lines import Line2D
 
-    handles = [
-        Line2D([], [], color=colour, linewidth=2, label=label)
-        for colour, label in ((FORWARD, "forward"), (REVERSE, "reverse"))
-    ]
+    handles = [Line2D([], [], color=colour, linewidth=2, label=label) for colour, label in colours]
     axes.legend(
         handles=handles,
         loc="lower right",
         bbox_to_anchor=(1.0, 1.0),
-        ncols=2,
+        ncols=len(colours),
         borderaxespad=0.2,
         frameon=False,
     )

@@ -93,6 +93,9 @@ class TileFilter:
                 continue
             sequences = pairs.sequences[begin:end]
             short = begin + self._long_count(placed.sizes[sequences])
+            if self._border_bytes(placed, pairs.sequences[short:end]) > worker.memory // 4:
+                # Warps need no memory for each residue.
+                continue
             own = self._scores(worker, placed, pairs.sequences[short:end], number, policy, limits)
             words[short:end] = own
             done[short:end] = own != WORD_AGAIN
@@ -111,6 +114,11 @@ class TileFilter:
         share = total / (2 * TILE_THREADS * SCHEDULERS * self._multiprocessors)
         return int(np.count_nonzero(sizes > _LONG * max(share, total / sizes.size)))
 
+    def _border_bytes(self, placed: PlacedBlock, sequences: Int64Array) -> int:
+        """Return the memory of what tiles hand on, for sequences the longest of which is first."""
+        blocks = tile_blocks(tile_items(sequences.size), self._multiprocessors)
+        return 8 * border_rows(int(placed.sizes[sequences[0]])) * blocks * TILE_THREADS
+
     def _scores(
         self,
         worker: FilterWorker,
@@ -128,7 +136,6 @@ class TileFilter:
         items["first"] = np.arange(items.size) * 2 * TILE_THREADS
         items["last"] = np.minimum(items["first"] + 2 * TILE_THREADS, sequences.size)
         blocks = tile_blocks(items.size, self._multiprocessors)
-        rows = border_rows(int(placed.sizes[sequences[0]]))
         table = tile_table(one.words, tiles, policy.emissions == "t")
         scores = worker.buffer("tile scores", 4 * sequences.size)
         (ticket,) = worker.counters(1)
@@ -137,7 +144,7 @@ class TileFilter:
             *(worker.upload("tile items", items.view(np.uint32)), items.size),
             *(worker.upload("tile table", table), table.size // 4, tiles),
             *(worker.upload("tile limits", limits[number]), placed.word_moves, ticket, scores),
-            worker.buffer("tile borders", 8 * rows * blocks * TILE_THREADS),
+            worker.buffer("tile borders", self._border_bytes(placed, sequences)),
         )
         shape = BlockShape(TILE_THREADS, 0)
         worker.launcher.launch(self._programs[policy], KERNEL, blocks, arguments, shape)

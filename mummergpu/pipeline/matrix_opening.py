@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from contextlib import ExitStack
 from typing import NamedTuple
 
@@ -72,10 +74,18 @@ def _on_processor(method: AlignmentMethod, costs: Costs, context: RunContext) ->
         needed = matrix.matrix_bytes(plan)
         if method is AlignmentMethod.WAVEFRONT and needed > free_memory():
             return _too_large(plan, needed, "of memory", "--method streaming or tile")
+        if method is AlignmentMethod.STREAMING and needed > free_temporary_bytes():
+            folder = f"in '{tempfile.gettempdir()}'"
+            return _too_large(plan, needed, folder, "--method tile, or another TMPDIR")
         return _too_long(plan)
 
     is_streamed = method is AlignmentMethod.STREAMING
     return OpenMatrix(matrix.align_streamed if is_streamed else matrix.align, check)
+
+
+def free_temporary_bytes() -> int:
+    """Return the bytes for which there is room in the folder of temporary files."""
+    return shutil.disk_usage(tempfile.gettempdir()).free
 
 
 def _on_device(

@@ -33,7 +33,8 @@ def plot_file(path: str, target: OutputTarget, style: PictureStyle, least_length
         raise OptionError("kind", f"a page shows dots; write {style.kind} to .png, .svg or .pdf")
     with OutputFile(target.path) as output:
         matches = read_matches(path).longer(least_length)
-        shown = replace(style, title=style.title or os.path.basename(path))
+        title = style.title or os.path.basename(path)
+        shown = replace(style, title=title, what="alignments")
         output.write(_picture(matches, shown, file_format))
 
 
@@ -47,4 +48,5 @@ def _picture(matches: FileMatches, style: PictureStyle, file_format: str) -> byt
         counter = CoverageCounter(references)
         counter.add(reference_positions_of(matches, references), matches.length, matches.reverse)
         return coverage_file(counter, style, file_format)
-    return dots_file(segments_of(matches), style, file_format)
+    segments = replace(segments_of(matches), identities=matches.identity)
+    return dots_file(segments, style, file_format)

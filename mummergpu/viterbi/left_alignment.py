@@ -33,6 +33,7 @@ def align_left(
     read_at: int,
     reference: CodeArray,
     reference_at: int,
+    over_ties: bool,
 ) -> int:
     """Move every gap as far to the left as equal bases allow, and merge neighbours.
 
@@ -40,6 +41,10 @@ def align_left(
     pair of bases stays a match or stays a mismatch, and the score is the same. Two gaps of one
     kind that meet become one, which scores more. A gap moves over matches only (``M``), and leaves
     at least one base between itself and the start of the alignment, or a gap of the other kind.
+
+    With `over_ties` a gap also moves where other pairs become mismatches, as many as become
+    matches. Beside a variant or an error of a read there are such places, and which of them is
+    found depends on where the read begins: who calls variants would see some reads with each.
 
     Parameters
     ----------
@@ -57,6 +62,8 @@ def align_left(
         Codes.
     reference_at : int
         The index of the first base of the reference that the operations consume.
+    over_ties : bool
+        Whether gaps go to the leftmost of all places with the same score.
 
     Returns
     -------
@@ -91,6 +98,10 @@ def align_left(
                     moved = _repeated_before(read, i, length, most)
                 else:
                     moved = _repeated_before(reference, j, length, most)
+                if moved == 0 and over_ties:
+                    of_read = length * (kind == INSERTION_OPERATION)
+                    gap = of_read, length - of_read
+                    moved = _tied_before(read, i, reference, j, gap, most)
                 if moved == 0:
                     break
                 i -= moved
@@ -128,3 +139,25 @@ def _repeated_before(codes: CodeArray, at: int, length: int, most: int) -> int:
             break
         equal += 1
     return equal
+
+
+@inline_without_refcounts
+def _tied_before(
+    read: CodeArray, i: int, reference: CodeArray, j: int, gap: tuple[int, int], most: int
+) -> int:
+    """Return the most bases, up to `most`, over which a gap moves without a change of the score.
+
+    The gap begins at `i` and `j`, and has so many bases of the read and of the reference, one of
+    which is 0. It is never worth more elsewhere, since its alignment is one of the best.
+    """
+    of_read, of_reference = gap
+    moved = balance = 0
+    for distance in range(1, most + 1):
+        # Which base of a sequence without the gap's bases is aligned does not change.
+        base, other = read[i - distance], reference[j - distance]
+        new_base, new_other = read[i + of_read - distance], reference[j + of_reference - distance]
+        balance += (new_base == new_other) & (new_base < BREAK)
+        balance -= (base == other) & (base < BREAK)
+        if balance == 0:
+            moved = distance
+    return moved

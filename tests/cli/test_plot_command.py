@@ -235,6 +235,22 @@ def test_alignments_without_a_difference_give_the_same_picture(name: str) -> Non
     assert Path("x.png").read_bytes().startswith(STARTS["png"])
 
 
+def test_alignments_are_called_so_and_can_be_coloured_by_identity(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    lines = ["q\t400\t0\t300\t+\tr\t500\t0\t300\t290\t300\t60"]
+    lines.append("q\t400\t300\t400\t-\tr\t500\t400\t500\t85\t100\t60")
+    Path("two.paf").write_text("\n".join(lines) + "\n")
+    words = ["plot", "two.paf", "-q", "-o", "x.svg", "--title", "t"]
+    assert main(words) == 0
+    assert "2 alignments" in Path("x.svg").read_text()
+    assert main([*words, "--colour", "identity", "--line-width", "4"]) == 0
+    text = Path("x.svg").read_text()
+    assert "95 to 99%" in text and "#56b4e9" in text and "#d55e00" in text
+    assert main(["plot", "-C", "-q", "r.fa", "q.fa", "-o", "y.svg", "--color", "identity"]) == 2
+    assert "--colour identity: exact matches" in capsys.readouterr().err
+
+
 def numbers_of(page: str) -> list[str]:
     """What a page has of matches."""
     return re.findall(r'"columns":"([^"]+)"', page)

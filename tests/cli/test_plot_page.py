@@ -92,6 +92,14 @@ async function ask() {
   plot.dispatchEvent(new KeyboardEvent("keydown", { key: "0", cancelable: true }));
   await frame();
   answers.reset = tells(200, 200).place;
+  const slider = document.getElementById("least");
+  answers.filtered = [];
+  for (const value of [0, 500, 1000]) {
+    slider.value = value;
+    slider.dispatchEvent(new Event("input"));
+    await frame();
+    answers.filtered.push([document.getElementById("shown").textContent, search().length]);
+  }
   document.getElementById("answers").textContent = JSON.stringify(answers);
 }
 ask().catch((error) => { document.getElementById("answers").textContent = String(error); });
@@ -178,3 +186,12 @@ def test_a_drag_moves_and_a_key_shows_all_again(answers: Any) -> None:
     # What was at 200 is at 300 now.
     assert abs(bases_of(answers["dragged"])[0] - bases_of(answers["zoomed"]["after"][0])[0]) <= 2
     assert answers["reset"] == answers["zoomed"]["before"][0]
+
+
+def test_short_matches_can_be_left_out(answers: Any) -> None:
+    assert answers["filtered"] == [
+        ["1,000 bp: 3 of 3", 3],
+        # In the middle is the square root of 1,000 x 3,000.
+        ["1,732 bp: 2 of 3", 2],
+        ["3,000 bp: 1 of 3", 1],
+    ]

@@ -148,9 +148,11 @@ def test_what_a_device_has_no_room_for_is_told(
     scores.close()
 
 
-@pytest.mark.parametrize("asked", ["t1hrrrs", "t1crsrg"])
+@pytest.mark.parametrize(
+    ("asked", "memory"), [("t1hrrrs", 1 << 28), ("t1crsrg", 1 << 28), ("t1hrrrs", 1 << 20)]
+)
 def test_searches_find_the_same_with_threads(
-    asked: str, device: HostDevice, cache_of_kernels: KernelCache
+    asked: str, memory: int, device: HostDevice, cache_of_kernels: KernelCache
 ) -> None:
     some = [built(nodes) for nodes in (NODES, 5, NODES + 1)]
     sequences = [one[:300] for profile in some for one in sequences_like(profile, 30)]
@@ -165,14 +167,15 @@ def test_searches_find_the_same_with_threads(
             device,
             cache_of_kernels,
             filters,
-            1 << 28,
+            memory,
             Stats(),
             executor,
             FilterChoice(asked),
         )
         assert [one.tolist() for one in found.survivors(block)] == expected
         found.close()
-    assert "score_in_tiles" in device.launches
+    # With little memory there is none for what tiles hand on.
+    assert ("score_in_tiles" in device.launches) == (memory > 1 << 20)
 
 
 def test_schedulers_have_equally_many_warps() -> None:

@@ -18,15 +18,23 @@ const REST_MILLISECONDS = 150;
 const MATCHES_ON_TOP = 2000;
 
 const [lefts, bottoms, lengths] = columns();
+const kinds = bytesOf(data.kinds);
+// Matches are in the order of their lengths: those that are long enough are the first ones.
+let shownCount = data.count;
 const whole = () => ({ x: [0, Math.max(1, axes.x.total)], y: [0, Math.max(1, axes.y.total)] });
 let view = whole();
 let size = { width: 0, height: 0 };
 let resting = 0;
 
-function columns() {
-  const text = atob(data.columns);
+function bytesOf(encoded) {
+  const text = atob(encoded);
   const bytes = new Uint8Array(text.length);
   for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+  return bytes;
+}
+
+function columns() {
+  const bytes = bytesOf(data.columns);
   const kinds = data.small ? [Uint32Array, Uint32Array, Int32Array] : [Float64Array, Float64Array, Float64Array];
   return kinds.map((kind, i) => new kind(bytes.buffer, i * data.count * kind.BYTES_PER_ELEMENT, data.count));
 }
@@ -89,10 +97,8 @@ function draw(most) {
   context.clip();
   drawBorders("x");
   drawBorders("y");
-  drawMatches(1, colour("forward"), most);
-  drawMatches(-1, colour("reverse"), most);
-  drawMatches(1, colour("forward"), MATCHES_ON_TOP);
-  drawMatches(-1, colour("reverse"), MATCHES_ON_TOP);
+  for (const count of [most, MATCHES_ON_TOP])
+    data.colours.forEach((name, kind) => drawMatches(kind, name.startsWith("--") ? colour(name.slice(2)) : name, count));
   context.restore();
   context.strokeStyle = colour("ink");
   context.lineWidth = 1;
@@ -126,18 +132,19 @@ function drawBorders(which) {
   context.stroke();
 }
 
-function drawMatches(sign, style, most) {
+function drawMatches(kind, style, most) {
   const box = plotBox();
   const scaleX = (box.x[1] - box.x[0]) / (view.x[1] - view.x[0]);
   const scaleY = (box.y[1] - box.y[0]) / (view.y[1] - view.y[0]);
-  const count = Math.min(most, data.count);
+  const count = Math.min(most, shownCount);
   context.strokeStyle = style;
-  context.lineWidth = 1.7;
+  context.lineWidth = data.width;
   context.lineCap = "round";
   context.beginPath();
   for (let i = 0; i < count; i++) {
+    if (kinds[i] !== kind) continue;
+    const sign = lengths[i] < 0 ? -1 : 1;
     const length = lengths[i] * sign;
-    if (length < 0) continue;
     const left = lefts[i];
     const bottom = bottoms[i];
     if (left > view.x[1] || left + length < view.x[0]) continue;
@@ -222,10 +229,12 @@ function drawTicks(which, axis, number, step) {
 
 function drawName(which, name, pixel, room) {
   let text = name;
-  while (text.length > 1 && context.measureText(text).width > room) {
-    text = "…" + text.slice(text.startsWith("…") ? 2 : 1);
+  // Names are alike in the middle, and differ at their ends.
+  for (let kept = name.length - 1; context.measureText(text).width > room; kept--) {
+    if (kept < 2) return;
+    const head = Math.ceil(kept / 2);
+    text = name.slice(0, head) + "…" + name.slice(name.length - (kept - head));
   }
-  if (text === "…") return;
   context.save();
   context.textAlign = "center";
   context.textBaseline = "middle";
@@ -276,7 +285,7 @@ function nearestMatch(x, y) {
   const scaleY = (box.y[1] - box.y[0]) / (view.y[1] - view.y[0]);
   let best = -1;
   let least = NEAR_PIXELS * NEAR_PIXELS;
-  for (let i = 0; i < data.count; i++) {
+  for (let i = 0; i < shownCount; i++) {
     const falls = lengths[i] < 0;
     const length = Math.abs(lengths[i]);
     const startX = box.x[0] + (lefts[i] - view.x[0]) * scaleX - x;
@@ -315,7 +324,7 @@ function tell(x, y) {
   foundBox.textContent = [
     `${axes.x.title} ${reference.name}: ${grouped(reference.first)}–${grouped(reference.last)}`,
     `${axes.y.title} ${query.name}: ${grouped(query.first)}–${grouped(query.last)}`,
-    `${grouped(length)} bp, ${isReverse ? "reverse" : "forward"}`,
+    `${grouped(length)} bp, ${isReverse ? "reverse" : "forward"}${data.colours[0].startsWith("--") ? "" : `, ${data.labels[kinds[best]]} equal`}`,
   ].join("\n");
   const { offsetWidth: width, offsetHeight: height } = foundBox;
   foundBox.style.left = `${Math.max(0, Math.min(x + 14, size.width - width))}px`;
@@ -386,6 +395,31 @@ canvas.addEventListener(
   { passive: false },
 );
 
+// The slider goes from the shortest match to the longest in equal factors.
+const leastSlider = document.getElementById("least");
+const shownText = document.getElementById("shown");
+
+function filter() {
+  const longest = data.count ? Math.abs(lengths[0]) : 1;
+  const shortest = data.count ? Math.max(1, Math.abs(lengths[data.count - 1])) : 1;
+  const share = leastSlider.value / leastSlider.max;
+  const least = Math.floor(shortest * Math.pow(longest / shortest, share));
+  let low = 0;
+  let high = data.count;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (Math.abs(lengths[middle]) >= least) low = middle + 1;
+    else high = middle;
+  }
+  shownCount = low;
+  shownText.textContent = `${grouped(least)} bp: ${grouped(shownCount)} of ${grouped(data.count)}`;
+}
+
+leastSlider.addEventListener("input", () => {
+  filter();
+  drawSoon(true);
+});
+
 function showAll() {
   view = whole();
   drawSoon(false);
@@ -421,5 +455,6 @@ function fit() {
 }
 
 new ResizeObserver(fit).observe(canvas);
+filter();
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawSoon(false));
 fit();

@@ -189,9 +189,9 @@ class DeviceChains:
         """Run the kernel on some sequences, and fetch what it finds of each."""
         program = self._program(programs.chain.shape, sums, traces)
         workspace, count = self._workspace, sequences.size
-        begins = placed.block.offsets[sequences]
-        lengths = placed.block.offsets[sequences + 1] - begins
-        first_rows = offsets_of_counts(lengths)
+        begins, lengths = placed.block.offsets[sequences], placed.block.lengths[sequences]
+        # Rows are where bits are kept.
+        first_rows = offsets_of_counts(lengths if traces else lengths[:0])
         own = programs.trace_bits
         rows = int(first_rows[-1]) if traces else 0
         bits = workspace.buffer("bits", max(1, rows * own.words * own.word_bits // 8))

@@ -166,15 +166,15 @@ def evaluate(
 def parts_of(block: SymbolBlock, at_once: int, longest: int) -> Iterator[Int64Array]:
     """Yield the numbers of sequences of 1 to `longest` symbols, ordered by length, in parts."""
     lengths = block.lengths
-    order = np.argsort(lengths, kind="stable")
+    # Small numbers are sorted by their digits, without comparing them.
+    is_small = lengths.size > 0 and int(lengths.max()) < 1 << 16
+    order = np.argsort(lengths.astype(np.uint16) if is_small else lengths, kind="stable")
     chosen = lengths[order]
-    order = order[(chosen > 0) & (chosen <= longest)]
-    # Whole groups of lanes are computed together.
-    groups = (
-        np.maximum.reduceat(lengths[order], np.arange(0, order.size, LANES))
-        if order.size
-        else order
-    )
+    begin, end = np.searchsorted(chosen, 1), np.searchsorted(chosen, longest, side="right")
+    order, chosen = order[begin:end], chosen[begin:end]
+    # Whole groups of lanes are computed together; the last of each is the longest.
+    firsts = np.arange(0, order.size, LANES)
+    groups = chosen[np.minimum(firsts + LANES, order.size) - 1]
     ends, group, taken = np.cumsum(LANES * groups), 0, 0
     while group < groups.size:
         last = min(int(np.searchsorted(ends, taken + at_once)), groups.size - 1)

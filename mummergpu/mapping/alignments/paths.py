@@ -211,7 +211,7 @@ def trace_paths(
         # Only gaps can move to the left, and only then operations can become fewer.
         if numbers[row, GAPPED] != 0:
             end = at_path + align_left(
-                cigars, at_path, end - at_path, codes, at, reference, MARGIN + position
+                cigars, at_path, end - at_path, codes, at, reference, MARGIN + position, True
             )
         behind, edits = measure_path(codes, at, reference, MARGIN + position, cigars, at_path, end)
         paths.begins[one], paths.ends[one] = position, behind - MARGIN

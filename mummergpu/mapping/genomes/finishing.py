@@ -59,6 +59,7 @@ def _align_each_left(
             traced.query_begins[row],
             sequences.reference,
             traced.reference_begins[row],
+            False,
         )
 
 

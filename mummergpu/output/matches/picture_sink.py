@@ -11,7 +11,9 @@ from typing import Any, Final, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from mummergpu.drawing.colours import IDENTITY
 from mummergpu.drawing.coverage import CoverageCounter
+from mummergpu.drawing.groups import no_identities
 from mummergpu.drawing.lengths import LengthCounter
 from mummergpu.drawing.picture import (
     PAGE,
@@ -275,7 +277,9 @@ class LengthCollector(Collector[LengthCounter]):
 
 
 def check_picture(path: str, style: PictureStyle | None = None) -> None:
-    """Refuse a picture that cannot be made here."""
+    """Refuse a picture of exact matches that cannot be made here."""
+    if style is not None and style.colouring == IDENTITY:
+        raise no_identities()
     if _file_format_of(path) != PAGE:
         hush()
         require_matplotlib("a picture")

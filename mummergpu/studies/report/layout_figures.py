@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from mummergpu.drawing.colours import BLUE, FAINT, INK, ORANGE
-from mummergpu.drawing.style import short_title
+from mummergpu.drawing.style import shortened
 from mummergpu.studies.analysis.clusters import texture_clusters, texture_name
 from mummergpu.studies.records import STAGES
 from mummergpu.studies.report.blocks import Drawing
@@ -94,7 +94,7 @@ def in_panels(
     columns = min(max_columns, len(shown))
     figure = new_figure(0.3 + height * -(-len(shown) // columns))
     for axes, study in zip(panels(figure, len(shown), columns, share=False), shown, strict=True):
-        axes.set_title(short_title(study.title), fontsize=8 if columns == 1 else 7)
+        axes.set_title(shortened(study.title), fontsize=8 if columns == 1 else 7)
         draw(axes, study)
     return figure
 

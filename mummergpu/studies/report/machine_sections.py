@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from mummergpu.drawing.colours import BLUE, INK, ORANGE
-from mummergpu.drawing.style import short_title
+from mummergpu.drawing.style import shortened
 from mummergpu.studies.analysis.kernel_facts import (
     TREE_KERNELS,
     KernelFacts,
@@ -266,7 +266,7 @@ def _draw_gathers(shown: Sequence[tuple[Study, str]]) -> Figure:
     figure = new_figure(0.4 + 2.1 * -(-len(shown) // columns))
     flat = panels(figure, len(shown), columns, share=False)
     for axes, (study, kernel) in zip(flat, shown, strict=True):
-        axes.set_title(short_title(f"{kernel}: {study.title}"), fontsize=7)
+        axes.set_title(shortened(f"{kernel}: {study.title}"), fontsize=7)
         _draw_visits(axes, study, kernel)
     handles, labels = flat[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=4)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from mummergpu.drawing.colours import BLUE, FAINT, INK, ORANGE, VERMILION
-from mummergpu.drawing.style import short_title
+from mummergpu.drawing.style import shortened
 from mummergpu.index.tree.policy import Policy
 from mummergpu.studies.analysis.clusters import Bar, bars_of, texture_name
 from mummergpu.studies.analysis.effects import (
@@ -359,7 +359,7 @@ def _draw_registers(axes: Axes, panel: _Panel) -> None:
 def _finish(axes: Axes, panel: _Panel) -> None:
     """Label the bars and the groups of a panel."""
     places = panel.places
-    axes.set_title(short_title(panel.study.title), pad=14)
+    axes.set_title(shortened(panel.study.title), pad=14)
     axes.set_xticks(places, panel.labels, rotation=90)
     axes.tick_params(axis="x", length=0)
     axes.set_xlim(places[0] - 1, max(places[-1] + 1, _MIN_BARS))

@@ -256,6 +256,10 @@ def test_a_matrix_that_is_too_large_names_the_query(
             index.align(queries, backend="cpu", method="wavefront")
         assert (raised.value.path, raised.value.record) == (path, "part")
     assert len(index.align(short, backend="cpu", method="streaming")) == 6
+    name = "mummergpu.pipeline.matrix_opening.free_temporary_bytes"
+    monkeypatch.setattr(name, lambda: 1000)
+    with pytest.raises(InputError, match=r"GiB in '/.*': use --method tile, or another TMPDIR"):
+        index.align(short, backend="cpu", method="streaming")
     closed = mummergpu.Index.build(short)
     closed.close()
     with pytest.raises(mummergpu.MummergpuError, match="the index is closed"):

@@ -57,6 +57,7 @@ compiled function calls is compiled with it, also if its code has been kept from
 NEED_LIBRARIES = ("mummergpu.__main__", "mummergpu.cuda.pycuda_device")
 
 
+@pytest.mark.timeout(900)
 def test_every_compiled_function_is_run() -> None:
     """If this fails, `cli/warmup_commands.py` lacks a command that uses the new function."""
     command = [sys.executable, "-c", PROGRAM, *NEED_LIBRARIES]

@@ -6,15 +6,22 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+import numpy.typing as npt
 from helpers.made_matches import made_matches
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mummergpu.drawing import dots
 from mummergpu.drawing.dots import bases_in_pixels, density_image
-from mummergpu.drawing.segments import segments_of
+from mummergpu.drawing.segments import Matches, segments_of
 
 COLOURS = ((0.0, 0.0, 1.0), (1.0, 0.0, 0.0))
+
+
+def image_of(matches: Matches, pixels: int) -> npt.NDArray[np.float32]:
+    segments = segments_of(matches)
+    members = [~segments.is_reverse, segments.is_reverse]
+    return density_image(segments, pixels, pixels, COLOURS, members)
 
 
 @given(st.data(), st.integers(1, 5))
@@ -28,7 +35,7 @@ def test_pixels_hold_all_bases_where_they_lie(data: Any, most_steps: int) -> Non
     segments = segments_of(made_matches(rows, [size], [size]))
     with patch.object(dots, "_MAX_STEPS", most_steps):
         for way in (0, 1):
-            found = bases_in_pixels(segments, pixels, pixels, way)
+            found = bases_in_pixels(segments, pixels, pixels, segments.is_reverse == way)
             chosen = [row for row in rows if row[5] == bool(way)]
             assert np.isclose(found.sum(), sum(row[4] for row in chosen))
             reached = np.zeros((pixels, pixels), dtype=bool)
@@ -42,7 +49,7 @@ def test_pixels_hold_all_bases_where_they_lie(data: Any, most_steps: int) -> Non
 
 def test_directions_and_colours() -> None:
     rows = [(0, 0, 0, 0, 40, False), (0, 0, 60, 60, 40, True)]
-    image = density_image(segments_of(made_matches(rows, [100], [100])), 10, 10, COLOURS)
+    image = image_of(made_matches(rows, [100], [100]), 10)
     for at in range(4):
         assert image[at, at].tolist() == [0, 0, 1, 1]
         assert image[9 - at, 6 + at].tolist() == [1, 0, 0, 1]
@@ -51,10 +58,10 @@ def test_directions_and_colours() -> None:
 
 def test_a_short_match_is_fainter_than_a_long_one_but_seen() -> None:
     rows = [(0, 0, 0, 0, 500, False), (0, 0, 100, 900, 20, False)]
-    image = density_image(segments_of(made_matches(rows, [1000], [1000])), 100, 100, COLOURS)
+    image = image_of(made_matches(rows, [1000], [1000]), 100)
     assert image[5, 5, 3] == 1
     assert 0.3 < image[10, 90, 3] <= 1 and image[10, 91, 3] == image[10, 90, 3]
     # Where two strands meet, their colours mix by the bases.
     rows = [(0, 0, 0, 0, 30, False), (0, 0, 0, 0, 10, True)]
-    image = density_image(segments_of(made_matches(rows, [1000], [1000])), 10, 10, COLOURS)
+    image = image_of(made_matches(rows, [1000], [1000]), 10)
     assert np.allclose(image[0, 0, :3], [0.25, 0, 0.75])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 from io import BytesIO
 from typing import Any
 from unittest.mock import patch
@@ -17,9 +18,11 @@ from matplotlib.image import imread
 from mummergpu.drawing import dots
 from mummergpu.drawing.colours import FORWARD, REVERSE
 from mummergpu.drawing.dots import draw_dots, remarks
+from mummergpu.drawing.groups import groups_of
 from mummergpu.drawing.picture import PictureStyle, dots_file
 from mummergpu.drawing.query_layout import in_layout
 from mummergpu.drawing.segments import Segments, segments_of
+from mummergpu.errors import OptionError
 
 SIZE = 1000
 
@@ -128,3 +131,35 @@ def test_the_same_matches_make_the_same_bytes(file_format: str) -> None:
     segments = segments_of(made_matches(many_rows(1200), [SIZE], [SIZE]))
     style = PictureStyle(title="twice", size=(3.0, 3.0))
     assert dots_file(segments, style, file_format) == dots_file(segments, style, file_format)
+
+
+IDENTITIES = {99.0: "#0072b2", 98.9: "#56b4e9", 90.0: "#e69f00", 85.0: "#d55e00", 12.0: "#8a8a8a"}
+
+
+@pytest.mark.parametrize("as_image", [False, True])
+def test_colours_tell_how_alike_the_bases_are(as_image: bool) -> None:
+    rows: list[Row] = [(0, 0, 100 + 150 * n, 50, 100, n % 2 == 1) for n in range(5)]
+    made = segments_of(made_matches(rows, [SIZE], [SIZE]))
+    segments = replace(made, identities=np.array(list(IDENTITIES)))
+    groups = groups_of(segments, "identity")
+    assert [int(group.members.sum()) for group in groups] == [1, 1, 1, 1, 1]
+    assert [group.label for group in groups][:2] == ["99% and more", "95 to 99%"]
+    with patch.object(dots, "_MAX_LINES", 1 if as_image else 10):
+        pixels = drawn(segments, line_width=3, groups=groups)
+    for number, colour in enumerate(IDENTITIES.values()):
+        assert colour_at(pixels, 100, 150 + 150 * number) == colour
+
+
+def test_exact_matches_have_no_identities_to_tell() -> None:
+    segments = segments_of(made_matches([FORWARD_ROW], [SIZE], [SIZE]))
+    with pytest.raises(OptionError, match="exact matches are all alike"):
+        groups_of(segments, "identity")
+
+
+def test_lines_are_as_wide_as_asked() -> None:
+    segments = segments_of(made_matches([FORWARD_ROW], [SIZE], [SIZE]))
+    inks = [
+        len(dots_file(segments, PictureStyle(line_width=width), "svg").split(b"stroke-width: 6"))
+        for width in (None, 6.0)
+    ]
+    assert inks == [1, 2]

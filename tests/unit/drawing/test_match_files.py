@@ -37,6 +37,9 @@ def test_matches_come_back(name: str, tmp_path: Path) -> None:
     }
     least = int(read.length.max())
     assert read.longer(least).length.tolist() == [one for one in read.length if one == least]
+    assert set(read.identity.tolist()) == {100} and read.longer(least).identity.size < len(
+        rows(read)
+    )
 
 
 def test_an_alignment_with_gaps_has_the_length_of_its_shorter_side(tmp_path: Path) -> None:
@@ -44,11 +47,14 @@ def test_an_alignment_with_gaps_has_the_length_of_its_shorter_side(tmp_path: Pat
     path.write_text("q\t80\t10\t40\t-\tr\t90\t1\t35\t30\t36\t60\tcg:Z:30M\n\n")
     read = read_matches(str(path))
     assert (read.query_start[0], read.reference_start[0], read.length[0]) == (10, 1, 30)
+    assert read.identity.tolist() == [100 * 30 / 36]
     path = tmp_path / "x.delta"
     path.write_text("r q\nNUCMER\n>r q 90 80\n2 35 40 11 4 4 0\n-12\n3\n0\n")
     read = read_matches(str(path))
     assert (read.query_start[0], read.reference_start[0], read.length[0]) == (10, 1, 30)
     assert read.reverse.tolist() == [True]
+    # Four errors in the 34 bases of the longer side.
+    assert read.identity.tolist() == [pytest.approx(100 * 30 / 34)]
 
 
 def test_the_name_tells_the_format() -> None:

@@ -6,12 +6,14 @@ import base64
 import hashlib
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from helpers.made_matches import MadeMatches, made_matches
 
+from mummergpu.drawing.groups import groups_of
 from mummergpu.drawing.page import page_of
 from mummergpu.drawing.query_layout import arranged
 from mummergpu.drawing.segments import segments_of
@@ -117,3 +119,20 @@ def test_only_its_own_script_may_run() -> None:
 def test_a_page_without_matches() -> None:
     found = data_of(page_of(segments_of(made_matches([], [10, 20], [30])), "none"))
     assert found["count"] == 0 and found["query"]["total"] == 30
+
+
+def test_a_page_tells_groups_of_matches_by_their_numbers() -> None:
+    rows = [(0, 0, 5, 10, 20, False), (0, 1, 0, 3, 30, True)]
+    segments = segments_of(made_matches(rows, [50], [100, 60]))
+    page = page_of(segments, "t")
+    found = data_of(page)
+    assert list(base64.b64decode(found["kinds"])) == [1, 0]
+    assert found["colours"] == ["--forward", "--reverse"] and found["width"] == pytest.approx(1.7)
+    assert 'style="--swatch: var(--reverse)">reverse</span>' in page
+    segments = replace(segments, identities=np.array([91.0, 99.5]))
+    page = page_of(segments, "t", "alignments", groups_of(segments, "identity"), 2.4)
+    found = data_of(page)
+    assert list(base64.b64decode(found["kinds"])) == [0, 2]
+    assert found["labels"][2] == "90 to 95%" and found["width"] == pytest.approx(3.4)
+    assert 'style="--swatch: #0072b2">99% and more</span>' in page
+    assert "2 alignments" in page

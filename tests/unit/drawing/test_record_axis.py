@@ -14,11 +14,10 @@ from mummergpu.drawing.record_axis import (
     label_axis,
     length_text,
     record_ticks,
-    short_name,
     tick_step,
 )
 from mummergpu.drawing.records import Records
-from mummergpu.drawing.style import plain_settings
+from mummergpu.drawing.style import plain_settings, shortened
 
 
 def records_of(*lengths: int, names: list[str] | None = None, **more: Any) -> Records:
@@ -58,8 +57,10 @@ def test_lengths_in_words() -> None:
 
 
 def test_a_long_name_keeps_its_end() -> None:
-    assert short_name("gi|49175990|ref|NC_000913.2|") == "…175990|ref|NC_000913.2|"
-    assert short_name("a\nb") == "a b"
+    name = "gi|49175990|ref|NC_000913.2|"
+    assert shortened(name, 24) == "gi|49175990|…C_000913.2|" and shortened(name, 28) == name
+    assert len(shortened(name, 7)) == 7 and shortened(name, 7) == "gi|….2|"
+    assert shortened("a\nb") == "a b"
 
 
 CASES = {

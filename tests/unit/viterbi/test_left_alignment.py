@@ -33,18 +33,21 @@ def text_of(operations: Operations) -> str:
     return "".join(f"{length}{kind}" for length, kind in operations)
 
 
-def aligned(cigar: str, read: Sequence[int], reference: Sequence[int]) -> str:
+def aligned(
+    cigar: str, read: Sequence[int], reference: Sequence[int], over_ties: bool = False
+) -> str:
     """What the compiled function makes of a CIGAR, at indices that are not 0."""
     packed = [length << 4 | OPERATIONS.index(kind) for length, kind in parsed(cigar)]
     operations = np.array([9, 9, *packed, 9], dtype=np.uint32)
     arrays = [np.array([7, *codes, 7], dtype=np.uint8) for codes in (read, reference)]
-    count = align_left(operations, 2, len(packed), arrays[0], 1, arrays[1], 1)
+    count = align_left(operations, 2, len(packed), arrays[0], 1, arrays[1], 1, over_ties)
     assert operations[:2].tolist() == [9, 9] and operations[-1] == 9
     return text_of([(int(one) >> 4, OPERATIONS[one & 15]) for one in operations[2:][:count]])
 
 
-def aligned_text(cigar: str, read: str, reference: str) -> str:
-    return aligned(cigar, encode(read.encode()).tolist(), encode(reference.encode()).tolist())
+def aligned_text(cigar: str, read: str, reference: str, over_ties: bool = False) -> str:
+    codes = encode(read.encode()).tolist(), encode(reference.encode()).tolist()
+    return aligned(cigar, *codes, over_ties)
 
 
 def test_gaps_move_over_repeats() -> None:
@@ -152,3 +155,42 @@ def test_any_alignment(alignment: tuple[Operations, list[int], list[int]]) -> No
     kinds = [kind for _, kind in found]
     assert all(one != other for one, other in pairwise(kinds))
     assert aligned(text_of(found), read, reference) == text_of(found)
+
+
+def test_gaps_move_over_a_variant_beside_them() -> None:
+    # TG is deleted, or CT, and then G is a mismatch; of C, T and G one is an A in the read.
+    read, reference = "TTACAATGAA", "TTACTGATGAA"
+    assert aligned_text("5M1D5M", read, reference) == "5M1D5M"
+    assert aligned_text("5M1D5M", read, reference, True) == "4M1D6M"
+    # The same for an insertion.
+    assert aligned_text("5M1I5M", "TTACTGATGAA", "TTACAATGAA", True) == "4M1I6M"
+    # N is a mismatch wherever it is, and moves with nothing that is worth less.
+    assert aligned_text("4M1D4M", "ACGNACGT", "ACGTCACGT", True) == "3M1D5M"
+    assert aligned_text("4M1D4M", "ACGTACGT", "ACGTCACGT", True) == "4M1D4M"
+
+
+def score_at(before: int, gap: int, read: Sequence[int], reference: Sequence[int]) -> int:
+    """The matches of an alignment with one gap, of bases of the reference if it is positive."""
+    pairs = list(zip(read[:before], reference[:before], strict=False))
+    pairs += zip(read[before + max(-gap, 0) :], reference[before + max(gap, 0) :], strict=False)
+    return sum(base == other < BREAK for base, other in pairs)
+
+
+@EXAMPLES
+@given(
+    read=st.lists(st.sampled_from((0, 1, 1, 4)), min_size=8, max_size=14),
+    other=st.lists(st.sampled_from((0, 1, 1, 4)), min_size=18, max_size=18),
+    gap=st.integers(-3, 3).filter(bool),
+    is_near=st.booleans(),
+)
+def test_gaps_go_to_the_leftmost_place_with_the_best_score(
+    read: list[int], other: list[int], gap: int, is_near: bool
+) -> None:
+    reference = (read[:4] + other[: max(gap, 0)] + read[4:] if is_near else []) + other
+    kept = len(read) - max(-gap, 0)
+    scores = {n: score_at(n, gap, read, reference) for n in range(1, kept)}
+    best = [n for n, score in scores.items() if score == max(scores.values())]
+    kind = f"{gap}D" if gap > 0 else f"{-gap}I"
+    for n in best:
+        expected = f"{best[0]}M{kind}{kept - best[0]}M"
+        assert aligned(f"{n}M{kind}{kept - n}M", read, reference, True) == expected
