@@ -258,7 +258,7 @@ def test_a_matrix_that_is_too_large_names_the_query(
     assert len(index.align(short, backend="cpu", method="streaming")) == 6
     name = "mummergpu.pipeline.matrix_opening.free_temporary_bytes"
     monkeypatch.setattr(name, lambda: 1000)
-    with pytest.raises(InputError, match="GiB in '/.*': use --method tile, or another TMPDIR"):
+    with pytest.raises(InputError, match=r"GiB in '/.*': use --method tile, or another TMPDIR"):
         index.align(short, backend="cpu", method="streaming")
     closed = mummergpu.Index.build(short)
     closed.close()
