@@ -1,12 +1,13 @@
 """The policies of the profile filters on a GPU, on data of the shape that two papers used.
 
-    python benchmarks/hmm_study.py check|tables|families|curves ... -o RESULTS.json
+    python benchmarks/hmm_study.py check|tables|families|curves|schemes ... -o RESULTS.json
 
 `check` compares the scores of all policies that a sweep measures with the processor's, on a few
 proteins. `tables` are Tables III to V of S. Ferraz and N. Moreano (2013): a model of 270 nodes and
 70,000 sequences of 550 to 1,500 residues, made from a seed. `families` is the shape of their Table
 VI: 20 families of 23 to 488 nodes. `curves` are those of CUDAMPF (2016): models of many lengths
-(``--models FILE``) with proteins (``--proteins FILE``). In every run, all scores must be those of
+(``--models FILE``) with proteins (``--proteins FILE``). `schemes` tells from how many proteins on
+threads are better than warps, as they lie in a search. In every run, all scores must be those of
 the processor's filters. Seconds are those of the device, for each run; the file is written anew
 after each policy.
 """
@@ -58,6 +59,7 @@ FAMILIES = (
     *(119, 103, 189, 261, 113, 101, 215, 23, 168, 447),
     *(61, 79, 270, 40, 186, 84, 112, 71, 354, 488),
 )
+SCHEME_NODES = (23, 40, 61, 79, 112, 168, 215, 270, 354, 447, 600)
 HIT_SHARE = 0.003
 _ROWS = ("rcs32", "rcc32", "scs32", "lts32", "ltc32", "lcs32", "rcs16", "rcs8")
 CURVES = tuple(kind + row for kind in "SMV" for row in _ROWS)
@@ -131,14 +133,21 @@ class Bench:
         list(self.executor.map(one, programs))
         self.say(f"{len(programs)} programs compiled")
 
-    def measure(self, part: str, data: ProfileData, codes: Sequence[str], runs: int) -> None:
+    def measure(
+        self,
+        part: str,
+        data: ProfileData,
+        codes: Sequence[str],
+        runs: int,
+        as_searched: bool = False,
+    ) -> None:
         """Measure policies in turn; stop when there is no time left."""
         expected = {
             kind: digest_of_scores(data.expected(kind, self.executor.map))
             for kind in {filter_of(policy_of(code)) for code in codes}
         }
         self.say(f"{part}: {data.name}: the processor is done")
-        scores = DeviceScores(self.device, self.cache, data)
+        scores = DeviceScores(self.device, self.cache, data, as_searched)
         try:
             self.compile((scores, code) for code in codes)
             for code in dict.fromkeys(codes):
@@ -279,8 +288,20 @@ def curves(bench: Bench) -> None:
         bench.measure("curves", data_of(profile.name, profile, block), codes, bench.arguments.runs)
 
 
+def schemes(bench: Bench) -> None:
+    every = bench.arguments.proteins_made
+    block = made_block(built(100), every, 100, 900)
+    for nodes in SCHEME_NODES:
+        profile = built(nodes)
+        for part in (32, 16, 8, 4, 2, 1):
+            own = chosen(block, np.arange(every) < every // part)
+            data = data_of(f"scheme-{nodes}-{every // part}", profile, own)
+            if bench.left() > 0:
+                bench.measure("schemes", data, ["t8hrrrs", "Vrcs32"], bench.arguments.runs, True)
+
+
 def main() -> None:
-    parts = {one.__name__: one for one in (check, tables, proteome, families, curves)}
+    parts = {one.__name__: one for one in (check, tables, proteome, families, curves, schemes)}
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="+", choices=parts)
     parser.add_argument("-o", "--output", default="hmm-study.json")

@@ -1,5 +1,5 @@
-// Runs a chain over sequences, a thread each: the states stay in registers. The recurrence is
-// generated; see `hmm/language/cuda_text.py` on the host.
+// Runs a chain over sequences, a thread each: the states stay in registers. The host generates the
+// recurrence: `begin_chain` and `advance_chain`.
 #include "common/grid.cuh"
 
 #if CHAIN_SUMS
@@ -141,3 +141,90 @@ run_chain(const uint8* codes, const uint64* begins, const uint64* lengths, uint6
         offsets[number] = offset;
     }
 }
+
+#if CHAIN_TRACES
+// How a best path is walked backwards: `TraceTables`, and the visits that a step stands for.
+struct TraceSteps {
+    const uint4* nodes;          // of each node: its word of bits, their place and their mask, and
+                                 // the first step into it
+    const uint32* sources;       // of each step
+    const uint32* first_visits;  // of each step, then of each start and of each end; and behind all
+    const uint32* visits;
+};
+
+// The runs of a path from its last one on, in front of a place; nowhere if there is no memory.
+struct RunWriter {
+    uint32* visits;
+    uint64* lengths;
+    uint64 place;
+    uint32 visit = 0xFFFFFFFFu;
+    uint64 length = 0;
+
+    __device__ __forceinline__ void take(const TraceSteps& steps, uint32 step) {
+        // Of a step, the last visit comes first here.
+        for (uint32 at = steps.first_visits[step + 1]; at > steps.first_visits[step]; --at) {
+            const uint32 next = steps.visits[at - 1];
+            if (next != visit) {
+                end_run();
+                visit = next;
+            }
+            ++length;
+        }
+    }
+
+    __device__ __forceinline__ void end_run() {
+        if (length > 0) {
+            --place;
+            if (visits != nullptr) {
+                visits[place] = visit;
+                lengths[place] = length;
+            }
+            length = 0;
+        }
+    }
+};
+
+// Walk the best paths of sequences backwards, and count or write the runs of their states.
+//
+// first_rows  as for `run_chain`
+// lengths     as for `run_chain`
+// last        as `run_chain` has left it
+// bits        likewise
+// numbers     uint64[count], the sequences to walk: each has a path
+// count       how many there are
+// steps       how many steps the chain has
+// tables      what `TraceSteps` says
+// ends        uint64[count]: receives how many runs each path has; if there are `visits`, has where
+//             they end
+// visits      uint32[], receives the states of the runs, or null
+// run_lengths uint64[], receives their lengths
+//
+// Grid: any number of blocks. Shared memory: none.
+extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
+walk_chain(const uint64* first_rows, const uint64* lengths, const uint64* last, const Word* bits,
+           const uint64* numbers, uint64 count, uint64 steps, TraceSteps tables, uint64* ends,
+           uint32* visits, uint64* run_lengths) {
+    for (uint64 path = grid_thread(); path < count; path += grid_threads()) {
+        const uint64 number = numbers[path];
+        const uint64 first = first_rows[number];
+        uint64 row = first + lengths[number] - 1;
+        uint32 node = static_cast<uint32>(last[number]);
+        RunWriter runs{visits, run_lengths, visits != nullptr ? ends[path] : 0};
+        runs.take(tables, static_cast<uint32>(steps) + EMITTING_NODES + node);
+        // A step into a silent state comes from the same row, one into another from the row before.
+        while (row > first || node >= EMITTING_NODES) {
+            const uint4 own = tables.nodes[node];
+            const uint64 word = bits[row * TRACE_WORDS + own.x];
+            const uint32 step = own.w + (static_cast<uint32>(word >> own.y) & own.z);
+            row -= node < EMITTING_NODES;
+            node = tables.sources[step];
+            runs.take(tables, step);
+        }
+        runs.take(tables, static_cast<uint32>(steps) + node);
+        runs.end_run();
+        if (visits == nullptr) {
+            ends[path] = -runs.place;
+        }
+    }
+}
+#endif

@@ -417,6 +417,37 @@ __device__ __forceinline__ uint4 load_tile_emissions(const uint4* shared, const 
                                                     : tile * TILE_EMISSIONS + code];
 }
 
+// What the tile before hands on for UNROLL residues: the best step into the first node, and its
+// deletion.
+struct Coming {
+    uint2 pairs[UNROLL];
+
+    __device__ __forceinline__ void clear(uint32 floor) {
+#pragma unroll
+        for (uint32 step = 0; step < UNROLL; ++step) {
+            pairs[step] = {floor, floor};
+        }
+    }
+
+    __device__ __forceinline__ void load(const uint2* border, uint64 stride) {
+#pragma unroll
+        for (uint32 step = 0; step < UNROLL; ++step) {
+            pairs[step] = border[step * stride];
+        }
+    }
+};
+
+// Return a word of a sequence, or padding behind it.
+__device__ __forceinline__ uint2 load_word(const uint2* words, uint32 word, uint32 count) {
+    return word < count ? words[static_cast<uint64>(word) * WORD_STRIDE]
+                        : uint2{PADDING_WORD, PADDING_WORD};
+}
+
+// Return a code of a word; `place` is known when this is compiled.
+__device__ __forceinline__ uint32 tile_code(const uint2& word, uint32 place) {
+    return __byte_perm(place < 4 ? word.x : word.y, 0, 0x4440u + place % 4);
+}
+
 // Compare pairs of sequences and profiles by Viterbi, two a thread: find the word with which the
 // best path leaves the profile.
 //
@@ -438,7 +469,6 @@ score_in_tiles(Sequences sequences, const uint32* pairs, const Item* items, uint
     __shared__ uint4 tile_steps[TILE_STEP_QUADS];
     const uint64 stride = grid_threads();
     const uint32 tile_count = static_cast<uint32>(tiles);
-    const uint2 padding = {PADDING_WORD, PADDING_WORD};
     for (;;) {
         const uint32 ticket = take_ticket(tickets);
         if (ticket >= item_count) {
@@ -483,54 +513,58 @@ score_in_tiles(Sequences sequences, const uint32* pairs, const Item* items, uint
                 steps.place(reinterpret_cast<const uint32*>(tile_steps),
                             reinterpret_cast<const uint32*>(own_steps), number);
                 tile.clear(steps, begin);
-                // What the last tile hands on, a residue ahead; this one writes over it.
+                // What the tile before handed on; this one writes over it. It is asked for UNROLL
+                // residues ahead, together, since the memory takes longer than a residue does.
                 uint2* border = borders + grid_thread();
-                uint2 coming = number > 0 ? *border : uint2{tile.floor, tile.floor};
+                Coming coming;
+                coming.clear(tile.floor);
+                if (number > 0) {
+                    coming.load(border, stride);
+                }
                 // The step into the first node is one of the last residue.
                 uint32 before = tile.floor;
                 const bool is_last = number + 1 == tile_count;
+                uint2 low_next = load_word(low_begin, 0, low_words);
+                uint2 high_next = load_word(high_begin, 0, high_words);
                 for (uint32 word = 0; word < words; ++word) {
-                    uint2 low_word = word < low_words
-                                         ? low_begin[static_cast<uint64>(word) * WORD_STRIDE]
-                                         : padding;
-                    uint2 high_word = word < high_words
-                                          ? high_begin[static_cast<uint64>(word) * WORD_STRIDE]
-                                          : padding;
-#pragma unroll UNROLL
-                    for (uint32 place = 0; place < WORD_RESIDUES; ++place) {
-                        const uint4 lows =
-                            load_tile_emissions(tile_emissions, emissions_of_tiles,
-                                                low_word.x & 31u, number, tile_count);
-                        const uint4 highs =
-                            load_tile_emissions(tile_emissions, emissions_of_tiles,
-                                                high_word.x & 31u, number, tile_count);
-                        low_word.x = __funnelshift_r(low_word.x, low_word.y, 8);
-                        low_word.y >>= 8;
-                        high_word.x = __funnelshift_r(high_word.x, high_word.y, 8);
-                        high_word.y >>= 8;
-                        const uint2 from_last = coming;
-                        if (number > 0) {
-                            coming = border[stride];
-                        }
-                        const uint32 emissions[TILE_NODES] = {
-                            __byte_perm(lows.x, highs.x, 0x5410), __byte_perm(lows.x, highs.x, 0x7632),
-                            __byte_perm(lows.y, highs.y, 0x5410), __byte_perm(lows.y, highs.y, 0x7632),
-                            __byte_perm(lows.z, highs.z, 0x5410), __byte_perm(lows.z, highs.z, 0x7632),
-                            __byte_perm(lows.w, highs.w, 0x5410), __byte_perm(lows.w, highs.w, 0x7632)};
-                        const uint32 deleted = tile.advance(emissions, before, from_last.y, steps);
-                        before = from_last.x;
+                    const uint2 low_word = low_next, high_word = high_next;
+                    low_next = load_word(low_begin, word + 1, low_words);
+                    high_next = load_word(high_begin, word + 1, high_words);
 #pragma unroll
-                        for (uint32 node = 0; node < TILE_NODES; node += 2) {
-                            best = largest_of(best, tile.matches[node], tile.matches[node + 1]);
+                    for (uint32 group = 0; group < WORD_RESIDUES; group += UNROLL) {
+                        const Coming now = coming;
+                        if (number > 0) {
+                            coming.load(border + UNROLL * stride, stride);
                         }
-                        if (!is_last) {
-                            constexpr uint32 LAST = TILE_NODES - 1;
-                            *border = {tile.into(TILE_NODES, tile.matches[LAST],
-                                                 tile.insertions[LAST], tile.deletions[LAST],
-                                                 tile.floor, steps),
-                                       deleted};
+#pragma unroll
+                        for (uint32 step = 0; step < UNROLL; ++step) {
+                            const uint4 lows = load_tile_emissions(
+                                tile_emissions, emissions_of_tiles,
+                                tile_code(low_word, group + step), number, tile_count);
+                            const uint4 highs = load_tile_emissions(
+                                tile_emissions, emissions_of_tiles,
+                                tile_code(high_word, group + step), number, tile_count);
+                            const uint32 emissions[TILE_NODES] = {
+                                __byte_perm(lows.x, highs.x, 0x5410), __byte_perm(lows.x, highs.x, 0x7632),
+                                __byte_perm(lows.y, highs.y, 0x5410), __byte_perm(lows.y, highs.y, 0x7632),
+                                __byte_perm(lows.z, highs.z, 0x5410), __byte_perm(lows.z, highs.z, 0x7632),
+                                __byte_perm(lows.w, highs.w, 0x5410), __byte_perm(lows.w, highs.w, 0x7632)};
+                            const uint32 deleted =
+                                tile.advance(emissions, before, now.pairs[step].y, steps);
+                            before = now.pairs[step].x;
+#pragma unroll
+                            for (uint32 node = 0; node < TILE_NODES; node += 2) {
+                                best = largest_of(best, tile.matches[node], tile.matches[node + 1]);
+                            }
+                            if (!is_last) {
+                                constexpr uint32 LAST = TILE_NODES - 1;
+                                *border = {tile.into(TILE_NODES, tile.matches[LAST],
+                                                     tile.insertions[LAST], tile.deletions[LAST],
+                                                     tile.floor, steps),
+                                           deleted};
+                            }
+                            border += stride;
                         }
-                        border += stride;
                     }
                 }
             }

@@ -1,6 +1,6 @@
 // Chooses seeds of the queries that have too many matches with a window.
 //
-// The rules are those of `mummergpu/sequence/seed_rule.py`, and so are the names. A warp works
+// The rules are those of the processor's choice of seeds, and so are the names. A warp works
 // on a query: its lanes share the occurrences of a seed, and each lane keeps the count of one seed.
 #pragma once
 

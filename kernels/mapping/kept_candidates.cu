@@ -1,6 +1,6 @@
 // Keeps the candidates that may matter, and writes them one after the other.
 //
-// The rules are those of `mummergpu/mapping/seeding/pruning.py`, and so are the names. A warp works on a
+// The rules are those of the processor's pruning of candidates, and so are the names. A warp works on a
 // template: its lanes share the candidates of a read. Scores are in points, or in units of a
 // point's UNIT-th part.
 //

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
@@ -146,8 +147,51 @@ class HiddenMarkovModel:
         model = next(iter(models.values()), None) if name is None else models.get(name)
         if model is None:
             raise ModelError("no model" if name is None else f"no model '{name}'", "<text>")
+        return cls._of_model(model, "<text>")
+
+    @classmethod
+    def from_profile(cls, path: str | Path, *, length: int, name: str | None = None) -> Self:
+        """Return HMMER's model of a profile, as its searches configure it (Plan 7).
+
+        Scores are log-odds against HMMER's null model: that of `forward`, divided by the logarithm
+        of 2, is the bit score that HMMER finds for a sequence of that length before it corrects for
+        composition. The states ``M[k]`` and ``I[k]`` are matches and insertions of node k; ``N``,
+        ``J`` and ``C`` are before, between and behind alignments.
+
+        Parameters
+        ----------
+        path : str or Path
+            A file of profiles, as text or pressed.
+        length : int
+            The length of the sequences that the model is made for.
+        name : str, optional
+            The profile; the first one of the file by default.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be read.
+        LibraryError
+            If pyhmmer is not installed.
+        ModelError
+            If the file has no such profile.
+        OptionError
+            If the length is not positive.
+        """
+        from mummergpu.hmm.language.plan7 import plan7_model
+        from mummergpu.hmm.profiles import read_profiles
+
+        if not isinstance(length, int | np.integer) or length < 1:
+            raise OptionError("length", f"{length!r} is no length of a sequence, from 1 on")
+        for profile in read_profiles(path):
+            if name in (None, profile.name):
+                return cls._of_model(plan7_model(profile, length), str(path))
+        raise ModelError("no profile" if name is None else f"no profile '{name}'", str(path))
+
+    @classmethod
+    def _of_model(cls, model: Model, path: str) -> Self:
         found = cls.__new__(cls)
-        found._compiled = CompiledModel(model, "<text>")
+        found._compiled = CompiledModel(model, path)
         found._names = found._compiled.state_names
         found._alphabet = list(model.alphabet)
         return found

@@ -148,7 +148,7 @@ def _sections(scans: bool) -> Sections:
                 default="auto",
                 show_default=True,
                 help="How a GPU computes the Viterbi filter: auto, as tuned or measured for it; "
-                "warp, a warp for each sequence; or a policy of threads, such as t2hrrrs.",
+                "warp, a warp for each sequence; or a policy of threads, such as t8hrrrs.",
             ),
         ],
         "Reports": [

@@ -70,9 +70,10 @@ def add_schemes(schemes: Sequence[FilterScheme], device: str) -> None:
 
 def with_filter_policy(options: DeviceOptions, policy: str) -> DeviceOptions:
     """Return the options of a device with the policy of its filters, which is checked."""
-    from mummergpu.hmm.filter_schemes import FilterChoice
+    if policy != options.filter_policy:
+        from mummergpu.hmm.filter_schemes import FilterChoice
 
-    FilterChoice(policy)
+        FilterChoice(policy)
     return replace(options, filter_policy=policy, filter_schemes=str(tuned_filters()))
 
 

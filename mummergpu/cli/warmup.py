@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -13,6 +14,10 @@ from mummergpu.cli.cache_folders import folder_of_kernels
 from mummergpu.cli.option_types import HELP_OPTIONS, PROGRAM
 from mummergpu.errors import OptionError, OutputError
 from mummergpu.runtime.compiled.code_target import GENERIC_TARGETS, GenericTarget, runnable_targets
+from mummergpu.runtime.processors import processor_count
+
+if TYPE_CHECKING:
+    import subprocess
 
 _NATIVE: Final = "native"
 
@@ -49,6 +54,15 @@ run()
     help="Compile the kernels for GPUs of architecture SM too, such as sm_90, for which no GPU is "
     "needed; may be repeated.",
 )
+@click.option(
+    "-t",
+    "--threads",
+    "processes",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Compile in N processes, each of which takes some 500 MB.  [default: the processors]",
+)
+@click.option("--part", "parts", multiple=True, hidden=True)
 @click.option("-q", "--quiet", is_flag=True, help="Write nothing but errors to standard error.")
 @click.pass_context
 def warmup(
@@ -56,6 +70,8 @@ def warmup(
     generic: bool,
     names: tuple[str, ...],
     architectures: tuple[str, ...],
+    processes: int | None,
+    parts: tuple[str, ...],
     quiet: bool,
 ) -> None:
     """Compile what later runs need, so that none of them has to wait for that.
@@ -65,7 +81,8 @@ def warmup(
     'mummergpu warmup --generic': the container then starts without compiling anything, on other
     processors too, for any user, and with a read-only file system.
 
-    The small searches of a warm-up take about a minute for each NAME.
+    The small searches of a warm-up take about a minute of one processor for each NAME; several
+    processors share them.
     """
     chosen = list(dict.fromkeys(names))
     if generic:
@@ -74,12 +91,14 @@ def warmup(
     _refuse_what_does_not_run_here(chosen)
     if architectures:
         _compile_kernels(architectures, quiet)
-    # Numba compiles for one kind of processor in each process, and may have begun to.
-    if len(chosen) == 1 and (chosen[0] == _NATIVE or "numba" not in sys.modules):
-        _fill(context, chosen[0], quiet)
-    else:
-        for name in chosen:
-            _fill_in_child(context, name, quiet)
+    if parts:
+        # The process that has begun this one adds up what its processes have compiled.
+        click.echo(_fill(context, chosen[0], parts))
+        return
+    for name, saved, folder in _fill_in_processes(context, chosen, processes or processor_count()):
+        if not quiet:
+            text = f"{PROGRAM}: {saved} functions were compiled for {name}, in {folder}"
+            click.echo(text, err=True)
 
 
 def _generic_targets() -> tuple[GenericTarget, ...]:
@@ -96,11 +115,14 @@ def _refuse_what_does_not_run_here(names: list[str]) -> None:
             raise OptionError("--cpu", f"this machine cannot run code for {name}")
 
 
-def _fill(context: click.Context, name: str, quiet: bool) -> None:
-    """Run all commands of a warm-up in this process, which compiles for one kind of processor."""
+def _fill(context: click.Context, name: str, parts: Sequence[str]) -> str:
+    """Run parts of a warm-up in this process, which compiles for one kind of processor.
+
+    Return how many functions were compiled and kept, and the folder that has them.
+    """
     import tempfile
 
-    from mummergpu.cli.warmup_commands import run_all
+    from mummergpu.cli.warmup_commands import run_parts
     from mummergpu.runtime.compiled.code_target import compile_for
 
     compile_for(next((one for one in runnable_targets() if one.name == name), None))
@@ -115,29 +137,83 @@ def _fill(context: click.Context, name: str, quiet: bool) -> None:
     commands = context.find_root().command
     assert isinstance(commands, click.Group)
     with tempfile.TemporaryDirectory(prefix=f"{PROGRAM}-") as inputs:
-        run_all(commands, Path(inputs))
+        run_parts(commands, Path(inputs), parts)
     if store.folder() != folder:
         raise OutputError("compiled code cannot be kept there any more", folder)
-    if not quiet:
-        saved = sum(one.saved_count for one in (store, *native_stores()[:1]))
-        text = f"{PROGRAM}: {saved} functions were compiled for {name}, in {folder}"
-        click.echo(text, err=True)
+    saved = sum(one.saved_count for one in (store, *native_stores()[:1]))
+    return f"{saved} {folder}"
 
 
-def _fill_in_child(context: click.Context, name: str, quiet: bool) -> None:
-    """Do the same in a process of its own."""
+def _fill_in_processes(
+    context: click.Context, names: Sequence[str], count: int
+) -> list[tuple[str, int, str]]:
+    """Run all parts for all kinds of processors, in so many processes at once.
+
+    Numba compiles on one thread of a process, and for one kind of processor. Return for each kind
+    how many functions were compiled, and where they are kept. The first process that fails ends
+    the command, with what it has said.
+    """
+    from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+
+    from mummergpu.cli.warmup_commands import PARTS
+
+    running: set[subprocess.Popen[str]] = set()
+    # One process compiles what parts share once only.
+    shares = [PARTS] if count == 1 else [(part,) for part in PARTS]
+    with ThreadPoolExecutor(count) as executor:
+        work = {
+            executor.submit(_fill_in_child, name, share, running): name
+            for share in shares
+            for name in names
+        }
+        try:
+            done, _ = wait(work, return_when=FIRST_EXCEPTION)
+            results = [(work[one], *one.result()) for one in done]
+            folders = {name: folder for name, _, folder in results}
+        except _ChildError as failed:
+            click.echo(failed.said, err=True, nl=False)
+            context.exit(failed.status)
+        finally:
+            executor.shutdown(wait=False, cancel_futures=True)
+            for process in tuple(running):
+                process.terminate()
+    return [
+        (name, sum(saved for other, saved, _ in results if other == name), folders[name])
+        for name in names
+    ]
+
+
+class _ChildError(Exception):
+    """A process has ended with an error; it has said why."""
+
+    def __init__(self, status: int, said: str) -> None:
+        super().__init__(said)
+        self.status = status
+        self.said = said
+
+
+def _fill_in_child(
+    name: str, parts: Sequence[str], running: set[subprocess.Popen[str]]
+) -> tuple[int, str]:
+    """Run parts in a process of its own; return what `_fill` does."""
     import json
     import subprocess
 
-    words = ["warmup", "--cpu", name, *(["-q"] if quiet else [])]
+    words = ["warmup", "--cpu", name, *(word for part in parts for word in ("--part", part))]
     command = [sys.executable, "-c", _CHILD, json.dumps(sys.path), *words]
-    done = subprocess.run(command, check=False)
-    if done.returncode:
-        context.exit(done.returncode)
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        running.add(process)
+        told, said = process.communicate()
+        running.discard(process)
+    if process.returncode:
+        raise _ChildError(process.returncode, said)
+    saved, folder = told.strip().split(" ", 1)
+    return int(saved), folder
 
 
 def _compile_kernels(architectures: tuple[str, ...], quiet: bool) -> None:
-    from mummergpu.runtime.processors import processor_count
     from mummergpu.studies.kernel_warmup import warm_kernels
 
     folder = folder_of_kernels(os.environ)

@@ -29,6 +29,7 @@ _LONG: Final = Path("long.fa")
 _TAGGED: Final = Path("tagged.fq")
 _COPY: Final = Path("copy.fa")
 _MATES: Final = (Path("mates.1.fq"), Path("mates.2.fq"))
+_INDEXING: Final[list[Word]] = ["index", "-q", _GENOME, "-o", _INDEX]
 
 _SEED: Final = 20
 
@@ -50,23 +51,36 @@ _WITH_LIBRARIES: Final = frozenset({"arrow", "parquet", "plot"})
 """Formats that need other libraries, and no compiled code that a page with a plot does not need."""
 
 
-def run_all(commands: click.Group, folder: Path) -> None:
-    """Run everything that is compiled for the processor, on a small input."""
+PARTS: Final = ("mapping", "aligning", "matching", "trees", "models")
+"""What is run, in parts that need little of each other: the one that takes longest comes first."""
+
+
+def run_parts(commands: click.Group, folder: Path, parts: Sequence[str] = PARTS) -> None:
+    """Run what is compiled for the processor, or some parts of it, on a small input."""
     _write_input(folder)
-    for number, words in enumerate(_commands(commands)):
+    lines = [words for part in parts for words in _commands(commands, part)]
+    for number, words in enumerate(lines):
         output: list[Word] = [] if "-o" in words else ["-o", Path(f"{number}.txt")]
         line = [str(folder / word) if isinstance(word, Path) else word for word in words + output]
-        with commands.make_context(PROGRAM, list(line), obj=Session(line)) as context:
-            commands.invoke(context)
-    # A sweep also searches trees in each layout, which takes long, and compiles nothing else.
-    from mummergpu.studies.gathers import processor_gathers
+        _run(commands, line)
+    if "aligning" in parts:
+        _search_minimizers()
+        _serve_devices()
+    if "matching" in parts:
+        _serve_python()
+    if "trees" in parts:
+        # A sweep also searches trees in each layout, which takes long, and compiles nothing else.
+        from mummergpu.studies.gathers import processor_gathers
 
-    processor_gathers(1 << 16, 1, 1, map)
-    _search_minimizers()
-    _filter_proteins()
-    _evaluate_models(folder, commands)
-    _serve_devices()
-    _serve_python()
+        processor_gathers(1 << 16, 1, 1, map)
+    if "models" in parts:
+        _filter_proteins()
+        _evaluate_models(folder, commands)
+
+
+def _run(commands: click.Group, line: list[str]) -> None:
+    with commands.make_context(PROGRAM, list(line), obj=Session(line)) as context:
+        commands.invoke(context)
 
 
 def _serve_devices() -> None:
@@ -121,7 +135,9 @@ def _filter_proteins() -> None:
     statistics = Statistics(*(0.0, 1.0) * 3)
     profile = Profile("", "", "", matches[1:], transitions, matches[0], statistics, None)
     block = ProteinBlock(np.zeros(9, dtype=np.uint8), np.array([0, 9], dtype=np.int64))
-    ProfileFilter(profile, FilterThresholds(F1=0.9)).survivors(block, Stats())
+    own = ProfileFilter(profile, FilterThresholds(F1=0.9))
+    own.survivors(block, Stats())
+    own.pass_forward(block, np.array([0]), Stats())
 
 
 def _evaluate_models(folder: Path, commands: click.Group) -> None:
@@ -151,8 +167,7 @@ def _evaluate_models(folder: Path, commands: click.Group) -> None:
             main = f"main() {{ m = new model(); {printed} }}"
             _write(program, f"hmm model {{ {declared} {text} }} {main}")
             line = ["hmm", "-q", str(program), str(folder / _FASTA), "-o", str(folder / "hmm.tsv")]
-            with commands.make_context(PROGRAM, list(line), obj=Session(line)) as context:
-                commands.invoke(context)
+            _run(commands, line)
         model = CompiledModel(parse_program(program.read_text()).models["model"])
         sequence = LongSequence(model.best, np.zeros(9, dtype=np.uint8), False, map)
         sequence.runs(model.trace_tables, model.visits, sequence.score()[1])
@@ -182,8 +197,20 @@ def _search_minimizers() -> None:
     search.find(block, tuple(Strand), len(bases), map, lambda searched: None)
 
 
-def _commands(commands: click.Group) -> Iterator[list[Word]]:
-    """Yield the commands, most of them without an output."""
+def _commands(commands: click.Group, part: str) -> Iterator[list[Word]]:
+    """Yield the commands of a part, most of them without an output."""
+    if part == "mapping":
+        yield from _mapping()
+    elif part == "aligning":
+        yield from _aligning()
+    elif part == "matching":
+        yield from _matching(commands)
+    elif part == "trees":
+        yield from _searching_trees()
+
+
+def _matching(commands: click.Group) -> Iterator[list[Word]]:
+    """Yield the commands that search by k-mers, and make workloads."""
     kmers: list[Word] = [*_SEARCH, "--search", "kmer", _GENOME]
     for queries in (_FASTQ, _FASTA, _BAM):
         yield [*kmers, queries, "-b"]
@@ -191,11 +218,18 @@ def _commands(commands: click.Group) -> Iterator[list[Word]]:
         yield [*kmers, _FASTQ, "-b", *options]
     yield [*kmers, _LONG, "-b", "-c", "-L", "-s"]
     yield [*kmers, *_MATES, "--pair"]
-    yield ["index", "-q", _GENOME, "-o", _INDEX]
+    yield _INDEXING
     yield [*_SEARCH, _INDEX, _FASTQ, "-b"]
     for name in _format_names(commands):
         yield [*kmers, _FASTQ, "-b", "--format", name]
     yield [*kmers, _FASTQ, "-b", "--plot", Path("page.html"), "--stats", Path("stats.json")]
+    # Of the workloads, the first one has the shortest reads, and the other one has pairs.
+    for name, scale in (("HSILL", "0.0001"), ("REPEATS", "0.00001")):
+        yield ["workload", name, "-q", "--scale", scale, "--reference", _GENOME, "-o", Path("made")]
+
+
+def _searching_trees() -> Iterator[list[Word]]:
+    """Yield the commands that search trees."""
     for address_bits in ("24", "32"):
         trees: list[Word] = [*_SEARCH, _GENOME, "--address-bits", address_bits, "--policy"]
         yield [*trees, "m", _FASTQ, "-b", "-mum"]
@@ -203,16 +237,12 @@ def _commands(commands: click.Group) -> Iterator[list[Word]]:
         yield [*trees, "rt", _FASTQ, "--dump-tree", Path("tree.txt")]
         if look_for("pydivsufsort", "pydivsufsort").problem is None:
             yield [*trees, "m", _FASTQ, "--builder", "sa"]
-    yield from _mapping()
-    yield from _aligning()
-    # Of the workloads, the first one has the shortest reads, and the other one has pairs.
-    for name, scale in (("HSILL", "0.0001"), ("REPEATS", "0.00001")):
-        yield ["workload", name, "-q", "--scale", scale, "--reference", _GENOME, "-o", Path("made")]
 
 
 def _mapping() -> Iterator[list[Word]]:
     """Yield the commands that map reads."""
     start: list[Word] = ["map", "--backend", "cpu", "-q"]
+    yield _INDEXING
     for options in (("--all",), ("--max-xa", "5")):
         yield [*start, _GENOME, *_MATES, *options]
     for reads in (_FASTQ, _FASTA, _BAM):
@@ -231,6 +261,7 @@ def _mapping() -> Iterator[list[Word]]:
 def _aligning() -> Iterator[list[Word]]:
     """Yield the commands that align genomes."""
     start: list[Word] = ["align", "-C", "-q"]
+    yield _INDEXING
     yield [*start, _INDEX, _COPY]
     for name in ("delta", "paf", "vcf", "sam", "bam"):
         yield [*start, _GENOME, _COPY, "--format", name]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -224,6 +224,10 @@ class _SearchOnCluster(ProfileSearch):
         super().__init__(*told)
         self._cluster = cluster
         self._work = work
+
+    def read(self, profiles: Iterable[Profile]) -> Iterator[Profile]:
+        """Yield profiles, whose filters only workers make."""
+        return iter(profiles)
 
     def _parts_of(self, profiles: Sequence[Profile], before: int) -> HitParts:
         """Let workers compare profiles, before which there are others, with all proteins."""

@@ -47,9 +47,21 @@ class BiasFilter:
         self, block: ProteinBlock, sequences: Int64Array
     ) -> tuple[Float64Array, Float64Array]:
         """Return the scores of some sequences in nats, and how far HMMER's may be from them."""
-        sums = np.empty((2, sequences.size), dtype=np.float64)
-        _fill_sums(block, self.odds, self.steps, sequences, sums)
-        return scores_of_sums(sums, block.offsets[sequences + 1] - block.offsets[sequences])
+        same = np.zeros(sequences.size, dtype=np.int64)
+        return bias_scores(block, self.odds[np.newaxis], self.steps[np.newaxis], same, sequences)
+
+
+def bias_scores(
+    block: ProteinBlock,
+    odds: Float64Array,
+    steps: Float64Array,
+    profiles: Int64Array,
+    sequences: Int64Array,
+) -> tuple[Float64Array, Float64Array]:
+    """Return what `BiasFilter.scores` does, for pairs; odds and steps have a row a profile."""
+    sums = np.empty((2, sequences.size), dtype=np.float64)
+    _fill_sums(block, odds, steps, profiles, sequences, sums)
+    return scores_of_sums(sums, block.offsets[sequences + 1] - block.offsets[sequences])
 
 
 def scores_of_sums(sums: Float64Array, sizes: Int64Array) -> tuple[Float64Array, Float64Array]:
@@ -70,19 +82,22 @@ def _fill_sums(
     block: ProteinBlock,
     odds: Float64Array,
     steps: Float64Array,
+    profiles: Int64Array,
     sequences: Int64Array,
     sums: Float64Array,
 ) -> None:
     for candidate in range(sequences.size):
+        profile = profiles[candidate]
+        leave, remain = steps[profile, 0], steps[profile, 1]
         begin = block.offsets[sequences[candidate]]
         end = block.offsets[sequences[candidate] + 1]
         stay = (end - begin) / (end - begin + 1.0)
-        plain, biased = 0.999, 0.001 * odds[block.codes[begin]]
+        plain, biased = 0.999, 0.001 * odds[profile, block.codes[begin]]
         scaled = 0
         for place in range(begin + 1, end):
             leaving = plain * (1.0 - stay)
-            plain = plain * stay + biased * steps[0]
-            biased = (leaving + biased * steps[1]) * odds[block.codes[place]]
+            plain = plain * stay + biased * leave
+            biased = (leaving + biased * remain) * odds[profile, block.codes[place]]
             total = plain + biased
             if total < 1e-100:
                 plain, biased, scaled = plain * 1e100, biased * 1e100, scaled + 1

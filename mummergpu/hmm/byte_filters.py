@@ -299,6 +299,8 @@ def find_cells(
         length = block.offsets[number + 1] - begin
         if length == 0:
             continue
+        # A row of several parts is computed one part after the other, each over the whole sequence:
+        # the borders hand the last cells of a part to the next one.
         if parts > 1:
             for place in range(length * LANES):
                 borders[place] = 128
@@ -344,6 +346,7 @@ def settle_msv(
         length = block.offsets[number + 1] - begin
         steps = lengths.move[length] + striped.entry
         left = left_by_ssv(cells[candidate], BYTE_BASE - steps, striped.bias)
+        # SSV tells what MSV would find unless a second hit in the sequence may add to the first.
         if left < 0:
             for place in range(row.size):
                 row[place] = 0

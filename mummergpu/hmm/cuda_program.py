@@ -39,6 +39,9 @@ _WORD_THREADS: Final = ((_FEW_REGISTERS, 256), (13, 512), (21, 384))
 """The threads of a block of Viterbi for rows of up to so many registers: as many as a
 multiprocessor has registers for; longer rows have 256."""
 
+_BYTE_LANES: Final = ((400, 8), (608, 16))
+"""The lanes of SSV and MSV for profiles of up to so many nodes, as an H100 was fastest with."""
+
 MAX_WORD_REGISTERS: Final = 38
 """Viterbi's row of more registers does not fit those of a thread (these last two nearly do)."""
 
@@ -62,8 +65,11 @@ class RowShape(NamedTuple):
 
 
 def byte_shape(nodes: int) -> RowShape:
-    """Return the row in which SSV and MSV have a profile of so many nodes."""
-    lanes = 32 if nodes >= 250 else 16 if nodes >= 100 else 8
+    """Return the row in which SSV and MSV have a profile of so many nodes.
+
+    The fewer lanes, the fewer instructions of each row are the same for all of them.
+    """
+    lanes = next((lanes for most, lanes in _BYTE_LANES if nodes <= most), WARP_LANES)
     return RowShape(lanes, -(-nodes // (2 * lanes)))
 
 

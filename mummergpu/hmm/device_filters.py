@@ -58,8 +58,9 @@ from mummergpu.hmm.tables import BYTE_BASE, BYTE_LEAVE, BYTE_SCALE, LN2, word_mo
 from mummergpu.runtime.arrays import Int64Array, UInt32Array
 from mummergpu.runtime.stats import Stats
 
-STREAMS: Final = 2
-"""The blocks that are filtered at once: the host decides about one while the device computes."""
+STREAMS: Final = 4
+"""The blocks that are filtered at once: the host decides about some while the device computes, and
+its decisions take longer than the kernels."""
 
 _MAX_ROUNDS: Final = 8
 """The sequences that each group of lanes compares for an item, if there are many items."""

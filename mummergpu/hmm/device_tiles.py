@@ -10,17 +10,20 @@ import numpy as np
 
 from mummergpu.cuda.device import AnyArray, BlockShape, Device, Program
 from mummergpu.cuda.program import BLOCK_THREADS, ProgramSource
-from mummergpu.hmm.cuda_program import ITEM, WORD_RESIDUES
+from mummergpu.hmm.cuda_program import ITEM
 from mummergpu.hmm.device_work import FilterWorker, Pairs, PlacedBlock
 from mummergpu.hmm.filter_schemes import FilterChoice
 from mummergpu.hmm.filters import ProfileFilter
 from mummergpu.hmm.thread_filter import (
-    TILE_BLOCKS,
+    SCHEDULERS,
     TILE_THREADS,
     WORD_AGAIN,
     ThreadPolicy,
+    border_rows,
     thread_program,
+    tile_blocks,
     tile_count,
+    tile_items,
     tile_table,
 )
 from mummergpu.runtime.arrays import BoolArray, Int64Array
@@ -28,6 +31,9 @@ from mummergpu.runtime.arrays import BoolArray, Int64Array
 KERNEL: Final = "score_in_tiles"
 _RESIDENT_THREADS: Final = 2048
 """Of a multiprocessor."""
+
+_LONG: Final = 2
+"""A sequence is long that has so many times a scheduler's share of residues, or the mean length."""
 
 
 class TiledPairs(NamedTuple):
@@ -85,10 +91,33 @@ class TileFilter:
             )
             if policy is None:
                 continue
-            own = self._scores(worker, placed, pairs.sequences[begin:end], number, policy, limits)
-            words[begin:end] = own
-            done[begin:end] = own != WORD_AGAIN
+            sequences = pairs.sequences[begin:end]
+            short = begin + self._long_count(placed.sizes[sequences])
+            if self._border_bytes(placed, pairs.sequences[short:end]) > worker.memory // 4:
+                # Warps need no memory for each residue.
+                continue
+            own = self._scores(worker, placed, pairs.sequences[short:end], number, policy, limits)
+            words[short:end] = own
+            done[short:end] = own != WORD_AGAIN
         return TiledPairs(*_chosen(done, words))
+
+    @property
+    def _multiprocessors(self) -> int:
+        return max(self._device.resident_blocks * BLOCK_THREADS // _RESIDENT_THREADS, 1)
+
+    def _long_count(self, sizes: Int64Array) -> int:
+        """Return how many of some sequences, the longest first, are better left to warps.
+
+        A thread walks along all of a sequence, and the others would wait for it in the end.
+        """
+        total = int(sizes.sum())
+        share = total / (2 * TILE_THREADS * SCHEDULERS * self._multiprocessors)
+        return int(np.count_nonzero(sizes > _LONG * max(share, total / sizes.size)))
+
+    def _border_bytes(self, placed: PlacedBlock, sequences: Int64Array) -> int:
+        """Return the memory of what tiles hand on, for sequences the longest of which is first."""
+        blocks = tile_blocks(tile_items(sequences.size), self._multiprocessors)
+        return 8 * border_rows(int(placed.sizes[sequences[0]])) * blocks * TILE_THREADS
 
     def _scores(
         self,
@@ -103,12 +132,10 @@ class TileFilter:
         tiles = tile_count(one.profile.nodes)
         if policy not in self._programs:
             self._programs[policy] = self._load(thread_program(policy, one.profile.nodes))
-        items = np.zeros(-(-sequences.size // (2 * TILE_THREADS)), dtype=ITEM)
+        items = np.zeros(tile_items(sequences.size), dtype=ITEM)
         items["first"] = np.arange(items.size) * 2 * TILE_THREADS
         items["last"] = np.minimum(items["first"] + 2 * TILE_THREADS, sequences.size)
-        resident = self._device.resident_blocks * BLOCK_THREADS // _RESIDENT_THREADS * TILE_BLOCKS
-        blocks = min(items.size, max(resident, 1))
-        rows = WORD_RESIDUES * -(-placed.longest // WORD_RESIDUES) + 1
+        blocks = tile_blocks(items.size, self._multiprocessors)
         table = tile_table(one.words, tiles, policy.emissions == "t")
         scores = worker.buffer("tile scores", 4 * sequences.size)
         (ticket,) = worker.counters(1)
@@ -117,7 +144,7 @@ class TileFilter:
             *(worker.upload("tile items", items.view(np.uint32)), items.size),
             *(worker.upload("tile table", table), table.size // 4, tiles),
             *(worker.upload("tile limits", limits[number]), placed.word_moves, ticket, scores),
-            worker.buffer("tile borders", 8 * rows * blocks * TILE_THREADS),
+            worker.buffer("tile borders", self._border_bytes(placed, sequences)),
         )
         shape = BlockShape(TILE_THREADS, 0)
         worker.launcher.launch(self._programs[policy], KERNEL, blocks, arguments, shape)

@@ -92,6 +92,7 @@ class FilterWorker:
     """A stream with memory of `memory` bytes; one thread uses it at a time."""
 
     def __init__(self, device: Device, memory: int, stats: Stats) -> None:
+        self.memory = memory
         self.stream = device.new_stream()
         self._workspace = Workspace(device, memory)
         self._staging = Staging(device, self.stream)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -91,14 +92,15 @@ def checked_tiles(code: str) -> ThreadPolicy:
         raise OptionError(
             "filter_policy",
             f"'{code}' is for studies; searches take auto, warp, or tiles of sequences as they "
-            "were read without constant memory, such as t2hrrrs",
+            "were read without constant memory, such as t8hrrrs",
         )
     return policy
 
 
-def known_schemes() -> list[FilterScheme]:
-    """Return the schemes that come with the package."""
-    return read_schemes(SCHEMES_FILE)
+@cache
+def known_schemes() -> tuple[FilterScheme, ...]:
+    """Return the schemes that come with the package, which are read once: every profile asks."""
+    return tuple(read_schemes(SCHEMES_FILE))
 
 
 def read_schemes(path: Path) -> list[FilterScheme]:

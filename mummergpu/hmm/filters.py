@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, NamedTuple
@@ -9,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from mummergpu.hmm import byte_filters, word_filter
-from mummergpu.hmm.bias_filter import BiasFilter
+from mummergpu.hmm.bias_filter import BiasFilter, bias_scores
 from mummergpu.hmm.byte_filters import (
     LANES,
     StripedBytes,
@@ -17,8 +19,9 @@ from mummergpu.hmm.byte_filters import (
     settle_msv,
     striped_bytes,
 )
+from mummergpu.hmm.forward_filter import chances_of, margins, row_cells, score_forward
 from mummergpu.hmm.profiles import Profile
-from mummergpu.hmm.proteins import ProteinBlock
+from mummergpu.hmm.proteins import CODES, ProteinBlock
 from mummergpu.hmm.tables import (
     BYTE_BASE,
     BYTE_SCALE,
@@ -28,12 +31,14 @@ from mummergpu.hmm.tables import (
     LengthTables,
     byte_tables,
     length_tables,
+    match_scores,
     word_moves,
     word_tables,
 )
 from mummergpu.hmm.thresholds import lowest_passing_score, minimal_cells
 from mummergpu.hmm.word_filter import StripedWords, score_viterbi, striped_words
 from mummergpu.runtime.arrays import BoolArray, Float64Array, Int64Array
+from mummergpu.runtime.flushed_floats import flushed_floats
 from mummergpu.runtime.stats import Stats
 
 _MIN_LENGTH_BITS: Final = 11
@@ -152,8 +157,9 @@ class ProfileFilter:
         self.scores = PassScores(msv, skip, viterbi)
         composition = profile.composition
         self.bias = None if composition is None else BiasFilter(composition, profile.nodes)
-        self.bytes = byte_tables(profile)
-        self.words = word_tables(profile)
+        matches = match_scores(profile.matches)
+        self.bytes = byte_tables(profile, matches)
+        self.words = word_tables(profile, matches)
         self._least = np.zeros(0, dtype=np.int64)
 
     @cached_property
@@ -163,6 +169,10 @@ class ProfileFilter:
     @cached_property
     def _striped_words(self) -> StripedWords:
         return striped_words(self.words)
+
+    @cached_property
+    def _forward(self) -> ForwardFilter:
+        return ForwardFilter([self])
 
     def survivors(self, block: ProteinBlock, stats: Stats) -> Int64Array:
         """Return the sequences that pass to the Forward filter, and perhaps more.
@@ -196,6 +206,15 @@ class ProfileFilter:
         survivors = self._pass_viterbi(block, sequences, left, lengths, stats)
         stats.add(passed_viterbi=int(survivors.size))
         return survivors
+
+    def pass_forward(self, block: ProteinBlock, sequences: Int64Array, stats: Stats) -> Int64Array:
+        """Return which of the survivors pass the Forward filter, and perhaps more.
+
+        Most do not, and to learn it here costs a fraction of what it costs in `finishing`.
+        """
+        same = np.zeros(sequences.size, dtype=np.int64)
+        passing: Int64Array = sequences[self._forward.passing(block, same, sequences, stats)]
+        return passing
 
     def _pass_viterbi(
         self,
@@ -249,3 +268,63 @@ class ProfileFilter:
         row = np.empty(striped.costs.shape[1], dtype=np.uint8)
         kept = settle_msv(block, striped, lengths, numbers, row, sequences, cells)
         return sequences[:kept], cells[:kept]
+
+
+class ForwardFilter:
+    """The Forward filter for profiles with the same thresholds; threads share it.
+
+    It takes pairs of many profiles at once: a call for each profile would have threads wait for
+    the interpreter's lock.
+    """
+
+    def __init__(self, filters: Sequence[ProfileFilter]) -> None:
+        thresholds = filters[0].thresholds
+        self._is_corrected = thresholds.bias_filter
+        self._nodes = np.array([one.profile.nodes for one in filters])
+        self._odds = np.ones((len(filters), CODES))
+        self._steps = np.full((len(filters), 2), 0.5)
+        self._least = np.full(len(filters), -np.inf)
+        for number, one in enumerate(filters):
+            statistics = one.profile.statistics
+            # Without a composition, what HMMER computes is no score: it lets all pass to HMMER.
+            has_score = not self._is_corrected or one.bias is not None
+            if has_score and 0 < thresholds.F3 < 1 and statistics.forward_lambda > 0:
+                bits = math.log(thresholds.F3) / statistics.forward_lambda
+                self._least[number] = statistics.forward_tau - bits
+            if one.bias is not None:
+                self._odds[number], self._steps[number] = one.bias.odds, one.bias.steps
+        self._chances = chances_of([one.profile for one in filters])
+
+    def passing(
+        self, block: ProteinBlock, profiles: Int64Array, sequences: Int64Array, stats: Stats
+    ) -> BoolArray:
+        """Return which pairs pass, by the numbers of their profiles and of their sequences."""
+        passes = np.ones(sequences.size, dtype=np.bool_)
+        compared = np.nonzero(self._least[profiles] > -np.inf)[0]
+        if compared.size:
+            profiles, sequences = profiles[compared], sequences[compared]
+            with stats.stage("profile_forward"):
+                passes[compared] = self._passing(block, profiles, sequences)
+            sizes = block.offsets[sequences + 1] - block.offsets[sequences]
+            stats.add_cells("profile_forward", int((sizes * self._nodes[profiles]).sum()))
+        stats.add(passed_forward=int(np.count_nonzero(passes)))
+        return passes
+
+    def _passing(
+        self, block: ProteinBlock, profiles: Int64Array, sequences: Int64Array
+    ) -> BoolArray:
+        sizes = block.offsets[sequences + 1] - block.offsets[sequences]
+        if self._is_corrected:
+            scores = bias_scores(block, self._odds, self._steps, profiles, sequences)
+            background = Background(*scores)
+        else:
+            background = plain_background(lengths_up_to(int(sizes.max())), sizes)
+        nats = np.empty(sequences.size, dtype=np.float64)
+        # Chances far from any path are too small for float32.
+        with flushed_floats():
+            cells = row_cells(self._chances)
+            score_forward(block, self._chances, cells, profiles, sequences, nats)
+        bits = (nats - background.nats + background.margin + margins(sizes)) / LN2
+        # HMMER tells an error for what is no number: it shall.
+        passes: BoolArray = ~(bits < self._least[profiles]) | ~np.isfinite(nats)
+        return passes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 from collections import deque
@@ -131,12 +132,13 @@ def pyhmmer_module(name: str) -> Any:
     LibraryError
         If pyhmmer is not installed, or does not work.
     """
-    library = look_for("pyhmmer", f"pyhmmer.{name}")
-    if library.problem is not None:
-        raise LibraryError("a search with profiles", "pyhmmer", "hmm", library.problem)
-    import pyhmmer
-
-    return getattr(pyhmmer, name)
+    module = f"pyhmmer.{name}"
+    try:
+        return importlib.import_module(module)
+    except Exception as error:
+        # To find the cause imports more than the module does.
+        problem = look_for("pyhmmer", module).problem or in_one_line(error)
+        raise LibraryError("a search with profiles", "pyhmmer", "hmm", problem) from None
 
 
 def profile_of(hmm: Any) -> Profile:

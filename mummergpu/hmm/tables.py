@@ -54,9 +54,9 @@ class ByteTables(NamedTuple):
     entry: int
 
 
-def byte_tables(profile: Profile) -> ByteTables:
-    """Return the bytes of a profile."""
-    scores = match_scores(profile.matches)
+def byte_tables(profile: Profile, scores: Float32Array | None = None) -> ByteTables:
+    """Return the bytes of a profile; `scores` are its `match_scores`, if they are at hand."""
+    scores = match_scores(profile.matches) if scores is None else scores
     highest = max(np.float32(0), np.float32(scores[:, :RESIDUES].max()))
     bias = min(255, int(rounded(BYTE_SCALE * highest)))
     costs = -rounded(BYTE_SCALE * scores)
@@ -151,12 +151,12 @@ class WordTables(NamedTuple):
     delete_bound: int
 
 
-def word_tables(profile: Profile) -> WordTables:
-    """Return the words of a profile."""
+def word_tables(profile: Profile, scores: Float32Array | None = None) -> WordTables:
+    """Return the words of a profile; `scores` are its `match_scores`, if they are at hand."""
     nodes, probabilities = profile.nodes, profile.transitions
     with np.errstate(divide="ignore"):
         steps = words(np.log(probabilities.astype(np.float64)).astype(np.float32)[1:nodes])
-        entries = _entry_probabilities(profile)
+        entries = entry_probabilities(profile)
         entry = words(np.log(entries.astype(np.float64)).astype(np.float32))
     match, insert, delete, insert_match, loop, delete_match, deletes = steps.T
     table = np.full((8, nodes), WORD_NEVER, dtype=np.int16)
@@ -172,7 +172,8 @@ def word_tables(profile: Profile) -> WordTables:
     if nodes > 3:
         pairs = deletes[1:-1].astype(np.int64) + delete_match[2:] - entry[3:]
         bound = max(bound, int(pairs.max(initial=WORD_NEVER)))
-    emissions = np.ascontiguousarray(words(match_scores(profile.matches)).T)
+    scores = match_scores(profile.matches) if scores is None else scores
+    emissions = np.ascontiguousarray(words(scores).T)
     return WordTables(emissions, table, bound)
 
 
@@ -181,7 +182,7 @@ def words(scores: Float32Array) -> Int16Array:
     return np.clip(rounded(WORD_SCALE * scores), -32768, 32767).astype(np.int16)
 
 
-def _entry_probabilities(profile: Profile) -> Float32Array:
+def entry_probabilities(profile: Profile) -> Float32Array:
     """Return how likely a local alignment enters at each node, as often as the node is used."""
     occupied = np.empty(profile.nodes, dtype=np.float32)
     _fill_occupancy(profile.transitions, occupied)

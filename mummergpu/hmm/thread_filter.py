@@ -15,7 +15,7 @@ import numpy as np
 from mummergpu.cuda.device import BlockShape
 from mummergpu.cuda.program import WARP_LANES, ProgramSource
 from mummergpu.errors import OptionError
-from mummergpu.hmm.cuda_program import CODE_CONSTANTS, TABLE_ROWS
+from mummergpu.hmm.cuda_program import CODE_CONSTANTS, TABLE_ROWS, WORD_RESIDUES
 from mummergpu.hmm.device_tables import NEVER
 from mummergpu.hmm.tables import WORD_BASE, WORD_LEAVE, WordTables
 from mummergpu.runtime.arrays import Int16Array, UInt32Array
@@ -37,8 +37,11 @@ _ROW_THREADS: Final = 256
 TILE_THREADS: Final = 32
 """Few, so that the multiprocessors have equally many sequences."""
 
-TILE_BLOCKS: Final = 16
+TILE_BLOCKS: Final = 12
 """The blocks of tiles that a multiprocessor has registers for."""
+
+SCHEDULERS: Final = 4
+"""Of a multiprocessor."""
 
 SCORES: Final = "gcplt"
 """Global, coalesced, padded, local to a thread, tiles."""
@@ -120,7 +123,7 @@ BASIC: Final = ThreadPolicy()
 PAPERS_BEST: Final = ThreadPolicy("l", "8", "h", "s", "c", "s", "g")
 """The paper's final accelerator: optimisations 1 to 6."""
 
-BEST: Final = ThreadPolicy("t", "2", "h", "s", "r", "r", "s")
+BEST: Final = ThreadPolicy("t", "8", "h", "s", "r", "r", "s")
 """Tiles as a search uses them."""
 
 
@@ -209,6 +212,27 @@ def node_emissions(tables: WordTables, transposed: bool) -> Int16Array:
 def tile_count(nodes: int) -> int:
     """Return the tiles of a profile."""
     return -(-nodes // TILE_NODES)
+
+
+def tile_items(sequences: int) -> int:
+    """Return the items of so many sequences: a warp works on two a lane."""
+    return -(-sequences // (2 * TILE_THREADS))
+
+
+def tile_blocks(items: int, multiprocessors: int) -> int:
+    """Return the blocks for so many items, each of a warp.
+
+    A warp nearly keeps a scheduler busy. So each has as many of them, and what is left over goes
+    to those that are done first: with one more on some schedulers, these would be the last.
+    """
+    schedulers = SCHEDULERS * max(multiprocessors, 1)
+    warps = min(max(items // schedulers, 1), TILE_BLOCKS // SCHEDULERS)
+    return max(min(items, warps * schedulers), 1)
+
+
+def border_rows(longest: int) -> int:
+    """Return the rows of borders for sequences of up to so many residues; a word is read ahead."""
+    return WORD_RESIDUES * (-(-longest // WORD_RESIDUES) + 1)
 
 
 def tile_steps(tables: WordTables, tiles: int) -> UInt32Array:

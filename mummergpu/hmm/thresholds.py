@@ -21,6 +21,9 @@ from mummergpu.runtime.jit import inline, jit_without_refcounts
 _SMALL = 5e-9
 """Up to here HMMER takes 1 - exp(-x) for x."""
 
+_NEAR = 1e-5
+"""How far a float32 of a score may be from the exact one, as a share of it."""
+
 
 def gumbel_tail(score: float, mu: float, rate: float) -> float:
     """Return the chance of a score in bits or a higher one among random sequences."""
@@ -39,9 +42,15 @@ def lowest_passing_score(limit: float, mu: float, rate: float) -> np.float32:
     def passes(bits: int) -> bool:
         return not gumbel_tail(float(_float_of(bits)), mu, rate) > limit
 
-    return _float_of(
-        _first_where(passes, _order_of(np.float32(-1e30)), _order_of(np.float32(1e30)))
-    )
+    low, high = _order_of(np.float32(-1e30)), _order_of(np.float32(1e30))
+    if limit > 0:
+        # Near where the tail is exactly the limit, which saves most of a search among all floats.
+        near = mu - math.log(-math.log1p(-limit)) / rate
+        below, above = (
+            _order_of(np.float32(near + sign * (_NEAR + _NEAR * abs(near)))) for sign in (-1, 1)
+        )
+        low, high = (below if not passes(below) else low), (above if passes(above) else high)
+    return _float_of(_first_where(passes, low, high))
 
 
 def _first_where(truth: Callable[[int], bool], low: int, high: int) -> int:

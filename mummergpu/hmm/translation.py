@@ -21,10 +21,11 @@ from mummergpu.input.blocks.proteins import (
     BLOCK_RESIDUES,
     ProteinRecords,
     ProteinRules,
+    RecordFiles,
     Warn,
     say_nothing,
 )
-from mummergpu.input.bytes.files import PLACE, bytes_of_files
+from mummergpu.input.bytes.files import PLACE
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.records.file_records import FileRecords
 from mummergpu.input.records.record_arrays import (
@@ -284,40 +285,14 @@ class OrfRecords(NamedTuple):
         return name
 
 
-class TranslatedFiles:
+class TranslatedFiles(RecordFiles):
     """The ORFs of files of nucleotides: FASTA, FASTQ, SAM, BAM or CRAM, compressed or not.
 
-    Parameters
-    ----------
-    paths : iterable of str
-        The files; "-" is standard input.
-    rules : ProteinRules
-        `any_letters` accepts records whose letters are mostly not DNA or RNA.
-    block_residues : int
-        About how many residues a block has; a record of nucleotides is in memory whole.
+    The rules' `any_letters` accepts records whose letters are mostly not DNA or RNA. A record is in
+    memory whole.
     """
 
     is_translated = True
-
-    def __init__(
-        self, paths: Iterable[str], rules: ProteinRules, block_residues: int = BLOCK_RESIDUES
-    ) -> None:
-        self._paths = tuple(paths)
-        self._rules = rules
-        self._block_residues = block_residues
-        self.bytes_total = bytes_of_files(self._paths)
-        self._bytes_before = 0
-        self._file: FileRecords | None = None
-
-    @property
-    def bytes_read(self) -> int:
-        """The bytes read so far in this pass over the files, counted before decompression."""
-        return self._bytes_before + (0 if self._file is None else self._file.bytes_read)
-
-    @property
-    def can_repeat(self) -> bool:
-        """Whether the files can be read more than once."""
-        return self.bytes_total is not None
 
     def blocks(
         self, threads: ReadingThreads | None = None, warn: Warn = say_nothing, scale: int = 1
@@ -337,19 +312,15 @@ class TranslatedFiles:
             keeps_qualities=True,
             keeps_headers=True,
         )
-        self._bytes_before = 0
-        for path in self._paths:
-            is_empty = True
-            with FileRecords(path, options, threads) as file:
-                self._file = file
+        with closing(self._opened(options, threads)) as files:
+            for file in files:
+                is_empty = True
                 with closing(self._translated(file, threads, scale)) as blocks:
                     for orfs in blocks:
                         is_empty = False
                         yield from orfs
-                self._bytes_before += file.bytes_read
-                self._file = None
-            if is_empty:
-                warn(f"{path}: no sequences")
+                if is_empty:
+                    warn(f"{file.path}: no sequences")
 
     def _translated(
         self, file: FileRecords, threads: ReadingThreads | None, scale: int

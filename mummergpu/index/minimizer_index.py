@@ -154,11 +154,16 @@ class MinimizerIndex(ReferenceIndex[MinimizerPage]):
         if reference.padded_codes.nbytes + build_bytes > budget.host:
             return None
         job = KmerJob(reference.base_count, minimum_length, query_bases)
-        if kept is None and query_bases >= BASES_WORTH_A_SAMPLE:
-            # The occurrences of k-mers of repeats cost a search of tables of k-mers its time.
-            job = replace(job, likeness=kmer_likeness(reference.padded_codes))
         cost = expected_cost(reference.base_count, query_bases // options.unique_strands, window)
-        if cost.seconds > (kmer_seconds(job) if kept is None else kept_seconds(kept, bases)):
+        if kept is not None:
+            worth = kept_seconds(kept, bases)
+        else:
+            worth = kmer_seconds(job)
+            if worth < cost.seconds and query_bases >= BASES_WORTH_A_SAMPLE:
+                # The occurrences of k-mers of repeats make a search of tables of k-mers dearer.
+                job = replace(job, likeness=kmer_likeness(reference.padded_codes))
+                worth = kmer_seconds(job)
+        if cost.seconds > worth:
             return None
         return cls(reference, minimum_length, kmer_length, window, build_bytes, job, cost)
 

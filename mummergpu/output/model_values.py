@@ -6,6 +6,7 @@ import io
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -13,10 +14,11 @@ import numpy as np
 from mummergpu.errors import OptionError
 from mummergpu.hmm.language.evaluation import Evaluation
 from mummergpu.hmm.language.program import Attribute
-from mummergpu.hmm.language.traces import StateNames
+from mummergpu.hmm.language.traces import Runs, StateNames
 from mummergpu.output.matches.arrow import import_pyarrow
 from mummergpu.output.sink import Emit
-from mummergpu.runtime.arrays import BoolArray, Float64Array
+from mummergpu.runtime.arrays import BoolArray, Float64Array, Int64Array
+from mummergpu.runtime.jit import as_index, jit_without_refcounts
 
 Value = float | str | dict[str, list[float | None]] | None
 """A score, the text of a path, a table by state; None for an impossible sequence."""
@@ -216,28 +218,50 @@ class BedSink(ValueSink):
         assert runs is not None
         groups: dict[str, int] = {}
         names = [name.partition("[")[0] for name in visits.names]
-        of_visits = np.array(
-            [groups.setdefault(name, len(groups)) for name in names], dtype=np.int64
-        )
         # Silent states have no symbols.
-        emitting = visits.emits[runs.visits] if runs.visits.size else np.empty(0, dtype=np.bool_)
-        lengths = np.where(emitting, runs.lengths, 0)
-        ends = np.cumsum(lengths)
+        of_visits = np.array(
+            [
+                groups.setdefault(name, len(groups)) if emits else -1
+                for name, emits in zip(names, visits.emits.tolist(), strict=True)
+            ],
+            dtype=np.int64,
+        )
+        counts = np.empty(len(block.names) + 1, dtype=np.int64)
+        nothing = np.empty((0, 3), dtype=np.int64)
+        total = _list_segments(runs, of_visits, counts, nothing)
+        segments = np.empty((total, 3), dtype=np.int64)
+        _list_segments(runs, of_visits, counts, segments)
         shown = list(groups)
         lines = []
-        for number, name in enumerate(block.names):
-            first, last = runs.offsets[number : number + 2]
-            if first == last:
-                continue
-            inside = np.flatnonzero(emitting[first:last]) + first
-            states = of_visits[runs.visits[inside]]
-            begins = np.flatnonzero(np.diff(states, prepend=-1))
-            before = ends[first] - lengths[first]
-            starts = ends[inside[begins]] - lengths[inside[begins]] - before
-            stops = np.append(starts[1:], lengths[first:last].sum())
-            found = zip(starts.tolist(), stops.tolist(), states[begins].tolist(), strict=True)
-            lines += [f"{name}\t{start}\t{stop}\t{shown[state]}\n" for start, stop, state in found]
+        for name, (first, last) in zip(block.names, pairwise(counts.tolist()), strict=True):
+            rows = segments[first:last].tolist()
+            lines += [f"{name}\t{start}\t{stop}\t{shown[state]}\n" for start, stop, state in rows]
         self._emit("".join(lines).encode())
+
+
+@jit_without_refcounts
+def _list_segments(
+    runs: Runs, of_visits: Int64Array, offsets: Int64Array, segments: Int64Array
+) -> int:
+    """Write begins, ends and groups of segments, unless there is no room, and where paths begin."""
+    count = 0
+    for path in range(offsets.size - 1):
+        offsets[path] = count
+        at, group = 0, -1
+        for place in range(runs.offsets[path], runs.offsets[path + 1]):
+            own = of_visits[as_index(runs.visits[as_index(place)])]
+            if own < 0:
+                continue
+            if own != group:
+                group = own
+                count += 1
+                if segments.size:
+                    segments[count - 1, 0], segments[count - 1, 2] = at, own
+            at += runs.lengths[as_index(place)]
+            if segments.size:
+                segments[count - 1, 1] = at
+    offsets[offsets.size - 1] = count
+    return count
 
 
 FORMATS: Final = ("tsv", "json", "parquet", "bed")

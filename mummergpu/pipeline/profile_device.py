@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from mummergpu.errors import BackendError
 from mummergpu.hmm.filters import ProfileFilter
-from mummergpu.hmm.proteins import ProteinBlock
 from mummergpu.matching.options import DeviceOptions
 from mummergpu.pipeline.context import RunContext
 from mummergpu.runtime.arrays import Int64Array
@@ -114,18 +113,20 @@ class ProfileDevice:
 
 def filtered(
     blocks: Iterator[Block],
-    proteins_of: Callable[[Block], ProteinBlock],
-    on_device: DeviceFilters | None,
+    survivors: Callable[[Block], list[Int64Array]] | None,
 ) -> Generator[tuple[Block, list[Int64Array] | None]]:
-    """Yield blocks with what passes the filters of each profile; None: nobody has looked yet."""
-    if on_device is None:
+    """Yield blocks with what passes the filters of each profile, which a device tells.
+
+    Without one nobody has looked yet, and None is yielded beside each block.
+    """
+    if survivors is None:
         for block in blocks:
             yield block, None
         return
     from mummergpu.hmm.device_filters import STREAMS
 
     def work(block: Block) -> tuple[Block, list[Int64Array] | None]:
-        return block, on_device.survivors(proteins_of(block))
+        return block, survivors(block)
 
     with ThreadPoolExecutor(STREAMS, "filters") as executor:
         # One more than the device has: it waits until the others have been taken.

@@ -8,14 +8,15 @@ number of all targets is known. A scan is the same, but its hits are those of a 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import ExitStack, closing
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from mummergpu.hmm.filters import ProfileFilter
+from mummergpu.hmm.filters import ForwardFilter, ProfileFilter
 from mummergpu.hmm.finishing import Finisher
 from mummergpu.hmm.hit_lists import HitCounter, HitCounts, HitList, QueryWords
 from mummergpu.hmm.profiles import Profile
@@ -41,9 +42,16 @@ PROFILES_AT_ONCE: Final = 2000
 SEQUENCES_AT_ONCE: Final = 64
 """The proteins that a task compares to the end."""
 
+_SUMMED_AT_ONCE: Final = 1024
+"""The proteins that a task passes through the Forward filter."""
+
+_TASKS_OF_THREAD: Final = 32
+"""The tasks ahead for each thread, of one block: some take a hundred times as long as most, and
+others must not wait until such a one is done."""
+
 _BLOCKS_AHEAD: Final = 2
 
-_SCALE_ON_DEVICE: Final = 8
+_SCALE_ON_DEVICE: Final = 4
 """How much larger the blocks are that a device filters: it takes all profiles at once, and each
 profile with what survives in a block is a task of Python."""
 
@@ -161,21 +169,35 @@ class _Lazy(Sequence[str]):
 
 
 class _Task:
-    """A profile and proteins; the numbers of those that have passed the filters, if known."""
+    """A profile and proteins; the numbers of those that have passed the filters, if known.
+
+    `is_summed` tells that they have passed the Forward filter too.
+    """
 
     def __init__(
-        self, proteins: NumberedProteins, number: int, survivors: Int64Array | None = None
+        self,
+        proteins: NumberedProteins,
+        number: int,
+        survivors: Int64Array | None = None,
+        is_summed: bool = False,
     ) -> None:
         self.proteins = proteins
         self.number = number
         self.survivors = survivors
+        self.is_summed = is_summed
+
+    @property
+    def at_once(self) -> int:
+        """The most survivors that one task deals with."""
+        return SEQUENCES_AT_ONCE if self.is_summed else _SUMMED_AT_ONCE
 
     def parts(self) -> Iterator[_Task]:
         """Yield tasks with a few of the survivors each."""
-        survivors = self.survivors
+        survivors, size = self.survivors, self.at_once
         assert survivors is not None
-        for begin in range(0, survivors.size, SEQUENCES_AT_ONCE):
-            yield _Task(self.proteins, self.number, survivors[begin : begin + SEQUENCES_AT_ONCE])
+        for begin in range(0, survivors.size, size):
+            own = survivors[begin : begin + size]
+            yield _Task(self.proteins, self.number, own, self.is_summed)
 
 
 class _Found(NamedTuple):
@@ -231,6 +253,7 @@ class ProfileJob(ABC):
         self._reading = reading
         self._device = device
         self._has_share = True
+        self._early: list[Future[ProfileFilter]] = []
 
     @abstractmethod
     def hits(self) -> Generator[HitList]:
@@ -242,12 +265,21 @@ class ProfileJob(ABC):
         self._finisher = Finisher(options.finishing, alphabet, options.Z)
         self._counter = HitCounter(alphabet, options.finishing, options.Z, options.scans)
 
+    def read(self, profiles: Iterable[Profile]) -> Iterator[Profile]:
+        """Yield profiles, whose filters are made while the next ones are read."""
+        for one in profiles:
+            self._early.append(self._filter_of(one))
+            yield one
+
     def prepare(self, profiles: Sequence[Profile]) -> list[ProfileFilter]:
-        """Prepare to finish hits of some profiles; return their filters."""
+        """Prepare to finish hits of profiles, all from `read` or none; return their filters."""
         self.prepare_finishing(profiles)
+        early, self._early = self._early or [*map(self._filter_of, profiles)], []
+        return [one.result() for one in early]
+
+    def _filter_of(self, profile: Profile) -> Future[ProfileFilter]:
         thresholds = self._options.finishing.thresholds
-        make = self._context.executor.map(lambda one: ProfileFilter(one, thresholds), profiles)
-        return list(make)
+        return self._context.executor.submit(ProfileFilter, profile, thresholds)
 
     def blocks(self, count_them: bool, scale: int) -> Iterator[NumberedProteins]:
         """Yield all proteins in blocks, which are read ahead."""
@@ -267,14 +299,40 @@ class ProfileJob(ABC):
                     share = share_read or 0.0
 
     def filtered(
-        self, count_them: bool, on_device: DeviceFilters | None
+        self, count_them: bool, filters: Sequence[ProfileFilter], on_device: DeviceFilters | None
     ) -> Generator[tuple[NumberedProteins, list[Int64Array] | None]]:
-        """Yield all blocks, and what passes the filters of each profile if a device tells it."""
+        """Yield all blocks, and what passes all filters of each profile if a device tells it."""
+        survivors = None if on_device is None else self._survivors(filters, on_device)
         every = self.blocks(count_them, 1 if on_device is None else _SCALE_ON_DEVICE)
-        blocks = filtered(every, lambda proteins: proteins.block, on_device)
-        with closing(blocks):
-            for proteins, passed in blocks:
-                yield proteins, None if passed is None else [*map(proteins.scored, passed)]
+        with closing(filtered(every, survivors)) as blocks:
+            yield from blocks
+
+    def _survivors(
+        self, filters: Sequence[ProfileFilter], on_device: DeviceFilters
+    ) -> Callable[[NumberedProteins], list[Int64Array]]:
+        """Return what tells for a block what passes the filters of each profile, Forward's too."""
+        context = self._context
+        # It is made while the device has the first block.
+        making = context.executor.submit(ForwardFilter, filters)
+
+        def survivors(proteins: NumberedProteins) -> list[Int64Array]:
+            passed = [*map(proteins.scored, on_device.survivors(proteins.block))]
+            ends = np.cumsum([one.size for one in passed])
+            profiles = np.repeat(np.arange(len(passed)), np.diff(ends, prepend=0))
+            sequences = np.concatenate(passed)
+            keeps = np.empty(sequences.size, dtype=np.bool_)
+            forward = making.result()
+
+            def work(first: int) -> None:
+                some = slice(first, first + _SUMMED_AT_ONCE)
+                own = proteins.block, profiles[some], sequences[some]
+                keeps[some] = forward.passing(*own, context.stats)
+
+            list(context.executor.map(work, range(0, sequences.size, _SUMMED_AT_ONCE)))
+            parts = zip(passed, np.split(keeps, ends[:-1]), strict=True)
+            return [one[kept] for one, kept in parts]
+
+        return survivors
 
     def tell(
         self, phase: Phase, numbers: tuple[int, ...], block: NumberedProteins, done: float
@@ -303,7 +361,7 @@ class ProfileSearch(ProfileJob):
         profiles = self._options.read_profiles()
         at_once = PROFILES_AT_ONCE if self._options.sequences.can_repeat else None
         before = 0
-        while group := list(islice(profiles, at_once)):
+        while group := list(self.read(islice(profiles, at_once))):
             self._context.stats.add(profiles=len(group), nodes=sum(one.nodes for one in group))
             # With several passes, it is not known how many come.
             self._has_share = before == 0 and len(group) != at_once
@@ -335,12 +393,14 @@ class ProfileSearch(ProfileJob):
 
         def tasks() -> Generator[_Task]:
             nonlocal targets
-            with closing(self.filtered(before == 0, on_device)) as blocks:
+            with closing(self.filtered(before == 0, filters, on_device)) as blocks:
                 for proteins, passed in blocks:
                     targets += proteins.records.protein_count
                     for number in range(len(filters)):
-                        own = None if passed is None else passed[number]
-                        yield _Task(proteins, number, own)
+                        if passed is None:
+                            yield _Task(proteins, number)
+                        elif passed[number].size:
+                            yield _Task(proteins, number, passed[number], is_summed=True)
 
         # After an error, too, the device has ended its work before its memory is freed.
         todo = tasks()
@@ -358,7 +418,9 @@ class ProfileSearch(ProfileJob):
             return self._search(filters[task.number], task)
 
         context = self._context
-        yield from ordered_results(context.executor, context.window, tasks, work, _Task.parts)
+        # Not more than a block has: memory holds the blocks of all tasks under way.
+        window = max(context.window, min(len(filters), _TASKS_OF_THREAD * context.threads))
+        yield from ordered_results(context.executor, window, tasks, work, _Task.parts)
 
     def found_among(
         self,
@@ -368,9 +430,13 @@ class ProfileSearch(ProfileJob):
         on_device: DeviceFilters | None = None,
     ) -> Iterator[tuple[int, Any, int]]:
         """Yield the hits of some of the profiles in a block, as `HitParts.add` takes them."""
-        with closing(filtered(iter([proteins]), lambda one: one.block, on_device)) as blocks:
+        survivors = None if on_device is None else self._survivors(filters, on_device)
+        with closing(filtered(iter([proteins]), survivors)) as blocks:
             ((_, passed),) = blocks
-        own = (_Task(proteins, one, None if passed is None else passed[one]) for one in numbers)
+        own = (
+            _Task(proteins, one, None if passed is None else passed[one], passed is not None)
+            for one in numbers
+        )
         with closing(self._found(filters, own)) as results:
             for _, number, hits, count in results:
                 if hits is not None:
@@ -385,7 +451,11 @@ class ProfileSearch(ProfileJob):
                 survivors = profile_filter.survivors(task.proteins.block, stats)
             task.survivors = task.proteins.scored(survivors)
             stats.add_cells("profile_filters", records.codes.size * profile_filter.profile.nodes)
-        if task.survivors.size > SEQUENCES_AT_ONCE:
+        if not task.is_summed and task.survivors.size <= task.at_once:
+            block = task.proteins.block
+            task.survivors = profile_filter.pass_forward(block, task.survivors, stats)
+            task.is_summed = True
+        if task.survivors.size > task.at_once:
             return None
         survivors = task.survivors
         if survivors.size == 0:
@@ -412,12 +482,12 @@ class ProfileScan(ProfileJob):
     def hits(self) -> Generator[HitList]:
         """Yield the hits of each protein."""
         context = self._context
-        profiles = list(self._options.read_profiles())
+        profiles = list(self.read(self._options.read_profiles()))
         context.stats.add(profiles=len(profiles), nodes=sum(one.nodes for one in profiles))
         filters = self.prepare(profiles)
         with ExitStack() as stack:
             on_device = self._device.filters(filters, stack)
-            with closing(self.filtered(True, on_device)) as blocks:
+            with closing(self.filtered(True, filters, on_device)) as blocks:
                 for proteins, passed in blocks:
                     yield from self.hits_of(proteins, passed, filters)
 
@@ -436,10 +506,16 @@ class ProfileScan(ProfileJob):
             with stats.stage("profile_filters"):
                 return proteins.scored(one.survivors(block, stats))
 
-        if passed is None:
-            passed = list(ordered_results(context.executor, context.window, filters, survivors))
-        numbers = np.repeat(np.arange(len(filters)), [one.size for one in passed])
-        sequences = np.concatenate(passed)
+        def summed(number: int) -> Int64Array:
+            if passed is not None:
+                return passed[number]
+            one = filters[number]
+            return one.pass_forward(block, survivors(one), stats)
+
+        every = range(len(filters))
+        kept = list(ordered_results(context.executor, context.window, every, summed))
+        numbers = np.repeat(np.arange(len(filters)), [one.size for one in kept])
+        sequences = np.concatenate(kept)
         # Stable: the profiles that a protein is compared with stay in the order of their files.
         order = np.argsort(sequences, kind="stable")
         bounds = np.searchsorted(sequences[order], np.arange(records.protein_count + 1)).tolist()

@@ -23,7 +23,8 @@ def _library() -> Any:
     if sys.platform != "linux" or platform.machine() != "x86_64":
         return None
     try:
-        library = ctypes.CDLL("libm.so.6")
+        # Its functions return at once: to give the interpreter's lock back meanwhile costs more.
+        library = ctypes.PyDLL("libm.so.6")
     except OSError:
         return None
     return library if hasattr(library, "fesetenv") else None

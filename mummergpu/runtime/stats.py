@@ -43,6 +43,7 @@ STAGES: Final = (
     "profile_filters",
     "profile_msv",
     "profile_viterbi",
+    "profile_forward",
     "profile_finishing",
     "model_evaluation",
     "summary",
@@ -54,9 +55,10 @@ STAGES: Final = (
 there is a device, and the sum if there are several; ``coords_to_buffers`` orders and merges
 matches, ``mapping`` makes alignments of them, ``profile_filters`` finds the proteins that may have
 hits of profiles (and ``profile_msv`` and ``profile_viterbi`` are two parts of that, on the
-processor), ``profile_finishing`` compares these to the end, ``model_evaluation`` computes hidden
-Markov models, ``summary`` counts what was found, ``format`` turns it into text or records,
-``text_kernel`` does so on a device, ``end_to_end`` is the whole run."""
+processor), ``profile_forward`` drops most of them, ``profile_finishing`` compares the others to the
+end, ``model_evaluation`` computes hidden Markov models, ``summary`` counts what was found,
+``format`` turns it into text or records, ``text_kernel`` does so on a device, ``end_to_end``
+is the whole run."""
 
 
 MATCH_PARTS: Final = ("files", "strands", "match_lengths")

@@ -1,4 +1,4 @@
-"""Registers of small integers in compiled code, written as LLVM's vector instructions."""
+"""Registers of small numbers in compiled code, written as LLVM's vector instructions."""
 
 from __future__ import annotations
 
@@ -68,3 +68,36 @@ class Vectors:
         kind = ir.FunctionType(result, [argument.type for argument in arguments])
         function = module.globals.get(name) or ir.Function(module, kind, name)
         return self.builder.call(function, arguments)
+
+
+class FloatVectors(Vectors):
+    """Writes instructions for registers with so many lanes of float32."""
+
+    def __init__(self, builder: Any, lanes: int) -> None:
+        super().__init__(builder, 32, lanes)
+        self.element = ir.FloatType()
+        self.kind = ir.VectorType(self.element, lanes)
+
+    def splat(self, number: Any) -> Any:
+        """Return a register with a float32 in every lane."""
+        undefined = ir.Constant(self.kind, ir.Undefined)
+        first = self.builder.insert_element(undefined, number, ir.Constant(ir.IntType(32), 0))
+        return self._shuffled(first, undefined, [0] * self.lanes)
+
+    def times_plus(self, one: Any, other: Any, more: Any) -> Any:
+        """Return a product plus a register, rounded once where the processor can do so."""
+        return self._call(f"llvm.fmuladd.v{self.lanes}f32", self.kind, (one, other, more))
+
+    def shifted_by(self, register: Any, lanes: int) -> Any:
+        """Return what the lane so many before each one has; the first ones get 0."""
+        order = range(self.lanes - lanes, 2 * self.lanes - lanes)
+        return self._shuffled(self.constant(0), register, order)
+
+    def sum(self, register: Any) -> Any:
+        """Return the sum of all lanes, as many of which are added at once as can be."""
+        apart = self.lanes // 2
+        while apart:
+            order = [(lane + apart) % self.lanes for lane in range(self.lanes)]
+            register = self.builder.fadd(register, self._shuffled(register, register, order))
+            apart //= 2
+        return self.builder.extract_element(register, ir.Constant(ir.IntType(32), 0))

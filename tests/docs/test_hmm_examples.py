@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import subprocess
 import sys
@@ -26,6 +27,8 @@ def examples() -> Iterator[tuple[int, dict[str, str], str, str]]:
         elif block.language == "text" and command is not None:
             yield command[0], dict(programs), command[1], block.text
             command = None
+        else:
+            command = None
 
 
 def test_programs_print_what_the_page_says(tmp_path: Path) -> None:
@@ -46,6 +49,29 @@ def test_programs_print_what_the_page_says(tmp_path: Path) -> None:
         assert (done.stdout, done.stderr) == (printed, ""), f"{PAGE.name}:{line}"
         count += 1
     assert count >= 6
+
+
+def test_the_islands_of_chromosome_20_are_those_of_the_page(
+    tmp_path: Path, shared_data: Path
+) -> None:
+    whole = shared_data / "references/human_grch38.chr20_and_21_first10M.fa.gz"
+    text = gzip.decompress(whole.read_bytes()).decode()
+    sequence = "".join(text[1:].split(">")[0].split("\n")[1:]).upper()
+    (tmp_path / "chr20.fa").write_text(f">chr20\n{sequence}\n")
+    (program,) = (one.text for one in blocks_of(PAGE) if one.text.startswith("// islands.hmm"))
+    (tmp_path / "islands.hmm").write_text(program)
+    command = [Path(sys.executable).with_name("mummergpu"), "hmm", "-q", "islands.hmm", "chr20.fa"]
+    done = subprocess.run(
+        [*command, "--bed"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    rows = [row.split("\t") for row in done.stdout.splitlines()]
+    islands = [(int(begin), int(end)) for _, begin, end, name in rows if name == "island"]
+    bases = sum(end - begin for begin, end in islands)
+    assert f"finds {len(islands)} islands with {bases:,} bases" in PAGE.read_text()
+    # Segments follow each other, and a gap is where the sequence has N.
+    assert [int(row[1]) for row in rows[1:]] == [int(row[2]) for row in rows[:-1]]
+    gaps = [(int(begin), int(end)) for _, begin, end, name in rows if name == "gap"]
+    assert sum(end - begin for begin, end in gaps) == sequence.count("N")
 
 
 @pytest.fixture(autouse=True)

@@ -24,6 +24,7 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "p7_oprofile_ReconfigLength": (INTEGER, POINTER, INTEGER),
     "p7_omx_GrowTo": (INTEGER, POINTER, INTEGER, INTEGER, INTEGER),
     "p7_ViterbiFilter": (INTEGER, ctypes.c_char_p, INTEGER, POINTER, POINTER, SCORE),
+    "p7_ForwardParser": (INTEGER, ctypes.c_char_p, INTEGER, POINTER, POINTER, SCORE),
     "p7_bg_SetLength": (INTEGER, POINTER, INTEGER),
     "p7_bg_SetFilter": (INTEGER, POINTER, INTEGER, POINTER),
     "p7_bg_FilterScore": (INTEGER, POINTER, ctypes.c_char_p, INTEGER, SCORE),
@@ -67,10 +68,16 @@ class HmmerFilters:
 
     def viterbi(self, codes: Any) -> float:
         """Return the score of the Viterbi filter in nats."""
+        return self._path_score("p7_ViterbiFilter", codes)
+
+    def forward(self, codes: Any) -> float:
+        """Return the score of all paths in nats."""
+        return self._path_score("p7_ForwardParser", codes)
+
+    def _path_score(self, name: str, codes: Any) -> float:
         self._library.p7_oprofile_ReconfigLength(self._profile, codes.size)
         self._library.p7_omx_GrowTo(self._matrix, self._nodes, 0, codes.size)
-        arguments = (self._profile, self._matrix)
-        return self._score("p7_ViterbiFilter", _digital(codes), codes.size, *arguments)
+        return self._score(name, _digital(codes), codes.size, self._profile, self._matrix)
 
     def bias(self, codes: Any) -> float:
         """Return the score of the background corrected for composition, in nats."""

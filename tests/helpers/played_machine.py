@@ -77,7 +77,7 @@ Output = Callable[..., tuple[bytes, str]]
 
 
 def write_files(folder: Path) -> None:
-    """Write six records with repeats in common, reads of them, and two long queries."""
+    """Write six records with repeats in common, reads of them, and queries that are long."""
     made = random.Random(6)
 
     def bases(count: int) -> str:
@@ -106,6 +106,8 @@ def write_files(folder: Path) -> None:
     write_fasta(folder / "one.fa", "single", [joined])
     write_fasta(folder / "q.fa", "q", reads)
     write_fasta(folder / "long.fa", "g", [reads[0], "".join(long), reads[1], other])
+    middle = "".join(long[700:2300])
+    write_fasta(folder / "middle.fa", "m", [reads[0], middle, reverse_complement(middle)])
 
 
 def write_fasta(path: Path, name: str, records: list[str]) -> None:

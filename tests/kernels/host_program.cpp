@@ -105,6 +105,9 @@ extern "C" int launch_kernel(const char* name, unsigned int blocks,
 #endif
 #elif defined(CHAINS_ENGINE)
     KERNEL(run_chain)
+#if CHAIN_TRACES
+    KERNEL(walk_chain)
+#endif
 #elif defined(BGZF_ENGINE)
     WARP_KERNEL(write_blocks)
 #elif defined(MAPPING_ENGINE)

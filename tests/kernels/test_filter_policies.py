@@ -18,10 +18,16 @@ from helpers.studies import Steps
 from mummergpu.cuda.kernel_cache import KernelCache
 from mummergpu.errors import BackendError, OptionError
 from mummergpu.hmm.device_filters import DeviceFilters
+from mummergpu.hmm.device_tiles import TileFilter
 from mummergpu.hmm.filter_schemes import FilterChoice
 from mummergpu.hmm.filters import FilterThresholds, ProfileFilter
 from mummergpu.hmm.row_policies import FILTERS, LANE_COUNTS, every_row_policy
-from mummergpu.hmm.thread_filter import CHOICES, ThreadPolicy, every_thread_policy
+from mummergpu.hmm.thread_filter import (
+    CHOICES,
+    ThreadPolicy,
+    every_thread_policy,
+    tile_blocks,
+)
 from mummergpu.runtime.stats import Stats
 from mummergpu.studies.profiles.bench import DeviceBench
 from mummergpu.studies.profiles.data import ProfileData, chosen, suitable
@@ -142,12 +148,16 @@ def test_what_a_device_has_no_room_for_is_told(
     scores.close()
 
 
-@pytest.mark.parametrize("asked", ["t1hrrrs", "t1crsrg"])
+@pytest.mark.parametrize(
+    ("asked", "memory"), [("t1hrrrs", 1 << 28), ("t1crsrg", 1 << 28), ("t1hrrrs", 1 << 20)]
+)
 def test_searches_find_the_same_with_threads(
-    asked: str, device: HostDevice, cache_of_kernels: KernelCache
+    asked: str, memory: int, device: HostDevice, cache_of_kernels: KernelCache
 ) -> None:
     some = [built(nodes) for nodes in (NODES, 5, NODES + 1)]
-    block = block_of([one[:300] for profile in some for one in sequences_like(profile, 30)])
+    sequences = [one[:300] for profile in some for one in sequences_like(profile, 30)]
+    # One that threads would be the last with.
+    block = block_of([*sequences, np.concatenate([one for one in sequences[:8] for _ in range(3)])])
     thresholds = FilterThresholds(F1=0.5, F2=0.1)
     filters = [ProfileFilter(one, thresholds) for one in some]
     expected = [one.survivors(block, Stats()).tolist() for one in filters]
@@ -157,14 +167,32 @@ def test_searches_find_the_same_with_threads(
             device,
             cache_of_kernels,
             filters,
-            1 << 28,
+            memory,
             Stats(),
             executor,
             FilterChoice(asked),
         )
         assert [one.tolist() for one in found.survivors(block)] == expected
         found.close()
-    assert "score_in_tiles" in device.launches
+    # With little memory there is none for what tiles hand on.
+    assert ("score_in_tiles" in device.launches) == (memory > 1 << 20)
+
+
+def test_schedulers_have_equally_many_warps() -> None:
+    """Of 2 multiprocessors, with 4 schedulers each."""
+    warps = [tile_blocks(items, 2) for items in (0, 1, 8, 9, 15, 16, 23, 24, 1000)]
+    assert warps == [1, 1, 8, 8, 8, 16, 16, 24, 24]
+    assert tile_blocks(5, 0) == 4
+
+
+def test_the_longest_sequences_are_left_to_warps(device: HostDevice) -> None:
+    found: Any = TileFilter(device, [], FilterChoice(), pytest.fail)  # type: ignore[arg-type]
+    assert found._long_count(np.array([900, 500, *[200] * 8])) == 1
+    assert found._long_count(np.array([300] * 4)) == 0
+    # Each scheduler of the only multiprocessor works on 64 sequences at once: with four times as
+    # many, one that is as long as four of them is not long.
+    assert found._long_count(np.array([900, *[200] * 256])) == 1
+    assert found._long_count(np.array([900, *[200] * 1024])) == 0
 
 
 class HostMachine:
@@ -179,8 +207,8 @@ class HostMachine:
     def facts(self) -> SweepMachine:
         return SweepMachine("cuda", "host", "sm_90", 1 << 30, 1, 2, {}, {}, {})
 
-    def bench(self, data: ProfileData) -> DeviceBench:
-        return DeviceBench(data, self.executor, *self._opened)
+    def bench(self, data: ProfileData, as_searched: bool = False) -> DeviceBench:
+        return DeviceBench(data, self.executor, *self._opened, as_searched)
 
 
 def test_a_sweep_records_what_kernels_cost(

@@ -116,10 +116,10 @@ THRESHOLDS = (
 
 def mixed_block() -> ProteinBlock:
     """Sequences like several profiles', empty ones among them."""
-    every = [one for nodes in (5, 120, 270) for one in sequences_like(built(nodes), 60)]
-    every += [one for profile in profiles()[:3] for one in sequences_like(profile, 60)]
+    every = [one for nodes in (5, 120, 270) for one in sequences_like(built(nodes), 30)]
+    every += [one for profile in profiles()[:3] for one in sequences_like(profile, 30)]
     order = np.random.default_rng(1).permutation(len(every))
-    return block_of([every[number][:900] for number in order])
+    return block_of([every[number][:700] for number in order])
 
 
 @pytest.mark.parametrize("thresholds", THRESHOLDS, ids=repr)

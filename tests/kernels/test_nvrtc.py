@@ -252,9 +252,8 @@ def test_the_backends_launch_what_there_is_and_all_of_it() -> None:
     assert {device_scores.ROWS, device_tiles.KERNEL} == kernels_written(TILE_PROGRAM)
     assert device_scores.TILES == device_tiles.KERNEL
     assert {device_scores.GROUPS} == kernels_written(row_program(RowPolicy(), 270, 256))
-    assert kernels_launched(chains) == kernels_written(
-        chain_program(CHAIN.shape, True, False, False)
-    )
+    for_chains = kernels_launched(chains) | {chains.WALK}
+    assert for_chains == kernels_written(chain_program(CHAIN.shape, False, False, True))
     for_gathers = kernels_launched(gathers) | set(gathers.DEVICE_KERNELS.values())
     assert for_gathers == kernels_written(GATHER_PROGRAM)
 

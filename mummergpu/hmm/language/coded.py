@@ -12,8 +12,8 @@ from typing import Final
 import numpy as np
 
 from mummergpu.hmm.language.chain import Chain
-from mummergpu.hmm.language.lanes import offsets_of_counts
-from mummergpu.hmm.language.pieces import LongSequence, MapPieces, merged_runs
+from mummergpu.hmm.language.node_paths import NodeVisits
+from mummergpu.hmm.language.pieces import LongSequence, MapPieces
 from mummergpu.hmm.language.processor import ChainPrograms
 from mummergpu.hmm.language.processor_text import IMPOSSIBLE
 from mummergpu.hmm.language.recurrence import Shape
@@ -120,22 +120,10 @@ class CodedChain:
     def runs(self, sequence: LongSequence, codes: ByteArray, end: int, names: StateNames) -> Runs:
         """Return the best path that ends in a node, as runs of the states of the chain."""
         count = self.states.shape[1]
-        tables = trace_tables(self._pairs)
         # The visit behind each symbol in each node.
-        visits = (
-            names.node_visits[np.maximum(self.states, 0)].repeat(count, axis=1).astype(np.uint8)
-        )
-        flat, width, last = visits.ravel(), np.uint8(count * count), codes.size
-        found = []
-        for nodes in sequence.nodes(tables, self._pairs, end):
-            first = last - nodes.size
-            path = flat[codes[first:last] * width + nodes]
-            begins = np.concatenate([[0], np.flatnonzero(path[1:] != path[:-1]) + 1])
-            lengths = np.diff(begins, append=path.size)
-            own = path[begins].astype(np.int64)
-            found.append(Runs(own, lengths, offsets_of_counts(np.array([begins.size]))))
-            last = first
-        return merged_runs(found[::-1])
+        table = names.node_visits[np.maximum(self.states, 0)].repeat(count, axis=1).ravel()
+        visits = NodeVisits(codes, np.ascontiguousarray(table), count * count)
+        return sequence.node_runs(trace_tables(self._pairs), visits, end)
 
 
 def coded_chain(chain: Chain) -> CodedChain | None:

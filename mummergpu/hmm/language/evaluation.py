@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -11,6 +12,7 @@ import numpy as np
 from mummergpu.hmm.language.chain import BEST, SUMS, chain_of, log_probability
 from mummergpu.hmm.language.coded import CodedChain, coded_chain
 from mummergpu.hmm.language.lanes import Lanes, SymbolBlock, lanes_of, offsets_of_counts
+from mummergpu.hmm.language.node_paths import NodeVisits, has_node_paths
 from mummergpu.hmm.language.pieces import LONG_SYMBOLS, LongSequence, MapPieces
 from mummergpu.hmm.language.processor import (
     ChainPrograms,
@@ -35,7 +37,7 @@ from mummergpu.runtime.arrays import BoolArray, ByteArray, Float64Array, Int64Ar
 from mummergpu.runtime.jit import jit_without_refcounts
 
 if TYPE_CHECKING:
-    from mummergpu.hmm.language.device import DeviceChains
+    from mummergpu.hmm.language.device import DeviceChains, PlacedBlock
 
 MAX_DEVICE_NODES: Final = 32
 """A chain of more nodes does not fit the registers of a thread of a device."""
@@ -151,6 +153,7 @@ def evaluate(
     if device is not None and model.fits_device and Attribute.TABLE not in wanted:
         if algorithm is not Algorithm.POSTERIOR or Attribute.TRACEBACK not in wanted:
             work.device, map_parts = device, map
+            work.placed = device.place(block)
     at_once = DEVICE_PART_SYMBOLS if work.device else PART_SYMBOLS
     longest = np.iinfo(np.int64).max if work.device else work.longest
     for _ in map_parts(work.compute, parts_of(block, at_once, longest)):
@@ -163,28 +166,27 @@ def evaluate(
 def parts_of(block: SymbolBlock, at_once: int, longest: int) -> Iterator[Int64Array]:
     """Yield the numbers of sequences of 1 to `longest` symbols, ordered by length, in parts."""
     lengths = block.lengths
-    order = np.argsort(lengths, kind="stable")
+    # Small numbers are sorted by their digits, without comparing them.
+    is_small = lengths.size > 0 and int(lengths.max()) < 1 << 16
+    order = np.argsort(lengths.astype(np.uint16) if is_small else lengths, kind="stable")
     chosen = lengths[order]
-    order = order[(chosen > 0) & (chosen <= longest)]
-    # Whole groups of lanes are computed together.
-    groups = (
-        np.maximum.reduceat(lengths[order], np.arange(0, order.size, LANES))
-        if order.size
-        else order
-    )
-    begin, symbols = 0, 0
-    for group, longest in enumerate(groups.tolist()):
-        symbols += LANES * longest
-        if symbols >= at_once or group == groups.size - 1:
-            end = min(order.size, (group + 1) * LANES)
-            yield order[begin:end]
-            begin, symbols = end, 0
+    begin, end = np.searchsorted(chosen, 1), np.searchsorted(chosen, longest, side="right")
+    order, chosen = order[begin:end], chosen[begin:end]
+    # Whole groups of lanes are computed together; the last of each is the longest.
+    firsts = np.arange(0, order.size, LANES)
+    groups = chosen[np.minimum(firsts + LANES, order.size) - 1]
+    ends, group, taken = np.cumsum(LANES * groups), 0, 0
+    while group < groups.size:
+        last = min(int(np.searchsorted(ends, taken + at_once)), groups.size - 1)
+        yield order[LANES * group : LANES * (last + 1)]
+        group, taken = last + 1, int(ends[last])
 
 
-class _Work:
+class _Work(ABC):
     """What is found of a block; parts may be computed side by side, or by `device`."""
 
     device: DeviceChains | None = None
+    placed: PlacedBlock | None = None
 
     def __init__(
         self, model: CompiledModel, block: SymbolBlock, wanted: Collection[Attribute]
@@ -211,13 +213,13 @@ class _Work:
         is_short = Attribute.TABLE in self.wanted
         return np.iinfo(np.int64).max if is_short else LONG_SYMBOLS
 
+    @abstractmethod
     def compute(self, part: Int64Array) -> None:
         """Compute some sequences, none of them empty."""
-        raise NotImplementedError
 
+    @abstractmethod
     def compute_long(self, number: int, map_pieces: MapPieces) -> None:
         """Compute a sequence that is longer than `longest`."""
-        raise NotImplementedError
 
     def codes_of(self, number: int) -> ByteArray:
         """Return the codes of a sequence."""
@@ -244,9 +246,9 @@ class _Sums(_Work):
     def compute(self, part: Int64Array) -> None:
         wants_table = Attribute.TABLE in self.wanted
         programs = self.model.backward if self.backwards else self.model.forward
-        if self.device is not None:
+        if self.device is not None and self.placed is not None:
             # From both ends the sums are the same.
-            self.scores[part] = self.device.sums(self.model.forward, self.block, part)
+            self.scores[part] = self.device.sums(self.model.forward, self.placed, part)
             self._correct(part)
             return
         kept = (Kept.BEFORE if self.backwards else Kept.COLUMN) if wants_table else Kept.NOTHING
@@ -304,8 +306,12 @@ class _Viterbi(_Work):
 
     def compute(self, part: Int64Array) -> None:
         programs, wanted = self.model.best, self.wanted
-        if self.device is not None:
-            self._compute_on(self.device, part)
+        if self.device is not None and self.placed is not None:
+            names = self.model.visits if Attribute.TRACEBACK in wanted else None
+            found = self.device.best(programs, self.placed, part, names)
+            self.scores[part] = found.scores
+            if found.runs is not None:
+                self._paths.append((part[found.chosen], found.runs))
             return
         kept = Kept.COLUMN if Attribute.TABLE in wanted else Kept.NOTHING
         kept |= Kept.TRACE if Attribute.TRACEBACK in wanted else Kept.NOTHING
@@ -335,35 +341,23 @@ class _Viterbi(_Work):
         if Attribute.TRACEBACK in self.wanted and not np.isneginf(self.scores[number]):
             if coded is not None:
                 runs = coded.runs(sequence, codes, end, self.model.visits)
+            elif has_node_paths(self.model.best.chain):
+                visits = NodeVisits(codes, self.model.visits.node_visits, 0)
+                runs = sequence.node_runs(self.model.trace_tables, visits, end)
             else:
                 runs = sequence.runs(self.model.trace_tables, self.model.visits, end)
             self._paths.append((np.array([number]), runs))
-
-    def _compute_on(self, device: DeviceChains, part: Int64Array) -> None:
-        traces = Attribute.TRACEBACK in self.wanted
-        found = device.best(self.model.best, self.block, part, traces)
-        self.scores[part] = found.scores
-        if traces:
-            lengths = self.block.offsets[part + 1] - self.block.offsets[part]
-            lanes = np.zeros(part.size, dtype=np.int64)
-            places = LanePlaces(found.first_rows, lanes, lengths, found.ends, 1)
-            self._keep_runs(part, found.bits, places, np.isneginf(found.scores))
 
     def _runs(
         self, lanes: Lanes, computed: Computed, ends: Int64Array, impossible: BoolArray
     ) -> None:
         numbers = np.arange(lanes.slots.size) % LANES
-        places = LanePlaces(lanes.first_rows, numbers, lanes.lengths, ends, LANES)
-        self._keep_runs(lanes.sequences, computed.bits, places, impossible)
-
-    def _keep_runs(
-        self, sequences: Int64Array, bits: Any, places: LanePlaces, impossible: BoolArray
-    ) -> None:
+        places = LanePlaces(lanes.first_rows, numbers, lanes.lengths, ends)
         chain = self.model.best.chain
-        steps = len(chain.shape.steps)
-        path = steps_of(self.model.trace_tables, bits, places, steps, steps + chain.shape.emitting)
+        steps, tables = len(chain.shape.steps), self.model.trace_tables
+        path = steps_of(tables, computed.bits, places, steps, steps + chain.shape.emitting)
         chosen = np.flatnonzero(~impossible)
-        self._paths.append((sequences[chosen], runs_of(*path, chosen, self.model.visits)))
+        self._paths.append((lanes.sequences[chosen], runs_of(*path, chosen, self.model.visits)))
 
     def finish(self) -> Evaluation:
         runs = None
@@ -384,6 +378,10 @@ class _Viterbi(_Work):
 
 def joined_runs(parts: list[tuple[Int64Array, Runs]], count: int) -> Runs:
     """Return the runs of parts of sequences in the order of all `count` sequences."""
+    for numbers, runs in parts:
+        # Those of one part that has all are not copied: of a chromosome they may have gigabytes.
+        if numbers.size == count and (np.diff(numbers) == 1).all():
+            return runs
     counts = np.zeros(count, dtype=np.int64)
     for numbers, runs in parts:
         counts[numbers] = np.diff(runs.offsets)

@@ -12,8 +12,17 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from mummergpu.hmm.language.chain import Chain
 from mummergpu.hmm.language.lanes import offsets_of_counts
+from mummergpu.hmm.language.node_paths import (
+    NodeVisits,
+    WalkedPieces,
+    empty_runs,
+    fill_stretch,
+    run_places,
+    settle,
+    stretch_of,
+    walk_pieces,
+)
 from mummergpu.hmm.language.processor import ChainPrograms, Computed
 from mummergpu.hmm.language.processor_text import (
     IMPOSSIBLE,
@@ -121,14 +130,32 @@ class LongSequence:
             found.append(runs_of(own, bounds, np.zeros(1, dtype=np.int64), names))
         return merged_runs(found[::-1])
 
-    def nodes(self, tables: TraceTables, chain: Chain, end: int) -> Iterator[ByteArray]:
-        """Yield the best path of a chain without silent states, by symbol, the last piece first."""
-        shape = chain.shape
-        targets = [target for _, target in shape.steps]
-        of_steps = np.array([*targets, *range(shape.emitting)], dtype=np.uint8)
-        # A step leads to the state of its own symbol.
-        for steps in self._steps(tables, end):
-            yield of_steps[steps]
+    def node_runs(self, tables: TraceTables, visits: NodeVisits, end: int) -> Runs:
+        """Return the best path that ends in a node of a chain with `has_node_paths`, as runs."""
+        path = np.empty(self._codes.size, dtype=np.uint8)
+
+        def walked(group: list[Piece]) -> WalkedPieces:
+            pieces, bits = self._trace_group(group)
+            begins, ends = np.array(pieces, dtype=np.int64).T
+            numbers = (ends - 1) // PIECE_SYMBOLS
+            likely = self._borders.slots[numbers, : self._shape.emitting].argmax(axis=1)
+            likely[ends == self._codes.size] = end
+            places = np.ascontiguousarray(begins), np.ascontiguousarray(ends)
+            return walk_pieces(tables, bits, *places, likely.astype(np.int64), path)
+
+        settle(list(self._map(walked, self._groups())), tables, end, path)
+        stretches = list(self._map(lambda one: stretch_of(path, visits, *one), self._pieces))
+        firsts, joins, count = run_places(stretches)
+        runs = empty_runs(count)
+
+        def filled(number: int) -> int:
+            place = (*self._pieces[number], firsts[number], joins[number])
+            return fill_stretch(path, visits, *place, runs.visits, runs.lengths)
+
+        first_lengths = list(self._map(filled, range(len(self._pieces))))
+        for first, is_joined, length in zip(firsts, joins, first_lengths, strict=True):
+            runs.lengths[first] += length if is_joined else 0
+        return runs
 
     def _steps(self, tables: TraceTables, end: int) -> Iterator[Int64Array]:
         """Yield the steps of the best path that ends in a state, the last piece first."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import IntFlag
+from functools import lru_cache
 from typing import Any, Final, NamedTuple, cast
 
 from mummergpu.hmm.language.recurrence import Shape, TraceBits, column, with_silent
@@ -38,11 +39,19 @@ class Kept(IntFlag):
 
 
 class ProgramKind(NamedTuple):
-    """What a program computes besides its shape."""
+    """What a program computes besides its shape.
+
+    With `few_codes`, 8, 16 or 32 of them, rows of emissions lie in so many registers' lanes of a
+    processor with AVX-512; 0 stands for any number of codes and any processor.
+    """
 
     sums: bool
     kept: Kept = Kept.NOTHING
+    few_codes: int = 0
 
+
+FEW_CODES: Final = (8, 16, 32)
+"""See `ProgramKind`: so many codes, with that of the padding symbol."""
 
 ARGUMENTS: Final = (
     "symbols",
@@ -224,6 +233,7 @@ def _filled(one: list[str], other: list[str]) -> list[tuple[str, str]]:
     return list(zip((one + none)[:longest], (other + none)[:longest], strict=True))
 
 
+@lru_cache(maxsize=64)
 def program_text(shape: Shape, kind: ProgramKind) -> str:
     """Return the text of a program with `ARGUMENTS`."""
     return _Printer(shape, kind).text()
@@ -381,17 +391,45 @@ class _Printer:
         address = text.value(f"getelementptr <{LANES} x i8>, ptr %symbols, i64 {row}")
         small = text.value(f"load <{LANES} x i8>, ptr {address}, align 1")
         codes = text.value(f"zext <{LANES} x i8> {small} to {_INTEGERS}")
-        pointers, mask = f"<{LANES} x ptr>", f"<{', '.join(['i1 true'] * LANES)}>"
         rows = []
         for emission in range(self._shape.emission_count):
             size = 8 * 256
             base = text.value(f"getelementptr i8, ptr %emissions, i64 {emission * size}")
-            places = text.value(f"getelementptr {numbers.scalar}, ptr {base}, {_INTEGERS} {codes}")
-            name = f"llvm.masked.gather.{numbers.name}.v{LANES}p0"
-            kinds = (pointers, "i32", _TRUTHS, numbers.vector)
-            values = (places, "8", mask, "poison")
-            rows.append(text.call(numbers.vector, name, kinds, values))
+            look_up = self._permuted if self._kind.few_codes else self._gathered
+            rows.append(look_up(base, codes))
         numbers.emitted = [rows[one] for one in self._shape.emissions]
+
+    def _gathered(self, base: str, codes: str) -> str:
+        """Return the numbers of codes, each loaded by itself."""
+        text, numbers = self._text, self._numbers
+        pointers, mask = f"<{LANES} x ptr>", f"<{', '.join(['i1 true'] * LANES)}>"
+        places = text.value(f"getelementptr {numbers.scalar}, ptr {base}, {_INTEGERS} {codes}")
+        name = f"llvm.masked.gather.{numbers.name}.v{LANES}p0"
+        kinds = (pointers, "i32", _TRUTHS, numbers.vector)
+        return text.call(numbers.vector, name, kinds, (places, "8", mask, "poison"))
+
+    def _permuted(self, base: str, codes: str) -> str:
+        """Return the numbers of codes, chosen from the lanes of registers by one instruction."""
+        text, numbers, vector = self._text, self._numbers, self._numbers.vector
+        few = []
+        for first in range(0, self._kind.few_codes, LANES):
+            place = text.value(f"getelementptr {numbers.scalar}, ptr {base}, i64 {first}")
+            few.append(text.value(f"load {vector}, ptr {place}, align 8"))
+        if len(few) == 1:
+            name = f"llvm.x86.avx512.permvar.{'df' if self._kind.sums else 'di'}.512"
+            return text.call(vector, name, (vector, _INTEGERS), (few[0], codes))
+        name = f"llvm.x86.avx512.vpermi2var.{'pd' if self._kind.sums else 'q'}.512"
+        kinds = (vector, _INTEGERS, vector)
+        # The instruction looks at the lowest four bits of a code.
+        halves = [
+            text.call(vector, name, kinds, (one, codes, other))
+            for one, other in zip(few[::2], few[1::2], strict=True)
+        ]
+        if len(halves) == 1:
+            return halves[0]
+        is_high = text.value(f"icmp ugt {_INTEGERS} {codes}, {_all('15', 'i64')}")
+        chosen = f"{_TRUTHS} {is_high}, {vector} {halves[1]}, {vector} {halves[0]}"
+        return text.value(f"select {chosen}")
 
     def _load_slot(self, slot: str, node: int) -> str:
         kind = self._numbers.vector if node < self._shape.nodes else _INTEGERS

@@ -8,6 +8,7 @@ import numpy as np
 
 from mummergpu.hmm.language.chain import Chain, Way
 from mummergpu.hmm.language.lanes import offsets_of_counts
+from mummergpu.hmm.language.processor_text import LANES
 from mummergpu.hmm.language.recurrence import TraceBits
 from mummergpu.runtime.arrays import BoolArray, Int64Array
 from mummergpu.runtime.jit import as_index, inline_without_refcounts, jit_without_refcounts
@@ -32,7 +33,7 @@ class Runs(NamedTuple):
 
 
 class TraceTables(NamedTuple):
-    """A chain as `fill_steps` walks it backwards.
+    """A chain as `steps_of` walks it backwards.
 
     Attributes
     ----------
@@ -115,14 +116,13 @@ def trace_tables(chain: Chain) -> TraceTables:
 class LanePlaces(NamedTuple):
     """Where the bits of sequences lie: their first rows, lanes and lengths, and their last nodes.
 
-    A row has a word for each of `lane_count` lanes, and so has each further word.
+    A row has a word for each of `LANES` lanes, and so has each further word.
     """
 
     first_rows: Int64Array
     lanes: Int64Array
     lengths: Int64Array
     ends: Int64Array
-    lane_count: int
 
 
 def steps_of(
@@ -133,18 +133,19 @@ def steps_of(
     A path begins with `start_step` plus its first node, and ends with `end_step` plus its last.
     """
     words = bits.view(f"u{bits.itemsize}").reshape(bits.shape[0], -1)
-    counts = places.lengths + 1
+    counts, nothing = places.lengths + 1, np.empty(0, dtype=np.int64)
+    scratch = np.empty((3, LANES), dtype=np.int64)
+    common = (tables, words, places, (start_step, end_step), scratch)
     if tables.words.size > tables.emitting:
-        counts = np.empty(places.lengths.size, dtype=np.int64)
-        _count_steps(tables, words, places, counts)
+        _walk_steps(*common, counts, nothing, nothing)
     offsets = offsets_of_counts(counts)
     steps = np.empty(int(offsets[-1]), dtype=np.int64)
-    _fill_steps(tables, words, places, start_step, end_step, offsets, steps)
+    _walk_steps(*common, counts, offsets, steps)
     return steps, offsets
 
 
 @inline_without_refcounts
-def _step_into(tables: TraceTables, words: Any, row: int, lanes: int, lane: int, node: int) -> int:
+def step_into(tables: TraceTables, words: Any, row: int, lanes: int, lane: int, node: int) -> int:
     """Return the step of the best way into a node of a row."""
     # With one word a row, its address does not have to wait for the node.
     place = lane
@@ -156,49 +157,54 @@ def _step_into(tables: TraceTables, words: Any, row: int, lanes: int, lane: int,
 
 
 @jit_without_refcounts
-def _count_steps(tables: TraceTables, words: Any, places: LanePlaces, counts: Int64Array) -> None:
-    for number in range(places.lengths.size):
-        node, lane, count = places.ends[number], places.lanes[number], 2
-        row, first = (
-            places.first_rows[number] + places.lengths[number] - 1,
-            places.first_rows[number],
-        )
-        # A step into a silent state comes from the same row, one into another from the row before.
-        while row > first or node >= tables.emitting:
-            step = _step_into(tables, words, row, places.lane_count, lane, node)
-            if node < tables.emitting:
-                row -= 1
-            node = tables.sources[as_index(step)]
-            count += 1
-        counts[number] = count
-
-
-@jit_without_refcounts
-def _fill_steps(
+def _walk_steps(
     tables: TraceTables,
     words: Any,
     places: LanePlaces,
-    start_step: int,
-    end_step: int,
+    bounds: tuple[int, int],
+    scratch: Int64Array,
+    counts: Int64Array,
     offsets: Int64Array,
     steps: Int64Array,
 ) -> None:
-    for number in range(places.lengths.size):
-        node, lane = places.ends[number], places.lanes[number]
-        row, first = (
-            places.first_rows[number] + places.lengths[number] - 1,
-            places.first_rows[number],
-        )
-        at = offsets[number + 1] - 1
-        steps[as_index(at)] = end_step + node
-        while row > first or node >= tables.emitting:
-            step = _step_into(tables, words, row, places.lane_count, lane, node)
-            if node < tables.emitting:
-                row -= 1
-            node = tables.sources[as_index(step)]
-            at -= 1
-            steps[as_index(at)] = step
-        steps[as_index(at - 1)] = start_step + node
+    """Walk all paths backwards: count their steps, or write those of a path before its offset.
+
+    A step waits for the one behind it, so that the sequences of all lanes are walked in turns.
+    `bounds` are the steps of the first start and the first end; `steps` is empty while they are
+    counted.
+    """
+    nodes, rows, ats = scratch[0], scratch[1], scratch[2]
+    writes = steps.size > 0
+    start_step, end_step = bounds
+    for first in range(0, places.lengths.size, LANES):
+        count = min(LANES, places.lengths.size - first)
+        for place in range(count):
+            number = first + place
+            nodes[place] = places.ends[number]
+            rows[place] = places.first_rows[number] + places.lengths[number] - 1
+            ats[place] = offsets[number + 1] - 1 if writes else 0
+            if writes:
+                steps[as_index(ats[place])] = end_step + nodes[place]
+        going = count
+        while going > 0:
+            going = 0
+            for place in range(count):
+                node, row, number = nodes[place], rows[place], first + place
+                # A step into a silent state comes from the same row, one into another from the
+                # row before.
+                if row > places.first_rows[number] or node >= tables.emitting:
+                    step = step_into(tables, words, row, LANES, places.lanes[number], node)
+                    rows[place] = row - (node < tables.emitting)
+                    nodes[place] = tables.sources[as_index(step)]
+                    ats[place] -= 1
+                    if writes:
+                        steps[as_index(ats[place])] = step
+                    going += 1
+        for place in range(count):
+            if writes:
+                steps[as_index(ats[place] - 1)] = start_step + nodes[place]
+            else:
+                counts[first + place] = 2 - ats[place]
 
 
 @jit_without_refcounts
@@ -219,7 +225,7 @@ def _trace_piece(
     at = steps.size
     row = size - 1
     while row > stop or node >= tables.emitting:
-        step = _step_into(tables, words, row, lanes, lane, node)
+        step = step_into(tables, words, row, lanes, lane, node)
         if node < tables.emitting:
             row -= 1
         node = tables.sources[as_index(step)]

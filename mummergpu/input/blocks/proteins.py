@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
@@ -126,24 +127,21 @@ class ProteinRules:
     no_empty: bool = False
 
 
-class ProteinFiles:
-    """The proteins of some files: FASTA, compressed or not, "-" being standard input.
+class RecordFiles:
+    """Files that are read one after the other, as often as they allow, and what is read of them.
 
-    Raises
-    ------
-    LibraryError
-        If the library for the compression of a file is missing.
-    InputError
-        If a file cannot be opened or decompressed here.
+    Parameters
+    ----------
+    paths : iterable of str
+        The files; "-" is standard input.
+    rules : ProteinRules
+        Which files are accepted.
+    block_residues : int
+        About how many residues a block has.
     """
 
-    is_translated = False
-
     def __init__(
-        self,
-        paths: Iterable[str],
-        rules: ProteinRules,
-        block_residues: int = BLOCK_RESIDUES,
+        self, paths: Iterable[str], rules: ProteinRules, block_residues: int = BLOCK_RESIDUES
     ) -> None:
         self._paths = tuple(paths)
         self._rules = rules
@@ -161,6 +159,32 @@ class ProteinFiles:
     def can_repeat(self) -> bool:
         """Whether the files can be read more than once."""
         return self.bytes_total is not None
+
+    def _opened(
+        self, options: RecordOptions, threads: ReadingThreads | None
+    ) -> Generator[FileRecords]:
+        """Yield the files in turn, each open while its records are read."""
+        self._bytes_before = 0
+        for path in self._paths:
+            with FileRecords(path, options, threads) as file:
+                self._file = file
+                yield file
+                self._bytes_before += file.bytes_read
+                self._file = None
+
+
+class ProteinFiles(RecordFiles):
+    """The proteins of some files: FASTA, compressed or not, "-" being standard input.
+
+    Raises
+    ------
+    LibraryError
+        If the library for the compression of a file is missing.
+    InputError
+        If a file cannot be opened or decompressed here.
+    """
+
+    is_translated = False
 
     def blocks(
         self, threads: ReadingThreads | None = None, warn: Warn = say_nothing, scale: int = 1
@@ -182,20 +206,16 @@ class ProteinFiles:
             keeps_headers=True,
             is_protein=True,
         )
-        self._bytes_before = 0
-        for path in self._paths:
-            first = 0
-            with FileRecords(path, options, threads) as file:
-                self._file = file
+        with closing(self._opened(options, threads)) as files:
+            for file in files:
+                first = 0
                 for records in file:
                     if first == 0 and not self._rules.any_letters:
-                        _refuse_nucleotides(records, path)
-                    yield checked_proteins(records, path, first)
+                        _refuse_nucleotides(records, file.path)
+                    yield checked_proteins(records, file.path, first)
                     first += records.offsets.size - 1
-                self._bytes_before += file.bytes_read
-                self._file = None
-            if first == 0:
-                warn(f"{path}: no sequences")
+                if first == 0:
+                    warn(f"{file.path}: no sequences")
 
 
 class ProteinsInMemory:

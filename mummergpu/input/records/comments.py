@@ -295,6 +295,7 @@ def _put_tag(
         return _put_text(text, value, end, tags, to, kind == ord("H"))
     if kind == ord("B"):
         return _put_array(text, value, end, tags, to, floats)
+    # Floats are parsed in Python, whose rounding is right, once all places are known.
     if kind == ord("f"):
         _note_float(floats, to, value, end)
         return to + 4
@@ -306,6 +307,7 @@ def _put_tag(
     own = _kind_of(number)
     if kind != ord("i") or not is_number or own == 0:
         return -1
+    # BAM keeps an integer in the smallest type that it fits.
     tags[as_index(to - 1)] = own
     size = as_int64(_SIZES[as_index(own)])
     _put_number(tags, to, number, size)

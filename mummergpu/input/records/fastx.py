@@ -106,6 +106,7 @@ def begin_record(at: int, state: Int64Array, columns: Columns) -> int:
     """
     records = state[RECORDS]
     if records > 0:
+        # Only a whole record tells whether its letters are those of DNA.
         if state[FOREIGN] > 0 and state[ANY_LETTERS] == 0:
             letters = state[BASES] - columns.offsets[records - 1] - state[GAP_SYMBOLS]
             if _has_foreign_share(state[FOREIGN], letters):
@@ -118,6 +119,7 @@ def begin_record(at: int, state: Int64Array, columns: Columns) -> int:
         ):
             state[STATUS] = FULL
             return at
+        # No match may run from one record into the next.
         if state[GAP] == 1:
             columns.codes[state[BASES]] = BREAK
             state[BASES] += 1

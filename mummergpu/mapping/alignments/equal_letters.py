@@ -56,6 +56,7 @@ def _discount(
             operation = as_int64(cigars[place])
             kind, length = operation & 15, operation >> 4
             if kind == _MATCH:
+                # The letters that stand for several bases are few: only those in the span count.
                 letter = as_int64(np.searchsorted(letter_positions, position))
                 while letter < letter_positions.size:
                     base = at + letter_positions[letter] - position

@@ -147,6 +147,7 @@ def trace_candidate(
     seed_end = seed_begin + as_int64(numbers[row, SEED_BASES])
     record, gapped = numbers[row, RECORD], numbers[row, GAPPED]
     end = first
+    # The left flank is aligned outwards from the seed, so its operations come turned round.
     if gapped & LEFT_GAPPED:
         at = diagonals[row] + seed_begin
         tile = tile_at(

@@ -162,6 +162,7 @@ def count_alignments(
         flag = as_int64(flags[row])
         counts[7] += flag & _SECONDARY != 0
         counts[8] += flag & _SUPPLEMENTARY != 0
+        # All other counts are of reads, which have one primary row each.
         if flag & _NOT_PRIMARY:
             continue
         is_mapped = flag & _UNMAPPED == 0

@@ -60,6 +60,7 @@ def sort_by_digits(room: SortRoom, count: int) -> None:
     differing = as_int64(0)
     for row in range(1, count):
         differing |= keys[row] ^ keys[0]
+    # The rows move between both halves of the columns, once for each digit.
     begin, other_begin = as_int64(0), as_int64(count)
     for shift in range(0, 63, DIGIT_BITS):
         if differing >> shift & (DIGITS - 1) == 0:
@@ -78,6 +79,7 @@ def sort_by_digits(room: SortRoom, count: int) -> None:
             values[counts[digit]] = values[row]
             counts[digit] += 1
         begin, other_begin = other_begin, begin
+    # After an odd number of digits they are in the other half.
     if begin > 0:
         for row in range(count):
             keys[row] = keys[begin + row]

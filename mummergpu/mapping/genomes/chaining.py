@@ -87,6 +87,7 @@ def find_targets(
         last = offsets[cluster + 1] - 1
         ends = query_starts[last] + lengths[last], reference_starts[last] + lengths[last]
         found = NO_TARGET
+        # nucmer's rule comes first; if its target is not reached, the diagonal may have another.
         for is_far in range(2):
             if is_far:
                 other, anchor, cut = _next_on_diagonal(
@@ -138,6 +139,7 @@ def _next_close(
             other_gap = reference_starts[anchor] + cut - reference_end
             longer, shorter = max(gap, other_gap), min(gap, other_gap)
             pays = shorter * costs.match >= (longer - shorter) * costs.insertion_extend
+            # A gap pays if the bases matched across it are worth its difference of lengths.
             if longer < break_length or pays or 2 * longer - shorter < distance:
                 found, found_anchor, found_cut = other, anchor, cut
                 distance = 2 * longer - shorter

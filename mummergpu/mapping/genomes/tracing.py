@@ -243,6 +243,7 @@ def _trace_tile(tile: Tile, extender: Extender, operations: OperationArray, fill
         used, reference_used, more = extend_until_drop(
             query, reference, _from_the_end(rest), costs, reach, scratch, far_operations, far_count
         )
+        # What the other corner has no room for is left to the matrix.
         if more == NO_ROOM:
             break
         far_count += more
@@ -259,11 +260,13 @@ def _trace_tile(tile: Tile, extender: Extender, operations: OperationArray, fill
         query, reference, rest, costs, scratch, matrix, operations, filled + count
     )
     count += between
+    # The operations from the far corner were written from the end on.
     for position in range(far_count):
         operations[filled + count + position] = far_operations[far_count - 1 - position]
     count += far_count
     if tile.length < MOST_BASES:
         return count
+    # The score bounds how far the best path may stray, so that few cells are left to compute.
     score = _score_of(query, reference, tile, operations, filled, count, costs)
     _, whole = align_whole(query, reference, tile, costs, score, matrix, operations, filled)
     return count if whole == NO_MEMORY else whole

@@ -62,6 +62,8 @@ def refine(
     behind = table.diagonals[row] + seed_end
     right_bound = max(right, bound_of_flank(length - seed_end, 0, costs, NOTHING_KNOWN))
     gapped = 0
+    # A flank that has its highest score without gaps cannot gain from one. The other one must reach
+    # the rest of what is enough, so the left one is given the most that the right one can have.
     if left < bound_of_flank(seed_begin, 0, costs, NOTHING_KNOWN):
         tile = tile_at(
             MARGIN + begin + seed_begin - 1,
@@ -86,6 +88,7 @@ def refine(
             target.record_ends[record] - behind,
             1,
         )
+        # The left flank is known by now, which makes this bound tighter.
         needed = max(right + 1, enough - seed_score - left)
         found = extend_score(codes, reference, tile, costs, FIRST_BAND, needed, scratch)
         if found[0] > right:
@@ -94,6 +97,7 @@ def refine(
             numbers[row, RIGHT_QUERY_BASES] = found[1]
             numbers[row, RIGHT_SHIFT] = found[2] - found[1]
             gapped |= RIGHT_GAPPED
+    # Credit is known of a path without gaps only.
     if gapped != 0:
         numbers[row, CREDIT] = 0
     numbers[row, GAPPED] = gapped

@@ -150,6 +150,26 @@ def flanks_mask(sample: Sample, left: int, right: int) -> np.uint64:
 
 
 @inline_without_refcounts
+def has_candidate(lookup: MinimizerLookup, sample: Sample, ends: MetEnds) -> bool:
+    """Return whether an entry may be in a match that reaches beyond the ends on its strand."""
+    beside = lookup.min_length - lookup.kmer_length
+    # Where so many bases beside a k-mer match, half of them do on one of its sides.
+    near = (min(beside, CONTEXT_BASES) + 1) // 2
+    near_before, near_after = sides_mask(near, 0), sides_mask(0, near)
+    for one in range(sample.listed_begin, sample.listed_end):
+        entry = lookup.entries[as_index(one)]
+        differing = entry ^ sample.context
+        if differing & near_before != 0 and differing & near_after != 0:
+            continue
+        is_reverse = (as_int64(entry >> PLACE_SHIFT) ^ sample.place) & 1 == 1
+        if (ends.reverse if is_reverse else ends.forward) < sample.query_end:
+            before, after = equal_sides(differing)
+            if before + after >= beside or max(before, after) == CONTEXT_BASES:
+                return True
+    return False
+
+
+@inline_without_refcounts
 def sought_at(
     lookup: MinimizerLookup, sample: Sample, starts: OwnedStarts, ends: MetEnds
 ) -> Sought:

@@ -40,6 +40,7 @@ from mummergpu.matching.kmer.minimizer_entries import (
     OwnedStarts,
     Sample,
     ends_before,
+    has_candidate,
     meet_matches,
 )
 from mummergpu.matching.query_codes import QueryCodes
@@ -243,19 +244,10 @@ def find_unique_rows(
     forward strand. False means that the rows are full: the caller then calls again with longer
     ones.
     """
-    places, ranks, total = minimizers.places, minimizers.ranks, minimizers.total
+    places, total = minimizers.places, minimizers.total
     offsets = queries.offsets
-    mask = lookup.offsets.size - 2
     number, query = state[NUMBER], state[QUERY]
     while number < total and places[as_index(number)] >> 1 < minimizers.end:
-        if number + BUCKETS_AHEAD < total:
-            coming = as_int64(ranks[as_index(number + BUCKETS_AHEAD)]) & mask
-            prefetch(lookup.offsets, coming)
-            coming = as_int64(ranks[as_index(number + ENTRIES_AHEAD)]) & mask
-            begin_of_entries = as_int64(lookup.offsets[as_index(coming)])
-            prefetch(lookup.entries, begin_of_entries)
-            # Of entries that begin in a line of the caches, some lie in the next one.
-            prefetch(lookup.entries, begin_of_entries + ENTRIES_OF_LINE - 1)
         at = places[as_index(number)] >> 1
         while MARGIN + offsets[query + 1] <= at:
             query += 1
@@ -264,23 +256,16 @@ def find_unique_rows(
             for strand_end in range(FORWARD_END, REVERSE_END + 1):
                 if state[strand_end] != ALL_MET:
                     state[strand_end] = met
-        # A k-mer that reaches into the next query is one of the block, but of no query.
-        is_whole = at + lookup.kmer_length <= MARGIN + offsets[query + 1]
-        if at < minimizers.begin or not is_whole:
-            number += 1
+        query_begin, query_end = MARGIN + offsets[query], MARGIN + offsets[query + 1]
+        ends = MetEnds(state[FORWARD_END], state[REVERSE_END])
+        number = next_that_matters(
+            lookup, queries.codes, minimizers, number, query_begin, query_end, ends
+        )
+        if number == total or places[as_index(number)] >> 1 >= min(query_end, minimizers.end):
             continue
+        sample = sample_at(lookup, queries.codes, minimizers, number, query_begin, query_end)
         if not find_at_minimizer(
-            lookup,
-            queries.codes,
-            minimizers,
-            number,
-            MARGIN + offsets[query],
-            MARGIN + offsets[query + 1],
-            candidates,
-            front,
-            state,
-            forward,
-            reverse,
+            lookup, queries.codes, minimizers, sample, candidates, front, state, forward, reverse
         ):
             # The next call begins with this minimizer.
             state[NUMBER], state[QUERY] = number, query
@@ -291,13 +276,52 @@ def find_unique_rows(
 
 
 @inline_without_refcounts
-def find_at_minimizer(
+def next_that_matters(
     lookup: MinimizerLookup,
     codes: CodeArray,
     minimizers: QueryMinimizers,
     number: int,
     query_begin: int,
     query_end: int,
+    ends: MetEnds,
+) -> int:
+    """Return the first minimizer, from one on, that a match beyond the ends may be found at.
+
+    It is the first one behind the query, or the number of all, if there is none.
+    """
+    places, ranks, total = minimizers.places, minimizers.ranks, minimizers.total
+    mask = lookup.offsets.size - 2
+    # A k-mer that reaches into the next query is one of the block, but of no query.
+    last = query_end - lookup.kmer_length
+    while number < total:
+        at = places[as_index(number)] >> 1
+        if at >= min(query_end, minimizers.end):
+            break
+        if number + BUCKETS_AHEAD < total:
+            coming = as_int64(ranks[as_index(number + BUCKETS_AHEAD)]) & mask
+            prefetch(lookup.offsets, coming)
+            coming = as_int64(ranks[as_index(number + ENTRIES_AHEAD)]) & mask
+            begin_of_entries = as_int64(lookup.offsets[as_index(coming)])
+            prefetch(lookup.entries, begin_of_entries)
+            # Of entries that begin in a line of the caches, some lie in the next one.
+            prefetch(lookup.entries, begin_of_entries + ENTRIES_OF_LINE - 1)
+        if minimizers.begin <= at <= last:
+            sample = sample_at(lookup, codes, minimizers, number, query_begin, query_end)
+            # Most minimizers have few entries, and their contexts show that none of them matters.
+            if sample.listed_end - sample.listed_begin > RARE_ENTRIES:
+                break
+            if has_candidate(lookup, sample, ends):
+                break
+        number += 1
+    return number
+
+
+@inline_without_refcounts
+def find_at_minimizer(
+    lookup: MinimizerLookup,
+    codes: CodeArray,
+    minimizers: QueryMinimizers,
+    sample: Sample,
     candidates: Int64Array,
     front: Front,
     state: Int64Array,
@@ -305,9 +329,7 @@ def find_at_minimizer(
     reverse: MemRows,
 ) -> bool:
     """Write the unique matches that are found at a minimizer; return False if the rows are full."""
-    sample = sample_at(lookup, codes, minimizers, number, query_begin, query_end)
-    if sample.listed_begin == sample.listed_end:
-        return True
+    number, query_begin, query_end = sample.number, sample.query_begin, sample.query_end
     starts = owned_starts(minimizers, sample, lookup.window)
     if starts.first > starts.last:
         return True

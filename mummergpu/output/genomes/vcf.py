@@ -157,6 +157,7 @@ def write_rows(text: TextArray, order: Int64Array, is_ambiguous: ByteArray, rows
         at = _put_bases(text, at, found.alternatives, begin, end)
         store(text, at, _NO_ID)
         at += 3
+        # Differences that several alignments cover are kept, and marked.
         if is_ambiguous[place]:
             store(text, at, _AMBIGUOUS)
             store(text, at + 8, _AMBIGUOUS_END)

@@ -137,6 +137,7 @@ def _write_record(
         end = write_tag(text, end, _NH, row.hit_count)
         end = write_tag(text, end, _HI, row.hit_number)
     end = copy_padded(text, end, block.group, 0, block.group_bytes)
+    # The fields of fixed size come first, but tell how long those behind them are.
     store(text, at, np.uint32(end - at - 4))
     write_fixed_fields(
         text,

@@ -185,6 +185,7 @@ def write_paf(text: TextArray, state: Int64Array, block: PafBlock) -> int:
         if changes.offsets.size > 0:
             first, last = changes.offsets[as_index(row)], changes.offsets[as_index(row + 1)]
         needed = block.row_bytes + OPERATION_BYTES * (end - begin) + last - first
+        # A row is written whole or not at all: the caller then brings a longer text.
         if at + needed > room:
             state[NEEDED_BYTES] = needed
             break

@@ -128,6 +128,7 @@ def _write_tags(
             text[as_index(to + 2)] = content[as_index(at + 1)]
             text[as_index(to + 3)] = text[as_index(to + 5)] = _COLON
             is_number = kind < 128 and _SIZES[as_index(kind)] > 0
+            # Text has one type for the integers of all sizes.
             text[as_index(to + 4)] = _I if is_number and kind != _F else kind
             to += 6
             if kind == _A:

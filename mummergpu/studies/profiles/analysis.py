@@ -11,7 +11,7 @@ import numpy as np
 from mummergpu.hmm.thread_filter import CHOICES, ThreadPolicy
 from mummergpu.studies.analysis.effects import mean_interval
 from mummergpu.studies.profiles.policies import FILTER_NAMES, filter_of, policy_of, with_choice
-from mummergpu.studies.profiles.records import ProfileSweep
+from mummergpu.studies.profiles.records import PROFILES, ProfileSweep
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,7 @@ class ProfileStudy:
     @property
     def control(self) -> str:
         """The policy that the others are compared with."""
-        from mummergpu.studies.profiles.policies import CONTROLS
-
-        return CONTROLS[self.sweep.setup.machine.backend]
+        return PROFILES.controls[self.sweep.setup.machine.backend]
 
     def gcups(self, code: str) -> float:
         """Return the thousand million cells of a second: residues times nodes."""

@@ -148,14 +148,19 @@ class DeviceBench(ProfileBench):
     backend_name = "cuda"
 
     def __init__(
-        self, data: ProfileData, executor: ThreadPoolExecutor, device: Device, cache: KernelCache
+        self,
+        data: ProfileData,
+        executor: ThreadPoolExecutor,
+        device: Device,
+        cache: KernelCache,
+        as_searched: bool,
     ) -> None:
         from mummergpu.studies.profiles.device_scores import DeviceScores
 
         super().__init__(data, executor)
         self._architecture = device.architecture
         self._cache = cache
-        self._scores: DeviceScores = DeviceScores(device, cache, data)
+        self._scores: DeviceScores = DeviceScores(device, cache, data, as_searched)
 
     def suits(self, policy: str) -> bool:
         """Return whether the profile fits the device's memories under a policy."""
@@ -246,8 +251,11 @@ class ProfileMachine:
             return processor_facts(threads, {})
         return device_facts(self._options.first_number, self._device[0], threads, {})
 
-    def bench(self, data: ProfileData) -> ProfileBench:
-        """Return what measures a data set; the caller closes it."""
+    def bench(self, data: ProfileData, as_searched: bool = False) -> ProfileBench:
+        """Return what measures a data set; the caller closes it.
+
+        With `as_searched`, proteins lie on a device as those of a search (`DeviceScores`).
+        """
         if self._device is None:
             return ProcessorBench(data, self.executor)
-        return DeviceBench(data, self.executor, *self._device)
+        return DeviceBench(data, self.executor, *self._device, as_searched)

@@ -26,11 +26,11 @@ from mummergpu.hmm.row_policies import (
 from mummergpu.hmm.tables import word_moves
 from mummergpu.hmm.thread_filter import (
     CONSTANT_BYTES,
-    TILE_BLOCKS,
     TILE_THREADS,
     WORD_AGAIN,
     ThreadPolicy,
     block_shape,
+    border_rows,
     constant_words,
     node_emissions,
     node_steps,
@@ -38,7 +38,9 @@ from mummergpu.hmm.thread_filter import (
     row_stride,
     special_steps,
     thread_program,
+    tile_blocks,
     tile_count,
+    tile_items,
     tile_steps,
     tile_table,
 )
@@ -85,12 +87,17 @@ class DeviceScores:
     """A profile and proteins on a device, which is current while this is used.
 
     Nothing that a policy needs is uploaded while kernels are timed. `close` gives all memory back.
+    With `as_searched`, proteins that a policy takes as they were read lie as those of a search,
+    which are sorted.
     """
 
-    def __init__(self, device: Device, cache: KernelCache, data: ProfileData) -> None:
+    def __init__(
+        self, device: Device, cache: KernelCache, data: ProfileData, as_searched: bool = False
+    ) -> None:
         self._device = device
         self._cache = cache
         self._data = data
+        self._as_read = "p" if as_searched else "r"
         self._sources = read_sources()
         self._stack = ExitStack()
         self._stream = device.new_stream()
@@ -134,7 +141,8 @@ class DeviceScores:
             raise OptionError("policies", f"'{policy.code}' does not suit {self._data.nodes} nodes")
         program = self._loaded(source)
         if isinstance(policy, ThreadPolicy):
-            layout = self.layout(policy.sequences)
+            kind = policy.sequences
+            layout = self.layout(self._as_read if kind == "r" else kind)
             if policy.is_tiled:
                 launch = self._tiles(policy, program, layout)
                 return _Prepared("V", layout, launch, program)
@@ -275,13 +283,13 @@ class DeviceScores:
         if policy.steps == "c":
             self._write_constants(program, tile_steps(words, tiles), special_steps())
         size = 2 * TILE_THREADS
-        items = np.zeros(-(-self._count // size), dtype=ITEM)
+        items = np.zeros(tile_items(self._count), dtype=ITEM)
         items["first"] = np.arange(items.size) * size
         items["last"] = np.minimum(items["first"] + size, self._count)
-        resident = self._device.resident_blocks * 256 // _RESIDENT_THREADS * TILE_BLOCKS
-        blocks = min(items.size, max(resident, 1))
+        multiprocessors = self._device.resident_blocks * 256 // _RESIDENT_THREADS
+        blocks = tile_blocks(items.size, multiprocessors)
         table = tile_table(words, tiles, policy.emissions == "t")
-        rows = WORD_RESIDUES * -(-self._data.longest // WORD_RESIDUES) + 1
+        rows = border_rows(self._data.longest)
         borders = self._memory(8 * rows * blocks * TILE_THREADS, self._own)
         arguments = (
             *(*layout.addresses, self._numbers, self._for_policy(items.view(np.uint32))),

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final
 
-from mummergpu.studies.profiles.policies import CONTROLS, every_policy, policy_of
 from mummergpu.studies.subject import StudyRun, StudySetup, Subject
 
 STAGES: Final = ("filter", "again", "search")
@@ -79,11 +79,25 @@ class ProfileSweep:
     runs: tuple[ProfileRun, ...]
 
 
+def _every_policy() -> Sequence[str]:
+    # Studies of trees need no filters.
+    from mummergpu.studies.profiles.policies import every_policy
+
+    return every_policy()
+
+
+def _checked_policy(code: str) -> str:
+    from mummergpu.studies.profiles.policies import policy_of
+
+    return policy_of(code).code
+
+
 PROFILES: Final = Subject(
     "profiles",
-    every_policy,
-    lambda code: policy_of(code).code,
-    CONTROLS,
+    _every_policy,
+    _checked_policy,
+    # `policies.CONTROLS`.
+    {"cuda": "g1crggg", "cpu": "S16"},
     ProfileInput,
     ProfileSetup,
     ProfileRun,

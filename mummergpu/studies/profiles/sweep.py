@@ -67,7 +67,9 @@ def sweep(
         missing = still_missing(visits, records)
         if not missing:
             return 0
-        progress.write_line(f"mummergpu: {data.name}: preparing {len(codes)} policies")
+        where = "the processor" if machine.backend == "cpu" else machine.facts().device
+        text = f"mummergpu: {data.name}: preparing {len(codes)} policies of {where}"
+        progress.write_line(text)
         bench.compile(codes)
         total = sum(map(len, visits))
         done = total - sum(map(len, missing))

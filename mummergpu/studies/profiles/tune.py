@@ -78,7 +78,7 @@ def tune(
 def _times(data: ProfileData, codes: tuple[str, ...], machine: ProfileMachine) -> dict[str, float]:
     """Return the median seconds of the kernels under each policy."""
     times = {}
-    with closing(machine.bench(data)) as bench:
+    with closing(machine.bench(data, as_searched=True)) as bench:
         bench.compile(codes)
         for code in codes:
             bench.load(code)

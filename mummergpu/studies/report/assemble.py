@@ -20,7 +20,6 @@ from mummergpu.studies.report.machine_sections import (
     machines_section,
 )
 from mummergpu.studies.report.paper_section import paper_section
-from mummergpu.studies.report.profile_sections import profile_sections
 from mummergpu.studies.report.run_section import run_section
 from mummergpu.studies.report.study import make_studies
 from mummergpu.studies.report.study_sections import (
@@ -38,6 +37,9 @@ def make_report(inputs: ReportInputs) -> Report:
     """Compute and draw a report; it is the same for the same inputs."""
     runs = [run_section(stats, number) for number, stats in enumerate(inputs.runs, 1)]
     if inputs.profile_sweeps:
+        # Reports of trees need no filters.
+        from mummergpu.studies.report.profile_sections import profile_sections
+
         sections = [*profile_sections(inputs.profile_sweeps), *runs]
         title = "Study of profile filters"
         return Report(title, tuple(sections), f"mummergpu {__version__}")

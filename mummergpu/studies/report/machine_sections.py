@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from mummergpu.drawing.colours import BLUE, INK, ORANGE
@@ -25,6 +25,7 @@ from mummergpu.studies.report.words import (
     optional,
     time_text,
 )
+from mummergpu.studies.subject import StudySetup
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,31 +56,49 @@ def gathers_section(studies: Sequence[Study]) -> Section | None:
 
 def machines_section(studies: Sequence[Study]) -> Section:
     """Return the section on what was searched, and where."""
-    rows = [row for study in studies for row in _machine_rows(study)]
+    named = [(study.title, study.sweep.setup, _given(study)) for study in studies]
+    return inputs_and_machines(named)
+
+
+def inputs_and_machines(
+    sweeps: Iterable[tuple[str, StudySetup, Sequence[tuple[str, str]]]],
+) -> Section:
+    """Return the section on what was searched, and where, of sweeps of whatever subject.
+
+    Each comes with its title, what it was set up with, and facts about what it was given.
+    """
+    rows: list[tuple[str, str, str]] = []
+    for title, setup, given in sweeps:
+        facts = (*_machine_facts(setup), *given)
+        rows += [("" if row else title, *fact) for row, fact in enumerate(facts)]
     caption = "What was measured, and on which machine."
     table = Table(caption, ("sweep", "fact", "value"), tuple(rows))
     return Section("machines", "Inputs and machines", (table,))
 
 
-def _machine_rows(study: Study) -> list[tuple[str, str, str]]:
-    setup = study.sweep.setup
-    machine, given = setup.machine, setup.input
+def _machine_facts(setup: StudySetup) -> tuple[tuple[str, str], ...]:
+    machine = setup.machine
     clocks = (f"{name} {value:g} MHz" for name, value in machine.clocks_megahertz.items())
     versions = (f"{name} {text}" for name, text in machine.versions.items())
-    strands = ", ".join(given.strands)
-    facts = (
+    return (
         ("backend, device", f"{machine.backend}, {machine.device}"),
         ("architecture, memory", f"{machine.architecture}, {bytes_text(machine.memory_bytes)}"),
         ("threads, multiprocessors", f"{machine.threads}, {machine.multiprocessors}"),
         ("highest clocks", ", ".join(clocks) or ABSENT),
         ("versions", ", ".join(versions) or ABSENT),
         ("program, day", f"{setup.program}, {setup.date}"),
+    )
+
+
+def _given(study: Study) -> tuple[tuple[str, str], ...]:
+    given = study.sweep.setup.input
+    strands = ", ".join(given.strands)
+    return (
         ("pages, page size", f"{given.pages}, {given.page_size:,} bases"),
         ("node addresses, strands", f"{given.address_bits} bits, {strands}"),
         ("queries", f"{given.query_count:,} with {given.query_bases:,} bases"),
         ("digests", f"reference {given.reference_digest}, queries {given.query_digest}"),
     )
-    return [("" if row else study.title, *fact) for row, fact in enumerate(facts)]
 
 
 def _resources_table(study: Study) -> Table:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from mummergpu.drawing.colours import BLUE, INK, ORANGE
-from mummergpu.runtime.words import counted
 from mummergpu.studies.profiles.analysis import (
     ProfileStudy,
     choice_effects,
@@ -17,6 +16,7 @@ from mummergpu.studies.profiles.papers import CUDAMPF_GCUPS, PAPER_ROWS
 from mummergpu.studies.profiles.policies import FILTER_NAMES
 from mummergpu.studies.profiles.records import ProfileSweep
 from mummergpu.studies.report.blocks import Block, Paragraph, PointList, Section, Table
+from mummergpu.studies.report.machine_sections import inputs_and_machines
 from mummergpu.studies.report.style import MARKERS, SERIES, drawn, new_figure, panels
 from mummergpu.studies.report.words import (
     ABSENT,
@@ -55,7 +55,20 @@ def profile_sections(sweeps: Sequence[ProfileSweep]) -> list[Section]:
     sections = [_summary(studies), _rankings(studies)]
     sections += [one for one in map(_paper, [studies]) if one]
     sections += [one for one in (_curves(studies), _effects(studies)) if one]
-    return [*sections, _machines(studies)]
+    named = [(study.title, study.sweep.setup, _given(study)) for study in studies]
+    return [*sections, inputs_and_machines(named)]
+
+
+def _fastest(study: ProfileStudy, kind: str, ranked: Sequence[str]) -> str:
+    best = ranked[0]
+    found = f"{time_text(study.seconds[best])}, {digits(study.gcups(best))} GCUPS"
+    if len(ranked) == 1:
+        return f"{FILTER_NAMES[kind]}: the only policy, {best}, takes {found}."
+    times = digits(study.seconds[ranked[-1]] / study.seconds[best])
+    return (
+        f"{FILTER_NAMES[kind]}: the fastest of {len(ranked)} policies is {best} with {found}; "
+        f"the slowest, {ranked[-1]}, takes {times} times as long."
+    )
 
 
 def _summary(studies: Sequence[ProfileStudy]) -> Section:
@@ -68,12 +81,7 @@ def _summary(studies: Sequence[ProfileStudy]) -> Section:
     for study in studies:
         blocks += _gap(study)
         points = [
-            f"{FILTER_NAMES[kind]}: the fastest of {counted(len(ranked), 'policy', 'policies')} is "
-            f"{ranked[0]} with {time_text(study.seconds[ranked[0]])}, "
-            f"{digits(study.gcups(ranked[0]))} GCUPS; the slowest, {ranked[-1]}, takes "
-            f"{digits(study.seconds[ranked[-1]] / study.seconds[ranked[0]])} times as long."
-            for kind in study.kinds
-            if (ranked := study.ranked(kind))
+            _fastest(study, kind, ranked) for kind in study.kinds if (ranked := study.ranked(kind))
         ]
         noise = None if study.noise is None else 100 * study.noise
         points.append(
@@ -317,26 +325,11 @@ def _effects(studies: Sequence[ProfileStudy]) -> Section | None:
     return Section("effects", "What each choice does", tuple(blocks)) if blocks else None
 
 
-def _machines(studies: Sequence[ProfileStudy]) -> Section:
-    rows = []
-    for study in studies:
-        setup = study.sweep.setup
-        machine, given = setup.machine, setup.input
-        versions = (f"{name} {text}" for name, text in machine.versions.items())
-        clocks = (f"{name} {value:g} MHz" for name, value in machine.clocks_megahertz.items())
-        facts = (
-            ("backend, device", f"{machine.backend}, {machine.device}"),
-            ("architecture, memory", f"{machine.architecture}, {bytes_text(machine.memory_bytes)}"),
-            ("threads, multiprocessors", f"{machine.threads}, {machine.multiprocessors}"),
-            ("highest clocks", ", ".join(clocks) or ABSENT),
-            ("versions", ", ".join(versions) or ABSENT),
-            ("program, day", f"{setup.program}, {setup.date}"),
-            ("profile", f"{given.name}, {given.nodes:,} nodes"),
-            ("proteins", f"{given.proteins:,} with {given.residues:,} residues"),
-            ("their lengths", f"median {given.median_length:,}, longest {given.longest:,}"),
-            ("digest", given.digest),
-        )
-        rows += [("" if row else study.title, *fact) for row, fact in enumerate(facts)]
-    caption = "What was measured, and on which machine."
-    table = Table(caption, ("sweep", "fact", "value"), tuple(rows))
-    return Section("machines", "Inputs and machines", (table,))
+def _given(study: ProfileStudy) -> tuple[tuple[str, str], ...]:
+    given = study.sweep.setup.input
+    return (
+        ("profile", f"{given.name}, {given.nodes:,} nodes"),
+        ("proteins", f"{given.proteins:,} with {given.residues:,} residues"),
+        ("their lengths", f"median {given.median_length:,}, longest {given.longest:,}"),
+        ("digest", given.digest),
+    )

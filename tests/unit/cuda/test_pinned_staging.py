@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -74,10 +75,17 @@ def stream(monkeypatch: pytest.MonkeyPatch) -> LazyStream:
     return LazyStream()
 
 
-@pytest.mark.parametrize("count", [0, 1, 8, 9, 16, 17, 40, 100])
-def test_arrays_go_in_and_come_out(stream: LazyStream, count: int) -> None:
+@pytest.mark.parametrize("threads", [0, 3])
+@pytest.mark.parametrize("count", [0, 1, 8, 9, 16, 17, 40, 100, 300])
+def test_arrays_go_in_and_come_out(stream: LazyStream, count: int, threads: int) -> None:
     """Pieces of 64 bytes are eight numbers."""
-    way: Any = Staging(PinnedMemory(), stream)  # type: ignore[arg-type]
+    with ThreadPoolExecutor(max(1, threads)) as pool:
+        copiers = pool if threads else None
+        way: Any = Staging(PinnedMemory(), stream, copiers=copiers)  # type: ignore[arg-type]
+        check_ways(way, stream, count)
+
+
+def check_ways(way: Any, stream: LazyStream, count: int) -> None:
     numbers = np.arange(count, dtype=np.int64) * 0x0102030405060708
     way.copy_in(256, numbers)
     expected = numbers.copy()

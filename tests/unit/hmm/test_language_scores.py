@@ -21,9 +21,10 @@ from helpers.hidden_models import (
 from helpers.loops import each
 
 from mummergpu.errors import ModelError
-from mummergpu.hmm.language import evaluation, pieces
+from mummergpu.hmm.language import evaluation, pieces, processor
 from mummergpu.hmm.language.evaluation import CompiledModel, Evaluation, evaluate
 from mummergpu.hmm.language.lanes import SymbolBlock
+from mummergpu.hmm.language.node_paths import has_node_paths
 from mummergpu.hmm.language.parser import parse_program
 from mummergpu.hmm.language.program import ATTRIBUTES, Algorithm, Attribute, Model
 from mummergpu.runtime.compiled.native import written
@@ -197,6 +198,27 @@ def test_a_change_of_probabilities_compiles_nothing() -> None:
     assert close(check.scores[4], whole_matrix_scores(other, sequences[4])[0])
 
 
+@each("symbols", [2, 7, 8, 15, 16, 31, 32])
+def test_emissions_are_looked_up_alike(symbols: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In registers, where a processor can, and in memory."""
+    choice = random.Random(symbols)
+    rows = [", ".join(str(choice.randrange(1, 9)) + " / 40" for _ in range(symbols)) for _ in "ef"]
+    alphabet = ", ".join("abcdefghijklmnopqrstuvwxyz012345"[:symbols])
+    model = parse_program(
+        f"hmm m {{ alphabet [{alphabet}]; startstate s; state x emits e; state y emits f;"
+        f" emission e = [{rows[0]}]; emission f = [{rows[1]}];"
+        " s -> x 1; x -> x 0.8; x -> y 0.2; y -> y 0.7; y -> x 0.3; }"
+    ).models["m"]
+    block = symbol_block([[choice.randrange(symbols) for _ in range(70)] for _ in range(9)])
+    for algorithm in (Algorithm.VITERBI, Algorithm.FORWARD):
+        with monkeypatch.context() as plain:
+            plain.setattr(processor, "FEW_CODES", ())
+            expected = evaluate(CompiledModel(model), algorithm, block).scores
+        found = evaluate(CompiledModel(model), algorithm, block).scores
+        assert np.isfinite(expected).all()
+        np.testing.assert_array_equal(found, expected)
+
+
 def test_ties_are_decided_by_the_order_of_declaration() -> None:
     states = ["state a emits x; ", "state b emits x; "]
     steps = "s -> a 0.5; s -> b 0.5; a -> a 0.5; a -> b 0.5; b -> a 0.5; b -> b 0.5;"
@@ -207,6 +229,11 @@ def test_ties_are_decided_by_the_order_of_declaration() -> None:
         assert {name for name, _ in visits_of(model, found, 0)} == {order[0][6]}
 
 
+# What is likely behind a piece is often not what the path goes through.
+STICKY = """hmm m { alphabet [a, b, c]; startstate s; state x emits e; state y emits f;
+emission e = [0.5, 0.3, 0.2]; emission f = [0.2, 0.3, 0.5]; s -> x 0.5; s -> y 0.5;
+x -> x 0.95; x -> y 0.05; y -> y 0.95; y -> x 0.05; }"""
+
 ISLANDS = """hmm m { alphabet [A, C, G]; startstate s;
   emission e[1] = [1, 0, 0]; emission e[2] = [0, 1, 0]; emission e[3] = [0, 0, 0.5];
   for k in 1..3 { state a[k] emits e[k]; state b[k] emits e[k]; s -> a[k] 0.3; s -> b[k] 0.1; }
@@ -214,7 +241,7 @@ ISLANDS = """hmm m { alphabet [A, C, G]; startstate s;
   b[2] -> a[3] 0.2; b[3] -> a[1] 0.15; a[3] -> b[2] 0.3; }"""
 
 
-@each("name", ["random", "profile", "loops", "large", "islands"])
+@each("name", ["random", "profile", "loops", "large", "islands", "sticky"])
 def test_pieces_of_long_sequences_are_joined_exactly(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -224,8 +251,10 @@ def test_pieces_of_long_sequences_are_joined_exactly(
         "profile": profile(5),
         "large": profile(60),
         "islands": parse_program(ISLANDS).models["m"],
+        "sticky": parse_program(STICKY).models["m"],
     }
     model = CompiledModel(models[name])
+    assert has_node_paths(model.best.chain) == (name in ("islands", "sticky"))
     assert (model.coded is None) == (name != "islands")
     choice = random.Random(4)
     sequences = [[choice.randrange(3) for _ in range(size)] for size in (9, 10, 63, 64, 65, 191)]

@@ -24,11 +24,11 @@ define i32 @entry(ptr %arguments, ptr %result, ptr %exception) #0 {
 """
 
 
-def add(text: str, added: int) -> int:
+def add(text: str, added: int, avx512: str = "") -> int:
     """What the function makes of 40, for a text that this process has not seen."""
     written._called.clear()
     number = np.array([40])
-    written.compiled_text(text, 2)([number.ctypes.data, added])
+    written.compiled_text(text, 2, avx512)([number.ctypes.data, added])
     return int(number[0])
 
 
@@ -42,6 +42,17 @@ def test_code_is_compiled_once_and_kept(tmp_path: Path, monkeypatch: pytest.Monk
     assert add(TEXT.replace("add i64", "sub i64"), 2) == 38
     assert written.compiled_count == count + 2
     store.close()
+
+
+def test_processors_with_avx512_get_a_text_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    from llvmlite import binding
+
+    host = dict(binding.get_host_cpu_features())
+    monkeypatch.setattr(written, "native_stores", tuple)
+    for has in {False, host.get("avx512f", False)}:
+        features = type(binding.get_host_cpu_features())({**host, "avx512f": has})
+        monkeypatch.setattr(binding, "get_host_cpu_features", lambda found=features: found)
+        assert add(TEXT, 2, TEXT.replace("add i64", "sub i64")) == (38 if has else 42)
 
 
 def test_code_runs_where_nothing_can_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,7 +26,7 @@ ATTRIBUTES: Final = "#0"
 _LOCK: Final = threading.RLock()
 _KEY_BYTES: Final = 32
 _SPEED: Final = 2
-_called: Final[dict[tuple[str, int], Callable[[list[int]], Any]]] = {}
+_called: Final[dict[tuple[str, str, int], Callable[[list[int]], Any]]] = {}
 _engines: Final[list[Any]] = []
 """What holds code that was compiled in this process only."""
 
@@ -34,16 +34,18 @@ compiled_count = 0
 """How many texts this process has compiled."""
 
 
-def compiled_text(text: str, number_count: int) -> Callable[[list[int]], Any]:
+def compiled_text(text: str, number_count: int, avx512: str = "") -> Callable[[list[int]], Any]:
     """Return what calls the function of a text with a list of so many numbers.
 
-    The call releases the interpreter's lock. Code of an earlier run is used if it was kept.
+    The call releases the interpreter's lock. Code of an earlier run is used if it was kept. What
+    `avx512` has is compiled in place of the text where the processor has these instructions.
     """
     global compiled_count
     with _LOCK:
-        found = _called.get((text, number_count))
+        found = _called.get((text, avx512, number_count))
         if found is None:
-            key = blake2b(text.encode(), digest_size=_KEY_BYTES).digest()
+            both = (text + avx512).encode()
+            key = blake2b(both, digest_size=_KEY_BYTES).digest()
             packed = next(
                 (code for store in native_stores() if (code := store.load(key)) is not None), None
             )
@@ -52,19 +54,22 @@ def compiled_text(text: str, number_count: int) -> Callable[[list[int]], Any]:
                     found = load_code(packed, number_count)
             if found is None:
                 compiled_count += 1
-                found = _compiled(text, number_count, key)
-            _called[text, number_count] = found
+                found = _compiled(text, number_count, avx512, key)
+            _called[text, avx512, number_count] = found
         return found
 
 
-def _compiled(text: str, number_count: int, key: bytes) -> Callable[[list[int]], Any]:
+def _compiled(text: str, number_count: int, avx512: str, key: bytes) -> Callable[[list[int]], Any]:
     from llvmlite import binding
 
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
     target = binding.Target.from_default_triple()
-    features = binding.get_host_cpu_features().flatten()
-    options = {"cpu": binding.get_host_cpu_name(), "features": features, "opt": 2}
+    features = binding.get_host_cpu_features()
+    if avx512 and features.get("avx512f"):
+        text = avx512
+    cpu = binding.get_host_cpu_name()
+    options = {"cpu": cpu, "features": features.flatten(), "opt": 2}
     machine = target.create_target_machine(reloc="pic", codemodel="small", **options)
     module = binding.parse_assembly(
         f"{text}\nattributes {ATTRIBUTES} = "

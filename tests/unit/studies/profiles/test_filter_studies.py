@@ -20,6 +20,7 @@ from mummergpu.studies.profiles.analysis import (
 from mummergpu.studies.profiles.data import ProfileData, parts_of, processor_scores, suitable
 from mummergpu.studies.profiles.papers import PAPER_ROWS
 from mummergpu.studies.profiles.policies import (
+    CONTROLS,
     PROCESSOR_POLICIES,
     choose_policies,
     device_policy_of,
@@ -57,6 +58,7 @@ def test_codes_name_policies() -> None:
         assert policy_of(code).code == code
     assert codes[0] == BASIC.code == "g1crggg"
     assert PAPERS_BEST.code == "l8hscsg"
+    assert PROFILES.controls == CONTROLS == {"cuda": "g1crggg", "cpu": "S16"}
 
 
 @pytest.mark.parametrize(

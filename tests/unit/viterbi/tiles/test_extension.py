@@ -174,8 +174,8 @@ def test_reads_of_usual_lengths(length: int) -> None:
         check(read[:length], reference, Costs())
 
 
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("kept", [1, 30, 120, 230])
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("kept", [1, 30, 200])
 def test_a_long_read_may_hang_over_the_end_of_the_reference(seed: int, kept: int) -> None:
     # All diagonals on which the read's end lies in the reference are outside of the band.
     some = random.Random(seed)

@@ -1,0 +1,280 @@
+"""HMMER's last filter: the sum over all paths (Forward), in float32, many nodes at a time.
+
+Scores are as near to HMMER's as `margins` tells, so that what is dropped here HMMER drops too.
+Nodes are striped as in `byte_filters`. A lane computes its deletions as if none came from the lane
+before it; what does come decays by a factor that each node knows beforehand, and a sum over the
+lanes by doubling finds how much that is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple, cast
+
+import numpy as np
+
+from mummergpu.hmm.profiles import Profile
+from mummergpu.hmm.proteins import ProteinBlock
+from mummergpu.hmm.tables import entry_probabilities, match_scores
+from mummergpu.runtime.arrays import Float32Array, Float64Array, Int64Array
+from mummergpu.runtime.jit import jit_without_refcounts
+from mummergpu.runtime.llvm import intrinsic, ir, types
+from mummergpu.runtime.vectors import FloatVectors
+
+LANES: Final = 16
+
+_STATES: Final = 3
+"""The registers of a row's register: matches, insertions, and the lane's own deletions."""
+
+_STEPS: Final = 9
+_DOUBLINGS: Final = (1, 2, 4, 8)
+_MARGIN: Final = 0.01
+_MARGIN_OF_RESIDUE: Final = 2e-6
+"""How far HMMER's score may be from ours, in nats, and more for each residue: both round some ten
+times a residue, by 6e-8 of the sum at most."""
+
+_RESCALED: Final = 1e4
+_LEAST_FACTOR: Final = 1e-30
+
+
+class StripedChances(NamedTuple):
+    """The chances of a profile, striped.
+
+    Attributes
+    ----------
+    emissions : ndarray of float32, shape (29, registers * LANES)
+        By code: how much likelier it is at each node than in the background.
+    transitions : ndarray of float32
+        For each register: into its matches from the begin state and from the last node's match,
+        insertion and deletion; from its match to the next deletion and its insertion; its
+        insertion's own loop; from its deletion to the next; and what is left there of a deletion
+        that enters the lane. Then, for each of `_DOUBLINGS`, what is left after so many lanes; and
+        the sums over all registers of what is left.
+    registers : int
+        In a row.
+    """
+
+    emissions: Float32Array
+    transitions: Float32Array
+    registers: int
+
+
+class ProfileChances(NamedTuple):
+    """The chances of some profiles, for compiled functions.
+
+    Attributes
+    ----------
+    emissions, transitions : ndarray of float32
+        Those of all profiles, one after another.
+    first_emissions, first_transitions : ndarray of int64
+        The registers where each profile's begin.
+    registers : ndarray of int64
+        In a row of each profile.
+    """
+
+    emissions: Float32Array
+    transitions: Float32Array
+    first_emissions: Int64Array
+    first_transitions: Int64Array
+    registers: Int64Array
+
+
+def chances_of(profiles: Sequence[Profile]) -> ProfileChances:
+    """Return the chances of one profile or more as `score_forward` takes them."""
+    striped = [*map(striped_chances, profiles)]
+    emissions = [one.emissions.ravel() for one in striped]
+    transitions = [one.transitions for one in striped]
+    return ProfileChances(
+        np.concatenate(emissions),
+        np.concatenate(transitions),
+        _first_registers(emissions),
+        _first_registers(transitions),
+        np.array([one.registers for one in striped]),
+    )
+
+
+def _first_registers(parts: Sequence[Float32Array]) -> Int64Array:
+    sizes = np.array([0, *(one.size // LANES for one in parts)])
+    firsts: Int64Array = np.cumsum(sizes)[:-1]
+    return firsts
+
+
+def striped_chances(profile: Profile) -> StripedChances:
+    """Return the chances of a profile."""
+    nodes = profile.nodes
+    registers = -(-nodes // LANES)
+
+    def striped(rows: Float32Array) -> Float32Array:
+        padded = np.zeros((len(rows), registers * LANES), dtype=np.float32)
+        padded[:, :nodes] = rows
+        return np.ascontiguousarray(padded.reshape(-1, LANES, registers).swapaxes(1, 2))
+
+    match, insert, delete, insert_match, loop, delete_match, deletes = profile.transitions[
+        1:nodes
+    ].T
+    rows = np.zeros((_STEPS - 1, nodes), dtype=np.float32)
+    rows[0] = entry_probabilities(profile)
+    rows[1, 1:], rows[2, 1:], rows[3, 1:] = match, insert_match, delete_match
+    rows[4, :-1], rows[5, :-1], rows[6, :-1], rows[7, :-1] = delete, insert, loop, deletes
+    steps = striped(rows)
+    left = np.ones((registers + 1, LANES))
+    np.cumprod(steps[7], axis=0, dtype=np.float64, out=left[1:])
+    # What is less can be no part of a sum, and would be a denormal number soon.
+    left[left < _LEAST_FACTOR] = 0
+    after = [left[-1]]
+    for lanes in _DOUBLINGS[:-1]:
+        before = np.concatenate([np.zeros(lanes), after[-1][:-lanes]])
+        product = after[-1] * before
+        after.append(np.where(product < _LEAST_FACTOR, 0, product))
+    with_left = np.concatenate([steps, left[np.newaxis, :-1].astype(np.float32)])
+    last = np.stack([*after, left[:-1].sum(axis=0)]).astype(np.float32)
+    return StripedChances(
+        striped(np.exp(match_scores(profile.matches)).T).reshape(-1, registers * LANES),
+        np.concatenate([with_left.swapaxes(0, 1).ravel(), last.ravel()]),
+        registers,
+    )
+
+
+def margins(lengths: Int64Array) -> Float64Array:
+    """Return how far HMMER's scores may be from ours, for sequences of some lengths."""
+    return lengths.astype(np.float64) * _MARGIN_OF_RESIDUE + _MARGIN
+
+
+def _fill_row(
+    typing_context: Any,
+    cells: Any,
+    emissions: Any,
+    line: Any,
+    transitions: Any,
+    first: Any,
+    registers: Any,
+    begin: Any,
+) -> Any:
+    """Compute the next row in place; return the sum of what leaves it."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        vectors = FloatVectors(builder, LANES)
+        cells, emissions, transitions = (
+            vectors.pointer(
+                context.make_array(signature.args[n])(context, builder, arguments[n]).data
+            )
+            for n in (0, 1, 3)
+        )
+        _, _, line, _, first, registers, begin = arguments
+        transitions = builder.gep(transitions, [first])
+        number = ir.IntType(64)
+        one, zero = ir.Constant(number, 1), vectors.constant(0)
+
+        def places(register: Any, each: int) -> list[Any]:
+            start = builder.mul(register, ir.Constant(number, each))
+            return [builder.add(start, ir.Constant(number, n)) for n in range(each)]
+
+        begins = vectors.splat(begin)
+        at_entering = builder.mul(registers, ir.Constant(number, _STATES))
+        entering = vectors.load(cells, at_entering)
+        last = builder.sub(registers, one)
+        ends = [vectors.load(cells, place) for place in places(last, _STATES)]
+        left = vectors.load(transitions, places(last, _STEPS)[-1])
+        ends[2] = vectors.times_plus(left, entering, ends[2])
+        firsts = [vectors.shifted_up(end, zero) for end in ends]
+        origin = builder.block
+        body, end = builder.append_basic_block("chances"), builder.append_basic_block("summed")
+        builder.branch(body)
+        builder.position_at_end(body)
+        register = builder.phi(number)
+        states = [builder.phi(vectors.kind) for _ in range(_STATES)]
+        deletes, total = builder.phi(vectors.kind), builder.phi(vectors.kind)
+        steps = [vectors.load(transitions, place) for place in places(register, _STEPS)]
+        own = places(register, _STATES)
+        old = [vectors.load(cells, place) for place in own]
+        # All are taken before any is stored: the next register follows from this one's old cells.
+        match = builder.fmul(begins, steps[0])
+        for state, step in zip(states, steps[1:4], strict=True):
+            match = vectors.times_plus(state, step, match)
+        match = builder.fmul(match, vectors.load(emissions, builder.add(line, register)))
+        inserts = vectors.times_plus(old[1], steps[6], builder.fmul(old[0], steps[5]))
+        for value, place in zip((match, inserts, deletes), own, strict=True):
+            vectors.store(value, cells, place)
+        old[2] = vectors.times_plus(steps[8], entering, old[2])
+        deleting = vectors.times_plus(deletes, steps[7], builder.fmul(match, steps[4]))
+        sums = builder.fadd(total, builder.fadd(match, deletes))
+        following = builder.add(register, one)
+        for phi, start, value in (
+            (register, ir.Constant(number, 0), following),
+            *zip(states, firsts, old, strict=True),
+            (deletes, zero, deleting),
+            (total, zero, sums),
+        ):
+            phi.add_incoming(start, origin)
+            phi.add_incoming(value, body)
+        builder.cbranch(builder.icmp_signed("<", following, registers), body, end)
+        builder.position_at_end(end)
+        at_factors = builder.mul(registers, ir.Constant(number, _STEPS))
+        factors = [
+            vectors.load(transitions, builder.add(at_factors, ir.Constant(number, n)))
+            for n in range(len(_DOUBLINGS) + 1)
+        ]
+        for lanes, factor in zip(_DOUBLINGS, factors[:-1], strict=True):
+            deleting = vectors.times_plus(factor, vectors.shifted_by(deleting, lanes), deleting)
+        entering = vectors.shifted_by(deleting, 1)
+        vectors.store(entering, cells, at_entering)
+        return vectors.sum(vectors.times_plus(entering, factors[-1], sums))
+
+    one = types.int64
+    chance = types.float32
+    return chance(cells, emissions, one, transitions, one, one, chance), generate
+
+
+fill_row = cast(Any, intrinsic(_fill_row))
+"""Called with the cells, the emissions, the register where the code's line begins in them, the
+transitions and where the profile's begin, the registers of a row, and the begin state's chance."""
+
+
+def row_cells(chances: ProfileChances) -> Float32Array:
+    """Return memory for a row: the states of all registers, and what enters each lane deleted."""
+    return np.empty((_STATES * int(chances.registers.max()) + 1) * LANES, dtype=np.float32)
+
+
+@jit_without_refcounts
+def score_forward(
+    block: ProteinBlock,
+    chances: ProfileChances,
+    cells: Float32Array,
+    profiles: Int64Array,
+    sequences: Int64Array,
+    scores: Float64Array,
+) -> None:
+    """Compute for pairs the logarithm of the sum over all paths, in nats.
+
+    `cells` are `row_cells`. It is no finite number where float32 does not hold the sum.
+    """
+    for pair in range(sequences.size):
+        begin = block.offsets[sequences[pair]]
+        length = block.offsets[sequences[pair] + 1] - begin
+        registers = chances.registers[profiles[pair]]
+        first_line = chances.first_emissions[profiles[pair]]
+        first = chances.first_transitions[profiles[pair]]
+        used = (_STATES * registers + 1) * LANES
+        stay = np.float64(np.float32(length) / np.float32(length + 3))
+        move = np.float64(np.float32(3) / np.float32(length + 3))
+        for cell in range(used):
+            cells[cell] = 0
+        before, again, after, scaled = 1.0, 0.0, 0.0, 0.0
+        for place in range(begin, begin + length):
+            line = first_line + np.int64(block.codes[place]) * registers
+            entry = np.float32((before + again) * move)
+            left = np.float64(
+                fill_row(
+                    cells, chances.emissions, line, chances.transitions, first, registers, entry
+                )
+            )
+            before *= stay
+            again = again * stay + 0.5 * left
+            after = after * stay + 0.5 * left
+            if left > _RESCALED:
+                factor = 1.0 / left
+                before, again, after = before * factor, again * factor, after * factor
+                for cell in range(used):
+                    cells[cell] *= np.float32(factor)
+                scaled += np.log(left)
+        scores[pair] = scaled + np.log(after * move)

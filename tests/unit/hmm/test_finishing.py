@@ -1,0 +1,43 @@
+"""pyhmmer compares as HMMER does, which knows no denormal numbers."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers.profiles import block_of, profiles
+
+from mummergpu.hmm.finishing import Finisher, FinishingOptions
+
+
+class _Pipeline:
+    """Notes what the half of the least normal number is while something is compared."""
+
+    def __init__(self) -> None:
+        self.halves: list[float] = []
+
+    def search_hmm(self, *_: Any) -> None:
+        self.halves.append(float(np.finfo(np.float32).tiny * np.array([0.5], np.float32)[0]))
+
+    def clear(self) -> None:
+        """Forget nothing."""
+
+    scan_seq = search_hmm
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or platform.machine() != "x86_64", reason="elsewhere nothing is flushed"
+)
+def test_denormal_numbers_are_zero_while_pyhmmer_compares() -> None:
+    profile = profiles()[0]
+    finisher = Finisher(FinishingOptions(), profile.hmm.alphabet, None)
+    pipeline = finisher._of_thread.pipeline = _Pipeline()
+    block = block_of([np.zeros(9, dtype=np.uint8)])
+    finisher.search(profile, block, ["one"], [""], np.array([0]))
+    finisher.scan(block, 0, "one", "", [profile])
+    assert pipeline.halves == [0.0, 0.0]
+    pipeline.search_hmm()
+    assert pipeline.halves[-1] > 0
