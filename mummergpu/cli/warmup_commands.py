@@ -8,9 +8,9 @@ compiles all that a run on a genome needs.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
 
@@ -148,10 +148,19 @@ def _evaluate_models(folder: Path, commands: click.Group) -> None:
     """
     import numpy as np
 
-    from mummergpu.hmm.language.evaluation import CompiledModel
+    from mummergpu.hmm.language.evaluation import CompiledModel, joined_runs
+    from mummergpu.hmm.language.node_paths import NodeVisits, WalkedPieces
     from mummergpu.hmm.language.parser import parse_program
     from mummergpu.hmm.language.pieces import LongSequence
 
+    def misled(function: Callable[[Any], Any], pieces: Iterable[Any]) -> Iterator[Any]:
+        """Map, and let pieces be walked again as if another node were behind them."""
+        for found in map(function, pieces):
+            if isinstance(found, WalkedPieces):
+                found.guessed[:] += 1
+            yield found
+
+    path_alone, bed = "main() { m = new model(); print viterbi(m).traceback; }", folder / "hmm.bed"
     for states in (3, 8, 12):
         names = [f"s{number}" for number in range(states)]
         text = "".join(f"state {name} emits e; start -> {name} 0.1; " for name in names)
@@ -170,8 +179,17 @@ def _evaluate_models(folder: Path, commands: click.Group) -> None:
             line = ["hmm", "-q", str(program), str(folder / _FASTA), "-o", str(folder / "hmm.tsv")]
             _run(commands, line)
         model = CompiledModel(parse_program(program.read_text()).models["model"])
-        sequence = LongSequence(model.best, np.zeros(9, dtype=np.uint8), False, map)
-        sequence.runs(model.trace_tables, model.visits, sequence.score()[1])
+        codes = np.zeros(9, dtype=np.uint8)
+        sequence = LongSequence(model.best, codes, False, map)
+        found = sequence.runs(model.trace_tables, model.visits, sequence.score()[1])
+        joined_runs([(np.array([number]), found) for number in (1, 0)], 2)
+        # Without the silent state, the node of each symbol tells the path.
+        _write(program, f"hmm model {{ {declared} {text.partition('state hub')[0]} }} {path_alone}")
+        model = CompiledModel(parse_program(program.read_text()).models["model"])
+        sequence = LongSequence(model.best, codes, False, misled)
+        visits = NodeVisits(codes, model.visits.node_visits, 0)
+        sequence.node_runs(model.trace_tables, visits, sequence.score()[1])
+        _run(commands, ["hmm", "-q", str(program), str(folder / _FASTA), "--bed", "-o", str(bed)])
 
 
 def _search_minimizers() -> None:

@@ -192,15 +192,17 @@ def _slurm_cluster(path: str) -> Any:
     library = look_for("dask-jobqueue", "dask_jobqueue")
     if library.problem is not None:
         raise LibraryError("--cluster slurm:FILE", "dask-jobqueue", "dask", library.problem)
+    import dask_jobqueue
     import yaml
-    from dask_jobqueue import SLURMCluster
 
     with open(path, encoding="utf-8") as file:
         told = yaml.safe_load(file)
     if not isinstance(told, dict) or not isinstance(told.get("jobs"), int):
         raise ClusterError(path, "it must say jobs: N, and dask-jobqueue's options, such as cores")
     jobs = told.pop("jobs")
-    cluster: Any = SLURMCluster(**told)
+    # Its modules tell no types.
+    jobqueue: Any = dask_jobqueue
+    cluster: Any = jobqueue.SLURMCluster(**told)
     cluster.scale(jobs=jobs)
     return cluster
 

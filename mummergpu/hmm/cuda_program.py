@@ -42,6 +42,10 @@ multiprocessor has registers for; longer rows have 256."""
 _BYTE_LANES: Final = ((400, 8), (608, 16))
 """The lanes of SSV and MSV for profiles of up to so many nodes, as an H100 was fastest with."""
 
+_SPILLING: Final = (17, 21)
+"""The registers of a row of fewer lanes than a warp that the compiler does not keep in registers;
+with one more it does."""
+
 MAX_WORD_REGISTERS: Final = 38
 """Viterbi's row of more registers does not fit those of a thread (these last two nearly do)."""
 
@@ -70,7 +74,10 @@ def byte_shape(nodes: int) -> RowShape:
     The fewer lanes, the fewer instructions of each row are the same for all of them.
     """
     lanes = next((lanes for most, lanes in _BYTE_LANES if nodes <= most), WARP_LANES)
-    return RowShape(lanes, -(-nodes // (2 * lanes)))
+    registers = -(-nodes // (2 * lanes))
+    if lanes < WARP_LANES and registers in _SPILLING:
+        registers += 1
+    return RowShape(lanes, registers)
 
 
 def word_shape(nodes: int) -> RowShape:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -100,6 +101,7 @@ def _draw_effects(axes: Axes, study: Study) -> None:
     ]
     if study.noise_percent:
         axes.axvspan(-study.noise_percent, study.noise_percent, color=FAINT, alpha=0.3, lw=0)
+    edges: list[float] = []
     for number, stage in enumerate(stages):
         shift = 0.19 * (number - (len(stages) - 1) / 2)
         for effect in policy_effects(study.timings, stage):
@@ -107,6 +109,7 @@ def _draw_effects(axes: Axes, study: Study) -> None:
             axes.hlines(
                 row, effect.lower_quartile, effect.upper_quartile, colors=colour, lw=4, alpha=0.45
             )
+            edges += [abs(effect.lower_quartile), abs(effect.upper_quartile), abs(effect.mean)]
             if effect.low is not None and effect.high is not None:
                 axes.hlines(row, effect.low, effect.high, colors=INK, linewidth=0.9)
             first = letters[0] == effect.letter
@@ -124,6 +127,9 @@ def _draw_effects(axes: Axes, study: Study) -> None:
     axes.axvline(0, color=INK, linewidth=0.7)
     axes.set_yticks(range(len(letters)), [f"{flag_name(one)} ({one})" for one in letters])
     axes.set_ylim(len(letters) - 0.4, -0.6)
+    # The interval of an effect that is not known well may leave the figure; the effects do not.
+    reach, (low, high) = 1.1 * max(edges, default=inf), axes.get_xlim()
+    axes.set_xlim(max(low, -reach), min(high, reach))
     axes.set_xlabel("change of the time (%)")
     axes.grid(axis="x")
     axes.legend(loc="upper center", bbox_to_anchor=(0.45, -0.16), ncols=len(stages))

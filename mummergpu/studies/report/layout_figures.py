@@ -11,7 +11,15 @@ from mummergpu.studies.analysis.clusters import texture_clusters, texture_name
 from mummergpu.studies.records import STAGES
 from mummergpu.studies.report.blocks import Drawing
 from mummergpu.studies.report.study import Study, captioned, compared, named_layouts
-from mummergpu.studies.report.style import MARKERS, SERIES, drawn, new_figure, panels
+from mummergpu.studies.report.style import (
+    MARKERS,
+    SERIES,
+    drawn,
+    mark_outliers,
+    new_figure,
+    panels,
+    usual_limit,
+)
 from mummergpu.studies.report.words import letters_text, percent_text, time_text
 
 if TYPE_CHECKING:
@@ -101,15 +109,18 @@ def in_panels(
 
 def _draw_ranking(axes: Axes, study: Study) -> None:
     ranking = study.ranking
+    ratios = ranking.ratios.tolist()
+    limit = usual_limit(ratios)
     for on, marker, colour, label in (
         (False, "o", BLUE, "tree in global memory" if study.is_gpu else "layout"),
         (True, "s", ORANGE, "tree in a texture"),
     ):
         rows = [row for row, one in enumerate(ranking.policies) if one.tree_texture == on]
+        rows = [row for row in rows if ratios[row] <= limit]
         if rows:
             axes.plot(
                 [row + 1 for row in rows],
-                [ranking.ratios[row] for row in rows],
+                [ratios[row] for row in rows],
                 linestyle="none",
                 marker=marker,
                 markersize=3,
@@ -121,7 +132,7 @@ def _draw_ranking(axes: Axes, study: Study) -> None:
         change = f", {percent_text(100 * (ranking.ratios[row] - 1))}" if row else ""
         axes.plot(
             row + 1,
-            ranking.ratios[row],
+            min(ratios[row], limit),
             linestyle="none",
             marker=MARKERS[number + 2],
             markersize=9,
@@ -133,12 +144,14 @@ def _draw_ranking(axes: Axes, study: Study) -> None:
     axes.set_xlabel("rank")
     axes.set_ylabel("time / fastest")
     axes.margins(y=0.1)
-    axes.set_ylim(top=1 + (ranking.ratios[-1] - 1) * 2 + 0.01)
+    axes.set_ylim(top=1 + (limit - 1) * 2 + 0.01)
+    mark_outliers(axes, range(1, len(ratios) + 1), ratios, limit)
     axes.legend(loc="upper left", fontsize=6.5, labelspacing=0.6)
 
 
 def _draw_clusters(axes: Axes, study: Study) -> None:
     clusters = texture_clusters(study.timings, study.stage)
+    limit = usual_limit([ratio for cluster in clusters for ratio in cluster.ratios])
     for merged, marker, colour, shift, label in (
         (False, "o", ORANGE, 0.15, "split tree"),
         (True, "s", BLUE, -0.15, "merged tree"),
@@ -149,9 +162,11 @@ def _draw_clusters(axes: Axes, study: Study) -> None:
             for policy, ratio in zip(cluster.policies, cluster.ratios, strict=True)
             if policy.merged_tree == merged
         ]
+        places_of, values = [place for place, _ in points], [ratio for _, ratio in points]
+        mark_outliers(axes, places_of, values, limit)
         axes.plot(
-            [place for place, _ in points],
-            [ratio for _, ratio in points],
+            [place for place, ratio in points if ratio <= limit],
+            [ratio for _, ratio in points if ratio <= limit],
             linestyle="none",
             marker=marker,
             markersize=3.5,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from math import inf
 from typing import TYPE_CHECKING, Final
 
 from mummergpu.drawing.colours import BLUE, FAINT, GREEN, INK, ORANGE, PURPLE, SKY, VERMILION
@@ -38,6 +39,39 @@ def panels(figure: Figure, count: int, columns: int = 1, share: bool = True) -> 
     for unused in flat[count:]:
         unused.set_axis_off()
     return flat[:count]
+
+
+_FAR: Final = 3.0
+"""Values so many interquartile ranges above the third quartile are outliers."""
+
+
+def usual_limit(values: Sequence[float]) -> float:
+    """Return up to where an axis shows values, so that a few outliers do not stretch it."""
+    if not values:
+        return inf
+    ordered = sorted(values)
+    first, third = (ordered[round(share * (len(ordered) - 1))] for share in (0.25, 0.75))
+    limit = third + _FAR * max(third - first, 0.01 * third)
+    return max(one for one in ordered if one <= limit)
+
+
+def mark_outliers(
+    axes: Axes, places: Sequence[float], values: Sequence[float], limit: float
+) -> None:
+    """Draw arrows at the limit in the places of higher values, and write those beside them."""
+    for place, value in zip(places, values, strict=True):
+        if value > limit:
+            axes.plot(
+                place, limit, linestyle="none", marker="^", markersize=4, color=INK, clip_on=False
+            )
+            axes.annotate(
+                f"{value:.3g}",
+                (place, limit),
+                xytext=(-4, 1),
+                textcoords="offset points",
+                ha="right",
+                fontsize=6,
+            )
 
 
 _FONT: Final = "font-family: 'DejaVu Sans', sans-serif; "
