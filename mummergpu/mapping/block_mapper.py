@@ -109,17 +109,18 @@ class BlockMapper:
         return PairSizes.of_sizes(sizes, self._options.unpaired)
 
     def insert_sizes(self, block: ReadBlock, mems: BlockMems) -> Int64Array:
-        """Return the sizes of the templates whose mates are well placed and face each other.
+        """Return the sizes and qualities of templates whose mates are placed and face each other.
 
-        They are in bases, in the order of the pairs; the matches are of at least the seed length.
+        Sizes are in bases, in the order of the pairs, qualities the lower ones of both mates
+        (`insert_size.measure_templates`); the matches are of at least the seed length.
         """
         found = self._search(
             self._finder.seeds_of(mems, block.offsets), no_candidates(block.query_count)
         )
         placed = self._place(block, found, self.pair_sizes(None))
-        sizes = np.empty(block.query_count // 2, dtype=np.int64)
-        count = measure_templates(block.offsets, placed.choices, placed.candidates, sizes)
-        return sizes[:count]
+        measured = np.empty((2, block.query_count // 2), dtype=np.int64)
+        count = measure_templates(block.offsets, placed.choices, placed.candidates, measured)
+        return measured[:, :count]
 
     def map_block(self, block: ReadBlock, mems: BlockMems, sizes: PairSizes) -> AlignmentColumns:
         """Return the alignments of a block of reads.

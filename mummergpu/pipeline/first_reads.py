@@ -15,7 +15,7 @@ from mummergpu.index.file import IndexFile
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.options import KmerOptions
 from mummergpu.input.blocks.read_block import ReadBlock
-from mummergpu.mapping.placing.insert_size import InsertSizes, estimate_insert_sizes
+from mummergpu.mapping.placing.insert_size import InsertSizes, insert_sizes_of
 from mummergpu.mapping.seeding.seeds import seed_length
 from mummergpu.pipeline.context import RunContext
 from mummergpu.runtime.arrays import Int64Array
@@ -103,7 +103,7 @@ def parts_to_measure(first: Iterable[ReadBlock]) -> Iterator[ReadBlock]:
 
 def sizes_of(measured: Iterable[Int64Array]) -> InsertSizes | None:
     """Return the distribution of the sizes of templates, or None if there are too few."""
-    return estimate_insert_sizes(np.concatenate([np.zeros(0, np.int64), *measured]))
+    return insert_sizes_of(np.concatenate([np.zeros((2, 0), np.int64), *measured], axis=1))
 
 
 def describe_sizes(sizes: InsertSizes | None, context: RunContext) -> None:

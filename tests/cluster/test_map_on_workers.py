@@ -80,6 +80,7 @@ def options_of(outputs: list[str], *reads: str, **told: Any) -> MapOptions:
         insert_size=None,
         seed_length=None,
         max_secondary=0,
+        max_occurrences=300,
         max_xa=told.pop("max_xa", 0),
         backend="cpu",
         threads=2,

@@ -46,6 +46,9 @@ FARTHEST_DEVIATIONS: Final = 7.0
 WELL_PLACED: Final = 20
 """The least mapping quality of mates whose template's size counts."""
 
+BARELY_PLACED: Final = 1
+"""The least one where too few are well placed, as in a reference of nothing but satellites."""
+
 
 @dataclass(frozen=True)
 class InsertSizes:
@@ -146,6 +149,13 @@ def estimate_insert_sizes(sizes: Int64Array) -> InsertSizes | None:
     )
 
 
+def insert_sizes_of(measured: Int64Array) -> InsertSizes | None:
+    """Return the distribution of measured templates, of the well placed ones if possible."""
+    sizes, qualities = measured
+    found = estimate_insert_sizes(sizes[qualities >= WELL_PLACED])
+    return estimate_insert_sizes(sizes) if found is None else found
+
+
 @dataclass(frozen=True)
 class PairSizes:
     """What `InsertSizes` mean for the compiled functions.
@@ -191,21 +201,22 @@ class PairSizes:
 
 @jit_without_refcounts
 def measure_templates(
-    offsets: Int64Array, choices: Choices, table: Candidates, sizes: Int64Array
+    offsets: Int64Array, choices: Choices, table: Candidates, measured: Int64Array
 ) -> int:
-    """Measure the templates whose mates are well placed and face each other; return how many.
+    """Measure the templates whose mates are placed and face each other; return how many.
 
-    `offsets` says where each read begins; the sizes are written in the order of the pairs.
+    `offsets` says where each read begins; in the order of the pairs, the first row of `measured`
+    gets the sizes, and the second the lower quality of both mates.
     """
     count = 0
     for read in range(0, offsets.size - 1, 2):
         row, mate = choices.candidates[read], choices.candidates[read + 1]
         quality = min(choices.qualities[read], choices.qualities[read + 1])
-        if row < 0 or mate < 0 or quality < WELL_PLACED or not are_facing(table, row, mate):
+        if row < 0 or mate < 0 or quality < BARELY_PLACED or not are_facing(table, row, mate):
             continue
         length = offsets[read + 1] - offsets[read]
         size = template_size(table, row, length, mate, offsets[read + 2] - offsets[read + 1])
         if size > 0:
-            sizes[count] = size
+            measured[0, count], measured[1, count] = size, quality
             count += 1
     return count

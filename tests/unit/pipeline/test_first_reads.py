@@ -149,6 +149,12 @@ def test_pairs_are_measured_in_parts(folder: Path) -> None:
     assert sum(part.query_count for part in parts) == 3 * block.query_count
     assert all(part.paired for part in parts)
     sizes = np.arange(280, 321)
-    found = sizes_of([sizes[:20], sizes[20:]])
+    measured = np.stack((sizes, np.full(41, 20)))
+    found = sizes_of([measured[:, :20], measured[:, 20:]])
     assert found is not None and found.mean == 300
-    assert sizes_of([]) is None and sizes_of([sizes[:20]]) is None
+    assert sizes_of([]) is None and sizes_of([measured[:, :20]]) is None
+    # Pairs that are barely placed count where too few are well placed.
+    barely = np.stack((sizes + 100, np.full(41, 1)))
+    assert sizes_of([measured, barely]) == found
+    few = sizes_of([measured[:, :1], barely])
+    assert few is not None and few.mean > 390
