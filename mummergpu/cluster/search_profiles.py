@@ -243,10 +243,10 @@ class _SearchOnCluster(ProfileSearch):
                     numbers = range(first, min(first + size, len(profiles)))
                     yield ProfilePart(proteins, group, numbers)
 
-        todo = parts()
+        ahead = parts()
         with (
-            closing(todo),
-            closing(_sent(self._cluster, self._work, todo, self._context)) as results,
+            closing(ahead),
+            closing(_sent(self._cluster, self._work, ahead, self._context)) as results,
         ):
             for part, hits in results:
                 targets = part.proteins.end
@@ -304,10 +304,10 @@ class _ScanOnCluster(ProfileScan):
                     end = min(first + size, proteins.records.protein_count)
                     yield ProfilePart(_some_of(proteins, first, end), every, every)
 
-        todo = parts()
+        ahead = parts()
         with (
-            closing(todo),
-            closing(_sent(self._cluster, self._work, todo, self._context)) as results,
+            closing(ahead),
+            closing(_sent(self._cluster, self._work, ahead, self._context)) as results,
         ):
             for part, found in results:
                 self.tell(Phase.SEQUENCES, (part.proteins.end,), part.proteins, 1.0)

@@ -18,7 +18,7 @@ from mummergpu.hmm.thresholds import bits_of_bytes
 from mummergpu.runtime.arrays import ByteArray, Float32Array, Int64Array
 from mummergpu.runtime.jit import inline, jit_without_refcounts
 from mummergpu.runtime.llvm import intrinsic, ir, types
-from mummergpu.runtime.vectors import Vectors
+from mummergpu.runtime.vectors import Vectors, join_turns
 
 LANES: Final = 32
 
@@ -265,9 +265,7 @@ def _fill_row(
     vectors.store(cell, cells, register)
     following = builder.add(register, one)
     starts = ((register, zero, following), (previous, first, diagonal), (best, empty, higher))
-    for phi, start, value in starts:
-        phi.add_incoming(start, begin)
-        phi.add_incoming(value, cell_block)
+    join_turns(starts, begin, cell_block)
     builder.cbranch(builder.icmp_signed("<", following, registers), cell_block, end)
     builder.position_at_end(end)
     return vectors.reduce("umax", higher, signed=False)

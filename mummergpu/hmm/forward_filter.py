@@ -19,7 +19,7 @@ from mummergpu.hmm.tables import entry_probabilities, match_scores
 from mummergpu.runtime.arrays import Float32Array, Float64Array, Int64Array
 from mummergpu.runtime.jit import jit_without_refcounts
 from mummergpu.runtime.llvm import intrinsic, ir, types
-from mummergpu.runtime.vectors import FloatVectors
+from mummergpu.runtime.vectors import FloatVectors, join_turns
 
 LANES: Final = 16
 
@@ -199,14 +199,16 @@ def _fill_row(
         deleting = vectors.times_plus(deletes, steps[7], builder.fmul(match, steps[4]))
         sums = builder.fadd(total, builder.fadd(match, deletes))
         following = builder.add(register, one)
-        for phi, start, value in (
-            (register, ir.Constant(number, 0), following),
-            *zip(states, firsts, old, strict=True),
-            (deletes, zero, deleting),
-            (total, zero, sums),
-        ):
-            phi.add_incoming(start, origin)
-            phi.add_incoming(value, body)
+        join_turns(
+            (
+                (register, ir.Constant(number, 0), following),
+                *zip(states, firsts, old, strict=True),
+                (deletes, zero, deleting),
+                (total, zero, sums),
+            ),
+            origin,
+            body,
+        )
         builder.cbranch(builder.icmp_signed("<", following, registers), body, end)
         builder.position_at_end(end)
         at_factors = builder.mul(registers, ir.Constant(number, _STEPS))
@@ -268,9 +270,11 @@ def score_forward(
                     cells, chances.emissions, line, chances.transitions, first, registers, entry
                 )
             )
+            # Residues before the first hit, between two of them, and after the last one.
             before *= stay
             again = again * stay + 0.5 * left
             after = after * stay + 0.5 * left
+            # A sum of long sequences grows beyond float32.
             if left > _RESCALED:
                 factor = 1.0 / left
                 before, again, after = before * factor, again * factor, after * factor

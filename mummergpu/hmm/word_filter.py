@@ -15,7 +15,7 @@ from mummergpu.hmm.tables import WORD_BASE, WORD_LEAVE, WORD_NEVER, WordTables
 from mummergpu.runtime.arrays import Int16Array, Int64Array
 from mummergpu.runtime.jit import jit_without_refcounts
 from mummergpu.runtime.llvm import intrinsic, ir, types
-from mummergpu.runtime.vectors import Vectors
+from mummergpu.runtime.vectors import Vectors, join_turns
 
 LANES: Final = 32
 
@@ -132,15 +132,17 @@ def _fill_row(
         higher = vectors.call("smax", best, match)
         higher_delete = vectors.call("smax", best_delete, deleting)
         following = builder.add(register, one)
-        for phi, start, value in (
-            (register, ir.Constant(number, 0), following),
-            *zip(states, firsts, old, strict=True),
-            (deletes, never, deleting),
-            (best, never, higher),
-            (best_delete, never, higher_delete),
-        ):
-            phi.add_incoming(start, origin)
-            phi.add_incoming(value, body)
+        join_turns(
+            (
+                (register, ir.Constant(number, 0), following),
+                *zip(states, firsts, old, strict=True),
+                (deletes, never, deleting),
+                (best, never, higher),
+                (best_delete, never, higher_delete),
+            ),
+            origin,
+            body,
+        )
         builder.cbranch(builder.icmp_signed("<", following, registers), body, end)
         builder.position_at_end(end)
         vectors.store(vectors.shifted_up(deleting, never), cells, ir.Constant(number, 2))
@@ -182,12 +184,14 @@ def _extend_deletions(typing_context: Any, cells: Any, transitions: Any, registe
         vectors.store(deletion, cells, place)
         onward = vectors.call("sadd.sat", deletion, vectors.load(steps, register))
         following = builder.add(register, one)
-        for phi, start, value in (
-            (register, ir.Constant(number, 0), following),
-            (carried, never, onward),
-        ):
-            phi.add_incoming(start, origin)
-            phi.add_incoming(value, body)
+        join_turns(
+            (
+                (register, ir.Constant(number, 0), following),
+                (carried, never, onward),
+            ),
+            origin,
+            body,
+        )
         builder.cbranch(builder.icmp_signed("<", following, registers), body, end)
         builder.position_at_end(end)
         first = ir.Constant(number, 2)

@@ -403,8 +403,8 @@ class ProfileSearch(ProfileJob):
                             yield _Task(proteins, number, passed[number], is_summed=True)
 
         # After an error, too, the device has ended its work before its memory is freed.
-        todo = tasks()
-        with closing(todo), closing(self._found(filters, todo)) as results:
+        ahead = tasks()
+        with closing(ahead), closing(self._found(filters, ahead)) as results:
             for proteins, number, hits, count in results:
                 done = before + number + 1, before + len(filters), proteins.end
                 self.tell(Phase.PROFILES, done, proteins, (number + 1) / len(filters))

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from mummergpu.runtime.llvm import ir
+
+
+def join_turns(values: Iterable[tuple[Any, Any, Any]], before: Any, last: Any) -> None:
+    """Tell the phis of a loop what they are in its first turn, and in each later one.
+
+    `before` is the block from which the loop is entered, and `last` the one that ends a turn.
+    """
+    for phi, first, following in values:
+        phi.add_incoming(first, before)
+        phi.add_incoming(following, last)
 
 
 class Vectors:

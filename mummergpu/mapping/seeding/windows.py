@@ -123,6 +123,7 @@ def keep_chosen(
             counts = by.any_match or has_seed(matches, row, by.window, by.distance)
             with_window += 1 if counts else 0
         is_complete = with_window <= by.most * (ANYWHERE if by.any_match else 1)
+        # A read with few matches keeps all of them, so that its quality misses nothing.
         seeds, sure = Seeds(0, by.window, by.distance, as_int64(0)), as_int64(ALL_SEEDS)
         if not is_complete:
             seeds, sure = choose_of_matches(matches, begin, behind, length, by, room)

@@ -353,6 +353,7 @@ def write_listed(
                     return DAMAGED
                 continue
             left = extend_left(codes, at, reference, MARGIN + found, max_left)
+            # A match that reaches the seed before is met there, and written once only.
             if left < sample.lead or left == sample.found_before:
                 continue
             behind = MARGIN + found + kmer_length
