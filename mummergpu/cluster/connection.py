@@ -16,7 +16,11 @@ from mummergpu.runtime.processors import processor_count
 CONNECT_SECONDS: Final = 30
 """How long a scheduler may take to answer."""
 
+SIGN_SECONDS: Final = 30.0
+"""How long a worker may be silent: Dask's send a sign of life every .5 s, to every 6 s of 1,000."""
+
 _FRESH_SECONDS: Final = 5.0
+_LOOK_SECONDS: Final = 0.5
 _QUIET: Final = ("distributed", "tornado.application", "dask_jobqueue")
 _LARGE_GRAPH: Final = "distributed.admin.large-graph-warning-threshold"
 
@@ -33,6 +37,7 @@ class OpenCluster:
         self.patience = options.patience
         self.notice = notice
         self._threads: dict[str, int] = {}
+        self._last_seen: dict[str, float] = {}
         self._looked = 0.0
 
     @property
@@ -56,8 +61,23 @@ class OpenCluster:
         """Ask the scheduler which workers there are."""
         found = self._ask(self.client.scheduler.identity, n_workers=-1)["workers"]
         self._threads = {address: int(one["nthreads"]) for address, one in found.items()}
+        self._last_seen = {address: one["last_seen"] for address, one in found.items()}
         self._looked = time.monotonic()
         return set(self._threads)
+
+    def workers_alive(self) -> set[str]:
+        """Return the workers that send signs of life, as Dask's do though all threads are busy.
+
+        Waits for the first of them, or for long enough to say that there is none.
+        """
+        before = self._last_seen
+        deadline = time.monotonic() + SIGN_SECONDS
+        alive: set[str] = set()
+        while not alive and time.monotonic() < deadline:
+            time.sleep(_LOOK_SECONDS)
+            workers = self.look_for_workers()
+            alive = {one for one in workers if self._last_seen[one] > before.get(one, 0.0)}
+        return alive
 
     def places(self) -> dict[str, set[str]]:
         """Return the workers that work on each key of Dask, or hold what came of it."""
