@@ -57,7 +57,7 @@ from mummergpu.runtime.stats import Stats
 _MIN_LENGTH_BITS: Final = 11
 """Tables for lengths are made for powers of two, from this one on."""
 
-_MIN_INTERLEAVED: Final = WORD_LANES // 2
+_MIN_INTERLEAVED: Final = 7
 """From so many sequences on Viterbi has them in lanes."""
 
 _ROUNDING: Final = 1e-4

@@ -30,8 +30,8 @@ _PAD: Final = CODES
 _SQUARE: Final = 8
 """The sequences, and the residues of each, that are copied at once."""
 
-_MIN_FILL: Final = 0.6
-"""The share of a group's cells that must be those of residues; else it is not worth while."""
+_MIN_FILLS: Final = {BYTE_LANES: 0.6, WORD_LANES: 0.2}
+"""The share of a group's cells that must be those of residues; else it takes longer than rows."""
 
 
 class InterleavedBlock(NamedTuple):
@@ -85,7 +85,7 @@ def interleaved(
     block : ProteinBlock
         The block.
     lanes : int
-        Of a group.
+        Of a group: `BYTE_LANES` or `WORD_LANES`.
     sequences : ndarray of int64, optional
         The numbers of sequences that are not empty; by default all of these.
     """
@@ -98,7 +98,7 @@ def interleaved(
     counts = np.zeros(longest + 2, dtype=np.int64)
     _sort_by_length(sequences, sizes, counts, padded.reshape(-1), lengths.reshape(-1))
     rows = lengths.max(axis=1, initial=0)
-    is_full = lengths.sum(axis=1) >= _MIN_FILL * lanes * rows
+    is_full = lengths.sum(axis=1) >= _MIN_FILLS[lanes] * lanes * rows
     rest = padded[~is_full].ravel()
     if rest.size:
         padded, lengths, rows = padded[is_full], lengths[is_full], rows[is_full]
