@@ -162,12 +162,12 @@ def find_orfs(codes: CodeArray, offsets: Int64Array) -> Orfs:
         *np.empty((3, count), dtype=np.int64),
     )
     table, begins = _residue_of_codon(), np.empty(3, dtype=np.int64)
-    fast = can_interleave() and codes.size > BEYOND
-    room = room_for_codons(int(np.diff(offsets).max(initial=0)) if fast else 0)
-    quick = codes.size - BEYOND if fast else -1
-    number = _find_orfs(
-        writable(codes), writable(offsets), table, _strand_tables(), begins, room, quick, found
-    )
+    # Records are translated whole up to where too few codes follow them.
+    whole_until = codes.size - BEYOND if can_interleave() else -1
+    room = room_for_codons(int(np.diff(offsets).max(initial=0)) if whole_until > 0 else 0)
+    tables = table, _strand_tables()
+    own = writable(codes), writable(offsets)
+    number = _find_orfs(*own, *tables, begins, room, whole_until, found)
     return found.part(0, number)
 
 
@@ -269,21 +269,21 @@ def _find_orfs(
     tables: ByteArray,
     begins: Int64Array,
     codons: Codons,
-    quick: int,
+    whole_until: int,
     orfs: Orfs,
 ) -> int:
     """Write the ORFs of all records; return how many.
 
     `begins` keeps where the open ORF of each frame of a strand began, -1 where there is none.
-    Records that end before `quick` may be translated as a whole.
+    Records that end before `whole_until` may be translated whole.
     """
     found = 0
     for record in range(offsets.size - 1):
         length = offsets[record + 1] - offsets[record]
         if length < _MIN_BASES:
             continue
-        is_quick = offsets[record + 1] <= quick
-        if is_quick and translate_record(codes, offsets[record], length, tables, codons):
+        is_whole = offsets[record + 1] <= whole_until
+        if is_whole and translate_record(codes, offsets[record], length, tables, codons):
             before = found
             found = _keep_orfs(codons, length, begins, orfs, found)
             for orf in range(before, found):
