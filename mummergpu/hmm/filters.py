@@ -19,7 +19,7 @@ from mummergpu.hmm.byte_filters import (
     settle_msv,
     striped_bytes,
 )
-from mummergpu.hmm.forward_filter import chances_of, margins, row_cells, score_forward
+from mummergpu.hmm.forward_filter import chances_of, margins, nats_of_sums, row_cells, score_forward
 from mummergpu.hmm.interleaved import (
     BYTE_LANES,
     WORD_LANES,
@@ -384,11 +384,12 @@ class ForwardFilter:
             background = Background(*scores)
         else:
             background = plain_background(lengths_up_to(int(sizes.max())), sizes)
-        nats = np.empty(sequences.size, dtype=np.float64)
+        sums = np.empty((2, sequences.size), dtype=np.float64)
         # Chances far from any path are too small for float32.
         with flushed_floats():
             cells = row_cells(self._chances)
-            score_forward(block, self._chances, cells, profiles, sequences, nats)
+            score_forward(block, self._chances, cells, profiles, sequences, sums)
+        nats = nats_of_sums(sums)
         bits = (nats - background.nats + background.margin + margins(sizes)) / LN2
         # HMMER tells an error for what is no number: it shall.
         passes: BoolArray = ~(bits < self._least[profiles]) | ~np.isfinite(nats)
