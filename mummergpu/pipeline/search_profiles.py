@@ -56,9 +56,12 @@ _BLOCKS_AHEAD: Final = 2
 _MIN_INTERLEAVED_NODES: Final = 400
 """From so many nodes of all profiles on it is worth while to interleave the proteins of a block."""
 
-_SCALE_ON_DEVICE: Final = 4
-"""How much larger the blocks are that a device filters: it takes all profiles at once, and each
-profile with what survives in a block is a task of Python."""
+_LARGE_SCALE: Final = 4
+"""How much larger the blocks are that a device filters, or many threads with a profile for each of
+them: a profile with a block, or with what survives in it, is a task of Python."""
+
+_FEW_THREADS: Final = 4
+"""Up to so many threads seldom wait for each other to enter the interpreter."""
 
 MakeJob = Callable[
     ["ProfileSearchOptions", RunContext, ReadingThreads, ProfileDevice], "ProfileJob"
@@ -295,7 +298,7 @@ class ProfileJob(ABC):
         return self._context.executor.submit(ProfileFilter, profile, thresholds)
 
     def blocks(
-        self, count_them: bool, scale: int = 1, interleaves: bool = False
+        self, count_them: bool, scale: int, interleaves: bool = False
     ) -> Iterator[NumberedProteins]:
         """Yield all proteins in blocks, which are read ahead."""
         stats, source = self._context.stats, self._options.sequences
@@ -314,6 +317,17 @@ class ProfileJob(ABC):
                     before += records.protein_count
                     share = share_read or 0.0
 
+    def _interleaved(self, block: ProteinBlock) -> Future[InterleavedBlock]:
+        return self._context.executor.submit(interleaved, block, BYTE_LANES)
+
+    def in_lanes(
+        self, proteins: NumberedProteins, filters: Sequence[ProfileFilter]
+    ) -> NumberedProteins:
+        """Return proteins that come from elsewhere as `blocks` yields them."""
+        if not _are_worth_lanes(filters):
+            return proteins
+        return proteins._replace(by_lanes=self._interleaved(proteins.block))
+
     def _drawn(
         self, blocks: Iterator[NamedProteins], interleaves: bool
     ) -> Iterator[tuple[NamedProteins, float | None, Future[InterleavedBlock] | None]]:
@@ -322,8 +336,7 @@ class ProfileJob(ABC):
         total = source.bytes_total
         for records in blocks:
             if interleaves:
-                block = ProteinBlock(records.codes, records.offsets)
-                by_lanes = self._context.executor.submit(interleaved, block, BYTE_LANES)
+                by_lanes = self._interleaved(ProteinBlock(records.codes, records.offsets))
             yield records, source.bytes_read / total if total else None, by_lanes
 
     def filtered(
@@ -331,12 +344,10 @@ class ProfileJob(ABC):
     ) -> Generator[tuple[NumberedProteins, list[Int64Array] | None]]:
         """Yield all blocks, and what passes all filters of each profile if a device tells it."""
         survivors = None if on_device is None else self._survivors(filters, on_device)
-        if on_device is None:
-            nodes = sum(one.profile.nodes for one in filters)
-            interleaves = nodes >= _MIN_INTERLEAVED_NODES and can_interleave()
-            every = self.blocks(count_them, interleaves=interleaves)
-        else:
-            every = self.blocks(count_them, _SCALE_ON_DEVICE)
+        interleaves = on_device is None and _are_worth_lanes(filters)
+        are_many = len(filters) >= self._context.threads > _FEW_THREADS
+        scale = _LARGE_SCALE if are_many or on_device is not None else 1
+        every = self.blocks(count_them, scale, interleaves)
         with closing(filtered(every, survivors)) as blocks:
             yield from blocks
 
@@ -375,6 +386,11 @@ class ProfileJob(ABC):
         if self._has_share and block.shares is not None:
             share = block.shares[0] + (block.shares[1] - block.shares[0]) * done
         self._context.progress.tell(Work(phase, numbers, 0, share))
+
+
+def _are_worth_lanes(filters: Sequence[ProfileFilter]) -> bool:
+    nodes = sum(one.profile.nodes for one in filters)
+    return nodes >= _MIN_INTERLEAVED_NODES and can_interleave()
 
 
 class ProfileSearch(ProfileJob):
