@@ -166,6 +166,7 @@ class _Best:
         self.emitted: list[str] = []
         self.before: list[str] = []
         self.keeps_bits = False
+        self.emitting = 0
         self.ranks: list[list[tuple[int, str]]] = []
         """For each state, the bits of its best way: which bit, and where it is set."""
 
@@ -192,7 +193,11 @@ class _Best:
             rank = above + rank[len(rank) & ~1 :]
         best = rank[0][0] if rank else _all(str(IMPOSSIBLE), "i64")
         self.ranks.append(list(enumerate(rank[0][1])) if rank else [])
-        return self.largest(best, _all(str(IMPOSSIBLE), "i64"))
+        # What is impossible twice is no number yet that overflows when a state emits.
+        return best if target < self.emitting else self.possible(best)
+
+    def possible(self, value: str) -> str:
+        return self.largest(value, _all(str(IMPOSSIBLE), "i64"))
 
     def _chosen(self, truth: str, one: str, other: str, kind: str) -> str:
         return self.text.value(f"select {_TRUTHS} {truth}, {kind} {one}, {kind} {other}")
@@ -200,7 +205,7 @@ class _Best:
     def emit(self, value: str, node: int) -> str:
         self.before.append(value)
         found = self.text.value(f"add {self.vector} {value}, {self.emitted[node]}")
-        return self.largest(found, _all(str(IMPOSSIBLE), "i64"))
+        return self.possible(found)
 
     def largest(self, one: str, other: str) -> str:
         kinds = (self.vector, self.vector)
@@ -247,6 +252,7 @@ class _Printer:
         self._bits = TraceBits.of(shape)
         if isinstance(self._numbers, _Best):
             self._numbers.keeps_bits = Kept.TRACE in kind.kept
+            self._numbers.emitting = shape.emitting
 
     def text(self) -> str:  # noqa: C901, PLR0915
         # The blocks of the function, from its first to its last.

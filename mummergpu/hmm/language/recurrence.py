@@ -126,7 +126,11 @@ class TraceBits(NamedTuple):
             places.append((word, at, count))
             at += count
         if not shape.is_unrolled:
-            # Programs that walk the steps in a loop give each state a word.
-            return cls(tuple((node, 0, 16) for node in range(shape.nodes)), shape.nodes, 16)
+            return cls.by_node(shape)
         bits = 64 if word else next(size for size in (8, 64) if at <= size)
         return cls(tuple(places), word + 1, bits)
+
+    @classmethod
+    def by_node(cls, shape: Shape) -> TraceBits:
+        """Return a word for each state, as programs have it that walk the steps in a loop."""
+        return cls(tuple((node, 0, 16) for node in range(shape.nodes)), shape.nodes, 16)
