@@ -181,7 +181,6 @@ def measure(
             algorithm, wanted = WISHES[wish]
             if double and wish != "forward":
                 continue
-            print(f"{name}: {wish}", file=sys.stderr, flush=True)
             stats = Stats()
             chains = DeviceChains(device, cache, memory, stats, double)
             begin = time.perf_counter()
@@ -197,14 +196,13 @@ def measure(
                 pairs = zip(ours.runs, expected.runs, strict=True)
                 same = same and all(np.array_equal(one, other) for one, other in pairs)
             evaluate(model, algorithm, block, wanted, device=chains)
-            kernels = []
-            for _ in range(3):
+            kernels, whole = [], []
+            for _ in range(4):
                 before = milliseconds(stats)
+                begin = time.perf_counter()
                 evaluate(model, algorithm, block, wanted, device=chains)
+                whole.append(round(time.perf_counter() - begin, 5))
                 kernels.append(round(milliseconds(stats) - before, 4))
-            whole = timed(
-                lambda a=algorithm, w=wanted, c=chains: evaluate(model, a, block, w, device=c), 3
-            )
             chains.close()
             if threads and not double and algorithm is not Algorithm.POSTERIOR:
                 rows.append(on_all_cores(model, block, wish, threads, name))
@@ -220,6 +218,7 @@ def measure(
                     "equal_to_processor": same,
                 }
             )
+            print_note(json.dumps(rows[-2:] if threads else rows[-1:]))
     return rows
 
 
@@ -239,7 +238,7 @@ def on_all_cores(
             evaluate(model, algorithm, block, wanted, executor.map)
 
         work()
-        seconds = timed(work, 2)
+        seconds = timed(work, 1)
     return {
         "work": f"{name} on all cores",
         "what": wish,
@@ -286,24 +285,22 @@ def main() -> None:
         options = DeviceOptions(backend="cuda", numbers=(0,), library="cuda-bindings")
         device, cache = open_first_device(options, stack, print_note)
         opened = device, cache, int(device.memory()[0] * 0.8)
-        block = random_block(6, given.sequences, 300)
-        rows += measure("casino", models["casino"], block, opened, tuple(WISHES))
-        part = SymbolBlock(block.codes[: block.offsets[100_000]], block.offsets[:100_001])
-        for wish in WISHES:
-            rows.append(on_all_cores(models["casino"], part, wish, threads, "casino"))
-        del block
-        proteins = random_block(20, 75_000, 350, 0.3)
-        rows += measure("10-state profile", models["profile"], proteins, opened, tuple(WISHES))
-        some = random_block(20, 20_000, 350, 0.3)
-        rows += measure(
-            "profile of 100 nodes", models["local"], some, opened, tuple(WISHES), threads
-        )
-        some = random_block(20, 5_000, 350, 0.3)
-        rows += measure("profile of 400 nodes", long_model, some, opened, tuple(WISHES), threads)
+        wishes = tuple(WISHES)
         chromosome = random_block(4, 1, given.chromosome)
-        wishes = tuple(WISHES)[:3]
-        rows += measure("CpG islands", models["islands"], chromosome, opened, wishes, threads)
+        rows += measure("CpG islands", models["islands"], chromosome, opened, wishes[:3], threads)
+        some = random_block(20, 4000, 350, 0.3)
+        rows += measure("profile of 400 nodes", long_model, some, opened, wishes, threads)
+        some = random_block(20, 20_000, 350, 0.3)
+        rows += measure("profile of 100 nodes", models["local"], some, opened, wishes, threads)
+        proteins = random_block(20, 75_000, 350, 0.3)
+        rows += measure("10-state profile", models["profile"], proteins, opened, wishes)
+        block = random_block(6, given.sequences, 300)
+        rows += measure("casino", models["casino"], block, opened, wishes)
+        part = SymbolBlock(block.codes[: block.offsets[100_000]], block.offsets[:100_001])
+        for wish in wishes[:3]:
+            rows.append(on_all_cores(models["casino"], part, wish, threads, "casino"))
         name = device.name
+    print_note(json.dumps(compiling))
     peer: dict[str, Any] = {}
     try:
         with ProcessPoolExecutor(threads) as pool:
@@ -334,7 +331,7 @@ def main() -> None:
 
 
 def print_note(text: str) -> None:
-    print(text, file=sys.stderr)
+    print(text, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

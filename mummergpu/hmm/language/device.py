@@ -12,7 +12,7 @@ from mummergpu.cuda.launcher import WAVES
 from mummergpu.hmm.language.cuda_text import DeviceKind, Keeps
 from mummergpu.hmm.language.device_pieces import DeviceLongSequence
 from mummergpu.hmm.language.device_runner import DeviceRunner, is_narrow, trace_bits
-from mummergpu.hmm.language.lanes import SymbolBlock, offsets_of_counts
+from mummergpu.hmm.language.lanes import SymbolBlock, is_every, offsets_of_counts
 from mummergpu.hmm.language.pieces import LongSequence
 from mummergpu.hmm.language.processor import ChainPrograms
 from mummergpu.hmm.language.recurrence import Shape
@@ -197,7 +197,7 @@ class DeviceChains(DeviceRunner):
         """Return what a launch on some sequences is told; rows are where something is kept."""
         count, offsets = sequences.size, placed.block.offsets
         last = self.workspace.buffer("last", 8 * count)
-        if count == offsets.size - 1 and (np.diff(sequences) == 1).all():
+        if is_every(sequences, offsets.size - 1):
             # All sequences in their order: where one begins the one before ends, and so do rows.
             bounds = self.upload("begins", offsets)
             row_count = int(offsets[-1]) if keeps else 0

@@ -52,6 +52,7 @@ class DeviceLongSequence(LongSequence):
         sources = np.append(-1, np.tile(np.arange(count), others))
         kind = DeviceKind(self._sums, self._sums and self._device.double, pieces=True)
         values, offsets = self._passed_on(kind, pieces, sources, units)
+        self._device.launcher.report()
         values = values.astype(units.dtype)
         shape = (others, count)
         operators = Operators(values[1:].reshape(*shape, -1), offsets[1:].reshape(shape))

@@ -11,7 +11,7 @@ import numpy as np
 
 from mummergpu.hmm.language.chain import BEST, SUMS, chain_of, log_probability
 from mummergpu.hmm.language.coded import CodedChain, coded_chain
-from mummergpu.hmm.language.lanes import Lanes, SymbolBlock, lanes_of, offsets_of_counts
+from mummergpu.hmm.language.lanes import Lanes, SymbolBlock, is_every, lanes_of, offsets_of_counts
 from mummergpu.hmm.language.node_paths import NodeVisits, has_node_paths
 from mummergpu.hmm.language.pieces import LONG_SYMBOLS, LongSequence, MapPieces
 from mummergpu.hmm.language.processor import (
@@ -43,7 +43,8 @@ DEVICE_LONG_SYMBOLS: Final = 1 << 16
 """A sequence of more symbols is computed in pieces on a device."""
 
 PART_SYMBOLS: Final = 1 << 20
-"""About how many symbols are computed at once."""
+PART_NODES: Final = 32
+"""About how many symbols are computed at once; of a chain of more nodes, the fewer."""
 
 MapParts = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 """Works on parts, in threads or one after the other, as `map` does."""
@@ -144,7 +145,8 @@ def evaluate(
     rest.
     """
     work = _WORK[algorithm](model, block, wanted)
-    at_once, longest = PART_SYMBOLS, work.longest
+    at_once = PART_SYMBOLS * PART_NODES // max(PART_NODES, model.chain.shape.nodes)
+    longest = work.longest
     is_table = Attribute.TABLE in wanted and algorithm is not Algorithm.POSTERIOR
     if device is not None and device.takes(model.chain.shape) and not is_table:
         work.device, map_parts = device, map
@@ -152,16 +154,17 @@ def evaluate(
         at_once = device.symbols_at_once(work.placed, work.device_bytes)
         whole = longest > LONG_SYMBOLS or not device.cuts(model.chain.shape)
         longest = np.iinfo(np.int64).max if whole else DEVICE_LONG_SYMBOLS
-    for _ in map_parts(work.compute, parts_of(block, at_once, longest)):
+    lengths = block.lengths
+    for _ in map_parts(work.compute, parts_of(lengths, at_once, longest)):
         pass
-    for number in np.flatnonzero(block.lengths > longest).tolist():
-        work.compute_long(number, map_parts)
+    if lengths.max(initial=0) > longest:
+        for number in np.flatnonzero(lengths > longest).tolist():
+            work.compute_long(number, map_parts)
     return work.finish()
 
 
-def parts_of(block: SymbolBlock, at_once: int, longest: int) -> Iterator[Int64Array]:
+def parts_of(lengths: Int64Array, at_once: int, longest: int) -> Iterator[Int64Array]:
     """Yield the numbers of sequences of 1 to `longest` symbols, ordered by length, in parts."""
-    lengths = block.lengths
     if lengths.size and lengths.min() == lengths.max() and 0 < lengths.sum() <= at_once:
         # Sorting would change nothing.
         if lengths[0] <= longest:
@@ -221,6 +224,13 @@ class _Work(ABC):
         is_short = Attribute.TABLE in self.wanted
         return np.iinfo(np.int64).max if is_short else LONG_SYMBOLS
 
+    def take_scores(self, part: Int64Array, scores: Float64Array) -> None:
+        """Take the scores of a part; those of all sequences are not copied."""
+        if is_every(part, self.scores.size):
+            self.scores = scores
+        else:
+            self.scores[part] = scores
+
     @abstractmethod
     def compute(self, part: Int64Array) -> None:
         """Compute some sequences, none of them empty."""
@@ -261,7 +271,7 @@ class _Sums(_Work):
         programs = self.model.backward if self.backwards else self.model.forward
         if self.device is not None and self.placed is not None:
             # From both ends the sums are the same.
-            self.scores[part] = self.device.sums(self.model.forward, self.placed, part)
+            self.take_scores(part, self.device.sums(self.model.forward, self.placed, part))
             self._correct(part)
             return
         kept = (Kept.BEFORE if self.backwards else Kept.COLUMN) if wants_table else Kept.NOTHING
@@ -295,12 +305,24 @@ class _Sums(_Work):
 
     def _correct(self, part: Int64Array) -> None:
         """Compute again, in logarithms, what may have been too small for doubles."""
-        none = part[np.isneginf(self.scores[part])]
+        none = np.empty(part.size, dtype=np.int64)
+        none = none[: _impossible_of(self.scores, part, none)]
         if none.size:
             best = _Viterbi(self.model, self.block, (Attribute.SCORE,))
             best.compute(none)
             for number in none[~np.isneginf(best.scores[none])].tolist():
                 self.scores[number] = log_forward(self.model.chain, self.codes_of(number))
+
+
+@jit_without_refcounts
+def _impossible_of(scores: Float64Array, part: Int64Array, found: Int64Array) -> int:
+    """List the sequences of a part whose scores are -inf; return how many there are."""
+    count = 0
+    for at in range(part.size):
+        if scores[part[at]] == -np.inf:
+            found[count] = part[at]
+            count += 1
+    return count
 
 
 class _Backward(_Sums):
@@ -330,9 +352,10 @@ class _Viterbi(_Work):
         if self.device is not None and self.placed is not None:
             names = self.model.visits if Attribute.TRACEBACK in wanted else None
             found = self.device.best(programs, self.placed, part, names)
-            self.scores[part] = found.scores
+            self.take_scores(part, found.scores)
             if found.runs is not None:
-                self._paths.append((part[found.chosen], found.runs))
+                is_all = found.chosen.size == part.size
+                self._paths.append((part if is_all else part[found.chosen], found.runs))
             return
         kept = Kept.COLUMN if Attribute.TABLE in wanted else Kept.NOTHING
         kept |= Kept.TRACE if Attribute.TRACEBACK in wanted else Kept.NOTHING
@@ -401,7 +424,7 @@ def joined_runs(parts: list[tuple[Int64Array, Runs]], count: int) -> Runs:
     """Return the runs of parts of sequences in the order of all `count` sequences."""
     for numbers, runs in parts:
         # Those of one part that has all are not copied: of a chromosome they may have gigabytes.
-        if numbers.size == count and (np.diff(numbers) == 1).all():
+        if is_every(numbers, count):
             return runs
     counts = np.zeros(count, dtype=np.int64)
     for numbers, runs in parts:
