@@ -248,6 +248,24 @@ def on_all_cores(
     }
 
 
+def hmmlearn_on_all_cores(runs: int, processes: int) -> dict[str, Any]:
+    """Time runs of hmmlearn side by side."""
+    try:
+        with ProcessPoolExecutor(processes) as pool:
+            list(pool.map(hmmlearn_score, [(100, 300)] * processes))
+            begin = time.perf_counter()
+            each = list(pool.map(hmmlearn_score, [(10_000, 300)] * runs))
+            return {
+                "runs": runs,
+                "sequences_each": 10_000,
+                "processes": processes,
+                "seconds": round(time.perf_counter() - begin, 4),
+                "seconds_each": [round(one, 4) for one in each],
+            }
+    except Exception as error:
+        return {"error": repr(error)}
+
+
 def compile_seconds(*models: CompiledModel) -> list[dict[str, Any]]:
     """Time NVRTC for the programs of models, and for those that all models share."""
     kinds = (DeviceKind(True), DeviceKind(False), DeviceKind(False, False, Keeps.TRACES))
@@ -268,9 +286,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sequences", type=int, default=1_000_000)
     parser.add_argument("--chromosome", type=int, default=100_000_000)
+    parser.add_argument("--works", nargs="*", help="those alone, by the names in the rows")
+    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1, help="0: no processor")
     parser.add_argument("--hmmlearn", type=int, default=32, help="runs of 10,000 sequences")
     given = parser.parse_args()
-    threads = os.cpu_count() or 1
+    threads = given.threads
     texts = {
         "casino": CASINO,
         "profile": profile_text(),
@@ -286,36 +306,22 @@ def main() -> None:
         device, cache = open_first_device(options, stack, print_note)
         opened = device, cache, int(device.memory()[0] * 0.8)
         wishes = tuple(WISHES)
-        chromosome = random_block(4, 1, given.chromosome)
-        rows += measure("CpG islands", models["islands"], chromosome, opened, wishes[:3], threads)
-        some = random_block(20, 4000, 350, 0.3)
-        rows += measure("profile of 400 nodes", long_model, some, opened, wishes, threads)
-        some = random_block(20, 20_000, 350, 0.3)
-        rows += measure("profile of 100 nodes", models["local"], some, opened, wishes, threads)
-        proteins = random_block(20, 75_000, 350, 0.3)
-        rows += measure("10-state profile", models["profile"], proteins, opened, wishes)
-        block = random_block(6, given.sequences, 300)
-        rows += measure("casino", models["casino"], block, opened, wishes)
-        part = SymbolBlock(block.codes[: block.offsets[100_000]], block.offsets[:100_001])
-        for wish in wishes[:3]:
+        works: dict[str, tuple[CompiledModel, tuple[Any, ...], tuple[str, ...], int]] = {
+            "CpG islands": (models["islands"], (4, 1, given.chromosome), wishes[:3], threads),
+            "profile of 400 nodes": (long_model, (20, 4000, 350, 0.3), wishes, threads),
+            "profile of 100 nodes": (models["local"], (20, 20_000, 350, 0.3), wishes, threads),
+            "10-state profile": (models["profile"], (20, 75_000, 350, 0.3), wishes, 0),
+            "casino": (models["casino"], (6, given.sequences, 300), wishes, 0),
+        }
+        for work in given.works or works:
+            model, size, wanted, beside = works[work]
+            rows += measure(work, model, random_block(*size), opened, wanted, beside)
+        part = random_block(6, 100_000, 300)
+        for wish in wishes[:3] if threads and "casino" in (given.works or works) else ():
             rows.append(on_all_cores(models["casino"], part, wish, threads, "casino"))
         name = device.name
     print_note(json.dumps(compiling))
-    peer: dict[str, Any] = {}
-    try:
-        with ProcessPoolExecutor(threads) as pool:
-            list(pool.map(hmmlearn_score, [(100, 300)] * threads))
-            begin = time.perf_counter()
-            each = list(pool.map(hmmlearn_score, [(10_000, 300)] * given.hmmlearn))
-            peer = {
-                "runs": given.hmmlearn,
-                "sequences_each": 10_000,
-                "processes": threads,
-                "seconds": round(time.perf_counter() - begin, 4),
-                "seconds_each": [round(one, 4) for one in each],
-            }
-    except Exception as error:
-        peer = {"error": repr(error)}
+    peer = hmmlearn_on_all_cores(given.hmmlearn, threads) if given.hmmlearn and threads else {}
     facts = {
         "command": " ".join(sys.argv),
         "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),

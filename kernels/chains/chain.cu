@@ -1,5 +1,5 @@
 // Runs a chain over sequences, a thread each: the states stay in registers. The host generates the
-// recurrence: `begin_chain` and `advance_chain`.
+// recurrence: `join_ways` and `emit_symbol`.
 #include "chains/numbers.cuh"
 
 #if CHAIN_WORD_BITS == 8
@@ -23,10 +23,55 @@ __device__ __forceinline__ void scale(Number (&nodes)[NODES], long long& offset)
     offset += scale.offset;
 }
 
+// The symbols of a sequence, one after the other; from its end on for sums from both ends.
+struct Symbols {
+    const uint8* codes;
+    uint64 begin;
+    uint64 end;
+    uint32 word = 0;
+    [[maybe_unused]] uint32 previous = PAIR_SYMBOLS;
+
+    __device__ __forceinline__ Symbols(const uint8* codes, uint64 begin, uint64 end)
+        : codes(codes), begin(begin), end(end) {
+        // A piece begins with the pair of the symbol before it and its own.
+        if (PAIR_SYMBOLS > 0 && begin > 0) {
+            previous = codes[begin - 1];
+        }
+    }
+
+    __device__ __forceinline__ uint64 place(uint64 at) const {
+#if CHAIN_KEEPS == KEEPS_SHARES
+        return end - 1 - (at - begin);
+#else
+        return at;
+#endif
+    }
+
+    __device__ __forceinline__ uint32 next(uint64 at) {
+#if CHAIN_KEEPS == KEEPS_SHARES
+        return codes[place(at)];
+#else
+        // Four symbols are loaded at once.
+        if (at == begin || at % 4 == 0) {
+            word = reinterpret_cast<const uint32*>(codes)[at / 4] >> (at % 4 * 8);
+        }
+        uint32 code = word & 255u;
+        word >>= 8;
+        if (PAIR_SYMBOLS > 0) {
+            const uint32 pair = previous * PAIR_SYMBOLS + code;
+            previous = code;
+            code = pair;
+        }
+        return code;
+#endif
+    }
+};
+
 // Run a chain over sequences that are not empty, or over pieces of sequences: these go on from
 // given values, and leave those of all nodes behind.
 //
-// codes       uint8[], the codes of all symbols, at a multiple of 4 bytes
+// codes       uint8[], the codes of all symbols, at a multiple of 4 bytes; with `PAIR_SYMBOLS` the
+//             nodes emit pairs, of a symbol and the one before it
 // begins      uint64[count], where each sequence begins
 // stops       uint64[count], where it ends
 // count       how many there are
@@ -58,9 +103,8 @@ run_chain(const uint8* codes, const uint64* begins, const uint64* stops, uint64 
         Number nodes[NODES];
         long long offset = 0;
         uint64 left = chunk;
-        [[maybe_unused]] uint32 word = 0;
-        [[maybe_unused]] uint64 row = 0;
         bool is_start = true;
+        Symbols symbols(codes, begin, end);
 #if CHAIN_PIECES
         const uint64 source = sources[number];
         is_start = source == ~0ull;
@@ -71,51 +115,44 @@ run_chain(const uint8* codes, const uint64* begins, const uint64* stops, uint64 
             }
         }
 #endif
-#if CHAIN_KEEPS
-        row = first_rows[number];
-#endif
+#pragma unroll 1
         for (uint64 at = begin; at < end; ++at) {
 #if CHAIN_KEEPS == KEEPS_SHARES
-            // From the end on.
-            const uint64 place = end - 1 - (at - begin);
-            const uint32 code = codes[place];
-            Number* column = static_cast<Number*>(kept) + (row + place - begin) * EMITTING_NODES;
             Number found[EMITTING_NODES];
 #else
-            // Four symbols are loaded at once.
-            if (at == begin || at % 4 == 0) {
-                word = reinterpret_cast<const uint32*>(codes)[at / 4] >> (at % 4 * 8);
-            }
-            const uint32 code = word & 255u;
-            word >>= 8;
             Word found[TRACE_WORDS] = {};
 #endif
             if (is_start) {
-                begin_chain(numbers, emissions, code, nodes, found);
+#pragma unroll
+                for (uint32 node = 0; node < EMITTING_NODES; ++node) {
+                    nodes[node] = numbers[STEPS + node];
+                }
                 is_start = false;
             } else {
-                advance_chain(numbers, emissions, code, nodes, found);
+                join_ways(numbers, nodes, found);
             }
+            emit_symbol(numbers, emissions, symbols.next(at), nodes, found);
             if (--left == 0) {
                 scale(nodes, offset);
                 left = chunk;
             }
+#if CHAIN_KEEPS
+            const uint64 row = first_rows[number] + (symbols.place(at) - begin);
+#endif
 #if CHAIN_KEEPS == KEEPS_TRACES
 #pragma unroll
             for (uint32 each = 0; each < TRACE_WORDS; ++each) {
                 static_cast<Word*>(kept)[row * TRACE_WORDS + each] = found[each];
             }
-            ++row;
-#elif CHAIN_KEEPS == KEEPS_COLUMNS
+#elif CHAIN_KEEPS
+            Number* column = static_cast<Number*>(kept) + row * EMITTING_NODES;
 #pragma unroll
             for (uint32 node = 0; node < EMITTING_NODES; ++node) {
-                static_cast<Number*>(kept)[row * EMITTING_NODES + node] = nodes[node];
-            }
-            ++row;
-#elif CHAIN_KEEPS == KEEPS_SHARES
-#pragma unroll
-            for (uint32 node = 0; node < EMITTING_NODES; ++node) {
+#if CHAIN_KEEPS == KEEPS_COLUMNS
+                column[node] = nodes[node];
+#else
                 column[node] *= found[node];
+#endif
             }
 #endif
         }

@@ -113,7 +113,7 @@ extern "C" int launch_kernel(const char* name, unsigned int blocks,
     KERNEL(walk_chain)
     KERNEL(cross_pieces)
 #else
-    KERNEL(finish_shares)
+    WARP_KERNEL(finish_shares)
     KERNEL(list_states)
 #endif
 #endif

@@ -114,15 +114,11 @@ class CodedChain:
         map_pieces: MapPieces,
         make: Callable[..., LongSequence] = LongSequence,
     ) -> LongSequence:
-        """Return a sequence of symbols as one of pairs, which `make` makes."""
+        """Return a sequence, whose pairs of symbols the nodes emit, as `make` makes it."""
         symbols, count = self.states.shape
-        pairs = np.empty(codes.size, dtype=np.uint8)
-        pairs[0] = symbols * symbols + codes[0]
-        np.multiply(codes[:-1], symbols, out=pairs[1:])
-        pairs[1:] += codes[1:]
         # What follows a node depends on its place alone.
         places = np.arange(count * count) // count
-        return make(self.programs(sums), pairs, sums, map_pieces, places)
+        return make(self.programs(sums), codes, sums, map_pieces, places, symbols)
 
     def runs(self, sequence: LongSequence, codes: ByteArray, end: int, names: StateNames) -> Runs:
         """Return the best path that ends in a node, as runs of the states of the chain."""

@@ -6,13 +6,13 @@ program for all shapes runs chains of more states, and one the paths of all chai
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import Final, NamedTuple
 
 from mummergpu.cuda.program import ProgramSource
 from mummergpu.hmm.language.processor_text import IMPOSSIBLE, LOG_BITS, OFFSET_BITS
-from mummergpu.hmm.language.recurrence import Shape, TraceBits, column, with_silent
+from mummergpu.hmm.language.recurrence import Shape, TraceBits, behind, joined
 from mummergpu.hmm.language.tables import EMISSION_ROW
 
 _UNITS: Final = (("LOG_BITS", LOG_BITS), ("OFFSET_BITS", OFFSET_BITS))
@@ -28,12 +28,17 @@ class Keeps(IntEnum):
 
 
 class DeviceKind(NamedTuple):
-    """What a program for a device computes besides its shape; of pieces, it leaves all values."""
+    """What a program for a device computes besides its shape.
+
+    Of `pieces` it leaves all values. With `pair_symbols` states emit pairs of so many symbols: the
+    code of a pair is that of the one before times `pair_symbols`, plus that of the symbol.
+    """
 
     sums: bool
     double: bool = False
     keeps: Keeps = Keeps.NOTHING
     pieces: bool = False
+    pair_symbols: int = 0
 
     def macros(self) -> tuple[tuple[str, int], ...]:
         """Return the macros of the kernels."""
@@ -122,9 +127,8 @@ def chain_program(shape: Shape, kind: DeviceKind) -> ProgramSource:
     bits = TraceBits.of(shape)
     generated = [
         *_impossible(),
-        "// What the nodes of a chain have behind its first symbol, and behind a later one.",
-        *_function(shape, kind, "begin_chain", True),
-        *_function(shape, kind, "advance_chain", False),
+        *_function(shape, kind, "join_ways", joined, shape.nodes),
+        *_function(shape, kind, "emit_symbol", behind, shape.emitting),
     ]
     return ProgramSource(
         kind.name("chain"),
@@ -132,7 +136,8 @@ def chain_program(shape: Shape, kind: DeviceKind) -> ProgramSource:
         (*kind.macros(), ("CHAIN_WORD_BITS", bits.word_bits)),
         (
             *(("NODES", shape.nodes), ("EMITTING_NODES", shape.emitting)),
-            *(("TRACE_WORDS", bits.words), *_UNITS),
+            ("STEPS", len(shape.steps)),
+            *(("TRACE_WORDS", bits.words), ("PAIR_SYMBOLS", kind.pair_symbols), *_UNITS),
         ),
         "\n".join(generated) + "\n",
     )
@@ -159,7 +164,10 @@ def _impossible() -> list[str]:
     return [f"constexpr long long IMPOSSIBLE = {IMPOSSIBLE}ll;"]
 
 
-def _function(shape: Shape, kind: DeviceKind, name: str, begins: bool) -> list[str]:
+def _function(
+    shape: Shape, kind: DeviceKind, name: str, part: Callable[..., list[str]], given: int
+) -> list[str]:
+    """Return the function of a part of a column."""
     code = _Statements()
     keeps_before = kind.keeps is Keeps.SHARES
     numbers: _Sums | _Best
@@ -167,18 +175,13 @@ def _function(shape: Shape, kind: DeviceKind, name: str, begins: bool) -> list[s
         numbers = _Sums(shape, code, keeps_before)
     else:
         numbers = _Best(shape, code, kind.keeps is Keeps.TRACES)
-    if begins:
-        starts = [f"numbers[{len(shape.steps) + node}]" for node in range(shape.emitting)]
-        emitted = [numbers.emit(start, node) for node, start in enumerate(starts)]
-        found = with_silent(shape, numbers, emitted)
-    else:
-        found = column(shape, numbers, [f"nodes[{node}]" for node in range(shape.nodes)])
+    found = part(shape, numbers, [f"nodes[{node}]" for node in range(given)])
     room = "Number (&found)[EMITTING_NODES]" if keeps_before else "Word (&found)[TRACE_WORDS]"
-    types = "typename Number" if keeps_before else "typename Number, typename Word"
+    symbol = " const Number* emissions, unsigned int code," if part is behind else ""
     return [
-        f"template <{types}>",
+        f"template <typename Number{'' if keeps_before else ', typename Word'}>",
         f"__device__ __forceinline__ void {name}(",
-        "    const Number* numbers, const Number* emissions, unsigned int code,",
+        f"    [[maybe_unused]] const Number* numbers,{symbol}",
         f"    Number (&nodes)[NODES], [[maybe_unused]] {room}) {{",
         *code.lines,
         *(f"    nodes[{node}] = {value};" for node, value in enumerate(found)),

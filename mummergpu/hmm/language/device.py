@@ -9,6 +9,7 @@ import numpy as np
 
 from mummergpu.cuda.device import Argument
 from mummergpu.cuda.launcher import WAVES
+from mummergpu.cuda.program import WARP_LANES
 from mummergpu.hmm.language.cuda_text import DeviceKind, Keeps
 from mummergpu.hmm.language.device_pieces import DeviceLongSequence
 from mummergpu.hmm.language.device_runner import DeviceRunner, is_narrow, trace_bits
@@ -23,6 +24,8 @@ from mummergpu.runtime.arrays import Float64Array, Int64Array
 
 _MOST_SYMBOLS: Final = 1 << 31
 _FEWEST_SYMBOLS: Final = 1 << 16
+_LANE_NODES: Final = 4
+"""About how many nodes of a symbol a lane takes when probabilities are made of their sums."""
 
 
 class PlacedBlock(NamedTuple):
@@ -81,9 +84,9 @@ class DeviceChains(DeviceRunner):
         """Return whether the device has room for the states of a chain."""
         return is_narrow(shape) or fits_block(shape, self.device.shared_bytes)
 
-    def symbols_at_once(self, placed: PlacedBlock, symbol_bytes: int) -> int:
-        """Return how many symbols fit the memory, of which each needs some bytes."""
-        left = (self.memory - placed.block.codes.nbytes) // 2
+    def symbols_at_once(self, block: SymbolBlock, symbol_bytes: int) -> int:
+        """Return how many symbols of a block fit the memory, of which each needs some bytes."""
+        left = (self.memory - block.codes.nbytes) // 2
         return max(_FEWEST_SYMBOLS, min(_MOST_SYMBOLS, left // max(1, symbol_bytes)))
 
     def place(self, block: SymbolBlock) -> PlacedBlock:
@@ -158,15 +161,18 @@ class DeviceChains(DeviceRunner):
             for name, one in (("state nodes", firsts), ("nodes by state", members))
         ]
         program = self.shares_program()
-        common = (kept, rows, emitting, count, *places)
+        lanes = 1
+        while lanes < WARP_LANES and lanes * _LANE_NODES < emitting:
+            lanes *= 2
+        common = (kept, rows, emitting, count, lanes, *places)
         if names is None:
             table = self.workspace.buffer("table", 8 * count * rows)
-            self.launcher.launch_on(program, "finish_shares", rows, (*common, table, 0))
+            self.launcher.launch_on(program, "finish_shares", rows * lanes, (*common, table, 0))
             found: Float64Array = self.fetch(table, rows * count, np.float64)
             self.launcher.report()
             return DevicePosteriors(scores, None, found.reshape(rows, count))
         likeliest = self.workspace.buffer("likeliest", 4 * rows)
-        self.launcher.launch_on(program, "finish_shares", rows, (*common, 0, likeliest))
+        self.launcher.launch_on(program, "finish_shares", rows * lanes, (*common, 0, likeliest))
         numbers = self.upload("walked", np.arange(items.sequences))
         shown = self.upload("state visits", names.astype(np.uint32))
         listed = (items.first_rows, numbers, items.sequences, likeliest, shown)

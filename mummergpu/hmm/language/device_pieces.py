@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -10,11 +10,10 @@ from mummergpu.hmm.language.cuda_text import DeviceKind, Keeps
 from mummergpu.hmm.language.device_runner import DeviceRunner
 from mummergpu.hmm.language.lanes import offsets_of_counts
 from mummergpu.hmm.language.node_paths import NodeVisits, Stretches, add_joined, run_places
-from mummergpu.hmm.language.pieces import Borders, LongSequence, MapPieces, Operators
-from mummergpu.hmm.language.processor import ChainPrograms
+from mummergpu.hmm.language.pieces import Borders, LongSequence, Operators
 from mummergpu.hmm.language.tables import Numbers
 from mummergpu.hmm.language.traces import Runs, StateNames, TraceTables
-from mummergpu.runtime.arrays import ByteArray, Int64Array, UInt32Array
+from mummergpu.runtime.arrays import Int64Array, UInt32Array
 from mummergpu.runtime.jit import jit_without_refcounts
 
 _FIRST: Final = 1
@@ -28,29 +27,22 @@ class DeviceLongSequence(LongSequence):
 
     piece_symbols = 1 << 10
 
-    def __init__(
-        self,
-        device: DeviceRunner,
-        programs: ChainPrograms,
-        codes: ByteArray,
-        sums: bool,
-        map_pieces: MapPieces,
-        places: Int64Array | None = None,
-    ) -> None:
-        super().__init__(programs, codes, sums, map_pieces, places)
+    def __init__(self, device: DeviceRunner, *given: Any) -> None:
+        super().__init__(*given)
         self._device = device
-        self._address = device.upload("codes", codes)
-        bounds = np.array(self._pieces, dtype=np.int64)
-        self._bounds = np.append(bounds[:, 0], codes.size)
+        self._address = device.upload("codes", self._codes)
+        size = self._codes.size
+        self._bounds = np.append(np.arange(0, size, self.piece_symbols), size)
 
     def _computed(self) -> tuple[Borders, Operators]:
         """Return the values behind the first piece, and the operators of the others."""
         units = self._units()[:, :-1]
-        count, others = len(units), len(self._pieces) - 1
+        count, others = len(units), self._bounds.size - 2
         # The places of a piece are neighbours: their threads read the same symbols.
         pieces = np.append(0, 1 + np.repeat(np.arange(others), count))
         sources = np.append(-1, np.tile(np.arange(count), others))
-        kind = DeviceKind(self._sums, self._sums and self._device.double, pieces=True)
+        double = self._sums and self._device.double
+        kind = DeviceKind(self._sums, double, Keeps.NOTHING, True, self._pair_symbols)
         values, offsets = self._passed_on(kind, pieces, sources, units)
         self._device.launcher.report()
         values = values.astype(units.dtype)
@@ -96,11 +88,11 @@ class DeviceLongSequence(LongSequence):
     def _walked(
         self, tables: TraceTables, names: StateNames | None, visits: NodeVisits | None, end: int
     ) -> Runs:
-        device, count, nodes = self._device, len(self._pieces), self._shape.nodes
+        device, count, nodes = self._device, self._bounds.size - 1, self._shape.nodes
         bits = self._programs.trace_bits
         size = self._codes.size * bits.words * bits.word_bits // 8
         kept = device.workspace.buffer("kept", size)
-        kind = DeviceKind(False, False, Keeps.TRACES, True)
+        kind = DeviceKind(False, False, Keeps.TRACES, True, self._pair_symbols)
         numbers = np.arange(count)
         self._passed_on(kind, numbers, numbers - 1, self._borders.values, kept)
         begins = device.upload("begins", self._bounds)

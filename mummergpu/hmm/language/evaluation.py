@@ -150,11 +150,12 @@ def evaluate(
     is_table = Attribute.TABLE in wanted and algorithm is not Algorithm.POSTERIOR
     if device is not None and device.takes(model.chain.shape) and not is_table:
         work.device, map_parts = device, map
-        work.placed = device.place(block)
-        at_once = device.symbols_at_once(work.placed, work.device_bytes)
+        at_once = device.symbols_at_once(block, work.device_bytes)
         whole = longest > LONG_SYMBOLS or not device.cuts(model.chain.shape)
         longest = np.iinfo(np.int64).max if whole else DEVICE_LONG_SYMBOLS
     lengths = block.lengths
+    if work.device is not None and lengths.min(initial=0) <= longest:
+        work.placed = work.device.place(block)
     for _ in map_parts(work.compute, parts_of(lengths, at_once, longest)):
         pass
     if lengths.max(initial=0) > longest:

@@ -66,6 +66,15 @@ def pieces_of(length: int, size: int) -> list[Piece]:
     return [Piece(begin, min(length, begin + size)) for begin in range(0, length, size)]
 
 
+def pairs_of(codes: ByteArray, symbols: int) -> ByteArray:
+    """Return the codes of pairs of symbols; the first symbol follows none."""
+    pairs = np.empty(codes.size, dtype=np.uint8)
+    pairs[0] = symbols * symbols + codes[0]
+    np.multiply(codes[:-1], symbols, out=pairs[1:])
+    pairs[1:] += codes[1:]
+    return pairs
+
+
 class Borders(NamedTuple):
     """The values behind each piece.
 
@@ -100,6 +109,7 @@ class LongSequence:
     """A sequence, and the programs of a chain that run over its pieces.
 
     `places` has for each state a number, the same for states that go on alike; by default none do.
+    With `pair_symbols` the states emit pairs of so many symbols: of each and of the one before.
     """
 
     piece_symbols = 1 << 16
@@ -111,15 +121,25 @@ class LongSequence:
         sums: bool,
         map_pieces: MapPieces,
         places: Int64Array | None = None,
+        pair_symbols: int = 0,
     ) -> None:
         self._programs = programs
         self._codes = codes
         self._sums = sums
         self._map = map_pieces
-        self._pieces = pieces_of(codes.size, self.piece_symbols)
         self._tables = programs.sums if sums else programs.best
         self._shape = programs.chain.shape
         self._places = np.arange(self._shape.emitting) if places is None else places
+        self._pair_symbols = pair_symbols
+
+    @cached_property
+    def _pieces(self) -> list[Piece]:
+        return pieces_of(self._codes.size, self.piece_symbols)
+
+    @cached_property
+    def _emitted(self) -> ByteArray:
+        """The codes of what states emit."""
+        return pairs_of(self._codes, self._pair_symbols) if self._pair_symbols else self._codes
 
     @cached_property
     def _borders(self) -> Borders:
@@ -201,7 +221,7 @@ class LongSequence:
         """Return the symbols of pieces, a lane each; the lanes behind them repeat the last one."""
         rows = np.full((pieces[0].size, LANES), self._programs.padding, dtype=np.uint8)
         for lane, piece in enumerate(pieces):
-            rows[: piece.size, lane] = self._codes[piece.begin : piece.end]
+            rows[: piece.size, lane] = self._emitted[piece.begin : piece.end]
         return rows
 
     def _trace_group(self, pieces: list[Piece]) -> tuple[list[Piece], Any]:
@@ -227,7 +247,7 @@ class LongSequence:
     def _passed(self) -> Borders:
         """Return the borders from one pass over the sequence."""
         rows = np.full((self._codes.size, LANES), self._programs.padding, dtype=np.uint8)
-        rows[:, 0] = self._codes
+        rows[:, 0] = self._emitted
         segments = np.array(
             [[one.begin, one.size, number - 1] for number, one in enumerate(self._pieces)],
             dtype=np.int64,
@@ -238,8 +258,9 @@ class LongSequence:
     def _joined(self) -> Borders:
         """Return the borders from the operators of all pieces."""
         first, operators = self._computed()
-        values = np.empty((len(self._pieces), self._shape.nodes), dtype=first.values.dtype)
-        totals = np.empty(len(self._pieces), dtype=np.int64)
+        count = 1 + len(operators.values)
+        values = np.empty((count, self._shape.nodes), dtype=first.values.dtype)
+        totals = np.empty(count, dtype=np.int64)
         values[0], totals[0] = first.values[0], first.totals[0]
         join = _join_sums if self._sums else _join_best
         own = np.empty(int(self._places.max()) + 1, dtype=values.dtype)

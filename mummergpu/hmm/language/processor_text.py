@@ -13,7 +13,7 @@ from enum import IntFlag
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, cast
 
-from mummergpu.hmm.language.recurrence import Shape, TraceBits, column, with_silent
+from mummergpu.hmm.language.recurrence import Shape, TraceBits, behind, column
 
 LANES: Final = 8
 LOG_BITS: Final = 34
@@ -263,8 +263,8 @@ class _Printer:
             kind = "i64" if name in ("segment_count", "chunk") else "ptr"
             text.add(f"  %{name} = load {kind}, ptr {address}")
         numbers.weights = [self._splat(self._number(one)) for one in range(len(shape.steps))]
-        behind = len(shape.steps)
-        starts = [self._splat(self._number(behind + one)) for one in range(shape.emitting)]
+        first_start = len(shape.steps)
+        starts = [self._splat(self._number(first_start + one)) for one in range(shape.emitting)]
         text.add("  br label %segments_head")
         text.add("segments_head:")
         text.add("  %segment = phi i64 [ 0, %entry_block ], [ %next_segment, %segment_end ]")
@@ -287,8 +287,7 @@ class _Printer:
         numbers.before = []
         if isinstance(numbers, _Best):
             numbers.ranks = [[] for _ in range(shape.emitting)]
-        begun = [numbers.emit(start, node) for node, start in enumerate(starts)]
-        begun = with_silent(shape, cast(Any, numbers), begun)
+        begun: list[str] = behind(shape, cast(Any, numbers), starts)
         self._keep(first_row, begun, "zeroinitializer")
         text.add(f"  %second_row = add i64 {first_row}, 1")
         text.add("  br label %rows_head")

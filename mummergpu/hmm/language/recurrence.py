@@ -77,12 +77,23 @@ class Arithmetic(Protocol[Value]):
 
 def column(shape: Shape, arithmetic: Arithmetic[Value], before: Sequence[Value]) -> list[Value]:
     """Return the values of all states behind a symbol, from those before it."""
+    return behind(shape, arithmetic, joined(shape, arithmetic, before))
+
+
+def joined(shape: Shape, arithmetic: Arithmetic[Value], before: Sequence[Value]) -> list[Value]:
+    """Return the values of the states that emit before they do, from those of all states."""
     into = shape.into()
     found: list[Value] = []
     for node in range(shape.emitting):
         ways = [arithmetic.along(before[shape.steps[one][0]], one) for one in into[node]]
-        found.append(arithmetic.emit(arithmetic.join(ways, node), node))
-    return with_silent(shape, arithmetic, found)
+        found.append(arithmetic.join(ways, node))
+    return found
+
+
+def behind(shape: Shape, arithmetic: Arithmetic[Value], values: Sequence[Value]) -> list[Value]:
+    """Return the values of all states behind a symbol, from those of states that are to emit it."""
+    emitted = [arithmetic.emit(value, node) for node, value in enumerate(values)]
+    return with_silent(shape, arithmetic, emitted)
 
 
 def with_silent(

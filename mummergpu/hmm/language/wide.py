@@ -27,7 +27,7 @@ _SHORTEST_LINE: Final = 8
 _MOST_LANE_WAYS: Final = 32
 """More ways into a state, and many more than others have, are shared by all threads."""
 _MOST_WAYS: Final = 1 << 16
-_WARP_NODES: Final = 1024
+_WARP_NODES: Final = 256
 """About how many states a warp shares."""
 _MOST_WARPS: Final = 8
 _WARP_BYTES: Final = 32
