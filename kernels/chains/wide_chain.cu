@@ -4,7 +4,7 @@
 // The nodes that emit are computed side by side, in slices of a warp's lanes. What they cannot
 // share is computed by all threads of the block, one unit after the other: a hub is a node with
 // many ways into it, or a silent one; a line is a row of silent nodes, each of which follows the
-// one before, such as the deletions of a profile.
+// one before, and what earlier units have: such are the deletions of a profile.
 #include "chains/numbers.cuh"
 #include "common/warp.cuh"
 
@@ -20,8 +20,8 @@ struct WideChain {
     const Number* weights;      // likewise
     uint64 slices;
     const uint2* units;    // the first member of each, and how many; those that emit come first
-    const uint4* members;  // a node, its first step, how many it has; in a line, but for its first,
-                           // one more follows, from the member before
+    const uint4* members;  // a node, its first step, how many it has, and which of these comes from
+                           // the member before in its line; `NO_NODE` for its first
     const uint32* step_sources;
     uint64 units_emitting;
     uint64 units_all;
@@ -211,6 +211,16 @@ struct Row {
         ranks[node] = static_cast<uint16>(rank);
 #endif
     }
+
+    // Return whether the way that is kept comes behind another, which is preferred if both are equal.
+    __device__ __forceinline__ bool is_behind([[maybe_unused]] uint32 node,
+                                              [[maybe_unused]] uint32 rank) const {
+#if CHAIN_KEEPS == KEEPS_TRACES
+        return rank < ranks[node];
+#else
+        return false;
+#endif
+    }
 };
 
 // Write the value of a node that emits.
@@ -224,13 +234,15 @@ __device__ __forceinline__ void emit(const WideChain& chain, uint32 code, uint32
 #endif
 }
 
-// Return the ways into a member of a unit, one in `stride`.
+// Return the ways into a member of a unit, one in `stride`, but for that from the member before.
 __device__ __forceinline__ Way ways_into(const WideChain& chain, const uint4& member,
                                          const Number* before, uint32 first, uint32 stride) {
     Way way;
     for (uint32 step = first; step < member.z; step += stride) {
         const uint32 place = member.y + step;
-        way.take(along(before[chain.step_sources[place]], chain.numbers[place]), step);
+        if (step != member.w) {
+            way.take(along(before[chain.step_sources[place]], chain.numbers[place]), step);
+        }
     }
     return way;
 }
@@ -251,6 +263,11 @@ __device__ __forceinline__ void run_hub(const WideChain& chain, const uint4& mem
     }
 }
 
+// Return what the step from the member before in a line is worth.
+__device__ __forceinline__ Number link_of(const WideChain& chain, const uint4& member) {
+    return member.w == NO_NODE ? NOTHING : chain.numbers[member.y + member.w];
+}
+
 // Compute a line: each thread has some members that follow each other.
 __device__ __forceinline__ void run_line(const WideChain& chain, const uint2& unit,
                                          const Columns& columns, const Row& row) {
@@ -264,21 +281,19 @@ __device__ __forceinline__ void run_line(const WideChain& chain, const uint2& un
         const Way way = ways_into(chain, member, columns.found, 0, 1);
         columns.found[member.x] = way.value;
         row.keep_rank(member.x, way.rank);
-        own.follow(place == 0 ? NOTHING : chain.numbers[member.y + member.z], way.value);
+        own.follow(link_of(chain, member), way.value);
     }
     Number value = before_thread(own, columns.passages).value;
     for (uint32 place = begin; place < end; ++place) {
         const uint4 member = chain.members[unit.x + place];
-        const Number link = place == 0 ? NOTHING : chain.numbers[member.y + member.z];
-        const Number passed = along(value, link);
+        const Number passed = along(value, link_of(chain, member));
         value = columns.found[member.x];
 #if CHAIN_SUMS
         value += passed;
 #else
-        // The way from the member before is the last one: of equal ones the others come first.
-        if (passed > value) {
+        if (passed > value || (passed == value && row.is_behind(member.x, member.w))) {
             value = passed;
-            row.keep_rank(member.x, member.z);
+            row.keep_rank(member.x, member.w);
         }
         value = possible(value);
 #endif

@@ -86,7 +86,7 @@ def pairwise(reference: Sequence[int], costs: Costs) -> Model:
 
 
 def dense(count: int, seed: int = 3) -> Model:
-    """States that all follow each other, a row of others, and hubs with ways from all of them."""
+    """States that all follow each other, rows of others and of silent ones, and hubs."""
     choice = random.Random(seed)
     names = [f"s{number}" for number in range(count)]
     row = [f"r{number}" for number in range(3 * count)]
@@ -100,7 +100,19 @@ def dense(count: int, seed: int = 3) -> Model:
     steps += [Transition("hub", name, choice.random() / count) for name in row]
     steps += [Transition(name, "sink", choice.random() / count) for name in (*names, *row)]
     steps += [Transition(name, "end", 0.01) for name in ("other", row[-1], names[0], "sink")]
+    # Silent states in a line, with ways from a hub, too; some of their ways are equally good.
+    line = [f"q{number}" for number in range(20)]
+    steps += [Transition("hub", name, 0.25) for name in line]
+    steps += [
+        Transition(one, two, choice.choice((0.5, 1.0))) for one, two in itertools.pairwise(line)
+    ]
+    for one, two in zip(line, row, strict=False):
+        steps += [Transition(two, one, 0.25), Transition(one, two, 0.25)]
     states = [State("start"), *(State(name, emits[name]) for name in names), State("hub")]
-    states += [State("other"), *(State(name, emits[name]) for name in row)]
+    states += [
+        State("other"),
+        *(State(name) for name in line),
+        *(State(name, emits[name]) for name in row),
+    ]
     states += [State("sink", "E0"), State("end")]
     return Model("dense", tuple("ABCD"), tuple(states), "start", "end", emissions, tuple(steps))

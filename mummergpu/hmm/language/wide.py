@@ -107,19 +107,20 @@ def wide_tables(shape: Shape) -> WideTables:
     units: list[tuple[int, int]] = []
     for line in lines:
         units.append((len(members), len(line)))
-        for number, node in enumerate(line):
-            own = into[node] or [0]
-            members.append((node, own[0], len(into[node]) - (number > 0), 0))
-    sources = [source for source, _ in shape.steps] or [0]
+        for before, node in zip([_NO_NODE, *line], line, strict=False):
+            sources = [shape.steps[step][0] for step in into[node]]
+            link = sources.index(before) if before in sources else _NO_NODE
+            members.append((node, into[node][0] if sources else 0, len(sources), link))
+    step_sources = [source for source, _ in shape.steps] or [0]
     lane_steps = np.array(steps, dtype=np.int64)
     return WideTables(
         _numbers(rows),
         _numbers(lanes),
-        _numbers(np.where(lane_steps < 0, 0, np.array(sources)[lane_steps])),
+        _numbers(np.where(lane_steps < 0, 0, np.array(step_sources)[lane_steps])),
         lane_steps,
         _numbers(units),
         _numbers(members),
-        _numbers(sources),
+        _numbers(step_sources),
         len(units),
         len(hubs),
     )
@@ -131,22 +132,22 @@ def _numbers(values: Any) -> UInt32Array:
 
 
 def _lines(shape: Shape, into: list[list[int]]) -> list[list[int]]:
-    """Return the silent states in lines, each behind those that it has ways from."""
+    """Return the silent states in lines, each of which waits for the ones before it alone."""
     lines: list[list[int]] = []
-    line_of: dict[int, list[int]] = {}
+    line_of: dict[int, int] = {}
     is_hub = [len(steps) > _MOST_LANE_WAYS for steps in into]
     for node in range(shape.emitting, shape.nodes):
-        silent = [
-            source for step in into[node] if (source := shape.steps[step][0]) >= shape.emitting
-        ]
-        line = line_of[silent[0]] if len(silent) == 1 else None
-        if line is None or line[-1] != silent[0] or is_hub[node] or is_hub[silent[0]]:
-            line = []
-            lines.append(line)
-        line.append(node)
-        line_of[node] = line
+        silent = [source for step in into[node] if (source := shape.steps[step][0]) in line_of]
+        number = line_of[silent[-1]] if silent else -1
+        # The other ways come from earlier lines.
+        fits = number >= 0 and lines[number][-1] == silent[-1]
+        fits = fits and all(line_of[source] < number for source in silent[:-1])
+        if not fits or is_hub[node] or is_hub[silent[-1]]:
+            number = len(lines)
+            lines.append([])
+        lines[number].append(node)
+        line_of[node] = number
     found = []
     for line in lines:
         found += [line] if len(line) >= _SHORTEST_LINE else [[node] for node in line]
-    # The first state of a line has the lowest number, and waits for none of a later line.
-    return sorted(found)
+    return found
