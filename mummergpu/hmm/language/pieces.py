@@ -66,15 +66,6 @@ def pieces_of(length: int, size: int) -> list[Piece]:
     return [Piece(begin, min(length, begin + size)) for begin in range(0, length, size)]
 
 
-def pairs_of(codes: ByteArray, symbols: int) -> ByteArray:
-    """Return the codes of pairs of symbols; the first symbol follows none."""
-    pairs = np.empty(codes.size, dtype=np.uint8)
-    pairs[0] = symbols * symbols + codes[0]
-    np.multiply(codes[:-1], symbols, out=pairs[1:])
-    pairs[1:] += codes[1:]
-    return pairs
-
-
 class Borders(NamedTuple):
     """The values behind each piece.
 
@@ -136,10 +127,17 @@ class LongSequence:
     def _pieces(self) -> list[Piece]:
         return pieces_of(self._codes.size, self.piece_symbols)
 
-    @cached_property
-    def _emitted(self) -> ByteArray:
-        """The codes of what states emit."""
-        return pairs_of(self._codes, self._pair_symbols) if self._pair_symbols else self._codes
+    def _emitted(self, begin: int, end: int) -> ByteArray:
+        """Return the codes of what states emit at some symbols."""
+        codes, symbols = self._codes[begin:end], self._pair_symbols
+        if not symbols:
+            return codes
+        # The first symbol follows none.
+        first = self._codes[begin - 1] if begin else symbols
+        pairs = np.append(np.uint8(first), codes[:-1])
+        pairs *= np.uint8(symbols)
+        pairs += codes
+        return pairs
 
     @cached_property
     def _borders(self) -> Borders:
@@ -221,7 +219,7 @@ class LongSequence:
         """Return the symbols of pieces, a lane each; the lanes behind them repeat the last one."""
         rows = np.full((pieces[0].size, LANES), self._programs.padding, dtype=np.uint8)
         for lane, piece in enumerate(pieces):
-            rows[: piece.size, lane] = self._emitted[piece.begin : piece.end]
+            rows[: piece.size, lane] = self._emitted(*piece)
         return rows
 
     def _trace_group(self, pieces: list[Piece]) -> tuple[list[Piece], Any]:
@@ -247,7 +245,7 @@ class LongSequence:
     def _passed(self) -> Borders:
         """Return the borders from one pass over the sequence."""
         rows = np.full((self._codes.size, LANES), self._programs.padding, dtype=np.uint8)
-        rows[:, 0] = self._emitted
+        rows[:, 0] = self._emitted(0, self._codes.size)
         segments = np.array(
             [[one.begin, one.size, number - 1] for number, one in enumerate(self._pieces)],
             dtype=np.int64,
