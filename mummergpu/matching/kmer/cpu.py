@@ -38,6 +38,7 @@ from mummergpu.matching.kmer.lookup import (
     KmerLookup,
     SampleSteps,
     bases_before,
+    end_of_equal,
     may_precede,
     place_by_bases,
     prefetch_place,
@@ -532,7 +533,7 @@ def places_to_extend(
     known = min(lead, lookup.ordered_bases)
     if known > 0:
         begin = place_by_bases(lookup, codes, at, known, begin, end, False)
-        end = place_by_bases(lookup, codes, at, known, begin, end, True)
+        end = end_of_equal(lookup, codes, at, known, begin, end)
     # So do those that match as far to the left as an earlier sample, which has found them.
     before = lead + steps.period
     has_earlier = at - queries.offsets[batch[sample, QUERY_OF]] >= before
@@ -541,6 +542,6 @@ def places_to_extend(
         sure = end - begin if has_window and not has_earlier else as_int64(0)
         return PlacesToExtend(begin, end, end, end, sure)
     skipped = place_by_bases(lookup, codes, at, before, begin, end, False)
-    behind = place_by_bases(lookup, codes, at, before, skipped, end, True)
+    behind = end_of_equal(lookup, codes, at, before, skipped, end)
     sure = skipped - begin + end - behind if has_window else as_int64(0)
     return PlacesToExtend(begin, skipped, behind, end, sure)

@@ -10,7 +10,7 @@ from mummergpu.index.kmer_table import PositionArray
 from mummergpu.matching.query_codes import QueryCodes
 from mummergpu.runtime.arrays import ByteArray
 from mummergpu.runtime.jit import as_index, as_int64, inline_without_refcounts, prefetch
-from mummergpu.sequence.codes import MARGIN, CodeArray
+from mummergpu.sequence.codes import MARGIN, STEP, CodeArray
 from mummergpu.sequence.extension import FOUR, extend_left, four_before, kmer_at
 
 
@@ -119,6 +119,26 @@ def place_by_bases(
     return low
 
 
+@inline_without_refcounts
+def end_of_equal(
+    lookup: KmerLookup, codes: CodeArray, at: int, bases: int, begin: int, list_end: int
+) -> int:
+    """Return where the places end whose bases are a sample's (`place_by_bases`); they begin there.
+
+    They are few of a long list mostly, so the steps to the end double from the first place on.
+    """
+    low, step = begin, as_int64(1)
+    # All places from the first to `low` have these bases.
+    while low + step <= list_end:
+        position = min(as_int64(lookup.positions[as_index(low + step - 1)]), lookup.last_position)
+        found = MARGIN + lookup.part_begin + position
+        if extend_left(codes, MARGIN + at, lookup.reference, found, bases) < bases:
+            break
+        low += step
+        step *= 2
+    return place_by_bases(lookup, codes, at, bases, low, min(low + step - 1, list_end), True)
+
+
 class BasesBefore(NamedTuple):
     """The bases that must precede a listed position, and which of their bits (`four_before`)."""
 
@@ -146,10 +166,14 @@ def may_precede(lookup: KmerLookup, wanted: BasesBefore, place: int) -> bool:
 
 @inline_without_refcounts
 def prefetch_place(lookup: KmerLookup, wanted: BasesBefore, place: int, end: int) -> None:
-    """Prefetch the reference at a listed position, unless other bases precede it."""
+    """Prefetch the reference on both sides of a listed position, unless other bases precede it."""
     if place < end and may_precede(lookup, wanted, place):
         position = as_int64(lookup.positions[as_index(place)])
-        prefetch(lookup.reference, MARGIN + lookup.part_begin + position)
+        found = MARGIN + lookup.part_begin + position
+        prefetch(lookup.reference, found)
+        # Where other bases do not tell, few places are compared with more than the first bases.
+        if wanted.bits != 0:
+            prefetch(lookup.reference, found - STEP)
 
 
 class ListedPlaces(NamedTuple):
@@ -178,5 +202,5 @@ def listed_places(lookup: KmerLookup, queries: QueryCodes, at: int, lead: int) -
         return ListedPlaces(begin, end, as_int64(0))
     codes = queries.codes
     begin = place_by_bases(lookup, codes, at, known, begin, end, False)
-    end = place_by_bases(lookup, codes, at, known, begin, end, True)
+    end = end_of_equal(lookup, codes, at, known, begin, end)
     return ListedPlaces(begin, end, known)
