@@ -22,9 +22,9 @@ from mummergpu.index.minimizer_index import (
     kept_seconds,
     kmer_seconds,
 )
+from mummergpu.index.minimizer_order import LONGEST_ASCENDING, POSITION_SHIFT
 from mummergpu.index.minimizer_table import (
     MAX_BASES,
-    POSITION_SHIFT,
     MinimizerTable,
     build_minimizer_table,
     max_build_bytes,
@@ -46,13 +46,14 @@ def told_entries(table: MinimizerTable) -> list[tuple[int, int]]:
     """The bucket and the entry of each minimizer, by position."""
     assert table.offsets.dtype == np.uint32 and table.entries.dtype == np.uint64
     assert table.offsets[0] == 0 and table.offsets[-1] == table.entries.size
-    assert table.byte_count == 4 * table.offsets.size + 8 * table.entries.size
+    ordered = sum(array.nbytes for array in table.ordered)
+    assert table.byte_count == 4 * table.offsets.size + 8 * table.entries.size + ordered
     sizes = np.diff(table.offsets.astype(np.int64))
     assert sizes.min() >= 0 and sizes.size & (sizes.size - 1) == 0
     found = []
     for bucket in np.flatnonzero(sizes).tolist():
         entries = table.entries[table.offsets[bucket] : table.offsets[bucket + 1]].tolist()
-        assert entries == sorted(entries)
+        assert entries == sorted(entries) or len(entries) > LONGEST_ASCENDING
         found += [(bucket, entry) for entry in entries]
     return sorted(found, key=lambda row: row[1] >> POSITION_SHIFT)
 
