@@ -46,6 +46,9 @@ FEW_ENTRIES: Final = 12
 DEPTH: Final = 64
 """The parts of a list that can wait to be sorted: each is smaller than half of the one before."""
 
+RUN_ENTRIES: Final = 4 * ORDERED_BASES
+"""So many entries of one run are merged with those of another."""
+
 TASKS: Final = 64
 """The most tasks that sort lists."""
 
@@ -98,7 +101,8 @@ def order_long_lists(
 
     def order(numbers: CountArray) -> None:
         waiting = np.empty((DEPTH, 2), dtype=np.int64)
-        order_lists(text, entries, lists, int(numbers[0]), int(numbers[-1]) + 1, waiting)
+        room = np.empty(RUN_ENTRIES, dtype=np.uint64)
+        order_lists(text, entries, lists, int(numbers[0]), int(numbers[-1]) + 1, waiting, room)
 
     if long.size:
         list(map_function(order, np.array_split(np.arange(long.size), min(long.size, TASKS))))
@@ -113,6 +117,7 @@ def order_lists(
     first: int,
     behind: int,
     waiting: Int64Array,
+    room: EntryArray,
 ) -> None:
     """Sort some lists in both orders."""
     for number in range(first, behind):
@@ -124,8 +129,53 @@ def order_lists(
             lists.by_left[place] = entry
             turned -= strand_of(entry)
         lists.turned[number] = np.uint32(begin + turned)
-        order_entries(text, entries, begin, begin + left_end - left_begin, False, waiting)
-        order_entries(text, lists.by_left, left_begin, left_end, True, waiting)
+        end = begin + left_end - left_begin
+        if not order_two_runs(text, entries, begin, end, False, room):
+            order_entries(text, entries, begin, end, False, waiting)
+        if not order_two_runs(text, lists.by_left, left_begin, left_end, True, room):
+            order_entries(text, lists.by_left, left_begin, left_end, True, waiting)
+
+
+@jit_without_refcounts
+def order_two_runs(
+    text: ListedText, entries: EntryArray, begin: int, end: int, by_left: bool, room: EntryArray
+) -> bool:
+    """Sort a part of an array if its first entries, which descend, or ascend, are all but sorted.
+
+    So are those of a repeat of one letter, or of a few: they continue alike, but for those at its
+    ends. Return False if there are others, or too many of these; the part is then as it was, or
+    turned at its beginning.
+    """
+    first = begin + 1
+    while first < end and comes_before(text, entries[first], entries[first - 1], by_left):
+        first += 1
+    low, high = begin, first - 1
+    while low < high:
+        entries[low], entries[high] = entries[high], entries[low]
+        low, high = low + 1, high - 1
+    while first < end and comes_before(text, entries[first - 1], entries[first], by_left):
+        first += 1
+    behind = first + 1
+    while behind < end and comes_before(text, entries[behind - 1], entries[behind], by_left):
+        behind += 1
+    if first == end:
+        return True
+    if behind < end or first - begin > room.size:
+        return False
+    # The first run waits while what comes before each of its entries moves to its place.
+    count = first - begin
+    for number in range(count):
+        room[number] = entries[begin + number]
+    number, target = as_int64(0), begin
+    while number < count:
+        if first < end and comes_before(text, entries[first], room[number], by_left):
+            entries[target] = entries[first]
+            first += 1
+        else:
+            entries[target] = room[number]
+            number += 1
+        target += 1
+    return True
 
 
 @jit_without_refcounts

@@ -28,6 +28,7 @@ from mummergpu.matching.kmer.minimizer_entries import (
     Sought,
     bases_left,
     bases_right,
+    reaches,
     sought_at,
 )
 from mummergpu.runtime.jit import (
@@ -172,10 +173,42 @@ def meet_on_strand(minimizer: OrderedMinimizer, front: Front) -> None:
     if most > ORDERED_BASES and own < behind:
         if equal_beside(minimizer, own, True, ORDERED_BASES) == ORDERED_BASES:
             # Which of these reach farthest, the order does not tell.
-            for place in range(first, behind):
-                meet_entry(minimizer, listed.to_right[as_index(place)], sought.min_left, front)
+            visit_all(minimizer, first, behind, front)
             return
     visit_outwards(minimizer, first, own, behind, front)
+
+
+@inline_without_refcounts
+def visit_all(minimizer: OrderedMinimizer, first: int, behind: int, front: Front) -> None:
+    """Add the matches of some entries to a front, of which many may reach far.
+
+    Those come first that have more of a reference of one repeat before them in the query's
+    direction: they end later than the others, which are then not followed to their ends.
+    """
+    lookup, codes, sought = minimizer.lookup, minimizer.codes, minimizer.sought
+    listed, at = minimizer.listed, minimizer.sample.place >> 1
+    least = sought.right_reverse if listed.is_reverse else sought.right
+    # What begins no earlier than the furthest match has to end behind it, or where it does if that
+    # occurs once so far.
+    furthest_left, furthest = as_int64(-1), as_int64(0)
+    for number in range(behind - first):
+        place = behind - 1 - number if listed.is_reverse else first + number
+        entry = listed.to_right[as_index(place)]
+        found = MARGIN + position_of(entry)
+        if furthest_left >= 0:
+            left = bases_left(lookup, codes, at, found, listed.is_reverse, furthest_left + 1)
+            right = furthest if left <= furthest_left else least
+            if right > sought.max_right:
+                continue
+            if not reaches(lookup, codes, at, found, listed.is_reverse, right):
+                continue
+        left, is_twice = meet_entry(minimizer, entry, sought.min_left, front)
+        if left >= 0:
+            right = bases_right(lookup, codes, at, found, listed.is_reverse, sought.max_right)
+            if is_twice:
+                right += 1
+            if right >= furthest:
+                furthest_left, furthest = left, right
 
 
 @inline_without_refcounts
