@@ -1,4 +1,4 @@
-"""Alignments of reads or genomes as the content of BAM, with the rows of `sam`.
+"""Matches and alignments of reads or genomes as the content of BAM, with the rows of `sam`.
 
 `compression.BgzfCompressor` makes the file of it.
 """
@@ -27,6 +27,7 @@ from mummergpu.output.records.bam_fields import (
 )
 from mummergpu.output.records.header import binary_header
 from mummergpu.output.records.record_format import (
+    END_ROW,
     NEEDED_BYTES,
     NEXT_ROW,
     AlignmentHead,
@@ -37,6 +38,8 @@ from mummergpu.output.records.rows import (
     RecordBlock,
     RecordRows,
     RecordSource,
+    RowFields,
+    fields_of_matches,
     written_flag,
 )
 from mummergpu.output.records.tags import RowExtent, measure_row, orient, put_own_tags, put_tags
@@ -71,30 +74,29 @@ def _place_of(rows: RecordRows, record_ids: Int32Array, row: int) -> Place:
 
 
 @inline_without_refcounts
-def _put_operations(text: TextArray, at: int, rows: RecordRows, row: int) -> int:
+def _put_operations(text: TextArray, at: int, rows: RecordRows, bounds: tuple[int, int]) -> int:
     """Write the operations of a row; return where they end."""
-    for operation in range(
-        rows.cigar_offsets[as_index(row)], rows.cigar_offsets[as_index(row + 1)]
-    ):
+    for operation in range(bounds[0], bounds[1]):
         store(text, at, rows.cigars[as_index(operation)])
-        at += 4
+        # One without bases is overwritten.
+        at += 4 * as_int64(rows.cigars[as_index(operation)] >> 4 > 0)
     return at
 
 
 @inline_without_refcounts
 def _put_sequence(
-    text: TextArray, at: int, block: RecordBlock, row: int, extent: RowExtent, count: int
+    text: TextArray, at: int, block: RecordBlock, fields: RowFields, row: int, extent: RowExtent
 ) -> int:
-    """Write the bases of a row, which `orient` has copied, and their qualities; return the end."""
-    reads = block.reads
-    end = pack_bases(text, at, block.oriented, MARGIN, count, False)
-    if reads.has_letters:
+    """Write the bases of a row, and their qualities; return the end."""
+    reads, count = block.reads, extent.shown
+    is_reverse = block.rows.flags[as_index(row)] & REVERSE != 0
+    end = pack_bases(text, at, reads.codes, MARGIN + extent.begin, count, is_reverse)
+    if not fields.matches and reads.has_letters:
         pack_letters(text, at, block.oriented, MARGIN, count)
-    if reads.qualities.size == 0:
+    if fields.matches or reads.qualities.size == 0:
         return write_no_qualities(text, end, count)
     read = block.rows.reads[as_index(row)]
     bounds = reads.offsets[as_index(read)], reads.offsets[as_index(read + 1)]
-    is_reverse = block.rows.flags[as_index(row)] & REVERSE != 0
     return write_qualities(
         *(text, end, reads.qualities, bounds),
         *(extent.clips[0], count, is_reverse, NUMBERS_FROM),
@@ -108,34 +110,67 @@ def write_bam_rows(
     row_ends: Int64Array,
     block: RecordBlock,
     record_ids: Int32Array,
+    fields: RowFields,
 ) -> int:
     """Write the records of rows from `state` on, until they end or the text is full.
 
     Returns the number of bytes written, and updates `state` and `row_ends`.
     """
+    return _write_rows(text, state, row_ends, block, record_ids, fields)
+
+
+@jit_without_refcounts
+def write_bam_matches(
+    text: TextArray,
+    state: Int64Array,
+    row_ends: Int64Array,
+    block: RecordBlock,
+    record_ids: Int32Array,
+    fields: RowFields,
+) -> int:
+    """Do as `write_bam_rows` does for matches: its code leaves out what they never tell."""
+    own = fields_of_matches(fields.secondary_bases)
+    return _write_rows(text, state, row_ends, block, record_ids, own)
+
+
+@inline_without_refcounts
+def _write_rows(
+    text: TextArray,
+    state: Int64Array,
+    row_ends: Int64Array,
+    block: RecordBlock,
+    record_ids: Int32Array,
+    fields: RowFields,
+) -> int:
     reads, rows = block.reads, block.rows
     room = text.size - OVERSHOOT - block.group.size
     at = 0
-    row = state[NEXT_ROW]
-    while row < rows.flags.size:
+    row, end_row = state[NEXT_ROW], state[END_ROW]
+    while row < end_row:
         read = rows.reads[as_index(row)]
         # No field checks for the end of the text: a record that may not fit waits for the next one.
-        extent = measure_row(block, row)
+        extent = measure_row(block, fields, row)
         if at + extent.needed > room:
             state[NEEDED_BYTES] = extent.needed + block.group.size
             break
-        bases = orient(block, row, extent)
+        bases = extent.shown
+        if fields.mismatches or reads.has_letters:
+            orient(block, row, extent)
         name = at + NAME_AT
         cigar = write_name(text, name, reads.names, reads.name_offsets, read)
-        operations = rows.cigar_offsets[as_index(row + 1)] - rows.cigar_offsets[as_index(row)]
-        is_long = operations > MOST_OPERATIONS
+        operations = extent.cigar[1] - extent.cigar[0]
+        is_long = not fields.matches and operations > MOST_OPERATIONS
         if is_long:
             # In place of the operations: all bases are clipped, and the reference is skipped.
             store(text, cigar, np.uint32(bases << 4 | _SOFT_CLIP))
             store(text, cigar + 4, np.uint32(extent.span << 4 | _SKIP))
             place = cigar + 8
         else:
-            place = _put_operations(text, cigar, rows, row)
+            place = _put_operations(text, cigar, rows, extent.cigar)
+        mate, template_length = NO_ROW, as_int64(0)
+        if not fields.matches:
+            mate = rows.mate_rows[as_index(row)]
+            template_length = as_int64(rows.template_lengths[as_index(row)])
         write_fixed_fields(
             text,
             at,
@@ -143,20 +178,21 @@ def write_bam_rows(
             max(extent.span, 1),
             cigar - name,
             as_int64(rows.qualities[as_index(row)]),
-            written_flag(block, row),
+            written_flag(rows, fields, row),
             (place - cigar) >> 2,
             bases,
-            _place_of(rows, record_ids, rows.mate_rows[as_index(row)]),
-            as_int64(rows.template_lengths[as_index(row)]),
+            _place_of(rows, record_ids, mate),
+            template_length,
         )
         if bases:
-            place = _put_sequence(text, place, block, row, extent, bases)
-        place = put_tags(text, place, block, row, extent.parts, True)
-        place = put_own_tags(text, place, reads, read)
+            place = _put_sequence(text, place, block, fields, row, extent)
+        place = put_tags(text, place, block, fields, row, extent.parts, True)
+        if not fields.matches:
+            place = put_own_tags(text, place, reads, read)
         if is_long:
             store(text, place, np.uint32(_LONG_CIGAR))
             store(text, place + 4, np.uint32(operations))
-            place = _put_operations(text, place + 8, rows, row)
+            place = _put_operations(text, place + 8, rows, extent.cigar)
         # The size of a record comes before it, and is known now.
         store(text, at, np.uint32(place - at - 4))
         at = place
@@ -215,12 +251,12 @@ class AlignmentBam(RecordFormat):
 
     def records(self, block: Any, alignments: Any) -> Iterator[RecordPiece]:
         """Yield the records of a block in pieces, with the end of each record."""
-        written = self._source.written_rows(block, alignments)
-        rows = self._record_block(written)
-        row_ends = np.empty(written.rows.row_count, dtype=np.int64)
-
-        def fill(text: TextArray, state: Int64Array) -> int:
-            return write_bam_rows(text, state, row_ends, rows, self._record_ids)
-
-        for first, end, text in self._pieces(written.rows.row_count, fill):
-            yield RecordPiece(first, row_ends[first:end], text)
+        done = 0
+        fields = self._source.fields
+        write = write_bam_matches if fields.matches else write_bam_rows
+        for rows, count in self._record_blocks(block, alignments):
+            row_ends = np.empty(count, dtype=np.int64)
+            arguments = row_ends, rows, self._record_ids, fields
+            for first, end, text in self._pieces(count, write, *arguments):
+                yield RecordPiece(done + first, row_ends[first:end], text)
+            done += count
