@@ -13,7 +13,6 @@ from mummergpu.mapping.alignments.columns import NO_ROW
 from mummergpu.output.bytes.number_text import put_one_number, put_small
 from mummergpu.output.bytes.text_arrays import RecordTexts
 from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray, copy_padded, copy_text, store
-from mummergpu.output.records.bam_fields import write_tag
 from mummergpu.output.records.rows import (
     MATCH_OPERATIONS,
     REVERSE,
@@ -275,6 +274,19 @@ def _letters_of(tag: np.uint64) -> int:
 
 
 @inline_without_refcounts
+def _write_tag(text: TextArray, at: int, letters: int, number: int) -> int:
+    """Write a tag with a number in as few bytes as hold it; return where it ends."""
+    if number < 1 << 8:
+        kind, size = ord("C"), 1
+    elif number < 1 << 16:
+        kind, size = ord("S"), 2
+    else:
+        kind, size = ord("I"), 4
+    store(text, at, np.uint64(letters | kind << 16 | number << 24))
+    return at + _BINARY_BYTES + size
+
+
+@inline_without_refcounts
 def _write_negative_tag(text: TextArray, at: int, letters: int, number: int) -> int:
     """Write a tag with a negative number in as few bytes as hold it; return where it ends."""
     if number >= -(1 << 7):
@@ -294,7 +306,7 @@ def _put_number_tag(text: TextArray, at: int, tag: np.uint64, number: int, is_bi
         store(text, at, tag)
         return put_signed(text, at + _TEXT_BYTES, number)
     if number >= 0:
-        return write_tag(text, at, _letters_of(tag), number)
+        return _write_tag(text, at, _letters_of(tag), number)
     return _write_negative_tag(text, at, _letters_of(tag), number)
 
 
