@@ -51,19 +51,6 @@ def coordinates(path: Path, *options: str) -> list[list[str]]:
     return [line.split("\t") for line in text.splitlines()]
 
 
-def test_the_bytes_depend_on_the_input_only(
-    capfd: pytest.CaptureFixture[str], genomes: tuple[Path, Path], tmp_path: Path
-) -> None:
-    expected = align(capfd, *genomes, "-t", "1")
-    assert expected.count("\n>") == 3
-    index = tmp_path / "a.mgi"
-    assert main(["index", "-q", "-l", "20", str(genomes[0]), "-o", str(index)]) == 0
-    for options in (["-t", "3"], ["-t", "2", "--block-size", "9000"], ["--max-memory", "1G"]):
-        assert align(capfd, *genomes, *options) == expected
-    body = align(capfd, index, genomes[1]).split("\n", 1)[1]
-    assert body == expected.split("\n", 1)[1]
-
-
 def test_programs_of_mummer_read_the_delta(
     capfd: pytest.CaptureFixture[str], genomes: tuple[Path, Path], tmp_path: Path
 ) -> None:

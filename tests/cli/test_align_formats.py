@@ -228,23 +228,6 @@ def test_known_differences_are_found(tmp_path: Path, options: list[str], is_reve
         assert found == row[4]
 
 
-@pytest.mark.parametrize("ending", ["paf", "vcf", "bam"])
-def test_bytes_depend_on_neither_threads_nor_blocks(
-    pair: tuple[Path, Path], tmp_path: Path, ending: str
-) -> None:
-    found = set()
-    for number, options in enumerate((["-t", 1], ["-t", 4], ["--block-size", 100])):
-        output = tmp_path / f"{number}.{ending}"
-        more = ["--cs"] if ending == "paf" else []
-        align(*pair, *options, *more, "-o", output)
-        content = output.read_bytes()
-        if ending == "bam":
-            # The header tells the command.
-            content = samtools("view", output)
-        found.add(content)
-    assert len(found) == 1
-
-
 @pytest.mark.parametrize("ending, penalties", [("delta", (3, 7)), ("paf", (16, 1))])
 def test_a_vcf_beside_the_alignments_is_that_of_its_own(
     pair: tuple[Path, Path], tmp_path: Path, ending: str, penalties: tuple[int, int]

@@ -128,15 +128,6 @@ def test_samtools_reads_standard_output(format_name: str, samtools_binary: str) 
 
 
 @pytest.mark.parametrize("name", ["x.bam", "x.cram"])
-def test_threads_and_blocks_do_not_matter(name: str, samtools_binary: str) -> None:
-    found = []
-    for words in ("-t 1", "-t 3 --block-size 100", "-t 2 --block-size 1"):
-        assert run(f"-o {name} {words}") == 0
-        found.append(lines_of(samtools_binary, name))
-    assert found[0] == found[1] == found[2]
-
-
-@pytest.mark.parametrize("name", ["x.bam", "x.cram"])
 @pytest.mark.parametrize(("reads", "count"), [("", 0), (">a\n\n>\n\n", 2)])
 def test_no_reads_and_empty_reads(name: str, reads: str, count: int, samtools_binary: str) -> None:
     Path("few.fa").write_text(reads)

@@ -52,15 +52,9 @@ def inside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def alignments(words: str) -> tuple[bytes, int]:
     """The alignments without the header, and the number of groups of pages."""
     command = [
-        "map",
-        "--backend",
-        "cpu",
-        "-q",
+        *"map --backend cpu -q".split(),
         *shlex.split(words),
-        "-o",
-        "x.sam",
-        "--stats",
-        "x.json",
+        *"-o x.sam --stats x.json".split(),
     ]
     assert main(command) == 0
     lines = Path("x.sam").read_bytes().splitlines(keepends=True)
@@ -154,19 +148,7 @@ def test_a_full_disk_leaves_no_file(
     monkeypatch.setattr(tempfile, "TemporaryFile", lambda **_: open("/dev/full", "w+b"))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     output = tmp_path / "x.bam"
-    words = [
-        "map",
-        "--backend",
-        "cpu",
-        "-q",
-        "p.mgi",
-        "1.fq",
-        "2.fq",
-        "--max-memory",
-        "40k",
-        "-o",
-        str(output),
-    ]
+    words = [*"map --backend cpu -q p.mgi 1.fq 2.fq --max-memory 40k -o".split(), str(output)]
     assert main(words) == 1
     assert "temporary data cannot be written" in capsys.readouterr().err
     assert os.listdir(tmp_path) == []

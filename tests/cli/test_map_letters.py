@@ -44,9 +44,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert (
         main(
             [
-                "map",
-                "--backend",
-                "cpu",
+                *"map --backend cpu".split(),
                 *run,
                 str(made / "reads.fq"),
                 "-o",

@@ -60,17 +60,11 @@ def test_memory_and_pages_do_not_change_the_output(
     assert others == [one, one]
     for page_size, length in (("2k", "20"), ("700", "12")):
         index = [
-            "index",
-            "-q",
-            "--search",
-            "kmer",
-            "-l",
+            *"index -q --search kmer -l".split(),
             length,
             "--page-size",
             page_size,
-            "s.fa",
-            "-o",
-            "s.mgi",
+            *"s.fa -o s.mgi".split(),
         ]
         assert main(index) == 0
         assert body(output("s.mgi", *given)) == body(one)

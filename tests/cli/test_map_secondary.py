@@ -26,9 +26,7 @@ from helpers.repeat_reads import (
 )
 from numpy.lib.stride_tricks import sliding_window_view
 
-from mummergpu import map as map_reads
 from mummergpu.cli.main import main
-from mummergpu.errors import OptionError
 
 LEAST_SCORE = 30
 
@@ -122,11 +120,6 @@ def test_a_user_may_ask_for_the_best_few() -> None:
         assert rows_of(f"1.fq 2.fq -N {most}") == expected == rows_of(f"1.fq 2.fq -aN {most}")
 
 
-@each("words", ["-t 2 --block-size 1000", "-t 1 --block-size 5000"])
-def test_rows_do_not_depend_on_blocks(words: str) -> None:
-    assert rows_of(f"1.fq 2.fq -a {words}") == rows_of("1.fq 2.fq -a")
-
-
 def test_samtools_and_picard_accept_them() -> None:
     assert (
         main(
@@ -145,12 +138,3 @@ def test_samtools_and_picard_accept_them() -> None:
         == 0
     )
     assert samtools("view", "y.bam") == plain
-
-
-def test_python_callers_may_ask_too() -> None:
-    map_reads("r.fa", "1.fq", "2.fq", max_secondary=2, output="x.sam", backend="cpu")
-    lines = Path("x.sam").read_text().splitlines()
-    found = [line.split("\t") for line in lines if line[0] != "@"]
-    assert found == rows_of("1.fq 2.fq -N 2") and any(map(is_secondary, found))
-    with pytest.raises(OptionError, match="max_secondary"):
-        map_reads("r.fa", "1.fq", max_secondary=-1, output="x.sam", backend="cpu")

@@ -80,16 +80,10 @@ def test_rows_do_not_depend_on_the_groups(words: list[str], arguments: dict[str,
     for groups, memory in MEMORY.items():
         limit = [] if memory is None else ["--max-memory", str(memory)]
         line = [
-            "map",
-            "--backend",
-            "cpu",
-            "-q",
-            "p.mgi",
+            *"map --backend cpu -q p.mgi".split(),
             *words,
             *limit,
-            "--no-read-group",
-            "-o",
-            "x.sam",
+            *"--no-read-group -o x.sam".split(),
         ]
         assert main(line) == 0
         found = opened(groups).map("1.fq", "2.fq", backend="cpu", **arguments)

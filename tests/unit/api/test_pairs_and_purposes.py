@@ -43,15 +43,6 @@ def test_pairs_in_memory_and_in_files_have_the_same_names_and_matches() -> None:
         assert matches.query_start.tolist() == found[0].query_start.tolist()
 
 
-def test_the_command_from_python_writes_what_the_command_writes() -> None:
-    words = ["-C", "-q", "-l", "5", "-b", "ref.fa", "1.fa", "2.fa", "--pair", "-o", "x.mums"]
-    assert main(words) == 0
-    mummergpu.match(
-        "ref.fa", ["1.fa", "2.fa"], "y.mums", 5, backend="cpu", pair=True, strands="both"
-    )
-    assert Path("x.mums").read_bytes() == Path("y.mums").read_bytes()
-
-
 def test_mates_that_do_not_belong_together() -> None:
     with index() as built:
         with pytest.raises(InputError, match=r"<memory>: not the mate of 'b'.*'c'"):
