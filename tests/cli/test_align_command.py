@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 from helpers.alignment_tools import output_of
-from helpers.genomes import bases, changed, reversed_complement
+from helpers.genomes import changed
 from helpers.requirements import program_of
+from helpers.sequences import random_bases, reverse_complement
 
 from mummergpu.cli.main import main
 
@@ -31,8 +32,8 @@ def write_fasta(path: Path, *texts: str) -> Path:
 def genomes(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     folder = tmp_path_factory.mktemp("genomes")
     some = random.Random(1)
-    first, second = bases(some, 20_000), bases(some, 8000)
-    moved = first[:7000] + reversed_complement(first[7000:12_000]) + first[12_000:]
+    first, second = random_bases(some, 20_000), random_bases(some, 8000)
+    moved = first[:7000] + reverse_complement(first[7000:12_000]) + first[12_000:]
     copies = changed(moved, some, 0.02, 0.002), changed(second, some, 0.05, 0.002)
     repeated = copies[1][1000:3000]
     return (

@@ -12,10 +12,9 @@ from pathlib import Path
 
 import pysam
 import pytest
+from helpers.sequences import random_bases, reverse_complement
 
 from mummergpu.cli.main import main
-
-COMPLEMENT = str.maketrans("ACGT", "TGCA")
 
 
 @dataclass(frozen=True, order=True)
@@ -40,14 +39,14 @@ def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = random.Random(4)
 
     def bases(count: int) -> str:
-        return "".join(made.choices("ACGT", k=count))
+        return random_bases(made, count)
 
     repeat = bases(150)
     records = {
         "chr1": bases(900) + repeat + bases(300),
         "chr2.1|x": bases(200) + repeat[:100] + "N" * 5 + repeat + bases(70),
         "empty": "",
-        "chr3": bases(40) + repeat[50:].translate(COMPLEMENT)[::-1] + bases(80),
+        "chr3": bases(40) + reverse_complement(repeat[50:]) + bases(80),
     }
     text = "".join(f">{name} a description\n{one}\n" for name, one in records.items())
     (tmp_path / "r.fa").write_text(text)
@@ -61,7 +60,7 @@ def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             read[made.randrange(len(read))] = made.choice("ACGTNacgtR")
         read_text = "".join(read)
         if made.random() < 0.5:
-            read_text = read_text.upper().translate(COMPLEMENT)[::-1]
+            read_text = reverse_complement(read_text.upper())
         reads.append((f"read{number}", read_text))
     reads += [("nothing", bases(60)), ("short", "ACG"), ("none", "")]
     (tmp_path / "q.fa").write_text("".join(f">{name} more\n{one}\n" for name, one in reads))

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from helpers.alignment_tools import bwa_alignments, picard_errors, samtools
-from helpers.genomes import reversed_complement
 from helpers.loops import each
 from helpers.repeat_reads import (
     PAIRS,
@@ -26,6 +25,7 @@ from helpers.repeat_reads import (
     tags_of,
     write_repeats,
 )
+from helpers.sequences import random_bases, reverse_complement
 
 import mummergpu
 from mummergpu.cli.main import main
@@ -50,11 +50,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     chance = random.Random(12)
     parts = []
     for copies in range(2, 7):
-        repeat = "".join(chance.choices("ACGT", k=400))
+        repeat = random_bases(chance, 400)
         parts += [changed_bases(chance, repeat, 0.01 * chance.random()) for _ in range(copies)]
     chance.shuffle(parts)
-    parts = [reversed_complement(part) if chance.random() < 0.5 else part for part in parts]
-    third = "".join(part + "".join(chance.choices("ACGT", k=250)) for part in parts)
+    parts = [reverse_complement(part) if chance.random() < 0.5 else part for part in parts]
+    third = "".join(part + random_bases(chance, 250) for part in parts)
     with open(made / "r.fa", "a") as file:
         file.write(f">three\n{third}\n")
     with open(made / "1.fq", "a") as first, open(made / "2.fq", "a") as second:
@@ -62,7 +62,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             begin = chance.randrange(len(third) - 300)
             mates = (
                 third[begin : begin + 100],
-                reversed_complement(third[begin : begin + 300])[:100],
+                reverse_complement(third[begin : begin + 300])[:100],
             )
             for file, mate in zip((first, second), mates, strict=True):
                 bases = changed_bases(chance, mate, 0.01)
@@ -74,7 +74,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for length in (chance.randrange(50, 100), chance.randrange(50, 100)):
             begin = chance.randrange(len(genome) - length)
             part = genome[begin : begin + length]
-            bases += part if chance.random() < 0.5 else reversed_complement(part)
+            bases += part if chance.random() < 0.5 else reverse_complement(part)
         bases = changed_bases(chance, bases, 0.005)
         texts.append(f"@s{number}\n{bases}\n+\n{'F' * len(bases)}\n")
     (made / "split.fq").write_text("".join(texts))
@@ -151,7 +151,7 @@ def test_every_place_tells_the_truth() -> None:
     for row in rows_of("1.fq 2.fq --max-xa 30"):
         own = bases_of[read_of(row)]
         for record, place, cigar, edits in places_in(row):
-            bases = reversed_complement(own) if place[0] == "-" else own
+            bases = reverse_complement(own) if place[0] == "-" else own
             made = ["", "", record, place[1:], "", cigar]
             found, score = edits_and_score(made, bases, sequences[record])
             assert found == int(edits)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from helpers.loops import each
 from helpers.read_pairs import write_pairs
+from helpers.sequences import random_bases
 
 from mummergpu.cli.main import main
 from mummergpu.runtime.progress import NullProgress, Phase, Work
@@ -103,7 +104,7 @@ def test_the_second_pass_has_all_groups(monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_reference_file_is_mapped_to_in_groups(tmp_path: Path) -> None:
     """Its pages are built anew for each pass; no page is smaller than a megabase."""
     made = random.Random(2)
-    bases = "".join(made.choices("ACGT", k=3_000_000))
+    bases = random_bases(made, 3_000_000)
     (tmp_path / "large.fa").write_text(f">large\n{bases}\n")
     reads = []
     for number in range(50):

@@ -6,6 +6,7 @@ import random
 from pathlib import Path
 
 import pytest
+from helpers.sequences import random_bases
 
 from mummergpu.cli.main import main
 
@@ -27,7 +28,7 @@ def write_satellite() -> None:
     chosen = random.Random(11)
 
     def bases(count: int) -> str:
-        return "".join(chosen.choices("ACGT", k=count))
+        return random_bases(chosen, count)
 
     def copied(text: str, share: float) -> str:
         return "".join(c if chosen.random() > share else chosen.choice("ACGT") for c in text)

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.alignment_tools import picard_errors, samtools
-from helpers.genomes import reversed_complement
 from helpers.loops import each
 from helpers.repeat_reads import (
     PAIRS,
@@ -24,6 +23,7 @@ from helpers.repeat_reads import (
     tags_of,
     write_repeats,
 )
+from helpers.sequences import reverse_complement
 from numpy.lib.stride_tricks import sliding_window_view
 
 from mummergpu.cli.main import main
@@ -63,7 +63,7 @@ def test_every_secondary_row_tells_the_truth() -> None:
             count += 1
             tags = tags_of(row)
             bases = bases_of[read]
-            bases = reversed_complement(bases) if int(row[1]) & REVERSE else bases
+            bases = reverse_complement(bases) if int(row[1]) & REVERSE else bases
             found = edits_and_score(row, bases, sequences[row[2]])
             assert found == (int(tags["NM"]), int(tags["AS"])), row
             assert found[1] >= LEAST_SCORE
@@ -92,7 +92,7 @@ def test_all_places_are_listed() -> None:
     for (name, _), bases in reads().items():
         rows = by_name[name]
         for record, sequence in sequences.items():
-            for strand, oriented in ((0, bases), (REVERSE, reversed_complement(bases))):
+            for strand, oriented in ((0, bases), (REVERSE, reverse_complement(bases))):
                 windows = sliding_window_view(np.frombuffer(sequence.encode(), "S1"), len(bases))
                 differing = (windows != np.frombuffer(oriented.encode(), "S1")).sum(axis=1)
                 for begin in np.flatnonzero(differing <= 4).tolist():

@@ -6,6 +6,7 @@ import random
 from pathlib import Path
 
 import pytest
+from helpers.sequences import random_bases
 
 from mummergpu.cli.main import main
 
@@ -13,7 +14,7 @@ from mummergpu.cli.main import main
 @pytest.fixture(autouse=True)
 def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = random.Random(3)
-    text = "".join(made.choices("ACGT", k=3000))
+    text = random_bases(made, 3000)
     (tmp_path / "r.fa").write_text(f">r\n{text}\n")
     reads = [text[at : at + 60] for at in range(0, 2900, 50)]
     (tmp_path / "q.fa").write_text("".join(f">{n}\n{read}\n" for n, read in enumerate(reads)))

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from helpers.loops import each
+from helpers.sequences import random_bases, reverse_complement
 
 from mummergpu.cli.main import main
 from mummergpu.cli.plot import usual_length
@@ -28,8 +29,8 @@ STARTS = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF", "html": b"<!DOCTYP
 @pytest.fixture(autouse=True)
 def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = random.Random(3)
-    text = "".join(made.choices("ACGT", k=3000))
-    complement = text[1000:2500][::-1].translate(str.maketrans("ACGT", "TGCA"))
+    text = random_bases(made, 3000)
+    complement = reverse_complement(text[1000:2500])
     (tmp_path / "r.fa").write_text(f">r\n{text}\n")
     (tmp_path / "q.fa").write_text(f">turned\n{complement}\n>straight\n{text[:900]}\n")
     monkeypatch.chdir(tmp_path)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from helpers.read_pairs import COMPLEMENT, write_pairs
+from helpers.sequences import random_bases
 
 import mummergpu
 
@@ -29,10 +30,9 @@ def write_repeats(folder: Path, copies: int, reads: int) -> None:
     def mutated(bases: str, rate: float) -> str:
         return "".join(made.choice("ACGT") if made.random() < rate else base for base in bases)
 
-    repeat = "".join(made.choices("ACGT", k=500))
+    repeat = random_bases(made, 500)
     genome = "".join(
-        "".join(made.choices("ACGT", k=50)) + mutated(repeat, made.uniform(0, 0.15))
-        for _ in range(copies)
+        random_bases(made, 50) + mutated(repeat, made.uniform(0, 0.15)) for _ in range(copies)
     )
     (folder / "r.fa").write_text(f">one\n{genome}\n")
     with (folder / "1.fq").open("w") as first, (folder / "2.fq").open("w") as second:

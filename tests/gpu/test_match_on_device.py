@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 from helpers.device_columns import columns_of_device, columns_of_host, difference, on_host
 from helpers.oracle import reverse_complement
+from helpers.sequences import write_fasta
 from helpers.text_cases import TEXT_CASES, TextCase, many_rows
 
 import mummergpu
@@ -138,7 +139,7 @@ def test_files_give_blocks_that_are_joined(
     names = [tmp_path / f"{number}.fa" for number in range(3)]
     for number, path in enumerate(names):
         some = reads[20_000 * number : 20_000 * (number + 1)]
-        path.write_text("".join(f">{name}\n{bases}\n" for name, bases in some))
+        write_fasta(path, some)
     found = index.match_on_device(names, strands="both")
     assert wrong(found.to_host(), expected) is None
     assert found.query_names == expected.query_names

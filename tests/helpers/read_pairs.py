@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass
 from pathlib import Path
 
-COMPLEMENT = str.maketrans("ACGT", "TGCA")
+from helpers.sequences import random_bases, reverse_complement
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,9 @@ def write_pairs(folder: Path, count: int = 400, read_bases: int = 100, seed: int
     has a deletion; in all, a base in a hundred differs.
     """
     made = random.Random(seed)
-    repeat = "".join(made.choices("ACGT", k=700))
-    one = "".join(made.choices("ACGT", k=20_000)) + repeat
-    two = "".join(made.choices("ACGT", k=9_000)) + repeat + "".join(made.choices("ACGT", k=3_000))
+    repeat = random_bases(made, 700)
+    one = random_bases(made, 20_000) + repeat
+    two = random_bases(made, 9_000) + repeat + random_bases(made, 3_000)
     files = PairFiles()
     (folder / files.reference).write_text(f">one\n{one}\n>two the second\n{two}\n")
     texts: dict[str, list[str]] = {files.first: [], files.second: [], files.both: []}
@@ -52,14 +52,14 @@ def _mates(made: random.Random, records: tuple[str, str], bases: int, kind: int)
     start = made.randrange(len(record) - size)
     template = record[start : start + size]
     if kind == 0:
-        template = "".join(made.choices("ACGT", k=size))
+        template = random_bases(made, size)
     elif kind == 1:
         template = records[0][2000:2150] + records[1][4000:4150]
     elif kind == 2:
         template = template[:40] + "ACG" + template[40:]
     elif kind == 3:
         template = template[:50] + template[54:]
-    reverse = template.translate(COMPLEMENT)[::-1]
+    reverse = reverse_complement(template)
     return _with_errors(made, template[:bases]), _with_errors(made, reverse[:bases])
 
 

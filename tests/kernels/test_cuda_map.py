@@ -15,6 +15,7 @@ import pytest
 from helpers.host_device import everything_given_back
 from helpers.played_machine import Machine, Output
 from helpers.read_pairs import write_pairs
+from helpers.sequences import random_bases, reverse_complement
 
 import mummergpu
 from mummergpu.cuda.device import DeviceMemoryError
@@ -28,7 +29,6 @@ from mummergpu.matching.kmer.cuda_resident import KmerResidentSearcher
 from mummergpu.viterbi.recurrence.model import Costs
 
 KERNELS = {"list_diagonals", "score_diagonals", "mark_candidates", "write_candidates"}
-COMPLEMENT = str.maketrans("ACGT", "TGCA")
 
 
 def write_repeats(folder: Path, copies: int, seed: int = 5) -> None:
@@ -38,14 +38,14 @@ def write_repeats(folder: Path, copies: int, seed: int = 5) -> None:
     def mutated(bases: str, rate: float) -> str:
         return "".join(made.choice("ACGT") if made.random() < rate else base for base in bases)
 
-    repeat = "".join(made.choices("ACGT", k=240))
+    repeat = random_bases(made, 240)
     records = []
     for _ in range(3):
         parts = []
         for _ in range(copies // 3):
             copy = mutated(repeat, made.choice([0.0, 0.01, 0.05, 0.1]))
-            parts.append("".join(made.choices("ACGT", k=made.randrange(0, 60))))
-            parts.append(copy if made.random() < 0.5 else copy.translate(COMPLEMENT)[::-1])
+            parts.append(random_bases(made, made.randrange(0, 60)))
+            parts.append(copy if made.random() < 0.5 else reverse_complement(copy))
         records.append("".join(parts))
     with (folder / "r.fa").open("w") as file:
         for number, record in enumerate(records):
@@ -56,7 +56,7 @@ def write_repeats(folder: Path, copies: int, seed: int = 5) -> None:
             size = made.randrange(130, 320)
             begin = made.randrange(len(record) - size)
             template = record[begin : begin + size]
-            mates = [template[:100], template.translate(COMPLEMENT)[::-1][:100]]
+            mates = [template[:100], reverse_complement(template)[:100]]
             if number % 10 == 0:
                 mates[0] = mates[0][:50] + made.choice(records)[200:250]
             if number % 11 == 0:

@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.sequences import random_bases, reverse_complement, write_fasta
 
 import mummergpu
 from mummergpu.cli.main import main
 from mummergpu.errors import InputError
-
-COMPLEMENTS = str.maketrans("ACGT", "TGCA")
 
 
 def changed(bases: str, chance: random.Random) -> str:
@@ -36,16 +35,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A reference of two records; contigs of it, changed, some reversed, one repeated, one not."""
     made = tmp_path_factory.mktemp("aligned")
     chance = random.Random(8)
-    first, second = ("".join(chance.choices("ACGT", k=size)) for size in (6000, 3000))
+    first, second = (random_bases(chance, size) for size in (6000, 3000))
     second += first[1000:2000]
     contigs = {
         "all": changed(first, chance),
-        "turned": changed(second, chance)[::-1].translate(COMPLEMENTS),
-        "none": "".join(chance.choices("ACGT", k=500)),
+        "turned": reverse_complement(changed(second, chance)),
+        "none": random_bases(chance, 500),
         "joined": changed(first[3000:4500], chance) + changed(second[500:1500], chance),
     }
     (made / "r.fa").write_text(f">one first\n{first}\n>two\n{second}\n")
-    (made / "q.fa").write_text("".join(f">{name}\n{text}\n" for name, text in contigs.items()))
+    write_fasta(made / "q.fa", contigs)
     (made / "none.fa").write_text(f">none\n{contigs['none']}\n")
     for name in ("x.delta", "x.paf", "x.vcf", "x.bam"):
         words = ["align", "-C", "-q", *(str(made / file) for file in ("r.fa", "q.fa"))]
@@ -163,10 +162,10 @@ def short() -> list[tuple[str, str]]:
     text = Path("r.fa").read_text().split()
     named = [
         ("part", changed(text[2][300:900], chance)),
-        ("turned", changed(text[4][100:600], chance)[::-1].translate(COMPLEMENTS)),
-        ("none", "".join(chance.choices("ACGT", k=90))),
+        ("turned", reverse_complement(changed(text[4][100:600], chance))),
+        ("none", random_bases(chance, 90)),
     ]
-    Path("short.fa").write_text("".join(f">{name}\n{bases}\n" for name, bases in named))
+    write_fasta("short.fa", named)
     return named
 
 
@@ -226,8 +225,8 @@ def test_a_matrix_that_is_too_large_names_the_query(
 
 def test_repeats_of_a_genome_are_found_in_itself() -> None:
     chance = random.Random(2)
-    repeat = "".join(chance.choices("ACGT", k=300))
-    parts = ["".join(chance.choices("ACGT", k=size)) for size in (900, 700, 800)]
+    repeat = random_bases(chance, 300)
+    parts = [random_bases(chance, size) for size in (900, 700, 800)]
     itself = [("itself", parts[0] + repeat + parts[1] + repeat + parts[2])]
     index = mummergpu.Index.build(itself)
     assert [(row.query_start, row.query_end) for row in index.align(itself, mode="all")] == [

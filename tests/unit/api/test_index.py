@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.sequences import random_bases, reverse_complement
 
 import mummergpu
 import mummergpu.api.index
@@ -27,9 +28,8 @@ from mummergpu.api import engine
 
 ROOT = Path(mummergpu.__file__).parents[1]
 MADE = random.Random(11)
-BASES = "".join(MADE.choices("ACGT", k=4000))
+BASES = random_bases(MADE, 4000)
 RECORDS = [("one", BASES[:1500]), ("empty", ""), ("two words", BASES[1500:] + "NN" + BASES[:400])]
-COMPLEMENT = str.maketrans("ACGT", "TGCA")
 
 
 def made_queries() -> list[tuple[str, str]]:
@@ -38,7 +38,7 @@ def made_queries() -> list[tuple[str, str]]:
         begin = MADE.randrange(3900)
         read = BASES[begin : begin + MADE.randrange(30, 200)]
         if number % 3 == 0:
-            read = read.translate(COMPLEMENT)[::-1]
+            read = reverse_complement(read)
         if number % 4 == 0:
             read = read[:20] + "A" + read[21:]
         found.append((f"q{number}", read))
@@ -75,7 +75,7 @@ def test_every_match_is_one_and_none_can_be_longer(index: mummergpu.Index) -> No
         query = dict(QUERIES)[row.query]
         piece = query[row.query_start : row.query_start + row.length]
         if row.reverse:
-            piece = piece.translate(COMPLEMENT)[::-1]
+            piece = reverse_complement(piece)
         record = references["two words" if row.reference == "two" else row.reference]
         assert record[row.reference_start : row.reference_start + row.length] == piece
     assert m.query_names == [name for name, _ in QUERIES]

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from helpers.loops import each
 from helpers.read_pairs import write_pairs
+from helpers.sequences import random_bases
 
 import mummergpu
 from mummergpu.cli.main import main
@@ -108,7 +109,7 @@ def test_blocks_of_any_size_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_reference_in_memory_is_mapped_to_in_groups(tmp_path: Path) -> None:
     """Its pages are built anew for each pass; no page is smaller than a megabase."""
     chance = random.Random(2)
-    bases = "".join(chance.choices("ACGT", k=3_000_000))
+    bases = random_bases(chance, 3_000_000)
     lines = []
     for number in range(50):
         begin = chance.randrange(len(bases) - 100)

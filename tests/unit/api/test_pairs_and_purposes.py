@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from helpers.loops import each
+from helpers.sequences import write_fasta
 
 import mummergpu
 from mummergpu.cli.main import main
@@ -23,7 +24,7 @@ def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("two.fa").write_text(">r\nACGTTGCAGG\n>s\nATCCTTAGCA\n")
     Path("1.fa").write_text(">a\nACGTTGC\n>b x\nGGATCC\n")
     Path("2.fa").write_text(">a\nTTAGCA\n>b y\nACG\n")
-    Path("both.fa").write_text("".join(f">{name}\n{bases}\n" for name, bases in MATES))
+    write_fasta("both.fa", MATES)
     Path("b.fa").write_text(">a\nA\n>c\nA\n")
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.sequences import random_bases, write_fasta
 
 import mummergpu
 from mummergpu.cli.main import main
@@ -19,7 +20,7 @@ from mummergpu.runtime.stats import Stats
 
 FORMATS = ("arrow", "parquet")
 MADE = random.Random(5)
-BASES = "".join(MADE.choices("ACGT", k=3000))
+BASES = random_bases(MADE, 3000)
 RECORDS = [("one", BASES[:1000]), ("two", BASES[1000:]), ("thrée", BASES[500:1500])]
 QUERIES = [
     *((f"q{n}", BASES[at : at + 80]) for n, at in enumerate(range(0, 2900, 25))),
@@ -33,8 +34,8 @@ COLUMNS = ["query", "reference", "query_start", "reference_start", "length", "re
 @pytest.fixture(autouse=True)
 def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("r.fa").write_text("".join(f">{name}\n{bases}\n" for name, bases in RECORDS))
-    Path("q.fa").write_text("".join(f">{name}\n{bases}\n" for name, bases in QUERIES))
+    write_fasta("r.fa", RECORDS)
+    write_fasta("q.fa", QUERIES)
 
 
 @pytest.fixture
