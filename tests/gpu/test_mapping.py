@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from helpers.read_pairs import COMPLEMENT, write_pairs
-from helpers.sequences import random_bases
+from helpers.read_pairs import write_pairs
+from helpers.sequences import random_bases, reverse_complement
 
 import mummergpu
 
@@ -39,7 +39,7 @@ def write_repeats(folder: Path, copies: int, reads: int) -> None:
         for number in range(reads):
             begin = made.randrange(len(genome) - 400)
             template = genome[begin : begin + made.randrange(250, 400)]
-            for mate, file in ((template, first), (template.translate(COMPLEMENT)[::-1], second)):
+            for mate, file in ((template, first), (reverse_complement(template), second)):
                 bases = mutated(mate[:150], 0.01)
                 quality = "".join(made.choices("FFFF:,#", k=len(bases)))
                 file.write(f"@p{number}\n{bases}\n+\n{quality}\n")
