@@ -161,6 +161,10 @@ def test_the_formats_tell_the_same(case: Case, expected: Path) -> None:
         mapped = sorted(row[0] for row in first if not int(row[1]) & 4)
         lines = [line.split(b"\t") for line in content_of(expected / "x.paf").splitlines()]
         assert sorted(line[0].decode() for line in lines) == mapped
+    if case.verb == "align":
+        # All alignments of two sequences stand below one header.
+        heads = [line for line in content_of(expected / "x.delta").splitlines() if line[:1] == b">"]
+        assert 0 < len(heads) == len(set(heads))
     for name in of_records[1:]:
         samtools("quickcheck", "-v", expected / name)
 

@@ -65,3 +65,44 @@ def _mates(made: random.Random, records: tuple[str, str], bases: int, kind: int)
 
 def _with_errors(made: random.Random, bases: str) -> str:
     return "".join(made.choice("ACGTN") if made.random() < 0.0125 else base for base in bases)
+
+
+def write_repeats(
+    folder: Path, copies: int, seed: int = 5, pairs: int = 150, longest: int = 100
+) -> None:
+    """Write a genome of copies of one repeat, and pairs of reads of it, some with unknown bases."""
+    made = random.Random(seed)
+
+    def mutated(bases: str, rate: float) -> str:
+        return "".join(made.choice("ACGT") if made.random() < rate else base for base in bases)
+
+    repeat = random_bases(made, 240)
+    records = []
+    for _ in range(3):
+        parts = []
+        for _ in range(copies // 3):
+            copy = mutated(repeat, made.choice([0.0, 0.01, 0.05, 0.1]))
+            parts.append(random_bases(made, made.randrange(0, 60)))
+            parts.append(copy if made.random() < 0.5 else reverse_complement(copy))
+        records.append("".join(parts))
+    with (folder / "r.fa").open("w") as file:
+        for number, record in enumerate(records):
+            file.write(f">r{number}\n{record}\n")
+    with (folder / "1.fq").open("w") as first, (folder / "2.fq").open("w") as second:
+        for number in range(pairs):
+            record = made.choice(records)
+            size = made.randrange(longest + 30, longest + 220)
+            begin = made.randrange(len(record) - size)
+            template = record[begin : begin + size]
+            mates = [template[:longest], reverse_complement(template)[:longest]]
+            if number % 10 == 0:
+                mates[0] = mates[0][:50] + made.choice(records)[200:250]
+            if number % 11 == 0:
+                mates[1] = mates[1][:30] + mates[1][made.randrange(31, 36) :]
+            if number % 13 == 0:
+                mates[1] = mates[1][:45] + "N" + mates[1][46:]
+            for mate, file in zip(mates, (first, second), strict=True):
+                # The windows of a read begin at its first base, wherever it lies in its block.
+                bases = mutated(mate, 0.01)[: made.randrange(longest - 12, longest + 1)]
+                quality = "".join(made.choices("FFFF:,#", k=len(bases)))
+                file.write(f"@p{number}\n{bases}\n+\n{quality}\n")

@@ -35,7 +35,6 @@ std::map<std::string, int> failures;
 std::map<std::string, int> owned;
 int retained[2];
 uintptr_t last_handle = 1000;
-bool is_logging = true;
 std::atomic<int> work_milliseconds{0};
 thread_local std::vector<Handle> contexts;
 
@@ -47,9 +46,7 @@ int told(const char* name, const char* format = "", Arguments... arguments) {
     char text[256];
     snprintf(text, sizeof text, format, arguments...);
     std::lock_guard<std::mutex> lock(turn);
-    if (is_logging) {
-        written += std::string(name) + (*text ? " " : "") + text + "\n";
-    }
+    written += std::string(name) + (*text ? " " : "") + text + "\n";
     auto found = failures.find(name);
     return found == failures.end() ? SUCCESS : found->second;
 }
@@ -174,11 +171,6 @@ extern "C" __attribute__((visibility("default"))) const char* play_log() {
     return answer.c_str();
 }
 
-PLAYED play_without_log() {
-    is_logging = false;
-    return 0;
-}
-
 // How long a stream works before it has been synchronized.
 PLAYED play_milliseconds(int count) {
     work_milliseconds = count;
@@ -194,11 +186,24 @@ PLAYED play_retained(int device) { return retained[device]; }
 
 PLAYED play_contexts() { return int(contexts.size()); }
 
+PLAYED play_context(int place) { return int(uintptr_t(contexts[place])) - 70; }
+
+// As if nothing had been called, and nothing failed.
+PLAYED play_anew() {
+    std::lock_guard<std::mutex> lock(turn);
+    written.clear();
+    failures.clear();
+    owned.clear();
+    contexts.clear();
+    retained[0] = retained[1] = 0;
+    return 0;
+}
+
 // What the bindings call.
 PLAYED cuGetErrorString(int error, const char** text) {
     static std::set<std::string> kept;
     *text = kept.insert("what " + std::to_string(error) + " means").first->c_str();
-    return SUCCESS;
+    return told("cuGetErrorString");
 }
 
 PLAYED cuInit(unsigned flags) { return told("cuInit", "%u", flags); }
@@ -279,6 +284,9 @@ PLAYED cuMemFree_v2(uint64_t address) {
 
 PLAYED cuMemHostAlloc(void** address, size_t size, unsigned flags) {
     FAIL_IF(told_within("cuMemHostAlloc", "%zu %u", size, flags));
+    if (size == 0) {
+        return INVALID_VALUE;
+    }
     *address = malloc(size);
     own("pinned", 1);
     return SUCCESS;
