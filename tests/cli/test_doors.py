@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from helpers.alignment_tools import samtools
 from helpers.doors import (
-    OF_CHOICE,
     Case,
     can_be_packed,
     command,
@@ -21,6 +20,7 @@ from helpers.doors import (
     rows_of_index,
     run_of_python,
 )
+from helpers.genomes import changed
 from helpers.oracle import mummer_text
 from helpers.read_pairs import write_pairs
 from helpers.sequences import (
@@ -28,6 +28,7 @@ from helpers.sequences import (
     read_fasta,
     reverse_complement,
     write_fasta,
+    write_fastq,
 )
 
 import mummergpu
@@ -41,24 +42,26 @@ MATCHES = [
     Case("match", "-l 12"),
     Case("match", "-l 15 -b -mumreference"),
     Case("match", "-r -mum"),
-    Case("match", "-b -maxmatch", "q.fa r.fa", ("paf", "sam", "mummer")),
-    Case("match", "-b --pair", "both.fq"),
+    Case("match", "-b -l 14", "q.fa r.fa", ("paf", "sam", "mummer")),
+    Case("match", "-b --pair", "1.fq 2.fq", ("paf", "sam", "mummer")),
 ]
 READS = [
     Case("map", IN_GROUP, "1.fq 2.fq"),
     Case("map", f"-p -a {IN_GROUP}", "both.fq"),
-    Case("map", f"--single -N 2 --max-occurrences 40 {IN_GROUP}", "1.fq 2.fq"),
-    Case("map", f"-I 300,25 --max-xa 5 -k 17 {IN_GROUP}", "1.fq 2.fq"),
+    Case("map", f"--single -N 2 {IN_GROUP}", "1.fq 2.fq"),
+    Case("map", f"-I 360,10 --max-xa 5 {IN_GROUP}", "1.fq 2.fq"),
+    Case("map", f"--max-occurrences 2 -k 25 {IN_GROUP}", "repeats.fq"),
     Case("map", "-y --no-read-group", "tags.fq"),
     Case("map", "", "tags.bam"),
     Case("map", f"--sort --mark-duplicates {IN_GROUP}", "1.fq 2.fq", ("bam", "cram")),
 ]
 GENOMES = [
+    Case("align", "", formats=("vcf",)),
     Case("align", GAPS),
-    Case("align", "-maxmatch --gap-open 9 --gap-extend 2 -c 40 -g 200"),
-    Case("align", f"-r -mum -l 25 -D 9 -d 0.3 -b 50 --noextend {GAPS}"),
-    Case("align", f"-maxmatch --one-to-one --min-identity 92 --nosimplify {GAPS}"),
-    Case("align", f"-maxmatch --min-alignment-length 300 {GAPS}"),
+    Case("align", "-maxmatch --gap-open 9 --gap-extend 2 -c 400 -g 30"),
+    Case("align", f"-r -mum -l 34 -D 9 -d 0.3 -b 50 --noextend {GAPS}"),
+    Case("align", f"-maxmatch --one-to-one --min-identity 99 {GAPS}"),
+    Case("align", f"-maxmatch --nosimplify --min-alignment-length 300 {GAPS}"),
     Case("align", "--method wavefront --gap-open 9 --gap-extend 7", "short.fa"),
     Case("align", "-f --method streaming --gap-open 9 --gap-extend 7", "short.fa"),
 ]
@@ -74,15 +77,23 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     records = read_fasta(made / "r.fa")
     one, two = (records[name] for name in ("one", "two"))
     with (made / "r.fa").open("a") as file:
+        unit = random_bases(chance, 130)
+        copies = [_changed(unit, chance, 30) for _ in range(40)]
+        file.write(f">many\n{''.join(copies)}\n")
         file.write(f">none\n>three more words\n{random_bases(chance, 90)}NNNNN{one[300:700]}\n")
     contigs = {
         "straight a comment": _changed(one[1000:5000], chance),
         "turned": reverse_complement(_changed(two[200:3000], chance)),
         **{"nothing": random_bases(chance, 60), "short": "ACG", "empty": ""},
         "both": one[3000:3900] + reverse_complement(one[300:700]) + two[5000:5600],
+        "twice": reverse_complement(2 * one[6000:6700]),
+        "distant": reverse_complement(changed(one[8000:12_000], chance, 0.03, 0.004)),
+        "family": "".join(copies)[200:2200],
         "letters": one[600:700].lower() + "R" + two[100:180],
     }
     write_fasta(made / "q.fa", contigs)
+    reads = enumerate(_changed("".join(copies)[at : at + 110], chance) for at in range(0, 4000, 97))
+    write_fastq(made / "repeats.fq", ((f"m{number}", bases) for number, bases in reads))
     write_fasta(made / "short.fa", {"a": one[:300], "b": reverse_complement(two[100:350])})
     few = {
         "a first": records["one"][:400],
@@ -110,11 +121,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def _changed(bases: str, chance: random.Random) -> str:
-    """Each 60th base is another one, missing, or has one beside it."""
+def _changed(bases: str, chance: random.Random, step: int = 60) -> str:
+    """At each step, a base is another one, missing, or has one beside it."""
     kinds = ("", chance.choice("ACGT"), "A{}", "{}")
     return "".join(
-        base if at % 60 else chance.choice(kinds).format(base) for at, base in enumerate(bases)
+        base if at % step else chance.choice(kinds).format(base) for at, base in enumerate(bases)
     )
 
 
@@ -154,6 +165,8 @@ def check(
 
 def test_the_formats_tell_the_same(case: Case, expected: Path) -> None:
     of_records = [name for name in case.names if name[2:] in ("sam", "bam", "cram")]
+    if not of_records:
+        pytest.skip("there is one format")
     first, *others = ([*content_of(expected / name)[1]] for name in of_records)
     in_cram = [[*row[:5], row[5].replace("=", "M"), *row[6:]] for row in first]
     assert all(rows in (first, in_cram) for rows in others) and len(first) > 1
@@ -167,6 +180,18 @@ def test_the_formats_tell_the_same(case: Case, expected: Path) -> None:
         assert 0 < len(heads) == len(set(heads))
     for name in of_records[1:]:
         samtools("quickcheck", "-v", expected / name)
+
+
+def test_every_option_means_something(case: Case, expected: Path, tmp_path: Path) -> None:
+    """Otherwise nobody would see whether a door loses it."""
+    names = [name for name in case.names if name[2:] in ("paf", "sam", "bam", "vcf")]
+    for option in case.options:
+        if GAPS in case.words != GAPS and option in GAPS:
+            continue
+        others = replace(case, words=" ".join(one for one in case.options if one != option))
+        command(others, names, tmp_path)
+        differ = [content_of(tmp_path / name) != content_of(expected / name) for name in names]
+        assert any(differ), option
 
 
 def test_threads_blocks_and_compression_change_nothing(
@@ -203,7 +228,7 @@ def test_an_index_file_stands_for_its_reference(
     names = [name for name in case.names if name != "x.html"]
     command(case, case.names, tmp_path, reference=f"{kind}.mgi")
     check(case, expected, tmp_path, names)
-    if case.told(OF_CHOICE) or len(case.inputs.get("queries", ())) > 1:
+    if not case.has_rows_in_memory:
         return
     with mummergpu.Index.open(f"{kind}.mgi") as opened:
         rows_of_index(case, names, tmp_path, opened)
@@ -227,8 +252,8 @@ def test_python_writes_the_files_of_the_command(case: Case, expected: Path, tmp_
 def test_rows_in_memory_are_written_as_the_command_writes_them(
     case: Case, expected: Path, tmp_path: Path, index: mummergpu.Index
 ) -> None:
-    if case.told(OF_CHOICE) or len(case.inputs.get("queries", ())) > 1:
-        pytest.skip("rows in memory are those of one file, and of all alignments")
+    if not case.has_rows_in_memory:
+        pytest.skip("an index finds other rows")
     names = [name for name in case.names if name != "x.html"]
     rows_of_index(case, names, tmp_path, index)
     check(case, expected, tmp_path, names, bare=case.verb == "match")

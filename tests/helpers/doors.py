@@ -90,15 +90,32 @@ class Case:
         return {"queries": paths}
 
     @property
+    def options(self) -> list[str]:
+        """The words, each with its value."""
+        found: list[str] = []
+        for word in self.words.split():
+            if word in ARGUMENTS[self.verb] or word == "--single":
+                found.append(word)
+            else:
+                found[-1] += f" {word}"
+        return found
+
+    @property
+    def has_rows_in_memory(self) -> bool:
+        """Whether what an index finds is what the run writes: without a choice, for any format."""
+        is_one = len(self.inputs.get("queries", ())) < 2
+        return is_one and not self.told(OF_CHOICE) and self.formats != ("vcf",)
+
+    @property
     def arguments(self) -> dict[str, Any]:
         """The options as arguments of Python; an index would take its own length for the usual."""
         has_length = self.verb == "match" or (self.verb == "align" and "--method" not in self.words)
         found: dict[str, Any] = {"min_length": 20} if has_length else {}
-        words = iter(self.words.split())
-        for word in words:
+        for option in self.options:
+            word, _, text = option.partition(" ")
             if word != "--single":
                 name, value = ARGUMENTS[self.verb][word]
-                found[name] = value(next(words)) if callable(value) else value
+                found[name] = value(text) if callable(value) else value
         return found
 
     def told(self, wanted: set[str], others: bool = False) -> dict[str, Any]:
