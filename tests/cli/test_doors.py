@@ -58,8 +58,8 @@ READS = [
 GENOMES = [
     Case("align", "", formats=("vcf",)),
     Case("align", GAPS),
-    Case("align", "-maxmatch --gap-open 9 --gap-extend 2 -c 400 -g 30"),
-    Case("align", f"-r -mum -l 34 -D 9 -d 0.3 -b 50 --noextend {GAPS}"),
+    Case("align", "-maxmatch --gap-open 9 --gap-extend 2 -c 400 -g 30 -b 12"),
+    Case("align", f"-r -mum -l 26 -D 0 -d 0.01 --noextend {GAPS}"),
     Case("align", f"-maxmatch --one-to-one --min-identity 99 {GAPS}"),
     Case("align", f"-maxmatch --nosimplify --min-alignment-length 300 {GAPS}"),
     Case("align", "--method wavefront --gap-open 9 --gap-extend 7", "short.fa"),
