@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from helpers.loops import each
-from helpers.read_pairs import write_pairs
+from helpers.read_pairs import write_drifting_pairs
 from helpers.sequences import random_bases
 
 from mummergpu.cli.main import main
@@ -24,23 +24,9 @@ MOST_GROUPS = 17
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Pairs whose reads differ more and more from their places, and an index of small pages.
-
-    The last reads have so many differences that the second pass maps them.
-    """
+    """Pairs of which some need the second pass, and an index of small pages."""
     made = tmp_path_factory.mktemp("groups")
-    write_pairs(made, PAIRS, read_bases=150)
-    random_bases = random.Random(5)
-    for name in ("1.fq", "2.fq"):
-        lines = (made / name).read_text().splitlines()
-        for row in range(1, len(lines), 4):
-            share = 0.12 * row / len(lines)
-            bases = (
-                random_bases.choice("ACGT") if random_bases.random() < share else base
-                for base in lines[row]
-            )
-            lines[row] = "".join(bases)
-        (made / name).write_text("".join(f"{line}\n" for line in lines))
+    write_drifting_pairs(made, PAIRS)
     assert main(["index", "-q", *PAGES, str(made / "r.fa"), "-o", str(made / "p.mgi")]) == 0
     return made
 

@@ -19,7 +19,6 @@ from mummergpu.cli.plot import usual_length
 from mummergpu.drawing.picture import PictureStyle
 from mummergpu.matching.options import Uniqueness
 from mummergpu.output.targets import OutputTarget
-from mummergpu.pipeline import match as pipeline
 from mummergpu.pipeline.options import MatchOptions
 from mummergpu.sequence.codes import Strand
 
@@ -34,14 +33,6 @@ def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "r.fa").write_text(f">r\n{text}\n")
     (tmp_path / "q.fa").write_text(f">turned\n{complement}\n>straight\n{text[:900]}\n")
     monkeypatch.chdir(tmp_path)
-
-
-@pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> list[MatchOptions]:
-    """Collects what the main job is told, instead of doing it."""
-    collected: list[MatchOptions] = []
-    monkeypatch.setattr(pipeline, "run", lambda options, *others: collected.append(options))
-    return collected
 
 
 def error_of(capsys: pytest.CaptureFixture[str], words: str, code: int) -> str:

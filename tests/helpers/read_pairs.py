@@ -46,6 +46,22 @@ def write_pairs(folder: Path, count: int = 400, read_bases: int = 100, seed: int
     return files
 
 
+def write_drifting_pairs(folder: Path, count: int) -> None:
+    """Write pairs whose reads differ more and more from their places.
+
+    The last ones have so many differences that the second pass maps them.
+    """
+    write_pairs(folder, count, read_bases=150)
+    made = random.Random(5)
+    for name in ("1.fq", "2.fq"):
+        lines = (folder / name).read_text().splitlines()
+        for row in range(1, len(lines), 4):
+            share = 0.12 * row / len(lines)
+            bases = (made.choice("ACGT") if made.random() < share else one for one in lines[row])
+            lines[row] = "".join(bases)
+        (folder / name).write_text("".join(f"{line}\n" for line in lines))
+
+
 def _mates(made: random.Random, records: tuple[str, str], bases: int, kind: int) -> tuple[str, str]:
     record = made.choice(records)
     size = int(made.gauss(300, 25))

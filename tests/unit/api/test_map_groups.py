@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.loops import each
-from helpers.read_pairs import write_pairs
+from helpers.read_pairs import write_drifting_pairs
 from helpers.sequences import random_bases
 
 import mummergpu
@@ -31,15 +31,7 @@ COLUMNS = (
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Pairs whose reads differ more and more from their places, and an index of small pages."""
     made = tmp_path_factory.mktemp("groups")
-    write_pairs(made, PAIRS, read_bases=150)
-    chance = random.Random(5)
-    for name in ("1.fq", "2.fq"):
-        lines = (made / name).read_text().splitlines()
-        for row in range(1, len(lines), 4):
-            share = 0.12 * row / len(lines)
-            bases = [chance.choice("ACGT") if chance.random() < share else b for b in lines[row]]
-            lines[row] = "".join(bases)
-        (made / name).write_text("".join(f"{line}\n" for line in lines))
+    write_drifting_pairs(made, PAIRS)
     assert main(["index", "-q", *PAGES, str(made / "r.fa"), "-o", str(made / "p.mgi")]) == 0
     return made
 
