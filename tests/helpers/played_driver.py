@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ctypes
 
-from cuda.bindings import driver
-
 KINDS = ("memory", "pinned", "streams", "events", "modules", "textures", "arrays")
 DEVICES = (0, 1)
 OTHERS = 5
@@ -15,8 +13,8 @@ OTHERS = 5
 class PlayedDriver:
     """What the driver was asked, and what has not been given back; lets any function fail."""
 
-    def __init__(self) -> None:
-        self._library = ctypes.CDLL("libcuda.so.1")
+    def __init__(self, path: str = "libcuda.so.1") -> None:
+        self._library = ctypes.CDLL(path)
         self._library.play_log.restype = ctypes.c_char_p
         self._log: list[str] = []
         self._library.play_anew()
@@ -46,6 +44,8 @@ class PlayedDriver:
 
     def fail(self, error: str, *names: str) -> None:
         """Let functions return an error, such as ``OUT_OF_MEMORY``; or work again: ``SUCCESS``."""
+        from cuda.bindings import driver
+
         prefix = "CUDA_" if error == "SUCCESS" else "CUDA_ERROR_"
         code = int(getattr(driver.CUresult, prefix + error))
         for name in names:
@@ -57,6 +57,8 @@ class PlayedDriver:
 
     def make_others_current(self) -> None:
         """Let a context of somebody else be current."""
+        from cuda.bindings import driver
+
         driver.cuCtxPushCurrent(driver.CUcontext(70 + OTHERS))
 
     def forget(self) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from helpers.host_device import HostDevice, everything_given_back
-from helpers.host_libraries import host_compiler, prune
+from helpers.host_libraries import host_compiler, library_of, prune
 from helpers.opened_backends import OpenedTables, OpenedTrees, OpenTables, OpenTrees, close_all
 from helpers.played_machine import SOUND, Machine, Output, write_files
 from helpers.requirements import program_of
@@ -72,6 +72,13 @@ def library_folder(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPat
     folder: Path = kept.mkdir("host-libraries")
     prune(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def driver_library(cxx: str, library_folder: Path) -> Path:
+    """The driver that is played; without the name of the real one, which others look for."""
+    options = ["-std=c++17", "-O1", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror"]
+    return library_of(library_folder, "driver", HERE / "played_driver.cpp", [], options)
 
 
 @pytest.fixture(scope="module")

@@ -34,6 +34,7 @@ std::string written;
 std::map<std::string, int> failures;
 std::map<std::string, int> owned;
 int retained[2];
+int devices = 2;
 uintptr_t last_handle = 1000;
 std::atomic<int> work_milliseconds{0};
 thread_local std::vector<Handle> contexts;
@@ -171,6 +172,8 @@ extern "C" __attribute__((visibility("default"))) const char* play_log() {
     return answer.c_str();
 }
 
+PLAYED play_devices(int count) { return devices = count; }
+
 // How long a stream works before it has been synchronized.
 PLAYED play_milliseconds(int count) {
     work_milliseconds = count;
@@ -196,6 +199,7 @@ PLAYED play_anew() {
     owned.clear();
     contexts.clear();
     retained[0] = retained[1] = 0;
+    devices = 2;
     return 0;
 }
 
@@ -210,11 +214,11 @@ PLAYED cuInit(unsigned flags) { return told("cuInit", "%u", flags); }
 
 PLAYED cuDriverGetVersion(int* version) {
     *version = 13000;
-    return SUCCESS;
+    return told("cuDriverGetVersion");
 }
 
 PLAYED cuDeviceGetCount(int* count) {
-    *count = 2;
+    *count = devices;
     return told("cuDeviceGetCount");
 }
 
@@ -229,11 +233,17 @@ PLAYED cuDeviceGetName(char* name, int size, int device) {
 }
 
 PLAYED cuDeviceGetAttribute(int* value, int attribute, int device) {
-    static const std::map<int, int> values{
-        {16, 132}, {39, 2048}, {75, 9}, {76, device}, {82, 65536}, {97, 232448}};
+    const std::map<int, int> values{
+        {13, 1980000}, {16, 132},    {36, 3201000}, {39, 2048},
+        {75, 9},       {76, device}, {82, 65536},   {97, 232448}};
     auto found = values.find(attribute);
     *value = found == values.end() ? 0 : found->second;
     return found == values.end() ? INVALID_VALUE : told("cuDeviceGetAttribute");
+}
+
+PLAYED cuDeviceTotalMem_v2(size_t* bytes, int device) {
+    *bytes = size_t(70 + device) << 30;
+    return told("cuDeviceTotalMem");
 }
 
 PLAYED cuDevicePrimaryCtxRetain(Handle* context, int device) {

@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from helpers.host_libraries import library_of
 from helpers.watched_device import WatchedCompiler
 
 HERE = Path(__file__).resolve().parent
@@ -17,14 +16,11 @@ HERE = Path(__file__).resolve().parent
 
 @pytest.fixture(scope="module")
 def environment(
-    cxx: str, nvrtc: None, library_folder: Path, tmp_path_factory: pytest.TempPathFactory
+    nvrtc: None, driver_library: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, str]:
     """The environment of a program for which the played driver is the driver."""
-    options = ["-std=c++17", "-O1", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror"]
-    options.append("-Wl,-soname,libcuda.so.1")
-    built = library_of(library_folder, "driver", HERE / "played_driver.cpp", [], options)
     folder = tmp_path_factory.mktemp("driver")
-    folder.joinpath("libcuda.so.1").symlink_to(built)
+    folder.joinpath("libcuda.so.1").symlink_to(driver_library)
     paths = [HERE.parents[1], HERE.parent, os.environ.get("PYTHONPATH", "")]
     return {
         **os.environ,
