@@ -213,7 +213,7 @@ PLAYED cuGetErrorString(int error, const char** text) {
 PLAYED cuInit(unsigned flags) { return told("cuInit", "%u", flags); }
 
 PLAYED cuDriverGetVersion(int* version) {
-    *version = 13000;
+    *version = 13010;
     return told("cuDriverGetVersion");
 }
 
@@ -237,8 +237,9 @@ PLAYED cuDeviceGetAttribute(int* value, int attribute, int device) {
         {13, 1980000}, {16, 132},    {36, 3201000}, {39, 2048},
         {75, 9},       {76, device}, {82, 65536},   {97, 232448}};
     auto found = values.find(attribute);
-    *value = found == values.end() ? 0 : found->second;
-    return found == values.end() ? INVALID_VALUE : told("cuDeviceGetAttribute");
+    const bool is_known = found != values.end() && !(attribute == 36 && device == 1);
+    *value = is_known ? found->second : 7;
+    return is_known ? told("cuDeviceGetAttribute") : INVALID_VALUE;
 }
 
 PLAYED cuDeviceTotalMem_v2(size_t* bytes, int device) {

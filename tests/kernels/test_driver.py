@@ -34,7 +34,8 @@ def test_a_driver_tells_its_devices(played: ctypes.CDLL) -> None:
     clocks = (1_980_000, 3_201_000)
     first = DeviceFacts(0, "Played 0", (9, 0), 132, 70 * GIB, 3 * GIB, None, *clocks)
     second = replace(first, number=1, name="Played 1", capability=(9, 1), total_bytes=71 * GIB)
-    assert ask(played) == DriverFacts((13, 0), (first, second), None)
+    second = replace(second, memory_clock_kilohertz=0)
+    assert ask(played) == DriverFacts((13, 1), (first, second), None)
 
 
 def test_memory_that_is_not_measured_needs_no_context(played: ctypes.CDLL) -> None:
@@ -48,12 +49,12 @@ def test_memory_that_is_not_measured_needs_no_context(played: ctypes.CDLL) -> No
     ("failing", "version", "problem"),
     [
         *(
-            ({function: 803}, (13, 0), f"{function}: what 803 means")
+            ({function: 803}, (13, 1), f"{function}: what 803 means")
             for function in ("cuInit", "cuDeviceGetCount", "cuDeviceGet")
         ),
         ({"cuDriverGetVersion": 3}, None, "cuDriverGetVersion: what 3 means"),
-        ({"cuInit": 9, "cuGetErrorString": 1}, (13, 0), "cuInit: error 9"),
-        ({}, (13, 0), "the driver has no device"),
+        ({"cuInit": 9, "cuGetErrorString": 1}, (13, 1), "cuInit: error 9"),
+        ({}, (13, 1), "the driver has no device"),
     ],
 )
 def test_a_driver_that_fails_says_why(
