@@ -281,7 +281,7 @@ def rows_by_definition(case: Case) -> list[dict[str, Any]]:
             record, row = list(records)[int(name[1:])], {"strand": "+-"["Reverse" in header]}
             row |= {"query": query, "size": len(queries[query]), "length": int(length)}
             row |= {"record": record, "whole": len(records[record]), "start": int(start) - 1}
-            row["at"] = int(place) - 1
+            row["place"], row["at"] = int(place), int(place) - 1
             if row["strand"] == "-":
                 row["at"] = row["size"] - row["at"] - row["length"]
             row["end"], row["stop"] = row["at"] + row["length"], row["start"] + row["length"]
@@ -335,6 +335,11 @@ def test_matches_are_those_by_definition_in_every_format(
             assert int(row[1]) & ~16 == (0 if is_primary else 256)
             assert (row[9] != "*") == is_primary
             assert {f"NH:i:{len(own)}", f"HI:i:{place + 1}", f"AS:i:{sizes[place]}"} <= {*row[11:]}
+    # MUMmer's text counts on the strand that was searched.
+    text = found["txt"].decode().splitlines()
+    assert [line.split() for line in text if line[0] != ">"] == [
+        "{record} {one} {place} {length}".format(**row).split(" ") for row in rows
+    ]
     # A .delta has the places of the query on its own strand, from the end if that is turned.
     places = re.findall(rb"^(\d+) (\d+) (\d+) (\d+) 0 0 0$", found["delta"], re.MULTILINE)
     assert sorted(tuple(map(int, place)) for place in places) == sorted(
