@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.hmmer_library import HmmerFilters, library
-from helpers.profiles import block_of, built, profiles, sequences_like
+from helpers.hmmer_library import hmmer_of, some_profiles
+from helpers.profiles import block_of, built, sequences_like
 
 from mummergpu.hmm.filters import FilterThresholds, ForwardFilter, ProfileFilter
 from mummergpu.hmm.forward_filter import chances_of, margins, nats_of_sums, row_cells, score_forward
@@ -19,18 +19,6 @@ from mummergpu.runtime.flushed_floats import flushed_floats
 from mummergpu.runtime.stats import Stats
 
 SIZES = (1, 2, 3, 15, 16, 17, 33, 600, 4200)
-
-
-def some_profiles() -> list[Profile]:
-    library()
-    return [*profiles(), *map(built, SIZES)]
-
-
-def hmmer_of(profile: Profile, folder: Path) -> HmmerFilters:
-    path = folder / "one.hmm"
-    with path.open("wb") as file:
-        profile.hmm.write(file, binary=True)
-    return HmmerFilters(path, profile.composition)
 
 
 def sequences_of(profile: Profile, count: int) -> list[np.ndarray]:
@@ -47,7 +35,7 @@ def test_forward_scores_are_those_of_hmmer_but_for_what_they_say(
     flushes: bool, tmp_path: Path
 ) -> None:
     cases, farthest = 0, 0.0
-    for profile in some_profiles():
+    for profile in some_profiles(SIZES):
         hmmer = hmmer_of(profile, tmp_path)
         sequences = sequences_of(profile, 200 if profile.nodes < 4000 else 20)
         chances = chances_of([profile])
@@ -71,7 +59,7 @@ def test_forward_scores_are_those_of_hmmer_but_for_what_they_say(
 
 def test_what_forward_drops_is_what_hmmer_drops(tmp_path: Path) -> None:
     dropped = kept = wrongly_kept = 0
-    for profile in some_profiles():
+    for profile in some_profiles(SIZES):
         hmmer = hmmer_of(profile, tmp_path)
         sequences = sequences_of(profile, 200 if profile.nodes < 4000 else 20)
         statistics = profile.statistics
