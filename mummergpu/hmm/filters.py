@@ -296,7 +296,10 @@ class ProfileFilter:
         score_interleaved(groups, self._node_words, moves, borders, entries, best, found)
         numbers = groups.sequences.ravel()
         is_there = numbers >= 0
-        scores[np.searchsorted(sequences, numbers[is_there])] = found[is_there]
+        # A device lists them by their lengths.
+        order = np.argsort(sequences)
+        places = np.searchsorted(sequences, numbers[is_there], sorter=order)
+        scores[order[places]] = found[is_there]
 
     def _pass_msv(
         self,

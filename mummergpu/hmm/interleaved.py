@@ -17,6 +17,7 @@ import numpy as np
 from mummergpu.hmm.proteins import CODES, ProteinBlock
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.compiled.code_target import chosen_target
+from mummergpu.runtime.compiled.native.function import keeps_code
 from mummergpu.runtime.jit import as_index, jit_without_refcounts
 from mummergpu.runtime.llvm import intrinsic, ir, types
 from mummergpu.runtime.processors import first_processor
@@ -67,12 +68,17 @@ class InterleavedBlock(NamedTuple):
 
 @cache
 def can_interleave() -> bool:
-    """Return whether this processor looks up bytes and words, and code is made for it alone."""
+    """Return whether this processor looks up bytes and words, and code for it alone is kept.
+
+    Where it cannot be kept, as in many containers, generic code that was made beforehand serves.
+    """
     try:
         flags = {*first_processor()[b"flags"].split()}
     except (OSError, ValueError, KeyError):
         return False
-    return chosen_target() is None and {b"avx512bw", b"avx512vbmi"} <= flags
+    if chosen_target() is not None or not {b"avx512bw", b"avx512vbmi"} <= flags:
+        return False
+    return keeps_code()
 
 
 def interleaved(

@@ -26,6 +26,12 @@ _LOCK: Final = threading.RLock()
 """Held while a store is used."""
 
 
+def keeps_code() -> bool:
+    """Return whether code that this process compiles for this machine serves later ones."""
+    with _LOCK:
+        return any(store.folder() is not None for store in native_stores()[:1])
+
+
 class NativeFunction(PendingFunction):
     """Stands for a dispatcher, and needs none for the types whose code can be kept."""
 
