@@ -125,7 +125,7 @@ def _filter_proteins() -> None:
     """Run the filters of a profile, which need no pyhmmer, on a protein."""
     import numpy as np
 
-    from mummergpu.hmm.filters import FilterThresholds, ProfileFilter
+    from mummergpu.hmm.filters import FilterThresholds, ProfileFilter, lengths_up_to
     from mummergpu.hmm.interleaved import BYTE_LANES, can_interleave, interleaved
     from mummergpu.hmm.profiles import Profile, Statistics
     from mummergpu.hmm.proteins import ProteinBlock
@@ -142,6 +142,9 @@ def _filter_proteins() -> None:
     own.survivors(block, Stats())
     if can_interleave():
         own.survivors(block, Stats(), interleaved(block, BYTE_LANES))
+    # Few sequences are not interleaved, and all may pass before they come to Viterbi.
+    for count in (1, BYTE_LANES):
+        own.viterbi_words(block, np.arange(count), lengths_up_to(9))
     own.pass_forward(block, np.array([0]), Stats())
 
 
@@ -152,6 +155,7 @@ def _evaluate_models(folder: Path, commands: click.Group) -> None:
     """
     import numpy as np
 
+    from mummergpu.hmm.language.device_pieces import ends_of_pieces
     from mummergpu.hmm.language.evaluation import CompiledModel, joined_runs
     from mummergpu.hmm.language.node_paths import NodeVisits, WalkedPieces
     from mummergpu.hmm.language.parser import parse_program
@@ -186,6 +190,8 @@ def _evaluate_models(folder: Path, commands: click.Group) -> None:
         codes = np.zeros(9, dtype=np.uint8)
         sequence = LongSequence(model.best, codes, False, map)
         found = sequence.runs(model.trace_tables, model.visits, sequence.score()[1])
+        LongSequence(model.forward, codes, True, map).score()
+        ends_of_pieces(np.zeros((2, states), dtype=np.uint32), 0)
         joined_runs([(np.array([number]), found) for number in (1, 0)], 2)
         # Without the silent state, the node of each symbol tells the path.
         _write(program, f"hmm model {{ {declared} {text.partition('state hub')[0]} }} {path_alone}")

@@ -102,7 +102,7 @@ class DeviceLongSequence(LongSequence):
         arguments = (begins, kept, count, nodes, *trace, before)
         device.launcher.launch_on(program, "cross_pieces", count * nodes, arguments)
         crossed = device.fetch(before, count * nodes, np.uint32).reshape(count, nodes)
-        last = device.upload("last", _ends_of(crossed, end))
+        last = device.upload("last", ends_of_pieces(crossed, end))
         symbols = self._address
         if visits is not None and visits.codes is not self._codes:
             symbols = device.upload("visited codes", visits.codes)
@@ -139,7 +139,7 @@ class DeviceLongSequence(LongSequence):
         return runs
 
 
-def _ends_of(before: UInt32Array, end: int) -> Int64Array:
+def ends_of_pieces(before: UInt32Array, end: int) -> Int64Array:
     """Return the node behind each piece of a path, from what each piece leads back to."""
     found = np.empty(len(before), dtype=np.int64)
     found[-1] = end
