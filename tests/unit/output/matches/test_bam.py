@@ -81,6 +81,20 @@ def test_numbers_of_every_size(tmp_path: Path) -> None:
     assert bam_of(case, SamOptions(), PIECE_BYTES) == expected
 
 
+def test_rows_without_bases_share_a_piece_however_long_their_query_is() -> None:
+    """A genome has very many: a text with room for all its bases for each would fill the memory."""
+    bases = b"ACGT" * 50_000
+    rows: list[tuple[int, Row]] = [(0, (n, n, 20 + (n == 0))) for n in range(1000)]
+    case = MatchCase([(b"r", bases)], [(b"q", bases)], {Strand.FORWARD: [rows]})
+    for made in (
+        match_bam(case.reference, SamOptions(), piece_bytes=1 << 16),
+        match_sam(case.reference, SamOptions(), piece_bytes=1 << 16),
+    ):
+        sizes = [len(piece) for piece in made.format_block(case.block, case.columns)]
+        # Those of the primary row, and of the thousand others.
+        assert len(sizes) <= 10 and sum(sizes) > 1000 * 60
+
+
 def far_reference(case: MatchCase, base_count: int) -> Reference:
     """The reference of a case with a longer record, which takes no memory."""
     codes = np.broadcast_to(np.uint8(0), (base_count,))
