@@ -16,9 +16,20 @@ from mummergpu.runtime.processors import processor_count
 CONNECT_SECONDS: Final = 30
 """How long a scheduler may take to answer."""
 
+SIGN_SECONDS: Final = 30.0
+"""How long a worker may be silent: Dask's send a sign of life every .5 s, to every 6 s of 1,000."""
+
 _FRESH_SECONDS: Final = 5.0
+_LOOK_SECONDS: Final = 0.5
 _QUIET: Final = ("distributed", "tornado.application", "dask_jobqueue")
 _LARGE_GRAPH: Final = "distributed.admin.large-graph-warning-threshold"
+_LIGHT: Final = {
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "500 ms",
+    "distributed.worker.memory.monitor-interval": "500 ms",
+}
+"""Processes here are not profiled every 10 ms, nor looked at every 20: nobody sees the result."""
+
 
 Notice = Callable[[str], None]
 
@@ -33,6 +44,7 @@ class OpenCluster:
         self.patience = options.patience
         self.notice = notice
         self._threads: dict[str, int] = {}
+        self._last_seen: dict[str, float] = {}
         self._looked = 0.0
 
     @property
@@ -56,8 +68,23 @@ class OpenCluster:
         """Ask the scheduler which workers there are."""
         found = self._ask(self.client.scheduler.identity, n_workers=-1)["workers"]
         self._threads = {address: int(one["nthreads"]) for address, one in found.items()}
+        self._last_seen = {address: one["last_seen"] for address, one in found.items()}
         self._looked = time.monotonic()
         return set(self._threads)
+
+    def workers_alive(self) -> set[str]:
+        """Return the workers that send signs of life, as Dask's do though all threads are busy.
+
+        Waits for the first of them, or for long enough to say that there is none.
+        """
+        before = self._last_seen
+        deadline = time.monotonic() + SIGN_SECONDS
+        alive: set[str] = set()
+        while not alive and time.monotonic() < deadline:
+            time.sleep(_LOOK_SECONDS)
+            workers = self.look_for_workers()
+            alive = {one for one in workers if self._last_seen[one] > before.get(one, 0.0)}
+        return alive
 
     def places(self) -> dict[str, set[str]]:
         """Return the workers that work on each key of Dask, or hold what came of it."""
@@ -167,17 +194,20 @@ def _client_of(options: ClusterOptions, stack: ExitStack) -> Any:
     library: Any = distributed
     processes = options.processes
     if processes is not None:
+        import dask
+
         threads = options.threads or max(1, processor_count() // processes)
-        started = library.LocalCluster(
-            n_workers=processes,
-            threads_per_worker=threads,
-            processes=True,
-            # Without an address, it would be the same for two runs.
-            dashboard_address="127.0.0.1:0",
-            scheduler_kwargs={"dashboard": False},
-            host="127.0.0.1",
-            silence_logs=logging.CRITICAL,
-        )
+        with dask.config.set(_LIGHT):
+            started = library.LocalCluster(
+                n_workers=processes,
+                threads_per_worker=threads,
+                processes=True,
+                # Without an address, it would be the same for two runs.
+                dashboard_address="127.0.0.1:0",
+                scheduler_kwargs={"dashboard": False},
+                host="127.0.0.1",
+                silence_logs=logging.CRITICAL,
+            )
         stack.callback(_close, started)
         return library.Client(started, timeout=CONNECT_SECONDS)
     if options.address.startswith(SLURM):

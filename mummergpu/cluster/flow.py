@@ -109,6 +109,7 @@ class Flow:
         self._suspects: set[str] = set()
         self._longest: float | None = None
         self._first_since = 0.0
+        self._leniency = 1
 
     def results(self, parts: Iterable[Any]) -> Generator[tuple[Any, Any]]:
         """Yield what is told of each part, and what is packed of it, in the order of the parts.
@@ -241,17 +242,28 @@ class Flow:
         """Let other workers do what the worker has that the first part waits for, in time."""
         first = flights[0]
         since = max(self._first_since, *(attempt.since for attempt in first.attempts))
-        patience = FIRST_PATIENCE
+        waited = time.monotonic() - since
+        patience, most_patience = FIRST_PATIENCE, FIRST_PATIENCE
         if self._longest is not None:
-            patience = max(self._cluster.patience, _TIMES_LONGEST * self._longest)
-        if time.monotonic() - since < patience:
+            usual = max(self._cluster.patience, _TIMES_LONGEST * self._longest)
+            most_patience = FIRST_PATIENCE + usual
+            patience = min(most_patience, usual * self._leniency)
+        if waited < patience:
             return
         workers = self._cluster.look_for_workers()
         places = self._cluster.places()
         stuck = _workers_of(first, places)
         self._suspects = (self._suspects | stuck) & workers
         if not workers - self._suspects:
-            raise ClusterError(self._cluster.name, f"no worker has answered for {patience:.0f} s")
+            # All of them are late. On machines with other work, that is no reason to give up.
+            alive = self._cluster.workers_alive() if patience < most_patience else set()
+            if not alive:
+                words = f"no worker has answered for {waited:.0f} s"
+                raise ClusterError(self._cluster.name, words)
+            self._suspects -= alive
+            self._leniency *= 2
+            if stuck & alive:
+                return
         self._cluster.notice(f"other workers get the parts of {', '.join(sorted(stuck)) or 'none'}")
         for flight in flights:
             if not flight.is_done and (flight is first or _workers_of(flight, places) <= stuck):

@@ -33,7 +33,8 @@ class ClusterOptions:
         The threads of each process of ``local:N``; None to share the processors.
     patience : float
         The seconds after which a part that has not come goes to another worker, too; or four times
-        as long as the longest one so far has taken, if that is more.
+        as long as the longest one so far has taken, if that is more. A run ends if no worker is in
+        time and none sends a sign of life.
     """
 
     address: str = ""

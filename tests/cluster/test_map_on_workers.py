@@ -18,6 +18,7 @@ from helpers.read_pairs import PairFiles, write_pairs
 import mummergpu
 from mummergpu.api.mapping_requests import map_options
 from mummergpu.cli.main import main
+from mummergpu.cluster import connection, flow
 from mummergpu.cluster import map_reads as on_machines
 from mummergpu.cluster.joined_files import JoinedFiles
 from mummergpu.cluster.options import ClusterOptions
@@ -159,11 +160,10 @@ def test_all_workers_write_what_one_machine_writes(
     wait_for(cluster, 2)
     with monkeypatch.context() as patched:
         at_first_part(patched, lambda: cluster.end_worker("w2", signal.SIGSTOP))
-        # Longer than a part takes on a machine with other work: else the last worker that answers
-        # is thought to be stuck, too, and the run ends.
-        lines = check_pairs(whole, cluster, patience=5.0)
+        lines = check_pairs(whole, cluster, patience=1.0)
     assert any("other workers get the parts" in line for line in lines)
     cluster.end_worker("w2", signal.SIGCONT)
+    check_late_workers(whole, cluster, monkeypatch)
 
     check_command(cluster)
     check_other_commands(cluster)
@@ -200,6 +200,28 @@ def check_pairs(whole: list[bytes], cluster: DaskCluster, **told: Any) -> list[s
     _, lines = run(options, cluster, **told)
     assert content_of(EVERY_FORMAT) == whole
     return lines
+
+
+def check_late_workers(
+    whole: list[bytes], cluster: DaskCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Workers that are all late are waited for as long as they send signs of life."""
+    with monkeypatch.context() as patched:
+        patched.setattr(flow, "_TIMES_LONGEST", 0)
+        check_pairs(whole, cluster, patience=0.01)
+
+        def stop_all() -> None:
+            for name in cluster.workers:
+                cluster.end_worker(name, signal.SIGSTOP)
+
+        patched.setattr(connection, "SIGN_SECONDS", 2.0)
+        at_first_part(patched, stop_all)
+        options = options_of(["s.sam"], FILES.first)
+        with pytest.raises(ClusterError, match="no worker has answered"):
+            run(options, cluster, patience=0.5)
+    assert not Path("s.sam").exists()
+    for name in cluster.workers:
+        cluster.end_worker(name, signal.SIGCONT)
 
 
 def check_command(cluster: DaskCluster) -> None:

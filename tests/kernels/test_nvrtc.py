@@ -225,7 +225,7 @@ def test_the_filters_of_profiles_compile(architecture: str) -> None:
     shapes = [(8, 1), (8, 7), (16, 13), (32, 10), (32, 26), (32, 59)]
     if architecture == "sm_90":
         # Of some such rows older devices keep up to three words in local memory.
-        shapes += [(8, 18), (8, 25), (16, 19)]
+        shapes += [(8, 18), (8, 25), (16, 19), (16, 29)]
     for lanes, registers in shapes:
         check_program(byte_program(RowShape(lanes, registers)).source, architecture)
     # From 34 words a lane on, the registers of older devices do not suffice.

@@ -290,7 +290,7 @@ class LongSequence:
         slots = np.concatenate([nothing, *self._map(operators, groups)])
         values, offsets = _taken_apart(slots)
         shape = (len(rest), count)
-        return first, Operators(values.reshape(*shape, -1), offsets.reshape(shape))
+        return first, Operators(values.reshape(*shape, values.shape[1]), offsets.reshape(shape))
 
     def _units(self) -> Numbers:
         """Return the values of a piece that begins in each state."""
