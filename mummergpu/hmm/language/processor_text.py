@@ -41,7 +41,7 @@ class Kept(IntFlag):
 class ProgramKind(NamedTuple):
     """What a program computes besides its shape.
 
-    With `few_codes`, 8, 16 or 32 of them, rows of emissions lie in so many registers' lanes of a
+    With `few_codes`, one of `FEW_CODES`, rows of emissions lie in so many registers' lanes of a
     processor with AVX-512; 0 stands for any number of codes and any processor.
     """
 
@@ -50,7 +50,7 @@ class ProgramKind(NamedTuple):
     few_codes: int = 0
 
 
-FEW_CODES: Final = (8, 16, 32)
+FEW_CODES: Final = (8, 16, 24, 32)
 """See `ProgramKind`: so many codes, with that of the padding symbol."""
 
 ARGUMENTS: Final = (
@@ -420,16 +420,15 @@ class _Printer:
         for first in range(0, self._kind.few_codes, LANES):
             place = text.value(f"getelementptr {numbers.scalar}, ptr {base}, i64 {first}")
             few.append(text.value(f"load {vector}, ptr {place}, align 8"))
-        if len(few) == 1:
-            name = f"llvm.x86.avx512.permvar.{'df' if self._kind.sums else 'di'}.512"
-            return text.call(vector, name, (vector, _INTEGERS), (few[0], codes))
-        name = f"llvm.x86.avx512.vpermi2var.{'pd' if self._kind.sums else 'q'}.512"
-        kinds = (vector, _INTEGERS, vector)
-        # The instruction looks at the lowest four bits of a code.
-        halves = [
-            text.call(vector, name, kinds, (one, codes, other))
-            for one, other in zip(few[::2], few[1::2], strict=True)
-        ]
+        suffixes = ("df", "pd") if self._kind.sums else ("di", "q")
+        one_name, two_name = f"permvar.{suffixes[0]}", f"vpermi2var.{suffixes[1]}"
+        # The instructions look at the lowest three or four bits of a code.
+        halves = []
+        for pair in zip(few[::2], [*few[1::2], ""], strict=False):
+            name = two_name if pair[1] else one_name
+            values = (pair[0], codes, pair[1]) if pair[1] else (pair[0], codes)
+            kinds = (vector, _INTEGERS, vector)[: len(values)]
+            halves.append(text.call(vector, f"llvm.x86.avx512.{name}.512", kinds, values))
         if len(halves) == 1:
             return halves[0]
         is_high = text.value(f"icmp ugt {_INTEGERS} {codes}, {_all('15', 'i64')}")
