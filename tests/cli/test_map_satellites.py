@@ -39,6 +39,26 @@ def with_errors(read: str, chance: random.Random) -> str:
     return read[:place] + chance.choice("ACGT") + read[place + 1 :]
 
 
+def check_visits(counts: dict[str, int]) -> None:
+    """Each read was searched on both strands at least once, and looked at a bounded part."""
+    prefix = "reads_visiting_"
+    by_visits = {
+        int(key.removeprefix(prefix)): count
+        for key, count in counts.items()
+        if key.startswith(prefix)
+    }
+    searched, visited = sum(by_visits.values()), counts["occurrences_visited"]
+    assert 4 * PAIRS <= searched <= 8 * PAIRS
+    least = sum(visits * count for visits, count in by_visits.items())
+    assert 0 < least <= visited < 2 * least
+    assert searched <= counts["seeds_looked_up"] <= 150 * searched
+    # Short reads keep 32 times 300 matches. Few reads look at more places of a frequent seed: those
+    # whose windows have a difference behind a k-mer that is listed.
+    many = sum(count for visits, count in by_visits.items() if visits >= 32_768)
+    assert many <= 0.05 * searched
+    assert counts["reads_with_chosen_seeds"] <= searched
+
+
 @pytest.mark.parametrize("length", [150, 100, 60])
 @pytest.mark.parametrize("kind", ["AC", "T", "alpha"])
 def test_reads_of_satellites_are_mapped_in_little_memory(
@@ -62,6 +82,7 @@ def test_reads_of_satellites_are_mapped_in_little_memory(
     subprocess.run(line, cwd=tmp_path, check=True)
     stats = json.loads((tmp_path / "s.json").read_text())
     assert stats["peak_memory_bytes"] < MAX_PEAK
+    check_visits(stats["counts"])
     rows = [row.split("\t") for row in (tmp_path / "x.sam").read_text().splitlines()]
     reads = [row for row in rows if row[0][0] != "@" and int(row[1]) & 0x900 == 0]
     assert len(reads) == 2 * PAIRS
