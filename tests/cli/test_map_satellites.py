@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from mummergpu.runtime.memory import PROCESS_BYTES, PROCESS_BYTES_PER_THREAD
+
 COMPLEMENT = str.maketrans("ACGT", "TGCA")
 PAIRS = 400
 FRAGMENT = 350
@@ -98,3 +100,19 @@ def test_reads_of_satellites_are_mapped_in_little_memory(
     assert len(sure) > (100 if length > 60 else 10)
     assert len(wrong) <= 0.01 * len(sure)
     assert all(int(row[4]) < 40 for row in wrong)
+
+
+def test_all_places_of_reads_of_a_satellite_fit_the_memory(tmp_path: Path) -> None:
+    """All of 50,000 copies are candidates of each read where other places are wanted."""
+    genome = satellite("AC", random.Random(1))
+    (tmp_path / "r.fa").write_text(f">c\n{genome}\n")
+    reads = "".join(f">{number}\n{genome[number : number + 150]}\n" for number in range(60))
+    (tmp_path / "q.fa").write_text(reads)
+    words = [*("r.fa", "q.fa", "-C", "-q", "-t", "2", "-N", "3"), *("--max-memory", "200M")]
+    line = [sys.executable, "-m", "mummergpu", "map", *words, "-o", "x.sam", "--stats", "s.json"]
+    subprocess.run(line, cwd=tmp_path, check=True)
+    stats = json.loads((tmp_path / "s.json").read_text())
+    allowed = (200 << 20) + PROCESS_BYTES + 2 * PROCESS_BYTES_PER_THREAD
+    assert stats["peak_memory_bytes"] < allowed
+    rows = [row for row in (tmp_path / "x.sam").read_text().splitlines() if row[0] != "@"]
+    assert len(rows) == 60 * 4
