@@ -99,6 +99,9 @@ def plan_storable_index(
     budget = MemoryBudget.of(options.memory)
     index = _storable_index(source, options, budget, threads, UNKNOWN_QUERY_BASES)
     index.check_memory(budget, threads)
+    if isinstance(index, KmerIndex):
+        # Reads may be mapped to it later.
+        index.chooses_seeds = True
     return index
 
 
