@@ -8,7 +8,7 @@ Single reads are the workload HS100's, 150 bases each of a genome of 100 Mbp; pa
 genome by `dwgsim`, half as many as reads. With --reference and --files, other reads are mapped.
 Peers are the mappers on the PATH. SAM goes to standard output and nowhere; BAM to a file in the
 folder: ours by itself, the peers' through `samtools`, with as many threads. `sorted` is BAM by
-position with its index.
+position with its index. How many occurrences of seeds ours compares with a read is plotted, too.
 Each turn runs every mapper once; medians are kept. What the folder (an option or the variable
 MAPPING_FOLDER) has of reads and indexes is not made again. Writes `results/mapping-speed.json`.
 """
@@ -27,6 +27,7 @@ from typing import Any
 
 from mapping.mappers import OURS, PEERS, Mapper, MappingJob, chosen_mappers, our_mapper
 from mapping.simulation import DEFAULT_SEED, read_set
+from mapping.visits import measure_visits, visits_plot
 from measure import in_turn, run_process, save
 
 PROGRAM = [sys.executable, "-m", "mummergpu"]
@@ -97,6 +98,13 @@ def mode_figures(
         "threads": options.threads,
         "index_build": {name: figures for name, figures in made.items() if figures},
     }
+    for mapper in mappers:
+        if mapper.name == OURS:
+            visits = results["occurrences_visited"] = measure_visits(mapper, job, options.folder)
+            print(
+                mode, f"occurrences visited by a read on a strand, {visits['mean']:.1f} on average"
+            )
+            print(*visits_plot(visits), sep="\n")
     for output in options.outputs:
         file = options.folder / "output.bam"
         found = results[output] = in_turn(

@@ -207,6 +207,7 @@ def _search_minimizers() -> None:
     import numpy as np
 
     from mummergpu.index.minimizer_index import MinimizerPage
+    from mummergpu.index.minimizer_order import LONGEST_ASCENDING
     from mummergpu.index.minimizer_table import build_minimizer_table
     from mummergpu.index.pages import Page
     from mummergpu.input.blocks.queries import QueryBlock
@@ -214,7 +215,9 @@ def _search_minimizers() -> None:
     from mummergpu.runtime.stats import Stats
     from mummergpu.sequence.codes import Strand, encode, with_margins
 
-    bases = "".join(random.Random(_SEED).choices("ACGT", k=_READ_BASES)).encode()
+    # The list of a repeat is sorted.
+    repeat = "A" * (2 * LONGEST_ASCENDING)
+    bases = "".join([*random.Random(_SEED).choices("ACGT", k=_READ_BASES), repeat]).encode()
     padded = with_margins(encode(bases))
     page = MinimizerPage(
         Page(0, 0, len(bases), len(bases)), build_minimizer_table(padded, 9, 8), padded

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from helpers.sequences import random_bases, reverse_complement
 
+from mummergpu.runtime.memory import PROCESS_BYTES, PROCESS_BYTES_PER_THREAD
+
 PAIRS = 400
 FRAGMENT = 350
 MAX_PEAK = 400 << 20
@@ -39,6 +41,26 @@ def with_errors(read: str, chance: random.Random) -> str:
     return read[:place] + chance.choice("ACGT") + read[place + 1 :]
 
 
+def check_visits(counts: dict[str, int]) -> None:
+    """Each read was searched on both strands at least once, and looked at a bounded part."""
+    prefix = "reads_visiting_"
+    by_visits = {
+        int(key.removeprefix(prefix)): count
+        for key, count in counts.items()
+        if key.startswith(prefix)
+    }
+    searched, visited = sum(by_visits.values()), counts["occurrences_visited"]
+    assert 4 * PAIRS <= searched <= 8 * PAIRS
+    least = sum(visits * count for visits, count in by_visits.items())
+    assert 0 < least <= visited < 2 * least
+    assert searched <= counts["seeds_looked_up"] <= 150 * searched
+    # Short reads keep 32 times 300 matches. Few reads look at more places of a frequent seed: those
+    # whose windows have a difference behind a k-mer that is listed.
+    many = sum(count for visits, count in by_visits.items() if visits >= 32_768)
+    assert many <= 0.05 * searched
+    assert counts["reads_with_chosen_seeds"] <= searched
+
+
 @pytest.mark.parametrize("length", [150, 100, 60])
 @pytest.mark.parametrize("kind", ["AC", "T", "alpha"])
 def test_reads_of_satellites_are_mapped_in_little_memory(
@@ -62,6 +84,7 @@ def test_reads_of_satellites_are_mapped_in_little_memory(
     subprocess.run(line, cwd=tmp_path, check=True)
     stats = json.loads((tmp_path / "s.json").read_text())
     assert stats["peak_memory_bytes"] < MAX_PEAK
+    check_visits(stats["counts"])
     rows = [row.split("\t") for row in (tmp_path / "x.sam").read_text().splitlines()]
     reads = [row for row in rows if row[0][0] != "@" and int(row[1]) & 0x900 == 0]
     assert len(reads) == 2 * PAIRS
@@ -77,3 +100,19 @@ def test_reads_of_satellites_are_mapped_in_little_memory(
     assert len(sure) > (100 if length > 60 else 10)
     assert len(wrong) <= 0.01 * len(sure)
     assert all(int(row[4]) < 40 for row in wrong)
+
+
+def test_all_places_of_reads_of_a_satellite_fit_the_memory(tmp_path: Path) -> None:
+    """All of 50,000 copies are candidates of each read where other places are wanted."""
+    genome = satellite("AC", random.Random(1))
+    (tmp_path / "r.fa").write_text(f">c\n{genome}\n")
+    reads = "".join(f">{number}\n{genome[number : number + 150]}\n" for number in range(60))
+    (tmp_path / "q.fa").write_text(reads)
+    words = [*("r.fa", "q.fa", "-C", "-q", "-t", "2", "-N", "3"), *("--max-memory", "200M")]
+    line = [sys.executable, "-m", "mummergpu", "map", *words, "-o", "x.sam", "--stats", "s.json"]
+    subprocess.run(line, cwd=tmp_path, check=True)
+    stats = json.loads((tmp_path / "s.json").read_text())
+    allowed = (200 << 20) + PROCESS_BYTES + 2 * PROCESS_BYTES_PER_THREAD
+    assert stats["peak_memory_bytes"] < allowed
+    rows = [row for row in (tmp_path / "x.sam").read_text().splitlines() if row[0] != "@"]
+    assert len(rows) == 60 * 4

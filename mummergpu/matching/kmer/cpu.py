@@ -122,6 +122,9 @@ query of the next sample, its position in the block, the filled rows, and the sk
 lead of the next sample; how many queries have had their seeds chosen, and how many of these occur
 too often as a whole."""
 
+LOOKED_UP, VISITED = 0, 1
+"""The columns of what a query has cost: samples looked up, and occurrences compared."""
+
 ROWS_FULL, DONE, DAMAGED = 0, 1, 2
 """The reasons why the kernel stops: the next MEMs do not fit the rows, nothing is left to do, or a
 list is not inside the table or a position not inside the reference."""
@@ -197,6 +200,7 @@ class KmerCpuBackend(PageByPageBackend[KmerPage]):
             lookup = _lookup_of(indexed)
             bases = int(queries.offsets[-1])
             counts = np.zeros(queries.offsets.size, dtype=np.int64)
+            visits = np.zeros((queries.offsets.size - 1, 2), dtype=np.int64)
             chosen = np.full(queries.offsets.size - 1, ALL_SEEDS, dtype=np.uint8)
             state = np.zeros(STATE_NUMBERS, dtype=np.int64)
             steps, seed_room = _steps_of(indexed, min_length), new_seed_room()
@@ -207,7 +211,8 @@ class KmerCpuBackend(PageByPageBackend[KmerPage]):
             rows = new_rows(room)
             while (
                 ending := kmer_kernel(
-                    lookup, queries, steps, batch, seed_room, state, counts[1:], chosen, rows
+                    *(lookup, queries, steps, batch, seed_room, state),
+                    *(counts[1:], visits, chosen, rows),
                 )
             ) != DONE:
                 if ending == DAMAGED:
@@ -221,6 +226,8 @@ class KmerCpuBackend(PageByPageBackend[KmerPage]):
             if steps.max_matches < UNBOUNDED_MATCHES:
                 counted["reads_with_chosen_seeds"] += int(state[CHOSEN])
                 counted["reads_at_spread_places"] += int(state[SPREAD])
+                counted["seeds_looked_up"] += int(visits[:, LOOKED_UP].sum())
+                counted.update(visit_counts(visits[:, VISITED]))
             filled = int(state[FILLED])
             self._rows_per_base = filled / max(1, bases)
             np.cumsum(counts, out=counts)
@@ -228,6 +235,17 @@ class KmerCpuBackend(PageByPageBackend[KmerPage]):
             if indexed.table.sampling.reference_step > 1 and steps.window == 0:
                 sort_rows_of_queries(counts, rows)
             return MemColumns(counts, *rows, chosen if state[CHOSEN] else NOTHING_LEFT_OUT)
+
+
+def visit_counts(visits: Int64Array) -> Counter[str]:
+    """Return how many occurrences all queries have visited, and a histogram by powers of two."""
+    # The exponent of a number is the bits that it has.
+    reads = np.bincount(np.frexp(visits)[1])
+    found = Counter(
+        {f"reads_visiting_{1 << bits >> 1}": int(reads[bits]) for bits in np.flatnonzero(reads)}
+    )
+    found["occurrences_visited"] = int(visits.sum())
+    return found
 
 
 def _lookup_of(page: KmerPage) -> KmerLookup:
@@ -272,13 +290,15 @@ def kmer_kernel(
     seed_room: SeedRoom,
     state: Int64Array,
     counts: Int64Array,
+    visits: Int64Array,
     chosen: ByteArray,
     rows: MemRows,
 ) -> int:
     """Find the MEMs of queries with one table; return why the kernel stopped.
 
     After `ROWS_FULL` the caller calls the kernel again with longer rows. The number of matches of
-    each query is added to its count; `chosen` is `MemColumns.seeds`.
+    each query is added to its count, and what it costs to its visits;
+    `chosen` is `MemColumns.seeds`.
     """
     # The samples of a query whose seeds have been chosen are passed over.
     done = as_int64(-1)
@@ -299,7 +319,7 @@ def kmer_kernel(
             if one == done:
                 continue
             most = steps.max_matches - counts[one] + 1
-            row = extend_sample(lookup, queries, steps, batch, sample, filled, most, rows)
+            row = extend_sample(lookup, queries, steps, batch, sample, filled, most, visits, rows)
             if row < 0:
                 if row == DAMAGED_HERE:
                     return DAMAGED
@@ -311,6 +331,7 @@ def kmer_kernel(
                 return ROWS_FULL
             counts[one] += row - filled
             filled = row
+            visits[one, LOOKED_UP] += 1
             if counts[one] > steps.max_matches:
                 filled -= counts[one]
                 counts[one] = 0
@@ -321,12 +342,14 @@ def kmer_kernel(
                     if row == DAMAGED_HERE:
                         return DAMAGED
                     # The next call begins with the first sample of the query.
+                    visits[one, LOOKED_UP] = visits[one, VISITED] = 0
                     state[QUERY] = one
                     state[SAMPLE] = offsets[one] + steps.first_lead
                     state[LEAD_OF] = steps.first_lead
                     state[FILLED] = filled
                     return ROWS_FULL
                 counts[one] = row - filled
+                visits[one, VISITED] += row - filled
                 filled = row
                 done = one
     state[QUERY], state[SAMPLE], state[FILLED] = query, at, filled
@@ -419,6 +442,7 @@ def extend_sample(
     sample: int,
     filled: int,
     most: int,
+    visits: Int64Array,
     rows: MemRows,
 ) -> int:
     """Write the MEMs for which this is the first sample, `most`; return where their rows end.
@@ -443,6 +467,7 @@ def extend_sample(
         return filled + most
     place, stop = places.begin, places.skipped_begin
     row = filled
+    visited = as_int64(0)
     while place < places.end:
         for one in range(place, stop):
             prefetch_place(lookup, wanted, one + PLACES_AHEAD, places.end)
@@ -471,7 +496,9 @@ def extend_sample(
             rows.lengths[row] = length
             row += 1
             if row - filled == most:
+                stop = one + 1
                 break
+        visited += stop - place
         if row - filled == most:
             break
         place, stop = places.end if stop == places.end else places.skipped_end, places.end
@@ -480,6 +507,7 @@ def extend_sample(
     if steps.window == 0 and row - filled > 1 and (steps.period > 1 or is_sorted_by_bases):
         sort_rows(rows.reference_starts, rows.lengths, filled, row)
     decode_rows(rows, filled, row, found_before)
+    visits[batch[sample, QUERY_OF], VISITED] += visited
     return row
 
 
