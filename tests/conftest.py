@@ -86,6 +86,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = in_order(items, processes, lambda item: item.nodeid.removeprefix("tests/"))
 
 
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Collects the options that the main job is told, instead of doing it."""
+    from mummergpu.pipeline import match
+
+    collected: list[Any] = []
+    monkeypatch.setattr(match, "run", lambda options, *others: collected.append(options))
+    return collected
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """The folder of real genomes and reads; skips where there is none."""

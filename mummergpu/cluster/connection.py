@@ -23,6 +23,13 @@ _FRESH_SECONDS: Final = 5.0
 _LOOK_SECONDS: Final = 0.5
 _QUIET: Final = ("distributed", "tornado.application", "dask_jobqueue")
 _LARGE_GRAPH: Final = "distributed.admin.large-graph-warning-threshold"
+_LIGHT: Final = {
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "500 ms",
+    "distributed.worker.memory.monitor-interval": "500 ms",
+}
+"""Processes here are not profiled every 10 ms, nor looked at every 20: nobody sees the result."""
+
 
 Notice = Callable[[str], None]
 
@@ -187,17 +194,20 @@ def _client_of(options: ClusterOptions, stack: ExitStack) -> Any:
     library: Any = distributed
     processes = options.processes
     if processes is not None:
+        import dask
+
         threads = options.threads or max(1, processor_count() // processes)
-        started = library.LocalCluster(
-            n_workers=processes,
-            threads_per_worker=threads,
-            processes=True,
-            # Without an address, it would be the same for two runs.
-            dashboard_address="127.0.0.1:0",
-            scheduler_kwargs={"dashboard": False},
-            host="127.0.0.1",
-            silence_logs=logging.CRITICAL,
-        )
+        with dask.config.set(_LIGHT):
+            started = library.LocalCluster(
+                n_workers=processes,
+                threads_per_worker=threads,
+                processes=True,
+                # Without an address, it would be the same for two runs.
+                dashboard_address="127.0.0.1:0",
+                scheduler_kwargs={"dashboard": False},
+                host="127.0.0.1",
+                silence_logs=logging.CRITICAL,
+            )
         stack.callback(_close, started)
         return library.Client(started, timeout=CONNECT_SECONDS)
     if options.address.startswith(SLURM):

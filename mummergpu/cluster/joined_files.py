@@ -101,7 +101,7 @@ class PreparedFiles:
         self.sink: SeveralSinks[Any, Any] = SeveralSinks(self._sinks)
 
     def joined(self, prepared: Iterable[list[Any]]) -> list[Any]:
-        """Return the bytes of each file, or a list of what its sink has prepared."""
+        """Return the bytes of each file as an array, or a list of what its sink has prepared."""
         found: list[Any] = [
             bytearray() if isinstance(sink, ByteSink) else [] for sink in self._sinks
         ]
@@ -113,7 +113,7 @@ class PreparedFiles:
                         sink.take_back(piece)
                 else:
                     whole.append(_Pieces(own) if hasattr(own, "__next__") else own)
-        return [bytes(one) if isinstance(one, bytearray) else one for one in found]
+        return found
 
     def close(self) -> None:
         """Close the sinks."""

@@ -52,7 +52,12 @@ def block_text_bytes(compressor: Compressor | None) -> int:
 
 
 def pack_part(
-    text: bytes, offset: int, compressor: Compressor | None, folder: str | None
+    text: bytes | bytearray,
+    offset: int,
+    compressor: Compressor | None,
+    folder: str | None,
+    *,
+    is_synced: bool = True,
 ) -> PackedPart:
     """Compress a part whose text begins at some byte of that of the file.
 
@@ -60,6 +65,8 @@ def pack_part(
     ----------
     folder : str or None
         Where to write the blocks; None to keep them.
+    is_synced : bool
+        Whether to wait until the file system has them.
 
     Raises
     ------
@@ -75,8 +82,8 @@ def pack_part(
         body = b"".join(blocks)
         size = len(body)
     elif last > first:
-        path, size = _write(blocks, folder)
-    return PackedPart(text[:first], body, path, size, text[last:])
+        path, size = _write(blocks, folder, is_synced)
+    return PackedPart(bytes(text[:first]), body, path, size, bytes(text[last:]))
 
 
 def _blocks(text: memoryview, compressor: Compressor | None) -> Iterator[bytes]:
@@ -87,7 +94,7 @@ def _blocks(text: memoryview, compressor: Compressor | None) -> Iterator[bytes]:
         yield compressor.compress(cast(bytes, text[begin : begin + compressor.chunk_bytes]))
 
 
-def _write(blocks: Iterator[bytes], folder: str) -> tuple[str, int]:
+def _write(blocks: Iterator[bytes], folder: str, is_synced: bool) -> tuple[str, int]:
     """Write blocks to a new file; return its path and size."""
     path = os.path.join(folder, os.urandom(12).hex())
     size = 0
@@ -96,8 +103,8 @@ def _write(blocks: Iterator[bytes], folder: str) -> tuple[str, int]:
             for piece in blocks:
                 size += file.write(piece)
             file.flush()
-            # On a shared file system, others see what is written when it has been sent.
-            os.fsync(file.fileno())
+            if is_synced:
+                os.fsync(file.fileno())
     except BaseException:
         with suppress(OSError):
             os.unlink(path)

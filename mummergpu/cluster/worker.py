@@ -48,7 +48,7 @@ class FoundRows:
 
 def sizes_of(rows: Sequence[Any]) -> tuple[int, ...]:
     """Return the bytes for each file."""
-    return tuple(len(one) if isinstance(one, bytes) else 0 for one in rows)
+    return tuple(len(one) if isinstance(one, bytes | bytearray) else 0 for one in rows)
 
 
 class PartFinder(Protocol):
@@ -129,12 +129,15 @@ def tell(found: FoundRows) -> Told:
 def pack(work: RowWork, found: FoundRows, offsets: Sequence[int]) -> list[PackedPart | list[Any]]:
     """Return what is found of a part as its files shall have it."""
     packed: list[PackedPart | list[Any]] = []
+    _, process = _threads_and_number()
     for number, rows in enumerate(found.rows):
         if isinstance(rows, list):
             packed.append(rows)
             continue
         compressor = compressor_of(work.compressions[number])
-        packed.append(pack_part(rows, offsets[number], compressor, work.folders[number]))
+        place = offsets[number], compressor, work.folders[number]
+        # On a shared file system, others see what is written when it has been sent.
+        packed.append(pack_part(rows, *place, is_synced=process is None))
     return packed
 
 

@@ -324,6 +324,13 @@ class KmerIndex(StorableIndex[KmerPage]):
         """Return what the tables and the search are expected to cost."""
         return expected_cost(self._job, self.sampling, self._costs)
 
+    def expected_cost_of_repeats(self) -> KmerCost:
+        """Return the same, with what the occurrences of k-mers of repeats cost."""
+        if self._job.query_bases < BASES_WORTH_A_SAMPLE:
+            return self.expected_cost()
+        job = replace(self._job, likeness=kmer_likeness(self.reference.padded_codes))
+        return expected_cost(job, self.sampling, self._costs)
+
     def slow_search_warning(self) -> str | None:
         """Return a warning if an index file for this minimum length would be much faster."""
         if self.file is None:

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 from helpers.alignment_tools import output_of
-from helpers.genomes import bases, changed, reversed_complement
+from helpers.genomes import changed
 from helpers.requirements import program_of
+from helpers.sequences import random_bases, reverse_complement
 
 from mummergpu.cli.main import main
 
@@ -31,8 +32,8 @@ def write_fasta(path: Path, *texts: str) -> Path:
 def genomes(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     folder = tmp_path_factory.mktemp("genomes")
     some = random.Random(1)
-    first, second = bases(some, 20_000), bases(some, 8000)
-    moved = first[:7000] + reversed_complement(first[7000:12_000]) + first[12_000:]
+    first, second = random_bases(some, 20_000), random_bases(some, 8000)
+    moved = first[:7000] + reverse_complement(first[7000:12_000]) + first[12_000:]
     copies = changed(moved, some, 0.02, 0.002), changed(second, some, 0.05, 0.002)
     repeated = copies[1][1000:3000]
     return (
@@ -49,19 +50,6 @@ def align(capfd: pytest.CaptureFixture[str], *words: object) -> str:
 def coordinates(path: Path, *options: str) -> list[list[str]]:
     text = output_of(program_of("show-coords"), "-TH", "-r", *options, path).decode()
     return [line.split("\t") for line in text.splitlines()]
-
-
-def test_the_bytes_depend_on_the_input_only(
-    capfd: pytest.CaptureFixture[str], genomes: tuple[Path, Path], tmp_path: Path
-) -> None:
-    expected = align(capfd, *genomes, "-t", "1")
-    assert expected.count("\n>") == 3
-    index = tmp_path / "a.mgi"
-    assert main(["index", "-q", "-l", "20", str(genomes[0]), "-o", str(index)]) == 0
-    for options in (["-t", "3"], ["-t", "2", "--block-size", "9000"], ["--max-memory", "1G"]):
-        assert align(capfd, *genomes, *options) == expected
-    body = align(capfd, index, genomes[1]).split("\n", 1)[1]
-    assert body == expected.split("\n", 1)[1]
 
 
 def test_programs_of_mummer_read_the_delta(

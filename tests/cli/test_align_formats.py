@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from helpers.alignment_tools import NO_QUALITIES, output_of, picard_errors, samtools
 from helpers.requirements import program_of
+from helpers.sequences import random_bases, read_fasta, reverse_complement, write_fasta
 
 from mummergpu.cli.main import main
 
@@ -21,24 +22,19 @@ def align(*words: object) -> None:
     assert main(["align", "-C", "-q", *map(str, words)]) == 0
 
 
-def fasta(path: Path, records: dict[str, str]) -> Path:
-    path.write_text("".join(f">{name}\n{bases}\n" for name, bases in records.items()))
-    return path
-
-
 def test_each_base_has_one_place_and_others_are_secondary(tmp_path: Path) -> None:
     """A read of a repeat, one of two places, and one with both."""
     made = random.Random(11)
-    one, two, three = ("".join(made.choices("ACGT", k=4000)) for _ in range(3))
+    one, two, three = (random_bases(made, 4000) for _ in range(3))
     copy = "".join(made.choice("ACGT") if made.random() < 0.01 else base for base in two)
-    reference = fasta(tmp_path / "r.fa", {"a": one + two, "b": three + copy})
+    reference = write_fasta(tmp_path / "r.fa", {"a": one + two, "b": three + copy})
     reads = {
         "repeat": copy[500:2500],
         "plain": one[100:1500],
-        "chimera": one[:1500] + three[:1000].translate(COMPLEMENT)[::-1],
+        "chimera": one[:1500] + reverse_complement(three[:1000]),
         "both": three[:1500] + two[200:3800],
     }
-    queries = fasta(tmp_path / "q.fa", reads)
+    queries = write_fasta(tmp_path / "q.fa", reads)
     align("-maxmatch", reference, queries, "-o", tmp_path / "x.bam")
     align("-maxmatch", reference, queries, "-o", tmp_path / "x.paf")
     samtools("quickcheck", "-v", tmp_path / "x.bam")
@@ -83,9 +79,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A genome of two records, and a changed copy of which a part is reversed."""
     folder = tmp_path_factory.mktemp("pair")
     made = random.Random(5)
-    bases = {
-        name: "".join(made.choices("ACGT", k=size)) for name, size in (("a", 9000), ("b", 4000))
-    }
+    bases = {name: random_bases(made, size) for name, size in (("a", 9000), ("b", 4000))}
     copies = {}
     for name, text in bases.items():
         letters = list(text)
@@ -94,13 +88,8 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
             letters[place] = ("", made.choice("ACGT"), letters[place] + made.choice("ACGT"))[kind]
         copies[f"{name}2"] = "".join(letters)
     long = copies["a2"]
-    copies["a2"] = long[:5000] + long[5000:].translate(COMPLEMENT)[::-1]
-    return fasta(folder / "r.fa", bases), fasta(folder / "q.fa", copies)
-
-
-def records_of(path: Path) -> dict[str, str]:
-    lines = path.read_text().splitlines()
-    return {name[1:]: bases for name, bases in zip(lines[::2], lines[1::2], strict=True)}
+    copies["a2"] = long[:5000] + reverse_complement(long[5000:])
+    return write_fasta(folder / "r.fa", bases), write_fasta(folder / "q.fa", copies)
 
 
 def rebuilt(reference: str, changes: str) -> str:
@@ -129,13 +118,13 @@ def test_the_changes_of_paf_make_the_query_of_the_reference(
 ) -> None:
     output = tmp_path / "x.paf"
     align(*pair, "--cs", *options, "-o", output)
-    references, queries = (records_of(path) for path in pair)
+    references, queries = (read_fasta(path) for path in pair)
     strands = set()
     for line in output.read_text().splitlines():
         name, _, begin, end, strand, record, _, first, last, *_, changes = line.split("\t")
         bases = queries[name][int(begin) : int(end)]
         if strand == "-":
-            bases = bases.translate(COMPLEMENT)[::-1]
+            bases = reverse_complement(bases)
         assert changes.startswith("cs:Z:")
         assert rebuilt(references[record][int(first) : int(last)], changes[5:]) == bases
         strands.add((name, strand))
@@ -159,8 +148,8 @@ def test_the_vcf_of_a_simulated_copy_makes_the_copy(seed: int, tmp_path: Path) -
     bcftools = program_of("bcftools")
     made = random.Random(seed)
     # The copy differs up to its ends, where no alignment would reach the last base.
-    ends = ["".join(made.choices("ACGT", k=200)) for _ in range(2)]
-    small = fasta(tmp_path / "small.fa", {"small": "".join(made.choices("ACGT", k=20_000))})
+    ends = [random_bases(made, 200) for _ in range(2)]
+    small = write_fasta(tmp_path / "small.fa", {"small": random_bases(made, 20_000)})
     words = ["workload", "GENOMES", "-q", "--reference", small, "--seed", seed, "-o", tmp_path]
     assert main([str(word) for word in words]) == 0
     bases = [
@@ -168,7 +157,8 @@ def test_the_vcf_of_a_simulated_copy_makes_the_copy(seed: int, tmp_path: Path) -
         for name in ("reference.fa", "copy.fa")
     ]
     reference, query = (
-        fasta(tmp_path / f"{name}.fa", {name: text}) for name, text in zip("rq", bases, strict=True)
+        write_fasta(tmp_path / f"{name}.fa", {name: text})
+        for name, text in zip("rq", bases, strict=True)
     )
     output = tmp_path / "x.vcf"
     align(reference, query, "-o", tmp_path / "x.paf", "--vcf", output)
@@ -189,7 +179,7 @@ def test_the_vcf_of_a_simulated_copy_makes_the_copy(seed: int, tmp_path: Path) -
 @pytest.mark.parametrize("is_reverse", [False, True])
 def test_known_differences_are_found(tmp_path: Path, options: list[str], is_reverse: bool) -> None:
     made = random.Random(7)
-    bases = "".join(made.choices("ACGT", k=12_000))
+    bases = random_bases(made, 12_000)
     expected = set()
     copy, end = "", 0
     for place in range(400, 11_600, 150):
@@ -211,9 +201,9 @@ def test_known_differences_are_found(tmp_path: Path, options: list[str], is_reve
         end = place + 1
     copy += bases[end:]
     if is_reverse:
-        copy = copy.translate(COMPLEMENT)[::-1]
-    reference = fasta(tmp_path / "r.fa", {"r": bases})
-    query = fasta(tmp_path / "q.fa", {"q": copy})
+        copy = reverse_complement(copy)
+    reference = write_fasta(tmp_path / "r.fa", {"r": bases})
+    query = write_fasta(tmp_path / "q.fa", {"q": copy})
     align(reference, query, *options, "-o", tmp_path / "x.vcf")
     rows = rows_of(tmp_path / "x.vcf")
     assert {(int(row[1]), row[3], row[4]) for row in rows} == expected
@@ -226,23 +216,6 @@ def test_known_differences_are_found(tmp_path: Path, options: list[str], is_reve
         else:
             found = copy[at - 1 : at - 1 + len(row[4])]
         assert found == row[4]
-
-
-@pytest.mark.parametrize("ending", ["paf", "vcf", "bam"])
-def test_bytes_depend_on_neither_threads_nor_blocks(
-    pair: tuple[Path, Path], tmp_path: Path, ending: str
-) -> None:
-    found = set()
-    for number, options in enumerate((["-t", 1], ["-t", 4], ["--block-size", 100])):
-        output = tmp_path / f"{number}.{ending}"
-        more = ["--cs"] if ending == "paf" else []
-        align(*pair, *options, *more, "-o", output)
-        content = output.read_bytes()
-        if ending == "bam":
-            # The header tells the command.
-            content = samtools("view", output)
-        found.add(content)
-    assert len(found) == 1
 
 
 @pytest.mark.parametrize("ending, penalties", [("delta", (3, 7)), ("paf", (16, 1))])
@@ -294,8 +267,8 @@ def test_other_programs_accept_sam_and_bam(
     assert sorted((row[0], int(row[1]) & 2048) for row in rows) == [
         *(("a2", 0), ("a2", 2048), ("b2", 0)),
     ]
-    queries = records_of(pair[1])
+    queries = read_fasta(pair[1])
     for name, flag, *_, bases in (row[:10] for row in rows):
         if not int(flag) & 2048:
-            turned = bases.translate(COMPLEMENT)[::-1]
+            turned = reverse_complement(bases)
             assert queries[name] == (turned if int(flag) & 16 else bases)

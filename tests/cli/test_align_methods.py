@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.alignment_tools import samtools
-from helpers.genomes import bases, changed, reversed_complement
+from helpers.genomes import changed
+from helpers.sequences import random_bases, reverse_complement
 from helpers.whole_alignments import whole_alignment
 
 from mummergpu.cli.main import main
@@ -20,11 +21,11 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[list[str], l
     """Two records and three queries, in files of the working folder."""
     monkeypatch.chdir(tmp_path)
     some = random.Random(4)
-    records = [bases(some, 900), bases(some, 300) + "NNN" + bases(some, 80)]
+    records = [random_bases(some, 900), random_bases(some, 300) + "NNN" + random_bases(some, 80)]
     queries = [
         changed(records[0][100:800], some, 0.2, 0.03),
-        reversed_complement(changed(records[1], some, 0.1, 0.02)),
-        bases(some, 40),
+        reverse_complement(changed(records[1], some, 0.1, 0.02)),
+        random_bases(some, 40),
     ]
     for name, texts in (("r", records), ("q", queries)):
         text = "".join(f">{name}{n}\n{one}\n" for n, one in enumerate(texts))
@@ -62,7 +63,7 @@ def test_each_query_is_aligned_with_each_record(
         for r, record in enumerate(files[0]):
             both = [
                 whole_alignment(codes(text), codes(record), NUCMER_COSTS)
-                for text in (query, reversed_complement(query))
+                for text in (query, reverse_complement(query))
             ]
             strand = "+" if both[0][0] >= both[1][0] else "-"
             score, path = both[strand == "-"]

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from helpers.damage import damages, write_damaged
+from helpers.sequences import random_bases
 
 from mummergpu.cli.main import main
 from mummergpu.index.format import read_header
@@ -36,8 +37,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with an index of each kind, and reads that are in its reference."""
     folder = tmp_path_factory.mktemp("damaged")
     some = random.Random(8)
-    repeat = "".join(some.choices("ACGT", k=70))
-    records = ["".join(some.choices("ACGT", k=900)) + repeat for _ in range(3)]
+    repeat = random_bases(some, 70)
+    records = [random_bases(some, 900) + repeat for _ in range(3)]
     records[1] = records[1][:300] + "N" * 40 + records[1][300:]
     reads = [record[start : start + 150] for record in records for start in (0, 250, 480, 850)]
     for name, texts in (("r.fa", records), ("q.fa", reads + records)):

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import random
 import shutil
 import subprocess
-from collections import Counter
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
 import pysam
 import pytest
+from helpers.sequences import random_bases, reverse_complement
 
 from mummergpu.cli.main import main
-
-COMPLEMENT = str.maketrans("ACGT", "TGCA")
 
 
 @dataclass(frozen=True, order=True)
@@ -42,14 +39,14 @@ def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = random.Random(4)
 
     def bases(count: int) -> str:
-        return "".join(made.choices("ACGT", k=count))
+        return random_bases(made, count)
 
     repeat = bases(150)
     records = {
         "chr1": bases(900) + repeat + bases(300),
         "chr2.1|x": bases(200) + repeat[:100] + "N" * 5 + repeat + bases(70),
         "empty": "",
-        "chr3": bases(40) + repeat[50:].translate(COMPLEMENT)[::-1] + bases(80),
+        "chr3": bases(40) + reverse_complement(repeat[50:]) + bases(80),
     }
     text = "".join(f">{name} a description\n{one}\n" for name, one in records.items())
     (tmp_path / "r.fa").write_text(text)
@@ -63,7 +60,7 @@ def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             read[made.randrange(len(read))] = made.choice("ACGTNacgtR")
         read_text = "".join(read)
         if made.random() < 0.5:
-            read_text = read_text.upper().translate(COMPLEMENT)[::-1]
+            read_text = reverse_complement(read_text.upper())
         reads.append((f"read{number}", read_text))
     reads += [("nothing", bases(60)), ("short", "ACG"), ("none", "")]
     (tmp_path / "q.fa").write_text("".join(f">{name} more\n{one}\n" for name, one in reads))
@@ -111,22 +108,8 @@ def paf_matches(path: str) -> list[Match]:
     return matches
 
 
-def test_paf() -> None:
-    assert run("-b -o x.paf") == 0
-    assert paf_matches("x.paf") == mummer_matches()
-
-
 def bed_fields(path: str) -> list[list[str]]:
     return [line.split("\t") for line in Path(path).read_text().splitlines()]
-
-
-def test_bed() -> None:
-    assert run("-b --bed x.bed") == 0
-    expected = [
-        [one.record, str(one.start), str(one.ends[1]), one.query, str(one.length), one.strand]
-        for one in mummer_matches()
-    ]
-    assert bed_fields("x.bed") == expected
 
 
 def test_bedtools_finds_the_bases_of_bed(bedtools_binary: str) -> None:
@@ -139,27 +122,6 @@ def test_bedtools_finds_the_bases_of_bed(bedtools_binary: str) -> None:
     names = [fields[3] for fields in bed_fields("x.bed")]
     assert len(found) == len(names) > 300
     assert all(bases in queries[name] for bases, name in zip(found, names, strict=True))
-
-
-def test_tsv() -> None:
-    assert run("-r --format tsv -o x.txt") == 0
-    head, *lines = Path("x.txt").read_text().splitlines()
-    names = head.split("\t")
-    records, queries = lengths_of("r.fa"), lengths_of("q.fa")
-    expected = mummer_matches("-r")
-    for line, one in zip(lines, expected, strict=True):
-        assert dict(zip(names, line.split("\t"), strict=True)) == {
-            "query": one.query,
-            "query_length": str(queries[one.query]),
-            "query_start": str(one.query_start),
-            "query_end": str(one.ends[0]),
-            "strand": one.strand,
-            "reference": one.record,
-            "reference_length": str(records[one.record]),
-            "reference_start": str(one.start),
-            "reference_end": str(one.ends[1]),
-            "length": str(one.length),
-        }
 
 
 def alignment_of(row: pysam.AlignedSegment) -> Match:
@@ -183,31 +145,6 @@ def alignment_of(row: pysam.AlignedSegment) -> Match:
 def rows_of(path: str) -> list[pysam.AlignedSegment]:
     with pysam.AlignmentFile(path) as file:
         return list(file)
-
-
-def test_sam() -> None:
-    assert run("-b -o x.sam") == 0
-    expected = mummer_matches()
-    rows = rows_of("x.sam")
-    mapped = [row for row in rows if not row.is_unmapped]
-    assert list(map(alignment_of, mapped)) == expected
-    queries = lengths_of("q.fa")
-    # Every query is there, in the order of the file.
-    assert [name for name, _ in groupby(row.query_name for row in rows)] == list(queries)
-    counts = Counter(one.query for one in expected)
-    for row in mapped:
-        assert row.get_tag("NH") == counts[str(row.query_name)]
-    for _, group in groupby(mapped, lambda row: row.query_name):
-        of_query = list(group)
-        assert [row.get_tag("HI") for row in of_query] == list(range(1, len(of_query) + 1))
-        (primary,) = (row for row in of_query if not row.is_secondary)
-        longest = max(row.reference_length or 0 for row in of_query)
-        assert primary is next(row for row in of_query if row.reference_length == longest)
-        assert all((row.query_sequence is None) == row.is_secondary for row in of_query)
-    unmapped = {row.query_name: row for row in rows if row.is_unmapped}
-    assert {"nothing", "short", "none"} <= set(unmapped)
-    assert unmapped["none"].query_sequence is None
-    assert unmapped["short"].query_sequence == "ACG"
 
 
 def test_samtools_finds_nothing_wrong_with_sam(samtools_binary: str) -> None:
@@ -278,19 +215,6 @@ def test_show_coords_reads_delta(show_coords: str) -> None:
         begin = min(query_first, query_last) - 1
         found.append(Match(query, begin, strand, record, first - 1, length))
     assert sorted(found) == sorted(one for one in mummer_matches())
-
-
-@pytest.mark.parametrize("name", ["paf", "bed", "tsv", "sam", "delta"])
-def test_output_depends_on_nothing_but_the_input(name: str) -> None:
-    assert run(f"-b --format {name} -o one -t 1") == 0
-    assert run(f"-b --format {name} -o two -t 4 --block-size 200") == 0
-    assert run(f"-b -o three.{name}.gz -t 2") == 0
-    one = Path("one").read_bytes()
-    others = [Path("two").read_bytes(), gzip.decompress(Path(f"three.{name}.gz").read_bytes())]
-    for other in others:
-        # The command line in SAM's header differs.
-        for left, right in zip(one.splitlines(), other.splitlines(), strict=True):
-            assert left == right or left.startswith(b"@PG")
 
 
 def test_several_formats_at_once(capfdbinary: pytest.CaptureFixture[bytes]) -> None:

@@ -27,6 +27,7 @@ from helpers.hmmer import (
     rows,
     write_input,
 )
+from helpers.sequences import random_bases, reverse_complement
 
 from mummergpu.cli.main import main
 
@@ -290,10 +291,10 @@ def nucleotides(inputs: tuple[Path, Path]) -> Path:
         for number, record in enumerate(inputs[1].read_text().split(">")[1:60]):
             _, text = record.split("\n", 1)
             bases = "".join(codons.get(one, "NNN") for one in text.replace("\n", ""))
-            noise = ["".join(random.choices("ACGT", k=random.randrange(200))) for _ in range(2)]
+            noise = [random_bases(random, random.randrange(200)) for _ in range(2)]
             contig = noise[0] + bases + noise[1]
             if number % 2:
-                contig = contig[::-1].translate(str.maketrans("ACGT", "TGCA"))
+                contig = reverse_complement(contig)
             file.write(f">contig{number} made  of {number}\n{contig}\n")
     return path
 
@@ -343,7 +344,7 @@ def test_domains_have_places_on_the_nucleotides(
         for row in found:
             bases = contigs[row["record"]][row["nucleotide_start"] : row["nucleotide_end"]]
             if row["frame"] > 3:
-                bases = bases[::-1].translate(str.maketrans("ACGTN", "TGCAN"))
+                bases = reverse_complement(bases)
             codons = [bases[at : at + 3] for at in range(0, len(bases), 3)]
             residues = "".join(amino_acids.get(codon, "X") for codon in codons)
             assert residues == orfs[row[orf]][row["start"] : row["end"]]

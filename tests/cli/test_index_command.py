@@ -9,6 +9,7 @@ import random
 from pathlib import Path
 
 import pytest
+from helpers.sequences import random_bases
 
 from mummergpu.cli.main import main
 
@@ -26,8 +27,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a reference of several records, reads of it, and indexes of all kinds."""
     folder = tmp_path_factory.mktemp("made")
     some = random.Random(8)
-    repeat = "".join(some.choices("ACGT", k=70))
-    records = ["".join(some.choices("ACGT", k=900)) + repeat for _ in range(3)]
+    repeat = random_bases(some, 70)
+    records = [random_bases(some, 900) + repeat for _ in range(3)]
     records[1] = records[1][:300] + "N" * 40 + records[1][300:]
     complement = str.maketrans("ACGTN", "TGCAN")
     reads = [record[start : start + 150] for record in records for start in (0, 250, 480, 850)]

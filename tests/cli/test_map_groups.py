@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 from helpers.loops import each
-from helpers.read_pairs import write_pairs
+from helpers.read_pairs import write_drifting_pairs
+from helpers.sequences import random_bases
 
 from mummergpu.cli.main import main
 from mummergpu.runtime.progress import NullProgress, Phase, Work
@@ -23,23 +24,9 @@ MOST_GROUPS = 17
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Pairs whose reads differ more and more from their places, and an index of small pages.
-
-    The last reads have so many differences that the second pass maps them.
-    """
+    """Pairs of which some need the second pass, and an index of small pages."""
     made = tmp_path_factory.mktemp("groups")
-    write_pairs(made, PAIRS, read_bases=150)
-    random_bases = random.Random(5)
-    for name in ("1.fq", "2.fq"):
-        lines = (made / name).read_text().splitlines()
-        for row in range(1, len(lines), 4):
-            share = 0.12 * row / len(lines)
-            bases = (
-                random_bases.choice("ACGT") if random_bases.random() < share else base
-                for base in lines[row]
-            )
-            lines[row] = "".join(bases)
-        (made / name).write_text("".join(f"{line}\n" for line in lines))
+    write_drifting_pairs(made, PAIRS)
     assert main(["index", "-q", *PAGES, str(made / "r.fa"), "-o", str(made / "p.mgi")]) == 0
     return made
 
@@ -52,15 +39,9 @@ def inside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def alignments(words: str) -> tuple[bytes, int]:
     """The alignments without the header, and the number of groups of pages."""
     command = [
-        "map",
-        "--backend",
-        "cpu",
-        "-q",
+        *"map --backend cpu -q".split(),
         *shlex.split(words),
-        "-o",
-        "x.sam",
-        "--stats",
-        "x.json",
+        *"-o x.sam --stats x.json".split(),
     ]
     assert main(command) == 0
     lines = Path("x.sam").read_bytes().splitlines(keepends=True)
@@ -109,7 +90,7 @@ def test_the_second_pass_has_all_groups(monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_reference_file_is_mapped_to_in_groups(tmp_path: Path) -> None:
     """Its pages are built anew for each pass; no page is smaller than a megabase."""
     made = random.Random(2)
-    bases = "".join(made.choices("ACGT", k=3_000_000))
+    bases = random_bases(made, 3_000_000)
     (tmp_path / "large.fa").write_text(f">large\n{bases}\n")
     reads = []
     for number in range(50):
@@ -154,19 +135,7 @@ def test_a_full_disk_leaves_no_file(
     monkeypatch.setattr(tempfile, "TemporaryFile", lambda **_: open("/dev/full", "w+b"))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     output = tmp_path / "x.bam"
-    words = [
-        "map",
-        "--backend",
-        "cpu",
-        "-q",
-        "p.mgi",
-        "1.fq",
-        "2.fq",
-        "--max-memory",
-        "40k",
-        "-o",
-        str(output),
-    ]
+    words = [*"map --backend cpu -q p.mgi 1.fq 2.fq --max-memory 40k -o".split(), str(output)]
     assert main(words) == 1
     assert "temporary data cannot be written" in capsys.readouterr().err
     assert os.listdir(tmp_path) == []

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pytest
 from helpers.alignment_tools import samtools
-from helpers.genomes import reversed_complement
+from helpers.sequences import random_bases, reverse_complement
 
 from mummergpu.cli.main import main
 
@@ -46,7 +46,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     mates: tuple[list[str], list[str]] = ([], [])
     for number in range(400):
         at = chance.randrange(28_000)
-        first, second = whole[at : at + 120], reversed_complement(whole[at + 250 : at + 370])
+        first, second = whole[at : at + 120], reverse_complement(whole[at + 250 : at + 370])
         if number % 4 == 1:
             cut = chance.randrange(30, 90)
             first = first[:cut] + first[cut + chance.randrange(1, 4) :]
@@ -55,9 +55,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             other = chance.randrange(28_000)
             first = first[:70] + whole[other : other + 50]
         if number % 10 == 3:
-            second = "".join(chance.choices("ACGT", k=100))
+            second = random_bases(chance, 100)
         if number % 20 == 4:
-            first, second = ("".join(chance.choices("ACGT", k=100)) for _ in "12")
+            first, second = (random_bases(chance, 100) for _ in "12")
         if number % 5 == 0:
             first = first[:50] + chance.choice("ACGTN") + first[51:]
         for mate, bases in enumerate((first, second)):

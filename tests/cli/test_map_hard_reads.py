@@ -8,8 +8,9 @@ import threading
 from pathlib import Path
 
 import pytest
-from helpers.genomes import bases, changed, reversed_complement
+from helpers.genomes import changed
 from helpers.repeat_reads import Row, rows_of, tags_of
+from helpers.sequences import random_bases, reverse_complement
 
 FAMILY = 1200
 """More copies than the second pass looks at of a k-mer."""
@@ -50,14 +51,14 @@ def score(row: Row) -> int:
 def test_a_mate_without_a_place_takes_none_from_a_perfect_read(seed: int) -> None:
     """At the edges of arrays and of repeats: the second pass skips k-mers that are frequent."""
     some = random.Random(seed)
-    unit = bases(some, 300)
-    parts, edges = [bases(some, 2000), "AC" * 3000], [2000, 8000]
+    unit = random_bases(some, 300)
+    parts, edges = [random_bases(some, 2000), "AC" * 3000], [2000, 8000]
     for _ in range(FAMILY):
-        parts.append(bases(some, 300))
+        parts.append(random_bases(some, 300))
         edges.append(sum(map(len, parts)) if len(parts) < 20 else edges[-1])
         copy = changed(unit, some, some.choice([0.02, 0.05]))
-        parts.append(copy if some.random() < 0.5 else reversed_complement(copy))
-    genome = "".join([*parts, bases(some, 500)])
+        parts.append(copy if some.random() < 0.5 else reverse_complement(copy))
+    genome = "".join([*parts, random_bases(some, 500)])
     write_genome(genome)
     first, second = [], []
     for number in range(120):
@@ -66,9 +67,11 @@ def test_a_mate_without_a_place_takes_none_from_a_perfect_read(seed: int) -> Non
         # Beside the array some 23 bases tell the place.
         begin = edge - (some.randint(20, length - 20) if edge > 8000 else length - 23)
         read = genome[begin : begin + length]
-        own = reversed_complement(genome[begin + 200 : begin + 300])
-        first.append(read if some.random() < 0.5 else reversed_complement(read))
-        second.append(("G" * 100, bases(some, 100), "", changed(own, some, 0.14))[number % 4])
+        own = reverse_complement(genome[begin + 200 : begin + 300])
+        first.append(read if some.random() < 0.5 else reverse_complement(read))
+        second.append(
+            ("G" * 100, random_bases(some, 100), "", changed(own, some, 0.14))[number % 4]
+        )
     files = f"{write_reads('1.fq', first)} {write_reads('2.fq', second)}"
     rows = primary_rows(f"{files} -I 300,30")
     assert [score(row) for row in rows] == [len(read) for read in first]
@@ -88,7 +91,7 @@ def chimeras(some: random.Random, genome: str, left: int, count: int) -> list[st
         for length in (left, 150 - left):
             begin = some.randrange(len(genome) - length)
             part = genome[begin : begin + length]
-            text += part if some.random() < 0.5 else reversed_complement(part)
+            text += part if some.random() < 0.5 else reverse_complement(part)
         texts.append(changed(text, some, 0.004))
     return texts
 
@@ -96,7 +99,7 @@ def chimeras(some: random.Random, genome: str, left: int, count: int) -> list[st
 @pytest.mark.parametrize("left", [30, 45, 60, 71, 75])
 def test_the_parts_of_a_chimera_do_not_compete(left: int) -> None:
     some = random.Random(left)
-    genome = bases(some, 200_000)
+    genome = random_bases(some, 200_000)
     write_genome(genome)
     write_reads("1.fq", chimeras(some, genome, left, 60))
     write_reads("2.fq", [genome[n * 3000 : n * 3000 + 100] for n in range(60)])
@@ -110,7 +113,7 @@ def test_the_parts_of_a_chimera_do_not_compete(left: int) -> None:
 def test_no_alignment_scores_less_than_asked() -> None:
     """Supplementary ones either, whose score at the read's end has a bonus that is not told."""
     some = random.Random(8)
-    genome = bases(some, 100_000)
+    genome = random_bases(some, 100_000)
     write_genome(genome)
     write_reads(
         "q.fq", [text for left in (22, 26, 29, 33, 40) for text in chimeras(some, genome, left, 40)]
@@ -135,7 +138,7 @@ def mixed_reads(some: random.Random, genome: str, count: int) -> list[str]:
 def test_output_depends_on_the_reads_alone(seed: int) -> None:
     """Not on threads, on blocks, or on whether the length of the input is known."""
     some = random.Random(seed)
-    genome = bases(some, 60_000)
+    genome = random_bases(some, 60_000)
     write_genome(genome)
     texts = mixed_reads(some, genome, 3000)
     write_reads("q.fq", texts)
@@ -152,7 +155,7 @@ def test_output_depends_on_the_reads_alone(seed: int) -> None:
 
 def test_the_order_of_files_changes_no_row() -> None:
     some = random.Random(5)
-    genome = bases(some, 60_000)
+    genome = random_bases(some, 60_000)
     write_genome(genome)
     for name in ("a.fq", "b.fq"):
         texts = mixed_reads(some, genome, 1500)

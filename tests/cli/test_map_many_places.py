@@ -6,6 +6,7 @@ import random
 from pathlib import Path
 
 import pytest
+from helpers.sequences import random_bases
 
 from mummergpu.cli.main import main
 
@@ -39,7 +40,7 @@ def test_a_mate_is_looked_for_beside_the_best_places(copies: int, tmp_path: Path
     chance = random.Random(copies)
 
     def bases(count: int) -> str:
-        return "".join(chance.choices("ACGT", k=count))
+        return random_bases(chance, count)
 
     read, mate = bases(READ), bases(READ)
     copy = _with_changes(read, range(25, 26))

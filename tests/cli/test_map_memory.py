@@ -6,6 +6,7 @@ import random
 from pathlib import Path
 
 import pytest
+from helpers.sequences import random_bases
 
 from mummergpu.cli.main import main
 
@@ -27,7 +28,7 @@ def write_satellite() -> None:
     chosen = random.Random(11)
 
     def bases(count: int) -> str:
-        return "".join(chosen.choices("ACGT", k=count))
+        return random_bases(chosen, count)
 
     def copied(text: str, share: float) -> str:
         return "".join(c if chosen.random() > share else chosen.choice("ACGT") for c in text)
@@ -60,17 +61,11 @@ def test_memory_and_pages_do_not_change_the_output(
     assert others == [one, one]
     for page_size, length in (("2k", "20"), ("700", "12")):
         index = [
-            "index",
-            "-q",
-            "--search",
-            "kmer",
-            "-l",
+            *"index -q --search kmer -l".split(),
             length,
             "--page-size",
             page_size,
-            "s.fa",
-            "-o",
-            "s.mgi",
+            *"s.fa -o s.mgi".split(),
         ]
         assert main(index) == 0
         assert body(output("s.mgi", *given)) == body(one)

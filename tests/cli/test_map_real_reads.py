@@ -41,10 +41,7 @@ def map_real(
         reference.write_bytes(gzip.decompress(whole) if source.suffix == ".gz" else whole)
     bam = folder / "x.bam"
     words = [
-        "map",
-        "--backend",
-        "cpu",
-        "-q",
+        *"map --backend cpu -q".split(),
         str(source),
         *paths,
         "--sort",

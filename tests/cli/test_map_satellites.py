@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from helpers.sequences import random_bases, reverse_complement
 
-COMPLEMENT = str.maketrans("ACGT", "TGCA")
 PAIRS = 400
 FRAGMENT = 350
 MAX_PEAK = 400 << 20
@@ -23,7 +23,7 @@ def satellite(kind: str, chance: random.Random) -> str:
         return "AC" * 50_000
     if kind == "T":
         return "T" * 200_000
-    unit = "".join(chance.choices("ACGT", k=171))
+    unit = random_bases(chance, 171)
     copies = []
     for _ in range(1000):
         bases = [base if chance.random() > 0.02 else chance.choice("ACGT") for base in unit]
@@ -52,7 +52,7 @@ def test_reads_of_satellites_are_mapped_in_little_memory(
         begin = chance.randrange(len(genome) - FRAGMENT)
         end = begin + FRAGMENT
         mates = genome[begin : begin + length], genome[end - length : end]
-        mates = mates[0], mates[1].translate(COMPLEMENT)[::-1]
+        mates = mates[0], reverse_complement(mates[1])
         for lines, read in zip(files, mates, strict=True):
             lines.append(f">{begin}_{end - length}_{number}\n{with_errors(read, chance)}\n")
     for name, lines in zip(("1.fa", "2.fa"), files, strict=True):

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.alignment_tools import picard_errors, samtools
-from helpers.genomes import reversed_complement
 from helpers.loops import each
 from helpers.repeat_reads import (
     PAIRS,
@@ -24,11 +23,10 @@ from helpers.repeat_reads import (
     tags_of,
     write_repeats,
 )
+from helpers.sequences import reverse_complement
 from numpy.lib.stride_tricks import sliding_window_view
 
-from mummergpu import map as map_reads
 from mummergpu.cli.main import main
-from mummergpu.errors import OptionError
 
 LEAST_SCORE = 30
 
@@ -65,7 +63,7 @@ def test_every_secondary_row_tells_the_truth() -> None:
             count += 1
             tags = tags_of(row)
             bases = bases_of[read]
-            bases = reversed_complement(bases) if int(row[1]) & REVERSE else bases
+            bases = reverse_complement(bases) if int(row[1]) & REVERSE else bases
             found = edits_and_score(row, bases, sequences[row[2]])
             assert found == (int(tags["NM"]), int(tags["AS"])), row
             assert found[1] >= LEAST_SCORE
@@ -94,7 +92,7 @@ def test_all_places_are_listed() -> None:
     for (name, _), bases in reads().items():
         rows = by_name[name]
         for record, sequence in sequences.items():
-            for strand, oriented in ((0, bases), (REVERSE, reversed_complement(bases))):
+            for strand, oriented in ((0, bases), (REVERSE, reverse_complement(bases))):
                 windows = sliding_window_view(np.frombuffer(sequence.encode(), "S1"), len(bases))
                 differing = (windows != np.frombuffer(oriented.encode(), "S1")).sum(axis=1)
                 for begin in np.flatnonzero(differing <= 4).tolist():
@@ -122,11 +120,6 @@ def test_a_user_may_ask_for_the_best_few() -> None:
         assert rows_of(f"1.fq 2.fq -N {most}") == expected == rows_of(f"1.fq 2.fq -aN {most}")
 
 
-@each("words", ["-t 2 --block-size 1000", "-t 1 --block-size 5000"])
-def test_rows_do_not_depend_on_blocks(words: str) -> None:
-    assert rows_of(f"1.fq 2.fq -a {words}") == rows_of("1.fq 2.fq -a")
-
-
 def test_samtools_and_picard_accept_them() -> None:
     assert (
         main(
@@ -145,12 +138,3 @@ def test_samtools_and_picard_accept_them() -> None:
         == 0
     )
     assert samtools("view", "y.bam") == plain
-
-
-def test_python_callers_may_ask_too() -> None:
-    map_reads("r.fa", "1.fq", "2.fq", max_secondary=2, output="x.sam", backend="cpu")
-    lines = Path("x.sam").read_text().splitlines()
-    found = [line.split("\t") for line in lines if line[0] != "@"]
-    assert found == rows_of("1.fq 2.fq -N 2") and any(map(is_secondary, found))
-    with pytest.raises(OptionError, match="max_secondary"):
-        map_reads("r.fa", "1.fq", max_secondary=-1, output="x.sam", backend="cpu")

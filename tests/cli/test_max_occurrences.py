@@ -7,11 +7,12 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from helpers.sequences import random_bases
 
 from mummergpu.cli.main import main
 
 RANDOM = Random(8)
-FLANKS = ["".join(RANDOM.choices("ACGT", k=300)) for _ in range(3)]
+FLANKS = [random_bases(RANDOM, 300) for _ in range(3)]
 REFERENCE = FLANKS[0] + "AC" * 150 + FLANKS[1] + "A" * 90 + FLANKS[2]
 QUERIES = [REFERENCE, "AC" * 40 + FLANKS[1], FLANKS[2][::-1], FLANKS[0][50:] + "AC" * 60, "ACGT"]
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from helpers.read_pairs import write_pairs
+from helpers.sequences import random_bases
 
 from mummergpu.cli.main import main
 
@@ -22,7 +23,7 @@ TIMEOUT = 250
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Runs of three samples: reads, reads without a match, and a genome with itself."""
     chance = random.Random(7)
-    genome = "".join(chance.choices("ACGT", k=30_000))
+    genome = random_bases(chance, 30_000)
     (tmp_path / "r.fa").write_text(f">r\n{genome}\n")
     reads = [genome[start : start + 100] for start in range(0, 20_000, 70)]
     (tmp_path / "reads.fa").write_text("".join(f">{n}\n{one}\n" for n, one in enumerate(reads)))

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from helpers.loops import each
 from helpers.mummer_scripts import write_launcher
+from helpers.sequences import random_bases
 
 from mummergpu.cli import installed_mummer
 from mummergpu.cli.installed_mummer import CHOSEN, PASSED, find_mummer
@@ -23,7 +24,7 @@ def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The working folder, with a reference and queries of bases alone."""
     monkeypatch.chdir(tmp_path)
     chance = random.Random(3)
-    bases = "".join(chance.choices("ACGT", k=600))
+    bases = random_bases(chance, 600)
     Path("r.fa").write_text(f">r1 one\n{bases[:400]}\n>r2\n{bases[400:]}\n")
     Path("one.fa").write_text(f">one\n{bases}\n")
     Path("q.fa").write_text(f">q1\n{bases[100:500]}\n>none\n\n>q3\n{bases[350:380].lower()}\n")

@@ -13,6 +13,7 @@ import pytest
 from helpers.alignment_tools import samtools
 from helpers.loops import each
 from helpers.mummer_scripts import write_launcher
+from helpers.sequences import random_bases
 
 from mummergpu.cli.main import main
 from mummergpu.cli.nucmer_shim import align_words
@@ -130,7 +131,7 @@ def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The working folder, with a reference that has a repeat, and a query like it."""
     monkeypatch.chdir(tmp_path)
     chance = random.Random(5)
-    bases = "".join(chance.choices("ACGT", k=3000))
+    bases = random_bases(chance, 3000)
     bases += bases[500:900]
     changed = "".join(chance.choice("ACGT") if chance.random() < 0.02 else one for one in bases)
     Path("r.fa").write_text(f">r1 one\n{bases[:2000]}\n>r2\n{bases[2000:]}\n")

@@ -16,19 +16,10 @@ from mummergpu.index.tree.layout import MAX_PAGE_BASES
 from mummergpu.index.tree.policy import LETTERS, Policy
 from mummergpu.matching.options import Uniqueness
 from mummergpu.output.targets import OutputTarget
-from mummergpu.pipeline import match as pipeline
 from mummergpu.pipeline.options import MatchOptions
 from mummergpu.sequence.codes import Strand
 
 BOTH = (Strand.FORWARD, Strand.REVERSE)
-
-
-@pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> list[MatchOptions]:
-    """Collects what the main job is told, instead of doing it."""
-    collected: list[MatchOptions] = []
-    monkeypatch.setattr(pipeline, "run", lambda options, *others: collected.append(options))
-    return collected
 
 
 def options_of(told: list[MatchOptions], command_line: str) -> MatchOptions:

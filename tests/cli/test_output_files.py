@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import gzip
 import random
 from pathlib import Path
 
 import pytest
+from helpers.sequences import random_bases
 
-import mummergpu
 from mummergpu.cli.main import main
 
 
 @pytest.fixture(autouse=True)
 def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = random.Random(3)
-    text = "".join(made.choices("ACGT", k=3000))
+    text = random_bases(made, 3000)
     (tmp_path / "r.fa").write_text(f">r\n{text}\n")
     reads = [text[at : at + 60] for at in range(0, 2900, 50)]
     (tmp_path / "q.fa").write_text("".join(f">{n}\n{read}\n" for n, read in enumerate(reads)))
@@ -24,41 +23,6 @@ def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def run(words: str) -> int:
     return main(["r.fa", "q.fa", "-b", "-C", "-q", *words.split()])
-
-
-@pytest.mark.parametrize("block", ["", " --block-size 100"])
-def test_compressed_text_is_the_text(block: str) -> None:
-    assert run("-o plain.txt") == 0
-    plain = Path("plain.txt").read_bytes()
-    assert run(f"-o x.txt.gz{block}") == 0 and run(f"-o x.txt.bgz{block}") == 0
-    assert gzip.decompress(Path("x.txt.gz").read_bytes()) == plain
-    assert gzip.decompress(Path("x.txt.bgz").read_bytes()) == plain
-
-
-@pytest.mark.parametrize("name", ["x.txt.gz", "x.paf.bgz", "x.sam.gz", "x.bam", "x.cram"])
-def test_compressed_bytes_do_not_depend_on_threads(name: str) -> None:
-    found = set()
-    for threads in (1, 2, 5):
-        # The command line, of which the header of SAM tells, would name the threads.
-        mummergpu.match("r.fa", "q.fa", name, threads=threads, strands="both")
-        found.add(Path(name).read_bytes())
-    assert len(found) == 1
-
-
-@pytest.mark.parametrize("words", ["--block-size 100", "--block-size 1000 -t 4"])
-def test_compressed_bytes_do_not_depend_on_blocks(words: str) -> None:
-    assert run("-o one.paf.gz") == 0 and run(f"-o other.paf.gz {words}") == 0
-    assert Path("one.paf.gz").read_bytes() == Path("other.paf.gz").read_bytes()
-
-
-def test_several_files_at_once(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    assert run("") == 0
-    plain = capfdbinary.readouterr().out
-    assert plain.startswith(b"> 0\n")
-    assert run("-o one.txt --mummer two.gz") == 0
-    assert capfdbinary.readouterr().out == b""
-    assert Path("one.txt").read_bytes() == plain
-    assert gzip.decompress(Path("two.gz").read_bytes()) == plain
 
 
 def test_a_file_that_an_option_names_takes_the_place_of_standard_output(

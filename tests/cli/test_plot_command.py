@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 from helpers.loops import each
+from helpers.sequences import random_bases, reverse_complement
 
 from mummergpu.cli.main import main
 from mummergpu.cli.plot import usual_length
 from mummergpu.drawing.picture import PictureStyle
 from mummergpu.matching.options import Uniqueness
 from mummergpu.output.targets import OutputTarget
-from mummergpu.pipeline import match as pipeline
 from mummergpu.pipeline.options import MatchOptions
 from mummergpu.sequence.codes import Strand
 
@@ -28,19 +28,11 @@ STARTS = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF", "html": b"<!DOCTYP
 @pytest.fixture(autouse=True)
 def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = random.Random(3)
-    text = "".join(made.choices("ACGT", k=3000))
-    complement = text[1000:2500][::-1].translate(str.maketrans("ACGT", "TGCA"))
+    text = random_bases(made, 3000)
+    complement = reverse_complement(text[1000:2500])
     (tmp_path / "r.fa").write_text(f">r\n{text}\n")
     (tmp_path / "q.fa").write_text(f">turned\n{complement}\n>straight\n{text[:900]}\n")
     monkeypatch.chdir(tmp_path)
-
-
-@pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> list[MatchOptions]:
-    """Collects what the main job is told, instead of doing it."""
-    collected: list[MatchOptions] = []
-    monkeypatch.setattr(pipeline, "run", lambda options, *others: collected.append(options))
-    return collected
 
 
 def error_of(capsys: pytest.CaptureFixture[str], words: str, code: int) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.sequences import random_bases
 
 from mummergpu.cli.main import main
 from mummergpu.cli.tuned_policies import choose_for, tuned_file
@@ -19,7 +20,7 @@ WORDS = ["tune", "-C", "-q", "r.fa", "q.fa", "-l", "12", "-t", "2"]
 def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a reference and reads, and a configuration without records."""
     some = random.Random(3)
-    genome = "".join(some.choices("ACGT", k=2000))
+    genome = random_bases(some, 2000)
     reads = [genome[start : start + 60] for start in range(0, 1900, 50)]
     (tmp_path / "r.fa").write_text(f">r\n{genome}\n")
     (tmp_path / "q.fa").write_text("".join(f">{n}\n{read}\n" for n, read in enumerate(reads)))

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from helpers.faulty_runs import FaultyRuns
 from helpers.requirements import program_of
+from helpers.sequences import random_bases
 
 SOURCE = Path(__file__).with_name("faults.c")
 
@@ -34,7 +35,7 @@ def warm_process(
     """A folder with references and reads, and a process that does what it is told with them."""
     folder = tmp_path_factory.mktemp("work").resolve()
     made = random.Random(9)
-    reference = "".join(made.choices("ACGT", k=150))
+    reference = random_bases(made, 150)
     starts = [made.randrange(110) for _ in range(30)]
     (folder / "r.fa").write_text(f">r\n{reference}\n")
     (folder / "q.fa").write_text(

@@ -58,6 +58,12 @@ def device(device_library: str) -> Iterator[Device]:
     found.close()
 
 
+@pytest.fixture
+def devices(device: Device) -> list[Device]:
+    """What `helpers.device_cases` tries."""
+    return [device]
+
+
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> KernelCache:
     """Kernels that each run of the tests compiles anew, in whichever process comes first."""

@@ -9,14 +9,13 @@ from __future__ import annotations
 import sys
 
 from helpers.both_backends import differences, kmer_case, kmer_differences, random_case
-from helpers.device_columns import columns_of_device, columns_of_host, difference, on_host
-from helpers.text_cases import STYLES, TEXT_CASES, text_of_device
+from helpers.device_cases import wrong_columns, wrong_text
+from helpers.text_cases import STYLES, TEXT_CASES
 
 from mummergpu.cuda.device_library import PYCUDA, device_opener
 from mummergpu.cuda.kernel_cache import KernelCache
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.tree.policy import Policy
-from mummergpu.output.matches.mummer import MummerFormatter
 
 POLICIES = [Policy.from_code(code) for code in ("m", "none", "Tn", "QRTmrtn", "Tt")]
 
@@ -36,15 +35,8 @@ def main() -> int:
         samplings = [*map(KmerSampling, lengths), KmerSampling(3, 1 + minimum_length // 6)]
         found += kmer_differences(device, cache, case, samplings)
     for number, text_case in enumerate(TEXT_CASES):
-        style = STYLES[number % len(STYLES)]
-        formatter = MummerFormatter(text_case.reference, style)
-        given = (device, cache, formatter, text_case.block, text_case.columns)
-        if text_of_device(*given) != text_case.text(style):
-            found.append(f"the text of {text_case.name}")
-        columns = columns_of_device(device, cache, text_case)
-        if difference(on_host(columns), columns_of_host(text_case)):
-            found.append(f"the columns of {text_case.name}")
-        del columns
+        text = wrong_text(device, cache, text_case, STYLES[number % len(STYLES)])
+        found += filter(None, (text, wrong_columns(device, cache, text_case)))
     device.close()
     print("different:" if found else "the backends agree", *found)
     return 1 if found else 0

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from helpers.read_pairs import COMPLEMENT, write_pairs
+from helpers.read_pairs import write_pairs, write_repeats
 
 import mummergpu
 
@@ -22,33 +22,10 @@ def rows(folder: Path, *arguments: str) -> list[bytes]:
     return [line for line in done.stdout.splitlines() if not line.startswith(b"@PG")]
 
 
-def write_repeats(folder: Path, copies: int, reads: int) -> None:
-    """Write a genome of copies of one repeat, more or less alike, and pairs of reads of it."""
-    made = random.Random(7)
-
-    def mutated(bases: str, rate: float) -> str:
-        return "".join(made.choice("ACGT") if made.random() < rate else base for base in bases)
-
-    repeat = "".join(made.choices("ACGT", k=500))
-    genome = "".join(
-        "".join(made.choices("ACGT", k=50)) + mutated(repeat, made.uniform(0, 0.15))
-        for _ in range(copies)
-    )
-    (folder / "r.fa").write_text(f">one\n{genome}\n")
-    with (folder / "1.fq").open("w") as first, (folder / "2.fq").open("w") as second:
-        for number in range(reads):
-            begin = made.randrange(len(genome) - 400)
-            template = genome[begin : begin + made.randrange(250, 400)]
-            for mate, file in ((template, first), (template.translate(COMPLEMENT)[::-1], second)):
-                bases = mutated(mate[:150], 0.01)
-                quality = "".join(made.choices("FFFF:,#", k=len(bases)))
-                file.write(f"@p{number}\n{bases}\n+\n{quality}\n")
-
-
 @pytest.mark.parametrize("words", [[], ["-a"], ["--max-xa", "5"], ["-I", "320,60"]])
 @pytest.mark.parametrize("reads", [["1.fq", "2.fq"], ["1.fq"]])
 def test_reads_of_repeats(tmp_path: Path, words: list[str], reads: list[str]) -> None:
-    write_repeats(tmp_path, 400, 3000)
+    write_repeats(tmp_path, 400, pairs=3000, longest=150)
     given = [*words, "r.fa", *reads]
     expected = rows(tmp_path, *given, "--backend", "cpu")
     assert rows(tmp_path, *given, "--backend", "cuda") == expected
@@ -65,7 +42,7 @@ def test_pairs(tmp_path: Path) -> None:
 
 def test_reads_of_several_lengths_and_an_index(tmp_path: Path) -> None:
     """An index that lists all positions lets the processor look up one k-mer in a window."""
-    write_repeats(tmp_path, 400, 3000)
+    write_repeats(tmp_path, 400, pairs=3000, longest=150)
     made = random.Random(2)
     for name in ("1.fq", "2.fq"):
         lines = (tmp_path / name).read_text().splitlines()

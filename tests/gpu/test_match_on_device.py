@@ -17,15 +17,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers.device_columns import columns_of_device, columns_of_host, difference, on_host
+from helpers.device_columns import difference
 from helpers.oracle import reverse_complement
-from helpers.text_cases import TEXT_CASES, TextCase, many_rows
+from helpers.sequences import write_fasta
 
 import mummergpu
 from mummergpu.api import index as searches
 from mummergpu.api.requests import device_options
 from mummergpu.cuda.device import Device, DeviceMemoryError
-from mummergpu.cuda.kernel_cache import KernelCache
 from mummergpu.matching.options import DeviceOptions
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
@@ -42,23 +41,6 @@ def library(name: str) -> Any:
             return importlib.import_module(name)
         except ImportError as error:
             pytest.skip(f"{name} cannot be imported: {error}")
-
-
-@pytest.mark.parametrize("record_count", [1, 2000])
-def test_many_columns_are_those_of_the_host(
-    device: Device, cache: KernelCache, record_count: int
-) -> None:
-    case = many_rows(record_count)
-    found = columns_of_device(device, cache, case)
-    assert difference(on_host(found), columns_of_host(case)) is None
-
-
-@pytest.mark.parametrize("case", TEXT_CASES, ids=lambda case: case.name)
-def test_awkward_columns_are_those_of_the_host(
-    device: Device, cache: KernelCache, case: TextCase
-) -> None:
-    columns = columns_of_device(device, cache, case)
-    assert difference(on_host(columns), columns_of_host(case)) is None
 
 
 @pytest.fixture(scope="module")
@@ -138,7 +120,7 @@ def test_files_give_blocks_that_are_joined(
     names = [tmp_path / f"{number}.fa" for number in range(3)]
     for number, path in enumerate(names):
         some = reads[20_000 * number : 20_000 * (number + 1)]
-        path.write_text("".join(f">{name}\n{bases}\n" for name, bases in some))
+        write_fasta(path, some)
     found = index.match_on_device(names, strands="both")
     assert wrong(found.to_host(), expected) is None
     assert found.query_names == expected.query_names

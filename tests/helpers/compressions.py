@@ -8,10 +8,14 @@ import lzma
 import struct
 from collections.abc import Callable
 from functools import partial
+from io import BytesIO
 from typing import Any, Final
 
 from helpers.requirements import do_without
+from mummergpu.errors import InputError
+from mummergpu.input.bytes.files import reading
 from mummergpu.input.bytes.formats import Compression
+from mummergpu.input.bytes.source import Source
 
 
 def zstd_of(data: bytes) -> bytes:
@@ -46,3 +50,21 @@ PACKERS: Final[dict[Compression, Callable[[bytes], bytes]]] = {
 """What compresses data as one stream."""
 
 OTHERS: Final = tuple(kind for kind in Compression if kind is not Compression.GZIP)
+
+
+def outcome(
+    open_file: Callable[[Source], Any], packed: bytes, size: int = 1000
+) -> tuple[bytes, str]:
+    """Read a compressed file to its end; return the text, and the error that ends it."""
+    source = Source(BytesIO(packed))
+    parts, buffer = [], bytearray(size)
+    try:
+        with reading("reads"):
+            file = open_file(source)
+            while count := file.readinto(buffer):
+                parts.append(bytes(buffer[:count]))
+            assert file.readinto(buffer) == 0
+    except InputError as error:
+        return b"".join(parts), error.message
+    assert source.bytes_read == len(packed)
+    return b"".join(parts), ""

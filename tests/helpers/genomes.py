@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import mummergpu
+from helpers.sequences import random_bases, reverse_complement
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.genomes.aligner import GenomeAligner
@@ -17,16 +18,6 @@ from mummergpu.mapping.genomes.options import GenomeOptions
 from mummergpu.matching.filter import keep_unique
 from mummergpu.sequence.codes import CodeArray, Strand, encode, with_margins
 from mummergpu.sequence.mems import MemColumns
-
-COMPLEMENT = str.maketrans("ACGTN", "TGCAN")
-
-
-def bases(some: random.Random, count: int) -> str:
-    return "".join(some.choices("ACGT", k=count))
-
-
-def reversed_complement(text: str) -> str:
-    return text[::-1].translate(COMPLEMENT)
 
 
 def changed(text: str, some: random.Random, differences: float, gaps: float = 0.0) -> str:
@@ -41,7 +32,7 @@ def changed(text: str, some: random.Random, differences: float, gaps: float = 0.
             if some.random() < 0.5:
                 skipped = some.choice((0, 1, 4))
                 continue
-            result.append(bases(some, some.choice((1, 2, 5))))
+            result.append(random_bases(some, some.choice((1, 2, 5))))
         result.append(some.choice("ACGT") if some.random() < differences else base)
     return "".join(result)
 
@@ -70,7 +61,7 @@ def matches_of(
     index = mummergpu.Index.build(named, min_length=least)
     found: dict[Strand, MemColumns] = {}
     for strand in Strand:
-        texts = [reversed_complement(text) if strand else text for text in queries]
+        texts = [reverse_complement(text) if strand else text for text in queries]
         sequences = [(f"q{number}", text) for number, text in enumerate(texts)]
         matches = index.match(sequences, strands="forward", backend="cpu", threads=1)
         starts = reference_of(reference).record_starts[matches.reference]
@@ -106,7 +97,7 @@ def sides_of(
     """The codes of the query and of the reference that an alignment uses."""
     query = queries[found.queries[row]]
     if found.strands[row]:
-        query = reversed_complement(query)
+        query = reverse_complement(query)
     record = reference[found.records[row]]
     return (
         encode(query[found.query_starts[row] : found.query_ends[row]].encode()),

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from helpers.profiles import built, profiles
+from mummergpu.hmm.profiles import Profile
 
 POINTER = ctypes.c_void_p
 INTEGER = ctypes.c_int
@@ -94,3 +98,17 @@ class HmmerFilters:
 
 def _digital(codes: Any) -> bytes:
     return b"\xff" + codes.tobytes() + b"\xff"
+
+
+def hmmer_of(profile: Profile, folder: Path) -> HmmerFilters:
+    """The filters of HMMER for a profile."""
+    path = folder / "one.hmm"
+    with path.open("wb") as file:
+        profile.hmm.write(file, binary=True)
+    return HmmerFilters(path, profile.composition)
+
+
+def some_profiles(sizes: Iterable[int]) -> list[Profile]:
+    """Real profiles, and made ones of so many nodes, where HMMER's library is."""
+    library()
+    return [*profiles(), *map(built, sizes)]

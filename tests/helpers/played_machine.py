@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from helpers.oracle import reverse_complement
+from helpers.sequences import random_bases
 from helpers.watched_device import WatchedDevice
 from mummergpu.cuda.driver import DeviceFacts, DriverFacts
 from mummergpu.cuda.requirements import CompilerFacts, CudaFacts
@@ -81,7 +82,7 @@ def write_files(folder: Path) -> None:
     made = random.Random(6)
 
     def bases(count: int) -> str:
-        return "".join(made.choices("ACGT", k=count))
+        return random_bases(made, count)
 
     repeat = bases(70)
     turned = reverse_complement(repeat)

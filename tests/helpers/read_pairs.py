@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass
 from pathlib import Path
 
-COMPLEMENT = str.maketrans("ACGT", "TGCA")
+from helpers.sequences import random_bases, reverse_complement
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,9 @@ def write_pairs(folder: Path, count: int = 400, read_bases: int = 100, seed: int
     has a deletion; in all, a base in a hundred differs.
     """
     made = random.Random(seed)
-    repeat = "".join(made.choices("ACGT", k=700))
-    one = "".join(made.choices("ACGT", k=20_000)) + repeat
-    two = "".join(made.choices("ACGT", k=9_000)) + repeat + "".join(made.choices("ACGT", k=3_000))
+    repeat = random_bases(made, 700)
+    one = random_bases(made, 20_000) + repeat
+    two = random_bases(made, 9_000) + repeat + random_bases(made, 3_000)
     files = PairFiles()
     (folder / files.reference).write_text(f">one\n{one}\n>two the second\n{two}\n")
     texts: dict[str, list[str]] = {files.first: [], files.second: [], files.both: []}
@@ -46,22 +46,79 @@ def write_pairs(folder: Path, count: int = 400, read_bases: int = 100, seed: int
     return files
 
 
+def write_drifting_pairs(folder: Path, count: int) -> None:
+    """Write pairs whose reads differ more and more from their places.
+
+    The last ones have so many differences that the second pass maps them.
+    """
+    write_pairs(folder, count, read_bases=150)
+    made = random.Random(5)
+    for name in ("1.fq", "2.fq"):
+        lines = (folder / name).read_text().splitlines()
+        for row in range(1, len(lines), 4):
+            share = 0.12 * row / len(lines)
+            bases = (made.choice("ACGT") if made.random() < share else one for one in lines[row])
+            lines[row] = "".join(bases)
+        (folder / name).write_text("".join(f"{line}\n" for line in lines))
+
+
 def _mates(made: random.Random, records: tuple[str, str], bases: int, kind: int) -> tuple[str, str]:
     record = made.choice(records)
     size = int(made.gauss(300, 25))
     start = made.randrange(len(record) - size)
     template = record[start : start + size]
     if kind == 0:
-        template = "".join(made.choices("ACGT", k=size))
+        template = random_bases(made, size)
     elif kind == 1:
         template = records[0][2000:2150] + records[1][4000:4150]
     elif kind == 2:
         template = template[:40] + "ACG" + template[40:]
     elif kind == 3:
         template = template[:50] + template[54:]
-    reverse = template.translate(COMPLEMENT)[::-1]
+    reverse = reverse_complement(template)
     return _with_errors(made, template[:bases]), _with_errors(made, reverse[:bases])
 
 
 def _with_errors(made: random.Random, bases: str) -> str:
     return "".join(made.choice("ACGTN") if made.random() < 0.0125 else base for base in bases)
+
+
+def write_repeats(
+    folder: Path, copies: int, seed: int = 5, pairs: int = 150, longest: int = 100
+) -> None:
+    """Write a genome of copies of one repeat, and pairs of reads of it, some with unknown bases."""
+    made = random.Random(seed)
+
+    def mutated(bases: str, rate: float) -> str:
+        return "".join(made.choice("ACGT") if made.random() < rate else base for base in bases)
+
+    repeat = random_bases(made, 240)
+    records = []
+    for _ in range(3):
+        parts = []
+        for _ in range(copies // 3):
+            copy = mutated(repeat, made.choice([0.0, 0.01, 0.05, 0.1]))
+            parts.append(random_bases(made, made.randrange(0, 60)))
+            parts.append(copy if made.random() < 0.5 else reverse_complement(copy))
+        records.append("".join(parts))
+    with (folder / "r.fa").open("w") as file:
+        for number, record in enumerate(records):
+            file.write(f">r{number}\n{record}\n")
+    with (folder / "1.fq").open("w") as first, (folder / "2.fq").open("w") as second:
+        for number in range(pairs):
+            record = made.choice(records)
+            size = made.randrange(longest + 30, longest + 220)
+            begin = made.randrange(len(record) - size)
+            template = record[begin : begin + size]
+            mates = [template[:longest], reverse_complement(template)[:longest]]
+            if number % 10 == 0:
+                mates[0] = mates[0][:50] + made.choice(records)[200:250]
+            if number % 11 == 0:
+                mates[1] = mates[1][:30] + mates[1][made.randrange(31, 36) :]
+            if number % 13 == 0:
+                mates[1] = mates[1][:45] + "N" + mates[1][46:]
+            for mate, file in zip(mates, (first, second), strict=True):
+                # The windows of a read begin at its first base, wherever it lies in its block.
+                bases = mutated(mate, 0.01)[: made.randrange(longest - 12, longest + 1)]
+                quality = "".join(made.choices("FFFF:,#", k=len(bases)))
+                file.write(f"@p{number}\n{bases}\n+\n{quality}\n")

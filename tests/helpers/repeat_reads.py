@@ -7,7 +7,7 @@ import re
 import shlex
 from pathlib import Path
 
-from helpers.genomes import reversed_complement
+from helpers.sequences import random_bases, reverse_complement
 from mummergpu.cli.main import main
 
 READ = 100
@@ -25,14 +25,14 @@ def write_repeats(made: Path) -> None:
     A tandem repeat lies in it too: a read of it fits at each period.
     """
     chance = random.Random(11)
-    repeat = "".join(chance.choices("ACGT", k=REPEAT))
+    repeat = random_bases(chance, REPEAT)
     parts = []
     for number in range(COPIES):
         copy = changed_bases(chance, repeat, 0.006 * number)
-        parts.append("".join(chance.choices("ACGT", k=chance.randrange(200, 900))))
-        parts.append(reversed_complement(copy) if number % 3 == 2 else copy)
-    parts.append("".join(chance.choices("ACGT", k=300)) + "ACGTTCAG" * 40)
-    parts.append("".join(chance.choices("ACGT", k=300)))
+        parts.append(random_bases(chance, chance.randrange(200, 900)))
+        parts.append(reverse_complement(copy) if number % 3 == 2 else copy)
+    parts.append(random_bases(chance, 300) + "ACGTTCAG" * 40)
+    parts.append(random_bases(chance, 300))
     records = "".join(parts[:COPIES]), "".join(parts[COPIES:])
     (made / "r.fa").write_text(f">one\n{records[0]}\n>two\n{records[1]}\n")
     mates: tuple[list[str], list[str]] = ([], [])
@@ -41,7 +41,7 @@ def write_repeats(made: Path) -> None:
         begin = chance.randrange(len(record) - 300)
         ends = (
             record[begin : begin + READ],
-            reversed_complement(record[begin + 300 - READ : begin + 300]),
+            reverse_complement(record[begin + 300 - READ : begin + 300]),
         )
         for bases, texts in zip(ends, mates, strict=True):
             bases = changed_bases(chance, bases, 0.01)[:READ]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.sequences import random_bases
 from mummergpu.cli.main import main
 from mummergpu.studies.combinations import differing_policies
 from mummergpu.studies.records import Sweep, read_sweep
@@ -18,7 +19,7 @@ ALL = differing_policies("cpu")
 def write_files(folder: Path) -> None:
     """Write a reference of two records, and reads of both strands."""
     some = random.Random(11)
-    records = ["".join(some.choices("ACGT", k=1500)) for _ in range(2)]
+    records = [random_bases(some, 1500) for _ in range(2)]
     records[1] = records[1][:700] + "N" * 9 + records[0][200:500] + records[1][700:]
     text = "".join(f">record{n}\n{record}\n" for n, record in enumerate(records))
     (folder / "r.fa").write_text(text)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
+
+from helpers.sequences import reverse_complement
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,14 +40,6 @@ def parse(text: bytes) -> list[Read]:
     return reads
 
 
-def read_fasta(path: Path) -> dict[str, str]:
-    records = {}
-    for text in path.read_text().split(">")[1:]:
-        name, *lines = text.splitlines()
-        records[name] = "".join(lines)
-    return records
-
-
 def fragment(records: dict[str, str], read: Read) -> str:
     """The bases of the reference that a read says it was read from, in its direction."""
     begin = read.position - 1
@@ -54,7 +47,7 @@ def fragment(records: dict[str, str], read: Read) -> str:
     assert len(bases) == read.span
     if read.strand == "+":
         return bases
-    return bases[::-1].translate(str.maketrans("ACGT", "TGCA"))
+    return reverse_complement(bases)
 
 
 def edit_distance(one: str, other: str) -> int:

@@ -1,87 +1,258 @@
-"""Use a device through NVIDIA's own bindings, which call a driver that is played.
+"""A device through NVIDIA's own bindings, and memory for other libraries, on a played driver.
 
-A program of its own, because the bindings load the driver once in a process. The library path
-leads to the driver (`played_driver.cpp`).
+Tests of a process of their own, which `test_bindings.py` starts: the bindings load the driver once
+in a process, and the library path leads to `played_driver.cpp`.
 """
 
 from __future__ import annotations
 
 import ctypes
+import gc
+import os
+import pickle
 import struct
 import threading
 import time
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
+import pytest
+from helpers.played_driver import OTHERS, PlayedDriver
 
+from mummergpu.cuda import dlpack
 from mummergpu.cuda.bindings_device import BindingsDevice
 from mummergpu.cuda.device import DeviceMemoryError
+from mummergpu.cuda.device_array import DeviceArray
+from mummergpu.cuda.driver_calls import CallError, call
+from mummergpu.cuda.shared_memory import PrimaryContextMemory
 from mummergpu.errors import BackendError
 
-PLAYED = ctypes.CDLL("libcuda.so.1")
-PLAYED.play_log.restype = ctypes.c_char_p
-KINDS = ("memory", "pinned", "streams", "events", "modules", "textures", "arrays")
+ADDRESS = 1 << 40
 WORK_SECONDS = 0.4
 
 
-def calls() -> list[str]:
-    """Return the calls since the last time."""
-    written: bytes = PLAYED.play_log()
-    return written.decode().splitlines()
+@pytest.fixture
+def played() -> Iterator[PlayedDriver]:
+    made = PlayedDriver()
+    yield made
+    # Each test gives back what it has taken, and leaves no context current.
+    gc.collect()
+    found = made.owned, made.contexts
+    made.forget()
+    assert found == ({}, [])
 
 
-def check_values(device: BindingsDevice) -> None:
-    """All values arrive as they were given, in both directions."""
+@pytest.fixture
+def device(played: PlayedDriver) -> Iterator[BindingsDevice]:
+    """A device that is current during the test."""
+    made = BindingsDevice(0)
+    with made.current():
+        yield made
+    made.close()
+
+
+def test_a_device_says_what_it_is(played: PlayedDriver) -> None:
+    device = BindingsDevice(1)
     assert (device.name, device.architecture) == ("Played 1", "sm_90")
-    assert device.resident_blocks == 132 * 8
-    stream, buffer = device.new_stream(), device.allocate(1000)
-    sent, received = np.arange(100, dtype=np.int64), device.pinned(100, np.int64)
-    sent.flags.writeable = False
+    assert (device.block_threads, device.resident_blocks) == (256, 132 * 8)
+    assert device.library == "cuda-bindings"
+    with device.current():
+        assert device.memory() == (3 << 30, 4 << 30)
+    device.close()
+
+
+def test_the_primary_context_is_retained_and_released_once(played: PlayedDriver) -> None:
+    others = PrimaryContextMemory(0, 8)
+    device = BindingsDevice(0)
+    assert played.owned["context 0"] == 2
+    device.close()
+    device.close()
+    assert played.owned["context 0"] == 1
+    assert not {call for call in played.calls if "Reset" in call or "CtxDestroy" in call}
+    others.free()
+
+
+def test_statements_may_be_nested_and_leave_what_was_current(played: PlayedDriver) -> None:
+    one, other = BindingsDevice(0), BindingsDevice(1)
+    played.make_others_current()
+    with one.current():
+        with other.current(), one.current():
+            assert played.contexts == [OTHERS, 0, 1, 0]
+        with pytest.raises(KeyError), other.current():
+            raise KeyError
+        assert played.contexts == [OTHERS, 0]
+    assert played.contexts == [OTHERS]
+    one.close()
+    other.close()
+    played.forget()
+
+
+def test_bytes_go_to_the_device_and_back(played: PlayedDriver, device: BindingsDevice) -> None:
+    stream, buffer = device.new_stream(), device.allocate(800)
+    assert buffer.size == 800
+    sent = np.arange(100, dtype=np.int64)
     stream.copy_in(buffer.address, sent)
+    stream.fill_zero(buffer.address + 80, 80)
+    received = device.pinned(100, np.int64)
     stream.copy_out(received, buffer.address)
-    assert np.array_equal(sent, received)
-    stream.fill_zero(buffer.address + 8, 80)
+    stream.synchronize()
+    sent[10:20] = 0
+    assert received.tolist() == sent.tolist()
+    stream.copy_on_device(buffer.address + 400, buffer.address, 400)
     stream.copy_out(received, buffer.address)
-    assert received[1:11].tolist() == [0] * 10 and received[11:].tolist() == list(range(11, 100))
-    assert device.memory() == (3 << 30, 4 << 30)
-    before, after = stream.mark(), stream.mark()
-    assert after.milliseconds_since(before) == 1.0
-    program = device.load(b"cubin\0")
-    calls()
-    stream.launch(program, "search", 7, (1 << 40, np.uint32(3), np.uint32(4), np.int64(5)))
-    packed = struct.pack("QIIQ", 1 << 40, 3, 4, 5).hex()
-    assert calls() == ["cuModuleGetFunction search", f"cuLaunchKernel 7,1,1 256,1,1 0 {packed}"]
-    found = program.resources("search")
-    assert (found.registers, found.local_bytes, found.shared_bytes) == (44, 43, 41)
-    stream.sleep_until_done()
-    # Blocking, and without times.
-    assert calls()[-3:] == ["cuEventCreate 3", "cuEventRecord", "cuEventSynchronize"]
+    assert received.tolist() == 2 * sent[:50].tolist()
+    before = len(played.calls)
+    for nothing in (sent[:0], np.empty((0, 3))):
+        stream.copy_in(buffer.address, nothing)
+        stream.copy_out(nothing, buffer.address)
+    stream.fill_zero(buffer.address, 0)
+    assert len(played.calls) == before
+    del received
     buffer.free()
     stream.free()
 
 
-def check_shared_memory(device: BindingsDevice) -> None:
-    """Memory for other libraries has a context of its own, and none has to be current."""
+def test_arguments_are_packed_as_the_kernel_reads_them(
+    played: PlayedDriver, device: BindingsDevice
+) -> None:
+    stream, program = device.new_stream(), device.load(b"image")
+    for turn in range(3):
+        arguments = (ADDRESS, np.uint32(turn), np.uint32(7), np.int64(9), np.uint32(3), 11)
+        stream.launch(program, "search", 1 + turn, arguments)
+        # A number of 64 bits begins at a multiple of eight bytes.
+        packed = struct.pack("QIIQI4xQ", ADDRESS, turn, 7, 9, 3, 11).hex()
+        assert played.log[-1] == f"cuLaunchKernel {1 + turn},1,1 256,1,1 0 {packed}"
+    stream.launch(program, "nothing", 1, ())
+    assert played.log[-1] == "cuLaunchKernel 1,1,1 256,1,1 0 "
+    assert played.calls.count("cuModuleGetFunction") == 2
+    stream.free()
+
+
+def test_threads_launch_one_kernel_at_once(played: PlayedDriver) -> None:
+    device = BindingsDevice(0)
+    meeting = threading.Barrier(4, timeout=60)
     with device.current():
-        stream, memory = device.new_stream(), device.allocate_shared(800)
-        sent = np.arange(100, dtype=np.int64)
-        stream.copy_in(memory.address, sent)
-        stream.copy_on_device(memory.address + 400, memory.address, 400)
-        stream.free()
-    calls()
-    found = np.empty_like(sent)
-    memory.copy_out(found)
-    assert calls() == ["cuCtxPushCurrent 1", "cuMemcpyDtoH 800", "cuCtxPopCurrent"]
-    assert found.tolist() == 2 * list(range(50))
-    assert memory.place == (2, 1) and PLAYED.play_retained(1) == 2
-    del memory
-    assert PLAYED.play_retained(1) == 1 and PLAYED.play_contexts() == 0
+        program = device.load(b"image")
+
+    def work(number: int) -> None:
+        with device.current():
+            stream = device.new_stream()
+            meeting.wait()
+            for turn in range(200):
+                stream.launch(program, "search", 1, (number, turn))
+                stream.mark()
+            stream.free()
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    expected = {struct.pack("QQ", number, turn) for number in range(4) for turn in range(200)}
+    launches = [line.split(" ")[-1] for line in played.log if line.startswith("cuLaunchKernel")]
+    assert len(launches) == 800 and set(map(bytes.fromhex, launches)) == expected
+    device.close()
 
 
-def check_that_others_work_meanwhile(device: BindingsDevice, asleep: bool) -> None:
-    """A thread that waits for the device lets the other threads of Python work."""
+def test_marks_that_are_gone_leave_their_events_to_others(
+    played: PlayedDriver, device: BindingsDevice
+) -> None:
     stream = device.new_stream()
-    PLAYED.play_milliseconds(int(1000 * WORK_SECONDS))
-    ends: list[float] = []
+    before, after = stream.mark(), stream.mark()
+    assert after.milliseconds_since(before) == 1.0
+    del before, after
+    for _ in range(10):
+        before, after = stream.mark(), stream.mark()
+        assert after.milliseconds_since(before) == -before.milliseconds_since(after)
+        after.wait()
+    # Two are held while two are made.
+    assert played.owned["events"] == 4
+    del after
+    stream.free()
+    assert played.owned["events"] == 1
+    del before
+    assert "events" not in played.owned
+
+
+def test_pinned_memory_lives_as_long_as_its_last_array(played: PlayedDriver) -> None:
+    device = BindingsDevice(0)
+    with device.current():
+        numbers = device.pinned(6, np.int32)
+        numbers[:] = range(6)
+        part = numbers[2:].view(np.uint8)[4:]
+        assert device.pinned(0, np.int64).size == 0
+    del numbers
+    assert part.view(np.int32).tolist() == [3, 4, 5]
+    assert played.owned["pinned"] == 1
+    # Nobody has made the device current where the array ends.
+    del part
+    assert "pinned" not in played.owned
+    device.close()
+
+
+def test_programs_go_with_their_last_user_or_with_the_device(played: PlayedDriver) -> None:
+    device = BindingsDevice(0)
+    with device.current():
+        kept, dropped = device.load(b"one"), device.load(b"other")
+    del dropped
+    assert played.owned["modules"] == 1
+    # The context may stay, because another library uses it.
+    device.close()
+    assert "modules" not in played.owned
+    assert played.calls[-4:] == [
+        *("cuCtxPushCurrent", "cuModuleUnload", "cuCtxPopCurrent", "cuDevicePrimaryCtxRelease")
+    ]
+    kept.unload()
+    assert played.calls[-1] == "cuDevicePrimaryCtxRelease"
+
+
+def test_everything_is_given_back_in_the_end_whatever_is_forgotten(played: PlayedDriver) -> None:
+    device = BindingsDevice(0)
+    with device.current():
+        stream, buffer = device.new_stream(), device.allocate(10)
+        mark = stream.mark()
+    del buffer
+    assert "memory" not in played.owned
+    del mark, stream
+    gc.collect()
+    assert "streams" not in played.owned
+    device.close()
+    # Its event goes with the context.
+    assert played.owned == {"events": 1}
+    played.forget()
+
+
+def test_what_outlives_the_device_is_not_given_back(played: PlayedDriver) -> None:
+    """Its address may be somebody else's by then."""
+    device = BindingsDevice(0)
+    with device.current():
+        array, buffer, stream = device.pinned(1, np.int64), device.allocate(1), device.new_stream()
+        mark = stream.mark()
+    device.close()
+    before = len(played.calls)
+    stream.free()
+    buffer.free()
+    del array, mark
+    assert len(played.calls) == before
+    played.forget()
+
+
+def test_resources_are_those_that_the_driver_tells(
+    played: PlayedDriver, device: BindingsDevice
+) -> None:
+    found = device.load(b"image").resources("search")
+    assert (found.registers, found.local_bytes, found.shared_bytes) == (44, 43, 41)
+    # 65536 registers are enough for 5 of 8 blocks of 256 threads.
+    assert found.occupancy == 5 / 8
+
+
+@pytest.mark.parametrize("asleep", [False, True])
+def test_a_thread_that_waits_for_the_device_lets_others_work(
+    played: PlayedDriver, device: BindingsDevice, asleep: bool
+) -> None:
+    stream, ends = device.new_stream(), list[float]()
+    played.work_for(int(1000 * WORK_SECONDS))
 
     def wait() -> None:
         with device.current():
@@ -95,71 +266,223 @@ def check_that_others_work_meanwhile(device: BindingsDevice, asleep: bool) -> No
         counted += 1
         time.sleep(WORK_SECONDS / 40)
     waiting.join()
-    PLAYED.play_milliseconds(0)
+    played.work_for(0)
     # Without turns it would be one; a busy machine does not reach 40.
-    assert counted > 3, counted
+    assert counted > 3
+    if asleep:
+        # Blocking, and without times.
+        waits = [line for line in played.log if line.startswith("cuEvent")]
+        assert waits[:3] == ["cuEventCreate 3", "cuEventRecord", "cuEventSynchronize"]
     stream.free()
 
 
-def check_errors(device: BindingsDevice) -> None:
-    """An error arrives in the words of the driver."""
+CALLS: dict[str, Callable[[Any, Any], Any]] = {
+    "cuStreamCreate": lambda device, stream: device.new_stream(),
+    "cuMemHostAlloc": lambda device, stream: device.pinned(1, np.uint8),
+    "cuModuleLoadData": lambda device, stream: device.load(b"image"),
+    "cuMemGetInfo": lambda device, stream: device.memory(),
+    "cuMemcpyHtoDAsync": lambda device, stream: stream.copy_in(0, np.zeros(1)),
+    "cuMemcpyDtoHAsync": lambda device, stream: stream.copy_out(np.zeros(1), 0),
+    "cuMemsetD8Async": lambda device, stream: stream.fill_zero(0, 1),
+    "cuEventCreate": lambda device, stream: stream.mark(),
+    "cuEventRecord": lambda device, stream: stream.mark(),
+    "cuEventSynchronize": lambda device, stream: stream.mark().wait(),
+    "cuStreamSynchronize": lambda device, stream: stream.synchronize(),
+    "cuMemAlloc": lambda device, stream: device.allocate(1),
+    "cuModuleGetFunction": lambda device, stream: stream.launch(device.load(b""), "x", 1, ()),
+    "cuLaunchKernel": lambda device, stream: stream.launch(device.load(b""), "x", 1, ()),
+    "cuFuncGetAttribute": lambda device, stream: device.load(b"").resources("x"),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_an_error_of_the_driver_is_an_error_of_the_backend(
+    played: PlayedDriver, device: BindingsDevice, name: str
+) -> None:
     stream = device.new_stream()
-    for name, work in (
-        ("cuStreamSynchronize", stream.synchronize),
-        ("cuEventSynchronize", stream.sleep_until_done),
-        ("cuModuleLoadData", lambda: device.load(b"cubin\0")),
-        ("cuMemHostAlloc", lambda: device.pinned(1, np.uint8)),
-    ):
-        PLAYED.play_failure(name.encode(), 700)
-        try:
-            work()
-        except BackendError as error:
-            assert error.message == f"the device failed: {name} failed: what 700 means"
-        else:
-            raise AssertionError(name)
-        PLAYED.play_failure(name.encode(), 0)
-    for name in ("cuMemAlloc", "cuTexObjectCreate", "cuArrayCreate", "cuMemcpy2D"):
-        PLAYED.play_failure(name.encode(), 2)
-        try:
-            if name == "cuMemAlloc":
-                device.allocate(1)
-            else:
-                device.array_texture(np.zeros(64, dtype=np.uint8), 2, 16)
-        except DeviceMemoryError:
-            pass
-        else:
-            raise AssertionError(name)
-        PLAYED.play_failure(name.encode(), 0)
+    played.fail("ILLEGAL_ADDRESS", name)
+    expected = f"the device failed: {name} failed: what 700 means"
+    with pytest.raises(BackendError) as caught:
+        CALLS[name](device, stream)
+    assert caught.value.message == expected
+    assert pickle.loads(pickle.dumps(caught.value)).message == expected
+    del caught
     stream.free()
-    for number, error, expected in (
-        (5, 0, "there is no device 5; the driver finds 2"),
-        (0, 100, "device 0: the driver answers: cuInit failed: what 100 means"),
-    ):
-        PLAYED.play_failure(b"cuInit", error)
-        try:
-            BindingsDevice(number)
-        except BackendError as found:
-            assert found.message == expected
-        else:
-            raise AssertionError(expected)
 
 
-def main() -> None:
-    device = BindingsDevice(1)
-    assert PLAYED.play_retained(1) == 1
-    check_shared_memory(device)
-    with device.current():
-        check_values(device)
-        check_that_others_work_meanwhile(device, False)
-        check_that_others_work_meanwhile(device, True)
-        check_errors(device)
-    assert PLAYED.play_contexts() == 0
+def test_too_little_memory_is_no_failure(played: PlayedDriver, device: BindingsDevice) -> None:
+    played.fail("OUT_OF_MEMORY", "cuMemAlloc", "cuMemHostAlloc")
+    with pytest.raises(DeviceMemoryError, match="77 bytes"):
+        device.allocate(77)
+    for name in ("cuTexObjectCreate", "cuArrayCreate", "cuMemcpy2D"):
+        played.fail("OUT_OF_MEMORY", name)
+        with pytest.raises(DeviceMemoryError):
+            device.array_texture(np.zeros(64, dtype=np.uint8), 2, 16)
+        played.fail("SUCCESS", name)
+    # Pinned memory is the host's: to split the work in two is in vain.
+    with pytest.raises(BackendError, match="cuMemHostAlloc failed: what 2 means"):
+        device.pinned(1, np.uint8)
+
+
+def test_a_device_that_fails_lets_everything_else_be_given_back(played: PlayedDriver) -> None:
+    device = BindingsDevice(0)
+    with pytest.raises(BackendError, match="what 700 means"):
+        with device.current():
+            stream, buffer = device.new_stream(), device.allocate(1)
+            played.fail("ILLEGAL_ADDRESS", "cuMemFree", "cuStreamSynchronize")
+            try:
+                stream.synchronize()
+            finally:
+                buffer.free()
+                stream.free()
     device.close()
-    left = {kind: PLAYED.play_owned(kind.encode()) for kind in KINDS}
-    assert left == dict.fromkeys(KINDS, 0), left
-    assert PLAYED.play_retained(1) == 0
-    print("all calls are right")
+    assert played.owned == {"memory": 1}
+    played.forget()
 
 
-if __name__ == "__main__":
-    main()
+def test_a_context_that_cannot_be_made_current_is_an_error(played: PlayedDriver) -> None:
+    device = BindingsDevice(0)
+    with device.current():
+        buffer = device.allocate(1)
+    played.fail("ILLEGAL_ADDRESS", "cuCtxPushCurrent")
+    with pytest.raises(BackendError, match="cuCtxPushCurrent failed"), device.current():
+        raise AssertionError("the statement has begun")
+    buffer.free()
+    assert played.contexts == []
+    played.fail("SUCCESS", "cuCtxPushCurrent")
+    device.close()
+    assert played.owned == {"memory": 1}
+    played.forget()
+
+
+@pytest.mark.parametrize("name", ["cuInit", "cuDeviceGetCount", "cuDevicePrimaryCtxRetain"])
+def test_a_device_that_cannot_be_opened_is_an_error(played: PlayedDriver, name: str) -> None:
+    played.fail("NO_DEVICE", name)
+    with pytest.raises(BackendError) as caught:
+        BindingsDevice(0)
+    assert caught.value.message == f"device 0: the driver answers: {name} failed: what 100 means"
+
+
+def test_a_number_of_no_device_is_an_error(played: PlayedDriver) -> None:
+    for number in (-1, 2):
+        with pytest.raises(BackendError, match=f"there is no device {number}; the driver finds 2"):
+            BindingsDevice(number)
+
+
+def test_a_device_that_no_kernel_runs_on_is_released(
+    played: PlayedDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(capability: tuple[int, int]) -> str:
+        raise BackendError("cuda", "too old")
+
+    monkeypatch.setattr("mummergpu.cuda.bindings_device.choose_architecture", refuse)
+    with pytest.raises(BackendError, match="too old"):
+        BindingsDevice(0)
+
+
+def test_errors_that_the_bindings_do_not_know(played: PlayedDriver) -> None:
+    """The driver may be newer than the bindings, and have a code or lack a function."""
+
+    def fail() -> tuple[Any, ...]:
+        return (7777,)
+
+    def missing() -> tuple[Any, ...]:
+        raise RuntimeError('Function "cuMissing" not found\nand more')
+
+    played.fail("INVALID_VALUE", "cuGetErrorString")
+    with pytest.raises(CallError, match="fail failed: 7777"):
+        call(fail)
+    with pytest.raises(CallError, match=r'missing failed: Function "cuMissing" not found$'):
+        call(missing)
+
+
+@pytest.fixture
+def others(played: PlayedDriver) -> Iterator[PlayedDriver]:
+    """The driver, while a context of somebody else is current, and stays so."""
+    played.make_others_current()
+    yield played
+    gc.collect()
+    assert (played.owned, played.contexts) == ({}, [OTHERS])
+    played.forget()
+
+
+def test_shared_memory_retains_the_primary_context_until_it_is_freed(others: PlayedDriver) -> None:
+    one, other = PrimaryContextMemory(0, 80), PrimaryContextMemory(1, 8)
+    assert (one.size, one.place, other.place) == (80, (2, 0), (2, 1))
+    assert others.owned["memory"] == 2
+    assert others.owned["context 0"] == others.owned["context 1"] == 1
+    del one
+    assert others.owned == {"memory": 1, "context 1": 1}
+    other.free()
+    other.free()
+    assert others.owned == {}
+    assert not {call for call in others.calls if "Reset" in call or "CtxDestroy" in call}
+
+
+def test_shared_memory_is_copied_out_from_any_thread(others: PlayedDriver) -> None:
+    memory = PrimaryContextMemory(0, 80)
+    ctypes.memmove(memory.address, np.arange(10).ctypes.data, 80)
+    found = np.zeros(10, dtype=np.int64)
+    thread = threading.Thread(target=memory.copy_out, args=(found,))
+    thread.start()
+    thread.join()
+    assert found.tolist() == list(range(10))
+    before = len(others.calls)
+    memory.copy_out(found[:0])
+    assert len(others.calls) == before
+    array = DeviceArray(memory, np.int64, 10)
+    assert array.to_host().tolist() == list(range(10))
+    assert repr(array).endswith("of 10 int64 on GPU 0>") and array.__dlpack_device__() == (2, 0)
+
+
+def test_shared_memory_outlives_the_device(others: PlayedDriver) -> None:
+    device = BindingsDevice(1)
+    with device.current():
+        memory = device.allocate_shared(80)
+    device.close()
+    assert others.owned == {"memory": 1, "context 1": 1}
+    memory.copy_out(np.empty(10))
+    capsule = DeviceArray(memory, np.int64, 10).__dlpack__(stream=1)
+    del memory
+    assert others.owned["memory"] == 1
+    del capsule
+    dlpack.drop_refused()
+
+
+@pytest.mark.parametrize(
+    ("code", "name", "kind"),
+    [
+        ("OUT_OF_MEMORY", "cuMemAlloc", DeviceMemoryError),
+        ("LAUNCH_FAILED", "cuMemAlloc", BackendError),
+        ("NO_DEVICE", "cuInit", BackendError),
+    ],
+)
+def test_shared_memory_that_cannot_be_had_leaves_nothing(
+    others: PlayedDriver, code: str, name: str, kind: type[Exception]
+) -> None:
+    others.fail(code, name)
+    with pytest.raises(kind):
+        PrimaryContextMemory(0, 80)
+    assert others.owned == {}
+
+
+def test_a_device_that_has_failed_raises_no_error_when_memory_goes(others: PlayedDriver) -> None:
+    memory = PrimaryContextMemory(0, 80)
+    others.fail("LAUNCH_FAILED", "cuMemFree", "cuDevicePrimaryCtxRelease")
+    del memory
+    assert {"cuMemFree", "cuDevicePrimaryCtxRelease"} <= set(others.calls)
+    others.forget()
+    others.make_others_current()
+
+
+def test_a_forked_process_leaves_the_memory_to_its_parent(
+    others: PlayedDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = PrimaryContextMemory(0, 80)
+    before = list(others.calls)
+    parent = os.getpid()
+    monkeypatch.setattr(os, "getpid", lambda: parent + 1)
+    del memory
+    assert others.calls == before
+    others.forget()
+    others.make_others_current()

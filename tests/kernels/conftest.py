@@ -12,8 +12,8 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from helpers.host_device import everything_given_back
-from helpers.host_libraries import host_compiler, prune
+from helpers.host_device import HostDevice, everything_given_back
+from helpers.host_libraries import host_compiler, library_of, prune
 from helpers.opened_backends import OpenedTables, OpenedTrees, OpenTables, OpenTrees, close_all
 from helpers.played_machine import SOUND, Machine, Output, write_files
 from helpers.requirements import program_of
@@ -74,9 +74,30 @@ def library_folder(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPat
     return folder
 
 
+@pytest.fixture(scope="session")
+def driver_library(cxx: str, library_folder: Path) -> Path:
+    """The driver that is played; without the name of the real one, which others look for."""
+    options = ["-std=c++17", "-O1", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror"]
+    return library_of(library_folder, "driver", HERE / "played_driver.cpp", [], options)
+
+
 @pytest.fixture(scope="module")
 def compiler(cxx: str, library_folder: Path) -> WatchedCompiler:
     return WatchedCompiler(library_folder)
+
+
+@pytest.fixture
+def cache(compiler: WatchedCompiler) -> WatchedCompiler:
+    """What `helpers.device_cases` compiles with."""
+    return compiler
+
+
+@pytest.fixture
+def devices() -> Iterator[list[HostDevice]]:
+    """What `helpers.device_cases` tries: a block of threads, some, or more than there are items."""
+    made = [HostDevice(1 << 32, blocks) for blocks in (1, 3, 100_000)]
+    yield made
+    assert not any(device.buffers or device.shared for device in made)
 
 
 @pytest.fixture

@@ -34,8 +34,8 @@ std::string written;
 std::map<std::string, int> failures;
 std::map<std::string, int> owned;
 int retained[2];
+int devices = 2;
 uintptr_t last_handle = 1000;
-bool is_logging = true;
 std::atomic<int> work_milliseconds{0};
 thread_local std::vector<Handle> contexts;
 
@@ -47,9 +47,7 @@ int told(const char* name, const char* format = "", Arguments... arguments) {
     char text[256];
     snprintf(text, sizeof text, format, arguments...);
     std::lock_guard<std::mutex> lock(turn);
-    if (is_logging) {
-        written += std::string(name) + (*text ? " " : "") + text + "\n";
-    }
+    written += std::string(name) + (*text ? " " : "") + text + "\n";
     auto found = failures.find(name);
     return found == failures.end() ? SUCCESS : found->second;
 }
@@ -174,10 +172,7 @@ extern "C" __attribute__((visibility("default"))) const char* play_log() {
     return answer.c_str();
 }
 
-PLAYED play_without_log() {
-    is_logging = false;
-    return 0;
-}
+PLAYED play_devices(int count) { return devices = count; }
 
 // How long a stream works before it has been synchronized.
 PLAYED play_milliseconds(int count) {
@@ -194,22 +189,36 @@ PLAYED play_retained(int device) { return retained[device]; }
 
 PLAYED play_contexts() { return int(contexts.size()); }
 
+PLAYED play_context(int place) { return int(uintptr_t(contexts[place])) - 70; }
+
+// As if nothing had been called, and nothing failed.
+PLAYED play_anew() {
+    std::lock_guard<std::mutex> lock(turn);
+    written.clear();
+    failures.clear();
+    owned.clear();
+    contexts.clear();
+    retained[0] = retained[1] = 0;
+    devices = 2;
+    return 0;
+}
+
 // What the bindings call.
 PLAYED cuGetErrorString(int error, const char** text) {
     static std::set<std::string> kept;
     *text = kept.insert("what " + std::to_string(error) + " means").first->c_str();
-    return SUCCESS;
+    return told("cuGetErrorString");
 }
 
 PLAYED cuInit(unsigned flags) { return told("cuInit", "%u", flags); }
 
 PLAYED cuDriverGetVersion(int* version) {
-    *version = 13000;
-    return SUCCESS;
+    *version = 13010;
+    return told("cuDriverGetVersion");
 }
 
 PLAYED cuDeviceGetCount(int* count) {
-    *count = 2;
+    *count = devices;
     return told("cuDeviceGetCount");
 }
 
@@ -224,11 +233,18 @@ PLAYED cuDeviceGetName(char* name, int size, int device) {
 }
 
 PLAYED cuDeviceGetAttribute(int* value, int attribute, int device) {
-    static const std::map<int, int> values{
-        {16, 132}, {39, 2048}, {75, 9}, {76, device}, {82, 65536}, {97, 232448}};
+    const std::map<int, int> values{
+        {13, 1980000}, {16, 132},    {36, 3201000}, {39, 2048},
+        {75, 9},       {76, device}, {82, 65536},   {97, 232448}};
     auto found = values.find(attribute);
-    *value = found == values.end() ? 0 : found->second;
-    return found == values.end() ? INVALID_VALUE : told("cuDeviceGetAttribute");
+    const bool is_known = found != values.end() && !(attribute == 36 && device == 1);
+    *value = is_known ? found->second : 7;
+    return is_known ? told("cuDeviceGetAttribute") : INVALID_VALUE;
+}
+
+PLAYED cuDeviceTotalMem_v2(size_t* bytes, int device) {
+    *bytes = size_t(70 + device) << 30;
+    return told("cuDeviceTotalMem");
 }
 
 PLAYED cuDevicePrimaryCtxRetain(Handle* context, int device) {
@@ -279,6 +295,9 @@ PLAYED cuMemFree_v2(uint64_t address) {
 
 PLAYED cuMemHostAlloc(void** address, size_t size, unsigned flags) {
     FAIL_IF(told_within("cuMemHostAlloc", "%zu %u", size, flags));
+    if (size == 0) {
+        return INVALID_VALUE;
+    }
     *address = malloc(size);
     own("pinned", 1);
     return SUCCESS;

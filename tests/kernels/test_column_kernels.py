@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from helpers.device_cases import test_the_columns_are_those_of_the_host  # noqa: F401
 from helpers.device_columns import columns_of_device, columns_of_host, difference, on_host
 from helpers.host_device import HostDevice
 from helpers.kmer_cases import KMER_CASES, tables_of
@@ -31,27 +32,17 @@ from mummergpu.sequence.codes import Strand
 WHOLE = SearchCase("genome", GENOME.records, GENOME.queries, GENOME.minimum_length, ONE_PAGE)
 
 
-@pytest.mark.parametrize("case", TEXT_CASES, ids=lambda case: case.name)
-def test_the_device_leaves_the_columns_of_the_host(
-    compiler: WatchedCompiler, case: TextCase
-) -> None:
-    expected = columns_of_host(case)
-    for blocks in (1, 3, 100_000):
-        device = HostDevice(1 << 32, blocks)
-        columns = columns_of_device(device, compiler, case)
-        assert difference(on_host(columns), expected) is None
-        assert not device.buffers and len(device.shared) == len(fields(columns))
-        del columns
-        assert not device.shared
-
-
 def test_columns_are_numbered_after_those_before(compiler: WatchedCompiler) -> None:
     case = TEXT_CASES[2]
     expected = columns_of_host(case)
     expected["query"] = expected["query"] + np.uint32(70_000)
     expected["offsets"] = expected["offsets"] + (1 << 33)
-    columns = columns_of_device(HostDevice(1 << 32), compiler, case, 70_000, 1 << 33)
+    device = HostDevice(1 << 32)
+    columns = columns_of_device(device, compiler, case, 70_000, 1 << 33)
     assert difference(on_host(columns), expected) is None
+    assert not device.buffers and len(device.shared) == len(fields(columns))
+    del columns
+    assert not device.shared
 
 
 Open = Callable[..., OpenedBackend[KmerColumnsBackend]]

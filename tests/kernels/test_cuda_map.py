@@ -6,7 +6,6 @@ The kernels find the candidates of reads, and keep those that may matter.
 from __future__ import annotations
 
 import json
-import random
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import numpy as np
 import pytest
 from helpers.host_device import everything_given_back
 from helpers.played_machine import Machine, Output
-from helpers.read_pairs import write_pairs
+from helpers.read_pairs import write_pairs, write_repeats
 
 import mummergpu
 from mummergpu.cuda.device import DeviceMemoryError
@@ -28,46 +27,6 @@ from mummergpu.matching.kmer.cuda_resident import KmerResidentSearcher
 from mummergpu.viterbi.recurrence.model import Costs
 
 KERNELS = {"list_diagonals", "score_diagonals", "mark_candidates", "write_candidates"}
-COMPLEMENT = str.maketrans("ACGT", "TGCA")
-
-
-def write_repeats(folder: Path, copies: int, seed: int = 5) -> None:
-    """Write a genome of copies of one repeat, and pairs of reads of it, some with unknown bases."""
-    made = random.Random(seed)
-
-    def mutated(bases: str, rate: float) -> str:
-        return "".join(made.choice("ACGT") if made.random() < rate else base for base in bases)
-
-    repeat = "".join(made.choices("ACGT", k=240))
-    records = []
-    for _ in range(3):
-        parts = []
-        for _ in range(copies // 3):
-            copy = mutated(repeat, made.choice([0.0, 0.01, 0.05, 0.1]))
-            parts.append("".join(made.choices("ACGT", k=made.randrange(0, 60))))
-            parts.append(copy if made.random() < 0.5 else copy.translate(COMPLEMENT)[::-1])
-        records.append("".join(parts))
-    with (folder / "r.fa").open("w") as file:
-        for number, record in enumerate(records):
-            file.write(f">r{number}\n{record}\n")
-    with (folder / "1.fq").open("w") as first, (folder / "2.fq").open("w") as second:
-        for number in range(150):
-            record = made.choice(records)
-            size = made.randrange(130, 320)
-            begin = made.randrange(len(record) - size)
-            template = record[begin : begin + size]
-            mates = [template[:100], template.translate(COMPLEMENT)[::-1][:100]]
-            if number % 10 == 0:
-                mates[0] = mates[0][:50] + made.choice(records)[200:250]
-            if number % 11 == 0:
-                mates[1] = mates[1][:30] + mates[1][made.randrange(31, 36) :]
-            if number % 13 == 0:
-                mates[1] = mates[1][:45] + "N" + mates[1][46:]
-            for mate, file in zip(mates, (first, second), strict=True):
-                # The windows of a read begin at its first base, wherever it lies in its block.
-                bases = mutated(mate, 0.01)[: made.randrange(88, 101)]
-                quality = "".join(made.choices("FFFF:,#", k=len(bases)))
-                file.write(f"@p{number}\n{bases}\n+\n{quality}\n")
 
 
 def rows(text: bytes) -> list[bytes]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
+from helpers.device_cases import test_the_text_is_that_of_the_host  # noqa: F401
 from helpers.host_device import HostDevice
 from helpers.kmer_cases import tables_of
 from helpers.opened_backends import GENOME, REPEATS, OpenedBackend, close_all, refused
@@ -14,7 +15,6 @@ from helpers.search_cases import ANY, ONE_PAGE, STRANDS, SearchCase
 from helpers.text_cases import (
     STYLES,
     TEXT_CASES,
-    TextCase,
     awkwardly_named,
     columns_of,
     text_of_device,
@@ -33,18 +33,6 @@ from mummergpu.output.matches.mummer import MummerFormatter, TextStyle
 from mummergpu.runtime.stats import Stats
 
 WHOLE = SearchCase("genome", GENOME.records, GENOME.queries, GENOME.minimum_length, ONE_PAGE)
-
-
-@pytest.mark.parametrize("case", TEXT_CASES, ids=lambda case: case.name)
-def test_the_device_makes_the_text_of_the_host(compiler: WatchedCompiler, case: TextCase) -> None:
-    for number, style in enumerate(STYLES):
-        expected = case.text(style)
-        # One warp, some, or more than there are tiles.
-        device = HostDevice(1 << 32, (1, 3, 100_000)[number % 3])
-        formatter = MummerFormatter(case.reference, style)
-        text = text_of_device(device, compiler, formatter, case.block, case.columns)
-        assert text == expected, style
-        assert not device.buffers
 
 
 @pytest.mark.parametrize("window_bytes", [1, 1000, 1 << 12, 70_001])

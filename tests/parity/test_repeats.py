@@ -15,10 +15,11 @@ from helpers.mummer_comparison import (
     record_names,
 )
 from helpers.oracle import reverse_complement
+from helpers.sequences import random_bases
 
 
 def bases(random: Random, length: int) -> str:
-    return "".join(random.choices("ACGT", k=length))
+    return random_bases(random, length)
 
 
 def mutated(random: Random, text: str, divergence: float) -> str:

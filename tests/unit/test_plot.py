@@ -11,6 +11,7 @@ from pathlib import Path
 import matplotlib
 import pytest
 from helpers.made_matches import MadeMatches, made_matches
+from helpers.sequences import reverse_complement
 
 import mummergpu
 from mummergpu import plot
@@ -50,7 +51,7 @@ def test_plots_are_axes(matches: MadeMatches, tmp_path: Path) -> None:
 
 def test_matches_of_an_index_can_be_drawn(tmp_path: Path) -> None:
     text = "".join(random.Random(1).choices("ACGT", k=400))
-    turned = text[200:300][::-1].translate(str.maketrans("ACGT", "TGCA"))
+    turned = reverse_complement(text[200:300])
     index = mummergpu.Index.build([("whole", text)], min_length=20)
     found = index.match([("turned", turned), ("same", text[:150])], min_length=20, strands="both")
     axes = plot.dotplot(found)

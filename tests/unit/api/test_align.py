@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import doctest
-import gzip
 import random
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from helpers.alignment_tools import samtools
+from helpers.sequences import random_bases, reverse_complement, write_fasta
 
 import mummergpu
 from mummergpu.cli.main import main
 from mummergpu.errors import InputError
-
-COMPLEMENTS = str.maketrans("ACGT", "TGCA")
-INSERTION, DELETION = 1, 2
 
 
 def changed(bases: str, chance: random.Random) -> str:
@@ -39,16 +35,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A reference of two records; contigs of it, changed, some reversed, one repeated, one not."""
     made = tmp_path_factory.mktemp("aligned")
     chance = random.Random(8)
-    first, second = ("".join(chance.choices("ACGT", k=size)) for size in (6000, 3000))
+    first, second = (random_bases(chance, size) for size in (6000, 3000))
     second += first[1000:2000]
     contigs = {
         "all": changed(first, chance),
-        "turned": changed(second, chance)[::-1].translate(COMPLEMENTS),
-        "none": "".join(chance.choices("ACGT", k=500)),
+        "turned": reverse_complement(changed(second, chance)),
+        "none": random_bases(chance, 500),
         "joined": changed(first[3000:4500], chance) + changed(second[500:1500], chance),
     }
     (made / "r.fa").write_text(f">one first\n{first}\n>two\n{second}\n")
-    (made / "q.fa").write_text("".join(f">{name}\n{text}\n" for name, text in contigs.items()))
+    write_fasta(made / "q.fa", contigs)
     (made / "none.fa").write_text(f">none\n{contigs['none']}\n")
     for name in ("x.delta", "x.paf", "x.vcf", "x.bam"):
         words = ["align", "-C", "-q", *(str(made / file) for file in ("r.fa", "q.fa"))]
@@ -109,24 +105,6 @@ def test_rows_and_columns_agree(found: mummergpu.AlignedGenomes) -> None:
     assert found.cigar_offsets[-1] == found.cigars.size
 
 
-def test_files_are_those_of_the_command(found: mummergpu.AlignedGenomes) -> None:
-    for name in ("x.delta", "x.paf"):
-        found.write(Path(f"y{name}"))
-        assert Path(f"y{name}").read_bytes() == Path(name).read_bytes()
-    found.write("y.sam")
-    records = samtools("view", "y.sam").splitlines()
-    assert records == samtools("view", "x.bam").splitlines()
-    assert len(records) == len(found)
-    found.write("y.paf.gz", threads=2)
-    assert gzip.decompress(Path("y.paf.gz").read_bytes()) == Path("x.paf").read_bytes()
-    found.write("y.txt")
-    assert Path("y.txt").read_bytes() == Path("x.delta").read_bytes()
-    stats = mummergpu.align("r.fa", ["q.fa"], "z.delta", mode="all", threads=1)
-    assert Path("z.delta").read_bytes() == Path("x.delta").read_bytes()
-    assert (stats.queries, stats.alignments) == (4, len(found))
-    assert stats.output_bytes == Path("z.delta").stat().st_size
-
-
 def test_gaps_of_a_vcf_cost_less(index: mummergpu.Index) -> None:
     index.align(Path("q.fa"), mode="all", gap_open=16, gap_extend=1).write("y.vcf")
     assert Path("y.vcf").read_bytes() == Path("x.vcf").read_bytes()
@@ -169,17 +147,12 @@ def test_least_identity_and_length(found: mummergpu.AlignedGenomes) -> None:
     assert rows_of("kept.paf") == rows_of("some.paf")
 
 
-def test_options_are_those_of_the_command(index: mummergpu.Index) -> None:
-    words = "-l 30 -c 100 -g 200 -D 9 -d 0.3 -b 50 --noextend -mum -r".split()
-    words += ["--gap-open", "20", "--gap-extend", "2"]
-    assert main(["align", "-C", "-q", "r.fa", "q.fa", *words, "-o", "many.paf"]) == 0
-    given: dict[str, Any] = {"min_cluster": 100, "max_gap": 200, "diagonal_difference": 9}
-    given |= {"diagonal_factor": 0.3, "break_length": 50, "extend": False}
-    given |= {"gap_open": 20, "gap_extend": 2}
-    index.align(Path("q.fa"), 30, "reverse", "mum", "cpu", 1, **given).write("mine.paf")
-    assert rows_of("mine.paf") == rows_of("many.paf") != rows_of("x.paf")
-    mummergpu.align("r.fa", "q.fa", "run.paf", 30, "reverse", "mum", "cpu", 1, **given)
-    assert rows_of("run.paf") == rows_of("many.paf")
+def test_the_first_arguments_need_no_names(index: mummergpu.Index) -> None:
+    named = {"min_length": 30, "strands": "reverse", "mode": "mum", "backend": "cpu", "threads": 1}
+    expected = list(index.align(Path("q.fa"), **named))
+    assert list(index.align(Path("q.fa"), *named.values())) == expected != []
+    mummergpu.align("r.fa", "q.fa", "run.paf", *named.values())
+    assert len(rows_of("run.paf")) == len(expected)
 
 
 @pytest.fixture
@@ -189,32 +162,16 @@ def short() -> list[tuple[str, str]]:
     text = Path("r.fa").read_text().split()
     named = [
         ("part", changed(text[2][300:900], chance)),
-        ("turned", changed(text[4][100:600], chance)[::-1].translate(COMPLEMENTS)),
-        ("none", "".join(chance.choices("ACGT", k=90))),
+        ("turned", reverse_complement(changed(text[4][100:600], chance))),
+        ("none", random_bases(chance, 90)),
     ]
-    Path("short.fa").write_text("".join(f">{name}\n{bases}\n" for name, bases in named))
+    write_fasta("short.fa", named)
     return named
 
 
-@pytest.mark.parametrize("method", ["wavefront", "streaming"])
-def test_methods_are_those_of_the_command(
-    index: mummergpu.Index, short: list[tuple[str, str]], method: str
-) -> None:
-    words = ["align", "-C", "-q", "r.fa", "short.fa", "--gap-open", "9", "--method", method]
-    assert main([*words, "-o", "whole.paf"]) == 0
-    expected = rows_of("whole.paf")
-    assert len(expected) == 6 and {row[4] for row in expected} == {"+", "-"}
-    given: dict[str, Any] = {"backend": "cpu", "gap_open": 9, "method": method}
-    for queries in (short, Path("short.fa"), [Path("short.fa")]):
-        index.align(queries, threads=2, **given).write("mine.paf")
-        assert rows_of("mine.paf") == expected
-    stats = mummergpu.align("r.fa", "short.fa", "run.paf", **given)
-    assert rows_of("run.paf") == expected
-    assert (stats.queries, stats.alignments) == (3, 6)
-    assert main([*words, "-f", "-o", "forward.paf"]) == 0
-    index.align(short, strands="forward", **given).write("mine.paf")
-    assert rows_of("mine.paf") == rows_of("forward.paf") != expected
-    assert len(index.align([], **given)) == 0
+def test_tiles_are_the_usual_method(index: mummergpu.Index, short: list[tuple[str, str]]) -> None:
+    for method in ("wavefront", "streaming", "tile"):
+        assert len(index.align([], method=method)) == 0
     tiles = index.align(short, backend="cpu", gap_open=9, method="tile")
     assert list(tiles) == list(index.align(short, backend="cpu", gap_open=9))
     assert len(tiles) < 6
@@ -268,8 +225,8 @@ def test_a_matrix_that_is_too_large_names_the_query(
 
 def test_repeats_of_a_genome_are_found_in_itself() -> None:
     chance = random.Random(2)
-    repeat = "".join(chance.choices("ACGT", k=300))
-    parts = ["".join(chance.choices("ACGT", k=size)) for size in (900, 700, 800)]
+    repeat = random_bases(chance, 300)
+    parts = [random_bases(chance, size) for size in (900, 700, 800)]
     itself = [("itself", parts[0] + repeat + parts[1] + repeat + parts[2])]
     index = mummergpu.Index.build(itself)
     assert [(row.query_start, row.query_end) for row in index.align(itself, mode="all")] == [
@@ -303,18 +260,6 @@ def test_blocks_are_joined(
     assert Path("memory.delta").read_text().splitlines()[0].endswith("<memory>")
     lines = [Path(name).read_text().splitlines()[1:] for name in ("memory.delta", "x.delta")]
     assert lines[0] == lines[1]
-
-
-@pytest.mark.parametrize("search", ["kmer", "tree"])
-def test_an_index_file_gives_the_same_alignments(search: str) -> None:
-    assert main(["index", "-q", "r.fa", "--search", search, "-o", "x.mgi"]) == 0
-    assert main(["align", "-C", "-q", "x.mgi", "q.fa", "-maxmatch", "-o", "own.paf"]) == 0
-    assert rows_of("own.paf") == rows_of("x.paf")
-    mummergpu.align("x.mgi", "q.fa", "run.paf", mode="all", backend="cpu")
-    assert rows_of("run.paf") == rows_of("x.paf")
-    with mummergpu.Index.open("x.mgi") as opened:
-        opened.align(Path("q.fa"), mode="all", backend="cpu").write("opened.paf")
-    assert rows_of("opened.paf") == rows_of("x.paf")
 
 
 def test_several_files_have_no_delta(index: mummergpu.Index) -> None:

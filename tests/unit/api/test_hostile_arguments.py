@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.sequences import write_fasta
 
 import mummergpu
 from mummergpu.errors import BackendError, InputError, OptionError, OutputError
@@ -57,7 +58,7 @@ VALUES = {
 def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("r.fa", "q.fa"):
-        Path(name).write_text("".join(f">{name}\n{bases}\n" for name, bases in NAMED))
+        write_fasta(name, NAMED)
 
 
 @pytest.fixture(scope="module")

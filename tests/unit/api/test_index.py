@@ -18,19 +18,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.sequences import random_bases, reverse_complement
 
 import mummergpu
 import mummergpu.api.index
 import mummergpu.api.matches
 import mummergpu.api.tables
 from mummergpu.api import engine
-from mummergpu.cli.main import main
 
 ROOT = Path(mummergpu.__file__).parents[1]
 MADE = random.Random(11)
-BASES = "".join(MADE.choices("ACGT", k=4000))
+BASES = random_bases(MADE, 4000)
 RECORDS = [("one", BASES[:1500]), ("empty", ""), ("two words", BASES[1500:] + "NN" + BASES[:400])]
-COMPLEMENT = str.maketrans("ACGT", "TGCA")
 
 
 def made_queries() -> list[tuple[str, str]]:
@@ -39,7 +38,7 @@ def made_queries() -> list[tuple[str, str]]:
         begin = MADE.randrange(3900)
         read = BASES[begin : begin + MADE.randrange(30, 200)]
         if number % 3 == 0:
-            read = read.translate(COMPLEMENT)[::-1]
+            read = reverse_complement(read)
         if number % 4 == 0:
             read = read[:20] + "A" + read[21:]
         found.append((f"q{number}", read))
@@ -76,7 +75,7 @@ def test_every_match_is_one_and_none_can_be_longer(index: mummergpu.Index) -> No
         query = dict(QUERIES)[row.query]
         piece = query[row.query_start : row.query_start + row.length]
         if row.reverse:
-            piece = piece.translate(COMPLEMENT)[::-1]
+            piece = reverse_complement(piece)
         record = references["two words" if row.reference == "two" else row.reference]
         assert record[row.reference_start : row.reference_start + row.length] == piece
     assert m.query_names == [name for name, _ in QUERIES]
@@ -85,25 +84,6 @@ def test_every_match_is_one_and_none_can_be_longer(index: mummergpu.Index) -> No
     assert m.reference_lengths.tolist() == [len(bases) for _, bases in RECORDS]
     assert m.offsets.size == len(QUERIES) + 1 and m.offsets[-1] == len(m)
     assert (np.diff(m.offsets) == np.bincount(m.query, minlength=len(QUERIES))).all()
-
-
-@pytest.mark.parametrize("strands", ["both", "forward", "reverse"])
-@pytest.mark.parametrize("mode", ["all", "mumreference", "mum"])
-def test_what_is_written_is_what_the_command_writes(strands: str, mode: str) -> None:
-    options = {"both": ["-b"], "forward": [], "reverse": ["-r"]}[strands]
-    options += [] if mode == "all" else [f"-{mode}"]
-    assert main(["r.fa", "q.fa", "-l", "12", "-C", "-o", "expected.txt", *options]) == 0
-    expected = Path("expected.txt").read_bytes()
-    index = mummergpu.Index.build("r.fa", min_length=12)
-    told: dict[str, Any] = {"strands": strands, "mode": mode}
-    index.match(QUERIES, **told).write("found.txt")
-    assert Path("found.txt").read_bytes() == expected
-    stats = mummergpu.match("r.fa", "q.fa", "run.txt", 12, threads=2, **told)
-    assert Path("run.txt").read_bytes() == expected
-    assert (stats.queries, stats.backend) == (len(QUERIES), "cpu")
-    assert stats.matches == expected.count(b"\n") - expected.count(b">")
-    whole = [row for m in index.stream("q.fa", **told) for row in m]
-    assert whole == list(index.match(QUERIES, **told))
 
 
 def test_one_index_serves_every_longer_length_and_refuses_shorter_ones(
@@ -135,16 +115,6 @@ def test_an_index_comes_back_from_its_file(index: mummergpu.Index) -> None:
             opened.save("other.mgi")
     with pytest.raises(mummergpu.MummergpuError, match="the index is closed"):
         opened.match("ACGT", strands="both")
-
-
-def test_trees_are_opened_too() -> None:
-    assert main("index r.fa -o t.mgi -l 12 --search tree -q".split()) == 0
-    expected = list(mummergpu.Index.build("r.fa", min_length=12).match(QUERIES, strands="both"))
-    assert list(mummergpu.Index.open("t.mgi").match(QUERIES, strands="both")) == expected
-    longer = [match for match in expected if match.length >= 30]
-    assert (
-        list(mummergpu.Index.open("t.mgi").match(QUERIES, min_length=30, strands="both")) == longer
-    )
 
 
 def test_too_little_memory_for_all_tables_changes_no_match(index: mummergpu.Index) -> None:

@@ -27,10 +27,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("mapped")
     write_pairs(made, PAIRS)
     words = [
-        "map",
-        "--backend",
-        "cpu",
-        "-q",
+        *"map --backend cpu -q".split(),
         *(str(made / name) for name in ("r.fa", "1.fq", "2.fq")),
     ]
     assert main([*words, "-R", GROUP, "-o", str(made / "x.sam")]) == 0
@@ -78,15 +75,14 @@ def test_columns_are_those_of_the_command(alignments: mummergpu.Alignments) -> N
     assert repr(alignments) == f"<mummergpu.Alignments: 300 rows, {mapped} of them mapped>"
 
 
-def test_files_are_those_of_the_command(alignments: mummergpu.Alignments) -> None:
-    alignments.write("y.sam", read_group=GROUP)
-    assert rows_of("y.sam") == rows_of("x.sam")
+def test_sorted_files_have_an_index_and_runs_tell_their_counts(
+    alignments: mummergpu.Alignments,
+) -> None:
     alignments.write("y.bam", sort=True, mark_duplicates=True)
     assert int(samtools("view", "-c", "y.bam", "two")) > 20
     with pytest.raises(mummergpu.MummergpuError, match="needs BAM or CRAM"):
         alignments.write("y.sam", sort=True)
     found = mummergpu.map("r.fa", "1.fq", "2.fq", output="z.sam", read_group=GROUP, threads=1)
-    assert rows_of("z.sam") == rows_of("x.sam")
     assert (found.queries, found.mapped) == (2 * PAIRS, int((alignments.flag & 4 == 0).sum()))
     assert found.properly_paired == int((alignments.flag & 2 != 0).sum()) > PAIRS
     assert found.output_bytes == Path("z.sam").stat().st_size

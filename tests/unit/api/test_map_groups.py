@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.loops import each
-from helpers.read_pairs import write_pairs
+from helpers.read_pairs import write_drifting_pairs
+from helpers.sequences import random_bases
 
 import mummergpu
 from mummergpu.cli.main import main
@@ -30,15 +31,7 @@ COLUMNS = (
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Pairs whose reads differ more and more from their places, and an index of small pages."""
     made = tmp_path_factory.mktemp("groups")
-    write_pairs(made, PAIRS, read_bases=150)
-    chance = random.Random(5)
-    for name in ("1.fq", "2.fq"):
-        lines = (made / name).read_text().splitlines()
-        for row in range(1, len(lines), 4):
-            share = 0.12 * row / len(lines)
-            bases = [chance.choice("ACGT") if chance.random() < share else b for b in lines[row]]
-            lines[row] = "".join(bases)
-        (made / name).write_text("".join(f"{line}\n" for line in lines))
+    write_drifting_pairs(made, PAIRS)
     assert main(["index", "-q", *PAGES, str(made / "r.fa"), "-o", str(made / "p.mgi")]) == 0
     return made
 
@@ -80,16 +73,10 @@ def test_rows_do_not_depend_on_the_groups(words: list[str], arguments: dict[str,
     for groups, memory in MEMORY.items():
         limit = [] if memory is None else ["--max-memory", str(memory)]
         line = [
-            "map",
-            "--backend",
-            "cpu",
-            "-q",
-            "p.mgi",
+            *"map --backend cpu -q p.mgi".split(),
             *words,
             *limit,
-            "--no-read-group",
-            "-o",
-            "x.sam",
+            *"--no-read-group -o x.sam".split(),
         ]
         assert main(line) == 0
         found = opened(groups).map("1.fq", "2.fq", backend="cpu", **arguments)
@@ -114,7 +101,7 @@ def test_blocks_of_any_size_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_reference_in_memory_is_mapped_to_in_groups(tmp_path: Path) -> None:
     """Its pages are built anew for each pass; no page is smaller than a megabase."""
     chance = random.Random(2)
-    bases = "".join(chance.choices("ACGT", k=3_000_000))
+    bases = random_bases(chance, 3_000_000)
     lines = []
     for number in range(50):
         begin = chance.randrange(len(bases) - 100)

@@ -17,12 +17,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.sequences import random_bases, write_fasta
 from helpers.spawned_search import search
 
 import mummergpu
 
 MADE = random.Random(17)
-BASES = "".join(MADE.choices("ACGT", k=5000))
+BASES = random_bases(MADE, 5000)
 READS = [(f"q{n}", BASES[n * 20 : n * 20 + 90]) for n in range(240)]
 
 LOOK = """
@@ -87,7 +88,7 @@ NEIGHBOURS = {
 def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("r.fa").write_text(f">r\n{BASES}\n")
-    Path("q.fa").write_text("".join(f">{name}\n{bases}\n" for name, bases in READS))
+    write_fasta("q.fa", READS)
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from helpers.loops import each
+from helpers.sequences import write_fasta
 
 import mummergpu
 from mummergpu.cli.main import main
@@ -23,7 +24,7 @@ def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("two.fa").write_text(">r\nACGTTGCAGG\n>s\nATCCTTAGCA\n")
     Path("1.fa").write_text(">a\nACGTTGC\n>b x\nGGATCC\n")
     Path("2.fa").write_text(">a\nTTAGCA\n>b y\nACG\n")
-    Path("both.fa").write_text("".join(f">{name}\n{bases}\n" for name, bases in MATES))
+    write_fasta("both.fa", MATES)
     Path("b.fa").write_text(">a\nA\n>c\nA\n")
 
 
@@ -41,15 +42,6 @@ def test_pairs_in_memory_and_in_files_have_the_same_names_and_matches() -> None:
         assert matches.query_names == NAMED
         assert matches.query.tolist() == found[0].query.tolist()
         assert matches.query_start.tolist() == found[0].query_start.tolist()
-
-
-def test_the_command_from_python_writes_what_the_command_writes() -> None:
-    words = ["-C", "-q", "-l", "5", "-b", "ref.fa", "1.fa", "2.fa", "--pair", "-o", "x.mums"]
-    assert main(words) == 0
-    mummergpu.match(
-        "ref.fa", ["1.fa", "2.fa"], "y.mums", 5, backend="cpu", pair=True, strands="both"
-    )
-    assert Path("x.mums").read_bytes() == Path("y.mums").read_bytes()
 
 
 def test_mates_that_do_not_belong_together() -> None:

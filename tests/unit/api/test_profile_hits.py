@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from helpers.hmmer import TABLES, write_input
+from helpers.sequences import reverse_complement
 
 import mummergpu
 from mummergpu.cli.main import main
@@ -68,7 +69,7 @@ def test_translated_hits_lie_on_the_nucleotides(tmp_path: Path) -> None:
     assert hits.to_pandas()["record"].isna().all()
     text = proteins.read_text().split(f">{hits[0].target} ")[1].split("\n", 1)[1].split(">")[0]
     bases = "".join(codons.get(one, "NNN") for one in text.replace("\n", ""))
-    turned = bases[::-1].translate(str.maketrans("ACGT", "TGCA"))
+    turned = reverse_complement(bases)
     sequences = [("forward words", "C" + bases), ("reverse", turned + "CC")]
     found = mummergpu.hmmsearch(profiles, sequences, E=1e-9, translate=True)
     first = [hit for hit in found if (hit.query, hit.domain) == (hits[0].query, hits[0].domain)]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.loops import each
+from helpers.sequences import random_bases, write_fasta
 
 import mummergpu
 from mummergpu.api import engine
@@ -31,7 +32,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A reference with repeats, and queries with parts of it, one of them reversed."""
     made = tmp_path_factory.mktemp("unique")
     some = random.Random(7)
-    parts = ["".join(some.choices("ACGT", k=size)) for size in (300, 2500, 3000)]
+    parts = [random_bases(some, size) for size in (300, 2500, 3000)]
     (made / "r.fa").write_text(
         f">one\n{parts[1]}{parts[0]}{parts[2]}{parts[0]}\n>two\n{parts[0]}{'AC' * 60}\n"
     )
@@ -41,9 +42,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ),
         "turned": (parts[2][500:1500] + parts[0]).translate(COMPLEMENTS)[::-1],
         "twice": parts[1][100:400] + "AC" * 40 + parts[1][100:400],
-        "none": "".join(some.choices("ACGT", k=200)),
+        "none": random_bases(some, 200),
     }
-    (made / "q.fa").write_text("".join(f">{name}\n{text}\n" for name, text in queries.items()))
+    write_fasta(made / "q.fa", queries)
     return made
 
 

@@ -6,11 +6,10 @@ import gzip
 from pathlib import Path
 
 import pytest
+from helpers.sequences import reverse_complement
 from mapping.genomes import genome_file, genome_sources, write_repeats
 from mapping.simulation import count_reads, read_set
 from mapping.truth import true_span
-
-COMPLEMENT = str.maketrans("ACGT", "TGCA")
 
 
 def records_of(path: Path) -> dict[str, str]:
@@ -79,7 +78,7 @@ def test_reads_lie_where_their_names_tell(tmp_path: Path, dwgsim_binary: str) ->
             assert truth is not None
             expected = records[truth.contig][truth.start : truth.end]
             if truth.reverse:
-                expected = expected[::-1].translate(COMPLEMENT)
+                expected = reverse_complement(expected)
             agreeing += sum(map(str.__eq__, bases, expected)) >= 55
     # The others have an insertion or a deletion.
     assert agreeing >= 780

@@ -9,19 +9,11 @@ from helpers.loops import each
 
 from mummergpu.cli.main import main
 from mummergpu.matching.options import Uniqueness
-from mummergpu.pipeline import match as pipeline
 from mummergpu.pipeline.options import MatchOptions
 from mummergpu.sequence.codes import Strand
 
 FORWARD, REVERSE = (Strand.FORWARD,), (Strand.REVERSE,)
 BOTH = (Strand.FORWARD, Strand.REVERSE)
-
-
-@pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> list[MatchOptions]:
-    collected: list[MatchOptions] = []
-    monkeypatch.setattr(pipeline, "run", lambda options, *others: collected.append(options))
-    return collected
 
 
 def options_of(told: list[MatchOptions], line: str) -> MatchOptions:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import ctypes
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -33,111 +32,6 @@ from mummergpu.errors import BackendError
 from mummergpu.runtime.libraries import Library, look_for
 
 GIB = 1 << 30
-
-
-class PlayedDriver:
-    """The driver's C functions, for two devices; ``failing`` maps functions to errors.
-
-    A context is counted while it is retained, and while it is current.
-    """
-
-    def __init__(self, failing: dict[str, int] | None = None, devices: int = 2) -> None:
-        self.failing = failing or {}
-        self.devices = devices
-        self.retained = 0
-        self.current = 0
-        self.contexts_made = 0
-
-    def __getattr__(self, name: str) -> Callable[..., int]:
-        try:
-            answer = getattr(type(self), f"answer_{name}")
-        except AttributeError:
-            raise AttributeError(name) from None
-
-        def function(*arguments: Any) -> int:
-            if name in self.failing:
-                return self.failing[name]
-            # What `ctypes.byref` makes holds the object that is to be written.
-            answer(self, *(getattr(argument, "_obj", argument) for argument in arguments))
-            return 0
-
-        return function
-
-    def answer_cuInit(self, flags: int) -> None:  # noqa: N802
-        assert flags == 0
-
-    def answer_cuDriverGetVersion(self, version: ctypes.c_int) -> None:  # noqa: N802
-        version.value = 12090
-
-    def answer_cuDeviceGetCount(self, count: ctypes.c_int) -> None:  # noqa: N802
-        count.value = self.devices
-
-    def answer_cuDeviceGet(self, handle: ctypes.c_int, number: int) -> None:  # noqa: N802
-        handle.value = 70 + number
-
-    def answer_cuDeviceGetName(self, name: Any, size: int, handle: int) -> None:  # noqa: N802
-        assert size == len(name)
-        name.value = f"Device {handle}".encode()
-
-    def answer_cuDeviceTotalMem_v2(self, size: ctypes.c_size_t, handle: int) -> None:  # noqa: N802
-        size.value = handle * GIB
-
-    def answer_cuDeviceGetAttribute(  # noqa: N802
-        self, value: ctypes.c_int, attribute: int, handle: int
-    ) -> None:
-        assert handle in (70, 71)
-        value.value = {13: 1_980_000, 16: 132, 36: 3_201_000, 75: 9, 76: 1}[attribute]
-
-    def answer_cuDevicePrimaryCtxRetain(  # noqa: N802
-        self, context: ctypes.c_void_p, handle: int
-    ) -> None:
-        context.value = 1000 + handle
-        self.retained += 1
-        self.contexts_made += 1
-
-    def answer_cuDevicePrimaryCtxRelease_v2(self, handle: int) -> None:  # noqa: N802
-        self.retained -= 1
-
-    def answer_cuCtxPushCurrent_v2(self, context: ctypes.c_void_p) -> None:  # noqa: N802
-        assert context.value in (1070, 1071)
-        self.current += 1
-
-    def answer_cuCtxPopCurrent_v2(self, context: ctypes.c_void_p) -> None:  # noqa: N802
-        self.current -= 1
-
-    def answer_cuMemGetInfo_v2(  # noqa: N802
-        self, free: ctypes.c_size_t, total: ctypes.c_size_t
-    ) -> None:
-        assert self.current == 1
-        free.value = 3 * GIB
-
-    def answer_cuGetErrorString(self, code: int, text: ctypes.c_char_p) -> None:  # noqa: N802
-        text.value = b"what %d means" % code
-
-
-def ask(driver: PlayedDriver, measure_memory: bool = True) -> DriverFacts:
-    def load(name: str) -> PlayedDriver:
-        assert name == "libcuda.so.1"
-        return driver
-
-    facts = ask_driver(measure_memory, load)
-    assert (driver.retained, driver.current) == (0, 0)
-    return facts
-
-
-def test_a_driver_tells_its_devices() -> None:
-    facts = ask(PlayedDriver())
-    clocks = (1_980_000, 3_201_000)
-    first = DeviceFacts(0, "Device 70", (9, 1), 132, 70 * GIB, 3 * GIB, None, *clocks)
-    second = replace(first, number=1, name="Device 71", total_bytes=71 * GIB)
-    assert facts == DriverFacts((12, 9), (first, second), None)
-
-
-def test_memory_that_is_not_measured_needs_no_context() -> None:
-    driver = PlayedDriver()
-    facts = ask(driver, measure_memory=False)
-    assert [device.free_bytes for device in facts.devices] == [None, None]
-    assert driver.contexts_made == 0
 
 
 @pytest.fixture
@@ -181,49 +75,6 @@ def test_no_driver_is_a_problem_and_no_error() -> None:
     assert facts == DriverFacts(
         None, (), "no NVIDIA driver (libcuda.so.1: cannot open shared object file)"
     )
-
-
-@pytest.mark.parametrize(
-    ("driver", "version", "problem"),
-    [
-        *(
-            (PlayedDriver({function: 803}), (12, 9), f"{function}: what 803 means")
-            for function in ("cuInit", "cuDeviceGetCount", "cuDeviceGet")
-        ),
-        (PlayedDriver({"cuDriverGetVersion": 3}), None, "cuDriverGetVersion: what 3 means"),
-        (PlayedDriver({"cuInit": 9, "cuGetErrorString": 1}), (12, 9), "cuInit: error 9"),
-        (PlayedDriver(devices=0), (12, 9), "the driver has no device"),
-    ],
-)
-def test_a_driver_that_fails_says_why(
-    driver: PlayedDriver, version: tuple[int, int] | None, problem: str
-) -> None:
-    assert ask(driver) == DriverFacts(version, (), problem)
-
-
-def test_a_driver_may_lack_a_function() -> None:
-    class Old(PlayedDriver):
-        answer_cuMemGetInfo_v2 = property()  # type: ignore[assignment]  # noqa: N815
-
-        def __getattr__(self, name: str) -> Callable[..., int]:
-            if name == "cuMemGetInfo_v2":
-                raise AttributeError(name)
-            return super().__getattr__(name)
-
-    facts = ask(Old())
-    assert {device.problem for device in facts.devices} == {
-        "the driver has no cuMemGetInfo_v2; it is too old"
-    }
-
-
-@pytest.mark.parametrize(
-    "function", ["cuDevicePrimaryCtxRetain", "cuCtxPushCurrent_v2", "cuMemGetInfo_v2"]
-)
-def test_a_device_that_gives_no_context_is_described_all_the_same(function: str) -> None:
-    facts = ask(PlayedDriver({function: 2}))
-    assert [device.name for device in facts.devices] == ["Device 70", "Device 71"]
-    assert {device.problem for device in facts.devices} == {f"{function}: what 2 means"}
-    assert {device.free_bytes for device in facts.devices} == {None}
 
 
 def test_a_library_has_its_version() -> None:

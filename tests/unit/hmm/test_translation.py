@@ -8,6 +8,7 @@ from random import Random
 
 import pytest
 from helpers.hmmer import ORF, esl_translate
+from helpers.sequences import random_bases
 
 from mummergpu.errors import InputError
 from mummergpu.hmm.proteins import SYMBOLS
@@ -89,7 +90,7 @@ def test_small_cases(word: str) -> None:
 
 def test_formats_have_the_same_orfs(tmp_path: Path) -> None:
     random = Random(7)
-    reads = [(f"r{n}", "".join(random.choices("ACGT", k=150))) for n in range(40)]
+    reads = [(f"r{n}", random_bases(random, 150)) for n in range(40)]
     texts = {
         "r.fa": "".join(f">{name} x\n{bases}\n" for name, bases in reads),
         "r.fq": "".join(f"@{name} x\n{bases}\n+\n{'I' * 150}\n" for name, bases in reads),

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.hmmer_library import HmmerFilters, library
-from helpers.profiles import block_of, built, profiles, sequences_like
+from helpers.hmmer_library import hmmer_of, some_profiles
+from helpers.profiles import block_of, sequences_like
 
 from mummergpu.hmm.bias_filter import BiasFilter
 from mummergpu.hmm.filters import FilterThresholds, ProfileFilter
-from mummergpu.hmm.profiles import Profile
 from mummergpu.hmm.tables import WORD_BASE, WORD_SCALE, word_moves, word_tables
 from mummergpu.hmm.thresholds import gumbel_tail
 from mummergpu.hmm.word_filter import LANES, OVERFLOW, score_viterbi, striped_words
@@ -21,21 +20,9 @@ from mummergpu.runtime.stats import Stats
 SIZES = (1, 2, 3, 4, 31, 32, 33, 600, 4200)
 
 
-def some_profiles() -> list[Profile]:
-    library()
-    return [*profiles(), *map(built, SIZES)]
-
-
-def hmmer_of(profile: Profile, folder: Path) -> HmmerFilters:
-    path = folder / "one.hmm"
-    with path.open("wb") as file:
-        profile.hmm.write(file, binary=True)
-    return HmmerFilters(path, profile.composition)
-
-
 def test_viterbi_scores_are_those_of_hmmer(tmp_path: Path) -> None:
     moves, overflows, cases = word_moves(1 << 17), 0, 0
-    for profile in some_profiles():
+    for profile in some_profiles(SIZES):
         hmmer = hmmer_of(profile, tmp_path)
         sequences = [codes for codes in sequences_like(profile, 450) if codes.size]
         cases += len(sequences)
@@ -53,7 +40,7 @@ def test_viterbi_scores_are_those_of_hmmer(tmp_path: Path) -> None:
 
 
 def test_the_bias_scores_are_those_of_hmmer_but_for_what_they_say(tmp_path: Path) -> None:
-    for profile in some_profiles():
+    for profile in some_profiles(SIZES):
         if profile.composition is None:
             continue
         hmmer = hmmer_of(profile, tmp_path)
@@ -71,7 +58,7 @@ def test_the_bias_scores_are_those_of_hmmer_but_for_what_they_say(tmp_path: Path
 @pytest.mark.parametrize("limit", [1e-3, 1e-8])
 def test_what_passes_hmmers_viterbi_survives(tmp_path: Path, limit: float) -> None:
     thresholds = FilterThresholds(F1=0.999, F2=limit)
-    for profile in some_profiles():
+    for profile in some_profiles(SIZES):
         if profile.composition is None:
             continue
         hmmer, statistics = hmmer_of(profile, tmp_path), profile.statistics

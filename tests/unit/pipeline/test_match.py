@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.options import match_options
+from helpers.sequences import random_bases
 
 from mummergpu.matching.match_counts import FileCounts, LengthCount, MatchCounts, StrandCounts
 from mummergpu.matching.options import Uniqueness
@@ -25,8 +26,8 @@ BOTH = (Strand.FORWARD, Strand.REVERSE)
 @pytest.fixture
 def files(tmp_path: Path) -> tuple[str, str]:
     made = random.Random(5)
-    repeat = "".join(made.choices("ACGT", k=60))
-    records = ["".join(made.choices("ACGT", k=400)) + repeat for _ in range(12)]
+    repeat = random_bases(made, 60)
+    records = [random_bases(made, 400) + repeat for _ in range(12)]
     reads = [record[start : start + 90] for record in records for start in (0, 130, 370)]
     reference, queries = tmp_path / "reference.fa", tmp_path / "reads.fa"
     reference.write_text("".join(f">r{n}\n{text}\n" for n, text in enumerate(records)))

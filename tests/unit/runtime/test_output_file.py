@@ -18,26 +18,20 @@ from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.unfinished_file import remove_unfinished
 
 
-def test_file_appears_when_complete(tmp_path: Path, way: str) -> None:
+@pytest.mark.parametrize("older", [[], ["out"]], ids=["new", "older"])
+def test_file_appears_when_complete(tmp_path: Path, way: str, older: list[str]) -> None:
     path = tmp_path / "out"
+    for name in older:
+        (tmp_path / name).write_text("old")
     with OutputFile(str(path)) as output:
         output.write(b"first ")
         output.write(np.frombuffer(b"second", dtype=np.uint8))
         output.write(np.empty(0, dtype=np.uint8))
-        assert not path.exists()
-        assert len(os.listdir(tmp_path)) == (way == "named")
+        assert [name for name in os.listdir(tmp_path) if name == "out"] == older
+        assert not older or path.read_text() == "old"
+        assert len(os.listdir(tmp_path)) == (way == "named") + len(older)
         assert output.is_file
     assert path.read_bytes() == b"first second"
-    assert os.listdir(tmp_path) == ["out"]
-
-
-def test_older_file_stays_until_the_new_one_is_complete(tmp_path: Path, way: str) -> None:
-    path = tmp_path / "out"
-    path.write_text("old")
-    with OutputFile(str(path)) as output:
-        output.write(b"new")
-        assert path.read_text() == "old"
-    assert path.read_text() == "new"
     assert os.listdir(tmp_path) == ["out"]
 
 
@@ -207,16 +201,6 @@ def test_standard_output_goes_where_it_was_sent(name: str, tmp_path: Path) -> No
     with path.open("ab") as stream:
         subprocess.run([sys.executable, "-c", program, name], stdout=stream, check=True)
     assert path.read_text() == "before text"
-
-
-def test_failed_rename_is_an_error_and_leaves_nothing(tmp_path: Path, way: str) -> None:
-    path = tmp_path / "out"
-    output = OutputFile(str(path))
-    path.mkdir()
-    (path / "occupied").touch()
-    with pytest.raises(OutputError, match="cannot be completed: "):
-        output.complete()
-    assert os.listdir(tmp_path) == ["out"]
 
 
 def pieces_of_a_large_file() -> list[bytes]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import signal
 import stat
 import subprocess
 import sys
@@ -41,33 +40,6 @@ def refuse(number: int) -> Callable[..., Any]:
 
 def open_descriptors() -> set[str]:
     return set(os.listdir("/proc/self/fd"))
-
-
-KILLED = """
-import os, sys
-from mummergpu.runtime.output_file import OutputFile
-
-output = OutputFile(sys.argv[1])
-output.write(b"half")
-print("half", flush=True)
-sys.stdin.read()
-"""
-
-
-@pytest.mark.usefixtures("nameless")
-@pytest.mark.parametrize("older", [True, False])
-def test_a_killed_process_leaves_nothing(older: bool, tmp_path: Path) -> None:
-    path = tmp_path / "out"
-    if older:
-        path.write_text("older")
-    words = [sys.executable, "-c", KILLED, str(path)]
-    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"half\n"
-        process.send_signal(signal.SIGKILL)
-    assert process.returncode == -signal.SIGKILL
-    assert os.listdir(tmp_path) == (["out"] if older else [])
-    assert not older or path.read_text() == "older"
 
 
 def test_descriptors_are_closed(way: str, tmp_path: Path) -> None:
@@ -168,23 +140,6 @@ def test_what_cannot_be_linked_is_copied(
     assert path.read_bytes() == text
     assert stat.S_IMODE(path.stat().st_mode) == (0o604 if older else 0o640)
     assert os.listdir(tmp_path) == ["out"]
-    assert open_descriptors() == before
-
-
-@pytest.mark.usefixtures("nameless")
-@pytest.mark.parametrize("call", ["link", "sendfile", "replace"])
-def test_failures_to_give_a_name_leave_nothing(
-    call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = open_descriptors()
-    output = OutputFile(str(tmp_path / "out"))
-    output.write(b"text")
-    if call != "link":
-        monkeypatch.setattr(unfinished_file.os, "link", refuse(errno.EPERM))
-    monkeypatch.setattr(unfinished_file.os, call, refuse(errno.EIO))
-    with pytest.raises(OutputError, match="out: cannot be completed: Input/output error"):
-        output.complete()
-    assert os.listdir(tmp_path) == []
     assert open_descriptors() == before
 
 
@@ -317,19 +272,6 @@ def test_a_folder_that_cannot_be_synced_is_no_failure_but_a_failed_disk_is(
     assert path.read_bytes() == b"text"
     assert os.listdir(tmp_path) == ["out"]
     assert open_descriptors() == before
-
-
-def test_a_file_that_cannot_be_synced_gets_no_name(
-    way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "out"
-    path.write_text("older")
-    monkeypatch.setattr(os, "fsync", refuse(errno.EIO))
-    with pytest.raises(OutputError, match="cannot be completed: Input/output error"):
-        with OutputFile(str(path), durable=True) as output:
-            output.write(b"text")
-    assert path.read_text() == "older"
-    assert os.listdir(tmp_path) == ["out"]
 
 
 @pytest.mark.parametrize("name", ["O_TMPFILE", "O_PATH", "/proc", "/proc/self"])

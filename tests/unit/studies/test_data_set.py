@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.search_cases import CASES
+from helpers.sequences import random_bases
 from helpers.studies import data_of
 
 from mummergpu.errors import InputError, OptionError
@@ -28,7 +29,7 @@ def digest_of(queries: tuple[str, ...], parts: int = 1) -> str:
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
     some = random.Random(2)
-    bases = "".join(some.choices("ACGT", k=500))
+    bases = random_bases(some, 500)
     (tmp_path / "r.fa").write_text(f">one\n{bases[:300]}\n>two\n{bases[300:]}\n")
     reads = [bases[start : start + 30 + start % 50] for start in range(0, 400, 9)]
     (tmp_path / "q.fa").write_text("".join(f">q{n}\n{read}\n" for n, read in enumerate(reads)))

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from helpers.opened_backends import GENOME
 from helpers.search_cases import CASES, ONE_PAGE, STRANDS, SearchCase, columns_of, made_bases
+from helpers.sequences import random_bases
 from helpers.studies import QuickSearcher, data_of
 
 from mummergpu.index.tree.layout import Layout
@@ -231,7 +232,7 @@ def test_a_kernel_that_visits_no_node_was_counted_all_the_same() -> None:
 
 def test_the_first_queries_are_about_as_many_as_asked_for() -> None:
     some = random.Random(1)
-    queries = tuple("".join(some.choices("ACGT", k=9)) for _ in range(100))
+    queries = tuple(random_bases(some, 9) for _ in range(100))
     block = data_of(SearchCase("x", ("ACGT",), queries, 4)).blocks[0]
     for count in (1, 7, 50, 99, 100, 1000):
         head = first_queries(block, count)

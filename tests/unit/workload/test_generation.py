@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.truth import edit_distance, fragment, parse, read_fasta
+from helpers.sequences import read_fasta, reverse_complement
+from helpers.truth import edit_distance, fragment, parse
 
 from mummergpu.errors import InputError, OptionError, OutputError
 from mummergpu.input.reference import Reference
@@ -286,7 +287,7 @@ def test_reads_without_qualities_are_fasta_with_their_names_alone(tmp_path: Path
     assert lines[::2] == [f">HS100.{n + 1}" for n in range(2_000)]
     assert {len(bases) for bases in lines[1::2]} == {150}
     (text,) = read_fasta(files.reference).values()
-    both = text + "N" + text[::-1].translate(str.maketrans("ACGT", "TGCA"))
+    both = text + "N" + reverse_complement(text)
     counts = description_of(files)["reads"]
     assert (counts["bases"], counts["insertions"], counts["deletions"]) == (300_000, 0, 0)
     assert 1_300 < counts["substitutions"] < 1_700

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.sequences import reverse_complement
 from helpers.truth import Read, fragment, parse
 
 from mummergpu.errors import InputError
@@ -61,7 +62,7 @@ def random_text(length: int, seed: int = 5) -> str:
 def share_repeated(codes: np.ndarray) -> float:
     """The share of positions whose 21-mer stands elsewhere too, on either strand."""
     text = decode(codes).decode()
-    other = text[::-1].translate(str.maketrans("ACGT", "TGCA"))
+    other = reverse_complement(text)
     seen: dict[str, int] = {}
     for strand in (text, other):
         for place in range(len(text) - 20):
@@ -91,7 +92,7 @@ def test_most_copies_of_cut_repeats_are_short_ends_of_their_family() -> None:
     family = Repeats(1, (4_000, 4_000), (0, 0), WHOLE, 0.4, is_cut=True)
     codes = synthesize(Genome(200_000, 0.5, (family,), (), ()), 3, "cut")
     text = decode(codes).decode()
-    text += "N" + text[::-1].translate(str.maketrans("ACGT", "TGCA"))
+    text += "N" + reverse_complement(text)
     ends = [text[place : place + 21] for place in range(len(text) - 20)]
     (last, copies), *_ = Counter(end for end in ends if "N" not in end).most_common(1)
     assert copies > 30  # 80,000 bases in copies of 1,333 in the mean
@@ -240,7 +241,7 @@ def test_families_are_laid_in_both_orientations() -> None:
     codes = synthesize(genome, 3, "families")
     assert codes.size == 100_000
     text = decode(codes).decode()
-    reverse = text[::-1].translate(str.maketrans("ACGT", "TGCA"))
+    reverse = reverse_complement(text)
     counts: dict[str, int] = {}
     for i in range(len(text) - 19):
         counts[text[i : i + 20]] = counts.get(text[i : i + 20], 0) + 1
@@ -254,7 +255,7 @@ def test_copies_diverge_as_declared() -> None:
     def shared_words(divergence: float) -> int:
         repeats = Repeats(1, (2_000, 2_000), (2, 2), (divergence, divergence))
         text = decode(synthesize(Genome(50_000, 0.5, (repeats,), (), ()), 11, "two")).decode()
-        reverse = text[::-1].translate(str.maketrans("ACGT", "TGCA"))
+        reverse = reverse_complement(text)
         last = len(text) - 16
         words = [min(text[i : i + 16], reverse[last - i :][:16]) for i in range(last + 1)]
         return len(words) - len(set(words))

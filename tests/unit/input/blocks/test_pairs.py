@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from helpers.loops import each
+from helpers.sequences import random_bases
 
 from mummergpu.errors import InputError
 from mummergpu.input.blocks.queries import QueryBlock, QueryRules
@@ -116,7 +117,7 @@ def test_two_files_and_one_give_the_same(
 
 def test_large_files_that_threads_read(tmp_path: Path) -> None:
     chance = random.Random(5)
-    bases = "".join(chance.choices("ACGT", k=2000))
+    bases = random_bases(chance, 2000)
     first = [(f"r{number}", bases[number % 1800 :][:150]) for number in range(60_000)]
     second = [(f"r{number}", bases[number % 1700 :][:200]) for number in range(60_000)]
     paths = [written(tmp_path, "1.fq", first), written(tmp_path, "2.fq", second)]

@@ -5,21 +5,21 @@ from __future__ import annotations
 import gzip
 import os
 import threading
-from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
+from helpers.compressions import PACKERS, outcome
 from helpers.containers import bgzf, bgzf_blocks
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mummergpu.errors import InputError
 from mummergpu.input.bytes import files, inflated_blocks
 from mummergpu.input.bytes.containers import BGZF_END
-from mummergpu.input.bytes.files import Input, reading
+from mummergpu.input.bytes.files import Input
+from mummergpu.input.bytes.formats import Compression, Format
 from mummergpu.input.bytes.inflate import Inflated, InflatedAhead
 from mummergpu.input.bytes.inflated_blocks import InflatedBlocks
 from mummergpu.input.bytes.reading_threads import ReadingThreads
@@ -44,24 +44,6 @@ def in_blocks(
     source: Source, threads: ReadingThreads, piece_size: int = 900, ahead_from: int = 0
 ) -> InflatedBlocks:
     return InflatedBlocks(source, threads, lambda: True, piece_size, ahead_from)
-
-
-def outcome(
-    open_file: Callable[[Source], Any], packed: bytes, size: int = 1000
-) -> tuple[bytes, str]:
-    """Return the text, and the error that ends it."""
-    source = Source(BytesIO(packed))
-    parts, buffer = [], bytearray(size)
-    try:
-        with reading("reads"):
-            file = open_file(source)
-            while count := file.readinto(buffer):
-                parts.append(bytes(buffer[:count]))
-            assert file.readinto(buffer) == 0
-    except InputError as error:
-        return b"".join(parts), str(error)
-    assert source.bytes_read == len(packed)
-    return b"".join(parts), ""
 
 
 @settings(max_examples=60, deadline=None)
@@ -199,20 +181,27 @@ def test_small_files_need_no_thread(tmp_path: Path) -> None:
             assert file.text.read() == TEXT
 
 
-@pytest.mark.parametrize("kind", ["bgzf", "gzip"])
-def test_a_large_file_can_be_closed_at_any_time(tmp_path: Path, kind: str) -> None:
+@pytest.mark.parametrize("kind", [None, *PACKERS], ids=lambda kind: kind.value if kind else "bgzf")
+def test_a_large_file_is_decompressed_ahead_and_can_be_closed_at_any_time(
+    tmp_path: Path, kind: Compression | None
+) -> None:
     text = TEXT * 700
     path = tmp_path / "reads.gz"
-    path.write_bytes(bgzf(text, 60_000) if kind == "bgzf" else gzip.compress(text, 1))
+    parts = [text[:4_000_000], text[4_000_000:]]
+    path.write_bytes(b"".join(map(PACKERS[kind], parts)) if kind else bgzf(text, 60_000))
     before = set(threading.enumerate())
     for count in (0, 1, 40, 70, 100_000):
         with ReadingThreads(3) as threads:
             file = Input(str(path), threads)
-            parts = [file.text.read(1 << 16) for _ in range(count)] if count < 1000 else None
-            if parts is None:
+            assert (file.format, file.compression) == (Format.FASTQ, kind or Compression.GZIP)
+            if count == 100_000:
                 assert file.text.readall() == text
+                assert file.source.bytes_read == file.size
+                assert set(threading.enumerate()) - before
             else:
-                assert text.startswith(b"".join(part for part in parts if part))
+                assert text.startswith(
+                    b"".join(file.text.read(1 << 16) or b"" for _ in range(count))
+                )
             file.close()
         assert set(threading.enumerate()) <= before
 

@@ -13,14 +13,14 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from helpers.compressions import OTHERS, PACKERS, skippable_frame, zstd_of
+from helpers.compressions import OTHERS, PACKERS, outcome, skippable_frame, zstd_of
 from helpers.naive import pairs_of
 
 from mummergpu.errors import InputError, LibraryError
 from mummergpu.input.blocks.reader import query_reader
 from mummergpu.input.bytes import stream_decoders
-from mummergpu.input.bytes.files import EmptyInputError, Input, reading
-from mummergpu.input.bytes.formats import LONGEST_MAGIC, Compression, Format, compression_of
+from mummergpu.input.bytes.files import EmptyInputError, Input
+from mummergpu.input.bytes.formats import LONGEST_MAGIC, Compression, compression_of
 from mummergpu.input.bytes.inflate import InflatedAhead
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.bytes.source import Source
@@ -48,22 +48,6 @@ Open = Callable[[Source], Any]
 
 def opener(kind: Compression) -> Open:
     return lambda source: DecodedStreams(source, kind, "reads")
-
-
-def outcome(open_file: Open, packed: bytes, size: int = 1000) -> tuple[bytes, str]:
-    """Return the text, and the error that ends it."""
-    source = Source(BytesIO(packed))
-    parts, buffer = [], bytearray(size)
-    try:
-        with reading("reads"):
-            file = open_file(source)
-            while count := file.readinto(buffer):
-                parts.append(bytes(buffer[:count]))
-            assert file.readinto(buffer) == 0
-    except InputError as error:
-        return b"".join(parts), error.message
-    assert source.bytes_read == len(packed)
-    return b"".join(parts), ""
 
 
 @pytest.mark.parametrize("size", [1, 777, 1 << 20])
@@ -135,28 +119,6 @@ def test_a_thread_ahead_gives_the_same(kind: Compression, threads: ReadingThread
                 17,
             )
             assert found == expected
-
-
-def test_a_large_file_is_decompressed_ahead_and_can_be_closed_at_any_time(
-    kind: Compression, tmp_path: Path
-) -> None:
-    text = TEXT * 700
-    path = tmp_path / "reads"
-    path.write_bytes(PACKERS[kind](text[:4_000_000]) + PACKERS[kind](text[4_000_000:]))
-    before = set(threading.enumerate())
-    for count in (0, 1, 70, 100_000):
-        with ReadingThreads(3) as pool:
-            file = Input(str(path), pool)
-            assert (file.format, file.compression) == (Format.FASTQ, kind)
-            if count == 100_000:
-                assert file.text.readall() == text
-                assert file.source.bytes_read == file.size
-                assert len(set(threading.enumerate()) - before) > 0
-            else:
-                parts = [file.text.read(1 << 16) or b"" for _ in range(count)]
-                assert text.startswith(b"".join(parts))
-            file.close()
-        assert set(threading.enumerate()) <= before
 
 
 def test_reads_and_references_may_be_compressed(kind: Compression, tmp_path: Path) -> None:

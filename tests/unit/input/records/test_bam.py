@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pysam
 import pytest
+from helpers.sequences import random_bases
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -98,7 +99,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
         length = some.choice((0, 1, 2, 3, 75, 150, 151, 1000))
         bases = "".join(some.choices(LETTERS, k=length))
         records.append(record(f"read{number}", bases, some.choice(FLAGS), some))
-    records.append(record("long", "".join(some.choices("ACGT", k=300_001)), 16, some))
+    records.append(record("long", random_bases(some, 300_001), 16, some))
     made = tmp_path_factory.mktemp("bam") / "reads.bam"
     write(made, records)
     return made
@@ -195,7 +196,7 @@ def test_threads_decompress_a_large_file(tmp_path: Path) -> None:
         record = pysam.AlignedSegment()
         record.query_name = f"read{number}"
         record.flag = 4
-        record.query_sequence = "".join(chance.choices("ACGT", k=900))
+        record.query_sequence = random_bases(chance, 900)
         records.append(record)
     path = tmp_path / "large.bam"
     write(path, records)

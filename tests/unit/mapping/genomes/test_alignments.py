@@ -10,14 +10,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from helpers.full_matrix import score_of
-from helpers.genomes import (
-    align,
-    bases,
-    changed,
-    operations_of,
-    reversed_complement,
-    sides_of,
-)
+from helpers.genomes import align, changed, operations_of, sides_of
+from helpers.sequences import random_bases, reverse_complement
 
 from mummergpu.mapping.genomes.columns import GenomeAlignments
 from mummergpu.mapping.genomes.options import (
@@ -86,10 +80,10 @@ def check_whole_matrix(
 @pytest.mark.parametrize("seed", range(8))
 def test_the_tiles_have_the_score_of_the_whole_matrix(seed: int) -> None:
     some = random.Random(seed)
-    reference = [bases(some, 1500), bases(some, 2500)]
+    reference = [random_bases(some, 1500), random_bases(some, 2500)]
     queries = [
         changed(reference[1], some, 0.03, 0.01),
-        reversed_complement(changed(reference[0], some, 0.06, 0.004)),
+        reverse_complement(changed(reference[0], some, 0.06, 0.004)),
         changed(reference[0][200:900] + reference[1][1200:2000], some, 0.02, 0.002),
     ]
     found = align(reference, queries)
@@ -102,9 +96,11 @@ def test_the_tiles_have_the_score_of_the_whole_matrix(seed: int) -> None:
 def test_gaps_may_cost_something_else(gap_open: int, gap_extend: int) -> None:
     some = random.Random(gap_open)
     costs = costs_of_gaps(gap_open, gap_extend)
-    reference = [bases(some, 2500)]
+    reference = [random_bases(some, 2500)]
     queries = [changed(reference[0], some, 0.04, 0.01)]
-    queries[0] = queries[0][:900] + queries[0][930:1400] + bases(some, 25) + queries[0][1400:]
+    queries[0] = (
+        queries[0][:900] + queries[0][930:1400] + random_bases(some, 25) + queries[0][1400:]
+    )
     found = align(reference, queries, GenomeOptions(costs=costs))
     assert found.count == 1
     check_rows(found, reference, queries, costs)
@@ -126,9 +122,9 @@ def test_usual_penalties_of_gaps(formats: tuple[str, ...], usual: tuple[int, int
 @pytest.mark.parametrize("differences", [0.01, 0.05, 0.1])
 def test_a_changed_copy_aligns_from_end_to_end(differences: float) -> None:
     some = random.Random(5)
-    reference = bases(some, 20_000)
+    reference = random_bases(some, 20_000)
     copy = changed(reference, some, differences, differences / 10)
-    for query, strand in ((copy, 0), (reversed_complement(copy), 1)):
+    for query, strand in ((copy, 0), (reverse_complement(copy), 1)):
         found = align([reference], [query])
         assert found.count == 1
         assert found.strands[0] == strand
@@ -139,11 +135,11 @@ def test_a_changed_copy_aligns_from_end_to_end(differences: float) -> None:
 
 def test_both_strands_mirror_each_other() -> None:
     some = random.Random(11)
-    reference = bases(some, 30_000)
+    reference = random_bases(some, 30_000)
     moved = reference[:9000] + reference[15_000:] + reference[9000:15_000]
     query = changed(moved, some, 0.04, 0.004)
     forward = align([reference], [query])
-    mirrored = align([reversed_complement(reference)], [query])
+    mirrored = align([reverse_complement(reference)], [query])
     size = len(reference)
     begins = size - mirrored.reference_ends
     assert sorted(forward.reference_starts.tolist()) == sorted(begins.tolist())
@@ -153,8 +149,8 @@ def test_both_strands_mirror_each_other() -> None:
 
 def test_an_inversion_is_an_alignment_of_its_own() -> None:
     some = random.Random(3)
-    reference = bases(some, 9000)
-    query = reference[:3000] + reversed_complement(reference[3000:6000]) + reference[6000:]
+    reference = random_bases(some, 9000)
+    query = reference[:3000] + reverse_complement(reference[3000:6000]) + reference[6000:]
     found = align([reference], [query])
     rows = sorted(zip(found.reference_starts.tolist(), found.strands.tolist(), strict=True))
     assert [strand for _, strand in rows] == [0, 1, 0]
@@ -163,19 +159,19 @@ def test_an_inversion_is_an_alignment_of_its_own() -> None:
 
 def test_a_long_insertion_parts_an_alignment_and_a_short_one_does_not() -> None:
     some = random.Random(4)
-    left, right = bases(some, 2000), bases(some, 2000)
-    short = align([left + right], [left + bases(some, 30) + right])
+    left, right = random_bases(some, 2000), random_bases(some, 2000)
+    short = align([left + right], [left + random_bases(some, 30) + right])
     assert short.count == 1
     assert short.gap_bases.tolist() == [30]
-    assert align([left + right], [left + bases(some, 900) + right]).count == 2
+    assert align([left + right], [left + random_bases(some, 900) + right]).count == 2
 
 
 @pytest.mark.parametrize("direction", [1, -1])
 def test_a_gap_joins_what_a_break_of_matches_makes_up_for(direction: int) -> None:
     some = random.Random(14)
-    left, right = bases(some, 2000), bases(some, 2000)
+    left, right = random_bases(some, 2000), random_bases(some, 2000)
     for size, count in ((85, 1), (86, 2)):
-        texts = [left + right, left + bases(some, size) + right]
+        texts = [left + right, left + random_bases(some, size) + right]
         reference, query = texts[::direction]
         found = align([reference], [query])
         assert found.count == count
@@ -186,8 +182,8 @@ def test_a_gap_joins_what_a_break_of_matches_makes_up_for(direction: int) -> Non
 def test_a_gap_with_repeated_ends_parts_nothing(shared: int) -> None:
     # The matches on both sides of the gap overlap in the query.
     some = random.Random(shared)
-    left, right = bases(some, 400), bases(some, 400)
-    reference = left + right[:shared] + bases(some, 30) + right
+    left, right = random_bases(some, 400), random_bases(some, 400)
+    reference = left + right[:shared] + random_bases(some, 30) + right
     for texts in ([reference, left + right], [left + right, reference]):
         found = align(texts[:1], texts[1:])
         assert found.count == 1
@@ -200,8 +196,8 @@ def test_a_gap_with_repeated_ends_parts_nothing(shared: int) -> None:
 def test_alignments_that_part_do_not_overlap() -> None:
     some = random.Random(15)
     for shared in (1, 8, 30):
-        left, right = bases(some, 1000), bases(some, 1000)
-        reference = left + right[:shared] + bases(some, 400) + right
+        left, right = random_bases(some, 1000), random_bases(some, 1000)
+        reference = left + right[:shared] + random_bases(some, 400) + right
         found = align([reference], [left + right])
         assert found.count == 2
         first, second = np.argsort(found.query_starts)
@@ -218,7 +214,7 @@ def with_two_gaps(text: str) -> str:
 @pytest.mark.parametrize("size, differences", [(600, 0.0), (1400, 0.03), (2400, 0.03)])
 def test_what_is_not_unique_joins_its_neighbours(size: int, differences: float) -> None:
     some = random.Random(size)
-    left, right, repeat = bases(some, 300), bases(some, 300), bases(some, size)
+    left, right, repeat = random_bases(some, 300), random_bases(some, 300), random_bases(some, size)
     reference = [left + repeat + right, repeat]
     queries = [left + with_two_gaps(changed(repeat, some, differences)) + right]
     found = align(reference, queries)
@@ -233,7 +229,11 @@ def test_no_alignment_goes_along_another_one_after_a_long_repeat() -> None:
     # Nothing anchors 12,000 bases: the next cluster is farther away than nucmer looks for it. The
     # gaps end extensions, and do not part what lies before and behind them.
     some = random.Random(17)
-    left, right, repeat = bases(some, 3000), bases(some, 3000), bases(some, 12_000)
+    left, right, repeat = (
+        random_bases(some, 3000),
+        random_bases(some, 3000),
+        random_bases(some, 12_000),
+    )
     reference = [left + repeat + right, repeat]
     parts = [left[:1500], left[1560:], repeat, right[:1500], right[1560:]]
     queries = [changed("".join(parts), some, 0.02, 0.001)]
@@ -245,7 +245,7 @@ def test_no_alignment_goes_along_another_one_after_a_long_repeat() -> None:
 
 def test_a_tile_may_be_too_large_for_a_matrix() -> None:
     some = random.Random(16)
-    left, right, repeat = bases(some, 300), bases(some, 300), bases(some, 7000)
+    left, right, repeat = random_bases(some, 300), random_bases(some, 300), random_bases(some, 7000)
     reference = [left + repeat + right, repeat]
     queries = [left + with_two_gaps(changed(repeat, some, 0.02)) + right]
     found = align(reference, queries)
@@ -257,20 +257,23 @@ def test_a_tile_may_be_too_large_for_a_matrix() -> None:
 
 def test_a_bad_stretch_breaks_an_alignment_at_the_break_length() -> None:
     some = random.Random(6)
-    left, middle, right = (bases(some, 1000) for _ in range(3))
+    left, middle, right = (random_bases(some, 1000) for _ in range(3))
     for size, count in ((60, 1), (600, 2)):
-        reference = left + bases(some, size) + right
-        query = left + bases(some, size) + right
+        reference = left + random_bases(some, size) + right
+        query = left + random_bases(some, size) + right
         assert align([reference], [query]).count == count
     patient = GenomeOptions(break_length=2000)
-    reference, query = left + bases(some, 300) + right, left + bases(some, 300) + right
+    reference, query = (
+        left + random_bases(some, 300) + right,
+        left + random_bases(some, 300) + right,
+    )
     assert align([reference], [query], patient).count == 1
     assert middle
 
 
 def test_without_extension_alignments_end_with_their_clusters() -> None:
     some = random.Random(7)
-    reference = bases(some, 3000)
+    reference = random_bases(some, 3000)
     query = changed(reference, some, 0.08)
     plain = align([reference], [query], GenomeOptions(extend=False))
     assert plain.count > 1
@@ -283,7 +286,7 @@ def test_without_extension_alignments_end_with_their_clusters() -> None:
 
 def test_breaks_match_nothing() -> None:
     some = random.Random(8)
-    left, right = bases(some, 500), bases(some, 500)
+    left, right = random_bases(some, 500), random_bases(some, 500)
     found = align([left + "N" * 20 + right], [left + "N" * 20 + right])
     assert found.count == 1
     assert found.mismatches.tolist() == [20]
@@ -291,10 +294,14 @@ def test_breaks_match_nothing() -> None:
 
 def test_threads_do_not_change_the_result() -> None:
     some = random.Random(9)
-    unit = bases(some, 700)
-    parts = [bases(some, 3000) + changed(unit, some, 0.02) for _ in range(4)]
+    unit = random_bases(some, 700)
+    parts = [random_bases(some, 3000) + changed(unit, some, 0.02) for _ in range(4)]
     reference = ["".join(parts)]
-    queries = [changed("".join(parts[1:] + parts[:1]), some, 0.03, 0.005), bases(some, 50), ""]
+    queries = [
+        changed("".join(parts[1:] + parts[:1]), some, 0.03, 0.005),
+        random_bases(some, 50),
+        "",
+    ]
     alone = align(reference, queries)
     with ThreadPoolExecutor(4) as executor:
         together = align(reference, queries, map_function=executor.map)
@@ -305,8 +312,10 @@ def test_threads_do_not_change_the_result() -> None:
 
 def test_alignments_inside_others_are_dropped() -> None:
     some = random.Random(10)
-    unit = bases(some, 400)
-    reference = bases(some, 1000) + unit + changed(unit, some, 0.1) + bases(some, 1000)
+    unit = random_bases(some, 400)
+    reference = (
+        random_bases(some, 1000) + unit + changed(unit, some, 0.1) + random_bases(some, 1000)
+    )
     found = align([reference], [reference])
     for one in range(found.count):
         for other in range(found.count):
@@ -322,7 +331,7 @@ def test_alignments_inside_others_are_dropped() -> None:
 
 def test_nothing_in_common_makes_no_alignment() -> None:
     some = random.Random(12)
-    assert align([bases(some, 500)], [bases(some, 500)]).count == 0
+    assert align([random_bases(some, 500)], [random_bases(some, 500)]).count == 0
     few = GenomeOptions(ClusterOptions(min_bases=1000))
-    text = bases(some, 500)
+    text = random_bases(some, 500)
     assert align([text], [text], few).count == 0

@@ -9,8 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from helpers.alignments import COMPLEMENT, small_reference
-from helpers.genomes import align, bases, changed, reference_of, reversed_complement
+from helpers.genomes import align, changed, reference_of
 from helpers.loops import each
+from helpers.sequences import random_bases, reverse_complement
 
 from mummergpu.mapping.genomes import mapping_quality as module
 from mummergpu.mapping.genomes.mapping_quality import WORD_BASES, MappingQualities, find_words
@@ -68,7 +69,7 @@ def qualities_of(reference: list[str], query: str) -> list[tuple[int, int]]:
 @each("seed", range(5))
 def test_qualities_tell_of_copies(seed: int) -> None:
     some = random.Random(seed)
-    repeat, *flanks = bases(some, 3000), bases(some, 2000), bases(some, 2000)
+    repeat, *flanks = random_bases(some, 3000), random_bases(some, 2000), random_bases(some, 2000)
     near, far = changed(repeat, some, 0.002, 0), changed(repeat, some, 0.2, 0)
     read = changed(repeat, some, 0.01, 0.002)
     assert qualities_of([repeat, far], read) == [(0, 60)]
@@ -76,7 +77,7 @@ def test_qualities_tell_of_copies(seed: int) -> None:
     ((record, quality),) = qualities_of([repeat, near], read)
     assert record == 0 and quality < 20
     # On its strand the copy is unique; the two others are not found.
-    turned = reversed_complement(repeat)
+    turned = reverse_complement(repeat)
     assert qualities_of([repeat, turned, repeat], read) == [(1, 0)]
     # Flanks make one of them certain, and the others are secondary.
     whole = flanks[0][-1500:] + read + flanks[1][:1500]
@@ -87,9 +88,9 @@ def test_qualities_tell_of_copies(seed: int) -> None:
 
 def test_the_more_differences_the_less_certain() -> None:
     some = random.Random(3)
-    repeat = bases(some, 4000)
+    repeat = random_bases(some, 4000)
     copy = changed(repeat, some, 0.01, 0)
-    reference = [repeat, reversed_complement(copy), copy]
+    reference = [repeat, reverse_complement(copy), copy]
     qualities = [
         max(quality for _, quality in qualities_of(reference, changed(repeat, some, rate, 0)))
         for rate in (0.001, 0.01, 0.03)
@@ -99,6 +100,6 @@ def test_the_more_differences_the_less_certain() -> None:
 
 
 def test_nothing_has_no_qualities() -> None:
-    reference = [bases(random.Random(1), 500)]
-    columns = align(reference, [bases(random.Random(2), 500)])
+    reference = [random_bases(random.Random(1), 500)]
+    columns = align(reference, [random_bases(random.Random(2), 500)])
     assert MappingQualities(reference_of(reference)).of(columns).size == 0

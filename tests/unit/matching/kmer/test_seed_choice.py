@@ -13,6 +13,7 @@ from helpers.chosen_seeds import Chosen, chosen
 from helpers.kmer_cases import satellite_case, tables_of
 from helpers.loops import each
 from helpers.search_cases import STRANDS, find_on, rows_of
+from helpers.sequences import reverse_complement
 
 from mummergpu.index import kmer_order
 from mummergpu.index.kmer_page import KmerPage
@@ -23,9 +24,6 @@ from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import ALL_SEEDS
 from mummergpu.sequence.seed_rule import new_seed_room, take_rarest
-
-COMPLEMENT = str.maketrans("ACGT", "TGCA")
-
 
 CASE = satellite_case()
 
@@ -47,7 +45,7 @@ def expected(most: int, any_match: bool = False) -> dict[Strand, list[Chosen]]:
         found[strand] = [
             chosen(
                 CASE.records,
-                query if strand is Strand.FORWARD else query.translate(COMPLEMENT)[::-1],
+                query if strand is Strand.FORWARD else reverse_complement(query),
                 rows,
                 CASE.minimum_length,
                 most,

@@ -5,15 +5,8 @@ from __future__ import annotations
 import random
 
 from helpers.genome_alignments import paf_lines
-from helpers.genomes import (
-    align,
-    bases,
-    block_of,
-    changed,
-    operations_of,
-    reference_of,
-    reversed_complement,
-)
+from helpers.genomes import align, block_of, changed, operations_of, reference_of
+from helpers.sequences import random_bases, reverse_complement
 
 from mummergpu.output.genomes.delta import GenomeDelta
 from mummergpu.output.genomes.format import AlignedQueries
@@ -21,11 +14,11 @@ from mummergpu.output.genomes.format import AlignedQueries
 
 def made() -> tuple[list[str], list[str], AlignedQueries]:
     some = random.Random(2)
-    reference = [bases(some, 3000), bases(some, 4000)]
+    reference = [random_bases(some, 3000), random_bases(some, 4000)]
     queries = [
         changed(reference[1], some, 0.03, 0.01),
-        bases(some, 200),
-        reversed_complement(changed(reference[0], some, 0.02, 0.01)),
+        random_bases(some, 200),
+        reverse_complement(changed(reference[0], some, 0.02, 0.01)),
     ]
     found = align(reference, queries)
     assert found.count == 2
@@ -90,7 +83,7 @@ def test_paf_has_a_line_for_each_alignment() -> None:
 
 def test_queries_without_alignments_have_no_text() -> None:
     some = random.Random(1)
-    reference, queries = [bases(some, 500)], [bases(some, 500)]
+    reference, queries = [random_bases(some, 500)], [random_bases(some, 500)]
     aligned = AlignedQueries.of_block(block_of(queries), align(reference, queries))
     assert list(GenomeDelta(reference_of(reference), "q.fa").format_queries(aligned)) == []
     assert paf_lines(reference_of(reference), aligned) == []

@@ -131,18 +131,6 @@ def test_bcftools_norm_changes_nothing(
     assert rows_of(found) == rows_of(text)
 
 
-def case_of(reference: bytes, query: bytes, operations: list[tuple[int, int]]) -> GenomeCase:
-    row = MadeAlignment(
-        0,
-        0,
-        0,
-        0,
-        len(reference) - sum(size for kind, size in operations if kind != INSERTION),
-        operations,
-    )
-    return GenomeCase(small_reference([(b"r", reference)]), [b"q"], [query], [row])
-
-
 @pytest.mark.parametrize(
     ("reference", "query", "operations", "expected"),
     [

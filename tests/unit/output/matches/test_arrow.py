@@ -10,17 +10,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.sequences import random_bases, write_fasta
 
 import mummergpu
 from mummergpu.cli.main import main
 from mummergpu.errors import LibraryError
-from mummergpu.output.formats import target_of
 from mummergpu.output.matches import arrow
 from mummergpu.runtime.stats import Stats
 
 FORMATS = ("arrow", "parquet")
 MADE = random.Random(5)
-BASES = "".join(MADE.choices("ACGT", k=3000))
+BASES = random_bases(MADE, 3000)
 RECORDS = [("one", BASES[:1000]), ("two", BASES[1000:]), ("thrée", BASES[500:1500])]
 QUERIES = [
     *((f"q{n}", BASES[at : at + 80]) for n, at in enumerate(range(0, 2900, 25))),
@@ -34,8 +34,8 @@ COLUMNS = ["query", "reference", "query_start", "reference_start", "length", "re
 @pytest.fixture(autouse=True)
 def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("r.fa").write_text("".join(f">{name}\n{bases}\n" for name, bases in RECORDS))
-    Path("q.fa").write_text("".join(f">{name}\n{bases}\n" for name, bases in QUERIES))
+    write_fasta("r.fa", RECORDS)
+    write_fasta("q.fa", QUERIES)
 
 
 @pytest.fixture
@@ -78,13 +78,6 @@ def test_the_columns_are_those_of_the_matches(pyarrow: Any, format_name: str) ->
     assert rows_of(table) == expected_rows() and table.num_rows > 100
     numbers = [pyarrow.int64()] * 3
     assert table.schema.types[2:] == [*numbers, pyarrow.bool_()]
-
-
-@pytest.mark.parametrize("format_name", FORMATS)
-def test_python_writes_the_file_of_the_command(pyarrow: Any, format_name: str) -> None:
-    assert run(f"-o x.{format_name}") == 0
-    mummergpu.Index.build("r.fa").match(QUERIES, strands="both").write(f"y.{format_name}")
-    assert Path(f"y.{format_name}").read_bytes() == Path(f"x.{format_name}").read_bytes()
 
 
 @pytest.mark.usefixtures("small_groups")
@@ -170,16 +163,6 @@ def test_a_run_without_matches_gives_an_empty_table(pyarrow: Any, format_name: s
 
 
 @pytest.mark.parametrize("format_name", FORMATS)
-def test_standard_output_gets_the_same_bytes(
-    pyarrow: Any, format_name: str, capfdbinary: pytest.CaptureFixture[bytes]
-) -> None:
-    assert run(f"--format {format_name} -o -") == 0
-    printed = capfdbinary.readouterr().out
-    assert run(f"-o x.{format_name}") == 0
-    assert printed == Path(f"x.{format_name}").read_bytes()
-
-
-@pytest.mark.parametrize("format_name", FORMATS)
 def test_names_of_any_bytes_are_kept_apart(pyarrow: Any, format_name: str) -> None:
     lines = [b">a\xff", BASES[:50].encode(), b">a\xfe", BASES[:50].encode(), b">\xc3\xa9", b"A"]
     Path("q.fa").write_bytes(b"\n".join(lines))
@@ -215,13 +198,6 @@ def test_a_missing_library_is_named(format_name: str, monkeypatch: pytest.Monkey
     with pytest.raises(LibraryError, match=r"needs pyarrow \(pip install 'mummergpu\[arrow\]'\)"):
         m.write(f"x.{format_name}")
     assert not Path(f"x.{format_name}").exists()
-
-
-def test_several_files_at_once(pyarrow: Any) -> None:
-    assert run("-o x.feather --parquet y --mummer z.gz") == 0
-    assert target_of("x.feather").format == "arrow"
-    assert rows_of(table_of(pyarrow, Path("x.feather").read_bytes(), "arrow")) == expected_rows()
-    assert rows_of(table_of(pyarrow, Path("y").read_bytes(), "parquet")) == expected_rows()
 
 
 @pytest.mark.parametrize("format_name", FORMATS)

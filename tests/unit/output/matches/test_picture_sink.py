@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from helpers.options import match_options
+from helpers.sequences import random_bases
 
 from mummergpu.drawing import picture
 from mummergpu.drawing.coverage import CoverageCounter
@@ -67,7 +68,7 @@ class Inputs:
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.folder = folder
         made = random.Random(11)
-        self.records = ["".join(made.choices("ACGT", k=size)) for size in (400, 30, 700)]
+        self.records = [random_bases(made, size) for size in (400, 30, 700)]
         complement = str.maketrans("ACGT", "TGCA")
         self.queries = []
         for _ in range(40):

@@ -7,6 +7,7 @@ import random
 import numpy as np
 import pytest
 from helpers.full_matrix import FullMatrix, score_of
+from helpers.sequences import random_bases
 
 from mummergpu.mapping.genomes.options import NUCMER_COSTS
 from mummergpu.sequence.codes import MARGIN, with_margins
@@ -128,8 +129,8 @@ def test_gaps_may_score_nothing(query: str, reference: str, ends: tuple[int, int
 
 def test_an_insertion_may_use_more_of_the_query() -> None:
     chance = random.Random(3)
-    text = "".join(chance.choices("ACGT", k=80))
-    inserted = "".join(chance.choices("ACGT", k=20))
+    text = random_bases(chance, 80)
+    inserted = random_bases(chance, 20)
     # The insertion costs 143: 48 equal bases make up for it, and 20 + 2 * 48 is less than twice 60.
     assert reached(inserted + text, text, 60) == (100, 80)
     assert reached(inserted + text, text, 57)[0] == 0
@@ -137,7 +138,7 @@ def test_an_insertion_may_use_more_of_the_query() -> None:
 
 def test_a_long_window_must_pay() -> None:
     chance = random.Random(4)
-    text = "".join(chance.choices("ACGT", k=300))
+    text = random_bases(chance, 300)
     # Every fourth base differs: each base scores a half.
     other = "".join(
         {"A": "C", "C": "G", "G": "T", "T": "A"}[base] if at % 4 == 0 else base

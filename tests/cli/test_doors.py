@@ -1,0 +1,374 @@
+"""Every format of every verb has one content: through each door, however it is cut and shared."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.alignment_tools import samtools
+from helpers.doors import (
+    Case,
+    can_be_packed,
+    command,
+    content_of,
+    rows_of_index,
+    run_of_python,
+)
+from helpers.genomes import changed
+from helpers.oracle import mummer_text
+from helpers.read_pairs import write_pairs
+from helpers.sequences import (
+    random_bases,
+    read_fasta,
+    reverse_complement,
+    write_fasta,
+    write_fastq,
+)
+
+import mummergpu
+from mummergpu.cli.main import main
+from mummergpu.output.formats import FORMATS
+
+IN_GROUP = r"-R @RG\tID:g\tSM:s"
+GAPS = "--gap-open 3 --gap-extend 7"
+"""Unless told, gaps cost less in a VCF."""
+MATCHES = [
+    Case("match", "-l 12"),
+    Case("match", "-l 15 -b -mumreference"),
+    Case("match", "-r -mum"),
+    Case("match", "-b -l 14", "q.fa r.fa", ("paf", "sam", "mummer")),
+    Case("match", "-b --pair", "1.fq 2.fq", ("paf", "sam", "mummer")),
+]
+READS = [
+    Case("map", IN_GROUP, "1.fq 2.fq"),
+    Case("map", f"-p -a {IN_GROUP}", "both.fq"),
+    Case("map", f"--single -N 2 {IN_GROUP}", "1.fq 2.fq"),
+    Case("map", f"-I 360,10 --max-xa 5 {IN_GROUP}", "1.fq 2.fq"),
+    Case("map", f"--max-occurrences 2 -k 25 {IN_GROUP}", "repeats.fq"),
+    Case("map", "-y --no-read-group", "tags.fq"),
+    Case("map", "", "tags.bam"),
+    Case("map", f"--sort --mark-duplicates {IN_GROUP}", "1.fq 2.fq", ("bam", "cram")),
+]
+GENOMES = [
+    Case("align", "", formats=("vcf",)),
+    Case("align", GAPS),
+    Case("align", "-maxmatch --gap-open 9 --gap-extend 2 -c 400 -g 30 -b 12"),
+    Case("align", f"-r -mum -l 26 -D 0 -d 0.01 --noextend {GAPS}"),
+    Case("align", f"-maxmatch --one-to-one --min-identity 99 {GAPS}"),
+    Case("align", f"-maxmatch --nosimplify --min-alignment-length 300 {GAPS}"),
+    Case("align", "--method wavefront --gap-open 9 --gap-extend 7", "short.fa"),
+    Case("align", "-f --method streaming --gap-open 9 --gap-extend 7", "short.fa"),
+]
+CASES = {f"{case.verb} {case.files} {case.words}": case for case in (*MATCHES, *READS, *GENOMES)}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A genome with a repeat and unknown bases, pairs and contigs of it, and an index."""
+    made = tmp_path_factory.mktemp("doors")
+    write_pairs(made, 120)
+    chance = random.Random(6)
+    records = read_fasta(made / "r.fa")
+    one, two = (records[name] for name in ("one", "two"))
+    with (made / "r.fa").open("a") as file:
+        unit = random_bases(chance, 130)
+        copies = [_changed(unit, chance, 30) for _ in range(40)]
+        file.write(f">many\n{''.join(copies)}\n")
+        file.write(f">none\n>three more words\n{random_bases(chance, 90)}NNNNN{one[300:700]}\n")
+    contigs = {
+        "straight a comment": _changed(one[1000:5000], chance),
+        "turned": reverse_complement(_changed(two[200:3000], chance)),
+        **{"nothing": random_bases(chance, 60), "short": "ACG", "empty": ""},
+        "both": one[3000:3900] + reverse_complement(one[300:700]) + two[5000:5600],
+        "twice": reverse_complement(2 * one[6000:6700]),
+        "distant": reverse_complement(changed(one[8000:12_000], chance, 0.03, 0.004)),
+        "family": "".join(copies)[200:2200],
+        "letters": one[600:700].lower() + "R" + two[100:180],
+    }
+    write_fasta(made / "q.fa", contigs)
+    reads = enumerate(_changed("".join(copies)[at : at + 110], chance) for at in range(0, 4000, 97))
+    write_fastq(made / "repeats.fq", ((f"m{number}", bases) for number, bases in reads))
+    write_fasta(made / "short.fa", {"a": one[:300], "b": reverse_complement(two[100:350])})
+    few = {
+        "a first": records["one"][:400],
+        "none": "",
+        "b": records["two"][:200] + "NN" + one[90:190],
+    }
+    few["c"] = reverse_complement(one[120:330])
+    write_fasta(made / "few.fa", few)
+    many = {"nothing": "", "short": "ACG", "all": few["b"]}
+    for number in range(30):
+        text = "N".join(few.values())
+        begin = chance.randrange(len(text) - 60)
+        piece = _changed(text[begin : begin + chance.randrange(20, 90)], chance)
+        many[f"q{number} of"] = piece if number % 2 else reverse_complement(piece)
+    write_fasta(made / "many.fa", many)
+    lines = [f"@{n}\tBC:Z:AC\tXi:i:{n}\n{one[at : at + 90]}\n+\n{'F' * 90}\n"
+             for n, at in enumerate(range(0, 6000, 400))]  # fmt: skip
+    (made / "tags.fq").write_text("".join(lines))
+    samtools(
+        "import", "-T", "*", "-r", "ID:l1\tSM:s", "-0", made / "tags.fq", "-o", made / "tags.bam"
+    )
+    for kind in ("kmer", "tree"):
+        words = ["index", "-q", "-l", "12", "--search", kind, "-o", f"{made}/{kind}.mgi"]
+        assert main([*words, f"{made}/r.fa"]) == 0
+    return made
+
+
+def _changed(bases: str, chance: random.Random, step: int = 60) -> str:
+    """At each step, a base is another one, missing, or has one beside it."""
+    kinds = ("", chance.choice("ACGT"), "A{}", "{}")
+    return "".join(
+        base if at % step else chance.choice(kinds).format(base) for at, base in enumerate(bases)
+    )
+
+
+@pytest.fixture(scope="module")
+def index(folder: Path) -> mummergpu.Index:
+    return mummergpu.Index.build(folder / "r.fa", min_length=12)
+
+
+@pytest.fixture(scope="module", params=CASES)
+def case(request: pytest.FixtureRequest) -> Case:
+    return CASES[request.param]
+
+
+@pytest.fixture(scope="module")
+def expected(case: Case, folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The files of the command, all of one run by one thread."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        made = tmp_path_factory.mktemp("expected")
+        command(case, with_packed(case), made, "-t 1")
+        yield made
+
+
+def with_packed(case: Case) -> list[str]:
+    """The files of a case, and once more compressed as a whole."""
+    return [*case.names, *(f"{name}.gz" for name in case.names if can_be_packed(name))]
+
+
+def check(
+    case: Case, expected: Path, found: Path, names: list[str] | None = None, bare: bool = False
+) -> None:
+    """Compare files with those of the command; they may be compressed."""
+    for name in names or case.names:
+        theirs = content_of(expected / name, bare)
+        assert content_of(found / name, bare) == theirs, name
+
+
+def test_the_formats_tell_the_same(case: Case, expected: Path) -> None:
+    of_records = [name for name in case.names if name[2:] in ("sam", "bam", "cram")]
+    if not of_records:
+        pytest.skip("there is one format")
+    first, *others = ([*content_of(expected / name)[1]] for name in of_records)
+    in_cram = [[*row[:5], row[5].replace("=", "M"), *row[6:]] for row in first]
+    assert all(rows in (first, in_cram) for rows in others) and len(first) > 1
+    if case.verb != "match" and "x.paf" in case.names:
+        mapped = sorted(row[0] for row in first if not int(row[1]) & 4)
+        lines = [line.split(b"\t") for line in content_of(expected / "x.paf").splitlines()]
+        assert sorted(line[0].decode() for line in lines) == mapped
+    if case.verb == "align":
+        # All alignments of two sequences stand below one header.
+        heads = [line for line in content_of(expected / "x.delta").splitlines() if line[:1] == b">"]
+        assert 0 < len(heads) == len(set(heads))
+    for name in of_records[1:]:
+        samtools("quickcheck", "-v", expected / name)
+
+
+def test_every_option_means_something(case: Case, expected: Path, tmp_path: Path) -> None:
+    """Otherwise nobody would see whether a door loses it."""
+    names = [name for name in case.names if name[2:] in ("paf", "sam", "bam", "vcf")]
+    for option in case.options:
+        if GAPS in case.words != GAPS and option in GAPS:
+            continue
+        others = replace(case, words=" ".join(one for one in case.options if one != option))
+        command(others, names, tmp_path)
+        differ = [content_of(tmp_path / name) != content_of(expected / name) for name in names]
+        assert any(differ), option
+
+
+def test_threads_blocks_and_compression_change_nothing(
+    case: Case, expected: Path, tmp_path: Path
+) -> None:
+    command(case, with_packed(case), tmp_path, "-t 3 --block-size 900")
+    check(case, expected, tmp_path, with_packed(case))
+    for name in with_packed(case):
+        if name.removesuffix(".gz") not in ("x.sam", "x.bam", "x.cram"):
+            assert (tmp_path / name).read_bytes() == (expected / name).read_bytes(), name
+
+
+def test_a_file_alone_is_that_among_others(
+    case: Case, expected: Path, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """Named by its end, or by an option and then on standard output."""
+    for name in case.names:
+        command(case, [name], tmp_path)
+        own = (tmp_path / name).read_bytes()
+        kind = {"txt": "mummer"}.get(name[2:], name[2:])
+        if kind not in ("html", "sam", "bam", "cram"):
+            capfdbinary.readouterr()
+            command(case, [], tmp_path, f"--format {kind}")
+            assert capfdbinary.readouterr().out == own == (expected / name).read_bytes(), name
+    check(case, expected, tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["kmer", "tree"])
+def test_an_index_file_stands_for_its_reference(
+    case: Case, kind: str, expected: Path, tmp_path: Path, index: mummergpu.Index
+) -> None:
+    if kind == "tree" and case.verb == "map":
+        pytest.skip("reads are mapped by k-mers")
+    names = [name for name in case.names if name != "x.html"]
+    command(case, case.names, tmp_path, reference=f"{kind}.mgi")
+    check(case, expected, tmp_path, names)
+    if not case.has_rows_in_memory:
+        return
+    with mummergpu.Index.open(f"{kind}.mgi") as opened:
+        rows_of_index(case, names, tmp_path, opened)
+    check(case, expected, tmp_path, names, bare=case.verb == "match")
+
+
+def test_python_writes_the_files_of_the_command(case: Case, expected: Path, tmp_path: Path) -> None:
+    made = [tmp_path / threads for threads in "14"]
+    for folder in made:
+        folder.mkdir()
+        stats = run_of_python(case, with_packed(case), folder, threads=int(folder.name))
+        check(case, expected, folder, with_packed(case))
+        sizes = [(folder / name).stat().st_size for name in with_packed(case)]
+        assert stats.output_bytes == sum(sizes)
+        assert stats.backend == "cpu"
+    for name in with_packed(case):
+        # Without the command in the headers, all bytes are the same.
+        assert (made[0] / name).read_bytes() == (made[1] / name).read_bytes(), name
+
+
+def test_rows_in_memory_are_written_as_the_command_writes_them(
+    case: Case, expected: Path, tmp_path: Path, index: mummergpu.Index
+) -> None:
+    if not case.has_rows_in_memory:
+        pytest.skip("an index finds other rows")
+    names = [name for name in case.names if name != "x.html"]
+    rows_of_index(case, names, tmp_path, index)
+    check(case, expected, tmp_path, names, bare=case.verb == "match")
+    if case.files.endswith(".fa"):
+        named = [tuple(one.split("\n")[:2]) for one in Path(case.files).read_text().split(">")[1:]]
+        rows_of_index(case, names, tmp_path, index, queries=named)
+        check(case, expected, tmp_path, [name for name in names if name != "x.vcf"], bare=True)
+
+
+def rows_by_definition(case: Case) -> list[dict[str, Any]]:
+    """The matches in the order of the files, with what formats tell of them."""
+    records, queries = read_fasta("few.fa"), read_fasta("many.fa")
+    mode = case.arguments.get("mode", "maxmatch")
+    text = mummer_text(
+        *(list(records.values()), list(queries.values()), case.arguments["min_length"], mode),
+        strands=case.arguments.get("strands", "forward"),
+        four_columns=True,
+    )
+    rows = []
+    for block in text.split("> q")[1:]:
+        header, *lines = block.splitlines()
+        query = list(queries)[int(header.split()[0])]
+        for line in lines:
+            name, start, place, length = line.split()
+            record, row = list(records)[int(name[1:])], {"strand": "+-"["Reverse" in header]}
+            row |= {"query": query, "size": len(queries[query]), "length": int(length)}
+            row |= {"record": record, "whole": len(records[record]), "start": int(start) - 1}
+            row["place"], row["at"] = int(place), int(place) - 1
+            if row["strand"] == "-":
+                row["at"] = row["size"] - row["at"] - row["length"]
+            row["end"], row["stop"] = row["at"] + row["length"], row["start"] + row["length"]
+            clips = [row["at"], row["size"] - row["end"]][:: 1 if row["strand"] == "+" else -1]
+            before, after = (f"{clip}S" * (clip > 0) for clip in clips)
+            rows.append({**row, "cigar": f"{before}{length}={after}", "one": row["start"] + 1})
+    return rows
+
+
+PLACES = "{query} {size} {at} {end} {strand} {record} {whole} {start} {stop}"
+LINES = {
+    "tsv": f"{PLACES} {{length}}",
+    "paf": f"{PLACES} {{length}} {{length}} 255 cg:Z:{{length}}=",
+    "bed": "{record} {start} {stop} {query} {length} {strand}",
+}
+"""The fields of a match in each format of lines."""
+
+
+@pytest.mark.parametrize("case", MATCHES[:3], ids=lambda case: case.words)
+def test_matches_are_those_by_definition_in_every_format(
+    case: Case, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    case = replace(case, files="many.fa")
+    command(case, case.names, tmp_path, reference="few.fa")
+    found = {name[2:]: content_of(tmp_path / name) for name in case.names}
+    rows = rows_by_definition(case)
+    assert len(rows) > 20
+    for kind, line in LINES.items():
+        told = [line.format(**row).split(" ") for row in rows]
+        own = [line.split("\t") for line in found[kind].decode().splitlines()]
+        assert own[kind == "tsv" :] == told
+    columns = ("query", "record", "at", "start", "length", "strand")
+    for kind in ("arrow", "parquet"):
+        assert [(*list(row.values())[:5], "+-"[row["reverse"]]) for row in found[kind]] == [
+            tuple(row[name] for name in columns) for row in rows
+        ]
+    (header, records), queries = found["sam"], list(read_fasta("many.fa"))
+    assert [name for name, _ in header["SQ"]] == ["a", "b", "c"]
+    mapped = [row for row in records if not int(row[1]) & 4]
+    assert [(row[0], "+-"[int(row[1]) >> 4 & 1], *row[2:4], row[5]) for row in mapped] == [
+        (row["query"], row["strand"], row["record"], str(row["one"]), row["cigar"]) for row in rows
+    ]
+    # Every query is there, in the order of the file, and the first of the longest is primary.
+    assert [name for name, _ in groupby(row[0] for row in records)] == queries
+    for name in queries:
+        own = [row for row in mapped if row[0] == name]
+        sizes = [row["length"] for row in rows if row["query"] == name]
+        for place, row in enumerate(own):
+            is_primary = place == sizes.index(max(sizes))
+            assert int(row[1]) & ~16 == (0 if is_primary else 256)
+            assert (row[9] != "*") == is_primary
+            assert {f"NH:i:{len(own)}", f"HI:i:{place + 1}", f"AS:i:{sizes[place]}"} <= {*row[11:]}
+    # MUMmer's text counts on the strand that was searched.
+    text = found["txt"].decode().splitlines()
+    assert [line.split() for line in text if line[0] != ">"] == [
+        "{record} {one} {place} {length}".format(**row).split(" ") for row in rows
+    ]
+    # A .delta has the places of the query on its own strand, from the end if that is turned.
+    places = re.findall(rb"^(\d+) (\d+) (\d+) (\d+) 0 0 0$", found["delta"], re.MULTILINE)
+    assert sorted(tuple(map(int, place)) for place in places) == sorted(
+        (
+            row["one"],
+            row["stop"],
+            *[row["at"] + 1, row["end"]][:: 1 if row["strand"] == "+" else -1],
+        )
+        for row in rows
+    )
+
+
+@pytest.mark.parametrize("verb", ["match", "map", "align"])
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("-o x.sam -o y.sam --format sam", "--format is for one -o"),
+        ("-o x.sam -o x.sam", "--output, number 2"),
+    ],
+)
+def test_outputs_that_exclude_each_other(
+    verb: str, words: str, message: str, folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    files = [str(folder / name) for name in ("r.fa", "q.fa")]
+    assert main([verb, *files, "--backend", "cpu", *words.split()]) == 2
+    assert message in capfd.readouterr().err
+
+
+def test_every_format_is_in_the_table() -> None:
+    assert {
+        "txt" if name == "mummer" else "html" if name == "plot" else name for name in FORMATS
+    } == {name[2:] for case in CASES.values() for name in case.names}
