@@ -309,13 +309,14 @@ class IndexFile:
         )
         table = KmerTable(sampling, offsets, positions, bases_before=self._bases_before(page))
         self._require(table.bases_before.size in (0, positions.size), f"table of page {page.index}")
-        if section_name(page.index, "order") not in self._sections:
+        section = self._sections.get(section_name(page.index, "order"))
+        if section is None:
             return table
-        self._check_section(section_name(page.index, "order"))
-        longest_ascending, ordered_bases = self._array(section_name(page.index, "order"), "<i8")
-        return replace(
-            table, longest_ascending=int(longest_ascending), ordered_bases=int(ordered_bases)
+        order = self._array(section.name, "<i8")
+        self._require(
+            order.size == 2 and self._is_sound(section), f"order of the lists of page {page.index}"
         )
+        return replace(table, longest_ascending=int(order[0]), ordered_bases=int(order[1]))
 
     def _bases_before(self, page: Page) -> ByteArray:
         """Return the bases before the positions of a page, or none if they are not to be read."""

@@ -47,6 +47,7 @@ from mummergpu.matching.kmer.seed_choice import (
     FULL,
     UNBOUNDED_MATCHES,
     choose_seeds,
+    count_seed,
     write_matches,
 )
 from mummergpu.matching.query_codes import QueryCodes
@@ -76,7 +77,7 @@ from mummergpu.sequence.mems import (
     longer_rows,
     new_rows,
 )
-from mummergpu.sequence.seed_rule import ANYWHERE, SeedRoom, new_seed_room
+from mummergpu.sequence.seed_rule import ANYWHERE, SeedRoom, Seeds, new_seed_room
 
 if TYPE_CHECKING:
     from mummergpu.index.minimizer_index import MinimizerPage
@@ -462,7 +463,7 @@ def extend_sample(
     )
     wanted = bases_before(lookup, codes, at, lead)
     places = places_to_extend(lookup, queries, steps, batch, sample)
-    if places.sure >= most:
+    if places.sure >= most or has_too_many(lookup, queries, steps, batch, sample):
         # The caller drops them.
         return filled + most
     place, stop = places.begin, places.skipped_begin
@@ -509,6 +510,26 @@ def extend_sample(
     decode_rows(rows, filled, row, found_before)
     visits[batch[sample, QUERY_OF], VISITED] += visited
     return row
+
+
+@inline_without_refcounts
+def has_too_many(
+    lookup: KmerLookup, queries: QueryCodes, steps: SampleSteps, batch: Int64Array, sample: int
+) -> bool:
+    """Return whether the bases from a sample on alone have more matches than a query may have.
+
+    Only samples without windows, of very long lists, are looked at.
+    """
+    query, at = batch[sample, QUERY_OF], batch[sample, PLACE]
+    if batch[sample, LIST_END] - batch[sample, LIST_BEGIN] <= steps.max_matches:
+        return False
+    if steps.window > 0 or at + steps.min_length > queries.offsets[query + 1]:
+        return False
+    # Each place of as many bases as a match has at least is in a match of its own.
+    bases = Seeds(as_int64(1), steps.min_length, as_int64(1), as_int64(0))
+    begin = queries.offsets[query]
+    count = count_seed(lookup, queries, steps, query, bases, at - begin, steps.max_matches)
+    return bool(count > steps.max_matches)
 
 
 @inline_without_refcounts
