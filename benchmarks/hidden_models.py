@@ -25,8 +25,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from hidden_models_device import CASINO, profile_text, random_block
+from hidden_models_device import CASINO, islands_text, profile_text, random_block
 
+from mummergpu.hmm.language.chain import Chain
 from mummergpu.hmm.language.evaluation import CompiledModel, evaluate
 from mummergpu.hmm.language.lanes import SymbolBlock
 from mummergpu.hmm.language.parser import parse_program
@@ -58,15 +59,20 @@ def in_turns(works: dict[str, Callable[[], Any]], rounds: int) -> dict[str, list
     return found
 
 
-def hmmlearn_works(block: SymbolBlock) -> dict[str, Callable[[], Any]]:
+def hmmlearn_works(chain: Chain, block: SymbolBlock) -> dict[str, Callable[[], Any]]:
+    """Return the work of hmmlearn, whose rows of transitions must sum to 1: it has no end."""
     try:
         from hmmlearn.hmm import CategoricalHMM
     except ImportError:
         return {}
-    model = CategoricalHMM(2)
-    model.startprob_ = np.array([1.0, 0.0])
-    model.transmat_ = np.array([[0.95, 0.05], [0.02, 0.98]])
-    model.emissionprob_ = np.array([[1 / 6] * 6, [0.1] * 5 + [0.5]])
+    count = chain.shape.nodes
+    steps = np.zeros((count, count))
+    for (source, target), chance in zip(chain.shape.steps, chain.probabilities, strict=True):
+        steps[source, target] = chance
+    model = CategoricalHMM(count)
+    model.startprob_ = chain.start
+    model.transmat_ = steps / steps.sum(axis=1, keepdims=True)
+    model.emissionprob_ = chain.emissions[list(chain.shape.emissions)]
     given, lengths = block.codes.reshape(-1, 1).astype(np.int64), block.lengths.tolist()
     return {
         "hmmlearn score": lambda: model.score(given, lengths),
@@ -83,11 +89,24 @@ def casino_rows(rounds: int) -> list[dict[str, Any]]:
             "forward": lambda b=block: evaluate(model, Algorithm.FORWARD, b),
             "viterbi": lambda b=block: evaluate(model, Algorithm.VITERBI, b),
             "viterbi and trace": lambda b=block: evaluate(model, Algorithm.VITERBI, b, TRACE),
-            **hmmlearn_works(block),
+            **hmmlearn_works(model.chain, block),
         }
         seconds = in_turns(works, rounds)
         rows.append({"work": "casino", "sequences": count, "length": 300, "user_s": seconds})
     return rows
+
+
+def islands_rows(rounds: int) -> list[dict[str, Any]]:
+    model = CompiledModel(parse_program(islands_text()).models["islands"])
+    block = random_block(4, 1, 2_000_000)
+    works: dict[str, Callable[[], Any]] = {
+        "forward": lambda: evaluate(model, Algorithm.FORWARD, block),
+        "viterbi": lambda: evaluate(model, Algorithm.VITERBI, block),
+        "viterbi and trace": lambda: evaluate(model, Algorithm.VITERBI, block, TRACE),
+        **hmmlearn_works(model.chain, block),
+    }
+    seconds = in_turns(works, rounds)
+    return [{"work": "CpG islands", "bases": int(block.offsets[-1]), "user_s": seconds}]
 
 
 def hmmer_profile(folder: Path, nodes: int) -> Path | None:
@@ -170,11 +189,16 @@ def compile_rows() -> list[dict[str, Any]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--works", nargs="*", help="some of casino, islands, profile, compiling")
     parser.add_argument("--profiles", type=int, nargs="*", default=[5000, 13_355, 25_000])
     given = parser.parse_args()
-    rows = casino_rows(given.rounds)
-    rows += profile_rows(min(2, given.rounds), given.profiles)
-    rows += compile_rows()
+    works: dict[str, Callable[[], list[dict[str, Any]]]] = {
+        "casino": lambda: casino_rows(given.rounds),
+        "islands": lambda: islands_rows(given.rounds),
+        "profile": lambda: profile_rows(min(2, given.rounds), given.profiles),
+        "compiling": compile_rows,
+    }
+    rows = [row for work in given.works or works for row in works[work]()]
     facts = {
         "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
         "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),

@@ -11,6 +11,7 @@ import os
 import platform
 import sys
 import time
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Any
@@ -19,7 +20,14 @@ import numpy as np
 
 from mummergpu.cuda import nvrtc
 from mummergpu.cuda.sources import read_sources
-from mummergpu.hmm.language.cuda_text import chain_program
+from mummergpu.hmm.language.cuda_text import (
+    SHARES_PROGRAM,
+    DeviceKind,
+    Keeps,
+    chain_program,
+    paths_program,
+    wide_program,
+)
 from mummergpu.hmm.language.device import DeviceChains
 from mummergpu.hmm.language.evaluation import CompiledModel, evaluate
 from mummergpu.hmm.language.lanes import SymbolBlock
@@ -62,6 +70,52 @@ def profile_text(nodes: int = 10, seed: int = 1) -> str:
     return "\n".join(lines)
 
 
+def local_profile_text(nodes: int, seed: int = 2) -> str:
+    """Return a profile of which any part may occur, several times, as HMMER searches for them."""
+    choice = np.random.default_rng(seed)
+    letters = "ACDEFGHIKLMNPQRSTVWY"
+    rows = []
+    for node in range(1, nodes + 1):
+        chances = ", ".join(f"{chance:.6f}" for chance in choice.dirichlet(np.full(20, 0.3)))
+        rows.append(f"emission m[{node}] = [{chances}];")
+    return (
+        f"hmm local {{ alphabet [{', '.join(letters)}]; startstate s; endstate t;"
+        f" emission any = [{', '.join(['0.05'] * 20)}]; state N; state B; state E;"
+        + "\n".join(rows)
+        + "state J; state C; s -> N 1; N -> N 0.99 emits any; N -> B 0.01;"
+        + " J -> J 0.99 emits any; J -> B 0.01;"
+        f" for k in 1..{nodes} {{ state M[k] emits m[k]; state I[k] emits any; state D[k];"
+        f" B -> M[k] {1 / nodes:.6f}; M[k] -> E 0.005; D[k] -> E 0.005; I[k] -> I[k] 0.46; }}"
+        f" for k in 1..{nodes - 1} {{ M[k] -> M[k+1] 0.98; M[k] -> I[k] 0.01; M[k] -> D[k+1] 0.005;"
+        " I[k] -> M[k+1] 0.54; D[k] -> M[k+1] 0.6; D[k] -> D[k+1] 0.395; }"
+        " E -> J 0.5; E -> C 0.5; C -> C 0.99 emits any; C -> t 0.01; }"
+    )
+
+
+def islands_text() -> str:
+    """Return the model of CpG islands in the documentation, without its state for gaps."""
+    island = (
+        *((0.180, 0.274, 0.426, 0.120), (0.171, 0.368, 0.274, 0.188)),
+        *((0.161, 0.339, 0.375, 0.125), (0.079, 0.355, 0.384, 0.182)),
+    )
+    sea = (
+        *((0.300, 0.205, 0.285, 0.210), (0.322, 0.298, 0.078, 0.302)),
+        *((0.248, 0.246, 0.298, 0.208), (0.177, 0.239, 0.292, 0.292)),
+    )
+    lines = ["hmm islands { alphabet [A, C, G, T]; startstate s;"]
+    for number in range(1, 5):
+        chances = ", ".join(str(int(number == other)) for other in range(1, 5))
+        lines.append(f"emission e[{number}] = [{chances}];")
+    lines.append(
+        "for k in 1..4 { state sea[k] emits e[k]; state island[k] emits e[k]; s -> sea[k] 0.25;"
+        " for j in 1..4 { sea[j] -> island[k] 0.00025; island[j] -> sea[k] 0.001; } }"
+    )
+    for name, rows in (("island", island), ("sea", sea)):
+        for source, row in enumerate(rows, 1):
+            lines += [f"{name}[{source}] -> {name}[{to}] {one};" for to, one in enumerate(row, 1)]
+    return "\n".join([*lines, "}"])
+
+
 def random_block(symbols: int, count: int, length: int, spread: float = 0.0) -> SymbolBlock:
     choice = np.random.default_rng(7)
     lengths = np.maximum(1, choice.normal(length, spread * length, count)).astype(np.int64)
@@ -93,19 +147,39 @@ def timed(work: Any, rounds: int) -> list[float]:
     return found
 
 
+WISHES = {
+    "forward": (Algorithm.FORWARD, (Attribute.SCORE,)),
+    "viterbi": (Algorithm.VITERBI, (Attribute.SCORE,)),
+    "viterbi and trace": (Algorithm.VITERBI, (Attribute.SCORE, Attribute.TRACEBACK)),
+    "posterior and trace": (Algorithm.POSTERIOR, (Attribute.SCORE, Attribute.TRACEBACK)),
+}
+
+
+def some_of(block: SymbolBlock, states: int) -> SymbolBlock:
+    """Return the first sequences of a block, or the beginning of its only one, for a comparison."""
+    size = min(3_000_000, 100_000_000 // states)
+    count = min(5000, block.offsets.size - 1, int(np.searchsorted(block.offsets, size)))
+    if block.offsets.size == 2:
+        return SymbolBlock(block.codes[:size], np.array([0, size]))
+    return SymbolBlock(block.codes[: block.offsets[count]], block.offsets[: count + 1])
+
+
 def measure(
-    name: str, model: CompiledModel, block: SymbolBlock, device: Any, cache: Any, memory: int
+    name: str,
+    model: CompiledModel,
+    block: SymbolBlock,
+    opened: tuple[Any, Any, int],
+    wishes: Sequence[str],
+    threads: int = 0,
 ) -> list[dict[str, Any]]:
+    """Time a model on a device, and with threads on the processor, too."""
     rows = []
-    wishes = {
-        "forward": (Algorithm.FORWARD, (Attribute.SCORE,)),
-        "viterbi": (Algorithm.VITERBI, (Attribute.SCORE,)),
-        "viterbi and trace": (Algorithm.VITERBI, (Attribute.SCORE, Attribute.TRACEBACK)),
-    }
-    few = SymbolBlock(block.codes[: block.offsets[5000]], block.offsets[:5001])
+    device, cache, memory = opened
+    few = some_of(block, model.chain.shape.nodes)
     for double in (False, True):
-        for wish, (algorithm, wanted) in wishes.items():
-            if double and algorithm is Algorithm.VITERBI:
+        for wish in wishes:
+            algorithm, wanted = WISHES[wish]
+            if double and wish != "forward":
                 continue
             stats = Stats()
             chains = DeviceChains(device, cache, memory, stats, double)
@@ -115,20 +189,23 @@ def measure(
             expected = evaluate(model, algorithm, few, wanted)
             finite = np.isfinite(expected.scores)
             error = np.abs(ours.scores[finite] / expected.scores[finite] - 1).max()
-            same = wish == "forward" or bool((ours.scores == expected.scores).all())
+            is_exact = algorithm is Algorithm.VITERBI
+            same = not is_exact or bool((ours.scores == expected.scores).all())
             if ours.runs is not None:
+                assert expected.runs is not None
                 pairs = zip(ours.runs, expected.runs, strict=True)
                 same = same and all(np.array_equal(one, other) for one, other in pairs)
             evaluate(model, algorithm, block, wanted, device=chains)
-            kernels = []
-            for _ in range(3):
+            kernels, whole = [], []
+            for _ in range(4):
                 before = milliseconds(stats)
+                begin = time.perf_counter()
                 evaluate(model, algorithm, block, wanted, device=chains)
+                whole.append(round(time.perf_counter() - begin, 5))
                 kernels.append(round(milliseconds(stats) - before, 4))
-            whole = timed(
-                lambda a=algorithm, w=wanted, c=chains: evaluate(model, a, block, w, device=c), 3
-            )
             chains.close()
+            if threads and not double and algorithm is not Algorithm.POSTERIOR:
+                rows.append(on_all_cores(model, block, wish, threads, name))
             rows.append(
                 {
                     "work": name,
@@ -141,6 +218,7 @@ def measure(
                     "equal_to_processor": same,
                 }
             )
+            print_note(json.dumps(rows[-2:] if threads else rows[-1:]))
     return rows
 
 
@@ -150,67 +228,100 @@ def milliseconds(stats: Stats) -> float:
 
 
 def on_all_cores(
-    model: CompiledModel, block: SymbolBlock, wish: Algorithm, threads: int
+    model: CompiledModel, block: SymbolBlock, wish: str, threads: int, name: str
 ) -> dict[str, Any]:
+    """Time a model on the processor."""
+    algorithm, wanted = WISHES[wish]
     with ThreadPoolExecutor(threads) as executor:
 
         def work() -> None:
-            evaluate(model, wish, block, map_parts=executor.map)
+            evaluate(model, algorithm, block, wanted, executor.map)
 
         work()
-        seconds = timed(work, 3)
+        seconds = timed(work, 1)
     return {
-        "work": "casino on all cores",
-        "what": wish.value,
+        "work": f"{name} on all cores",
+        "what": wish,
         "symbols": int(block.offsets[-1]),
         "threads": threads,
         "whole_s": seconds,
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sequences", type=int, default=1_000_000)
-    parser.add_argument("--hmmlearn", type=int, default=32, help="runs of 10,000 sequences")
-    given = parser.parse_args()
-    threads = os.cpu_count() or 1
-    casino = CompiledModel(parse_program(CASINO).models["casino"])
-    profile = CompiledModel(parse_program(profile_text()).models["profile"])
-    rows: list[dict[str, Any]] = []
-    compiling = []
-    for model in (casino, profile):
-        for kind in ((True, False, False), (False, False, True)):
-            begin = time.process_time()
-            program = chain_program(model.chain.shape, *kind)
-            nvrtc.compile_program(read_sources(), program, "sm_90")
-            compiling.append(round(time.process_time() - begin, 4))
-    with ExitStack() as stack:
-        options = DeviceOptions(backend="cuda", numbers=(0,), library="cuda-bindings")
-        device, cache = open_first_device(options, stack, print_note)
-        memory = int(device.memory()[0] * 0.8)
-        block = random_block(6, given.sequences, 300)
-        rows += measure("casino", casino, block, device, cache, memory)
-        proteins = random_block(20, 75_000, 350, 0.3)
-        rows += measure("10-state profile", profile, proteins, device, cache, memory)
-        name = device.name
-    part = SymbolBlock(block.codes[: block.offsets[100_000]], block.offsets[:100_001])
-    for wish in (Algorithm.FORWARD, Algorithm.VITERBI):
-        rows.append(on_all_cores(casino, part, wish, threads))
-    peer: dict[str, Any] = {}
+def hmmlearn_on_all_cores(runs: int, processes: int) -> dict[str, Any]:
+    """Time runs of hmmlearn side by side."""
     try:
-        with ProcessPoolExecutor(threads) as pool:
-            list(pool.map(hmmlearn_score, [(100, 300)] * threads))
+        with ProcessPoolExecutor(processes) as pool:
+            list(pool.map(hmmlearn_score, [(100, 300)] * processes))
             begin = time.perf_counter()
-            each = list(pool.map(hmmlearn_score, [(10_000, 300)] * given.hmmlearn))
-            peer = {
-                "runs": given.hmmlearn,
+            each = list(pool.map(hmmlearn_score, [(10_000, 300)] * runs))
+            return {
+                "runs": runs,
                 "sequences_each": 10_000,
-                "processes": threads,
+                "processes": processes,
                 "seconds": round(time.perf_counter() - begin, 4),
                 "seconds_each": [round(one, 4) for one in each],
             }
     except Exception as error:
-        peer = {"error": repr(error)}
+        return {"error": repr(error)}
+
+
+def compile_seconds(*models: CompiledModel) -> list[dict[str, Any]]:
+    """Time NVRTC for the programs of models, and for those that all models share."""
+    kinds = (DeviceKind(True), DeviceKind(False), DeviceKind(False, False, Keeps.TRACES))
+    programs = [chain_program(one.chain.shape, kind) for one in models for kind in kinds]
+    programs += [wide_program(DeviceKind(True, True)), *map(wide_program, kinds[1:])]
+    programs += [paths_program(8), SHARES_PROGRAM]
+    # The first one loads the compiler.
+    nvrtc.compile_program(read_sources(), programs[0], "sm_90")
+    found = []
+    for program in programs:
+        begin = time.process_time()
+        nvrtc.compile_program(read_sources(), program, "sm_90")
+        found.append({program.name: round(time.process_time() - begin, 4)})
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sequences", type=int, default=1_000_000)
+    parser.add_argument("--chromosome", type=int, default=100_000_000)
+    parser.add_argument("--works", nargs="*", help="those alone, by the names in the rows")
+    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1, help="0: no processor")
+    parser.add_argument("--hmmlearn", type=int, default=32, help="runs of 10,000 sequences")
+    given = parser.parse_args()
+    threads = given.threads
+    texts = {
+        "casino": CASINO,
+        "profile": profile_text(),
+        "local": local_profile_text(100),
+        "islands": islands_text(),
+    }
+    models = {name: CompiledModel(parse_program(text).models[name]) for name, text in texts.items()}
+    long_model = CompiledModel(parse_program(local_profile_text(400)).models["local"])
+    rows: list[dict[str, Any]] = []
+    compiling = compile_seconds(models["casino"], models["profile"])
+    with ExitStack() as stack:
+        options = DeviceOptions(backend="cuda", numbers=(0,), library="cuda-bindings")
+        device, cache = open_first_device(options, stack, print_note)
+        opened = device, cache, int(device.memory()[0] * 0.8)
+        wishes = tuple(WISHES)
+        works: dict[str, tuple[CompiledModel, tuple[Any, ...], tuple[str, ...], int]] = {
+            "CpG islands": (models["islands"], (4, 1, given.chromosome), wishes[:3], threads),
+            "profile of 400 nodes": (long_model, (20, 4000, 350, 0.3), wishes, threads),
+            "profile of 100 nodes": (models["local"], (20, 20_000, 350, 0.3), wishes, threads),
+            "10-state profile": (models["profile"], (20, 75_000, 350, 0.3), wishes, 0),
+            "casino": (models["casino"], (6, given.sequences, 300), wishes, 0),
+        }
+        for work in given.works or works:
+            model, size, wanted, beside = works[work]
+            rows += measure(work, model, random_block(*size), opened, wanted, beside)
+        part = random_block(6, 100_000, 300)
+        for wish in wishes[:3] if threads and "casino" in (given.works or works) else ():
+            rows.append(on_all_cores(models["casino"], part, wish, threads, "casino"))
+        name = device.name
+    print_note(json.dumps(compiling))
+    peer = hmmlearn_on_all_cores(given.hmmlearn, threads) if given.hmmlearn and threads else {}
     facts = {
         "command": " ".join(sys.argv),
         "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
@@ -226,7 +337,7 @@ def main() -> None:
 
 
 def print_note(text: str) -> None:
-    print(text, file=sys.stderr)
+    print(text, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -37,7 +37,11 @@ from mummergpu.sequence.mems import BlockMems
 
 if TYPE_CHECKING:
     from mummergpu.matching.device_columns import DeviceColumns
-from mummergpu.index.kmer_index import UNKNOWN_QUERY_BASES
+from mummergpu.index.kmer_index import (
+    BASES_WORTH_A_SAMPLE,
+    UNKNOWN_QUERY_BASES,
+    kmer_likeness,
+)
 from mummergpu.index.kmer_plan import KmerCost, KmerJob
 from mummergpu.index.kmer_plan import expected_cost as expected_kmer_cost
 from mummergpu.index.minimizer_index import MinimizerIndex, expected_cost, kept_seconds
@@ -54,6 +58,7 @@ class KeptMinimizers:
         self._reference = reference
         self._options = options
         self._kept: KeptIndex[MinimizerIndex] | None = None
+        self._likeness: tuple[float, ...] | None = None
 
     def index_for(
         self, kmers: KmerIndex, search: SearchOptions, query_bases: int | None
@@ -71,7 +76,13 @@ class KeptMinimizers:
         strands = len(search.strands)
         searched = strands * UNKNOWN_QUERY_BASES if query_bases is None else query_bases
         bases = self._reference.codes.size
-        job = KmerJob(bases, search.minimum_length, searched, is_kept=True)
+        if self._likeness is None and searched >= BASES_WORTH_A_SAMPLE:
+            self._likeness = kmer_likeness(self._reference.padded_codes)
+        job = KmerJob(
+            *(bases, search.minimum_length, searched),
+            is_kept=True,
+            likeness=self._likeness or (),
+        )
         # Its tables are in memory.
         by_kmers = KmerCost(0.0, expected_kmer_cost(job, kmers.sampling).search)
         if self._kept is not None:

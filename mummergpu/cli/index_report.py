@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from mummergpu.index.format import FORMAT_VERSION, IndexHeader, read_header
+from mummergpu.index.format import IndexHeader, read_header, read_version
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.input.bytes.files import reading
 
@@ -15,11 +15,11 @@ from mummergpu.input.bytes.files import reading
 def described(path: str) -> Iterator[str]:
     """Yield a description of an index file, one line for each fact."""
     with reading(path), open(path, "rb", buffering=0) as file:
-        header = read_header(file, path)
+        header, version = read_header(file, path), read_version(file)
         size = os.fstat(file.fileno()).st_size
     facts = {
         "file": path,
-        "format version": f"{FORMAT_VERSION}, written by {header.program}",
+        "format version": f"{version}, written by {header.program}",
         "bytes": f"{size:,}, {size / max(1, header.bases):.2f} a base",
         "reference": header.reference_path,
         "records": f"{header.records:,}",
@@ -67,7 +67,7 @@ def described_as_json(path: str) -> str:
     has_trees = header.search == "tree"
     facts: dict[str, Any] = {
         "file": path,
-        "format_version": FORMAT_VERSION,
+        "format_version": index.version,
         "program": header.program,
         "bytes": index.byte_count,
         "reference": header.reference_path,

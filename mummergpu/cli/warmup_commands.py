@@ -126,6 +126,7 @@ def _filter_proteins() -> None:
     import numpy as np
 
     from mummergpu.hmm.filters import FilterThresholds, ProfileFilter
+    from mummergpu.hmm.interleaved import BYTE_LANES, can_interleave, interleaved
     from mummergpu.hmm.profiles import Profile, Statistics
     from mummergpu.hmm.proteins import ProteinBlock
     from mummergpu.hmm.translation import find_orfs
@@ -135,9 +136,12 @@ def _filter_proteins() -> None:
     matches, transitions = (np.full((5, states), 1 / states, np.float32) for states in (20, 7))
     statistics = Statistics(*(0.0, 1.0) * 3)
     profile = Profile("", "", "", matches[1:], transitions, matches[0], statistics, None)
-    block = ProteinBlock(np.zeros(9, dtype=np.uint8), np.array([0, 9], dtype=np.int64))
+    # As many as there are lanes, where sequences are interleaved.
+    block = ProteinBlock(np.zeros(9 * BYTE_LANES, dtype=np.uint8), np.arange(BYTE_LANES + 1) * 9)
     own = ProfileFilter(profile, FilterThresholds(F1=0.9))
     own.survivors(block, Stats())
+    if can_interleave():
+        own.survivors(block, Stats(), interleaved(block, BYTE_LANES))
     own.pass_forward(block, np.array([0]), Stats())
 
 

@@ -138,15 +138,14 @@ class ProfileFinder:
             if part.group != self._group:
                 self._read(part.group)
             filters = self._filters
+        proteins = self._job.in_lanes(part.proteins, filters)
         if isinstance(self._job, ProfileScan):
-            found: list[Any] = list(self._job.hits_of(part.proteins, None, filters))
+            found: list[Any] = list(self._job.hits_of(proteins, None, filters))
         else:
             # pyhmmer's profiles do not travel, and its hits have one.
             found = [
                 (number, hits.__getstate__(), count)
-                for number, hits, count in self._job.found_among(
-                    filters, part.proteins, part.numbers
-                )
+                for number, hits, count in self._job.found_among(filters, proteins, part.numbers)
             ]
         return found, self._stats.taken()
 

@@ -282,17 +282,18 @@ def find_cells(
     striped: StripedBytes,
     least: Int64Array,
     borders: ByteArray,
+    candidates: Int64Array,
     sequences: Int64Array,
     cells: Int64Array,
 ) -> int:
-    """Find the sequences whose highest cell of SSV is at least that of `minimal_cells`.
+    """Find the candidates whose highest cell of SSV is at least that of `minimal_cells`.
 
     `borders` has `LANES` bytes for each residue of the longest sequence if the row is cut. Returned
     is how many `sequences` and `cells` there are.
     """
     parts = striped.scores.shape[0]
     found = 0
-    for number in range(block.offsets.size - 1):
+    for number in candidates:
         begin = block.offsets[number]
         length = block.offsets[number + 1] - begin
         if length == 0:

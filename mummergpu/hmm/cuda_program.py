@@ -39,7 +39,7 @@ _WORD_THREADS: Final = ((_FEW_REGISTERS, 256), (13, 512), (21, 384))
 """The threads of a block of Viterbi for rows of up to so many registers: as many as a
 multiprocessor has registers for; longer rows have 256."""
 
-_BYTE_LANES: Final = ((400, 8), (608, 16))
+_BYTE_LANES: Final = ((400, 8), (928, 16))
 """The lanes of SSV and MSV for profiles of up to so many nodes, as an H100 was fastest with."""
 
 _SPILLING: Final = (17, 21)

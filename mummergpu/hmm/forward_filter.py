@@ -34,6 +34,9 @@ _MARGIN_OF_RESIDUE: Final = 2e-6
 times a residue, by 6e-8 of the sum at most."""
 
 _RESCALED: Final = 1e4
+_FACTOR: Final = 2.0**-13
+"""By which sums beyond that are scaled; as a power of two it rounds nothing."""
+
 _LEAST_FACTOR: Final = 1e-30
 
 
@@ -244,11 +247,11 @@ def score_forward(
     cells: Float32Array,
     profiles: Int64Array,
     sequences: Int64Array,
-    scores: Float64Array,
+    sums: Float64Array,
 ) -> None:
-    """Compute for pairs the logarithm of the sum over all paths, in nats.
+    """Compute for pairs the sums over all paths, and how often each was scaled (`nats_of_sums`).
 
-    `cells` are `row_cells`. It is no finite number where float32 does not hold the sum.
+    `cells` are `row_cells`. A sum is no finite number where float32 does not hold it.
     """
     for pair in range(sequences.size):
         begin = block.offsets[sequences[pair]]
@@ -261,7 +264,7 @@ def score_forward(
         move = np.float64(np.float32(3) / np.float32(length + 3))
         for cell in range(used):
             cells[cell] = 0
-        before, again, after, scaled = 1.0, 0.0, 0.0, 0.0
+        before, again, after, scaled = 1.0, 0.0, 0.0, 0
         for place in range(begin, begin + length):
             line = first_line + np.int64(block.codes[place]) * registers
             entry = np.float32((before + again) * move)
@@ -276,9 +279,17 @@ def score_forward(
             after = after * stay + 0.5 * left
             # A sum of long sequences grows beyond float32.
             if left > _RESCALED:
-                factor = 1.0 / left
-                before, again, after = before * factor, again * factor, after * factor
+                before, again, after = before * _FACTOR, again * _FACTOR, after * _FACTOR
                 for cell in range(used):
-                    cells[cell] *= np.float32(factor)
-                scaled += np.log(left)
-        scores[pair] = scaled + np.log(after * move)
+                    cells[cell] *= np.float32(_FACTOR)
+                scaled += 1
+        # Their logarithms are numpy's matter: code that calls a library needs numba at the start.
+        sums[0, pair] = after * move
+        sums[1, pair] = scaled
+
+
+def nats_of_sums(sums: Float64Array) -> Float64Array:
+    """Return the scores that the sums of `score_forward` mean, in nats."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        nats: Float64Array = np.log(sums[0]) - sums[1] * np.log(_FACTOR)
+    return nats

@@ -15,6 +15,14 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from mummergpu.errors import InputError
+from mummergpu.hmm.codons import (
+    AT_ONCE,
+    BEYOND,
+    Codons,
+    room_for_codons,
+    translate_record,
+)
+from mummergpu.hmm.interleaved import can_interleave, highest_bit, lowest_bit
 from mummergpu.hmm.proteins import LONGEST_PROTEIN, SYMBOLS
 from mummergpu.input.blocks.memory import NamedSequence, nucleotides_in_memory
 from mummergpu.input.blocks.proteins import (
@@ -154,8 +162,21 @@ def find_orfs(codes: CodeArray, offsets: Int64Array) -> Orfs:
         *np.empty((3, count), dtype=np.int64),
     )
     table, begins = _residue_of_codon(), np.empty(3, dtype=np.int64)
-    number = _find_orfs(writable(codes), writable(offsets), table, begins, found)
+    # Records are translated whole up to where too few codes follow them.
+    whole_until = codes.size - BEYOND if can_interleave() else -1
+    room = room_for_codons(int(np.diff(offsets).max(initial=0)) if whole_until > 0 else 0)
+    tables = table, _strand_tables()
+    own = writable(codes), writable(offsets)
+    number = _find_orfs(*own, *tables, begins, room, whole_until, found)
     return found.part(0, number)
+
+
+@cache
+def _strand_tables() -> ByteArray:
+    """Return the tables of `translate_record`."""
+    table = _residue_of_codon().reshape(16, 16, 16)[:4, :4, :4]
+    other = table[::-1, ::-1, ::-1].transpose(2, 1, 0)
+    return np.concatenate([table.ravel(), other.ravel(), np.array([_STOP], dtype=np.uint8)])
 
 
 @inline_without_refcounts
@@ -188,18 +209,85 @@ def _keep_orf(
     orfs.offsets[n + 1] = to
 
 
+@inline_without_refcounts
+def _close_orf(
+    codons: Codons, strand: int, last: int, begins: Int64Array, at: int, orfs: Orfs, n: int
+) -> int:
+    """End what is open in the frame of a stop `at` bases behind the first one of a strand.
+
+    `last` is the last position of the record with a codon. Returned is how many ORFs there are.
+    """
+    frame = as_index(at) % np.uint64(3)
+    begin = begins[frame]
+    begins[frame] = at + 3
+    if at - begin < _MIN_BASES:
+        return n
+    to = orfs.offsets[n]
+    # A codon of the other strand is at the position of its last base.
+    place, step = (begin, 3) if strand == 0 else (last - begin, -3)
+    for _ in range(begin, at, 3):
+        orfs.codes[as_index(to)] = codons.residues[strand, as_index(place)]
+        place += step
+        to += 1
+    orfs.offsets[n + 1] = to
+    orfs.frames[n] = 1 + np.int64(frame) + 3 * strand
+    orfs.starts[n] = begin + 1 if strand == 0 else last + 3 - begin
+    return n + 1
+
+
+@jit_without_refcounts
+def _keep_orfs(codons: Codons, length: int, begins: Int64Array, orfs: Orfs, n: int) -> int:
+    """Write the ORFs of a record that has been translated; return how many there are now."""
+    last = length - 3
+    for strand in range(2):
+        for frame in range(3):
+            begins[frame] = frame
+        for turn in range(last // AT_ONCE + 1):
+            word = turn if strand == 0 else last // AT_ONCE - turn
+            stops = codons.stops[strand, word]
+            codons_left = last + 1 - word * AT_ONCE
+            if codons_left < AT_ONCE:
+                stops &= (np.uint64(1) << np.uint64(codons_left)) - np.uint64(1)
+            # Stops are met from the beginning of the strand on, as esl-translate meets them.
+            while stops:
+                bit = lowest_bit(stops) if strand == 0 else highest_bit(stops)
+                stops ^= np.uint64(1) << np.uint64(bit)
+                at = word * AT_ONCE + bit
+                at = at if strand == 0 else last - at
+                n = _close_orf(codons, strand, last, begins, at, orfs, n)
+        # The last three codons do not exist: they end what is still open.
+        for at in range(last + 1, length + 1):
+            n = _close_orf(codons, strand, last, begins, at, orfs, n)
+    return n
+
+
 @jit_without_refcounts
 def _find_orfs(
-    codes: CodeArray, offsets: Int64Array, table: ByteArray, begins: Int64Array, orfs: Orfs
+    codes: CodeArray,
+    offsets: Int64Array,
+    table: ByteArray,
+    tables: ByteArray,
+    begins: Int64Array,
+    codons: Codons,
+    whole_until: int,
+    orfs: Orfs,
 ) -> int:
     """Write the ORFs of all records; return how many.
 
     `begins` keeps where the open ORF of each frame of a strand began, -1 where there is none.
+    Records that end before `whole_until` may be translated whole.
     """
     found = 0
     for record in range(offsets.size - 1):
         length = offsets[record + 1] - offsets[record]
         if length < _MIN_BASES:
+            continue
+        is_whole = offsets[record + 1] <= whole_until
+        if is_whole and translate_record(codes, offsets[record], length, tables, codons):
+            before = found
+            found = _keep_orfs(codons, length, begins, orfs, found)
+            for orf in range(before, found):
+                orfs.records[orf] = record
             continue
         for strand in range(2):
             step = 1 - 2 * strand

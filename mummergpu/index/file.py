@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,9 +20,9 @@ import numpy.typing as npt
 
 from mummergpu.errors import InputError, OptionError
 from mummergpu.index.checksums import checksum_of
-from mummergpu.index.format import IndexHeader, Section, is_index, read_header
+from mummergpu.index.format import IndexHeader, Section, is_index, read_header, read_version
 from mummergpu.index.kmer_sampling import MAX_PERIOD, KmerSampling
-from mummergpu.index.kmer_table import KmerTable
+from mummergpu.index.kmer_table import NOT_KNOWN, KmerTable
 from mummergpu.index.mapped_file import bring_in, give_up, map_file
 from mummergpu.index.options import KmerOptions, TreeOptions
 from mummergpu.index.pages import Page, groups_within
@@ -36,6 +37,7 @@ from mummergpu.sequence.extension import MAXIMUM_KMER_LENGTH
 
 if TYPE_CHECKING:
     from mummergpu.index.tree.flatten import FlatTree
+    from mummergpu.index.writer import SectionWriter
 
 AnyArray = npt.NDArray[Any]
 
@@ -46,10 +48,28 @@ LETTER_SECTIONS: Final = ("letter_positions", "letter_codes")
 """The letters that stand for several bases (`codes.Letters`): in files of references that have any,
 but not in those of older versions of the program."""
 
+BASES_BEFORE: Final = "bases_before"
+"""The array of a page that a search can do without: a device is as fast without it, and a processor
+needs less memory."""
+
 
 def section_name(page: int, array: str) -> str:
     """Return the name of a section that belongs to a page, for example ``0.positions``."""
     return f"{page}.{array}"
+
+
+def write_table(writer: SectionWriter, page: Page, table: KmerTable) -> None:
+    """Write the table of a page (`IndexFile.table`)."""
+    order = np.array([table.longest_ascending, table.ordered_bases], dtype=np.int64)
+    arrays: dict[str, AnyArray] = {
+        "offsets": table.offsets,
+        "positions": table.positions,
+        "order": order,
+    }
+    if table.bases_before.size:
+        arrays[BASES_BEFORE] = table.bases_before
+    for name, array in arrays.items():
+        writer.write(section_name(page.index, name), array)
 
 
 class IndexFile:
@@ -59,6 +79,8 @@ class IndexFile:
     ----------
     layout : Layout
         How trees lie in memory; meaningless in a file without trees.
+    version : int
+        The version of the file's format.
     padded_reference : ndarray, dtype=uint8
         The codes of the whole reference with margins (`codes.with_margins`).
 
@@ -78,11 +100,12 @@ class IndexFile:
     def __init__(self, path: str) -> None:
         self.path = path
         with reading(path), open(path, "rb", buffering=0) as file:
-            self.header = read_header(file, path)
+            self.header, self.version = read_header(file, path), read_version(file)
             self.layout = self._layout_of(self.header)
             self._memory = self._map(file.fileno())
         self._sections = {section.name: section for section in self.header.sections}
         self._present: list[Page] = []
+        self._reads_bases_before = False
         header = self.header
         self.padded_reference: CodeArray = self._array("reference", "<u1")
         self.pages = [
@@ -105,14 +128,20 @@ class IndexFile:
         """Divide the pages into groups of at least one page whose arrays fit in memory together.
 
         The memory of a device or the user's limit bounds a group. Without either, all free memory
-        does, since the arrays are part of the file.
+        does, since the arrays are part of the file. The bases before positions are read from now on
+        if a processor searches, and they fit besides.
         """
+        self._reads_bases_before = False
         max_bytes = free_memory()
         if budget.device is not None:
             max_bytes = budget.device
         elif budget.is_limit:
             max_bytes = max(0, budget.host - self.padded_reference.nbytes)
-        return groups_within(self.pages, max_bytes, lambda page: self.page_bytes(page.index))
+        groups = groups_within(self.pages, max_bytes, lambda page: self.page_bytes(page.index))
+        self._reads_bases_before = budget.device is None
+        largest = max(sum(self.page_bytes(page.index) for page in group) for group in groups)
+        self._reads_bases_before &= largest <= max_bytes
+        return groups
 
     def damaged_sections(self, map_function: Callable[..., Iterable[bool]] = map) -> list[str]:
         """Return the names of the sections that have changed since they were written."""
@@ -174,8 +203,11 @@ class IndexFile:
                 give_up([self._bytes_of(section) for section in self._sections_of(page.index)])
 
     def _sections_of(self, page: int) -> list[Section]:
-        prefix = section_name(page, "")
-        return [section for section in self.header.sections if section.name.startswith(prefix)]
+        prefix, unread = section_name(page, ""), set()
+        if not self._reads_bases_before:
+            unread.add(section_name(page, BASES_BEFORE))
+        sections = self.header.sections
+        return [one for one in sections if one.name.startswith(prefix) and one.name not in unread]
 
     def _is_sound(self, section: Section) -> bool:
         return checksum_of(self._array(section.name, section.dtype)) == section.checksum
@@ -275,7 +307,22 @@ class IndexFile:
             and int(offsets[-1]) == positions.size <= page.owned_end - page.begin,
             f"table of page {page.index}",
         )
-        return KmerTable(sampling, offsets, positions)
+        table = KmerTable(sampling, offsets, positions, bases_before=self._bases_before(page))
+        self._require(table.bases_before.size in (0, positions.size), f"table of page {page.index}")
+        if section_name(page.index, "order") not in self._sections:
+            return table
+        self._check_section(section_name(page.index, "order"))
+        longest_ascending, ordered_bases = self._array(section_name(page.index, "order"), "<i8")
+        return replace(
+            table, longest_ascending=int(longest_ascending), ordered_bases=int(ordered_bases)
+        )
+
+    def _bases_before(self, page: Page) -> ByteArray:
+        """Return the bases before the positions of a page, or none if they are not to be read."""
+        name = section_name(page.index, BASES_BEFORE)
+        if not self._reads_bases_before or name not in self._sections:
+            return NOT_KNOWN
+        return self._array(name, "<u1")
 
     def tree(self, page: Page) -> FlatTree:
         """Return the tree of a page; raise `InputError` if its arrays are inconsistent.

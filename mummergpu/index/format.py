@@ -25,8 +25,11 @@ MAGIC: Final = b"\x89MGI\r\n\x1a\n"
 """The first bytes of an index file. As in PNG, no text begins like this, and a transfer that
 changes line ends changes these bytes as well."""
 
-FORMAT_VERSION: Final = 2
+FORMAT_VERSION: Final = 3
 """The version of the format; it rises with every incompatible change."""
+
+READABLE_VERSIONS: Final = (2, FORMAT_VERSION)
+"""Files of version 2 have neither sorted lists nor the bases before positions."""
 
 ALIGNMENT: Final = 4096
 """Sections begin at multiples of this number of bytes, the size of a page of memory."""
@@ -201,10 +204,11 @@ def read_header(file: BinaryIO, path: str) -> IndexHeader:
         raise InputError("the index is of a machine of the other byte order", path)
     if mark != _BYTE_ORDER_MARK:
         raise InputError("the header of the index is damaged", path)
-    if version != FORMAT_VERSION:
+    if version not in READABLE_VERSIONS:
+        readable = " and ".join(map(str, READABLE_VERSIONS))
         raise InputError(
-            f"the index has format version {version}, and this program reads version "
-            f"{FORMAT_VERSION}; make it anew with 'mummergpu index'",
+            f"the index has format version {version}, and this program reads versions "
+            f"{readable}; make it anew with 'mummergpu index'",
             path,
         )
     if size != actual:
@@ -222,6 +226,13 @@ def read_header(file: BinaryIO, path: str) -> IndexHeader:
     except ValueError as error:
         raise InputError(f"the header of the index makes no sense ({error})", path) from error
     return header
+
+
+def read_version(file: BinaryIO) -> int:
+    """Return the version of the format of an index file whose header has been read."""
+    file.seek(0)
+    version: int = _FIELDS.unpack(_read(file, _FIELDS.size))[2]
+    return version
 
 
 def start_of(header: bytes, header_offset: int) -> bytes:

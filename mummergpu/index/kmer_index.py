@@ -15,9 +15,9 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from mummergpu.errors import OptionError
-from mummergpu.index.file import IndexFile, section_name
+from mummergpu.index.file import IndexFile, write_table
 from mummergpu.index.format import IndexHeader, PageEntry
-from mummergpu.index.kmer_order import order_long_lists
+from mummergpu.index.kmer_order import FILE_ORDERED_BASES, order_long_lists
 from mummergpu.index.kmer_page import KmerPage, build_kmer_page
 from mummergpu.index.kmer_plan import (
     DEVICE_COSTS,
@@ -102,10 +102,6 @@ LEAST_ORDERED_BASES: Final = 16
 """Long lists are sorted by so many bases before each position, or by a whole period if that is
 more: what comes before the samples of a window tells copies of a repeat apart."""
 
-ORDERED_BASES_OF_CHOSEN: Final = 160
-"""The same where seeds are chosen: how often a seed of up to so many bases and a k-mer occurs can
-then be told without a look at its occurrences."""
-
 CROWDED_OF_CHOSEN: Final = 2048.0
 """So many occurrences of a frequent k-mer are compared at most where seeds are chosen: not many
 more than those of a list that is not sorted."""
@@ -146,6 +142,9 @@ class KmerIndex(StorableIndex[KmerPage]):
 
     chooses_seeds = False
     """Whether a search looks at few occurrences of what a query has often (`KmerOptions`)."""
+
+    is_small = False
+    """Whether a file leaves out what a search can do without (``--for memory``)."""
 
     def __init__(
         self,
@@ -217,7 +216,7 @@ class KmerIndex(StorableIndex[KmerPage]):
             max_bytes,
             lambda page: _table_bytes(page, max_positions, sampling),
         )
-        return cls(
+        index = cls(
             reference,
             groups,
             page_size,
@@ -228,6 +227,8 @@ class KmerIndex(StorableIndex[KmerPage]):
             scratch_bytes,
             max_occurrences=options.max_occurrences,
         )
+        index.is_small = options.purpose == "memory"
+        return index
 
     @classmethod
     def from_file(
@@ -288,11 +289,12 @@ class KmerIndex(StorableIndex[KmerPage]):
     def write_pages(self, writer: SectionWriter, work: BuildWork) -> Iterator[PageEntry]:
         """Build the tables one after the other, and write each as soon as it is ready."""
         for page in self.pages:
-            table = self._load_page(page, work).table
+            built = self._load_page(page, work, is_kept=True)
+            with work.stats.stage("table_construction"):
+                table = order_long_lists(built, FILE_ORDERED_BASES, work.executor.map).table
             work.page_is_ready()
             with work.stats.stage("results_to_disk"):
-                writer.write(section_name(page.index, "offsets"), table.offsets)
-                writer.write(section_name(page.index, "positions"), table.positions)
+                write_table(writer, page, table)
             yield PageEntry(page.begin, page.end, page.owned_end)
 
     def header(self, build: BuildFacts) -> IndexHeader:
@@ -321,6 +323,13 @@ class KmerIndex(StorableIndex[KmerPage]):
     def expected_cost(self) -> KmerCost:
         """Return what the tables and the search are expected to cost."""
         return expected_cost(self._job, self.sampling, self._costs)
+
+    def expected_cost_of_repeats(self) -> KmerCost:
+        """Return the same, with what the occurrences of k-mers of repeats cost."""
+        if self._job.query_bases < BASES_WORTH_A_SAMPLE:
+            return self.expected_cost()
+        job = replace(self._job, likeness=kmer_likeness(self.reference.padded_codes))
+        return expected_cost(job, self.sampling, self._costs)
 
     def slow_search_warning(self) -> str | None:
         """Return a warning if an index file for this minimum length would be much faster."""
@@ -356,22 +365,28 @@ class KmerIndex(StorableIndex[KmerPage]):
         )
         if self._job.query_bases * POSITIONS_WORTH_A_QUERY_BASE >= loaded.table.positions.size:
             with work.stats.stage("table_construction"):
-                least = ORDERED_BASES_OF_CHOSEN if self.chooses_seeds else LEAST_ORDERED_BASES
+                least = FILE_ORDERED_BASES if self.chooses_seeds else LEAST_ORDERED_BASES
                 bases = max(loaded.period(self.search_length), least)
                 loaded = order_long_lists(loaded, bases, work.executor.map)
         work.page_is_ready()
         return loaded
 
-    def _load_page(self, page: Page, work: BuildWork) -> KmerPage:
+    def _load_page(self, page: Page, work: BuildWork, is_kept: bool = False) -> KmerPage:
         if self.file is None:
+            # The bases before positions take scratch memory, and are left out if there is little.
+            scratch_bytes = self.scratch_bytes
+            bases = page.owned_end - page.begin
+            keeps_more = is_kept and not self.is_small
+            with_bases_before = keeps_more and 2 * scratch_bytes >= 3 * bases
             loaded = build_kmer_page(
                 self.reference,
                 page,
                 self.sampling,
-                self.scratch_bytes,
+                scratch_bytes - bases if with_bases_before else scratch_bytes,
                 work.stats,
                 work.executor.map,
                 work.share_of_next,
+                with_bases_before,
             )
         else:
             loaded = KmerPage(

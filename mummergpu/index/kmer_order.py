@@ -5,9 +5,9 @@ before them, and a query in the repeat has them too: an earlier pair then finds 
 (`kmer_sampling`). A search needs none of these positions. In a list that is sorted by the bases
 before each position, they lie side by side, and the search skips all of them at once.
 
-Lists are sorted when a page is loaded for a search, and not in index files, because it depends on
-the minimum length how many bases matter. Most tables have few long lists or none, and their
-offsets tell where: groups of k-mers with few positions together are not looked at.
+An index file holds lists that are sorted by `FILE_ORDERED_BASES`, which is more than most searches
+need. Others are sorted when a page is loaded for a search. Most tables have few long lists or none,
+and their offsets tell where: groups of k-mers with few positions together are not looked at.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ import numpy as np
 from mummergpu.index.kmer_page import KmerPage
 from mummergpu.index.kmer_table import CountArray, PositionArray
 from mummergpu.index.pages import damage_error
-from mummergpu.runtime.arrays import Int64Array
+from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
+from mummergpu.sequence.extension import four_before
 
 LONGEST_ASCENDING: Final = 1024
 """Lists of at most this many positions stay in ascending order: to look for what can be skipped
@@ -31,6 +32,10 @@ would take longer than to extend them."""
 
 MAX_ORDERED_BASES: Final = 256
 """No list is sorted by more bases than this; with a longer period none is sorted."""
+
+FILE_ORDERED_BASES: Final = 160
+"""So many bases sort lists of an index file: how often a seed of up to so many bases and a k-mer
+occurs is then told without a look at its occurrences."""
 
 DIGIT_BASES: Final = 4
 """The bases that one pass of the sort looks at."""
@@ -54,21 +59,24 @@ def order_long_lists(
 ) -> KmerPage:
     """Sort the long lists of a page's table in place, by the bases before each position.
 
-    All lists must ascend. The returned page's table says how they are sorted; a page whose period
-    exceeds `MAX_ORDERED_BASES` is returned as it is. Positions outside the reference, as in a
-    damaged file, raise `InputError`.
+    All lists must ascend, or be sorted by fewer bases. The returned page's table says how they are
+    sorted; a page whose period exceeds `MAX_ORDERED_BASES`, or whose lists are sorted by as many
+    bases, is returned as it is. Positions outside the reference, as in a damaged file, raise
+    `InputError`.
     """
-    if period > MAX_ORDERED_BASES:
-        return page
     table = page.table
+    if period > MAX_ORDERED_BASES or period <= table.ordered_bases:
+        return page
     kmers = table.offsets.size - 1
     group = min(GROUP_KMERS, kmers)
     sizes = np.diff(table.offsets[::group].astype(np.int64))
-    groups = np.flatnonzero(sizes > LONGEST_ASCENDING)
+    longest_ascending = min(LONGEST_ASCENDING, table.longest_ascending)
+    groups = np.flatnonzero(sizes > longest_ascending)
     lists = PositionLists(
         table.offsets,
         table.positions,
-        LONGEST_ASCENDING,
+        table.bases_before,
+        longest_ascending,
         page.padded_reference,
         page.page.begin,
         page.joined_reference.size - table.sampling.kmer_length - page.page.begin,
@@ -88,7 +96,7 @@ def order_long_lists(
         tasks = np.array_split(groups, min(groups.size, TASKS))
         if not all(list(map_function(order, tasks))):
             raise damage_error(page.page, page.index_path)
-    ordered = replace(table, ordered_bases=period, longest_ascending=LONGEST_ASCENDING)
+    ordered = replace(table, ordered_bases=period, longest_ascending=longest_ascending)
     return replace(page, table=ordered)
 
 
@@ -97,7 +105,7 @@ class PositionLists(NamedTuple):
 
     Attributes
     ----------
-    offsets, positions : ndarray, dtype=uint32
+    offsets, positions, bases_before : ndarray
         The table (`kmer_table.KmerTable`).
     longest_ascending : int
         The most positions of a list that stays as it is.
@@ -110,6 +118,7 @@ class PositionLists(NamedTuple):
 
     offsets: PositionArray
     positions: PositionArray
+    bases_before: ByteArray
     longest_ascending: int
     reference: CodeArray
     part_begin: int
@@ -155,6 +164,10 @@ def order_lists(
                 if positions[place] > lists.last_position:
                     return False
             order_list(lists, begin, end, (bases + DIGIT_BASES - 1) // DIGIT_BASES, room)
+            if lists.bases_before.size > 0:
+                for place in range(begin, end):
+                    at = MARGIN + lists.part_begin + as_int64(positions[place])
+                    lists.bases_before[place] = np.uint8(four_before(lists.reference, at))
     return True
 
 

@@ -96,11 +96,13 @@ def build_kmer_page(
     stats: Stats,
     map_function: Callable[..., Iterable[object]] = map,
     tell: Callable[[float], None] = lambda share: None,
+    with_bases_before: bool = False,
 ) -> KmerPage:
     """Build the table of a page; `tell` receives the share that is done from any thread."""
     padded = reference.padded_codes
     with stats.stage("table_construction"):
         table = build_kmer_table(
-            padded, page.begin, page.owned_end, sampling, map_function, scratch_bytes, tell
+            *(padded, page.begin, page.owned_end, sampling, map_function, scratch_bytes, tell),
+            with_bases_before,
         )
     return KmerPage(page, table, padded)

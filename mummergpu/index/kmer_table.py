@@ -11,18 +11,18 @@ once than the caches hold.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from mummergpu.index.kmer_sampling import KmerSampling
-from mummergpu.runtime.arrays import Int64Array, UInt32Array, UInt64Array
+from mummergpu.runtime.arrays import ByteArray, Int64Array, UInt32Array, UInt64Array
 from mummergpu.runtime.jit import jit_without_refcounts
 from mummergpu.runtime.shares import Shares
 from mummergpu.sequence.codes import MARGIN, CodeArray
-from mummergpu.sequence.extension import MAXIMUM_KMER_LENGTH, kmer_at
+from mummergpu.sequence.extension import MAXIMUM_KMER_LENGTH, four_before, kmer_at
 
 PositionArray = UInt32Array
 CountArray = Int64Array
@@ -33,6 +33,11 @@ MAX_TABLE_BASES: Final = (1 << 32) - 1
 
 ENTRY_BYTES: Final = 8
 """The bytes of a k-mer and its position while a table is built."""
+
+ENTRY_POSITION_BITS: Final = 32
+ENTRY_KMER_BITS: Final = 24
+"""The bits of an entry for its position and, above these, for the k-mer's number in its bucket; the
+rest are the bases before it."""
 
 MAX_SCRATCH_BYTES: Final = 1 << 28
 SCRATCH_BYTES_PER_BASE: Final = 2
@@ -52,6 +57,9 @@ COUNTING_SHARE: Final = 0.1
 FILLING_SHARE: Final = 0.3
 """The shares of the time that counting and filling buckets take; sorting them takes the rest."""
 
+NOT_KNOWN: Final = np.empty(0, dtype=np.uint8)
+"""The `KmerTable.bases_before` of a table without them."""
+
 
 @dataclass(frozen=True)
 class KmerTable:
@@ -70,6 +78,9 @@ class KmerTable:
         nearest counts most; 0 if they ascend too.
     longest_ascending : int
         The most positions of a list that ascends for sure.
+    bases_before : ndarray, dtype=uint8, shape=(n_kmers,)
+        The four bases before each position (`four_before`), by which a search passes over most
+        positions without a look at the reference; empty if they are not known.
     """
 
     sampling: KmerSampling
@@ -77,11 +88,12 @@ class KmerTable:
     positions: PositionArray
     ordered_bases: int = 0
     longest_ascending: int = MAX_TABLE_BASES
+    bases_before: ByteArray = field(default_factory=lambda: NOT_KNOWN)
 
     @property
     def byte_count(self) -> int:
         """The size of the table in bytes."""
-        return self.offsets.nbytes + self.positions.nbytes
+        return self.offsets.nbytes + self.positions.nbytes + self.bases_before.nbytes
 
 
 class KmerSlice(NamedTuple):
@@ -123,12 +135,13 @@ def build_kmer_table(
     map_function: Callable[..., Iterable[object]] = map,
     scratch_bytes: int = 1 << 30,
     tell: Callable[[float], None] = lambda share: None,
+    with_bases_before: bool = False,
 ) -> KmerTable:
     """Return the table of the k-mers that begin in a part of a reference with margins.
 
     A k-mer may reach beyond the end of the part. The less scratch memory there is, the more often
     the construction passes over the reference; the table does not depend on that. Any thread calls
-    `tell` with the share that is done, 0 to 1.
+    `tell` with the share that is done, 0 to 1. The `KmerTable.bases_before` are optional.
     """
     assert end - begin <= MAX_TABLE_BASES
     kmer_length, step = sampling.kmer_length, sampling.reference_step
@@ -159,6 +172,7 @@ def build_kmer_table(
     bounds = np.concatenate(([0], np.cumsum(counts.sum(axis=0))))
     offsets = np.empty((1 << 2 * kmer_length) + 1, dtype=np.uint32)
     positions = np.empty(bounds[-1], dtype=np.uint32)
+    bases_before = np.empty(bounds[-1], dtype=np.uint8) if with_bases_before else NOT_KNOWN
     offsets[-1] = bounds[-1]
     # The index at which each slice writes its first entry of each bucket.
     places = np.cumsum(counts, axis=0) - counts + bounds[:-1]
@@ -177,7 +191,7 @@ def build_kmer_table(
     def sort(
         buckets: tuple[int, int], base: int, entries: EntryArray, is_sorted: Callable[[], None]
     ) -> None:
-        sort_buckets(entries, base, bounds, *buckets, shift, offsets, positions)
+        sort_buckets(entries, base, bounds, *buckets, shift, offsets, positions, bases_before)
         is_sorted()
 
     # What a bucket writes: its positions, and the offsets of its k-mers.
@@ -192,7 +206,7 @@ def build_kmer_table(
         tasks = _ranges_of_buckets(written, TASK_NUMBERS, *group)
         is_sorted = shares.part((1 - COUNTING_SHARE - FILLING_SHARE) * share, len(tasks))
         list(map_function(partial(sort, base=base, entries=entries, is_sorted=is_sorted), tasks))
-    return KmerTable(sampling, offsets, positions)
+    return KmerTable(sampling, offsets, positions, bases_before=bases_before)
 
 
 def _ranges_of_buckets(
@@ -228,15 +242,19 @@ def fill_buckets(
 ) -> None:
     """Write the k-mers of some buckets to `entries`, with their positions.
 
-    An entry is a k-mer in the upper 32 bits and its position in the lower ones, counted from the
-    index `origin` of the codes. `places` holds the index of each bucket's next entry, and is
-    advanced.
+    An entry is a position in its lower 32 bits, counted from the index `origin` of the codes, the
+    number of its k-mer in the bucket, and the bases before it. `places` holds the index of each
+    bucket's next entry, and is advanced.
     """
+    in_bucket = (np.uint64(1) << np.uint64(part.shift)) - np.uint64(1)
     for at in range(part.begin, part.end, part.step):
         kmer = kmer_at(part.codes, at, part.kmer_length)
         bucket = kmer >> part.shift  # negative if the k-mer contains a break
         if kmer >= 0 and first <= bucket < behind:
-            entries[places[bucket]] = np.uint64(kmer) << np.uint64(32) | np.uint64(at - origin)
+            number = np.uint64(kmer) & in_bucket
+            number |= four_before(part.codes, at) << np.uint64(ENTRY_KMER_BITS)
+            number <<= np.uint64(ENTRY_POSITION_BITS)
+            entries[places[bucket]] = number | np.uint64(at - origin)
             places[bucket] += 1
 
 
@@ -250,25 +268,33 @@ def sort_buckets(
     shift: int,
     offsets: PositionArray,
     positions: PositionArray,
+    bases_before: ByteArray,
 ) -> None:
-    """Sort the entries of some buckets by k-mer, and write them to both arrays of the table.
+    """Sort the entries of some buckets by k-mer, and write them to the arrays of the table.
 
-    `bounds` counts entries of all buckets, and `entries` begins with number `base` of these.
+    `bounds` counts entries of all buckets, and `entries` begins with number `base` of these. The
+    bases before positions are not written to an array of none.
     """
+    kmer_bits = np.uint64((1 << ENTRY_KMER_BITS) - 1)
     for bucket in range(first, behind):
         first_kmer, kmer_behind = bucket << shift, (bucket + 1) << shift
         begin, end = bounds[bucket] - base, bounds[bucket + 1] - base
         for kmer in range(first_kmer, kmer_behind):
             offsets[kmer] = 0
+        kmer_zero = np.uint64(first_kmer)
         for entry in range(begin, end):
-            offsets[entries[entry] >> np.uint64(32)] += np.uint32(1)
+            number = entries[entry] >> np.uint64(ENTRY_POSITION_BITS)
+            offsets[kmer_zero + (number & kmer_bits)] += np.uint32(1)
         total = bounds[bucket]
         for kmer in range(first_kmer, kmer_behind):
             total += offsets[kmer]
             offsets[kmer] = total
         # Going from the last entry to the first lowers each offset to where its list begins.
         for entry in range(end - 1, begin - 1, -1):
-            word = entries[entry] >> np.uint64(32)
+            number = entries[entry] >> np.uint64(ENTRY_POSITION_BITS)
+            word = kmer_zero + (number & kmer_bits)
             place = offsets[word] - np.uint32(1)
             offsets[word] = place
             positions[place] = np.uint32(entries[entry] & np.uint64(0xFFFFFFFF))
+            if bases_before.size > 0:
+                bases_before[place] = np.uint8(number >> np.uint64(ENTRY_KMER_BITS))

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final
 
-from mummergpu.index.kmer_index import BASES_WORTH_A_SAMPLE, kmer_likeness
+from mummergpu.index.kmer_index import kmer_likeness
 from mummergpu.index.kmer_plan import KmerCost, KmerJob, choose_sampling, max_table_bytes
 from mummergpu.index.kmer_plan import expected_cost as expected_kmer_cost
 from mummergpu.index.minimizer_table import (
@@ -74,6 +74,9 @@ COSTS: Final = MinimizerCosts(
 )
 """The costs on a processor of about 2024."""
 
+
+FEW_QUERY_BASES: Final = 1 << 18
+"""For fewer bases of queries it is not asked how alike the k-mers of a reference are."""
 
 SLOWDOWN_BEYOND_CACHES: Final = 1.6
 """How many times as long as its costs tell a search of a table of k-mers takes for unique matches,
@@ -159,7 +162,7 @@ class MinimizerIndex(ReferenceIndex[MinimizerPage]):
             worth = kept_seconds(kept, bases)
         else:
             worth = kmer_seconds(job)
-            if worth < cost.seconds and query_bases >= BASES_WORTH_A_SAMPLE:
+            if worth < cost.seconds and query_bases >= FEW_QUERY_BASES:
                 # The occurrences of k-mers of repeats make a search of tables of k-mers dearer.
                 job = replace(job, likeness=kmer_likeness(reference.padded_codes))
                 worth = kmer_seconds(job)

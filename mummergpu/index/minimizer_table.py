@@ -16,6 +16,13 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from mummergpu.index.kmer_table import CountArray, EntryArray, PositionArray
+from mummergpu.index.minimizer_order import (
+    PLACE_SHIFT,
+    POSITION_SHIFT,
+    ListedText,
+    OrderedLists,
+    order_long_lists,
+)
 from mummergpu.runtime.jit import as_index, as_int64, jit_without_refcounts
 from mummergpu.runtime.shares import Shares
 from mummergpu.runtime.thread_array import ThreadArray
@@ -28,13 +35,8 @@ from mummergpu.sequence.minimizers import (
     new_workspace,
 )
 
-POSITION_SHIFT: Final = 34
-"""The bits of an entry below its position."""
-
 MAX_BASES: Final = 1 << (64 - POSITION_SHIFT)
 """The most bases of a reference."""
-
-_PLACE_SHIFT: Final = np.uint64(POSITION_SHIFT - 1)
 
 SLICE_BASES: Final = 1 << 20
 """The bases of the reference whose minimizers one task finds."""
@@ -96,18 +98,23 @@ class MinimizerTable:
     entries : ndarray, dtype=uint64, shape=(n_minimizers,)
         The context of each minimizer in the lower 33 bits; in the next bit 1 if its reverse
         complement is the lower number of both; and in the upper 30 bits the position at which it
-        begins, 0-based and without the margin. The entries of a bucket ascend by position.
+        begins, 0-based and without the margin. The entries of a bucket ascend by position, unless
+        there are many of them.
+    ordered : OrderedLists
+        The buckets of many entries.
     """
 
     kmer_length: int
     window: int
     offsets: PositionArray
     entries: EntryArray
+    ordered: OrderedLists
 
     @property
     def byte_count(self) -> int:
         """The size of the table in bytes."""
-        return self.offsets.nbytes + self.entries.nbytes
+        ordered = sum(array.nbytes for array in self.ordered)
+        return self.offsets.nbytes + self.entries.nbytes + ordered
 
 
 def bucket_bits_for(bases: int, window: int) -> int:
@@ -135,8 +142,21 @@ def build_minimizer_table(
     codes : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
         The codes of the reference with margins; at most `MAX_BASES` bases.
     """
+    assert codes.size - 2 * MARGIN <= MAX_BASES
+    offsets, entries = _list_minimizers(codes, kmer_length, window, map_function, tell)
+    ordered = order_long_lists(ListedText(codes, kmer_length), offsets, entries, map_function)
+    return MinimizerTable(kmer_length, window, offsets, entries, ordered)
+
+
+def _list_minimizers(
+    codes: CodeArray,
+    kmer_length: int,
+    window: int,
+    map_function: Callable[..., Iterable[object]],
+    tell: Callable[[float], None],
+) -> tuple[PositionArray, EntryArray]:
+    """Return where the entries of each bucket begin, and the entries, which ascend in a bucket."""
     bases = codes.size - 2 * MARGIN
-    assert bases <= MAX_BASES
     bits = bucket_bits_for(bases, window)
     shift = max(0, bits - GROUP_BITS)
     group_count = 1 << (bits - shift)
@@ -191,7 +211,7 @@ def build_minimizer_table(
         is_sorted()
 
     list(map_function(sort, first_groups))
-    return MinimizerTable(kmer_length, window, offsets, entries)
+    return offsets, entries
 
 
 @jit_without_refcounts
@@ -232,7 +252,7 @@ def group_minimizers(
         context = context_at(codes, MARGIN + (place >> 1), kmer_length, place & 1 == 1)
         target = begins[group]
         begins[group] = target + 1
-        grouped.entries[as_index(target)] = np.uint64(place) << _PLACE_SHIFT | context
+        grouped.entries[as_index(target)] = np.uint64(place) << PLACE_SHIFT | context
         grouped.ranks[as_index(target)] = rank
 
 

@@ -81,6 +81,7 @@ def read_reference(
     *,
     any_letters: bool = False,
     threads: ReadingThreads | None = None,
+    needs_base: bool = True,
 ) -> Reference:
     """Read a reference, all its records, from FASTA, plain or compressed.
 
@@ -94,6 +95,8 @@ def read_reference(
         Accept records whose letters are mostly not DNA or RNA.
     threads : ReadingThreads, optional
         They decompress a large file, or parse pieces of one that is not compressed.
+    needs_base : bool, default True
+        Whether a reference of unknown bases alone is an error, too.
 
     Raises
     ------
@@ -121,14 +124,14 @@ def read_reference(
                 UNLIMITED_BLOCK, chunk_size, any_letters, keeps_letters=True, has_gaps=True
             )
             records = RecordReader(file, False, options, expected).next_block()
-    return reference_of_records(records, path)
+    return reference_of_records(records, path, needs_base)
 
 
-def reference_of_records(records: Records | None, path: str) -> Reference:
+def reference_of_records(records: Records | None, path: str, needs_base: bool = True) -> Reference:
     """Return parsed records, with one break between two and letters kept, as a reference.
 
     The arrays of the reference are those of the records. Raise `InputError` if there is no base
-    that can match.
+    that can match; or only if there is none at all, if such a base is not needed.
     """
     no_base = InputError("the reference holds no A, C, G or T", path)
     if records is None:
@@ -145,7 +148,9 @@ def reference_of_records(records: Records | None, path: str) -> Reference:
         records.padded_codes,
         letters,
     )
-    if reference.base_count == 0:
+    # A part of a genome may be nothing but N: then nothing is found in it.
+    has_base = reference.base_count > 0 if needs_base else reference.record_lengths.any()
+    if not has_base:
         raise no_base
     return reference
 

@@ -17,6 +17,7 @@ from mummergpu.output.targets import BGZF, DEFAULT_FORMAT, OutputTarget
 
 if TYPE_CHECKING:
     from mummergpu.drawing.picture import PictureStyle
+    from mummergpu.output.records.rows import RecordSource
     from mummergpu.output.run_facts import Opening
     from mummergpu.output.sink import Emit, Sink
 
@@ -106,20 +107,6 @@ def _match_delta(opening: Opening) -> Sink[Any, Any, Any]:
     return opening.byte_sink(DeltaFormat(facts.reference, facts.query_paths))
 
 
-def _match_sam(opening: Opening) -> Sink[Any, Any, Any]:
-    from mummergpu.output.matches.sam import SamFormat
-
-    facts = opening.facts
-    return opening.byte_sink(SamFormat(facts.reference, facts.sam, facts.command, facts.files))
-
-
-def _match_bam(opening: Opening) -> Sink[Any, Any, Any]:
-    from mummergpu.output.matches.bam import BamFormat
-
-    facts = opening.facts
-    return opening.byte_sink(BamFormat(facts.reference, facts.sam, facts.command, facts.files))
-
-
 def _match_table(opening: Opening) -> Sink[Any, Any, Any]:
     from mummergpu.output.matches.arrow import ArrowSink
 
@@ -137,39 +124,70 @@ def _match_picture(opening: Opening) -> Sink[Any, Any, Any]:
     )
 
 
-def _read_sam(opening: Opening) -> Sink[Any, Any, Any]:
+def _match_rows(opening: Opening) -> RecordSource:
+    from mummergpu.output.matches.match_rows import MatchRows
+
+    return MatchRows(opening.facts.reference, opening.facts.sam)
+
+
+def _read_rows(opening: Opening) -> RecordSource:
     from mummergpu.output.alignments.read_rows import ReadRows
-    from mummergpu.output.records.sam import AlignmentSam
+
+    return ReadRows(opening.facts.reference, opening.facts.records)
+
+
+def _genome_rows(opening: Opening) -> RecordSource:
+    from mummergpu.output.genomes.genome_rows import GenomeRows
 
     facts = opening.facts
-    source = ReadRows(facts.reference, facts.records)
-    return opening.byte_sink(AlignmentSam(facts.reference, source, facts.head, facts.files))
+    with_bases = facts.with_bases or opening.target.format != "sam"
+    return GenomeRows(facts.reference, facts.qualities, with_bases)
 
 
-def _read_bam(opening: Opening) -> Sink[Any, Any, Any]:
-    from mummergpu.output.alignments.read_rows import ReadRows
-    from mummergpu.output.records.bam import AlignmentBam
+_SOURCES: Final = {
+    Rows.MATCHES: _match_rows,
+    Rows.READS: _read_rows,
+    Rows.GENOMES: _genome_rows,
+}
+"""What turns each kind of rows into the records of SAM, BAM and CRAM."""
 
-    facts = opening.facts
-    source = ReadRows(facts.reference, facts.records)
-    made = AlignmentBam(facts.reference, source, facts.head, facts.files)
-    if facts.sort is None:
-        return opening.byte_sink(made)
-    from mummergpu.output.sorting.sorted_bam import SortedBamSink
 
-    return SortedBamSink(
-        *(made, facts.reference, opening.emit, opening.stats),
-        *(facts.sort, opening.index, facts.compressor),
-    )
+def _sam_of(source_of: Callable[[Opening], RecordSource]) -> Opener:
+    """Return what opens a SAM of the records of a source."""
+
+    def open_sam(opening: Opening) -> Sink[Any, Any, Any]:
+        from mummergpu.output.records.sam import AlignmentSam
+
+        facts, source = opening.facts, source_of(opening)
+        return opening.byte_sink(AlignmentSam(facts.reference, source, facts.head, facts.files))
+
+    return open_sam
+
+
+def _bam_of(source_of: Callable[[Opening], RecordSource]) -> Opener:
+    """Return what opens a BAM of the records of a source."""
+
+    def open_bam(opening: Opening) -> Sink[Any, Any, Any]:
+        from mummergpu.output.records.bam import AlignmentBam
+
+        facts, source = opening.facts, source_of(opening)
+        made = AlignmentBam(facts.reference, source, facts.head, facts.files)
+        if facts.sort is None:
+            return opening.byte_sink(made)
+        from mummergpu.output.sorting.sorted_bam import SortedBamSink
+
+        return SortedBamSink(
+            *(made, facts.reference, opening.emit, opening.stats),
+            *(facts.sort, opening.index, facts.compressor),
+        )
+
+    return open_bam
 
 
 def _read_paf(opening: Opening) -> Sink[Any, Any, Any]:
-    from mummergpu.output.alignments.read_rows import ReadRows
     from mummergpu.output.records.paf import AlignmentPaf
 
-    facts = opening.facts
-    source = ReadRows(facts.reference, facts.records)
-    return opening.byte_sink(AlignmentPaf(facts.reference, source))
+    return opening.byte_sink(AlignmentPaf(opening.facts.reference, _read_rows(opening)))
 
 
 def _genome_delta(opening: Opening) -> Sink[Any, Any, Any]:
@@ -188,24 +206,6 @@ def _genome_paf(opening: Opening) -> Sink[Any, Any, Any]:
     facts = opening.facts
     source = GenomeRows(facts.reference, facts.qualities, False, facts.with_changes)
     return opening.byte_sink(AlignmentPaf(facts.reference, source, no_name=b""))
-
-
-def _genome_sam(opening: Opening) -> Sink[Any, Any, Any]:
-    from mummergpu.output.genomes.genome_rows import GenomeRows
-    from mummergpu.output.records.sam import AlignmentSam
-
-    facts = opening.facts
-    source = GenomeRows(facts.reference, facts.qualities, facts.with_bases)
-    return opening.byte_sink(AlignmentSam(facts.reference, source, facts.head, facts.files))
-
-
-def _genome_bam(opening: Opening) -> Sink[Any, Any, Any]:
-    from mummergpu.output.genomes.genome_rows import GenomeRows
-    from mummergpu.output.records.bam import AlignmentBam
-
-    facts = opening.facts
-    source = GenomeRows(facts.reference, facts.qualities)
-    return opening.byte_sink(AlignmentBam(facts.reference, source, facts.head, facts.files))
 
 
 def _genome_vcf(opening: Opening) -> Sink[Any, Any, Any]:
@@ -240,11 +240,7 @@ def _check_picture(target: OutputTarget, picture: PictureStyle | None) -> None:
     check_picture(target.path, picture)
 
 
-_ALL_BAM: Final[dict[Rows, Opener]] = {
-    Rows.MATCHES: _match_bam,
-    Rows.READS: _read_bam,
-    Rows.GENOMES: _genome_bam,
-}
+_ALL_BAM: Final = {rows: _bam_of(source_of) for rows, source_of in _SOURCES.items()}
 
 FORMATS: Final = {
     made.name: made
@@ -260,7 +256,7 @@ FORMATS: Final = {
         OutputFormat(
             "sam",
             "SAM",
-            {Rows.MATCHES: _match_sam, Rows.READS: _read_sam, Rows.GENOMES: _genome_sam},
+            {rows: _sam_of(source_of) for rows, source_of in _SOURCES.items()},
         ),
         OutputFormat("bam", "BAM", _ALL_BAM, holds_compression=True),
         OutputFormat(

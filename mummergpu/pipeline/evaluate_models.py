@@ -107,7 +107,7 @@ def run(options: ModelRunOptions, context: RunContext) -> None:
         output = stack.enter_context(OutputFile(options.output))
         threads = stack.enter_context(ReadingThreads(options.threads))
         if options.device is not None:
-            job.device = _open_device(options.device, options.double, context, stack)
+            job.use(_open_device(options.device, options.double, context, stack))
         texts = [(one.text, one.attribute) for one in program.printed]
         sink = open_value_sink(options.format, writer_of(output, context.stats), texts)
         files = SymbolFiles(options.sequences, code_table(job.alphabet))
@@ -167,12 +167,15 @@ class _Job:
             for line in program.models[name].unusual_sums():
                 context.notice(line)
         self._models = {name: CompiledModel(program.models[name], path) for name in names}
-        if options.device is not None:
-            for name, model in self._models.items():
-                if not model.fits_device:
-                    context.notice(f"{name}: too many states for a device")
         self.alphabet = self._models[program.printed[0].model].model.alphabet
         self._codes = {name: self._codes_of(name, path) for name in names}
+
+    def use(self, device: DeviceChains) -> None:
+        """Compute on a device what it has room for, and tell of the rest."""
+        self.device = device
+        for name, model in self._models.items():
+            if not device.takes(model.chain.shape):
+                self._context.notice(f"{name}: too many states for a device, computed without it")
 
     def _codes_of(self, name: str, path: str) -> Int64Array:
         """Return the code in a model of each code in the files."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import inf
 from typing import Any, Final
 
 from mummergpu.errors import OptionError
@@ -98,6 +99,9 @@ def plan_storable_index(
     budget = MemoryBudget.of(options.memory)
     index = _storable_index(source, options, budget, threads, UNKNOWN_QUERY_BASES)
     index.check_memory(budget, threads)
+    if isinstance(index, KmerIndex):
+        # Reads may be mapped to it later.
+        index.chooses_seeds = True
     return index
 
 
@@ -111,7 +115,10 @@ def minimizers_beside(
     """
     if not isinstance(stored, KmerIndex):
         return None
-    return _minimizers(stored.reference, options, budget, query_bases, stored.expected_cost())
+    if _minimizers(stored.reference, options, budget, query_bases, KmerCost(0.0, inf)) is None:
+        return None
+    kept = stored.expected_cost_of_repeats()
+    return _minimizers(stored.reference, options, budget, query_bases, kept)
 
 
 def _minimizers(

@@ -24,7 +24,11 @@ def open_source(
             verify_for_run(index, path, context.executor.map)
         if index is not None:
             return index
-        return read_reference(path, any_letters=options.any_letters, threads=reading)
+        letters = options.any_letters
+        reference = read_reference(path, any_letters=letters, threads=reading, needs_base=False)
+    if reference.base_count == 0:
+        context.warn(f"{path}: the reference holds no A, C, G or T, so nothing is found in it")
+    return reference
 
 
 def reference_of(source: Reference | IndexFile) -> Reference:

@@ -19,6 +19,7 @@ import numpy as np
 from mummergpu.hmm.filters import ForwardFilter, ProfileFilter
 from mummergpu.hmm.finishing import Finisher
 from mummergpu.hmm.hit_lists import HitCounter, HitCounts, HitList, QueryWords
+from mummergpu.hmm.interleaved import BYTE_LANES, InterleavedBlock, can_interleave, interleaved
 from mummergpu.hmm.profiles import Profile
 from mummergpu.hmm.proteins import ProteinBlock, sequences_of_marks
 from mummergpu.input.blocks.proteins import NamedProteins
@@ -27,11 +28,12 @@ from mummergpu.output.profiles import ALIGNMENT, PARQUET, AlignmentSink, HitSink
 from mummergpu.output.sink import writer_of
 from mummergpu.pipeline.context import RunContext, say_nothing
 from mummergpu.pipeline.profile_device import ProfileDevice, filtered
-from mummergpu.pipeline.profile_options import ProfileSearchOptions, ProteinSource
+from mummergpu.pipeline.profile_options import ProfileSearchOptions
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.ordered_map import Prefetcher, ordered_results
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.progress import Phase, Work
+from mummergpu.runtime.stats import Stats
 
 if TYPE_CHECKING:
     from mummergpu.hmm.device_filters import DeviceFilters
@@ -51,9 +53,15 @@ others must not wait until such a one is done."""
 
 _BLOCKS_AHEAD: Final = 2
 
-_SCALE_ON_DEVICE: Final = 4
-"""How much larger the blocks are that a device filters: it takes all profiles at once, and each
-profile with what survives in a block is a task of Python."""
+_MIN_INTERLEAVED_NODES: Final = 400
+"""From so many nodes of all profiles on it is worth while to interleave the proteins of a block."""
+
+_LARGE_SCALE: Final = 4
+"""How much larger the blocks are that a device filters, or many threads with a profile for each of
+them: a profile with a block, or with what survives in it, is a task of Python."""
+
+_FEW_THREADS: Final = 4
+"""Up to so many threads seldom wait for each other to enter the interpreter."""
 
 MakeJob = Callable[
     ["ProfileSearchOptions", RunContext, ReadingThreads, ProfileDevice], "ProfileJob"
@@ -130,12 +138,15 @@ class NumberedProteins(NamedTuple):
         The shares of the files before and after these.
     unscored : ndarray of int64
         Those that no profile is compared with (`sequences_of_marks`).
+    by_lanes : concurrent.futures.Future of InterleavedBlock or None
+        The same, as SSV takes them where that is worth while.
     """
 
     records: NamedProteins
     before: int
     shares: tuple[float, float] | None
     unscored: Int64Array
+    by_lanes: Future[InterleavedBlock] | None = None
 
     @property
     def end(self) -> int:
@@ -146,6 +157,11 @@ class NumberedProteins(NamedTuple):
     def block(self) -> ProteinBlock:
         """What filters and comparisons take."""
         return ProteinBlock(self.records.codes, self.records.offsets)
+
+    def survivors(self, profile_filter: ProfileFilter, stats: Stats) -> Int64Array:
+        """Return which proteins pass the filters of a profile before Forward's."""
+        by_lanes = None if self.by_lanes is None else self.by_lanes.result()
+        return self.scored(profile_filter.survivors(self.block, stats, by_lanes))
 
     def scored(self, survivors: Int64Array) -> Int64Array:
         """Return which of some proteins a profile is compared with."""
@@ -281,29 +297,57 @@ class ProfileJob(ABC):
         thresholds = self._options.finishing.thresholds
         return self._context.executor.submit(ProfileFilter, profile, thresholds)
 
-    def blocks(self, count_them: bool, scale: int) -> Iterator[NumberedProteins]:
+    def blocks(
+        self, count_them: bool, scale: int, interleaves: bool = False
+    ) -> Iterator[NumberedProteins]:
         """Yield all proteins in blocks, which are read ahead."""
         stats, source = self._context.stats, self._options.sequences
         before, share = 0, 0.0
         # A file that is read again has told already that it is empty.
         warn = self._context.warn if count_them else say_nothing
         with closing(source.blocks(self._reading, warn, scale)) as blocks:
-            with Prefetcher(_with_share(blocks, source), _BLOCKS_AHEAD) as ahead:
-                for records, share_read in ahead:
+            drawn = self._drawn(blocks, interleaves)
+            with Prefetcher(drawn, _BLOCKS_AHEAD) as ahead:
+                for records, share_read, by_lanes in ahead:
                     if count_them:
                         stats.add(sequences=records.protein_count, residues=records.codes.size)
                     shares = None if share_read is None else (share, share_read)
                     marks = sequences_of_marks(ProteinBlock(records.codes, records.offsets))
-                    yield NumberedProteins(records, before, shares, marks)
+                    yield NumberedProteins(records, before, shares, marks, by_lanes)
                     before += records.protein_count
                     share = share_read or 0.0
+
+    def _interleaved(self, block: ProteinBlock) -> Future[InterleavedBlock]:
+        return self._context.executor.submit(interleaved, block, BYTE_LANES)
+
+    def in_lanes(
+        self, proteins: NumberedProteins, filters: Sequence[ProfileFilter]
+    ) -> NumberedProteins:
+        """Return proteins that come from elsewhere as `blocks` yields them."""
+        if not _are_worth_lanes(filters):
+            return proteins
+        return proteins._replace(by_lanes=self._interleaved(proteins.block))
+
+    def _drawn(
+        self, blocks: Iterator[NamedProteins], interleaves: bool
+    ) -> Iterator[tuple[NamedProteins, float | None, Future[InterleavedBlock] | None]]:
+        """Yield blocks with the share of the files that has been read, and interleave them."""
+        source, by_lanes = self._options.sequences, None
+        total = source.bytes_total
+        for records in blocks:
+            if interleaves:
+                by_lanes = self._interleaved(ProteinBlock(records.codes, records.offsets))
+            yield records, source.bytes_read / total if total else None, by_lanes
 
     def filtered(
         self, count_them: bool, filters: Sequence[ProfileFilter], on_device: DeviceFilters | None
     ) -> Generator[tuple[NumberedProteins, list[Int64Array] | None]]:
         """Yield all blocks, and what passes all filters of each profile if a device tells it."""
         survivors = None if on_device is None else self._survivors(filters, on_device)
-        every = self.blocks(count_them, 1 if on_device is None else _SCALE_ON_DEVICE)
+        interleaves = on_device is None and _are_worth_lanes(filters)
+        are_many = len(filters) >= self._context.threads > _FEW_THREADS
+        scale = _LARGE_SCALE if are_many or on_device is not None else 1
+        every = self.blocks(count_them, scale, interleaves)
         with closing(filtered(every, survivors)) as blocks:
             yield from blocks
 
@@ -344,13 +388,9 @@ class ProfileJob(ABC):
         self._context.progress.tell(Work(phase, numbers, 0, share))
 
 
-def _with_share(
-    blocks: Iterator[NamedProteins], source: ProteinSource
-) -> Iterator[tuple[NamedProteins, float | None]]:
-    """Yield blocks, each with the share of the files that has been read with it."""
-    total = source.bytes_total
-    for records in blocks:
-        yield records, source.bytes_read / total if total else None
+def _are_worth_lanes(filters: Sequence[ProfileFilter]) -> bool:
+    nodes = sum(one.profile.nodes for one in filters)
+    return nodes >= _MIN_INTERLEAVED_NODES and can_interleave()
 
 
 class ProfileSearch(ProfileJob):
@@ -448,8 +488,7 @@ class ProfileSearch(ProfileJob):
         records, before = task.proteins.records, task.proteins.before
         if task.survivors is None:
             with stats.stage("profile_filters"):
-                survivors = profile_filter.survivors(task.proteins.block, stats)
-            task.survivors = task.proteins.scored(survivors)
+                task.survivors = task.proteins.survivors(profile_filter, stats)
             stats.add_cells("profile_filters", records.codes.size * profile_filter.profile.nodes)
         if not task.is_summed and task.survivors.size <= task.at_once:
             block = task.proteins.block
@@ -504,7 +543,7 @@ class ProfileScan(ProfileJob):
         def survivors(one: ProfileFilter) -> Int64Array:
             stats.add_cells("profile_filters", records.codes.size * one.profile.nodes)
             with stats.stage("profile_filters"):
-                return proteins.scored(one.survivors(block, stats))
+                return proteins.survivors(one, stats)
 
         def summed(number: int) -> Int64Array:
             if passed is not None:

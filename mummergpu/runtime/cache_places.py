@@ -13,7 +13,9 @@ from typing import Final
 CACHE_VARIABLE: Final = "MUMMERGPU_CACHE_DIR"
 
 _NAME: Final = "mummergpu"
-_PROCESSOR_CODE: Final = "processor"
+
+PROCESSOR_CODE: Final = "processor"
+"""The folder of code for processors in such a place."""
 
 
 def cache_folder(environment: Mapping[str, str]) -> Path | None:
@@ -43,7 +45,7 @@ def processor_code_places(environment: Mapping[str, str]) -> tuple[str, ...]:
     if not environment.get(CACHE_VARIABLE):
         temporary = os.path.abspath(environment.get("TMPDIR") or "/tmp")
         places.append(os.path.join(temporary, f"{_NAME}-{os.geteuid()}"))
-    return tuple(os.path.join(place, _PROCESSOR_CODE) for place in places)
+    return tuple(os.path.join(place, PROCESSOR_CODE) for place in places)
 
 
 def folder_of_compiled_code(environment: Mapping[str, str]) -> Path:

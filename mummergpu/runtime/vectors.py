@@ -43,6 +43,11 @@ class Vectors:
         """Return what LLVM's function of a name, such as ``sadd.sat``, makes of registers."""
         return self._call(f"llvm.{name}.v{self.lanes}i{self.bits}", self.kind, registers)
 
+    def looked_up(self, table: Any, places: Any) -> Any:
+        """Return for each lane the lane of a table at some place, by one instruction of AVX-512."""
+        kind = {8: "qi", 16: "hi"}[self.bits]
+        return self._call(f"llvm.x86.avx512.permvar.{kind}.512", self.kind, (table, places))
+
     def reduce(self, name: str, register: Any, *, signed: bool) -> Any:
         """Return the ``smax`` or ``umax`` of all lanes as 64 bits."""
         full = f"llvm.vector.reduce.{name}.v{self.lanes}i{self.bits}"

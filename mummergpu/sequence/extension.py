@@ -30,6 +30,10 @@ _PAIRS: Final = np.uint64(0x000F000F000F000F)
 _FOURS: Final = np.uint64(0x000000FF000000FF)
 _EIGHTS: Final = np.uint64(0xFFFF)
 
+FOUR: Final = 4
+_FOUR_BASES: Final = np.uint64(0x03030303)
+"""The bits of a word that tell the bases of `four_before`."""
+
 
 def _bytes() -> Any:
     """Return the type of a vector register with `STEP` codes."""
@@ -157,6 +161,15 @@ def kmer_at(codes: CodeArray, at: int, length: int) -> int:
     if (low | high) & _BREAKS:
         return -1
     return np.int64(_packed(low) | _packed(high) << np.uint64(16))  # type: ignore[return-value]
+
+
+@inline_without_refcounts
+def four_before(codes: CodeArray, at: int) -> np.uint64:
+    """Return the four bases before a position as a byte, the nearest in its two highest bits.
+
+    The sequence has margins, which the position includes. A break counts as an A.
+    """
+    return _packed(codes_as_word(codes, at - FOUR) & _FOUR_BASES)
 
 
 @inline_without_refcounts

@@ -5,7 +5,9 @@ Integer scores become probabilities: a unit is `UNIT` nats, so that a logarithm 
 
 from __future__ import annotations
 
+import itertools
 import math
+import random
 from collections.abc import Sequence
 
 from helpers.full_matrix import cost_of, emission
@@ -81,3 +83,36 @@ def pairwise(reference: Sequence[int], costs: Costs) -> Model:
     states.append(State("end"))
     symbols = tuple("ACGTN")
     return Model("pairwise", symbols, tuple(states), "start", "end", emissions, tuple(steps))
+
+
+def dense(count: int, seed: int = 3) -> Model:
+    """States that all follow each other, rows of others and of silent ones, and hubs."""
+    choice = random.Random(seed)
+    names = [f"s{number}" for number in range(count)]
+    row = [f"r{number}" for number in range(3 * count)]
+    emits = {name: f"E{choice.randrange(4)}" for name in (*names, *row)}
+    emissions = {f"E{number}": tuple(choice.random() for _ in range(4)) for number in range(4)}
+    steps = [Transition("start", name, choice.random() / count) for name in names]
+    steps += [Transition(one, two, choice.random() / count) for one in names for two in names]
+    steps += [Transition(one, two, 0.5) for one, two in itertools.pairwise(row)]
+    steps += [Transition(name, "hub", choice.random() / count) for name in (*names, *row)]
+    steps += [Transition("hub", "other", 0.5), Transition("other", names[1], 0.25)]
+    steps += [Transition("hub", name, choice.random() / count) for name in row]
+    steps += [Transition(name, "sink", choice.random() / count) for name in (*names, *row)]
+    steps += [Transition(name, "end", 0.01) for name in ("other", row[-1], names[0], "sink")]
+    # Silent states in a line, with ways from a hub, too; some of their ways are equally good.
+    line = [f"q{number}" for number in range(20)]
+    steps += [Transition("hub", name, 0.25) for name in line]
+    steps += [
+        Transition(one, two, choice.choice((0.5, 1.0))) for one, two in itertools.pairwise(line)
+    ]
+    for one, two in zip(line, row, strict=False):
+        steps += [Transition(two, one, 0.25), Transition(one, two, 0.25)]
+    states = [State("start"), *(State(name, emits[name]) for name in names), State("hub")]
+    states += [
+        State("other"),
+        *(State(name) for name in line),
+        *(State(name, emits[name]) for name in row),
+    ]
+    states += [State("sink", "E0"), State("end")]
+    return Model("dense", tuple("ABCD"), tuple(states), "start", "end", emissions, tuple(steps))

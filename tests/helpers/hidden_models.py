@@ -196,3 +196,61 @@ def profile(length: int) -> Model:
     text = PROFILE.replace("LENGTH", str(length)).replace("BEFORE", str(length - 1))
     parts = text.replace("FIRST", "2")
     return parse_program(parts).models["profile"]
+
+
+LOCAL = """
+hmm profile {
+  alphabet [A, C, G, T];
+  startstate s; endstate t;
+  emission any = [0.25, 0.25, 0.25, 0.25];
+  state N; state B; state E; state J; state C;
+  s -> N 1; N -> N 0.9 emits any; N -> B 0.1; J -> J 0.9 emits any; J -> B 0.1;
+  for k in 1..LENGTH {
+    emission m[k] = [EMISSION]; state M[k] emits m[k]; state I[k] emits any; state D[k];
+    B -> M[k] 0.01; M[k] -> E 0.02; D[k] -> E 0.03; I[k] -> I[k] 0.4; M[k] -> I[k] 0.03;
+  }
+  for k in 1..BEFORE {
+    M[k] -> M[k+1] 0.9; M[k] -> D[k+1] 0.05; I[k] -> M[k+1] 0.6; D[k] -> M[k+1] 0.4;
+    D[k] -> D[k+1] 0.57;
+  }
+  E -> J 0.5; E -> C 0.5; C -> C 0.9 emits any; C -> t 0.1;
+}
+"""
+
+
+def local_profile(length: int) -> Model:
+    """A profile of any parts, several times, as HMMER searches: with deletions in a line."""
+    text = LOCAL.replace("LENGTH", str(length)).replace("BEFORE", str(length - 1))
+    head, _, rest = text.partition("emission m[k] = [EMISSION];")
+    choice = random.Random(length)
+    rows = ""
+    for node in range(1, length + 1):
+        chances = [0.7, 0.1, 0.1, 0.1]
+        choice.shuffle(chances)
+        rows += f"emission m[{node}] = [{', '.join(map(str, chances))}];\n"
+    head = head.replace("  state N;", rows + "  state N;")
+    return parse_program(head + rest).models["profile"]
+
+
+# What is likely behind a piece is often not what the path goes through.
+STICKY = """hmm m { alphabet [a, b, c]; startstate s; state x emits e; state y emits f;
+emission e = [0.5, 0.3, 0.2]; emission f = [0.2, 0.3, 0.5]; s -> x 0.5; s -> y 0.5;
+x -> x 0.95; x -> y 0.05; y -> y 0.95; y -> x 0.05; }"""
+
+ISLANDS = """hmm m { alphabet [A, C, G]; startstate s;
+  emission e[1] = [1, 0, 0]; emission e[2] = [0, 1, 0]; emission e[3] = [0, 0, 0.5];
+  for k in 1..3 { state a[k] emits e[k]; state b[k] emits e[k]; s -> a[k] 0.3; s -> b[k] 0.1; }
+  for k in 1..3 { for j in 1..3 { a[j] -> a[k] 0.25; b[j] -> b[k] 0.5 * 0.5; } a[k] -> b[1] 0.1; }
+  b[2] -> a[3] 0.2; b[3] -> a[1] 0.15; a[3] -> b[2] 0.3; }"""
+
+
+def long_models() -> dict[str, Model]:
+    """Models whose long sequences are computed in all the ways that there are."""
+    return {
+        "random": random_model(2),
+        "loops": random_model(101, loops=True),
+        "profile": profile(5),
+        "large": profile(60),
+        "islands": parse_program(ISLANDS).models["m"],
+        "sticky": parse_program(STICKY).models["m"],
+    }

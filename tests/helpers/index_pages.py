@@ -20,9 +20,17 @@ from mummergpu.runtime.stats import Stats
 
 
 def build_kmer_pages(
-    reference: Reference, pages: Sequence[Page], sampling: KmerSampling
+    reference: Reference,
+    pages: Sequence[Page],
+    sampling: KmerSampling,
+    with_bases_before: bool = False,
 ) -> list[KmerPage]:
-    return [build_kmer_page(reference, page, sampling, 1 << 20, Stats()) for page in pages]
+    return [
+        build_kmer_page(
+            *(reference, page, sampling, 1 << 20, Stats()), with_bases_before=with_bases_before
+        )
+        for page in pages
+    ]
 
 
 def load_pages(file: IndexFile, page_is_ready: Callable[[], None] = lambda: None) -> list[Any]:

@@ -16,11 +16,13 @@ from mummergpu.index.pages import plan_pages
 from mummergpu.matching.kmer.cuda_program import MOST_OCCURRENCES
 
 
-def tables_of(case: SearchCase, sampling: KmerSampling) -> list[KmerPage]:
+def tables_of(
+    case: SearchCase, sampling: KmerSampling, with_bases_before: bool = False
+) -> list[KmerPage]:
     """The tables of a case's reference, in parts of its page size."""
     reference = reference_of(case.records)
     pages = plan_pages(reference.codes.size, case.page_size, 0)
-    return build_kmer_pages(reference, pages, sampling)
+    return build_kmer_pages(reference, pages, sampling, with_bases_before)
 
 
 def ordered_tables_of(case: SearchCase, sampling: KmerSampling) -> list[KmerPage]:

@@ -3,6 +3,7 @@
 // A kernel with barriers runs with one thread in each block, so that a barrier does nothing.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -12,7 +13,7 @@
 #define __device__
 #define __constant__
 #define __global__
-#ifdef HMM_ENGINE
+#if defined(HMM_ENGINE) || defined(CHAINS_ENGINE)
 // It can be `extern` as well, and there is one thread.
 #define __shared__ thread_local
 #else

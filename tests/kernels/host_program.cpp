@@ -4,7 +4,7 @@
 
 #include PROGRAM_ENTRY
 
-#ifdef HMM_ENGINE
+#if defined(HMM_ENGINE) || defined(CHAINS_ENGINE)
 // What a launch gives a block.
 thread_local uint4 block_memory[(227 << 10) / sizeof(uint4)];
 #endif
@@ -104,9 +104,18 @@ extern "C" int launch_kernel(const char* name, unsigned int blocks,
     KERNEL(sum_compositions)
 #endif
 #elif defined(CHAINS_ENGINE)
+#ifdef WIDE_CHAINS
+    WARP_KERNEL(run_wide_chain)
+#elif defined(CHAIN_KEEPS)
     KERNEL(run_chain)
-#if CHAIN_TRACES
+#else
+#ifdef CHAIN_WORD_BITS
     KERNEL(walk_chain)
+    KERNEL(cross_pieces)
+#else
+    WARP_KERNEL(finish_shares)
+    KERNEL(list_states)
+#endif
 #endif
 #elif defined(BGZF_ENGINE)
     WARP_KERNEL(write_blocks)

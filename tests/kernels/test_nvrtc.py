@@ -29,8 +29,16 @@ from mummergpu.hmm.cuda_program import (
     word_shape,
 )
 from mummergpu.hmm.language import device as chains
+from mummergpu.hmm.language import device_pieces as chain_pieces
 from mummergpu.hmm.language.chain import chain_of
-from mummergpu.hmm.language.cuda_text import chain_program
+from mummergpu.hmm.language.cuda_text import (
+    SHARES_PROGRAM,
+    DeviceKind,
+    Keeps,
+    chain_program,
+    paths_program,
+    wide_program,
+)
 from mummergpu.hmm.row_policies import RowPolicy, row_program
 from mummergpu.hmm.thread_filter import BASIC, PAPERS_BEST, ThreadPolicy, thread_program
 from mummergpu.index.tree.policy import Policy
@@ -68,6 +76,16 @@ def told_by_the_assembler(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 CHAIN = chain_of(profile(9))
 TILE_PROGRAM = thread_program(ThreadPolicy.from_code("t1hsrrs"), 270)
 LOCAL = RowPolicy.from_code("Vltc32")
+CHAIN_KINDS = [
+    *(
+        DeviceKind(True, double, pieces=pieces)
+        for double in (False, True)
+        for pieces in (False, True)
+    ),
+    *(DeviceKind(False, pieces=pieces) for pieces in (False, True)),
+    *(DeviceKind(False, False, Keeps.TRACES, pieces) for pieces in (False, True)),
+    *(DeviceKind(True, True, keeps) for keeps in (Keeps.COLUMNS, Keeps.SHARES)),
+]
 TREE_PROGRAM = tree_program(Policy(), wide=False, profile=False)
 PROGRAMS = [
     pytest.param(TREE_PROGRAM, id="tree"),
@@ -83,11 +101,16 @@ PROGRAMS = [
     pytest.param(TILE_PROGRAM, id="hmm-tiles"),
     pytest.param(row_program(RowPolicy(), 270, 256), id="hmm-rows"),
     *(
-        pytest.param(chain_program(CHAIN.shape, *kind), id=f"chain-{number}")
-        for number, kind in enumerate(product((False, True), repeat=3))
-        # Sums have no traces, and best paths are integers.
-        if kind in {(1, 0, 0), (1, 1, 0), (0, 0, 0), (0, 0, 1)}
+        pytest.param(chain_program(CHAIN.shape, kind), id=kind.name("chain"))
+        for kind in CHAIN_KINDS
     ),
+    *(
+        pytest.param(wide_program(kind), id=kind.name("wide-chain"))
+        for kind in CHAIN_KINDS
+        if (kind.double or not kind.sums) and not kind.pieces
+    ),
+    *(pytest.param(paths_program(bits), id=f"paths-{bits}") for bits in (8, 16, 64)),
+    pytest.param(SHARES_PROGRAM, id="shares"),
 ]
 
 
@@ -202,7 +225,7 @@ def test_the_filters_of_profiles_compile(architecture: str) -> None:
     shapes = [(8, 1), (8, 7), (16, 13), (32, 10), (32, 26), (32, 59)]
     if architecture == "sm_90":
         # Of some such rows older devices keep up to three words in local memory.
-        shapes += [(8, 18), (8, 25), (16, 19)]
+        shapes += [(8, 18), (8, 25), (16, 19), (16, 29)]
     for lanes, registers in shapes:
         check_program(byte_program(RowShape(lanes, registers)).source, architecture)
     # From 34 words a lane on, the registers of older devices do not suffice.
@@ -256,8 +279,15 @@ def test_the_backends_launch_what_there_is_and_all_of_it() -> None:
     assert {device_scores.ROWS, device_tiles.KERNEL} == kernels_written(TILE_PROGRAM)
     assert device_scores.TILES == device_tiles.KERNEL
     assert {device_scores.GROUPS} == kernels_written(row_program(RowPolicy(), 270, 256))
-    for_chains = kernels_launched(chains) | {chains.WALK}
-    assert for_chains == kernels_written(chain_program(CHAIN.shape, False, False, True))
+    for_chains = kernels_launched(chains, chain_pieces)
+    kind = DeviceKind(False)
+    programs = (
+        chain_program(CHAIN.shape, kind),
+        wide_program(kind),
+        paths_program(8),
+        SHARES_PROGRAM,
+    )
+    assert for_chains == set().union(*map(kernels_written, programs))
     for_gathers = kernels_launched(gathers) | set(gathers.DEVICE_KERNELS.values())
     assert for_gathers == kernels_written(GATHER_PROGRAM)
 

@@ -7,6 +7,7 @@ pair of symbols before and behind it: four nodes with 8 transitions replace eigh
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -16,7 +17,7 @@ from mummergpu.hmm.language.node_paths import NodeVisits
 from mummergpu.hmm.language.pieces import LongSequence, MapPieces
 from mummergpu.hmm.language.processor import ChainPrograms
 from mummergpu.hmm.language.processor_text import IMPOSSIBLE
-from mummergpu.hmm.language.recurrence import Shape
+from mummergpu.hmm.language.recurrence import Shape, TraceBits
 from mummergpu.hmm.language.tables import (
     EMISSION_ROW,
     LONGEST_CHUNK,
@@ -106,16 +107,18 @@ class CodedChain:
             found[node, symbols * symbols + symbols] = 1.0 if sums else 0
         return found
 
-    def sequence(self, codes: ByteArray, sums: bool, map_pieces: MapPieces) -> LongSequence:
-        """Return a sequence of symbols as one of pairs."""
+    def sequence(
+        self,
+        codes: ByteArray,
+        sums: bool,
+        map_pieces: MapPieces,
+        make: Callable[..., LongSequence] = LongSequence,
+    ) -> LongSequence:
+        """Return a sequence, whose pairs of symbols the nodes emit, as `make` makes it."""
         symbols, count = self.states.shape
-        pairs = np.empty(codes.size, dtype=np.uint8)
-        pairs[0] = symbols * symbols + codes[0]
-        np.multiply(codes[:-1], symbols, out=pairs[1:])
-        pairs[1:] += codes[1:]
         # What follows a node depends on its place alone.
         places = np.arange(count * count) // count
-        return LongSequence(self.programs(sums), pairs, sums, map_pieces, places)
+        return make(self.programs(sums), codes, sums, map_pieces, places, symbols)
 
     def runs(self, sequence: LongSequence, codes: ByteArray, end: int, names: StateNames) -> Runs:
         """Return the best path that ends in a node, as runs of the states of the chain."""
@@ -123,7 +126,8 @@ class CodedChain:
         # The visit behind each symbol in each node.
         table = names.node_visits[np.maximum(self.states, 0)].repeat(count, axis=1).ravel()
         visits = NodeVisits(codes, np.ascontiguousarray(table), count * count)
-        return sequence.node_runs(trace_tables(self._pairs), visits, end)
+        tables = trace_tables(self._pairs, TraceBits.of(self._pairs.shape))
+        return sequence.node_runs(tables, visits, end)
 
 
 def coded_chain(chain: Chain) -> CodedChain | None:

@@ -1,13 +1,58 @@
-"""Prints the recurrence of a shape as CUDA C++: a thread a sequence, the states in registers."""
+"""The programs of chains for a device.
+
+The recurrence of a shape is printed as CUDA C++: a thread a sequence, the states in registers. One
+program for all shapes runs chains of more states, and one the paths of all chains.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from enum import IntEnum
+from typing import Final, NamedTuple
 
 from mummergpu.cuda.program import ProgramSource
-from mummergpu.hmm.language.processor_text import IMPOSSIBLE, OFFSET_BITS
-from mummergpu.hmm.language.recurrence import Shape, TraceBits, column, with_silent
+from mummergpu.hmm.language.processor_text import IMPOSSIBLE, LOG_BITS, OFFSET_BITS
+from mummergpu.hmm.language.recurrence import Shape, TraceBits, behind, joined
 from mummergpu.hmm.language.tables import EMISSION_ROW
+
+_UNITS: Final = (("LOG_BITS", LOG_BITS), ("OFFSET_BITS", OFFSET_BITS))
+
+
+class Keeps(IntEnum):
+    """What a run keeps of each symbol, as ``chains/numbers.cuh`` numbers it."""
+
+    NOTHING = 0
+    TRACES = 1
+    COLUMNS = 2
+    SHARES = 3
+
+
+class DeviceKind(NamedTuple):
+    """What a program for a device computes besides its shape.
+
+    Of `pieces` it leaves all values. With `pair_symbols` states emit pairs of so many symbols: the
+    code of a pair is that of the one before times `pair_symbols`, plus that of the symbol.
+    """
+
+    sums: bool
+    double: bool = False
+    keeps: Keeps = Keeps.NOTHING
+    pieces: bool = False
+    pair_symbols: int = 0
+
+    def macros(self) -> tuple[tuple[str, int], ...]:
+        """Return the macros of the kernels."""
+        return (
+            *(("CHAIN_SUMS", int(self.sums)), ("CHAIN_DOUBLE", int(self.double))),
+            *(("CHAIN_KEEPS", int(self.keeps)), ("CHAIN_PIECES", int(self.pieces))),
+        )
+
+    def name(self, kernel: str) -> str:
+        """Return the name of a program."""
+        number = "double" if self.double else "float"
+        what = f"{number}-sums" if self.sums else "best"
+        kept = self.keeps.name.lower()
+        return f"{kernel}-{what}-{kept}" + ("-pieces" if self.pieces else "")
 
 
 class _Statements:
@@ -26,8 +71,8 @@ class _Statements:
 class _Sums:
     """Sums of probabilities: `recurrence.Arithmetic`."""
 
-    def __init__(self, shape: Shape, code: _Statements) -> None:
-        self._shape, self._code = shape, code
+    def __init__(self, shape: Shape, code: _Statements, keeps_before: bool) -> None:
+        self._shape, self._code, self._keeps_before = shape, code, keeps_before
 
     def along(self, value: str, step: int) -> str:
         return f"{value} * numbers[{step}]"
@@ -36,6 +81,8 @@ class _Sums:
         return self._code.value(" + ".join(values) or "Number(0)")
 
     def emit(self, value: str, node: int) -> str:
+        if self._keeps_before:
+            self._code.lines.append(f"    found[{node}] = {value};")
         return self._code.value(f"{value} * {_emitted(self._shape, node)}")
 
 
@@ -60,8 +107,9 @@ class _Best:
             best = code.value(f"{value} > {best} ? {value} : {best}")
         if self._places is not None and len(values) > 1:
             word, first, _ = self._places[target]
-            code.lines.append(f"    bits[{word}] |= static_cast<Word>({rank}) << {first};")
-        return self._possible(best)
+            code.lines.append(f"    found[{word}] |= static_cast<Word>({rank}) << {first};")
+        # What is impossible twice is no number yet that overflows when a state emits.
+        return best if target < self._shape.emitting else self._possible(best)
 
     def emit(self, value: str, node: int) -> str:
         return self._possible(self._code.value(f"{value} + {_emitted(self._shape, node)}"))
@@ -74,44 +122,67 @@ def _emitted(shape: Shape, node: int) -> str:
     return f"emissions[{shape.emissions[node] * EMISSION_ROW} + code]"
 
 
-def chain_program(shape: Shape, sums: bool, double: bool, traces: bool) -> ProgramSource:
-    """Return the program of a shape: for sums in float or double, or for best paths and traces."""
+def chain_program(shape: Shape, kind: DeviceKind) -> ProgramSource:
+    """Return the program of a shape."""
     bits = TraceBits.of(shape)
     generated = [
-        f"constexpr long long IMPOSSIBLE = {IMPOSSIBLE}ll;",
-        "// What the nodes of a chain have behind its first symbol, and behind a later one.",
-        *_function(shape, sums, traces, "begin_chain", True),
-        *_function(shape, sums, traces, "advance_chain", False),
+        *_impossible(),
+        *_function(shape, kind, "join_ways", joined, shape.nodes),
+        *_function(shape, kind, "emit_symbol", behind, shape.emitting),
     ]
     return ProgramSource(
-        f"chain-{'double' if double else 'float'}-sums" if sums else f"chain-best-{int(traces)}",
+        kind.name("chain"),
         "chains/chain.cu",
-        (
-            *(("CHAIN_SUMS", int(sums)), ("CHAIN_DOUBLE", int(double))),
-            *(("CHAIN_TRACES", int(traces)), ("CHAIN_WORD_BITS", bits.word_bits)),
-        ),
+        (*kind.macros(), ("CHAIN_WORD_BITS", bits.word_bits)),
         (
             *(("NODES", shape.nodes), ("EMITTING_NODES", shape.emitting)),
-            *(("TRACE_WORDS", bits.words), ("OFFSET_BITS", OFFSET_BITS)),
+            ("STEPS", len(shape.steps)),
+            *(("TRACE_WORDS", bits.words), ("PAIR_SYMBOLS", kind.pair_symbols), *_UNITS),
         ),
         "\n".join(generated) + "\n",
     )
 
 
-def _function(shape: Shape, sums: bool, traces: bool, name: str, begins: bool) -> list[str]:
+def wide_program(kind: DeviceKind) -> ProgramSource:
+    """Return the program of all chains that have tables instead of a program of their own."""
+    generated = "\n".join(_impossible()) + "\n"
+    macros = (("WIDE_CHAINS", 1), *kind.macros())
+    name = kind.name("wide-chain")
+    return ProgramSource(name, "chains/wide_chain.cu", macros, _UNITS, generated)
+
+
+def paths_program(word_bits: int) -> ProgramSource:
+    """Return the program that walks paths whose words have a size."""
+    return ProgramSource(f"paths-{word_bits}", "chains/paths.cu", (("CHAIN_WORD_BITS", word_bits),))
+
+
+SHARES_PROGRAM: Final = ProgramSource("shares", "chains/shares.cu")
+"""The program that makes probabilities of what nodes have from both ends."""
+
+
+def _impossible() -> list[str]:
+    return [f"constexpr long long IMPOSSIBLE = {IMPOSSIBLE}ll;"]
+
+
+def _function(
+    shape: Shape, kind: DeviceKind, name: str, part: Callable[..., list[str]], given: int
+) -> list[str]:
+    """Return the function of a part of a column."""
     code = _Statements()
-    numbers: _Sums | _Best = _Sums(shape, code) if sums else _Best(shape, code, traces)
-    if begins:
-        starts = [f"numbers[{len(shape.steps) + node}]" for node in range(shape.emitting)]
-        emitted = [numbers.emit(start, node) for node, start in enumerate(starts)]
-        found = with_silent(shape, numbers, emitted)
+    keeps_before = kind.keeps is Keeps.SHARES
+    numbers: _Sums | _Best
+    if kind.sums:
+        numbers = _Sums(shape, code, keeps_before)
     else:
-        found = column(shape, numbers, [f"nodes[{node}]" for node in range(shape.nodes)])
+        numbers = _Best(shape, code, kind.keeps is Keeps.TRACES)
+    found = part(shape, numbers, [f"nodes[{node}]" for node in range(given)])
+    room = "Number (&found)[EMITTING_NODES]" if keeps_before else "Word (&found)[TRACE_WORDS]"
+    symbol = " const Number* emissions, unsigned int code," if part is behind else ""
     return [
-        "template <typename Number, typename Word>",
+        f"template <typename Number{'' if keeps_before else ', typename Word'}>",
         f"__device__ __forceinline__ void {name}(",
-        "    const Number* numbers, const Number* emissions, unsigned int code,",
-        "    Number (&nodes)[NODES], [[maybe_unused]] Word (&bits)[TRACE_WORDS]) {",
+        f"    [[maybe_unused]] const Number* numbers,{symbol}",
+        f"    Number (&nodes)[NODES], [[maybe_unused]] {room}) {{",
         *code.lines,
         *(f"    nodes[{node}] = {value};" for node, value in enumerate(found)),
         "}",

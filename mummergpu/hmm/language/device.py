@@ -1,40 +1,31 @@
-"""Runs chains on a device: the sums and the best paths of many sequences at once."""
+"""Runs chains on a device: sums, best paths and posteriors of many sequences at once."""
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from mummergpu.cuda.device import Device, Program
-from mummergpu.cuda.kernel_cache import KernelCache
-from mummergpu.cuda.launcher import Launcher
-from mummergpu.cuda.pinned_staging import Staging
-from mummergpu.cuda.sources import read_sources
-from mummergpu.cuda.workspace import Workspace
-from mummergpu.hmm.language.cuda_text import chain_program
-from mummergpu.hmm.language.lanes import SymbolBlock, offsets_of_counts
+from mummergpu.cuda.device import Argument
+from mummergpu.cuda.launcher import WAVES
+from mummergpu.cuda.program import WARP_LANES
+from mummergpu.hmm.language.cuda_text import DeviceKind, Keeps
+from mummergpu.hmm.language.device_pieces import DeviceLongSequence
+from mummergpu.hmm.language.device_runner import DeviceRunner, is_narrow, trace_bits
+from mummergpu.hmm.language.lanes import SymbolBlock, is_every, offsets_of_counts
+from mummergpu.hmm.language.pieces import LongSequence
 from mummergpu.hmm.language.processor import ChainPrograms
 from mummergpu.hmm.language.recurrence import Shape
-from mummergpu.hmm.language.tables import log_of_units
+from mummergpu.hmm.language.tables import ChainTables
 from mummergpu.hmm.language.traces import Runs, StateNames, trace_tables
+from mummergpu.hmm.language.wide import block_shape, fits_block, wide_tables
 from mummergpu.runtime.arrays import Float64Array, Int64Array
-from mummergpu.runtime.stats import Stats
 
-STAGE: Final = "model_evaluation"
-WALK: Final = "walk_chain"
-
-_FLOAT_RANGE: Final = 70.0
-"""The natural logarithms that floats have on each side of 1, and some to spare."""
-_DOUBLE_RANGE: Final = 650.0
-
-_MOST_COPIERS: Final = 8
-"""More threads do not copy faster."""
-
-_Key = tuple[Shape, bool, bool]
+_MOST_SYMBOLS: Final = 1 << 31
+_FEWEST_SYMBOLS: Final = 1 << 16
+_LANE_NODES: Final = 4
+"""About how many nodes of a symbol a lane takes when probabilities are made of their sums."""
 
 
 class PlacedBlock(NamedTuple):
@@ -52,63 +43,65 @@ class DevicePaths(NamedTuple):
     runs: Runs | None
 
 
-class _Ran(NamedTuple):
-    """What a launch has found, and where on the device what walks its paths is."""
+class DevicePosteriors(NamedTuple):
+    """The scores of sequences, and the runs of the likeliest states or the rows of a table."""
 
-    totals: Int64Array
-    offsets: Int64Array
-    program: Program
-    places: tuple[int, int, int, int]
-    """Of the first rows, the lengths, the last nodes, and the bits."""
+    scores: Float64Array
+    runs: Runs | None
+    table: Float64Array | None
 
 
-class DeviceChains:
-    """A stream of a device with memory of `memory` bytes; one thread uses it at a time.
+class Items(NamedTuple):
+    """The sequences of a launch: how many, and where on the device what tells of them is.
 
-    Parameters
-    ----------
-    double : bool
-        Whether sums are computed with 64 bits instead of 32; best paths are exact.
+    What is kept of them has `row_count` rows.
     """
 
-    def __init__(
-        self, device: Device, cache: KernelCache, memory: int, stats: Stats, double: bool
-    ) -> None:
-        self._device, self._cache, self._double = device, cache, double
-        self._stats = stats
-        self._stream = device.new_stream()
-        self._workspace = Workspace(device, memory)
-        self._copiers = ThreadPoolExecutor(min(os.cpu_count() or 1, _MOST_COPIERS))
-        self._staging = Staging(device, self._stream, copiers=self._copiers)
-        self._launcher = Launcher(device, self._stream, self._workspace, stats, STAGE)
-        self._programs: dict[_Key, Program] = {}
-        self._sources = read_sources()
+    sequences: int
+    codes: int
+    begins: int
+    stops: int
+    first_rows: int
+    last: int
+    row_count: int
 
-    def close(self) -> None:
-        """Free the stream and all memory."""
-        self._copiers.shutdown()
-        self._staging.free()
-        self._workspace.free()
-        self._stream.free()
+
+class DeviceChains(DeviceRunner):
+    """Runs chains on a stream of a device; one thread uses it at a time.
+
+    Best paths are exact; posteriors, and sums of chains of many states, have 64 bits.
+    """
+
+    def cuts(self, shape: Shape) -> bool:
+        """Return whether long sequences are computed in pieces."""
+        return is_narrow(shape)
+
+    def long_sequence(self, *given: Any) -> LongSequence:
+        """Return a sequence that is computed in pieces; it is given what `LongSequence` is."""
+        return DeviceLongSequence(self, *given)
+
+    def takes(self, shape: Shape) -> bool:
+        """Return whether the device has room for the states of a chain."""
+        return is_narrow(shape) or fits_block(shape, self.device.shared_bytes)
+
+    def symbols_at_once(self, block: SymbolBlock, symbol_bytes: int) -> int:
+        """Return how many symbols of a block fit the memory, of which each needs some bytes."""
+        left = (self.memory - block.codes.nbytes) // 2
+        return max(_FEWEST_SYMBOLS, min(_MOST_SYMBOLS, left // max(1, symbol_bytes)))
 
     def place(self, block: SymbolBlock) -> PlacedBlock:
         """Copy the symbols of a block, in place of those of the last one."""
-        return PlacedBlock(block, self._upload("codes", block.codes))
+        return PlacedBlock(block, self.upload("codes", block.codes))
 
     def sums(
         self, programs: ChainPrograms, placed: PlacedBlock, sequences: Int64Array
     ) -> Float64Array:
         """Return the logarithms of the sums over all paths of sequences that are not empty."""
-        tables = programs.sums
-        kind = np.float64 if self._double else np.float32
-        limit = _DOUBLE_RANGE if self._double else _FLOAT_RANGE
-        chunk = max(1, int(tables.chunk * limit / _DOUBLE_RANGE))
-        numbers = [one.astype(kind) for one in (tables.numbers, tables.emissions, tables.end)]
-        ran = self._run(programs, numbers, chunk, placed, sequences, True, False)
-        self._launcher.report()
-        with np.errstate(divide="ignore"):
-            found: Float64Array = np.log(ran.totals.view(np.float64)) + ran.offsets * np.log(2)
-        return found
+        kind = DeviceKind(True, self.double or not is_narrow(programs.chain.shape))
+        items = self._items(placed, sequences, False)
+        scores = self._run(programs, kind, items, programs.sums.chunk)
+        self.launcher.report()
+        return scores
 
     def best(
         self,
@@ -118,96 +111,149 @@ class DeviceChains:
         names: StateNames | None,
     ) -> DevicePaths:
         """Return the best paths of sequences that are not empty; with `names`, their runs too."""
-        tables = programs.best
-        numbers = [tables.numbers, tables.emissions, tables.end]
-        traces = names is not None
-        ran = self._run(programs, numbers, tables.chunk, placed, sequences, False, traces)
-        scores = log_of_units(ran.totals, ran.offsets)
+        items = self._items(placed, sequences, names is not None)
+        shape = programs.chain.shape
+        bits, kept = trace_bits(shape), 0
+        if names is not None:
+            size = items.row_count * bits.words * bits.word_bits // 8
+            kept = self.workspace.buffer("kept", size)
+        kind = DeviceKind(False, False, Keeps.TRACES if kept else Keeps.NOTHING)
+        scores = self._run(programs, kind, items, programs.best.chunk, kept)
         chosen = np.flatnonzero(~np.isneginf(scores))
-        runs = None if names is None else self._walk(programs, ran, chosen, names)
-        self._launcher.report()
+        runs = None
+        if names is not None:
+            trace = self.trace_arguments(shape, trace_tables(programs.chain, bits), names)
+            places = (0, 0, items.first_rows, items.last, kept)
+            common = (*places, self.upload("walked", chosen), chosen.size, *trace, 0)
+            program = self.paths_program(bits.word_bits)
+
+            def walk(ends: int, visits: int, lengths: int) -> None:
+                arguments = (*common, ends, 0, 0, visits, lengths)
+                self.launcher.launch_on(program, "walk_chain", chosen.size, arguments)
+
+            runs = self._listed(walk, chosen.size)
+        self.launcher.report()
         return DevicePaths(scores, chosen, runs)
 
-    def _walk(
-        self, programs: ChainPrograms, ran: _Ran, chosen: Int64Array, names: StateNames
-    ) -> Runs:
-        """Return the runs of the chosen paths: they are counted, and then written."""
-        workspace, count = self._workspace, chosen.size
-        tables = trace_tables(programs.chain)
-        columns = (tables.words, tables.shifts, tables.masks, tables.first_steps)
-        walked = (
-            self._upload("trace nodes", np.stack(columns, axis=1).astype(np.uint32)),
-            self._upload("trace sources", tables.sources.astype(np.uint32)),
-            self._upload("first visits", names.offsets.astype(np.uint32)),
-            self._upload("step visits", names.visits.astype(np.uint32)),
-        )
-        steps = len(programs.chain.shape.steps)
-        common = (*ran.places, self._upload("walked", chosen), count, steps, *walked)
-        counts = workspace.buffer("run ends", 8 * max(1, count))
-        self._launcher.launch_on(ran.program, WALK, count, (*common, counts, 0, 0))
-        offsets = offsets_of_counts(self._fetch(counts, count, np.int64))
+    def posteriors(
+        self,
+        both: tuple[ChainPrograms, ChainPrograms],
+        placed: PlacedBlock,
+        sequences: Int64Array,
+        states: Int64Array,
+        names: Int64Array | None,
+    ) -> DevicePosteriors:
+        """Return what chains from both ends tell of sequences that are not empty.
+
+        `states` are those of the nodes that emit, and `names` the visits that these states stand
+        for in runs; without them there is a table.
+        """
+        items = self._items(placed, sequences, True)
+        rows, emitting, count = items.row_count, states.size, int(states.max()) + 1
+        kept = self.workspace.buffer("kept", 8 * rows * emitting)
+        # Each column is scaled: a product of both ends has no more range than a number.
+        scores = self._run(both[0], DeviceKind(True, True, Keeps.COLUMNS), items, 1, kept)
+        self._run(both[1], DeviceKind(True, True, Keeps.SHARES), items, 1, kept)
+        firsts = offsets_of_counts(np.bincount(states, minlength=count))
+        members = np.argsort(states, kind="stable")
+        places = [
+            self.upload(name, one.astype(np.uint32))
+            for name, one in (("state nodes", firsts), ("nodes by state", members))
+        ]
+        program = self.shares_program()
+        lanes = 1
+        while lanes < WARP_LANES and lanes * _LANE_NODES < emitting:
+            lanes *= 2
+        common = (kept, rows, emitting, count, lanes, *places)
+        if names is None:
+            table = self.workspace.buffer("table", 8 * count * rows)
+            self.launcher.launch_on(program, "finish_shares", rows * lanes, (*common, table, 0))
+            found: Float64Array = self.fetch(table, rows * count, np.float64)
+            self.launcher.report()
+            return DevicePosteriors(scores, None, found.reshape(rows, count))
+        likeliest = self.workspace.buffer("likeliest", 4 * rows)
+        self.launcher.launch_on(program, "finish_shares", rows * lanes, (*common, 0, likeliest))
+        numbers = self.upload("walked", np.arange(items.sequences))
+        shown = self.upload("state visits", names.astype(np.uint32))
+        listed = (items.first_rows, numbers, items.sequences, likeliest, shown)
+
+        def walk(*written: int) -> None:
+            self.launcher.launch_on(program, "list_states", items.sequences, (*listed, *written))
+
+        runs = self._listed(walk, items.sequences)
+        self.launcher.report()
+        return DevicePosteriors(scores, runs, None)
+
+    def _listed(self, walk: Any, count: int) -> Runs:
+        """Return runs of paths that are counted, and then written."""
+        counts = self.workspace.buffer("run ends", 8 * max(1, count))
+        walk(counts, 0, 0)
+        offsets = offsets_of_counts(self.fetch(counts, count, np.int64))
         total = int(offsets[-1])
-        visits = workspace.buffer("run visits", 4 * max(1, total))
-        lengths = workspace.buffer("run lengths", 8 * max(1, total))
-        ends = self._upload("run ends", offsets[1:])
-        self._launcher.launch_on(ran.program, WALK, count, (*common, ends, visits, lengths))
+        visits = self.workspace.buffer("run visits", 4 * max(1, total))
+        lengths = self.workspace.buffer("run lengths", 8 * max(1, total))
+        walk(self.upload("run ends", offsets[1:]), visits, lengths)
         return Runs(
-            self._fetch(visits, total, np.uint32).astype(np.int64),
-            self._fetch(lengths, total, np.int64),
+            self.fetch(visits, total, np.uint32).astype(np.int64),
+            self.fetch(lengths, total, np.int64),
             offsets,
         )
 
-    def _program(self, shape: Shape, sums: bool, traces: bool) -> Program:
-        key = (shape, sums, traces)
-        if key not in self._programs:
-            source = chain_program(shape, sums, sums and self._double, traces)
-            image = self._cache.cubin(self._sources, source, self._device.architecture)
-            self._programs[key] = self._device.load(image)
-        return self._programs[key]
-
-    def _upload(self, name: str, array: npt.NDArray[Any]) -> int:
-        # Kernels load four symbols at once, and the last of them may be beyond the end.
-        address = self._workspace.buffer(name, array.nbytes + 4)
-        self._staging.copy_in(address, np.ascontiguousarray(array).reshape(-1).view(np.uint8))
-        return address
-
-    def _fetch(self, address: int, count: int, kind: npt.DTypeLike) -> npt.NDArray[Any]:
-        found = np.empty(count, dtype=kind)
-        self._staging.copy_out(found, address)
-        return found
+    def _items(self, placed: PlacedBlock, sequences: Int64Array, keeps: bool) -> Items:
+        """Return what a launch on some sequences is told; rows are where something is kept."""
+        count, offsets = sequences.size, placed.block.offsets
+        last = self.workspace.buffer("last", 8 * count)
+        if is_every(sequences, offsets.size - 1):
+            # All sequences in their order: where one begins the one before ends, and so do rows.
+            bounds = self.upload("begins", offsets)
+            row_count = int(offsets[-1]) if keeps else 0
+            return Items(count, placed.codes, bounds, bounds + 8, bounds, last, row_count)
+        begins, stops = offsets[sequences], offsets[sequences + 1]
+        rows = offsets_of_counts(stops - begins if keeps else begins[:0])
+        return Items(
+            *(count, placed.codes),
+            *(self.upload("begins", begins), self.upload("stops", stops)),
+            *(self.upload("first rows", rows), last, int(rows[-1])),
+        )
 
     def _run(
+        self, programs: ChainPrograms, kind: DeviceKind, items: Items, chunk: int, kept: int = 0
+    ) -> Float64Array:
+        """Run the kernel on some sequences, and return their scores."""
+        shape, count = programs.chain.shape, items.sequences
+        tables = programs.sums if kind.sums else programs.best
+        results = self.workspace.buffer("results", 8 * count)
+        sequences = (items.codes, items.begins, items.stops, count)
+        behind = (items.last, items.first_rows, kept)
+        if is_narrow(shape):
+            numbers, chunk = self.numbers(tables, kind, chunk)
+            arguments = (*sequences, *numbers, chunk, results, 0, *behind, 0, 0)
+            program = self.chain_program(shape, kind)
+            self.launcher.launch_on(program, "run_chain", count, arguments)
+        else:
+            self._run_wide(shape, kind, tables, sequences, (chunk, results, *behind))
+        scores: Float64Array = self.fetch(results, count, np.float64)
+        return scores
+
+    def _run_wide(
         self,
-        programs: ChainPrograms,
-        numbers: list[npt.NDArray[Any]],
-        chunk: int,
-        placed: PlacedBlock,
-        sequences: Int64Array,
-        sums: bool,
-        traces: bool,
-    ) -> _Ran:
-        """Run the kernel on some sequences, and fetch what it finds of each."""
-        program = self._program(programs.chain.shape, sums, traces)
-        workspace, count = self._workspace, sequences.size
-        begins, lengths = placed.block.offsets[sequences], placed.block.lengths[sequences]
-        # Rows are where bits are kept.
-        first_rows = offsets_of_counts(lengths if traces else lengths[:0])
-        own = programs.trace_bits
-        rows = int(first_rows[-1]) if traces else 0
-        bits = workspace.buffer("bits", max(1, rows * own.words * own.word_bits // 8))
-        totals = workspace.buffer("totals", 8 * count)
-        offsets = workspace.buffer("offsets", 8 * count)
-        last = workspace.buffer("last", 8 * count)
-        names = ("numbers", "emissions", "ends")
-        length_place = self._upload("lengths", lengths)
-        first_row_place = self._upload("first rows", first_rows)
-        arguments = (
-            placed.codes,
-            self._upload("begins", begins),
-            *(length_place, count),
-            *(self._upload(name, one) for name, one in zip(names, numbers, strict=True)),
-            *(chunk, totals, offsets, last, first_row_place, bits),
+        shape: Shape,
+        kind: DeviceKind,
+        tables: ChainTables,
+        sequences: Sequence[Argument],
+        behind: Sequence[Argument],
+    ) -> None:
+        made = wide_tables(shape)
+        own = {name: self.upload(name, one) for name, one in made.arrays(shape, tables).items()}
+        first, rest = list(own.values())[:4], list(own.values())[4:]
+        chain = (
+            *(*first, made.slice_rows.size - 1, *rest[:3]),
+            *(made.units_emitting, made.unit_count, shape.nodes, shape.emitting),
+            *(*rest[3:], len(shape.steps)),
         )
-        self._launcher.launch_on(program, "run_chain", count, arguments)
-        found, taken = (self._fetch(address, count, np.int64) for address in (totals, offsets))
-        return _Ran(found, taken, program, (first_row_place, length_place, last, bits))
+        block = block_shape(shape)
+        at_once = WAVES * self.device.resident_blocks * (256 // block.threads)
+        program = self.wide_program(kind)
+        arguments = (*sequences, *chain, *behind)
+        blocks = min(int(sequences[3]), at_once)
+        self.launcher.launch(program, "run_wide_chain", blocks, arguments, block)

@@ -11,7 +11,7 @@ import numpy as np
 
 from mummergpu.hmm.language.chain import BEST, SUMS, chain_of, log_probability
 from mummergpu.hmm.language.coded import CodedChain, coded_chain
-from mummergpu.hmm.language.lanes import Lanes, SymbolBlock, lanes_of, offsets_of_counts
+from mummergpu.hmm.language.lanes import Lanes, SymbolBlock, is_every, lanes_of, offsets_of_counts
 from mummergpu.hmm.language.node_paths import NodeVisits, has_node_paths
 from mummergpu.hmm.language.pieces import LONG_SYMBOLS, LongSequence, MapPieces
 from mummergpu.hmm.language.processor import (
@@ -39,12 +39,12 @@ from mummergpu.runtime.jit import jit_without_refcounts
 if TYPE_CHECKING:
     from mummergpu.hmm.language.device import DeviceChains, PlacedBlock
 
-MAX_DEVICE_NODES: Final = 32
-"""A chain of more nodes does not fit the registers of a thread of a device."""
+DEVICE_LONG_SYMBOLS: Final = 1 << 16
+"""A sequence of more symbols is computed in pieces on a device."""
 
 PART_SYMBOLS: Final = 1 << 20
-"""About how many symbols are computed at once."""
-DEVICE_PART_SYMBOLS: Final = 1 << 28
+PART_NODES: Final = 32
+"""About how many symbols are computed at once; of a chain of more nodes, the fewer."""
 
 MapParts = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 """Works on parts, in threads or one after the other, as `map` does."""
@@ -88,12 +88,6 @@ class CompiledModel:
         """The names of the states that emit, in the order of their declaration."""
         return list(dict.fromkeys(self.chain.states[: self.chain.shape.emitting]))
 
-    @property
-    def fits_device(self) -> bool:
-        """Whether the states fit the registers of a thread of a device."""
-        shape = self.chain.shape
-        return shape.nodes <= MAX_DEVICE_NODES and shape.is_unrolled
-
     @cached_property
     def forward(self) -> ChainPrograms:
         """The sums from the start."""
@@ -127,7 +121,7 @@ class CompiledModel:
     @cached_property
     def trace_tables(self) -> TraceTables:
         """What walks best paths backwards."""
-        return trace_tables(self.best.chain)
+        return trace_tables(self.best.chain, self.best.trace_bits)
 
     @cached_property
     def node_states(self) -> Int64Array:
@@ -147,25 +141,36 @@ def evaluate(
 ) -> Evaluation:
     """Compute what is wanted of an algorithm for all sequences of a block.
 
-    A device computes scores and best paths of models that it takes, and the processor the rest.
+    A device computes scores, paths and posteriors of models that it takes, and the processor the
+    rest.
     """
     work = _WORK[algorithm](model, block, wanted)
-    if device is not None and model.fits_device and Attribute.TABLE not in wanted:
-        if algorithm is not Algorithm.POSTERIOR or Attribute.TRACEBACK not in wanted:
-            work.device, map_parts = device, map
-            work.placed = device.place(block)
-    at_once = DEVICE_PART_SYMBOLS if work.device else PART_SYMBOLS
-    longest = np.iinfo(np.int64).max if work.device else work.longest
-    for _ in map_parts(work.compute, parts_of(block, at_once, longest)):
+    at_once = PART_SYMBOLS * PART_NODES // max(PART_NODES, model.chain.shape.nodes)
+    longest = work.longest
+    is_table = Attribute.TABLE in wanted and algorithm is not Algorithm.POSTERIOR
+    if device is not None and device.takes(model.chain.shape) and not is_table:
+        work.device, map_parts = device, map
+        at_once = device.symbols_at_once(block, work.device_bytes)
+        whole = longest > LONG_SYMBOLS or not device.cuts(model.chain.shape)
+        longest = np.iinfo(np.int64).max if whole else DEVICE_LONG_SYMBOLS
+    lengths = block.lengths
+    if work.device is not None and lengths.min(initial=0) <= longest:
+        work.placed = work.device.place(block)
+    for _ in map_parts(work.compute, parts_of(lengths, at_once, longest)):
         pass
-    for number in np.flatnonzero(block.lengths > longest).tolist():
-        work.compute_long(number, map_parts)
+    if lengths.max(initial=0) > longest:
+        for number in np.flatnonzero(lengths > longest).tolist():
+            work.compute_long(number, map_parts)
     return work.finish()
 
 
-def parts_of(block: SymbolBlock, at_once: int, longest: int) -> Iterator[Int64Array]:
+def parts_of(lengths: Int64Array, at_once: int, longest: int) -> Iterator[Int64Array]:
     """Yield the numbers of sequences of 1 to `longest` symbols, ordered by length, in parts."""
-    lengths = block.lengths
+    if lengths.size and lengths.min() == lengths.max() and 0 < lengths.sum() <= at_once:
+        # Sorting would change nothing.
+        if lengths[0] <= longest:
+            yield np.arange(lengths.size)
+        return
     # Small numbers are sorted by their digits, without comparing them.
     is_small = lengths.size > 0 and int(lengths.max()) < 1 << 16
     order = np.argsort(lengths.astype(np.uint16) if is_small else lengths, kind="stable")
@@ -197,7 +202,9 @@ class _Work(ABC):
         count = block.offsets.size - 1
         self.scores = np.full(count, log_probability(model.chain.empty))
         states = len(model.state_names)
-        self.tables: list[Float64Array] = [np.empty((states, 0))] * count
+        self.tables: list[Float64Array] = []
+        if Attribute.TABLE in wanted:
+            self.tables = [np.empty((states, 0))] * count
 
     def finish(self) -> Evaluation:
         """Return what has been found."""
@@ -208,10 +215,22 @@ class _Work(ABC):
         return lanes_of(self.block, part, programs.padding, backwards)
 
     @property
+    def device_bytes(self) -> int:
+        """About how much memory of a device each symbol needs."""
+        return 1
+
+    @property
     def longest(self) -> int:
         """The length of the longest sequence that is computed whole; tables always are."""
         is_short = Attribute.TABLE in self.wanted
         return np.iinfo(np.int64).max if is_short else LONG_SYMBOLS
+
+    def take_scores(self, part: Int64Array, scores: Float64Array) -> None:
+        """Take the scores of a part; those of all sequences are not copied."""
+        if is_every(part, self.scores.size):
+            self.scores = scores
+        else:
+            self.scores[part] = scores
 
     @abstractmethod
     def compute(self, part: Int64Array) -> None:
@@ -220,6 +239,11 @@ class _Work(ABC):
     @abstractmethod
     def compute_long(self, number: int, map_pieces: MapPieces) -> None:
         """Compute a sequence that is longer than `longest`."""
+
+    @property
+    def make_long(self) -> Callable[..., LongSequence]:
+        """What makes a long sequence of its pieces."""
+        return LongSequence if self.device is None else self.device.long_sequence
 
     def codes_of(self, number: int) -> ByteArray:
         """Return the codes of a sequence."""
@@ -248,7 +272,7 @@ class _Sums(_Work):
         programs = self.model.backward if self.backwards else self.model.forward
         if self.device is not None and self.placed is not None:
             # From both ends the sums are the same.
-            self.scores[part] = self.device.sums(self.model.forward, self.placed, part)
+            self.take_scores(part, self.device.sums(self.model.forward, self.placed, part))
             self._correct(part)
             return
         kept = (Kept.BEFORE if self.backwards else Kept.COLUMN) if wants_table else Kept.NOTHING
@@ -265,10 +289,10 @@ class _Sums(_Work):
         codes = self.codes_of(number)
         if self.model.coded is not None:
             # From both ends the sums are the same.
-            sequence = self.model.coded.sequence(codes, True, map_pieces)
+            sequence = self.model.coded.sequence(codes, True, map_pieces, self.make_long)
         else:
             turned = np.ascontiguousarray(codes[::-1]) if self.backwards else codes
-            sequence = LongSequence(programs, turned, True, map_pieces)
+            sequence = self.make_long(programs, turned, True, map_pieces)
         self.scores[number], _ = sequence.score()
         self._correct(np.array([number]))
 
@@ -282,12 +306,24 @@ class _Sums(_Work):
 
     def _correct(self, part: Int64Array) -> None:
         """Compute again, in logarithms, what may have been too small for doubles."""
-        none = part[np.isneginf(self.scores[part])]
+        none = np.empty(part.size, dtype=np.int64)
+        none = none[: _impossible_of(self.scores, part, none)]
         if none.size:
             best = _Viterbi(self.model, self.block, (Attribute.SCORE,))
             best.compute(none)
             for number in none[~np.isneginf(best.scores[none])].tolist():
                 self.scores[number] = log_forward(self.model.chain, self.codes_of(number))
+
+
+@jit_without_refcounts
+def _impossible_of(scores: Float64Array, part: Int64Array, found: Int64Array) -> int:
+    """List the sequences of a part whose scores are -inf; return how many there are."""
+    count = 0
+    for at in range(part.size):
+        if scores[part[at]] == -np.inf:
+            found[count] = part[at]
+            count += 1
+    return count
 
 
 class _Backward(_Sums):
@@ -304,14 +340,23 @@ class _Viterbi(_Work):
         self.scores[:] = log_probability(model.best.chain.empty)
         self._paths: list[tuple[Int64Array, Runs]] = []
 
+    @property
+    def device_bytes(self) -> int:
+        """About how much memory of a device each symbol needs."""
+        if Attribute.TRACEBACK not in self.wanted:
+            return 1
+        shape = self.model.best.chain.shape
+        return 16 * (1 + min(shape.silent, 1)) + shape.nodes * 2
+
     def compute(self, part: Int64Array) -> None:
         programs, wanted = self.model.best, self.wanted
         if self.device is not None and self.placed is not None:
             names = self.model.visits if Attribute.TRACEBACK in wanted else None
             found = self.device.best(programs, self.placed, part, names)
-            self.scores[part] = found.scores
+            self.take_scores(part, found.scores)
             if found.runs is not None:
-                self._paths.append((part[found.chosen], found.runs))
+                is_all = found.chosen.size == part.size
+                self._paths.append((part if is_all else part[found.chosen], found.runs))
             return
         kept = Kept.COLUMN if Attribute.TABLE in wanted else Kept.NOTHING
         kept |= Kept.TRACE if Attribute.TRACEBACK in wanted else Kept.NOTHING
@@ -334,9 +379,9 @@ class _Viterbi(_Work):
     def compute_long(self, number: int, map_pieces: MapPieces) -> None:
         codes, coded = self.codes_of(number), self.model.best_coded
         if coded is not None:
-            sequence = coded.sequence(codes, False, map_pieces)
+            sequence = coded.sequence(codes, False, map_pieces, self.make_long)
         else:
-            sequence = LongSequence(self.model.best, codes, False, map_pieces)
+            sequence = self.make_long(self.model.best, codes, False, map_pieces)
         self.scores[number], end = sequence.score()
         if Attribute.TRACEBACK in self.wanted and not np.isneginf(self.scores[number]):
             if coded is not None:
@@ -380,7 +425,7 @@ def joined_runs(parts: list[tuple[Int64Array, Runs]], count: int) -> Runs:
     """Return the runs of parts of sequences in the order of all `count` sequences."""
     for numbers, runs in parts:
         # Those of one part that has all are not copied: of a chromosome they may have gigabytes.
-        if numbers.size == count and (np.diff(numbers) == 1).all():
+        if is_every(numbers, count):
             return runs
     counts = np.zeros(count, dtype=np.int64)
     for numbers, runs in parts:
@@ -412,17 +457,53 @@ class _Posterior(_Sums):
         self, model: CompiledModel, block: SymbolBlock, wanted: Collection[Attribute]
     ) -> None:
         super().__init__(model, block, wanted)
-        self._runs: dict[int, tuple[Int64Array, Int64Array]] = {}
+        self._paths: list[tuple[Int64Array, Runs]] = []
+
+    @property
+    def _is_score(self) -> bool:
+        return set(self.wanted) == {Attribute.SCORE}
 
     @property
     def longest(self) -> int:
         """The length of the longest sequence that is computed whole."""
-        return LONG_SYMBOLS if set(self.wanted) == {Attribute.SCORE} else np.iinfo(np.int64).max
+        return LONG_SYMBOLS if self._is_score else np.iinfo(np.int64).max
+
+    @property
+    def device_bytes(self) -> int:
+        """About how much memory of a device each symbol needs."""
+        return 1 if self._is_score else 16 * self.model.chain.shape.emitting + 16
+
+    @cached_property
+    def _state_visits(self) -> Int64Array:
+        """The visit that stands for each state in runs."""
+        nodes = self.model.node_states.tolist()
+        firsts = [nodes.index(one) for one in range(len(self.model.state_names))]
+        return self.model.visits.node_visits[firsts]
 
     def compute(self, part: Int64Array) -> None:
-        if set(self.wanted) == {Attribute.SCORE}:
+        if self._is_score:
             super().compute(part)
             return
+        offsets = offsets_of_counts(self.block.lengths[part])
+        if self.device is not None and self.placed is not None:
+            both, states = (self.model.forward, self.model.backward), self.model.node_states
+            names = None if Attribute.TABLE in self.wanted else self._state_visits
+            told = self.device.posteriors(both, self.placed, part, states, names)
+            self.scores[part], runs, rows = told
+            self._correct(part)
+        else:
+            runs, rows = None, self._both_ends(part, offsets)
+        if rows is not None and Attribute.TABLE in self.wanted:
+            for place, number in enumerate(part.tolist()):
+                self.tables[number] = rows[offsets[place] : offsets[place + 1]].T
+        if Attribute.TRACEBACK in self.wanted:
+            if rows is not None:
+                runs = _likeliest_runs(rows, offsets, self._state_visits)
+            assert runs is not None
+            self._paths.append((part, runs))
+
+    def _both_ends(self, part: Int64Array, offsets: Int64Array) -> Float64Array:
+        """Return the probabilities of the states of each symbol."""
         ahead, back = self.model.forward, self.model.backward
         lanes, turned = self.lay_out(part, ahead), self.lay_out(part, back, True)
         kinds = ProgramKind(True, Kept.COLUMN), ProgramKind(True, Kept.BEFORE)
@@ -430,39 +511,28 @@ class _Posterior(_Sums):
         backward = back.compute(kinds[1], turned.rows, turned.segments)
         self.scores[part] = sum_scores(ahead.chain, lanes, forward)
         self._correct(part)
-        offsets = offsets_of_counts(lanes.lengths)
         found = np.zeros((int(offsets[-1]), len(self.model.state_names)))
         columns = (forward.columns, backward.columns)
         _fill_posteriors(lanes.first_rows, offsets, *columns, self.model.node_states, found)
-        for place, number in enumerate(part.tolist()):
-            table = found[offsets[place] : offsets[place + 1]].T
-            if Attribute.TABLE in self.wanted:
-                self.tables[number] = table
-            if Attribute.TRACEBACK in self.wanted:
-                self._runs[number] = _plain_runs(table)
+        return found
 
     def finish(self) -> Evaluation:
         runs = None
         if Attribute.TRACEBACK in self.wanted:
-            first = self.model.visits.node_visits[
-                [
-                    self.model.node_states.tolist().index(one)
-                    for one in range(len(self.model.state_names))
-                ]
-            ]
-            nothing = np.empty(0, dtype=np.int64)
-            count = self.scores.size
-            found = [
-                self._runs.get(one, (nothing, nothing))
-                if np.isfinite(self.scores[one])
-                else (nothing, nothing)
-                for one in range(count)
-            ]
-            sizes = np.array([one.size for one, _ in found], dtype=np.int64)
-            visits = np.concatenate([nothing, *(one for one, _ in found)])
-            lengths = np.concatenate([nothing, *(one for _, one in found)])
-            runs = Runs(first[visits], lengths, offsets_of_counts(sizes))
+            possible = [_some_runs(one, np.isfinite(self.scores[one[0]])) for one in self._paths]
+            runs = joined_runs(possible, self.scores.size)
         return super().finish()._replace(runs=runs)
+
+
+def _some_runs(part: tuple[Int64Array, Runs], chosen: BoolArray) -> tuple[Int64Array, Runs]:
+    """Return the runs of some sequences of a part."""
+    numbers, runs = part
+    if chosen.all():
+        return part
+    counts = np.diff(runs.offsets)
+    kept = np.repeat(chosen, counts)
+    offsets = offsets_of_counts(counts[chosen])
+    return numbers[chosen], Runs(runs.visits[kept], runs.lengths[kept], offsets)
 
 
 @jit_without_refcounts
@@ -493,11 +563,14 @@ def _fill_posteriors(
                 found[at, state] /= total
 
 
-def _plain_runs(table: Float64Array) -> tuple[Int64Array, Int64Array]:
-    """Return runs of the likeliest states; of equal ones the first is taken."""
-    path = table.argmax(axis=0)
-    begins = np.flatnonzero(np.diff(path, prepend=-1))
-    return path[begins], np.diff(np.append(begins, path.size))
+def _likeliest_runs(rows: Float64Array, offsets: Int64Array, names: Int64Array) -> Runs:
+    """Return runs of the likeliest states of symbols; of equal ones the first is taken."""
+    path = rows.argmax(axis=1)
+    is_new = np.diff(path, prepend=-1) != 0
+    is_new[offsets[:-1]] = True
+    begins = np.flatnonzero(is_new)
+    lengths = np.diff(np.append(begins, path.size))
+    return Runs(names[path[begins]], lengths, np.searchsorted(begins, offsets))
 
 
 _WORK: Final[dict[Algorithm, type[_Work]]] = {

@@ -38,6 +38,17 @@ def offsets_of_counts(counts: Int64Array) -> Int64Array:
     return offsets
 
 
+@jit_without_refcounts
+def is_every(numbers: Int64Array, count: int) -> bool:
+    """Return whether some numbers are all from 0 to `count`, in their order."""
+    if numbers.size != count:
+        return False
+    for at in range(count):
+        if numbers[at] != at:
+            return False
+    return True
+
+
 class Lanes(NamedTuple):
     """Some sequences, in groups of `LANES`, the shortest first.
 

@@ -7,6 +7,7 @@ guessed wrong is walked again, up to where both ways are one.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from mummergpu.hmm.language.chain import Chain
 from mummergpu.hmm.language.lanes import offsets_of_counts
 from mummergpu.hmm.language.processor_text import LANES
 from mummergpu.hmm.language.traces import Runs, TraceTables, step_into
-from mummergpu.runtime.arrays import ByteArray, Int64Array
+from mummergpu.runtime.arrays import BoolArray, ByteArray, Int64Array
 from mummergpu.runtime.jit import as_index, inline_without_refcounts, jit_without_refcounts
 
 
@@ -132,21 +133,25 @@ def _walk_again(
     return node
 
 
-class Stretch(NamedTuple):
-    """A part of a path: where it lies, how many runs it has, and its first and last visit."""
+class Stretches(NamedTuple):
+    """Parts of a path, one behind the other: how many runs each has, its first and last visit."""
 
-    begin: int
-    end: int
-    run_count: int
-    first: int
-    last: int
+    run_counts: Int64Array
+    firsts: Int64Array
+    lasts: Int64Array
 
 
-def stretch_of(path: ByteArray, visits: NodeVisits, begin: int, end: int) -> Stretch:
-    """Return the runs of a part that is not empty."""
+def stretches_of(stretches: Iterable[tuple[int, int, int]]) -> Stretches:
+    """Return the runs, the first and the last visit of parts as arrays."""
+    columns = np.array(list(stretches), dtype=np.int64).reshape(-1, 3).T
+    return Stretches(*(np.ascontiguousarray(column) for column in columns))
+
+
+def stretch_of(path: ByteArray, visits: NodeVisits, begin: int, end: int) -> tuple[int, int, int]:
+    """Return how many runs a part has that is not empty, its first and its last visit."""
     count = _count_runs(path, visits, begin, end)
     first, last = (_visit_at(path, visits, at) for at in (begin, end - 1))
-    return Stretch(begin, end, count, first, last)
+    return count, first, last
 
 
 def _visit_at(path: ByteArray, visits: NodeVisits, at: int) -> int:
@@ -159,19 +164,21 @@ class RunPlaces(NamedTuple):
     All runs have places of their own but those that go on.
     """
 
-    firsts: list[int]
-    joins: list[bool]
+    firsts: Int64Array
+    joins: BoolArray
     run_count: int
 
 
-def run_places(stretches: list[Stretch]) -> RunPlaces:
+def run_places(stretches: Stretches) -> RunPlaces:
     """Return the places of all runs of a path."""
-    firsts, joins, count, last = [], [], 0, -1
-    for one in stretches:
-        joins.append(one.first == last)
-        firsts.append(count - joins[-1])
-        count, last = firsts[-1] + one.run_count, one.last
-    return RunPlaces(firsts, joins, count)
+    joins = np.append(False, stretches.firsts[1:] == stretches.lasts[:-1])
+    ends = np.cumsum(stretches.run_counts) - np.cumsum(joins)
+    return RunPlaces(ends - stretches.run_counts, joins, int(ends[-1]))
+
+
+def add_joined(runs: Runs, places: RunPlaces, lengths: Int64Array) -> None:
+    """Add the lengths of first runs that go on with the run before them to that."""
+    np.add.at(runs.lengths, places.firsts[places.joins], lengths[places.joins])
 
 
 def empty_runs(count: int) -> Runs:

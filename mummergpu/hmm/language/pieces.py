@@ -7,7 +7,9 @@ other; then all pieces run again from the values that they begin with, to find p
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -16,11 +18,13 @@ from mummergpu.hmm.language.lanes import offsets_of_counts
 from mummergpu.hmm.language.node_paths import (
     NodeVisits,
     WalkedPieces,
+    add_joined,
     empty_runs,
     fill_stretch,
     run_places,
     settle,
     stretch_of,
+    stretches_of,
     walk_pieces,
 )
 from mummergpu.hmm.language.processor import ChainPrograms, Computed
@@ -34,11 +38,11 @@ from mummergpu.hmm.language.processor_text import (
 from mummergpu.hmm.language.recurrence import with_silent
 from mummergpu.hmm.language.tables import LOG_UNITS, Numbers
 from mummergpu.hmm.language.traces import Runs, StateNames, TraceTables, runs_of, trace_piece
-from mummergpu.runtime.arrays import ByteArray, Int64Array
+from mummergpu.runtime.arrays import ByteArray, Float64Array, Int64Array
+from mummergpu.runtime.jit import jit_without_refcounts
 
 LONG_SYMBOLS: Final = 1 << 20
 """A sequence of more symbols is computed in pieces."""
-PIECE_SYMBOLS: Final = 1 << 16
 _MAX_STATES: Final = LANES
 """With more states than lanes, operators would cost more than a pass over the sequence."""
 
@@ -57,10 +61,9 @@ class Piece(NamedTuple):
         return self.end - self.begin
 
 
-def pieces_of(length: int) -> list[Piece]:
+def pieces_of(length: int, size: int) -> list[Piece]:
     """Cut a sequence in pieces of equal sizes, but for the last."""
-    begins = range(0, length, PIECE_SYMBOLS)
-    return [Piece(begin, min(length, begin + PIECE_SYMBOLS)) for begin in begins]
+    return [Piece(begin, min(length, begin + size)) for begin in range(0, length, size)]
 
 
 class Borders(NamedTuple):
@@ -68,21 +71,39 @@ class Borders(NamedTuple):
 
     Attributes
     ----------
-    slots : ndarray, shape (n_pieces, n_nodes + 1)
-        The values of states, and what was taken off them since the piece began.
-    totals : list of int
-        What was taken off all values before each piece: exponents of 2, or units.
+    values : ndarray, shape (n_pieces, n_nodes)
+        The values of states.
+    totals : ndarray of int64, shape (n_pieces,)
+        What was taken off them: exponents of 2, or multiples of 2**`OFFSET_BITS` units.
     """
 
-    slots: Numbers
-    totals: list[int]
+    values: Numbers
+    totals: Int64Array
+
+
+class Operators(NamedTuple):
+    """What pieces do to a path that begins in each place.
+
+    Attributes
+    ----------
+    values : ndarray, shape (n_pieces, n_places, n_nodes)
+        The values of states behind the piece.
+    offsets : ndarray of int64, shape (n_pieces, n_places)
+        What was taken off them.
+    """
+
+    values: Numbers
+    offsets: Int64Array
 
 
 class LongSequence:
     """A sequence, and the programs of a chain that run over its pieces.
 
     `places` has for each state a number, the same for states that go on alike; by default none do.
+    With `pair_symbols` the states emit pairs of so many symbols: of each and of the one before.
     """
+
+    piece_symbols = 1 << 16
 
     def __init__(
         self,
@@ -91,33 +112,50 @@ class LongSequence:
         sums: bool,
         map_pieces: MapPieces,
         places: Int64Array | None = None,
+        pair_symbols: int = 0,
     ) -> None:
         self._programs = programs
         self._codes = codes
         self._sums = sums
         self._map = map_pieces
-        self._pieces = pieces_of(codes.size)
         self._tables = programs.sums if sums else programs.best
         self._shape = programs.chain.shape
         self._places = np.arange(self._shape.emitting) if places is None else places
-        self._borders = self._joined() if self._places.max() < _MAX_STATES else self._passed()
+        self._pair_symbols = pair_symbols
+
+    @cached_property
+    def _pieces(self) -> list[Piece]:
+        return pieces_of(self._codes.size, self.piece_symbols)
+
+    def _emitted(self, begin: int, end: int) -> ByteArray:
+        """Return the codes of what states emit at some symbols."""
+        codes, symbols = self._codes[begin:end], self._pair_symbols
+        if not symbols:
+            return codes
+        # The first symbol follows none.
+        first = self._codes[begin - 1] if begin else symbols
+        pairs = np.append(np.uint8(first), codes[:-1])
+        pairs *= np.uint8(symbols)
+        pairs += codes
+        return pairs
+
+    @cached_property
+    def _borders(self) -> Borders:
+        return self._joined() if self._places.max() < _MAX_STATES else self._passed()
 
     def score(self) -> tuple[float, int]:
         """Return the logarithm of the sum or the best path, and the state that this ends in."""
-        values = self._borders.slots[-1]
-        count = self._shape.emitting
-        taken = self._borders.totals[-1]
+        values, taken = self._borders.values[-1], int(self._borders.totals[-1])
+        values = values[: self._shape.emitting]
         if self._sums:
-            total = float(values[:count] @ self._tables.end)
-            exponent = taken + int(values[-1:].view(np.int64)[0])
-            score = np.log(total) + exponent * np.log(2) if total > 0 else -np.inf
-            return float(score), 0
-        ends = values[:count] + self._tables.end
+            total = float(values @ self._tables.end)
+            return float(np.log(total) + taken * np.log(2)) if total > 0 else -np.inf, 0
+        ends = values + self._tables.end
         last = int(ends.argmax())
         best = int(ends[last])
         if best < IMPOSSIBLE // 2:
             return -np.inf, last
-        return (best + taken + (int(values[-1]) << OFFSET_BITS)) / LOG_UNITS, last
+        return (best + (taken << OFFSET_BITS)) / LOG_UNITS, last
 
     def runs(self, tables: TraceTables, names: StateNames, end: int) -> Runs:
         """Return the best path that ends in a state, as runs."""
@@ -137,24 +175,24 @@ class LongSequence:
         def walked(group: list[Piece]) -> WalkedPieces:
             pieces, bits = self._trace_group(group)
             begins, ends = np.array(pieces, dtype=np.int64).T
-            numbers = (ends - 1) // PIECE_SYMBOLS
-            likely = self._borders.slots[numbers, : self._shape.emitting].argmax(axis=1)
+            numbers = (ends - 1) // self.piece_symbols
+            likely = self._borders.values[numbers, : self._shape.emitting].argmax(axis=1)
             likely[ends == self._codes.size] = end
             places = np.ascontiguousarray(begins), np.ascontiguousarray(ends)
             return walk_pieces(tables, bits, *places, likely.astype(np.int64), path)
 
         settle(list(self._map(walked, self._groups())), tables, end, path)
-        stretches = list(self._map(lambda one: stretch_of(path, visits, *one), self._pieces))
-        firsts, joins, count = run_places(stretches)
-        runs = empty_runs(count)
+        stretches = self._map(lambda one: stretch_of(path, visits, *one), self._pieces)
+        places = run_places(stretches_of(stretches))
+        runs = empty_runs(places.run_count)
+        firsts, joins = places.firsts.tolist(), places.joins.tolist()
 
         def filled(number: int) -> int:
             place = (*self._pieces[number], firsts[number], joins[number])
             return fill_stretch(path, visits, *place, runs.visits, runs.lengths)
 
-        first_lengths = list(self._map(filled, range(len(self._pieces))))
-        for first, is_joined, length in zip(firsts, joins, first_lengths, strict=True):
-            runs.lengths[first] += length if is_joined else 0
+        first_lengths = np.array(list(self._map(filled, range(len(self._pieces)))))
+        add_joined(runs, places, first_lengths)
         return runs
 
     def _steps(self, tables: TraceTables, end: int) -> Iterator[Int64Array]:
@@ -181,7 +219,7 @@ class LongSequence:
         """Return the symbols of pieces, a lane each; the lanes behind them repeat the last one."""
         rows = np.full((pieces[0].size, LANES), self._programs.padding, dtype=np.uint8)
         for lane, piece in enumerate(pieces):
-            rows[: piece.size, lane] = self._codes[piece.begin : piece.end]
+            rows[: piece.size, lane] = self._emitted(*piece)
         return rows
 
     def _trace_group(self, pieces: list[Piece]) -> tuple[list[Piece], Any]:
@@ -189,9 +227,9 @@ class LongSequence:
         rows = self._rows(pieces)
         if pieces[0].begin == 0:
             return pieces, self._run(kind, rows, None).bits
-        first = pieces[0].begin // PIECE_SYMBOLS
-        before = self._borders.slots[first - 1 : first - 1 + len(pieces)].copy()
-        before[:, -1] = 0
+        first = pieces[0].begin // self.piece_symbols
+        before = self._borders.values[first - 1 : first - 1 + len(pieces)]
+        before = np.append(before, np.zeros((len(pieces), 1), dtype=before.dtype), axis=1)
         return pieces, self._run(kind, rows, before).bits
 
     def _run(self, kind: ProgramKind, rows: ByteArray, before: Numbers | None) -> Computed:
@@ -207,22 +245,32 @@ class LongSequence:
     def _passed(self) -> Borders:
         """Return the borders from one pass over the sequence."""
         rows = np.full((self._codes.size, LANES), self._programs.padding, dtype=np.uint8)
-        rows[:, 0] = self._codes
+        rows[:, 0] = self._emitted(0, self._codes.size)
         segments = np.array(
             [[one.begin, one.size, number - 1] for number, one in enumerate(self._pieces)],
             dtype=np.int64,
         )
         found = self._programs.compute(ProgramKind(self._sums), rows, segments)
-        slots = np.ascontiguousarray(found.slots[:, :, 0])
-        return Borders(slots, [0] * len(slots))
+        return Borders(*_taken_apart(found.slots[:, :, 0]))
 
     def _joined(self) -> Borders:
         """Return the borders from the operators of all pieces."""
-        first = self._run(ProgramKind(self._sums), self._rows(self._pieces[:1]), None)
-        slots = np.empty((len(self._pieces), self._shape.nodes + 1), dtype=first.slots.dtype)
-        slots[0] = first.slots[0, :, 0]
+        first, operators = self._computed()
+        count = 1 + len(operators.values)
+        values = np.empty((count, self._shape.nodes), dtype=first.values.dtype)
+        totals = np.empty(count, dtype=np.int64)
+        values[0], totals[0] = first.values[0], first.totals[0]
+        join = _join_sums if self._sums else _join_best
+        own = np.empty(int(self._places.max()) + 1, dtype=values.dtype)
+        join(*operators, np.ascontiguousarray(self._places), own, values, totals)
+        return Borders(values, totals)
+
+    def _computed(self) -> tuple[Borders, Operators]:
+        """Return the values behind the first piece, and the operators of the others."""
+        slots = self._run(ProgramKind(self._sums), self._rows(self._pieces[:1]), None).slots
+        first = Borders(*_taken_apart(slots[:, :, 0]))
         units = self._units()
-        count = int(self._places.max()) + 1
+        count = len(units)
         together = max(1, LANES // count)
         rest = self._pieces[1:]
         groups = [rest[at : at + together] for at in range(0, len(rest), together)]
@@ -236,16 +284,13 @@ class LongSequence:
                 parts = [operators([piece]) for piece in group]
                 return np.concatenate(parts)
             found = self._run(ProgramKind(self._sums), self._rows(lanes), before).slots
-            return np.ascontiguousarray(found[0].T[: len(lanes)]).reshape(len(group), count, -1)
+            return np.ascontiguousarray(found[0].T[: len(lanes)])
 
-        totals, number = [0], 1
-        join = self._join_sums if self._sums else self._join_best
-        for found in self._map(operators, groups):
-            for operator in found:
-                slots[number], taken = join(slots[number - 1], operator)
-                totals.append(totals[-1] + taken)
-                number += 1
-        return Borders(slots, totals)
+        nothing = np.empty((0, units.shape[1]), dtype=units.dtype)
+        slots = np.concatenate([nothing, *self._map(operators, groups)])
+        values, offsets = _taken_apart(slots)
+        shape = (len(rest), count)
+        return first, Operators(values.reshape(*shape, values.shape[1]), offsets.reshape(shape))
 
     def _units(self) -> Numbers:
         """Return the values of a piece that begins in each state."""
@@ -260,34 +305,81 @@ class LongSequence:
             found[number, :nodes] = with_silent(self._shape, arithmetic, values)
         return found
 
-    def _join_sums(self, before: Numbers, operator: Numbers) -> tuple[Numbers, int]:
-        count = self._shape.emitting
-        exponents = np.ascontiguousarray(operator[:, -1]).view(np.int64)
-        weights = np.bincount(self._places, before[:count])
-        some = exponents[weights > 0]
-        most = int(some.max()) if some.size else 0
-        scaled = np.ldexp(operator[:, :-1], np.clip(exponents - most, -2000, 0)[:, None])
-        values = weights @ scaled
-        top = float(values.max())
-        shift = int(np.frexp(top)[1]) if top > 0 else 0
-        found = np.zeros_like(before)
-        found[:-1] = np.ldexp(values, -shift)
-        return found, most + shift + int(before[-1:].view(np.int64)[0])
 
-    def _join_best(self, before: Numbers, operator: Numbers) -> tuple[Numbers, int]:
-        count = self._shape.emitting
-        dead = IMPOSSIBLE // 2
-        values = operator[:, :-1] + (operator[:, -1:] << OFFSET_BITS)
-        values = np.where(operator[:, :-1] < dead, IMPOSSIBLE, values)
-        own = np.full(operator.shape[0], IMPOSSIBLE, dtype=np.int64)
-        np.maximum.at(own, self._places, before[:count])
-        ways = np.where(own[:, None] < dead, IMPOSSIBLE, own[:, None] + values)
-        best = np.where(ways < dead, IMPOSSIBLE, ways).max(axis=0)
-        top = int(best.max())
-        found = np.zeros_like(before)
-        found[:-1] = best if top < dead else np.where(best < dead, IMPOSSIBLE, best - top)
-        taken = (0 if top < dead else top) + (int(before[-1]) << OFFSET_BITS)
-        return found, taken
+def _taken_apart(slots: Numbers) -> tuple[Numbers, Int64Array]:
+    """Return the values of slots, and what was taken off them."""
+    offsets = np.ascontiguousarray(slots[:, -1]).view(np.int64)
+    return np.ascontiguousarray(slots[:, :-1]), offsets
+
+
+@jit_without_refcounts
+def _join_sums(
+    operators: Float64Array,
+    exponents: Int64Array,
+    places: Int64Array,
+    own: Float64Array,
+    values: Float64Array,
+    totals: Int64Array,
+) -> None:
+    """Write the borders behind the first, one after the other; `own` has room for each place."""
+    for piece in range(operators.shape[0]):
+        own[:] = 0.0
+        for node in range(places.size):
+            own[places[node]] += values[piece, node]
+        most, some = 0, False
+        for place in range(own.size):
+            if own[place] > 0:
+                most = max(most, exponents[piece, place]) if some else exponents[piece, place]
+                some = True
+        top = 0.0
+        for node in range(values.shape[1]):
+            total = 0.0
+            for place in range(own.size):
+                # What is that much smaller is nothing.
+                power = max(-2000, min(0, exponents[piece, place] - most))
+                total += own[place] * math.ldexp(operators[piece, place, node], power)
+            values[piece + 1, node] = total
+            top = max(top, total)
+        shift = math.frexp(top)[1] if top > 0 else 0
+        for node in range(values.shape[1]):
+            values[piece + 1, node] = math.ldexp(values[piece + 1, node], -shift)
+        totals[piece + 1] = totals[piece] + most + shift
+
+
+@jit_without_refcounts
+def _join_best(
+    operators: Int64Array,
+    offsets: Int64Array,
+    places: Int64Array,
+    own: Int64Array,
+    values: Int64Array,
+    totals: Int64Array,
+) -> None:
+    """Write the borders behind the first, one after the other; `own` has room for each place."""
+    dead = IMPOSSIBLE // 2
+    for piece in range(operators.shape[0]):
+        own[:] = IMPOSSIBLE
+        for node in range(places.size):
+            own[places[node]] = max(own[places[node]], values[piece, node])
+        most, some, top = 0, False, IMPOSSIBLE
+        for place in range(own.size):
+            if own[place] > dead:
+                most = max(most, offsets[piece, place]) if some else offsets[piece, place]
+                some = True
+        for node in range(values.shape[1]):
+            best = IMPOSSIBLE
+            for place in range(own.size):
+                way = operators[piece, place, node]
+                if own[place] > dead and way > dead:
+                    less = (offsets[piece, place] - most) << OFFSET_BITS
+                    best = max(best, own[place] + way + less)
+            values[piece + 1, node] = best
+            top = max(top, best)
+        taken = top >> OFFSET_BITS if top > dead else 0
+        for node in range(values.shape[1]):
+            if values[piece + 1, node] > dead:
+                values[piece + 1, node] -= taken << OFFSET_BITS
+        totals[piece + 1] = totals[piece] + most + taken
 
 
 class _Plain:

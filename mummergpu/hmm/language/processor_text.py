@@ -13,7 +13,7 @@ from enum import IntFlag
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, cast
 
-from mummergpu.hmm.language.recurrence import Shape, TraceBits, column, with_silent
+from mummergpu.hmm.language.recurrence import Shape, TraceBits, behind, column
 
 LANES: Final = 8
 LOG_BITS: Final = 34
@@ -166,6 +166,7 @@ class _Best:
         self.emitted: list[str] = []
         self.before: list[str] = []
         self.keeps_bits = False
+        self.emitting = 0
         self.ranks: list[list[tuple[int, str]]] = []
         """For each state, the bits of its best way: which bit, and where it is set."""
 
@@ -192,7 +193,11 @@ class _Best:
             rank = above + rank[len(rank) & ~1 :]
         best = rank[0][0] if rank else _all(str(IMPOSSIBLE), "i64")
         self.ranks.append(list(enumerate(rank[0][1])) if rank else [])
-        return self.largest(best, _all(str(IMPOSSIBLE), "i64"))
+        # What is impossible twice is no number yet that overflows when a state emits.
+        return best if target < self.emitting else self.possible(best)
+
+    def possible(self, value: str) -> str:
+        return self.largest(value, _all(str(IMPOSSIBLE), "i64"))
 
     def _chosen(self, truth: str, one: str, other: str, kind: str) -> str:
         return self.text.value(f"select {_TRUTHS} {truth}, {kind} {one}, {kind} {other}")
@@ -200,7 +205,7 @@ class _Best:
     def emit(self, value: str, node: int) -> str:
         self.before.append(value)
         found = self.text.value(f"add {self.vector} {value}, {self.emitted[node]}")
-        return self.largest(found, _all(str(IMPOSSIBLE), "i64"))
+        return self.possible(found)
 
     def largest(self, one: str, other: str) -> str:
         kinds = (self.vector, self.vector)
@@ -247,6 +252,7 @@ class _Printer:
         self._bits = TraceBits.of(shape)
         if isinstance(self._numbers, _Best):
             self._numbers.keeps_bits = Kept.TRACE in kind.kept
+            self._numbers.emitting = shape.emitting
 
     def text(self) -> str:  # noqa: C901, PLR0915
         # The blocks of the function, from its first to its last.
@@ -257,8 +263,8 @@ class _Printer:
             kind = "i64" if name in ("segment_count", "chunk") else "ptr"
             text.add(f"  %{name} = load {kind}, ptr {address}")
         numbers.weights = [self._splat(self._number(one)) for one in range(len(shape.steps))]
-        behind = len(shape.steps)
-        starts = [self._splat(self._number(behind + one)) for one in range(shape.emitting)]
+        first_start = len(shape.steps)
+        starts = [self._splat(self._number(first_start + one)) for one in range(shape.emitting)]
         text.add("  br label %segments_head")
         text.add("segments_head:")
         text.add("  %segment = phi i64 [ 0, %entry_block ], [ %next_segment, %segment_end ]")
@@ -281,8 +287,7 @@ class _Printer:
         numbers.before = []
         if isinstance(numbers, _Best):
             numbers.ranks = [[] for _ in range(shape.emitting)]
-        begun = [numbers.emit(start, node) for node, start in enumerate(starts)]
-        begun = with_silent(shape, cast(Any, numbers), begun)
+        begun: list[str] = behind(shape, cast(Any, numbers), starts)
         self._keep(first_row, begun, "zeroinitializer")
         text.add(f"  %second_row = add i64 {first_row}, 1")
         text.add("  br label %rows_head")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mummergpu.hmm.language.chain import Chain
-from mummergpu.hmm.language.recurrence import column, with_silent
+from mummergpu.hmm.language.recurrence import behind, column
 from mummergpu.runtime.arrays import ByteArray, Float64Array
 
 
@@ -37,8 +37,7 @@ def log_forward(chain: Chain, codes: ByteArray) -> float:
         logs = np.log(chain.emissions)[list(chain.shape.emissions)]
         numbers = LogSums(np.log(chain.probabilities), logs[:, codes[0]])
         starts, ends = np.log(chain.start).tolist(), np.log(chain.end)
-    begun = [numbers.emit(start, node) for node, start in enumerate(starts)]
-    values = with_silent(chain.shape, numbers, begun)
+    values = behind(chain.shape, numbers, starts)
     for code in codes[1:].tolist():
         numbers.emitted = logs[:, code].tolist()
         values = column(chain.shape, numbers, values)

@@ -77,12 +77,23 @@ class Arithmetic(Protocol[Value]):
 
 def column(shape: Shape, arithmetic: Arithmetic[Value], before: Sequence[Value]) -> list[Value]:
     """Return the values of all states behind a symbol, from those before it."""
+    return behind(shape, arithmetic, joined(shape, arithmetic, before))
+
+
+def joined(shape: Shape, arithmetic: Arithmetic[Value], before: Sequence[Value]) -> list[Value]:
+    """Return the values of the states that emit before they do, from those of all states."""
     into = shape.into()
     found: list[Value] = []
     for node in range(shape.emitting):
         ways = [arithmetic.along(before[shape.steps[one][0]], one) for one in into[node]]
-        found.append(arithmetic.emit(arithmetic.join(ways, node), node))
-    return with_silent(shape, arithmetic, found)
+        found.append(arithmetic.join(ways, node))
+    return found
+
+
+def behind(shape: Shape, arithmetic: Arithmetic[Value], values: Sequence[Value]) -> list[Value]:
+    """Return the values of all states behind a symbol, from those of states that are to emit it."""
+    emitted = [arithmetic.emit(value, node) for node, value in enumerate(values)]
+    return with_silent(shape, arithmetic, emitted)
 
 
 def with_silent(
@@ -126,7 +137,11 @@ class TraceBits(NamedTuple):
             places.append((word, at, count))
             at += count
         if not shape.is_unrolled:
-            # Programs that walk the steps in a loop give each state a word.
-            return cls(tuple((node, 0, 16) for node in range(shape.nodes)), shape.nodes, 16)
+            return cls.by_node(shape)
         bits = 64 if word else next(size for size in (8, 64) if at <= size)
         return cls(tuple(places), word + 1, bits)
+
+    @classmethod
+    def by_node(cls, shape: Shape) -> TraceBits:
+        """Return a word for each state, as programs have it that walk the steps in a loop."""
+        return cls(tuple((node, 0, 16) for node in range(shape.nodes)), shape.nodes, 16)

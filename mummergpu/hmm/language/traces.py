@@ -95,10 +95,9 @@ class StateNames:
         return self._numbers.setdefault((name, emits), len(self._numbers))
 
 
-def trace_tables(chain: Chain) -> TraceTables:
+def trace_tables(chain: Chain, bits: TraceBits) -> TraceTables:
     """Return the tables of a chain for traces."""
     shape = chain.shape
-    bits = TraceBits.of(shape)
     into = shape.into()
     words, shifts, counts = (
         np.array(numbers, dtype=np.int64) for numbers in zip(*bits.places, strict=True)

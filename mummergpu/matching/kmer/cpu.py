@@ -34,7 +34,15 @@ from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.backends.interface import WorkSizes
 from mummergpu.matching.backends.page_by_page import PageByPageBackend
 from mummergpu.matching.kmer import seed_choice
-from mummergpu.matching.kmer.lookup import KmerLookup, SampleSteps, place_by_bases
+from mummergpu.matching.kmer.lookup import (
+    KmerLookup,
+    SampleSteps,
+    bases_before,
+    end_of_equal,
+    may_precede,
+    place_by_bases,
+    prefetch_place,
+)
 from mummergpu.matching.kmer.seed_choice import (
     FULL,
     UNBOUNDED_MATCHES,
@@ -87,7 +95,7 @@ LIST_END: Final = 3
 LEAD: Final = 4
 BATCH_NUMBERS: Final = 5
 
-PLACES_AHEAD: Final = 4
+PLACES_AHEAD: Final = 8
 """The occurrences of a list that are prefetched before the first is compared."""
 
 assert MAX_PERIOD <= 1 << LEFT_BITS
@@ -229,6 +237,8 @@ def _lookup_of(page: KmerPage) -> KmerLookup:
     return KmerLookup(
         table.offsets,
         table.positions,
+        table.bases_before,
+        0xFF if table.bases_before.size else 0,
         kmer_length,
         page.page.begin,
         page.joined_reference.size - kmer_length - page.page.begin,
@@ -279,7 +289,7 @@ def kmer_kernel(
         # A batch takes three turns, for each of which the one before prefetches memory: its k-mers,
         # their lists, and the extension of their occurrences.
         size, query, at, lead = next_batch(lookup, queries, steps, batch, query, at, lead)
-        if not find_lists(lookup, batch, size):
+        if not find_lists(lookup, queries.codes, batch, size):
             return DAMAGED
         for sample in range(size):
             if batch[sample, LIST_END] - batch[sample, LIST_BEGIN] > lookup.max_occurrences:
@@ -365,7 +375,7 @@ def next_batch(
 
 
 @inline_without_refcounts
-def find_lists(lookup: KmerLookup, batch: Int64Array, size: int) -> bool:
+def find_lists(lookup: KmerLookup, codes: CodeArray, batch: Int64Array, size: int) -> bool:
     """Replace the k-mer of each sample by its list, and prefetch the first occurrences.
 
     Return False if a list is not inside the table's positions: the table is damaged.
@@ -380,11 +390,13 @@ def find_lists(lookup: KmerLookup, batch: Int64Array, size: int) -> bool:
         batch[sample, LIST_BEGIN] = begin
         batch[sample, LIST_END] = end
         prefetch(positions, begin)
+        if lookup.before_of_all != 0:
+            prefetch(lookup.bases_before, begin)
     for sample in range(size):
-        begin = batch[sample, LIST_BEGIN]
-        for place in range(begin, min(batch[sample, LIST_END], begin + PLACES_AHEAD)):
-            position = as_int64(positions[as_index(place)])
-            prefetch(lookup.reference, MARGIN + lookup.part_begin + position)
+        begin, at = batch[sample, LIST_BEGIN], batch[sample, PLACE]
+        wanted = bases_before(lookup, codes, at, batch[sample, LEAD])
+        for place in range(begin, begin + PLACES_AHEAD):
+            prefetch_place(lookup, wanted, place, batch[sample, LIST_END])
     return True
 
 
@@ -424,6 +436,7 @@ def extend_sample(
     is_sorted_by_bases = (
         batch[sample, LIST_END] - batch[sample, LIST_BEGIN] > lookup.longest_ascending
     )
+    wanted = bases_before(lookup, codes, at, lead)
     places = places_to_extend(lookup, queries, steps, batch, sample)
     if places.sure >= most:
         # The caller drops them.
@@ -432,9 +445,9 @@ def extend_sample(
     row = filled
     while place < places.end:
         for one in range(place, stop):
-            if one + PLACES_AHEAD < places.end:
-                coming = as_int64(positions[as_index(one + PLACES_AHEAD)])
-                prefetch(reference, MARGIN + lookup.part_begin + coming)
+            prefetch_place(lookup, wanted, one + PLACES_AHEAD, places.end)
+            if not may_precede(lookup, wanted, one):
+                continue
             position = as_int64(positions[as_index(one)])
             if position > lookup.last_position:
                 return DAMAGED_HERE
@@ -520,7 +533,7 @@ def places_to_extend(
     known = min(lead, lookup.ordered_bases)
     if known > 0:
         begin = place_by_bases(lookup, codes, at, known, begin, end, False)
-        end = place_by_bases(lookup, codes, at, known, begin, end, True)
+        end = end_of_equal(lookup, codes, at, known, begin, end)
     # So do those that match as far to the left as an earlier sample, which has found them.
     before = lead + steps.period
     has_earlier = at - queries.offsets[batch[sample, QUERY_OF]] >= before
@@ -529,6 +542,6 @@ def places_to_extend(
         sure = end - begin if has_window and not has_earlier else as_int64(0)
         return PlacesToExtend(begin, end, end, end, sure)
     skipped = place_by_bases(lookup, codes, at, before, begin, end, False)
-    behind = place_by_bases(lookup, codes, at, before, skipped, end, True)
+    behind = end_of_equal(lookup, codes, at, before, skipped, end)
     sure = skipped - begin + end - behind if has_window else as_int64(0)
     return PlacesToExtend(begin, skipped, behind, end, sure)

@@ -8,9 +8,10 @@ import numpy as np
 
 from mummergpu.index.kmer_table import PositionArray
 from mummergpu.matching.query_codes import QueryCodes
-from mummergpu.runtime.jit import as_index, as_int64, inline_without_refcounts
-from mummergpu.sequence.codes import MARGIN, CodeArray
-from mummergpu.sequence.extension import extend_left, kmer_at
+from mummergpu.runtime.arrays import ByteArray
+from mummergpu.runtime.jit import as_index, as_int64, inline_without_refcounts, prefetch
+from mummergpu.sequence.codes import MARGIN, STEP, CodeArray
+from mummergpu.sequence.extension import FOUR, extend_left, four_before, kmer_at
 
 
 class KmerLookup(NamedTuple):
@@ -20,6 +21,10 @@ class KmerLookup(NamedTuple):
     ----------
     offsets, positions : ndarray, dtype=uint32
         The table; positions count from `part_begin`.
+    bases_before : ndarray, dtype=uint8
+        The four bases before each position (`KmerTable`).
+    before_of_all : int
+        The bits of these bases that may be compared: 0 if they are not known.
     kmer_length, part_begin : int
         The bases of a k-mer, and where in the reference the part begins, 0-based.
     last_position : int
@@ -34,6 +39,8 @@ class KmerLookup(NamedTuple):
 
     offsets: PositionArray
     positions: PositionArray
+    bases_before: ByteArray
+    before_of_all: int
     kmer_length: int
     part_begin: int
     last_position: int
@@ -112,6 +119,63 @@ def place_by_bases(
     return low
 
 
+@inline_without_refcounts
+def end_of_equal(
+    lookup: KmerLookup, codes: CodeArray, at: int, bases: int, begin: int, list_end: int
+) -> int:
+    """Return where the places end whose bases are a sample's (`place_by_bases`); they begin there.
+
+    They are few of a long list mostly, so the steps to the end double from the first place on.
+    """
+    low, step = begin, as_int64(1)
+    # All places from the first to `low` have these bases.
+    while low + step <= list_end:
+        position = min(as_int64(lookup.positions[as_index(low + step - 1)]), lookup.last_position)
+        found = MARGIN + lookup.part_begin + position
+        if extend_left(codes, MARGIN + at, lookup.reference, found, bases) < bases:
+            break
+        low += step
+        step *= 2
+    return place_by_bases(lookup, codes, at, bases, low, min(low + step - 1, list_end), True)
+
+
+class BasesBefore(NamedTuple):
+    """The bases that must precede a listed position, and which of their bits (`four_before`)."""
+
+    bases: int
+    bits: int
+
+
+@inline_without_refcounts
+def bases_before(lookup: KmerLookup, codes: CodeArray, at: int, lead: int) -> BasesBefore:
+    """Return what tells where so many bases before a place may lie, without the reference."""
+    bits = as_int64(lookup.before_of_all)
+    if lead < FOUR:
+        bits &= 0xFF << 2 * (FOUR - lead)
+    found = int(four_before(codes, MARGIN + at))
+    return BasesBefore(found & bits, bits)
+
+
+@inline_without_refcounts
+def may_precede(lookup: KmerLookup, wanted: BasesBefore, place: int) -> bool:
+    """Return whether the bases before a listed position may be those that are wanted."""
+    if wanted.bits == 0:
+        return True
+    return as_int64(lookup.bases_before[as_index(place)]) & wanted.bits == wanted.bases
+
+
+@inline_without_refcounts
+def prefetch_place(lookup: KmerLookup, wanted: BasesBefore, place: int, end: int) -> None:
+    """Prefetch the reference on both sides of a listed position, unless other bases precede it."""
+    if place < end and may_precede(lookup, wanted, place):
+        position = as_int64(lookup.positions[as_index(place)])
+        found = MARGIN + lookup.part_begin + position
+        prefetch(lookup.reference, found)
+        # Where other bases do not tell, few places are compared with more than the first bases.
+        if wanted.bits != 0:
+            prefetch(lookup.reference, found - STEP)
+
+
 class ListedPlaces(NamedTuple):
     """A part of the list of a k-mer, and how many bases before it all of its places share."""
 
@@ -138,5 +202,5 @@ def listed_places(lookup: KmerLookup, queries: QueryCodes, at: int, lead: int) -
         return ListedPlaces(begin, end, as_int64(0))
     codes = queries.codes
     begin = place_by_bases(lookup, codes, at, known, begin, end, False)
-    end = place_by_bases(lookup, codes, at, known, begin, end, True)
+    end = end_of_equal(lookup, codes, at, known, begin, end)
     return ListedPlaces(begin, end, known)

@@ -6,12 +6,12 @@ show that they occur by chance, or that a match begins before the window or ends
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from mummergpu.index.kmer_table import EntryArray, PositionArray
-from mummergpu.index.minimizer_table import POSITION_SHIFT
+from mummergpu.index.minimizer_order import PLACE_SHIFT, position_of
 from mummergpu.matching.kmer.front import Front, add_to_front
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import as_index, as_int64, inline_without_refcounts, prefetch
@@ -19,8 +19,6 @@ from mummergpu.sequence.codes import MARGIN, STEP, CodeArray
 from mummergpu.sequence.contexts import BROKEN, CONTEXT_BASES, equal_sides, sides_mask
 from mummergpu.sequence.extension import extend_left, extend_right
 from mummergpu.sequence.reverse_extension import extend_left_reversed, extend_right_reversed
-
-PLACE_SHIFT: Final = np.uint64(POSITION_SHIFT - 1)
 
 
 class MinimizerLookup(NamedTuple):
@@ -32,6 +30,10 @@ class MinimizerLookup(NamedTuple):
         The table.
     kmer_length, window, min_length : int
         The bases of a k-mer, the k-mers of a window, and the fewest bases of a match.
+    longest_ascending : int
+        Longer lists are sorted by bases.
+    ordered_begins, turned, left_begins, by_left : ndarray
+        These lists (`minimizer_order.OrderedLists`).
     reference : ndarray, dtype=uint8
         The codes with margins.
     """
@@ -41,6 +43,11 @@ class MinimizerLookup(NamedTuple):
     kmer_length: int
     window: int
     min_length: int
+    longest_ascending: int
+    ordered_begins: PositionArray
+    turned: PositionArray
+    left_begins: Int64Array
+    by_left: EntryArray
     reference: CodeArray
 
 
@@ -122,20 +129,29 @@ def ends_before(
     least = at - starts.first + 1
     if starts.first > sample.query_begin:
         mask = flanks_mask(sample, least, 0)
-        for one in range(sample.listed_begin, sample.listed_end):
-            entry = lookup.entries[as_index(one)]
-            if (entry ^ sample.context) & mask != 0:
-                continue
-            is_reverse = (as_int64(entry >> PLACE_SHIFT) ^ sample.place) & 1 == 1
-            found = MARGIN + as_int64(entry >> np.uint64(POSITION_SHIFT))
-            if bases_left(lookup, codes, at, found, is_reverse, least) < least:
-                continue
-            right = bases_right(lookup, codes, at, found, is_reverse, sample.query_end - at)
-            if right >= lookup.kmer_length:
-                if is_reverse:
-                    reverse = max(reverse, at + right)
-                else:
-                    forward = max(forward, at + right)
+        # Of a repeat, those reach farthest that are first or last: others need not be followed.
+        first, last = sample.listed_begin, sample.listed_end - 1
+        while first <= last:
+            for one in (first, last):
+                entry = lookup.entries[as_index(one)]
+                if (entry ^ sample.context) & mask != 0:
+                    continue
+                is_reverse = (as_int64(entry >> PLACE_SHIFT) ^ sample.place) & 1 == 1
+                end = reverse if is_reverse else forward
+                found = MARGIN + position_of(entry)
+                if end == sample.query_end:
+                    continue
+                if end > at and not reaches(lookup, codes, at, found, is_reverse, end + 1 - at):
+                    continue
+                if bases_left(lookup, codes, at, found, is_reverse, least) < least:
+                    continue
+                right = bases_right(lookup, codes, at, found, is_reverse, sample.query_end - at)
+                if right >= lookup.kmer_length:
+                    if is_reverse:
+                        reverse = max(reverse, at + right)
+                    else:
+                        forward = max(forward, at + right)
+            first, last = first + 1, last - 1
     return MetEnds(forward, reverse)
 
 
@@ -223,7 +239,7 @@ def meet_matches(
         for candidate in range(count):
             entry = lookup.entries[as_index(candidates[as_index(candidate)])]
             is_reverse = (as_int64(entry >> PLACE_SHIFT) ^ place) & 1 == 1
-            found = MARGIN + as_int64(entry >> np.uint64(POSITION_SHIFT))
+            found = MARGIN + position_of(entry)
             least = right_reverse if is_reverse else right
             if least > sought.max_right:
                 continue
@@ -284,7 +300,7 @@ def find_candidates(
                 candidates[as_index(count)] = coming
                 count += 1
                 # The last base that must match differs most often.
-                found = MARGIN + as_int64(entry >> np.uint64(POSITION_SHIFT))
+                found = MARGIN + position_of(entry)
                 last = found + right - 1
                 if is_reverse:
                     last = found + kmer_length - right_reverse
@@ -308,7 +324,7 @@ def left_of_entry(
     is_open = left == CONTEXT_BASES and left <= sought.max_left
     if sought.is_broken or entry & BROKEN != 0 or is_open:
         at = sample.place >> 1
-        found = MARGIN + as_int64(entry >> np.uint64(POSITION_SHIFT))  # type: ignore[arg-type]
+        found = MARGIN + position_of(entry)
         most = min(sought.max_left + 1, at - sample.query_begin)
         left = bases_left(lookup, codes, at, found, is_reverse, most)
     return left

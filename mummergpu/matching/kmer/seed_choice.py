@@ -10,14 +10,22 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from mummergpu.index.kmer_table import PositionArray
-from mummergpu.matching.kmer.lookup import KmerLookup, ListedPlaces, SampleSteps, listed_places
+from mummergpu.matching.kmer.lookup import (
+    BasesBefore,
+    KmerLookup,
+    ListedPlaces,
+    SampleSteps,
+    bases_before,
+    listed_places,
+    may_precede,
+    prefetch_place,
+)
 from mummergpu.matching.query_codes import QueryCodes
 from mummergpu.runtime.jit import (
     as_index,
     as_int64,
     inline_without_refcounts,
     jit_without_refcounts,
-    prefetch,
 )
 from mummergpu.sequence.codes import MARGIN, CodeArray
 from mummergpu.sequence.extension import extend_left, extend_right
@@ -63,6 +71,8 @@ class SeedSample(NamedTuple):
         Where a match reaches so far to the left, a seed before has found it.
     spread_below : int
         Only occurrences count whose `spread_key` is less; 0 for all.
+    before : BasesBefore
+        The last bases of the lead, by which most occurrences are passed over.
     """
 
     at: int
@@ -72,6 +82,7 @@ class SeedSample(NamedTuple):
     query_end: int
     found_before: int
     spread_below: int
+    before: BasesBefore
 
 
 @inline_without_refcounts
@@ -80,14 +91,13 @@ def occurrence_at(lookup: KmerLookup, sample: SeedSample, place: int, end: int) 
 
     The bases of those that come later are prefetched.
     """
-    positions, part_begin = lookup.positions, lookup.part_begin
-    if place + PLACES_AHEAD < end:
-        coming = as_int64(positions[as_index(place + PLACES_AHEAD)])
-        prefetch(lookup.reference, MARGIN + part_begin + coming)
-    position = as_int64(positions[as_index(place)])
+    prefetch_place(lookup, sample.before, place + PLACES_AHEAD, end)
+    if not may_precede(lookup, sample.before, place):
+        return PASSED
+    position = as_int64(lookup.positions[as_index(place)])
     if position > lookup.last_position:
         return DAMAGED
-    found = part_begin + position
+    found = lookup.part_begin + position
     if sample.spread_below > 0:
         if spread_key(found - sample.lead) >= sample.spread_below:
             return PASSED
@@ -129,7 +139,8 @@ def sample_of_seed(
     lead = seeds.bases - lookup.kmer_length - tail
     at = begin + seed * seeds.step + lead
     found_before = lead + before if before > 0 else at - begin + 1
-    return SeedSample(at, lead, tail, begin, end, found_before, seeds.spread_below)
+    wanted = bases_before(lookup, queries.codes, at, lead)
+    return SeedSample(at, lead, tail, begin, end, found_before, seeds.spread_below, wanted)
 
 
 @jit_without_refcounts
@@ -156,7 +167,7 @@ def count_seed(
                 found = occurrence_at(lookup, sample, place, places.end)
                 if found == DAMAGED:
                     return DAMAGED
-                if has_seed(lookup, queries.codes, sample, found):
+                if found != PASSED and has_seed(lookup, queries.codes, sample, found):
                     count += 1
                     if count > most:
                         break
@@ -300,6 +311,8 @@ def spread_bits(
                 found = occurrence_at(lookup, sample, place, places.end)
                 if found == DAMAGED:
                     return DAMAGED
+                if found == PASSED:
+                    continue
                 if not all_have_it and not has_seed(lookup, queries.codes, sample, found):
                     continue
                 own = bits

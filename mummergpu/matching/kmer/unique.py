@@ -31,6 +31,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from mummergpu.index import minimizer_order
 from mummergpu.index.minimizer_index import MinimizerPage
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.kmer.front import Front, new_front, write_front
@@ -43,6 +44,7 @@ from mummergpu.matching.kmer.minimizer_entries import (
     has_candidate,
     meet_matches,
 )
+from mummergpu.matching.kmer.ordered_entries import first_start_beyond, meet_ordered_matches
 from mummergpu.matching.query_codes import QueryCodes
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import (
@@ -87,8 +89,12 @@ WINDOWS_AHEAD: Final = 8
 """The windows among whose minimizers the rarest is looked for."""
 
 NUMBER, QUERY, FORWARD_ROWS, REVERSE_ROWS, FORWARD_END, REVERSE_END = range(6)
+FORWARD_ASKED, REVERSE_ASKED, FORWARD_NEXT, REVERSE_NEXT = range(6, 10)
+STATE_NUMBERS: Final = 10
 """The elements of the state of a search: the next minimizer, its query, the filled rows, and where
-the matches met in that query end at the furthest, on each strand."""
+the matches met in that query end at the furthest, on each strand; for which of these ends it has
+been asked how early a match begins that passes it, and the first minimizer that such a match can be
+found at."""
 
 UNKNOWN: Final = -1
 ALL_MET: Final = 1 << 62
@@ -132,6 +138,8 @@ class UniqueSearch:
             table.kmer_length,
             table.window,
             minimum_length,
+            minimizer_order.LONGEST_ASCENDING,
+            *table.ordered,
             page.padded_reference,
         )
         self._stats = stats
@@ -188,7 +196,8 @@ class UniqueSearch:
             ranks,
         )
         minimizers = QueryMinimizers(places, ranks, count, MARGIN + first, MARGIN + end)
-        state = np.array([0, query, 0, 0, 0, 0], dtype=np.int64)
+        state = np.zeros(STATE_NUMBERS, dtype=np.int64)
+        state[QUERY] = query
         for strand, number in ((Strand.FORWARD, FORWARD_END), (Strand.REVERSE, REVERSE_END)):
             met = UNKNOWN if queries.offsets[query] < first else 0
             state[number] = met if strand in strands else ALL_MET
@@ -329,7 +338,7 @@ def find_at_minimizer(
     reverse: MemRows,
 ) -> bool:
     """Write the unique matches that are found at a minimizer; return False if the rows are full."""
-    number, query_begin, query_end = sample.number, sample.query_begin, sample.query_end
+    query_end = sample.query_end
     starts = owned_starts(minimizers, sample, lookup.window)
     if starts.first > starts.last:
         return True
@@ -337,26 +346,13 @@ def find_at_minimizer(
         met = ends_before(lookup, codes, sample, starts)
         state[FORWARD_END] = max(state[FORWARD_END], met.forward)
         state[REVERSE_END] = max(state[REVERSE_END], met.reverse)
-    ends = MetEnds(state[FORWARD_END], state[REVERSE_END])
+    ends = ends_from(lookup, codes, minimizers, sample, state)
     # Without this, a read whose whole rest has been met would still look up all minimizers.
     if ends.forward >= query_end and ends.reverse >= query_end:
         return True
     front.counts[0] = 0
     front.counts[1] = 0
-    forward_number = rarest_between(lookup, minimizers, sample, ends.forward)
-    reverse_number = rarest_between(lookup, minimizers, sample, ends.reverse)
-    if forward_number == reverse_number or ends.reverse >= query_end:
-        if forward_number != number:
-            sample = sample_at(lookup, codes, minimizers, forward_number, query_begin, query_end)
-        meet_matches(lookup, codes, sample, starts, ends, candidates, front)
-    else:
-        if ends.forward < query_end:
-            other = sample_at(lookup, codes, minimizers, forward_number, query_begin, query_end)
-            one_strand = MetEnds(ends.forward, as_int64(ALL_MET))
-            meet_matches(lookup, codes, other, starts, one_strand, candidates, front)
-        other = sample_at(lookup, codes, minimizers, reverse_number, query_begin, query_end)
-        one_strand = MetEnds(as_int64(ALL_MET), ends.reverse)
-        meet_matches(lookup, codes, other, starts, one_strand, candidates, front)
+    meet_rarest(lookup, codes, minimizers, sample, starts, ends, candidates, front)
     row, reverse_row = state[FORWARD_ROWS], state[REVERSE_ROWS]
     if row + front.counts[0] > forward.lengths.size:
         return False
@@ -370,6 +366,111 @@ def find_at_minimizer(
             furthest = front.ends[strand, count - 1]
             state[FORWARD_END + strand] = max(state[FORWARD_END + strand], furthest)
     return True
+
+
+@inline_without_refcounts
+def meet_rarest(
+    lookup: MinimizerLookup,
+    codes: CodeArray,
+    minimizers: QueryMinimizers,
+    sample: Sample,
+    starts: OwnedStarts,
+    ends: MetEnds,
+    candidates: Int64Array,
+    front: Front,
+) -> None:
+    """Add the matches with some starts to a front, found at their rarest minimizers."""
+    query_begin, query_end = sample.query_begin, sample.query_end
+    number = sample.number
+    if ends.forward >= query_end:
+        forward_number = reverse_number = rarest_between(lookup, minimizers, sample, ends.reverse)
+    else:
+        forward_number = rarest_between(lookup, minimizers, sample, ends.forward)
+        reverse_number = forward_number
+        if ends.reverse < query_end:
+            reverse_number = rarest_between(lookup, minimizers, sample, ends.reverse)
+    rarest, wanted = forward_number, ends
+    if forward_number != reverse_number:
+        wanted = MetEnds(ends.forward, as_int64(ALL_MET))
+    while True:
+        if rarest != number:
+            sample = sample_at(lookup, codes, minimizers, rarest, query_begin, query_end)
+        if sample.listed_end - sample.listed_begin > lookup.longest_ascending:
+            meet_ordered_matches(lookup, codes, sample, starts, wanted, front)
+        else:
+            meet_matches(lookup, codes, sample, starts, wanted, candidates, front)
+        if rarest == reverse_number:
+            break
+        # The matches of the other strand have a rarer minimizer.
+        rarest, number = reverse_number, rarest
+        wanted = MetEnds(as_int64(ALL_MET), ends.reverse)
+
+
+@inline_without_refcounts
+def ends_from(
+    lookup: MinimizerLookup,
+    codes: CodeArray,
+    minimizers: QueryMinimizers,
+    sample: Sample,
+    state: Int64Array,
+) -> MetEnds:
+    """Return the furthest ends; or `ALL_MET` where only matches found later pass them.
+
+    A match that passes an end has the minimizer of the last window before that, or begins later
+    than this window. Where it is frequent, and few of its entries pass the end, these tell how
+    early a match can begin.
+    """
+    if sample.listed_end - sample.listed_begin > lookup.longest_ascending:
+        for strand in range(2):
+            end = state[FORWARD_END + strand]
+            # The last window of a match that passes it by a base, if that begins so early.
+            window_begin = end + 2 - lookup.window - lookup.kmer_length
+            if state[FORWARD_ASKED + strand] == end or end == sample.query_end:
+                continue
+            # Minimizers are known up to a window behind this part.
+            if not sample.place >> 1 <= window_begin <= minimizers.end:
+                continue
+            state[FORWARD_ASKED + strand] = end
+            start = window_begin + 1
+            lowest = lowest_of(minimizers, sample.number, window_begin, lookup.window)
+            if lowest < 0:
+                # No match has a window with a break.
+                state[FORWARD_NEXT + strand] = first_from(minimizers, sample.number, start)
+                continue
+            other = sample_at(
+                lookup, codes, minimizers, lowest, sample.query_begin, sample.query_end
+            )
+            if other.listed_end - other.listed_begin > lookup.longest_ascending:
+                start = min(start, first_start_beyond(lookup, codes, other, end, strand == 1))
+                # What begins there is found at a minimizer that does not lie before it.
+                state[FORWARD_NEXT + strand] = first_from(minimizers, sample.number, start)
+    forward, reverse = state[FORWARD_END], state[REVERSE_END]
+    if sample.number < state[FORWARD_NEXT]:
+        forward = as_int64(ALL_MET)
+    if sample.number < state[REVERSE_NEXT]:
+        reverse = as_int64(ALL_MET)
+    return MetEnds(forward, reverse)
+
+
+@inline_without_refcounts
+def first_from(minimizers: QueryMinimizers, number: int, at: int) -> int:
+    """Return the number of the first minimizer, from one on, that begins at a base or after it."""
+    while number < minimizers.total and minimizers.places[as_index(number)] >> 1 < at:
+        number += 1
+    return number
+
+
+@inline_without_refcounts
+def lowest_of(minimizers: QueryMinimizers, number: int, begin: int, window: int) -> int:
+    """Return the number of a minimizer with the lowest rank of a window; -1 if it has a break."""
+    places, ranks = minimizers.places, minimizers.ranks
+    other = first_from(minimizers, number, begin)
+    lowest = as_int64(-1)
+    while other < minimizers.total and places[as_index(other)] >> 1 < begin + window:
+        if lowest < 0 or ranks[as_index(other)] < ranks[as_index(lowest)]:
+            lowest = other
+        other += 1
+    return lowest
 
 
 @inline_without_refcounts

@@ -8,6 +8,7 @@ does not clip.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final, Protocol
 
 import numpy as np
@@ -21,10 +22,10 @@ from mummergpu.output.alignments.base_pairs import aligned_reads, change_texts
 from mummergpu.output.bytes.text_stores import TextArray
 from mummergpu.output.records.rows import (
     NO_TEXTS,
-    ExtraFields,
     OtherPlaces,
     ReadColumns,
     RecordRows,
+    RowFields,
     WrittenRows,
 )
 from mummergpu.output.records.sam_options import USUAL_STYLE, RecordStyle
@@ -79,19 +80,21 @@ AlignmentFormat = Format[ReadsWithQualities, ToldColumns]
 class ReadRows:
     """Turns blocks of reads and their alignments into rows (`rows.RecordSource`)."""
 
-    with_bases: Final = True
-    secondary_bases: Final = False
     needs_bases: Final = True
 
     def __init__(self, reference: Reference, style: RecordStyle = USUAL_STYLE) -> None:
         self._reference = reference
         self._with_changes = "cs" in style.tags
-        self.extras = ExtraFields(
-            style.shorter_are_secondary, "tp" in style.tags, "de" in style.tags
+        self.fields = RowFields(
+            shorter_are_secondary=style.shorter_are_secondary,
+            types="tp" in style.tags,
+            divergences="de" in style.tags,
         )
 
-    def written_rows(self, block: ReadsWithQualities, alignments: ToldColumns) -> WrittenRows:
-        """Return the rows of a block."""
+    def written_rows(
+        self, block: ReadsWithQualities, alignments: ToldColumns
+    ) -> Iterator[WrittenRows]:
+        """Yield all rows of a block (`RecordSource`)."""
         written = block.as_written
         reads = ReadColumns(
             writable(written.offsets),
@@ -113,7 +116,9 @@ class ReadRows:
         changes = NO_TEXTS
         if self._with_changes:
             changes = change_texts(columns, aligned_reads(written, self._reference))
-        return WrittenRows(reads, rows, _other_places(alignments), block.has_groups, changes)
+        count = columns.row_count
+        others = _other_places(alignments)
+        yield WrittenRows(reads, rows, others, count, block.has_groups, changes)
 
 
 def columns_of(alignments: ToldColumns) -> AlignmentColumns:

@@ -179,7 +179,7 @@ MOST_DIGITS: Final = 2 * COLUMN
 SMALL: Final = 1000
 """The smallest number whose text is not in the table of small numbers."""
 
-_SIZE_SHIFT: Final = np.uint64(56)
+_SIZE_SHIFT: Final[Any] = np.uint64(56)
 _LETTERS: Final = np.uint64(0x3030_3030_3030_3030)
 """Bits that turn eight digits into their letters."""
 _LAST_DIGIT: Final = np.uint64(1 << 56)
@@ -187,14 +187,23 @@ _BYTE_BITS: Final = np.uint64(0x38)
 """The bits of a number of bits, at most 63, that tell its whole bytes."""
 
 
-def _small_words() -> Any:
-    """Return the text of each small number in the low bytes of a word, its size in the highest."""
-    texts = [b"%d" % number for number in range(SMALL)]
-    words = [int.from_bytes(text, "little") | len(text) << 56 for text in texts]
-    return np.array(words, dtype=np.uint64)
+def number_words(end: int, before: bytes = b"", after: bytes = b"") -> Any:
+    """Return the texts of the numbers below `end`, with other text around them, as words.
+
+    A text has at most seven bytes; they are the low ones of its word, and the highest is its size.
+    """
+    numbers = np.arange(end, dtype=np.uint64)
+    words = np.full(end, int.from_bytes(before, "little"), dtype=np.uint64)
+    sizes = np.full(end, len(before), dtype=np.uint64)
+    for power in (1000, 100, 10, 1):
+        is_shown = (numbers >= power) | (power == 1)
+        words |= (numbers // power % 10 + ord("0")) * is_shown << 8 * sizes
+        sizes += is_shown
+    words |= int.from_bytes(after, "little") << 8 * sizes
+    return words | sizes + len(after) << 56
 
 
-_SMALL_WORDS: Final = _small_words()
+_SMALL_WORDS: Final = number_words(SMALL)
 
 
 def _three_digits() -> Any:
@@ -240,12 +249,17 @@ def put_number(text: TextArray, at: int, number: int, digits: np.uint64) -> int:
 
 
 @inline_without_refcounts
+def put_word(text: TextArray, at: int, word: np.uint64) -> int:
+    """Write a text of `number_words`; return where it ends."""
+    store(text, at, word)
+    return at + as_int64(word >> _SIZE_SHIFT)
+
+
+@inline_without_refcounts
 def put_small(text: TextArray, at: int, number: int) -> int:
     """Write a number that is mostly less than `SMALL`; return where it ends."""
     if number < SMALL:
-        word = _SMALL_WORDS[as_index(number)]
-        store(text, at, word)
-        return at + as_int64(word >> _SIZE_SHIFT)
+        return put_word(text, at, _SMALL_WORDS[as_index(number)])
     return put_number(text, at, number, digit_words(number, 0, 0, 0)[0])
 
 

@@ -95,8 +95,10 @@ def copy_text(text: TextArray, at: int, source: TextArray, begin: int, end: int)
     """Copy a range of a source that may end with it; return where the copy ends."""
     size = end - begin
     if end + OVERSHOOT <= source.size:
-        for offset in range(0, size, _STEP):
-            _copy_step(text, at + offset, source, begin + offset)
+        _copy_step(text, at, source, begin)
+        if size > _STEP:
+            for offset in range(_STEP, size, _STEP):
+                _copy_step(text, at + offset, source, begin + offset)
     else:
         _copy_exactly(text, at, source, begin, size)
     return at + size

@@ -9,6 +9,7 @@ query without alignments has none.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
@@ -21,11 +22,11 @@ from mummergpu.mapping.genomes.mapping_quality import MappingQualities
 from mummergpu.output.genomes.format import AlignedQueries
 from mummergpu.output.genomes.operation_text import change_texts
 from mummergpu.output.records.rows import (
-    NO_EXTRAS,
+    NO_PLACES,
     NO_TEXTS,
-    OtherPlaces,
     ReadColumns,
     RecordRows,
+    RowFields,
     WrittenRows,
 )
 from mummergpu.runtime.arrays import BoolArray, Int64Array, UInt32Array
@@ -53,9 +54,6 @@ class GenomeRows:
         Whether PAF has the differences with their bases (cs:Z), in their short form.
     """
 
-    secondary_bases: Final = True
-    extras: Final = NO_EXTRAS
-
     def __init__(
         self,
         reference: Reference,
@@ -65,16 +63,18 @@ class GenomeRows:
     ) -> None:
         self._reference = reference
         self._qualities = qualities or MappingQualities(reference)
-        self.with_bases = with_bases
+        self.fields = RowFields(with_bases, True, with_bases)
         self._with_changes = with_changes
 
     @property
     def needs_bases(self) -> bool:
         """Whether rows have bases of the queries, or differences from them."""
-        return self.with_bases or self._with_changes
+        return self.fields.bases or self._with_changes
 
-    def written_rows(self, block: AlignedQueries, alignments: GenomeAlignments) -> WrittenRows:
-        """Return the rows of the alignments of some queries.
+    def written_rows(
+        self, block: AlignedQueries, alignments: GenomeAlignments
+    ) -> Iterator[WrittenRows]:
+        """Yield all rows of the alignments of some queries (`RecordSource`).
 
         Raises
         ------
@@ -84,13 +84,12 @@ class GenomeRows:
         changes = NO_TEXTS
         if self._with_changes:
             changes = change_texts(alignments, block.bases(self._reference))
-        return WrittenRows(
-            self._queries(block), self._rows(block, alignments), _NO_PLACES, changes=changes
-        )
+        rows = self._rows(block, alignments)
+        yield WrittenRows(self._queries(block), rows, NO_PLACES, alignments.count, changes=changes)
 
     def _queries(self, queries: AlignedQueries) -> ReadColumns:
         codes = np.empty(0, dtype=np.uint8)
-        if self.with_bases:
+        if self.fields.bases:
             codes = writable(queries.kept_block.padded_codes)
         return ReadColumns(
             np.cumsum([0, *queries.lengths], dtype=np.int64),
@@ -129,18 +128,6 @@ class GenomeRows:
             np.empty(0, dtype=np.int32),
             columns.errors.astype(np.int32),
         )
-
-
-_NO_PLACES: Final = OtherPlaces(
-    np.empty(0, dtype=np.int64),
-    np.empty(0, dtype=np.uint16),
-    np.empty(0, dtype=np.int32),
-    np.empty(0, dtype=np.int64),
-    np.zeros(1, dtype=np.int64),
-    np.empty(0, dtype=np.uint32),
-    np.empty(0, dtype=np.int32),
-)
-"""Genomes have no alternatives to tell of."""
 
 
 def _clipped(own: Cigars, before: Int64Array, after: Int64Array, kinds: Int64Array) -> Cigars:

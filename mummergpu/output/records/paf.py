@@ -35,7 +35,12 @@ from mummergpu.output.bytes.text_stores import (
     copy_text,
     store,
 )
-from mummergpu.output.records.record_format import NEEDED_BYTES, NEXT_ROW, AlignmentFormat
+from mummergpu.output.records.record_format import (
+    END_ROW,
+    NEEDED_BYTES,
+    NEXT_ROW,
+    AlignmentFormat,
+)
 from mummergpu.output.records.rows import (
     REVERSE,
     SECONDARY,
@@ -178,7 +183,7 @@ def write_paf(text: TextArray, state: Int64Array, block: PafBlock) -> int:
     at, row = 0, state[NEXT_ROW]
     rows, changes = block.rows, block.changes
     room = text.size - OVERSHOOT
-    while row < rows.flags.size:
+    while row < state[END_ROW]:
         flag = as_int64(rows.flags[as_index(row)])
         begin, end = rows.cigar_offsets[as_index(row)], rows.cigar_offsets[as_index(row + 1)]
         first, last = 0, 0
@@ -238,18 +243,12 @@ class AlignmentPaf(AlignmentFormat):
 
     def format_block(self, block: Any, alignments: Any) -> Iterator[TextArray]:
         """Yield the lines of a block in pieces (`Format.format_block`)."""
-        written = self._source.written_rows(block, alignments)
-        reads, rows = written.reads, written.rows
-        name_bytes = int(np.diff(reads.name_offsets).max(initial=0))
-        has_divergences = self._source.extras.divergences
-        row_bytes = _OTHER_BYTES + self._record_bytes + name_bytes
-        lines = PafBlock(
-            *(reads, rows, self._records, written.changes),
-            *(self._no_name, row_bytes, has_divergences),
-        )
-
-        def fill(text: TextArray, state: Int64Array) -> int:
-            return write_paf(text, state, lines)
-
-        for _, _, text in self._pieces(rows.row_count, fill):
-            yield text
+        for written in self._source.written_rows(block, alignments):
+            name_bytes = int(np.diff(written.reads.name_offsets).max(initial=0))
+            lines = PafBlock(
+                *(written.reads, written.rows, self._records, written.changes, self._no_name),
+                _OTHER_BYTES + self._record_bytes + name_bytes,
+                self._source.fields.divergences,
+            )
+            for _, _, text in self._pieces(written.row_count, write_paf, lines):
+                yield text

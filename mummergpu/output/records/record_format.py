@@ -1,7 +1,7 @@
 """What the formats of alignments share: rows that a compiled loop writes in pieces, and a header.
 
-Reads and genomes come with their own kinds of blocks; a `RecordSource` turns each into the same
-rows (`rows.WrittenRows`).
+Matches, reads and genomes come with their own kinds of blocks; a `RecordSource` turns each into the
+same rows (`rows.WrittenRows`).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from mummergpu.input.records.tags import Tags
 from mummergpu.input.reference import Reference
 from mummergpu.output.bytes.text_arrays import texts_of
 from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray
@@ -20,19 +21,18 @@ from mummergpu.output.records.rows import (
     RecordBlock,
     RecordSource,
     ReferenceColumns,
-    WrittenRows,
 )
 from mummergpu.output.records.sam_options import ReadGroup, SamOptions
 from mummergpu.output.sink import PieceFormat
-from mummergpu.runtime.arrays import Int64Array
+from mummergpu.runtime.jit import flattened
 from mummergpu.sequence.codes import MARGIN
 from mummergpu.sequence.offsets import longest_of
 
-NEXT_ROW, NEEDED_BYTES = 0, 1
-"""The elements of the state between two pieces: the row to go on with, and the bytes that a text
-must have for it."""
+NEXT_ROW, END_ROW, NEEDED_BYTES, NEXT_BASE = 0, 1, 2, 3
+"""The elements of the state between two pieces: the row to go on with, where the rows end, the
+bytes that a text must have for the next one, and the first of its bases that is not written."""
 
-STATE_SIZE: Final = 2
+STATE_SIZE: Final = 4
 
 
 @dataclass(frozen=True)
@@ -73,13 +73,17 @@ class AlignmentFormat(PieceFormat[Any, Any]):
         return self._source.needs_bases
 
     def _pieces(
-        self, row_count: int, fill: Callable[[TextArray, Int64Array], int]
+        self, row_count: int, write: Callable[..., int], *arguments: Any
     ) -> Iterator[tuple[int, int, TextArray]]:
-        """Yield pieces of the text of a block, with the half-open range of their rows."""
+        """Yield pieces of the text of some rows, with the half-open range of the rows of each.
+
+        `write` gets a text, the state, and the arguments.
+        """
         state = np.zeros(STATE_SIZE, dtype=np.int64)
+        state[END_ROW] = row_count
         while (first := int(state[NEXT_ROW])) < row_count:
             text = self._pool.room_for(max(int(state[NEEDED_BYTES]), self._pool.piece_bytes))
-            if filled := fill(text, state):
+            if filled := write(text, state, *arguments):
                 yield first, int(state[NEXT_ROW]), text[:filled]
 
 
@@ -121,28 +125,32 @@ class RecordFormat(AlignmentFormat):
         self._name_bytes = max(map(len, reference.names))
         self._group, self._no_group = _padded(tag), _padded(b"")
 
-    def _record_block(self, written: WrittenRows) -> RecordBlock:
-        """Return rows for a compiled loop.
+    def _record_blocks(
+        self, block: Any, alignments: Any, turned: Callable[[Tags], Tags] = lambda tags: tags
+    ) -> Iterator[tuple[RecordBlock, int]]:
+        """Yield rows of a block for a compiled loop, and how many; `turned` makes tags its own.
 
         Raises
         ------
         InputError
             If the format allows no read of such a name or length.
         """
-        check_queries(written.reads, self._path)
-        longest = longest_of(written.reads.offsets) if self._source.with_bases else 0
-        return RecordBlock(
-            *(written.reads, written.rows, written.others),
-            np.empty(longest + 2 * MARGIN, dtype=np.uint8),
-            self._reference,
-            self._names,
-            self._name_bytes,
-            self._no_group if written.has_groups else self._group,
-            self._source.with_bases,
-            self._source.secondary_bases,
-            written.changes,
-            self._source.extras,
-        )
+        made = None
+        for written in self._source.written_rows(block, alignments):
+            # All pieces have the same arrays; only matches have several.
+            if made is None:
+                check_queries(written.reads, self._path)
+                longest = longest_of(written.reads.offsets) if self._source.fields.bases else 0
+                made = flattened(
+                    RecordBlock(
+                        *(written.reads.with_tags(turned), written.rows, written.others),
+                        np.empty(longest + 2 * MARGIN, dtype=np.uint8),
+                        *(self._reference, self._names, self._name_bytes),
+                        self._no_group if written.has_groups else self._group,
+                        written.changes,
+                    )
+                )
+            yield made, written.row_count
 
 
 def _padded(text: bytes) -> TextArray:

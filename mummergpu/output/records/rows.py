@@ -1,8 +1,8 @@
-"""The rows of SAM, BAM, CRAM and PAF as arrays, whatever is aligned: reads or genomes."""
+"""The rows of SAM, BAM, CRAM and PAF as arrays, whatever is aligned: matches, reads or genomes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
@@ -21,6 +21,9 @@ UNMAPPED: Final = int(SamFlag.UNMAPPED)
 REVERSE: Final = int(SamFlag.REVERSE)
 SECONDARY: Final = int(SamFlag.SECONDARY)
 SUPPLEMENTARY: Final = int(SamFlag.SUPPLEMENTARY)
+
+MATCH_OPERATIONS: Final = 3
+"""The operations of a row that is a match: a clip, the match, and a clip, some without bases."""
 
 NO_QUALITY: Final = 0xFF
 """The quality of every base of a read that came without qualities."""
@@ -58,16 +61,30 @@ class ReadColumns(NamedTuple):
     tags: TextArray
     tag_offsets: Int64Array
 
+    def with_tags(self, turned: Callable[[Tags], Tags]) -> ReadColumns:
+        """Return the same with the tags of the reads in another form."""
+        tags = turned(Tags(self.tags, self.tag_offsets))
+        return self._replace(tags=writable(tags.content), tag_offsets=writable(tags.offsets))
+
+
+NO_HITS: Final = np.empty(0, dtype=np.uint32)
+"""For rows that do not tell how many alignments there are."""
+
 
 class RecordRows(NamedTuple):
     """Alignments as rows, those of a read together (`AlignmentColumns`).
 
     Attributes
     ----------
+    cigars : ndarray, dtype=uint32
+        Operations without bases are not written.
     part_offsets, part_cigars : ndarray
         The CIGARs that SA tells, as `cigar_offsets` and `cigars`, which they may be.
     second_scores : ndarray, dtype=int32, shape=(n_rows,) or (0,)
         The best score of another place (XS); empty if the rows do not tell it.
+    hit_counts, hit_numbers : ndarray, dtype=uint32, shape=(n_rows,)
+        How many alignments there are of the read, and the number of this one (NH, HI); empty if the
+        rows do not tell it.
     """
 
     reads: Int64Array
@@ -84,11 +101,8 @@ class RecordRows(NamedTuple):
     scores: Int32Array
     second_scores: Int32Array
     edit_distances: Int32Array
-
-    @property
-    def row_count(self) -> int:
-        """The number of rows."""
-        return self.flags.size
+    hit_counts: UInt32Array = NO_HITS
+    hit_numbers: UInt32Array = NO_HITS
 
 
 class OtherPlaces(NamedTuple):
@@ -111,31 +125,60 @@ class OtherPlaces(NamedTuple):
 
 NO_TEXTS: Final = RecordTexts(np.zeros(OVERSHOOT, np.uint8), np.zeros(0, np.int64))
 
+NO_PLACES: Final = OtherPlaces(
+    np.empty(0, dtype=np.int64),
+    np.empty(0, dtype=np.uint16),
+    np.empty(0, dtype=np.int32),
+    np.empty(0, dtype=np.int64),
+    np.zeros(1, dtype=np.int64),
+    np.empty(0, dtype=np.uint32),
+    np.empty(0, dtype=np.int32),
+)
 
-class ExtraFields(NamedTuple):
-    """What records tell if their user wants it (`sam_options.RecordStyle`).
+
+class RowFields(NamedTuple):
+    """What rows tell, and how, as far as those of reads, genomes and matches differ in it.
 
     Attributes
     ----------
+    bases : bool
+        Whether rows have bases.
+    secondary_bases : bool
+        Whether secondary rows have bases, too.
+    mismatches : bool
+        Whether rows have the tag MD.
+    matches : bool
+        Whether rows are exact matches. They have NH and HI and `MATCH_OPERATIONS`; there are no
+        mates, no other parts, no alternatives, and no qualities or tags of the reads, and the
+        columns for what all rows then have in common are not looked at.
     shorter_are_secondary : bool
         Whether supplementary rows are written with the flag of secondary ones.
     types, divergences : bool
         Whether rows have the tags tp and de.
     """
 
+    bases: bool = True
+    secondary_bases: bool = False
+    mismatches: bool = True
+    matches: bool = False
     shorter_are_secondary: bool = False
     types: bool = False
     divergences: bool = False
 
 
-NO_EXTRAS: Final = ExtraFields()
+@inline_without_refcounts
+def fields_of_matches(secondary_bases: bool) -> RowFields:
+    """Return the fields of matches. To their compiled caller, all but the one are constants."""
+    return RowFields(True, secondary_bases, False, True, False, False, False)
 
 
 class WrittenRows(NamedTuple):
-    """The rows of a block with all that they tell of.
+    """Rows of a block with all that they tell of.
 
     Attributes
     ----------
+    row_count : int
+        How many rows there are; the columns may have room for more.
     has_groups : bool
         Whether the tags of the reads tell their read groups, and not the header's one for all.
     changes : RecordTexts
@@ -146,37 +189,27 @@ class WrittenRows(NamedTuple):
     reads: ReadColumns
     rows: RecordRows
     others: OtherPlaces
+    row_count: int
     has_groups: bool = False
     changes: RecordTexts = NO_TEXTS
-
-    def with_tags(self, turned: Callable[[Tags], Tags]) -> WrittenRows:
-        """Return the same with the tags of the reads in another form."""
-        tags = turned(Tags(self.reads.tags, self.reads.tag_offsets))
-        own = writable(tags.content), writable(tags.offsets)
-        return self._replace(reads=self.reads._replace(tags=own[0], tag_offsets=own[1]))
 
 
 class RecordSource(Protocol):
     """Turns blocks and their alignments into rows."""
 
     @property
-    def with_bases(self) -> bool:
-        """Whether the rows of SAM and BAM have bases, and MD, which tells of those."""
-
-    @property
-    def secondary_bases(self) -> bool:
-        """Whether secondary rows have bases, too."""
-
-    @property
     def needs_bases(self) -> bool:
         """Whether blocks of genomes must keep the bases of their queries."""
 
     @property
-    def extras(self) -> ExtraFields:
-        """What rows tell besides the usual."""
+    def fields(self) -> RowFields:
+        """What the rows tell in SAM and BAM."""
 
-    def written_rows(self, block: Any, alignments: Any) -> WrittenRows:
-        """Return the rows of a block."""
+    def written_rows(self, block: Any, alignments: Any) -> Iterator[WrittenRows]:
+        """Yield the rows of a block in pieces.
+
+        They have the same reads, and may have the same columns, filled once more.
+        """
 
 
 class ReferenceColumns(NamedTuple):
@@ -220,10 +253,6 @@ class RecordBlock(NamedTuple):
         The most bytes of the name of a record.
     group : ndarray, dtype=uint8
         The tag of the read group, with `OVERSHOOT` bytes after it.
-    with_bases : bool
-        Whether rows have bases, and MD, which tells of those.
-    secondary_bases : bool
-        Whether secondary rows have bases, too.
     changes : RecordTexts
         The values of cs (`WrittenRows.changes`).
     """
@@ -236,17 +265,14 @@ class RecordBlock(NamedTuple):
     names: RecordTexts
     name_bytes: int
     group: TextArray
-    with_bases: bool
-    secondary_bases: bool
     changes: RecordTexts
-    extras: ExtraFields
 
 
 @inline_without_refcounts
-def written_flag(block: RecordBlock, row: int) -> int:
+def written_flag(rows: RecordRows, fields: RowFields, row: int) -> int:
     """Return the flags of a row as SAM and BAM have them."""
-    flag = as_int64(block.rows.flags[as_index(row)])
-    if block.extras.shorter_are_secondary and flag & SUPPLEMENTARY:
+    flag = as_int64(rows.flags[as_index(row)])
+    if fields.shorter_are_secondary and flag & SUPPLEMENTARY:
         # The row keeps its bases and SA, as from bwa mem -M.
         flag = flag & ~SUPPLEMENTARY | SECONDARY
     return flag
@@ -259,9 +285,8 @@ def spans_of(cigars: UInt32Array, begin: int, end: int) -> tuple[int, int, int]:
     for place in range(begin, end):
         operation = as_int64(cigars[as_index(place)])
         kind, length = operation & 15, operation >> 4
-        if TAKES_REFERENCE >> kind & 1:
-            reference_bases += length
-        elif kind == HARD_CLIP:
+        reference_bases += length * (TAKES_REFERENCE >> kind & 1)
+        if kind == HARD_CLIP:
             if place == begin:
                 before = length
             else:

@@ -1,4 +1,4 @@
-"""Alignments as SAM: the loop that writes the lines, and the tags that reads came with."""
+"""SAM of matches, reads and genomes: the loop that writes lines, and the tags of the reads."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from mummergpu.input.records.tags import Tags, end_of_tag
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import NO_ROW
-from mummergpu.output.bytes.number_text import put_one_number, put_small, put_tab
+from mummergpu.output.bytes.number_text import number_words, put_one_number, put_tab, put_word
 from mummergpu.output.bytes.sequence_text import (
     LETTERS_FROM,
     write_bases,
@@ -28,7 +28,9 @@ from mummergpu.output.bytes.text_stores import (
     store,
 )
 from mummergpu.output.records.record_format import (
+    END_ROW,
     NEEDED_BYTES,
+    NEXT_BASE,
     NEXT_ROW,
     AlignmentHead,
     RecordFormat,
@@ -39,10 +41,19 @@ from mummergpu.output.records.rows import (
     RecordBlock,
     RecordRows,
     RecordSource,
+    RowFields,
+    fields_of_matches,
     written_flag,
 )
 from mummergpu.output.records.sam_fields import put_cigar, put_name, put_signed
-from mummergpu.output.records.tags import RowExtent, measure_row, orient, put_own_tags, put_tags
+from mummergpu.output.records.tags import (
+    FIXED_BYTES,
+    RowExtent,
+    measure_row,
+    orient,
+    put_own_tags,
+    put_tags,
+)
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import (
     as_index,
@@ -173,10 +184,20 @@ def _put_value(
     return put_signed(text, to, number), done
 
 
+_FLAGS: Final = number_words(1 << 12, b"\t", b"\t")
+_QUALITIES: Final = number_words(1 << 8, b"", b"\t")
 _STAR: Final = np.uint8(ord("*"))
 _NO_PLACE: Final = np.frombuffer(b"*\t0\t", dtype="<u4")[0]
+_NO_MATE_TEXT: Final = b"\t*\t0\t0\t"
+_NO_MATE: Final = np.uint64(int.from_bytes(_NO_MATE_TEXT, "little") | len(_NO_MATE_TEXT) << 56)
 _SAME_RECORD: Final = np.frombuffer(b"=\t", dtype="<u2")[0]
 _NO_BASES: Final = np.frombuffer(b"*\t*\t", dtype="<u4")[0]
+
+PART_BASES: Final = 1 << 12
+"""Fewer bases of a match are never divided between two texts."""
+
+TAIL_BYTES: Final = FIXED_BYTES // 2
+"""More than the bytes of the line of a match after its bases, without its read group."""
 
 
 @inline_without_refcounts
@@ -208,64 +229,125 @@ def _put_mate(text: TextArray, at: int, rows: RecordRows, records: RecordTexts, 
 
 
 @inline_without_refcounts
-def _put_sequence(
-    text: TextArray, at: int, block: RecordBlock, row: int, extent: RowExtent, count: int
+def _put_head(
+    text: TextArray,
+    at: int,
+    block: RecordBlock,
+    fields: RowFields,
+    row: int,
+    cigar: tuple[int, int],
 ) -> int:
-    """Write the bases of a row, which `orient` has copied, and their qualities; return the end."""
-    reads, oriented = block.reads, block.oriented
-    if count <= 0:
-        store(text, at, _NO_BASES)
-        return at + 3
-    end_of_bases = write_bases(text, at, oriented, 0, count, 0, count, False)
-    if reads.has_letters:
-        write_letters(text, at, oriented, MARGIN, count)
-    at = put_tab(text, end_of_bases)
-    read = block.rows.reads[as_index(row)]
+    """Write the fields of a row before its bases; return where they end."""
+    reads, rows, names = block.reads, block.rows, block.names
+    at = put_name(text, at, reads.names, reads.name_offsets, rows.reads[as_index(row)])
+    at = put_word(text, at, _FLAGS[as_index(written_flag(rows, fields, row))])
+    record = as_int64(rows.records[as_index(row)])
+    at = _put_place(text, at, names, record, rows.positions[as_index(row)])
+    at = put_word(text, at, _QUALITIES[as_index(rows.qualities[as_index(row)])])
+    begin = at
+    at = put_cigar(text, at, rows.cigars, cigar[0], cigar[1], False)
+    store(text, at, _STAR)
+    at += as_int64(at == begin)
+    if fields.matches:
+        return put_word(text, at, _NO_MATE)
+    return _put_mate(text, put_tab(text, at), rows, names, row)
+
+
+@inline_without_refcounts
+def _put_bases(
+    text: TextArray,
+    at: int,
+    block: RecordBlock,
+    fields: RowFields,
+    row: int,
+    extent: RowExtent,
+    bounds: tuple[int, int],
+) -> int:
+    """Write a range of the bases that a row shows; return where they end."""
+    reads, (first, last) = block.reads, bounds
+    is_reverse = block.rows.flags[as_index(row)] & REVERSE != 0
+    begin, end = extent.begin, extent.begin + extent.shown
+    after = write_bases(text, at, reads.codes, begin, end, first, last - first, is_reverse)
+    if not fields.matches and reads.has_letters:
+        write_letters(text, at, block.oriented, MARGIN + first, last - first)
+    return after
+
+
+@inline_without_refcounts
+def _put_qualities(
+    text: TextArray, at: int, block: RecordBlock, fields: RowFields, row: int, extent: RowExtent
+) -> int:
+    """Write the qualities of the bases that a row shows; return where they end."""
+    reads, read = block.reads, block.rows.reads[as_index(row)]
     bounds = reads.offsets[as_index(read)], reads.offsets[as_index(read + 1)]
-    if reads.qualities.size == 0 or reads.qualities[as_index(bounds[0])] == NO_QUALITY:
+    has_none = fields.matches or reads.qualities.size == 0
+    if has_none or reads.qualities[as_index(bounds[0])] == NO_QUALITY:
         store(text, at, _STAR)
         return at + 1
     is_reverse = block.rows.flags[as_index(row)] & REVERSE != 0
     return write_qualities(
         *(text, at, reads.qualities, bounds),
-        *(extent.clips[0], count, is_reverse, LETTERS_FROM),
+        *(extent.clips[0], extent.shown, is_reverse, LETTERS_FROM),
     )
 
 
 @jit_without_refcounts
-def write_sam_rows(text: TextArray, state: Int64Array, block: RecordBlock) -> int:
+def write_sam_rows(
+    text: TextArray, state: Int64Array, block: RecordBlock, fields: RowFields
+) -> int:
     """Write the lines of rows from `state` on, until they end or the text is full.
 
     Returns the number of bytes written, and updates `state`.
     """
-    reads, rows, names = block.reads, block.rows, block.names
+    return _write_rows(text, state, block, fields)
+
+
+@jit_without_refcounts
+def write_sam_matches(
+    text: TextArray, state: Int64Array, block: RecordBlock, fields: RowFields
+) -> int:
+    """Do as `write_sam_rows` does for matches: its code leaves out what they never tell."""
+    return _write_rows(text, state, block, fields_of_matches(fields.secondary_bases))
+
+
+@inline_without_refcounts
+def _write_rows(text: TextArray, state: Int64Array, block: RecordBlock, fields: RowFields) -> int:
+    reads, rows = block.reads, block.rows
     room = text.size - OVERSHOOT - block.group.size
     at = 0
-    row = state[NEXT_ROW]
-    while row < rows.flags.size:
-        read = rows.reads[as_index(row)]
-        flag = written_flag(block, row)
-        cigar, cigar_end = rows.cigar_offsets[as_index(row)], rows.cigar_offsets[as_index(row + 1)]
+    row, end_row = state[NEXT_ROW], state[END_ROW]
+    while row < end_row:
         # No field checks for the end of the text: a line that may not fit waits for the next one.
-        extent = measure_row(block, row)
-        if at + extent.needed > room:
-            state[NEEDED_BYTES] = extent.needed + block.group.size
+        extent = measure_row(block, fields, row)
+        needed, base = extent.needed, as_int64(0)
+        # A query may be a genome: then the line of its match goes on in the next text.
+        is_long = fields.matches and extent.shown > PART_BASES
+        if is_long:
+            needed -= 2 * (extent.shown - PART_BASES)
+            base = state[NEXT_BASE]
+        if at + needed > room:
+            state[NEEDED_BYTES] = needed + block.group.size
             break
-        shown = orient(block, row, extent)
-        at = put_name(text, at, reads.names, reads.name_offsets, read)
-        at = put_tab(text, put_small(text, put_tab(text, at), flag))
-        record = as_int64(rows.records[as_index(row)])
-        at = _put_place(text, at, names, record, rows.positions[as_index(row)])
-        at = put_tab(text, put_small(text, at, as_int64(rows.qualities[as_index(row)])))
-        if cigar == cigar_end:
-            store(text, at, _STAR)
-            at += 1
+        if fields.mismatches or reads.has_letters:
+            orient(block, row, extent)
+        if base == 0:
+            at = _put_head(text, at, block, fields, row, extent.cigar)
+        if extent.shown == 0:
+            store(text, at, _NO_BASES)
+            at += 3
         else:
-            at = put_cigar(text, at, rows.cigars, cigar, cigar_end, False)
-        at = _put_mate(text, put_tab(text, at), rows, names, row)
-        at = _put_sequence(text, at, block, row, extent, shown)
-        at = put_tags(text, at, block, row, extent.parts, False)
-        at = put_own_tags(text, at, reads, read)
+            if is_long:
+                end = min(extent.shown, base + room - at - TAIL_BYTES)
+                at = _put_bases(text, at, block, fields, row, extent, (base, end))
+                state[NEXT_BASE] = end if end < extent.shown else 0
+                if end < extent.shown:
+                    break
+            else:
+                at = _put_bases(text, at, block, fields, row, extent, (0, extent.shown))
+            at = _put_qualities(text, put_tab(text, at), block, fields, row, extent)
+        at = put_tags(text, at, block, fields, row, extent.parts, False)
+        if not fields.matches:
+            at = put_own_tags(text, at, reads, rows.reads[as_index(row)])
         store(text, at, LINE_END)
         at += 1
         row += 1
@@ -292,11 +374,8 @@ class AlignmentSam(RecordFormat):
 
     def format_block(self, block: Any, alignments: Any) -> Iterator[TextArray]:
         """Yield the lines of a block in pieces (`Format.format_block`)."""
-        written = self._source.written_rows(block, alignments).with_tags(text_tags)
-        rows = self._record_block(written)
-
-        def fill(text: TextArray, state: Int64Array) -> int:
-            return write_sam_rows(text, state, rows)
-
-        for _, _, text in self._pieces(written.rows.row_count, fill):
-            yield text
+        fields = self._source.fields
+        write = write_sam_matches if fields.matches else write_sam_rows
+        for rows, count in self._record_blocks(block, alignments, text_tags):
+            for _, _, text in self._pieces(count, write, rows, fields):
+                yield text

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
-from mummergpu.output.bytes.number_text import put_small
+from mummergpu.output.bytes.number_text import SMALL, number_words, put_small, put_word
 from mummergpu.output.bytes.text_stores import TextArray, copy_text, store
 from mummergpu.runtime.arrays import Int64Array, UInt32Array
 from mummergpu.runtime.jit import as_index, as_int64, inline_without_refcounts
@@ -22,6 +22,7 @@ TAKES_READ: Final = 0b110010011
 TAKES_REFERENCE: Final = 0b110001101
 """A bit for each operation that takes bases of the reference: M, D, N, = and X."""
 
+_SOFT_CLIP: Final = 4
 HARD_CLIP: Final = 5
 
 OPERATION_BYTES: Final = 14
@@ -37,8 +38,21 @@ ReferenceLetters = tuple[Int64Array, CodeArray]
 """Which letters of a reference stand for several bases (`codes.Letters`)."""
 
 _OPERATIONS: Final = np.frombuffer(OPERATION_LETTERS, dtype=np.uint8)
-_SOFT_OPERATIONS: Final = np.frombuffer(OPERATION_LETTERS.replace(b"H", b"S"), dtype=np.uint8)
+
+
+def _operation_words() -> Any:
+    """Return the text of each operation with each small length; empty if it has no bases."""
+    words = number_words(SMALL, b"", b"\0")
+    places = 8 * ((words >> 56) - 1)
+    made = words | _OPERATIONS.astype(np.uint64)[:, None] << places
+    made[:, 0] = 0
+    return made.ravel()
+
+
+_OPERATION_WORDS: Final = _operation_words()
+
 _LETTERS: Final = np.frombuffer(LETTERS, dtype=np.uint8)
+_MINUS: Final = np.uint8(ord("-"))
 _CARET: Final = np.uint8(ord("^"))
 _STAR: Final = np.uint8(ord("*"))
 
@@ -58,9 +72,9 @@ def put_name(
 @inline_without_refcounts
 def put_signed(text: TextArray, at: int, number: int) -> int:
     """Write a number with a minus if it is negative; return where it ends."""
-    text[as_index(at)] = np.uint8(ord("-"))
     if number < 0:
-        return put_small(text, at + 1, -number)
+        store(text, at, _MINUS)
+        at, number = at + 1, -number
     return put_small(text, at, number)
 
 
@@ -68,13 +82,18 @@ def put_signed(text: TextArray, at: int, number: int) -> int:
 def put_cigar(
     text: TextArray, at: int, cigars: UInt32Array, begin: int, end: int, soft: bool
 ) -> int:
-    """Write a CIGAR; return where it ends."""
+    """Write the operations of a CIGAR that have bases; return where they end."""
     for place in range(begin, end):
         operation = as_int64(cigars[as_index(place)])
-        at = put_small(text, at, operation >> 4)
-        kind = as_index(operation & 15)
-        text[as_index(at)] = _SOFT_OPERATIONS[kind] if soft else _OPERATIONS[kind]
-        at += 1
+        kind, length = operation & 15, operation >> 4
+        if soft and kind == HARD_CLIP:
+            kind = _SOFT_CLIP
+        if length < SMALL:
+            at = put_word(text, at, _OPERATION_WORDS[as_index(SMALL * kind + length)])
+        else:
+            at = put_small(text, at, length)
+            text[as_index(at)] = _OPERATIONS[as_index(kind)]
+            at += 1
     return at
 
 

@@ -13,8 +13,8 @@ from mummergpu.mapping.alignments.columns import NO_ROW
 from mummergpu.output.bytes.number_text import put_one_number, put_small
 from mummergpu.output.bytes.text_arrays import RecordTexts
 from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray, copy_padded, copy_text, store
-from mummergpu.output.records.bam_fields import write_tag
 from mummergpu.output.records.rows import (
+    MATCH_OPERATIONS,
     REVERSE,
     SECONDARY,
     SUPPLEMENTARY,
@@ -23,6 +23,7 @@ from mummergpu.output.records.rows import (
     ReadColumns,
     RecordBlock,
     RecordRows,
+    RowFields,
     rows_of_read,
     spans_of,
 )
@@ -172,10 +173,15 @@ class RowExtent(NamedTuple):
     ----------
     needed : int
         The most bytes of the row in text or in binary, without its read group.
-    bases : int
-        The bases of the read that are not clipped hard.
+    begin, bases : int
+        The bases of the read that are not clipped hard: where they begin in the block, and how many
+        there are.
+    shown : int
+        How many of them the row shows: all or none.
     span : int
         The bases of the reference from the first that is aligned to the last.
+    cigar : tuple of int
+        The operations of its CIGAR, as a half-open range.
     clips : tuple of int
         The bases of the read that are clipped hard, before and after the others.
     parts : tuple of int
@@ -183,63 +189,66 @@ class RowExtent(NamedTuple):
     """
 
     needed: int
+    begin: int
     bases: int
+    shown: int
     span: int
+    cigar: tuple[int, int]
     clips: tuple[int, int]
     parts: tuple[int, int]
 
 
 @inline_without_refcounts
-def measure_row(block: RecordBlock, row: int) -> RowExtent:
+def measure_row(block: RecordBlock, fields: RowFields, row: int) -> RowExtent:
     """Return what a row takes of texts, reference and read, and the rows of the same read."""
     reads, rows, name_bytes = block.reads, block.rows, block.name_bytes
-    read, mate = rows.reads[as_index(row)], rows.mate_rows[as_index(row)]
+    read, flag = rows.reads[as_index(row)], rows.flags[as_index(row)]
     cigar_offsets = rows.cigar_offsets
-    begin, end = cigar_offsets[as_index(row)], cigar_offsets[as_index(row + 1)]
-    span, before, after = spans_of(rows.cigars, begin, end)
-    parts = rows_of_read(rows.reads, rows.flags, row)
+    begin, end = MATCH_OPERATIONS * row, MATCH_OPERATIONS * (row + 1)
+    span, before, after = as_int64(rows.scores[as_index(row)]), as_int64(0), as_int64(0)
+    if not fields.matches:
+        begin, end = cigar_offsets[as_index(row)], cigar_offsets[as_index(row + 1)]
+        span, before, after = spans_of(rows.cigars, begin, end)
     # The CIGAR itself, and MD; and the CIGARs of SA.
-    operations = 2 * (end - begin)
-    operations += rows.part_offsets[as_index(parts[1])] - rows.part_offsets[as_index(parts[0])]
-    if mate != NO_ROW:
-        operations += cigar_offsets[as_index(mate + 1)] - cigar_offsets[as_index(mate)]
-    bases = reads.offsets[as_index(read + 1)] - reads.offsets[as_index(read)]
-    bases = max(0, bases - before - after)
+    parts, operations = (row, row + 1), 2 * (end - begin)
+    if not fields.matches:
+        parts = rows_of_read(rows.reads, rows.flags, row)
+        operations += rows.part_offsets[as_index(parts[1])] - rows.part_offsets[as_index(parts[0])]
+        mate = rows.mate_rows[as_index(row)]
+        if mate != NO_ROW:
+            operations += cigar_offsets[as_index(mate + 1)] - cigar_offsets[as_index(mate)]
+    first = reads.offsets[as_index(read)]
+    bases = max(0, reads.offsets[as_index(read + 1)] - first - before - after)
+    first += after if flag & REVERSE else before
+    is_shown = fields.bases and (fields.secondary_bases or flag & SECONDARY == 0)
+    shown = bases if is_shown else as_int64(0)
     name = reads.name_offsets[as_index(read + 1)] - reads.name_offsets[as_index(read)]
-    # Bases, qualities and MD: each base of the read adds at most two bytes to MD.
-    needed: int = FIXED_BYTES + name + 4 * bases + span + OPERATION_BYTES * operations
+    # The bases with their qualities.
+    needed: int = FIXED_BYTES + name + 2 * shown + OPERATION_BYTES * operations
     needed += (parts[1] - parts[0] + 1) * (name_bytes + SA_BYTES)
-    needed += alternative_bytes(block.others, row, name_bytes)
-    if block.changes.offsets.size > 0:
-        changes = block.changes.offsets
-        needed += changes[as_index(row + 1)] - changes[as_index(row)]
-    if reads.tag_offsets.size > 0:
-        needed += reads.tag_offsets[as_index(read + 1)] - reads.tag_offsets[as_index(read)]
-    return RowExtent(needed, bases, span, (before, after), parts)
+    if fields.mismatches:
+        # Each base of the read adds at most two bytes to MD.
+        needed += 2 * bases + span
+    if not fields.matches:
+        needed += alternative_bytes(block.others, row, name_bytes)
+        changes, tags = block.changes.offsets, reads.tag_offsets
+        if changes.size > 0:
+            needed += changes[as_index(row + 1)] - changes[as_index(row)]
+        if tags.size > 0:
+            needed += tags[as_index(read + 1)] - tags[as_index(read)]
+    return RowExtent(needed, first, bases, shown, span, (begin, end), (before, after), parts)
 
 
 @inline_without_refcounts
-def orient(block: RecordBlock, row: int, extent: RowExtent) -> int:
-    """Copy the bases of a row, as they lie on the strand of the reference, for its sequence and MD.
-
-    Returns how many of them the row shows: those of all but some secondary rows.
-    """
+def orient(block: RecordBlock, row: int, extent: RowExtent) -> None:
+    """Copy the bases of a row as they lie on the strand of the reference."""
     reads, oriented = block.reads, block.oriented
-    read = block.rows.reads[as_index(row)]
-    begin, end = reads.offsets[as_index(read)], reads.offsets[as_index(read + 1)]
-    before, after = extent.clips
-    if not block.with_bases:
-        return as_int64(0)
+    begin, end = MARGIN + extent.begin, MARGIN + extent.begin + extent.bases
     if block.rows.flags[as_index(row)] & REVERSE:
-        begin, end = begin + after, end - before
-        for done in range(0, end - begin, LANES):
-            source = MARGIN + end - done - LANES
-            reverse_complement_lanes(reads.codes, source, oriented, MARGIN + done)
+        for done in range(0, extent.bases, LANES):
+            reverse_complement_lanes(reads.codes, end - done - LANES, oriented, MARGIN + done)
     else:
-        begin, end = MARGIN + begin + before, MARGIN + end - after
         copy_padded(oriented, MARGIN, reads.codes, begin, end)
-    is_shown = block.secondary_bases or block.rows.flags[as_index(row)] & SECONDARY == 0
-    return extent.bases if is_shown else as_int64(0)
 
 
 _TEXT_BYTES: Final = len("\tNM:i:")
@@ -254,6 +263,7 @@ def _tag(name: str) -> np.uint64:
 _NM, _MD, _MC, _MQ = _tag("NM:i:"), _tag("MD:Z:"), _tag("MC:Z:"), _tag("MQ:i:")
 _TP, _DE, _CS = _tag("tp:A:P"), _tag("de:f:"), _tag("cs:Z:")
 _TP_BINARY: Final = np.frombuffer(b"tpAP", dtype="<u4")[0]
+_NH, _HI = _tag("NH:i:"), _tag("HI:i:")
 _AS, _XS, _SA, _XA = _tag("AS:i:"), _tag("XS:i:"), _tag("SA:Z:"), _tag("XA:Z:")
 
 
@@ -261,6 +271,19 @@ _AS, _XS, _SA, _XA = _tag("AS:i:"), _tag("XS:i:"), _tag("SA:Z:"), _tag("XA:Z:")
 def _letters_of(tag: np.uint64) -> int:
     """Return the two letters of a tag, the first in the lower byte."""
     return as_int64(tag >> np.uint64(8)) & 0xFFFF  # type: ignore[arg-type]
+
+
+@inline_without_refcounts
+def _write_tag(text: TextArray, at: int, letters: int, number: int) -> int:
+    """Write a tag with a number in as few bytes as hold it; return where it ends."""
+    if number < 1 << 8:
+        kind, size = ord("C"), 1
+    elif number < 1 << 16:
+        kind, size = ord("S"), 2
+    else:
+        kind, size = ord("I"), 4
+    store(text, at, np.uint64(letters | kind << 16 | number << 24))
+    return at + _BINARY_BYTES + size
 
 
 @inline_without_refcounts
@@ -283,7 +306,7 @@ def _put_number_tag(text: TextArray, at: int, tag: np.uint64, number: int, is_bi
         store(text, at, tag)
         return put_signed(text, at + _TEXT_BYTES, number)
     if number >= 0:
-        return write_tag(text, at, _letters_of(tag), number)
+        return _write_tag(text, at, _letters_of(tag), number)
     return _write_negative_tag(text, at, _letters_of(tag), number)
 
 
@@ -311,6 +334,7 @@ def put_tags(
     text: TextArray,
     at: int,
     block: RecordBlock,
+    fields: RowFields,
     row: int,
     parts: tuple[int, int],
     is_binary: bool,
@@ -321,8 +345,9 @@ def put_tags(
     is_mapped = flags[as_index(row)] & UNMAPPED == 0
     # The order is that of bwa mem: files of both can be compared line by line.
     if is_mapped:
-        at = _put_number_tag(text, at, _NM, as_int64(rows.edit_distances[as_index(row)]), is_binary)
-    if is_mapped and block.with_bases:
+        edits = as_int64(0 if fields.matches else rows.edit_distances[as_index(row)])
+        at = _put_number_tag(text, at, _NM, edits, is_binary)
+    if is_mapped and fields.mismatches:
         start = reference.starts[as_index(rows.records[as_index(row)])]
         start += MARGIN + rows.positions[as_index(row)]
         begin, end = offsets[as_index(row)], offsets[as_index(row + 1)]
@@ -332,7 +357,7 @@ def put_tags(
             *(cigars, begin, end, reference.letters),
         )
         at = _end_text_tag(text, at, is_binary)
-    mate = rows.mate_rows[as_index(row)]
+    mate = NO_ROW if fields.matches else rows.mate_rows[as_index(row)]
     if mate != NO_ROW and flags[as_index(mate)] & UNMAPPED == 0:
         begin, end = offsets[as_index(mate)], offsets[as_index(mate + 1)]
         at = _begin_text_tag(text, at, _MC, is_binary)
@@ -341,10 +366,17 @@ def put_tags(
         at = _put_number_tag(text, at, _MQ, as_int64(rows.qualities[as_index(mate)]), is_binary)
     if is_mapped:
         at = _put_number_tag(text, at, _AS, as_int64(rows.scores[as_index(row)]), is_binary)
-        if rows.second_scores.size > 0:
+        if fields.matches:
+            count = as_int64(rows.hit_counts[as_index(row)])
+            at = _put_number_tag(text, at, _NH, count, is_binary)
+            number = as_int64(rows.hit_numbers[as_index(row)])
+            at = _put_number_tag(text, at, _HI, number, is_binary)
+        elif rows.second_scores.size > 0:
             second = as_int64(rows.second_scores[as_index(row)])
             at = _put_number_tag(text, at, _XS, second, is_binary)
     at = copy_padded(text, at, group, 0, group.size - OVERSHOOT)
+    if fields.matches:
+        return at
     if parts[1] - parts[0] > 1 and has_other_parts(flags, row, parts[0], parts[1]):
         at = _begin_text_tag(text, at, _SA, is_binary)
         at = put_other_parts(text, at, rows, block.names, row, parts)
@@ -353,20 +385,22 @@ def put_tags(
         at = _begin_text_tag(text, at, _XA, is_binary)
         at = put_alternatives(text, at, block.others, block.names, row)
         at = _end_text_tag(text, at, is_binary)
-    return _put_extra_tags(text, at, block, row, is_binary) if is_mapped else at
+    return _put_extra_tags(text, at, block, fields, row, is_binary) if is_mapped else at
 
 
 @inline_without_refcounts
-def _put_extra_tags(text: TextArray, at: int, block: RecordBlock, row: int, is_binary: bool) -> int:
+def _put_extra_tags(
+    text: TextArray, at: int, block: RecordBlock, fields: RowFields, row: int, is_binary: bool
+) -> int:
     """Write the tags of minimap2 that are asked for; return where they end."""
     rows, changes = block.rows, block.changes
-    if block.extras.types:
+    if fields.types:
         is_secondary = rows.flags[as_index(row)] & SECONDARY
         store(text, at, _TP_BINARY if is_binary else _TP)
         at += len("tpAP") if is_binary else len("\ttp:A:P")
         if is_secondary:
             text[as_index(at - 1)] = np.uint8(ord("S"))
-    if block.extras.divergences:
+    if fields.divergences:
         begin, end = rows.cigar_offsets[as_index(row)], rows.cigar_offsets[as_index(row + 1)]
         parts = divergence(rows.cigars, begin, end, as_int64(rows.edit_distances[as_index(row)]))
         if is_binary:

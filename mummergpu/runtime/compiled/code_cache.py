@@ -6,6 +6,7 @@ needed here exist. Any later error counts as a miss, and numba compiles.
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import pickle
 from collections.abc import Callable, Iterator
@@ -13,7 +14,7 @@ from functools import cache
 from hashlib import blake2b
 from typing import Any, Final
 
-from mummergpu.runtime.cache_places import processor_code_places
+from mummergpu.runtime.cache_places import PROCESSOR_CODE, processor_code_places
 from mummergpu.runtime.compiled.code_generation import (
     PACKAGE,
     digest_of_sources,
@@ -23,6 +24,7 @@ from mummergpu.runtime.compiled.code_store import CodeStore
 from mummergpu.runtime.compiled.code_target import accepted_targets, chosen_target
 
 _KEY_BYTES: Final = 32
+_CODE_PACKAGE: Final = "mummergpu_code"
 
 # Computed as early as possible: if the package is updated while a process runs, the process must
 # not save code from the old sources under the name of the new ones.
@@ -93,6 +95,17 @@ def code_places() -> tuple[str, ...]:
     return _chosen_places[0] if _chosen_places else processor_code_places(os.environ)
 
 
+@cache
+def packaged_places() -> tuple[str, ...]:
+    """Return the folders of code that came as a package (`packaging/compiled-code`)."""
+    try:
+        found = importlib.util.find_spec(_CODE_PACKAGE)
+    except (ImportError, ValueError):
+        return ()
+    folders = () if found is None else found.submodule_search_locations or ()
+    return tuple(os.path.join(folder, PROCESSOR_CODE) for folder in folders)
+
+
 def digest_at_start() -> str | None:
     """Return the digest of the package's sources as they were when this process began."""
     return _SOURCES
@@ -115,7 +128,10 @@ def process_store() -> CodeStore:
     places = code_places()
     if _SOURCES is None:
         places = ()
-    return CodeStore(places, generation_of_code(_SOURCES or ""), tell_trouble)
+    return CodeStore(
+        *(places, generation_of_code(_SOURCES or ""), tell_trouble),
+        packaged=packaged_places() if places else (),
+    )
 
 
 class KeptCode:
@@ -202,7 +218,7 @@ class KeptCode:
     def _keys(self, signature: Any) -> Iterator[bytes]:
         """Yield the keys of the code for a signature, one for each of `_targets`."""
         code = self._function.__code__
-        names = (self._function.__module__, self._function.__qualname__, code.co_filename)
+        names = (self._function.__module__, self._function.__qualname__)
         for target in _targets():
             parts = (*names, code.co_firstlineno, self._options, signature, target)
             yield blake2b(repr(parts).encode() + code.co_code, digest_size=_KEY_BYTES).digest()

@@ -40,7 +40,8 @@ def generation_of_code(sources: str) -> str:
     import numba
 
     settings = [repr(getattr(numba.config, name, None)) for name in _SETTINGS]
-    versions = (sys.version, sys.implementation.cache_tag, numba.__version__)
+    # No code depends on the last number of Python's version, or on who has built it.
+    versions = (sys.version_info[:2], sys.abiflags, sys.implementation.cache_tag, numba.__version__)
     parts = (sources, *versions, llvmlite.__version__, np.__version__, *settings)
     return blake2b("\0".join(map(str, parts)).encode(), digest_size=_DIGEST_BYTES).hexdigest()
 

@@ -167,7 +167,7 @@ def processor_scores(
         sequences, found = np.empty((2, own.offsets.size - 1), dtype=np.int64)
         borders = np.empty(longest * LANES if striped.scores.shape[0] > 1 else 0, dtype=np.uint8)
         least = np.zeros(longest + 1, dtype=np.int64)
-        find_cells(own, striped, least, borders, sequences, found)
+        find_cells(own, striped, least, borders, np.arange(found.size), sequences, found)
         if kind == "M":
             row = np.empty(striped.costs.shape[1], dtype=np.uint8)
             lengths = lengths_up_to(longest)

@@ -12,7 +12,7 @@ from helpers.hmmer_library import hmmer_of, some_profiles
 from helpers.profiles import block_of, built, sequences_like
 
 from mummergpu.hmm.filters import FilterThresholds, ForwardFilter, ProfileFilter
-from mummergpu.hmm.forward_filter import chances_of, margins, row_cells, score_forward
+from mummergpu.hmm.forward_filter import chances_of, margins, nats_of_sums, row_cells, score_forward
 from mummergpu.hmm.profiles import Profile
 from mummergpu.hmm.proteins import MARKS
 from mummergpu.runtime.flushed_floats import flushed_floats
@@ -39,14 +39,15 @@ def test_forward_scores_are_those_of_hmmer_but_for_what_they_say(
         hmmer = hmmer_of(profile, tmp_path)
         sequences = sequences_of(profile, 200 if profile.nodes < 4000 else 20)
         chances = chances_of([profile])
-        scores = np.empty(len(sequences))
-        numbers = np.arange(scores.size)
+        sums = np.empty((2, len(sequences)))
+        numbers = np.arange(len(sequences))
         arguments = block_of(sequences), chances, row_cells(chances), 0 * numbers, numbers
         if flushes:
             with flushed_floats():
-                score_forward(*arguments, scores)
+                score_forward(*arguments, sums)
         else:
-            score_forward(*arguments, scores)
+            score_forward(*arguments, sums)
+        scores = nats_of_sums(sums)
         limits = margins(np.array([one.size for one in sequences]))
         for codes, ours, limit in zip(sequences, scores.tolist(), limits.tolist(), strict=True):
             away = abs(ours - hmmer.forward(codes))
@@ -86,16 +87,16 @@ def test_profiles_at_once_have_the_scores_of_each_alone() -> None:
     count = sequences.offsets.size - 1
     random = np.random.default_rng(4)
     profiles, numbers = random.integers(0, 4, 300), random.integers(0, count, 300)
-    together, alone = np.empty((2, 300))
+    together, alone = np.empty((2, 2, 300))
     chances = chances_of(several)
     score_forward(sequences, chances, row_cells(chances), profiles, numbers, together)
     for number, one in enumerate(several):
         own = profiles == number
-        scores = np.empty(int(own.sum()))
+        scores = np.empty((2, int(own.sum())))
         chances = chances_of([one])
-        same = np.zeros(scores.size, dtype=np.int64)
+        same = np.zeros(scores.shape[1], dtype=np.int64)
         score_forward(sequences, chances, row_cells(chances), same, numbers[own], scores)
-        alone[own] = scores
+        alone[:, own] = scores
     assert together.tolist() == alone.tolist()
     # One of them has no composition and lets all pass, whatever the others do.
     bare = replace(several[1], composition=None)

@@ -12,6 +12,7 @@ from helpers.hidden_models import (
     best_score_of,
     every_path,
     log,
+    long_models,
     profile,
     random_model,
     some_sequences,
@@ -229,31 +230,11 @@ def test_ties_are_decided_by_the_order_of_declaration() -> None:
         assert {name for name, _ in visits_of(model, found, 0)} == {order[0][6]}
 
 
-# What is likely behind a piece is often not what the path goes through.
-STICKY = """hmm m { alphabet [a, b, c]; startstate s; state x emits e; state y emits f;
-emission e = [0.5, 0.3, 0.2]; emission f = [0.2, 0.3, 0.5]; s -> x 0.5; s -> y 0.5;
-x -> x 0.95; x -> y 0.05; y -> y 0.95; y -> x 0.05; }"""
-
-ISLANDS = """hmm m { alphabet [A, C, G]; startstate s;
-  emission e[1] = [1, 0, 0]; emission e[2] = [0, 1, 0]; emission e[3] = [0, 0, 0.5];
-  for k in 1..3 { state a[k] emits e[k]; state b[k] emits e[k]; s -> a[k] 0.3; s -> b[k] 0.1; }
-  for k in 1..3 { for j in 1..3 { a[j] -> a[k] 0.25; b[j] -> b[k] 0.5 * 0.5; } a[k] -> b[1] 0.1; }
-  b[2] -> a[3] 0.2; b[3] -> a[1] 0.15; a[3] -> b[2] 0.3; }"""
-
-
 @each("name", ["random", "profile", "loops", "large", "islands", "sticky"])
 def test_pieces_of_long_sequences_are_joined_exactly(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    models = {
-        "random": random_model(2),
-        "loops": random_model(101, loops=True),
-        "profile": profile(5),
-        "large": profile(60),
-        "islands": parse_program(ISLANDS).models["m"],
-        "sticky": parse_program(STICKY).models["m"],
-    }
-    model = CompiledModel(models[name])
+    model = CompiledModel(long_models()[name])
     assert has_node_paths(model.best.chain) == (name in ("islands", "sticky"))
     assert (model.coded is None) == (name != "islands")
     choice = random.Random(4)
@@ -263,7 +244,7 @@ def test_pieces_of_long_sequences_are_joined_exactly(
         wanted = ALL[: 2 if algorithm is Algorithm.VITERBI else 1]
         whole = evaluate(model, algorithm, block, wanted)
         with monkeypatch.context() as small:
-            small.setattr(pieces, "PIECE_SYMBOLS", 7)
+            small.setattr(pieces.LongSequence, "piece_symbols", 7)
             small.setattr(evaluation, "LONG_SYMBOLS", 9)
             found = evaluate(model, algorithm, block, wanted)
         np.testing.assert_allclose(found.scores, whole.scores, rtol=1e-12)

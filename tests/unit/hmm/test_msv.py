@@ -64,7 +64,9 @@ def msv_bytes(profile: Profile, sequences: list[Any]) -> tuple[Any, Any]:
     borders = np.empty(longest * LANES, dtype=np.uint8)
     numbers, left = np.empty((2, len(sequences)), dtype=np.int64)
     least = np.zeros(longest + 1, dtype=np.int64)
-    assert find_cells(block, striped, least, borders, numbers, left) == len(sequences)
+    assert find_cells(block, striped, least, borders, np.arange(left.size), numbers, left) == len(
+        sequences
+    )
     row = np.empty(striped.costs.shape[1], dtype=np.uint8)
     limits = np.array([-np.inf, BYTE_SCALE], dtype=np.float32)
     assert settle_msv(block, striped, lengths, limits, row, numbers, left) == len(sequences)

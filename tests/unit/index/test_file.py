@@ -21,13 +21,14 @@ from helpers.options import index_options
 from helpers.search_cases import find_on
 
 from mummergpu.errors import MummergpuError, OptionError
-from mummergpu.index import checksums, kmer_page, writer
+from mummergpu.index import checksums, kmer_index, kmer_order, kmer_page, writer
 from mummergpu.index import file as index_file
+from mummergpu.index import format as index_format
 from mummergpu.index.checksums import digest_of
 from mummergpu.index.file import IndexFile
 from mummergpu.index.format import is_index
 from mummergpu.index.kmer_index import LEAST_ORDERED_BASES
-from mummergpu.index.kmer_order import order_long_lists
+from mummergpu.index.kmer_order import FILE_ORDERED_BASES, order_long_lists
 from mummergpu.index.kmer_page import KmerPage
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.tree.build import build_page
@@ -42,6 +43,7 @@ from mummergpu.matching.tree.cpu_match import match_kernel
 from mummergpu.matching.tree.cpu_print import print_kernel
 from mummergpu.pipeline import build_index as indexing
 from mummergpu.pipeline.plan import plan_index
+from mummergpu.runtime.memory import MemoryBudget
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import encode, with_margins
 
@@ -79,12 +81,11 @@ def test_what_is_written_comes_back(told: dict[str, Any], fasta: Path, tmp_path:
     assert len(counted) == len(index.pages)
     if told["search"] == "kmer":
         sampling = KmerSampling(index.header.kmer_length, index.header.reference_step)
-        built: Any = build_kmer_pages(reference, index.pages, sampling)
+        built: Any = build_kmer_pages(reference, index.pages, sampling, with_bases_before=True)
         for one, other in zip(built, loaded, strict=True):
             assert isinstance(other, KmerPage)
             assert_same(one, replace(other, table=one.table))
-            bases = max(sampling.period(index.header.minimum_length), LEAST_ORDERED_BASES)
-            assert_same(order_long_lists(one, bases).table, other.table)
+            assert_same(order_long_lists(one, FILE_ORDERED_BASES).table, other.table)
             assert_same(other, replace(other, padded_reference=index.padded_reference))
         return
     layout = Layout.of(told.get("policy", Policy.from_code("m")), told.get("address_bits") == 32)
@@ -195,6 +196,57 @@ def test_all_pages_are_one_group_if_there_is_room(
     assert [len(group) for group in plan(path, 1 << 40, memory=1).groups] == [count]
     monkeypatch.setattr(index_file, "free_memory", lambda: 1)
     assert [len(group) for group in plan(path).groups] == [1] * count
+
+
+def test_the_bases_before_positions_are_read_where_they_help_and_fit(
+    fasta: Path, tmp_path: Path
+) -> None:
+    """A device, a limit that only the rest fits, and a small index do without."""
+    path = index_of(fasta, tmp_path, **SAMPLED_PAGES)
+    index = IndexFile(str(path))
+    reference = index.padded_reference.nbytes
+    index.groups_within(MemoryBudget(1 << 40))
+    whole = sum(index.page_bytes(page.index) for page in index.pages)
+    positions = sum(index.table(page).bases_before.size for page in index.pages)
+    assert positions == sum(index.table(page).positions.size for page in index.pages) > 0
+    for limit, read in ((whole, positions), (whole - 1, 0)):
+        groups = index.groups_within(MemoryBudget(reference + limit, is_limit=True))
+        assert [len(group) for group in groups] == [len(index.pages)]
+        assert sum(index.table(page).bases_before.size for page in index.pages) == read
+    index.groups_within(MemoryBudget(1 << 40, 1 << 40))
+    assert all(index.table(page).bases_before.size == 0 for page in index.pages)
+    small = IndexFile(str(index_of(fasta, tmp_path, "small.mgi", purpose="memory", **SAMPLED)))
+    small.groups_within(MemoryBudget(1 << 40))
+    assert all(small.table(page).bases_before.size == 0 for page in small.pages)
+
+
+def test_a_file_of_the_version_before_is_read(
+    fasta: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its lists ascend, and are sorted when they are loaded."""
+    monkeypatch.setattr(kmer_order, "LONGEST_ASCENDING", 1)
+    reference = read_reference(str(fasta))
+    loaded = load_pages(IndexFile(str(index_of(fasta, tmp_path, **SAMPLED))))[0]
+    monkeypatch.setattr(index_format, "FORMAT_VERSION", 2)
+    monkeypatch.setattr(kmer_index, "order_long_lists", lambda page, *_: page)
+    written = ("offsets", "positions")
+    write = writer.SectionWriter.write
+
+    def write_older(self: writer.SectionWriter, name: str, array: Any) -> None:
+        if name.partition(".")[2] in ("", *written):
+            write(self, name, array)
+
+    monkeypatch.setattr(writer.SectionWriter, "write", write_older)
+    index = IndexFile(str(index_of(fasta, tmp_path, "older.mgi", **SAMPLED)))
+    assert index.version == 2
+    monkeypatch.setattr(kmer_index, "order_long_lists", order_long_lists)
+    older = load_pages(index)[0]
+    assert older.table.ordered_bases == LEAST_ORDERED_BASES and older.table.bases_before.size == 0
+    (ascending,) = build_kmer_pages(reference, index.pages, older.table.sampling)
+    expected = order_long_lists(ascending, FILE_ORDERED_BASES).table
+    np.testing.assert_array_equal(expected.positions, loaded.table.positions)
+    deep = order_long_lists(older, FILE_ORDERED_BASES).table
+    np.testing.assert_array_equal(expected.positions, deep.positions)
 
 
 def test_tables_serve_lengths_from_the_kmers_on(fasta: Path, tmp_path: Path) -> None:

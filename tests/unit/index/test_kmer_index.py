@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 
 from mummergpu.index.kmer_index import KmerIndex
+from mummergpu.index.kmer_order import FILE_ORDERED_BASES
 from mummergpu.index.kmer_page import KmerPage
 from mummergpu.index.kmer_sampling import KmerSampling
-from mummergpu.index.options import KmerOptions
+from mummergpu.index.options import IndexOptions, KmerOptions
 from mummergpu.index.reference_index import BuildWork
 from mummergpu.input.reference import read_reference
+from mummergpu.pipeline.plan import plan_storable_index
 from mummergpu.runtime.memory import MemoryBudget
 from mummergpu.runtime.stats import Stats
 
@@ -49,3 +51,12 @@ def test_long_lists_are_sorted_only_for_enough_queries(satellite: Path) -> None:
         positions = page.table.positions[offsets[longest] : offsets[longest + 1]]
         assert positions.size > 10_000
         assert bool(np.all(np.diff(positions.astype(np.int64)) > 0)) == ascends
+
+
+def test_an_index_that_outlives_a_run_serves_reads_of_satellites(satellite: Path) -> None:
+    """Long lists are sorted as those of an index file, for `Index.map`."""
+    options = IndexOptions(MINIMUM_LENGTH, KmerOptions(sampling=KmerSampling(10)), None)
+    index = plan_storable_index(read_reference(str(satellite)), options, 1)
+    with ThreadPoolExecutor(1) as executor:
+        (page,) = index.load_pages(index.pages, BuildWork(executor, 1, Stats(), lambda: None))
+    assert page.table.ordered_bases == FILE_ORDERED_BASES

@@ -9,6 +9,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 from helpers.in_memory import reference_of
+from helpers.loops import each
 from helpers.search_cases import made_bases
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -22,9 +23,9 @@ from mummergpu.index.minimizer_index import (
     kept_seconds,
     kmer_seconds,
 )
+from mummergpu.index.minimizer_order import LONGEST_ASCENDING, ORDERED_BASES, POSITION_SHIFT
 from mummergpu.index.minimizer_table import (
     MAX_BASES,
-    POSITION_SHIFT,
     MinimizerTable,
     build_minimizer_table,
     max_build_bytes,
@@ -46,13 +47,14 @@ def told_entries(table: MinimizerTable) -> list[tuple[int, int]]:
     """The bucket and the entry of each minimizer, by position."""
     assert table.offsets.dtype == np.uint32 and table.entries.dtype == np.uint64
     assert table.offsets[0] == 0 and table.offsets[-1] == table.entries.size
-    assert table.byte_count == 4 * table.offsets.size + 8 * table.entries.size
+    ordered = sum(array.nbytes for array in table.ordered)
+    assert table.byte_count == 4 * table.offsets.size + 8 * table.entries.size + ordered
     sizes = np.diff(table.offsets.astype(np.int64))
     assert sizes.min() >= 0 and sizes.size & (sizes.size - 1) == 0
     found = []
     for bucket in np.flatnonzero(sizes).tolist():
         entries = table.entries[table.offsets[bucket] : table.offsets[bucket + 1]].tolist()
-        assert entries == sorted(entries)
+        assert entries == sorted(entries) or len(entries) > LONGEST_ASCENDING
         found += [(bucket, entry) for entry in entries]
     return sorted(found, key=lambda row: row[1] >> POSITION_SHIFT)
 
@@ -213,3 +215,30 @@ def test_the_page_is_the_whole_reference() -> None:
     assert "8 13-mers" in plan.describe()
     assert stats.bytes["tables"] == page.table.byte_count and ready == [1]
     assert page.table.entries.nbytes < plan.peak_bytes(plan.groups[0], 2)
+
+
+@each("seed", range(12))
+def test_long_lists_are_sorted_by_what_follows_and_by_what_precedes(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    unit = ("A", "AC", "G", made_bases(random, 20, "ACGT"))[seed % 4]
+    text = made_bases(random, seed // 4 * 50, "ACGT") + unit * 800 + "ACGT" * 3
+    codes = reference_of([text, text[5:300]]).padded_codes
+    table = build_minimizer_table(codes, 7, 8)
+    long = np.flatnonzero(np.diff(table.offsets.astype(np.int64)) > LONGEST_ASCENDING)
+    assert long.size == table.ordered.begins.size > 0
+
+    def key(entry: int, by_left: bool) -> tuple[int, bytes, int]:
+        at = (entry >> POSITION_SHIFT) + MARGIN
+        after, before = codes[at + 7 :].tobytes(), codes[:at][::-1].tobytes()
+        side = (before if by_left else after)[:ORDERED_BASES]
+        # What lies beyond a break does not count.
+        return entry >> POSITION_SHIFT - 1 & 1, side.split(bytes([BREAK]))[0] + b"\x04", entry
+
+    for number, bucket in enumerate(long.tolist()):
+        begin, end = table.offsets[bucket : bucket + 2].tolist()
+        first, last = table.ordered.left_begins[number : number + 2].tolist()
+        entries, by_left = table.entries[begin:end].tolist(), table.ordered.by_left[first:last]
+        assert entries == sorted(entries, key=lambda entry: key(entry, False))
+        assert by_left.tolist() == sorted(entries, key=lambda entry: key(entry, True))
+        turned = sum(1 for entry in entries if entry >> POSITION_SHIFT - 1 & 1)
+        assert table.ordered.turned[number] == end - turned

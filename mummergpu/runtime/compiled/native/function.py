@@ -14,11 +14,22 @@ from typing import Any, Final
 from mummergpu.runtime.compiled import code_cache
 from mummergpu.runtime.compiled.native.loader import load_code
 from mummergpu.runtime.compiled.native.store import key_of, native_stores, runs_here
-from mummergpu.runtime.compiled.native.values import UnsuitedValueError, flatten, types_of_text
+from mummergpu.runtime.compiled.native.values import (
+    Flattened,
+    UnsuitedValueError,
+    flatten,
+    types_of_text,
+)
 from mummergpu.runtime.compiled.pending import PendingFunction, resolve
 
 _LOCK: Final = threading.RLock()
 """Held while a store is used."""
+
+
+def keeps_code() -> bool:
+    """Return whether code that this process compiles for this machine serves later ones."""
+    with _LOCK:
+        return any(store.folder() is not None for store in native_stores()[:1])
 
 
 class NativeFunction(PendingFunction):
@@ -45,7 +56,8 @@ class NativeFunction(PendingFunction):
             call = self._callers.get(types) or self._find(types, len(numbers))
             return call(numbers)
         except (UnsuitedValueError, struct.error):
-            return self.made()(*arguments, **named)
+            own = (one.value if type(one) is Flattened else one for one in arguments)
+            return self.made()(*own, **named)
 
     def _find(self, types: str, number_count: int) -> Callable[[list[int]], Any]:
         """Return the code for types of arguments: kept code, or else code that is compiled now."""

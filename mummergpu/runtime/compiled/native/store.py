@@ -55,8 +55,9 @@ def _stores_in(places: tuple[str, ...]) -> tuple[CodeStore, ...]:
     if not places:
         return ()
     folders = [place + _SUFFIX for place in places]
+    packaged = [place + _SUFFIX for place in code_cache.packaged_places()]
     return tuple(
-        CodeStore(folders, generation, code_cache.tell_trouble, MAXIMUM_BYTES)
+        CodeStore(folders, generation, code_cache.tell_trouble, MAXIMUM_BYTES, packaged)
         for generation in _generations()
     )
 

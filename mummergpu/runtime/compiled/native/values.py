@@ -37,6 +37,22 @@ class UnsuitedValueError(Exception):
     """A value or a type that only numba knows how to pass."""
 
 
+class Flattened:
+    """An argument whose arrays many calls pass: its type and its numbers are found only once.
+
+    Raises
+    ------
+    UnsuitedValueError
+        If `flatten` does not know the value.
+    """
+
+    def __init__(self, value: Any) -> None:
+        numbers: list[int] = []
+        self.value = value
+        self.types = flatten((value,), numbers)
+        self.numbers = numbers
+
+
 def flatten(arguments: Sequence[Any], numbers: list[int]) -> str:
     """Append the numbers that arguments are passed as; return the text of their types.
 
@@ -67,6 +83,9 @@ def flatten(arguments: Sequence[Any], numbers: list[int]) -> str:
         elif (scalar := _OF_SCALARS.get(kind)) is not None:
             numbers.append(int(value))
             text += scalar
+        elif kind is Flattened:
+            numbers += value.numbers
+            text += value.types
         elif issubclass(kind, tuple):
             text += f"{_name_of(kind)}({flatten(value, numbers)})"
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from time import process_time
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from helpers.search_cases import (
     rows_of,
 )
 
+from mummergpu.index import minimizer_order
 from mummergpu.index.kmer_page import KmerPage
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.kmer_table import build_kmer_table
@@ -36,6 +38,13 @@ from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import MemColumns
 
 Mems = dict[Strand, MemColumns]
+
+
+@pytest.fixture(autouse=True, params=[2, 256])
+def longest_ascending(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Most lists are sorted by bases, or few."""
+    monkeypatch.setattr(minimizer_order, "LONGEST_ASCENDING", request.param)
+    return int(request.param)
 
 
 def backend_with(case: SearchCase, kmer_length: int, window: int) -> KmerCpuBackend:
@@ -207,3 +216,35 @@ def test_released_pages_are_gone() -> None:
     backend = backend_with(random_case(1), 1, 1)
     backend.release_pages()
     assert not backend.only_unique
+
+
+def satellite_case(seed: int) -> SearchCase:
+    """Copies of a unit, of which each base may differ, between other bases; and reads of them."""
+    random = np.random.default_rng(seed)
+    unit = ("AC", "A", made_bases(random, 171, "ACGT"))[seed % 3]
+    copies = unit * (3000 // len(unit) + 1)
+    (copies,) = made_queries(random, copies, 1, len(copies), "ACGT", (0.0, 0.001, 0.02)[seed % 3])
+    text = made_bases(random, 400, "ACGT") + copies + made_bases(random, 400, "ACGT")
+    queries = made_queries(random, text, 40, 150, "ACGT", 0.01)
+    return SearchCase(f"satellite {seed}", (text, copies[:700]), (*queries, text, copies), 20)
+
+
+@each("seed", range(12))
+def test_satellites(seed: int) -> None:
+    """Reads, and sequences longer than what lists are sorted by."""
+    check(satellite_case(seed), 13, 8)
+    check(satellite_case(seed), 9, 12)
+
+
+def test_a_repeat_without_unique_matches_is_not_walked() -> None:
+    """Looking at each of the 50,000 copies for each minimizer would take some ten seconds."""
+    copies = "AC" * 50_000
+    queries = tuple(
+        copies[: 75 + read % 60] + "G" + copies[: 60 - read % 7] for read in range(2000)
+    )
+    backend = backend_with(SearchCase("copies", (copies,), queries, 20), 13, 8)
+    block = block_of(queries)
+    begin = process_time()
+    found = backend.find_unique(block, STRANDS, ANY, map, lambda bases: None)
+    assert process_time() - begin < 3
+    assert found is not None and not any(columns.count for columns in found.values())

@@ -29,13 +29,15 @@ def test_all_matches_with_a_window_are_found_in_sorted_lists(
     complete = KmerCpuBackend(Stats())
     complete.load_pages(pages, window)
     expected = [find_on(complete, case.block(), strand) for strand in STRANDS]
-    with patch.object(kmer_order, "LONGEST_ASCENDING", 16):
-        ordered = [kmer_order.order_long_lists(page, ordered_bases) for page in pages]
-    by_windows = KmerCpuBackend(Stats())
-    by_windows.load_pages([replace(page, sample_step=window) for page in ordered], window)
-    for strand, all_matches in zip(STRANDS, expected, strict=True):
-        found = find_on(by_windows, case.block(), strand)
-        assert found is not None and all_matches is not None
-        wanted = rows_of(matches_of_windows(all_matches, window))
-        assert [sorted(rows) for rows in rows_of(found)] == wanted
-        assert sum(map(len, wanted)) > 500
+    for with_bases_before in (False, True):
+        pages = tables_of(case, KmerSampling(6, reference_step), with_bases_before)
+        with patch.object(kmer_order, "LONGEST_ASCENDING", 16):
+            ordered = [kmer_order.order_long_lists(page, ordered_bases) for page in pages]
+        by_windows = KmerCpuBackend(Stats())
+        by_windows.load_pages([replace(page, sample_step=window) for page in ordered], window)
+        for strand, all_matches in zip(STRANDS, expected, strict=True):
+            found = find_on(by_windows, case.block(), strand)
+            assert found is not None and all_matches is not None
+            wanted = rows_of(matches_of_windows(all_matches, window))
+            assert [sorted(rows) for rows in rows_of(found)] == wanted
+            assert sum(map(len, wanted)) > 500

@@ -12,14 +12,14 @@ import pysam
 import pytest
 from helpers.loops import each
 from helpers.match_cases import MatchCase, Row, match_cases, text_of
+from helpers.match_records import match_bam, match_sam
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mummergpu.errors import InputError
 from mummergpu.input.reference import Reference
 from mummergpu.output.bytes.compression import BgzfCompressor
-from mummergpu.output.matches.bam import PIECE_BYTES, BamFormat
-from mummergpu.output.matches.sam import SamFormat
+from mummergpu.output.records.bam import PIECE_BYTES
 from mummergpu.output.records.sam_options import ReadGroup, SamOptions
 from mummergpu.sequence.codes import Strand
 
@@ -30,7 +30,7 @@ OPTIONS = st.builds(
 
 
 def sam_of(case: MatchCase, options: SamOptions) -> bytes:
-    return text_of(SamFormat(case.reference, options, "", "q.fa"), case)
+    return text_of(match_sam(case.reference, options), case)
 
 
 def bam_of_htslib(text: bytes, folder: Path) -> bytes:
@@ -47,7 +47,7 @@ def bam_of_htslib(text: bytes, folder: Path) -> bytes:
 
 
 def bam_of(case: MatchCase, options: SamOptions, piece_bytes: int) -> bytes:
-    made = BamFormat(case.reference, options, "", "q.fa", piece_bytes)
+    made = match_bam(case.reference, options, piece_bytes)
     return text_of(made, case)
 
 
@@ -101,17 +101,17 @@ def test_bins_at_every_border(tmp_path: Path) -> None:
     query = b"A" * 15_000
     case = MatchCase([(b"r", b"A")], [(b"q", query)], {Strand.FORWARD: [rows]})
     reference = far_reference(case, (1 << 31) - 1)
-    text = text_of(SamFormat(reference, SamOptions(), "", "q.fa"), case)
-    made = BamFormat(reference, SamOptions(), "", "q.fa")
+    text = text_of(match_sam(reference, SamOptions()), case)
+    made = match_bam(reference, SamOptions())
     assert text_of(made, case) == bam_of_htslib(text, tmp_path)
 
 
 def test_a_longer_record_or_query_is_refused() -> None:
     case = MatchCase([(b"r", b"A")], [(b"q" * 255, b"A")], {})
     with pytest.raises(InputError, match="2,147,483,647"):
-        BamFormat(far_reference(case, 1 << 31), SamOptions(), "", "q.fa")
+        match_bam(far_reference(case, 1 << 31), SamOptions())
     with pytest.raises(InputError, match="254 bytes"):
-        text_of(BamFormat(case.reference, SamOptions(), "", "q.fa"), case)
+        text_of(match_bam(case.reference, SamOptions()), case)
 
 
 def test_a_compressed_file_is_what_htslib_reads(tmp_path: Path) -> None:

@@ -9,12 +9,11 @@ from unittest.mock import patch
 
 import pysam
 from helpers.match_cases import MatchCase, match_cases, text_of
+from helpers.match_records import match_bam, match_sam
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mummergpu.output.bytes.compression import BgzfCompressor
-from mummergpu.output.matches.bam import BamFormat
-from mummergpu.output.matches.sam import SamFormat
 from mummergpu.output.records.cram import CramSink
 from mummergpu.output.records.sam_options import ReadGroup, SamOptions
 from mummergpu.output.sink import ByteSink, Emit, writer_of
@@ -31,7 +30,7 @@ SIMPLE = MatchCase([(b"r", b"ACGT")], [(b"q", b"ACGT")], {Strand.FORWARD: [[(0, 
 def write_cram(path: Path, case: MatchCase, options: SamOptions) -> Stats:
     stats = Stats()
     with OutputFile(str(path)) as file:
-        made = BamFormat(case.reference, options, "", "q.fa")
+        made = match_bam(case.reference, options)
 
         def keep_in(emit: Emit) -> ByteSink[Any, Any]:
             return ByteSink(made, emit, stats, BgzfCompressor(), 2, 1000)
@@ -71,7 +70,7 @@ def in_cram(text: bytes) -> bytes:
 def test_alignments_are_those_of_sam(tmp_path: Path, case: MatchCase, options: SamOptions) -> None:
     path = tmp_path / "x.cram"
     write_cram(path, case, options)
-    assert sam_of(path) == in_cram(text_of(SamFormat(case.reference, options, "", "q.fa"), case))
+    assert sam_of(path) == in_cram(text_of(match_sam(case.reference, options), case))
 
 
 def test_bytes_and_times_are_counted(tmp_path: Path) -> None:

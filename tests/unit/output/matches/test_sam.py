@@ -9,15 +9,18 @@ import pysam
 import pytest
 from helpers.compilations import compilation_count
 from helpers.match_cases import MatchCase, joined, match_cases, text_of
+from helpers.match_records import match_sam
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mummergpu.errors import InputError
 from mummergpu.output.bytes.text_arrays import PIECE_BYTES
 from mummergpu.output.bytes.text_stores import OVERSHOOT
-from mummergpu.output.matches import sam
-from mummergpu.output.matches.sam import SamFormat
+from mummergpu.output.matches import match_rows
+from mummergpu.output.matches.match_rows import PIECE_ROWS
+from mummergpu.output.records import sam
 from mummergpu.output.records.header import sam_header
+from mummergpu.output.records.sam import PART_BASES, AlignmentSam
 from mummergpu.output.records.sam_options import SamOptions, read_group_of
 from mummergpu.sequence.codes import Strand, decode, encode
 
@@ -64,8 +67,13 @@ def plain_lines(case: MatchCase, options: SamOptions) -> bytes:
     return joined(lines)
 
 
-def sam_of(case: MatchCase, options: SamOptions, piece_bytes: int = PIECE_BYTES) -> SamFormat:
-    return SamFormat(case.reference, options, "mummergpu r q", "q.fa", piece_bytes)
+def sam_of(
+    case: MatchCase,
+    options: SamOptions,
+    piece_bytes: int = PIECE_BYTES,
+    piece_rows: int = PIECE_ROWS,
+) -> AlignmentSam:
+    return match_sam(case.reference, options, "mummergpu r q", piece_bytes, piece_rows)
 
 
 OPTIONS = st.builds(
@@ -74,14 +82,21 @@ OPTIONS = st.builds(
 
 
 @settings(deadline=None)
-@given(match_cases(), OPTIONS, st.one_of(st.integers(1, 500), st.just(PIECE_BYTES)), st.booleans())
+@given(
+    match_cases(),
+    OPTIONS,
+    st.one_of(st.integers(1, 500), st.just(PIECE_BYTES)),
+    st.one_of(st.integers(1, 9), st.just(PIECE_ROWS)),
+    st.booleans(),
+)
 def test_lines_equal_those_of_a_plain_formatter(
-    case: MatchCase, options: SamOptions, piece_bytes: int, nameless: bool
+    case: MatchCase, options: SamOptions, piece_bytes: int, piece_rows: int, nameless: bool
 ) -> None:
     if nameless:
         case = MatchCase(case.records, [(b"", bases) for _, bases in case.queries], case.rows)
     header = sam_header(case.reference, options, "mummergpu r q").text
-    assert text_of(sam_of(case, options, piece_bytes), case) == header + plain_lines(case, options)
+    made = sam_of(case, options, piece_bytes, piece_rows)
+    assert text_of(made, case) == header + plain_lines(case, options)
 
 
 @settings(deadline=None)
@@ -92,8 +107,8 @@ def test_the_longest_are_kept(lengths: list[int], most_hits: int) -> None:
     strands = {Strand.FORWARD: [rows[:middle]], Strand.REVERSE: [rows[middle:]]}
     case = MatchCase([(b"r", b"A" * 9)], [(b"q", b"A" * 18)], strands)
     options = SamOptions(most_hits=most_hits)
-    for piece_bytes in (1, 300, PIECE_BYTES):
-        made = SamFormat(case.reference, options, "", "q.fa", piece_bytes)
+    for piece_bytes, piece_rows in ((1, 1), (300, 7), (PIECE_BYTES, PIECE_ROWS)):
+        made = sam_of(case, options, piece_bytes, piece_rows)
         assert text_of(made, case).removeprefix(made.head()) == plain_lines(case, options)
 
 
@@ -138,19 +153,19 @@ def long_query(length: int) -> MatchCase:
     return MatchCase([(b"r", b"ACGTACGTA")], [(b"a", bases), (b"b", bases), (b"", b"")], strands)
 
 
-@pytest.mark.parametrize("length", [11, 31, 32, 33, 64, 1000, 5003])
+@pytest.mark.parametrize("length", [11, PART_BASES - 1, PART_BASES, PART_BASES + 1, 50_003])
 def test_the_bases_of_a_query_may_lie_in_many_pieces(length: int) -> None:
     case = long_query(length)
     expected = plain_lines(case, SamOptions())
-    for piece_bytes in (1, 200, 401, 1024):
+    for piece_bytes in (1, 10_000, 10_033, 20_000):
         made = sam_of(case, SamOptions(), piece_bytes)
         pieces = [bytes(piece) for piece in made.format_block(case.block, case.columns)]
         assert b"".join(pieces) == expected
-        assert max(map(len, pieces)) <= max(piece_bytes, 400)
+        assert max(map(len, pieces)) <= max(piece_bytes, 2 * PART_BASES + 1000)
 
 
 def test_nothing_is_written_behind_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    case = long_query(300)
+    case = long_query(11_000)
     guards = []
 
     def guarded(size: int) -> np.ndarray:
@@ -158,7 +173,7 @@ def test_nothing_is_written_behind_the_text(monkeypatch: pytest.MonkeyPatch) -> 
         guards.append(whole[-64:])
         return whole[: size + OVERSHOOT]
 
-    for piece_bytes in range(200, 800, 7):
+    for piece_bytes in range(9000, 10_200, 17):
         made = sam_of(case, SamOptions(), piece_bytes)
         monkeypatch.setattr(made._pool, "room_for", guarded)
         text = b"".join(bytes(piece) for piece in made.format_block(case.block, case.columns))
@@ -185,7 +200,7 @@ def test_long_clips_and_positions(tmp_path: Path) -> None:
     )
     columns = case.columns
     columns[Strand.FORWARD].reference_starts[:] = [99_999_998, 99_999_999, longest - 1000]
-    made = SamFormat(reference, SamOptions(), "", "q.fa")
+    made = match_sam(reference, SamOptions())
     text = b"".join(bytes(piece) for piece in made.format_block(case.block, columns))
     positions = [int(line.split(b"\t")[3]) for line in text.splitlines()]
     assert positions == [99_999_999, 100_000_000, longest - 999]
@@ -205,4 +220,5 @@ def test_one_compilation_serves_all() -> None:
             array.flags.writeable = False
         for options in (SamOptions(), SamOptions(GROUP, 1)):
             list(sam_of(case, options).format_block(block, case.columns))
-    assert compilation_count(sam.write_sam) == 1
+    assert compilation_count(match_rows.fill_match_rows) == 1
+    assert compilation_count(sam.write_sam_matches) == 1

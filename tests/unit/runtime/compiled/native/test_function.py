@@ -30,6 +30,7 @@ from mummergpu.runtime.compiled.native.values import (
     text_of_types,
     types_of_text,
 )
+from mummergpu.runtime.jit import flattened
 from mummergpu.sequence.codes import write_reverse_complements
 
 pytestmark = pytest.mark.skipif(
@@ -350,6 +351,30 @@ def test_bundles_are_passed_by_their_names() -> None:
         assert call(turned, step) == width(turned, step)
 
 
+def add_last(window: Window, step: Step) -> int:
+    return window.numbers[window.end - 1] + step.end
+
+
+def test_a_flattened_bundle_is_passed_as_the_bundle_itself(place: Path) -> None:
+    numbers = np.arange(10, 20)
+    window, step = Window(numbers, 3, 9), Step(numbers, 7, 3000)
+    code = NativeFunction(add_last, Maker(), False)
+    for value in (window, flattened(window)):
+        assert code(value, step) == add_last(window, step)
+    # Its arrays may change between two calls.
+    kept_window = flattened(window)
+    numbers[8] = 1000
+    assert code(kept_window, step) == 1007
+
+
+def test_a_bundle_that_only_numba_knows_is_not_flattened(place: Path) -> None:
+    window = Window(np.arange(10)[::2], 1, 3)
+    assert flattened(window) is window
+    # What comes with it decides as well.
+    function, step = NativeFunction(add_last, Maker(), False), Step(np.arange(6)[::2], 7, 3000)
+    assert function(flattened(Window(np.arange(10), 1, 3)), step) == 2 + 7
+
+
 def test_bundles_of_two_names_are_told_apart() -> None:
     texts = set()
     for kind in (Window, Step):
@@ -435,6 +460,7 @@ import numpy as np
 from mummergpu.index.kmer_index import count_equal_pairs
 from mummergpu.index.tree.text import write_numbers
 from mummergpu.mapping.seeding.windows import keep_windows
+from mummergpu.runtime.jit import flattened
 from mummergpu.sequence.codes import write_reverse_complements
 from mummergpu.sequence.mems import MemColumns
 from mummergpu.sequence.offsets import longest_of

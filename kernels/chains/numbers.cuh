@@ -1,0 +1,76 @@
+// What the nodes of a chain have: sums of probabilities, or the logarithms of best paths in units
+// of the host, whole numbers, so that sums in any order are equal.
+#pragma once
+
+#include "common/grid.cuh"
+
+// What a run keeps of each symbol.
+#define KEEPS_NOTHING 0
+#define KEEPS_TRACES 1   // the bits that tell the best way into each node
+#define KEEPS_COLUMNS 2  // the sums of the nodes that emit
+#define KEEPS_SHARES 3   // those times what is kept there: sums from both ends
+
+#if CHAIN_SUMS
+#if CHAIN_DOUBLE
+using Number = double;
+#else
+using Number = float;
+#endif
+constexpr Number NOTHING = 0;
+constexpr Number UNIT = 1;
+#else
+using Number = long long;
+constexpr Number NOTHING = IMPOSSIBLE;
+constexpr Number UNIT = 0;
+#endif
+
+#if CHAIN_SUMS
+// What all nodes are multiplied with so that the largest is about 1: a power of 2.
+struct Scale {
+    Number factor;
+    long long offset;
+
+    __device__ __forceinline__ explicit Scale(Number most) {
+#if CHAIN_DOUBLE
+        const int power = static_cast<int>(__double_as_longlong(most) >> 52) - 1023;
+        const bool has = power > -1023;
+        factor = has ? __longlong_as_double(static_cast<long long>(1023 - power) << 52) : 1;
+#else
+        const int power = static_cast<int>(__float_as_uint(most) >> 23) - 127;
+        const bool has = power > -127;
+        factor = has ? __uint_as_float(static_cast<uint32>(127 - power) << 23) : 1;
+#endif
+        offset = has ? power : 0;
+    }
+
+    __device__ __forceinline__ Number of(Number value) const {
+        return value * factor;
+    }
+};
+#else
+// What is taken off all nodes that are possible: a multiple of 2**OFFSET_BITS.
+struct Scale {
+    long long offset;
+
+    __device__ __forceinline__ explicit Scale(Number most)
+        : offset(most > IMPOSSIBLE / 2 ? most >> OFFSET_BITS : 0) {}
+
+    __device__ __forceinline__ Number of(Number value) const {
+        // A multiplication: a negative number may not be shifted to the left.
+        return value > IMPOSSIBLE / 2 ? value - offset * (1ll << OFFSET_BITS) : IMPOSSIBLE;
+    }
+};
+#endif
+
+// Return the natural logarithm of a sum, or of a best path, and of what was taken off it.
+__device__ __forceinline__ double score_of(double total, long long offset) {
+    return log(total) + static_cast<double>(offset) * 0.6931471805599453;
+}
+
+__device__ __forceinline__ double score_of(long long best, long long offset) {
+    constexpr double UNITS = static_cast<double>(1ll << LOG_BITS);
+    constexpr double STEP = static_cast<double>(1ll << OFFSET_BITS) / UNITS;
+    // Both products are exact.
+    const double score = static_cast<double>(best) / UNITS + static_cast<double>(offset) * STEP;
+    return best < IMPOSSIBLE / 2 ? __longlong_as_double(0xFFF0000000000000ll) : score;
+}

@@ -1,0 +1,121 @@
+"""Translates a record at every position, 64 at once, where registers look up bytes.
+
+A record of A, C, G and T alone has its residues, and a bit for each stop codon, on both strands:
+what lies between two stops is copied. Other records go codon by codon (`translation`), with the
+same ORFs.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple, cast
+
+import numpy as np
+
+from mummergpu.runtime.arrays import ByteArray, UInt64Array
+from mummergpu.runtime.jit import jit_without_refcounts
+from mummergpu.runtime.llvm import intrinsic, ir, types
+from mummergpu.runtime.vectors import Vectors
+from mummergpu.sequence.codes import CodeArray
+
+AT_ONCE: Final = 64
+"""The positions that are translated at once."""
+
+BEYOND: Final = AT_ONCE + 2
+"""The codes that are read from a position on; those behind the record do not matter."""
+
+BASES: Final = 4
+"""Codes below it are A, C, G and T."""
+
+
+class Codons(NamedTuple):
+    """The codons of a record at every position, for compiled functions.
+
+    Attributes
+    ----------
+    residues : ndarray of uint8, shape (2, positions)
+        The residue of the codon that begins there, and on the other strand that of the codon that
+        ends there.
+    stops : ndarray of uint64, shape (2, positions / AT_ONCE)
+        A bit for each of them that is a stop.
+    """
+
+    residues: ByteArray
+    stops: UInt64Array
+
+
+def room_for_codons(longest: int) -> Codons:
+    """Return memory for records of up to so many bases."""
+    words = longest // AT_ONCE + 1
+    return Codons(
+        np.empty((2, words * AT_ONCE), dtype=np.uint8), np.empty((2, words), dtype=np.uint64)
+    )
+
+
+def _translate_some(
+    typing_context: Any, codes: Any, at: Any, tables: Any, residues: Any, to: Any, other: Any
+) -> Any:
+    """Translate `AT_ONCE` positions; return the bits of stops, and of codes that are no bases."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        vectors = Vectors(builder, 8, AT_ONCE)
+        codes, tables, residues = (
+            context.make_array(signature.args[n])(context, builder, arguments[n]).data
+            for n in (0, 2, 3)
+        )
+        _, at, _, _, to, other = arguments
+        number, word = ir.IntType(64), ir.IntType(64)
+        zero = ir.Constant(number, 0)
+
+        def loaded(pointer: Any, place: Any) -> Any:
+            return vectors.load(vectors.pointer(builder.gep(pointer, [place])), zero)
+
+        bases = [loaded(codes, builder.add(at, ir.Constant(number, n))) for n in range(3)]
+        codons = bases[0]
+        for base in bases[1:]:
+            codons = builder.or_(builder.shl(codons, vectors.constant(2)), base)
+        unknown = builder.icmp_unsigned(">=", bases[0], vectors.constant(BASES))
+        found = []
+        for strand, place in enumerate((to, other)):
+            table = loaded(tables, ir.Constant(number, AT_ONCE * strand))
+            translated = vectors.looked_up(table, codons)
+            vectors.store(translated, vectors.pointer(builder.gep(residues, [place])), zero)
+            stop = vectors.splat(
+                builder.zext(
+                    builder.load(builder.gep(tables, [ir.Constant(number, 2 * AT_ONCE)])), number
+                )
+            )
+            found.append(builder.bitcast(builder.icmp_unsigned("==", translated, stop), word))
+        found.append(builder.bitcast(unknown, word))
+        return context.make_tuple(builder, signature.return_type, found)
+
+    one = types.int64
+    bits = types.UniTuple(types.uint64, 3)
+    return bits(codes, one, tables, residues, one, one), generate
+
+
+translate_some = cast(Any, intrinsic(_translate_some))
+"""Called with codes, the first position, the tables of `translate_record`, residues, and the two
+places in them to write to."""
+
+
+@jit_without_refcounts
+def translate_record(
+    codes: CodeArray, begin: int, length: int, tables: ByteArray, into: Codons
+) -> bool:
+    """Translate a record at every position; return whether it has bases only.
+
+    `tables` has a residue for each codon of two bits a base, then the same for the codon on the
+    other strand, and then the code of a stop. Behind the record `BEYOND` codes may be read.
+    """
+    width = into.residues.shape[1]
+    unknown = np.uint64(0)
+    for place in range(0, length, AT_ONCE):
+        forward, reverse, others = translate_some(
+            codes, begin + place, tables, into.residues, place, width + place
+        )
+        into.stops[0, place // AT_ONCE] = forward
+        into.stops[1, place // AT_ONCE] = reverse
+        if length - place < AT_ONCE:
+            others &= (np.uint64(1) << np.uint64(length - place)) - np.uint64(1)
+        unknown |= others
+    return not unknown

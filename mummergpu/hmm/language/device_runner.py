@@ -1,0 +1,152 @@
+"""A stream of a device that runs chains: its memory, its programs, and what these are given."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.cuda.device import Device, Program
+from mummergpu.cuda.kernel_cache import KernelCache
+from mummergpu.cuda.launcher import Launcher
+from mummergpu.cuda.pinned_staging import Staging
+from mummergpu.cuda.program import ProgramSource
+from mummergpu.cuda.sources import read_sources
+from mummergpu.cuda.workspace import Workspace
+from mummergpu.hmm.language.cuda_text import (
+    SHARES_PROGRAM,
+    DeviceKind,
+    chain_program,
+    paths_program,
+    wide_program,
+)
+from mummergpu.hmm.language.node_paths import NodeVisits
+from mummergpu.hmm.language.recurrence import Shape, TraceBits
+from mummergpu.hmm.language.tables import ChainTables
+from mummergpu.hmm.language.traces import StateNames, TraceTables
+from mummergpu.runtime.stats import Stats
+
+STAGE: Final = "model_evaluation"
+
+MAX_THREAD_NODES: Final = 32
+"""A chain of more nodes does not fit the registers of a thread."""
+
+_FLOAT_RANGE: Final = 70.0
+"""The natural logarithms that floats have on each side of 1, and some to spare."""
+_DOUBLE_RANGE: Final = 650.0
+
+_MOST_COPIERS: Final = 8
+"""More threads do not copy faster."""
+
+
+class DeviceRunner:
+    """A stream of a device with memory of `memory` bytes; one thread uses it at a time.
+
+    Parameters
+    ----------
+    double : bool
+        Whether sums are computed with 64 bits instead of 32.
+    """
+
+    def __init__(
+        self, device: Device, cache: KernelCache, memory: int, stats: Stats, double: bool
+    ) -> None:
+        self.device, self._cache, self.double = device, cache, double
+        self.memory = memory
+        self._stream = device.new_stream()
+        self.workspace = Workspace(device, memory)
+        self._copiers = ThreadPoolExecutor(min(os.cpu_count() or 1, _MOST_COPIERS))
+        self._staging = Staging(device, self._stream, copiers=self._copiers)
+        self.launcher = Launcher(device, self._stream, self.workspace, stats, STAGE)
+        self._programs: dict[tuple[Shape | int, DeviceKind | None], Program] = {}
+        self._sources = read_sources()
+
+    def close(self) -> None:
+        """Free the stream and all memory."""
+        self._copiers.shutdown()
+        self._staging.free()
+        self.workspace.free()
+        self._stream.free()
+
+    def numbers(self, tables: ChainTables, kind: DeviceKind, chunk: int) -> tuple[list[int], int]:
+        """Return where numbers of a chain are, and after how many columns they are scaled."""
+        arrays = [tables.numbers, tables.emissions, tables.end]
+        if kind.sums and not kind.double:
+            arrays = [array.astype(np.float32) for array in arrays]
+            chunk = max(1, int(chunk * _FLOAT_RANGE / _DOUBLE_RANGE))
+        names = ("numbers", "emissions", "ends")
+        return [self.upload(*pair) for pair in zip(names, arrays, strict=True)], chunk
+
+    def trace_arguments(
+        self,
+        shape: Shape,
+        tables: TraceTables,
+        names: StateNames | None,
+        visits: NodeVisits | None = None,
+    ) -> list[int]:
+        """Return what the kernels' `Trace` says: the visits of steps, or of nodes."""
+        columns = (tables.words, tables.shifts, tables.masks, tables.first_steps)
+        shown, width = 0, 0
+        if visits is not None:
+            shown = self.upload("node visits", visits.table.astype(np.uint32))
+            width = visits.width
+        of_steps = [] if names is None else [names.offsets, names.visits]
+        places = [
+            self.upload(name, one.astype(np.uint32))
+            for name, one in zip(("first visits", "step visits"), of_steps, strict=False)
+        ]
+        return [
+            self.upload("trace nodes", np.stack(columns, axis=1).astype(np.uint32)),
+            self.upload("trace sources", tables.sources.astype(np.uint32)),
+            *(places or [0, 0]),
+            *(shown, width, shape.emitting, trace_bits(shape).words, len(shape.steps)),
+        ]
+
+    def chain_program(self, shape: Shape, kind: DeviceKind) -> Program:
+        """Return the program of a shape."""
+        return self._program((shape, kind), lambda: chain_program(shape, kind))
+
+    def wide_program(self, kind: DeviceKind) -> Program:
+        """Return the program of all shapes of many states."""
+        return self._program((0, kind), lambda: wide_program(kind))
+
+    def paths_program(self, word_bits: int) -> Program:
+        """Return the program that walks paths."""
+        return self._program((word_bits, None), lambda: paths_program(word_bits))
+
+    def shares_program(self) -> Program:
+        """Return the program that makes probabilities of what nodes have from both ends."""
+        return self._program((0, None), lambda: SHARES_PROGRAM)
+
+    def _program(self, key: tuple[Shape | int, DeviceKind | None], source: Any) -> Program:
+        if key not in self._programs:
+            text: ProgramSource = source()
+            image = self._cache.cubin(self._sources, text, self.device.architecture)
+            self._programs[key] = self.device.load(image)
+        return self._programs[key]
+
+    def upload(self, name: str, array: npt.NDArray[Any]) -> int:
+        """Copy an array to a buffer of a name; return its address."""
+        # Kernels load four symbols at once, and the last of them may be beyond the end.
+        address = self.workspace.buffer(name, array.nbytes + 4)
+        self._staging.copy_in(address, np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+        return address
+
+    def fetch(self, address: int, count: int, kind: npt.DTypeLike) -> npt.NDArray[Any]:
+        """Return numbers that begin at an address."""
+        found = np.empty(count, dtype=kind)
+        self._staging.copy_out(found, address)
+        return found
+
+
+def trace_bits(shape: Shape) -> TraceBits:
+    """Return where the kernels of a shape leave the bits of best ways."""
+    return TraceBits.of(shape) if is_narrow(shape) else TraceBits.by_node(shape)
+
+
+def is_narrow(shape: Shape) -> bool:
+    """Return whether the states fit the registers of a thread."""
+    return shape.nodes <= MAX_THREAD_NODES and shape.is_unrolled

@@ -1,0 +1,153 @@
+"""The tables of chains of many states, as ``kernels/chains/wide_chain.cu`` takes them.
+
+The states lie in the memory of a block, which runs a sequence. Those that emit are computed side by
+side, in slices of a warp's lanes. Each unit waits for the ones before it: a silent state, or one
+that has many ways into it, whose ways all threads share; or a line of silent states, each of which
+follows the one before, and which is scanned.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.cuda.device import BlockShape
+from mummergpu.cuda.program import WARP_LANES
+from mummergpu.hmm.language.processor_text import IMPOSSIBLE
+from mummergpu.hmm.language.recurrence import Shape
+from mummergpu.hmm.language.tables import ChainTables
+
+UInt32Array = npt.NDArray[np.uint32]
+
+_NO_NODE: Final = (1 << 32) - 1
+_SHORTEST_LINE: Final = 8
+_MOST_LANE_WAYS: Final = 32
+"""More ways into a state, and many more than others have, are shared by all threads."""
+_MOST_WAYS: Final = 1 << 16
+_WARP_NODES: Final = 256
+"""About how many states a warp shares."""
+_MOST_WARPS: Final = 8
+_WARP_BYTES: Final = 32
+"""What each warp that there might be tells the others."""
+
+
+class WideTables(NamedTuple):
+    """A shape in slices and units; the kernel's `WideChain` describes the arrays.
+
+    Attributes
+    ----------
+    lane_steps : ndarray of int64
+        The step of each lane of the rows of slices; -1: none.
+    unit_count, units_emitting : int
+        How many units there are, and how many of them emit.
+    """
+
+    slice_rows: UInt32Array
+    slice_nodes: UInt32Array
+    sources: UInt32Array
+    lane_steps: npt.NDArray[np.int64]
+    units: UInt32Array
+    members: UInt32Array
+    step_sources: UInt32Array
+    unit_count: int
+    units_emitting: int
+
+    def arrays(self, shape: Shape, tables: ChainTables) -> dict[str, npt.NDArray[Any]]:
+        """Return what the kernel is given, by name."""
+        nothing = 0 if tables.numbers.dtype.kind == "f" else IMPOSSIBLE
+        weights = np.append(tables.numbers, nothing)[self.lane_steps]
+        by_symbol = tables.emissions[list(shape.emissions)].T
+        return {
+            "slice rows": self.slice_rows,
+            "slice nodes": self.slice_nodes,
+            "slice sources": self.sources,
+            "slice weights": weights,
+            "units": self.units,
+            "members": self.members,
+            "step sources": self.step_sources,
+            "numbers": tables.numbers,
+            "emissions": by_symbol,
+            "ends": tables.end,
+        }
+
+
+def block_shape(shape: Shape) -> BlockShape:
+    """Return the threads of a block, and the memory that it needs."""
+    warps = 1
+    while warps < _MOST_WARPS and warps * _WARP_NODES < shape.nodes:
+        warps *= 2
+    return BlockShape(warps * WARP_LANES, 16 * shape.nodes + _WARP_BYTES * WARP_LANES)
+
+
+def fits_block(shape: Shape, shared_bytes: int) -> bool:
+    """Return whether blocks with so much memory can run a shape."""
+    ways = max((len(steps) for steps in shape.into()), default=0)
+    return block_shape(shape).shared_bytes <= shared_bytes and ways < _MOST_WAYS
+
+
+@lru_cache(maxsize=8)
+def wide_tables(shape: Shape) -> WideTables:
+    """Return the tables of a shape."""
+    into, count = shape.into(), shape.emitting
+    usual = _MOST_LANE_WAYS + 4 * len(shape.steps) // max(1, shape.nodes)
+    hubs = [node for node in range(count) if len(into[node]) > usual]
+    lanes = [node for node in range(count) if len(into[node]) <= usual]
+    lanes += [_NO_NODE] * (-len(lanes) % WARP_LANES)
+    rows, steps = [0], []
+    for first in range(0, len(lanes), WARP_LANES):
+        ways = [into[node] if node != _NO_NODE else [] for node in lanes[first:][:WARP_LANES]]
+        longest = max(len(one) for one in ways)
+        steps += [one[rank] if rank < len(one) else -1 for rank in range(longest) for one in ways]
+        rows.append(rows[-1] + longest)
+    lines = [[hub] for hub in hubs] + _lines(shape, into)
+    members: list[tuple[int, int, int, int]] = []
+    units: list[tuple[int, int]] = []
+    for line in lines:
+        units.append((len(members), len(line)))
+        for before, node in zip([_NO_NODE, *line], line, strict=False):
+            sources = [shape.steps[step][0] for step in into[node]]
+            link = sources.index(before) if before in sources else _NO_NODE
+            members.append((node, into[node][0] if sources else 0, len(sources), link))
+    step_sources = [source for source, _ in shape.steps] or [0]
+    lane_steps = np.array(steps, dtype=np.int64)
+    return WideTables(
+        _numbers(rows),
+        _numbers(lanes),
+        _numbers(np.where(lane_steps < 0, 0, np.array(step_sources)[lane_steps])),
+        lane_steps,
+        _numbers(units),
+        _numbers(members),
+        _numbers(step_sources),
+        len(units),
+        len(hubs),
+    )
+
+
+def _numbers(values: Any) -> UInt32Array:
+    # An array of nothing has no address.
+    return np.array(values if len(values) else [0], dtype=np.uint32)
+
+
+def _lines(shape: Shape, into: list[list[int]]) -> list[list[int]]:
+    """Return the silent states in lines, each of which waits for the ones before it alone."""
+    lines: list[list[int]] = []
+    line_of: dict[int, int] = {}
+    is_hub = [len(steps) > _MOST_LANE_WAYS for steps in into]
+    for node in range(shape.emitting, shape.nodes):
+        silent = [source for step in into[node] if (source := shape.steps[step][0]) in line_of]
+        number = line_of[silent[-1]] if silent else -1
+        # The other ways come from earlier lines.
+        fits = number >= 0 and lines[number][-1] == silent[-1]
+        fits = fits and all(line_of[source] < number for source in silent[:-1])
+        if not fits or is_hub[node] or is_hub[silent[-1]]:
+            number = len(lines)
+            lines.append([])
+        lines[number].append(node)
+        line_of[node] = number
+    found = []
+    for line in lines:
+        found += [line] if len(line) >= _SHORTEST_LINE else [[node] for node in line]
+    return found
