@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pysam
 
+from helpers.in_memory import letters_of, offsets_of
 from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import NO_ROW, AlignmentColumns
@@ -64,10 +64,10 @@ def made_reads(reads: Iterable[tuple[bytes, bytes, bytes | None]]) -> ReadBlock:
     return ReadBlock(
         0,
         with_margins(encode(bases)),
-        _offsets(len(one) for _, one, _ in found),
-        np.frombuffer(bytearray(b"".join(name for name, _, _ in found)), dtype=np.uint8),
-        _offsets(len(name) for name, _, _ in found),
-        base_qualities=np.frombuffer(bytearray(b"".join(qualities)), dtype=np.uint8),
+        offsets_of(one for _, one, _ in found),
+        letters_of(name for name, _, _ in found),
+        offsets_of(name for name, _, _ in found),
+        base_qualities=letters_of(qualities),
     )
 
 
@@ -76,16 +76,6 @@ def reference_of(path: Path | str) -> Reference:
     from mummergpu.input.reference import read_reference
 
     return read_reference(str(path))
-
-
-def small_reference(records: Iterable[tuple[bytes, bytes]]) -> Reference:
-    """Return a reference that is made of names and bases."""
-    found = list(records)
-    codes = encode(b"N".join(bases for _, bases in found))
-    lengths = np.array([len(bases) for _, bases in found], dtype=np.int64)
-    starts = np.zeros(lengths.size, dtype=np.int64)
-    np.cumsum(lengths[:-1] + 1, out=starts[1:])
-    return Reference("ref.fa", codes, starts, lengths, tuple(name for name, _ in found))
 
 
 def bases_of(reference: Reference, record: int) -> bytes:
@@ -128,7 +118,7 @@ def aligned_reads(path: Path | str) -> AlignedReads:
             column((row.reference_id for row in rows), np.int32),
             column((row.reference_start for row in rows), np.int64),
             column((row.mapping_quality for row in rows), np.uint8),
-            _offsets(len(one) for one in cigars),
+            offsets_of(cigars),
             column((one for cigar in cigars for one in cigar), np.uint32),
             column((row.template_length for row in rows), np.int32),
             column(mates, np.int64),
@@ -146,10 +136,3 @@ def _read_of(row: Any) -> tuple[bytes, bytes, bytes | None]:
         bases = bases.translate(COMPLEMENT)[::-1]
         qualities = None if qualities is None else qualities[::-1]
     return row.query_name.encode(), bases, qualities
-
-
-def _offsets(sizes: Iterable[int]) -> npt.NDArray[np.int64]:
-    found = list(sizes)
-    offsets = np.zeros(len(found) + 1, dtype=np.int64)
-    np.cumsum(found, out=offsets[1:])
-    return offsets

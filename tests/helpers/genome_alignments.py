@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from helpers.alignments import COMPLEMENT, bases_of, small_reference
+from helpers.alignments import COMPLEMENT, bases_of
+from helpers.in_memory import named_queries, named_records
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.genomes.columns import GenomeAlignments
 from mummergpu.output.genomes.format import AlignedQueries
 from mummergpu.output.genomes.genome_rows import GenomeRows
 from mummergpu.output.records.paf import AlignmentPaf
-from mummergpu.sequence.codes import encode, with_margins
 
 Operations = list[tuple[int, int]]
 MATCH, INSERTION, DELETION = 0, 1, 2
@@ -59,13 +59,7 @@ class GenomeCase:
 
     @property
     def block(self) -> QueryBlock:
-        return QueryBlock(
-            0,
-            with_margins(encode(b"".join(self.texts))),
-            np.cumsum([0, *map(len, self.texts)]),
-            np.frombuffer(bytearray(b"".join(self.names)), dtype=np.uint8),
-            np.cumsum([0, *map(len, self.names)]),
-        )
+        return named_queries(zip(self.names, self.texts, strict=True))
 
     @property
     def columns(self) -> GenomeAlignments:
@@ -128,7 +122,7 @@ def paf_lines(
 
 def random_case(made: random.Random, letters: bytes = b"ACGTACGTACGTN") -> GenomeCase:
     """Return queries of which parts are aligned with the records of a reference."""
-    reference = small_reference(
+    reference = named_records(
         (b"r%d" % number, bytes(made.choices(letters, k=size)))
         for number, size in enumerate(made.choices([60, 300, 900], k=made.randint(1, 3)))
     )

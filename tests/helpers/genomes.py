@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 import mummergpu
+from helpers.in_memory import named_queries, reference_of
 from helpers.sequences import random_bases, reverse_complement
 from mummergpu.input.blocks.queries import QueryBlock
-from mummergpu.input.reference import Reference
 from mummergpu.mapping.genomes.aligner import GenomeAligner
 from mummergpu.mapping.genomes.columns import GenomeAlignments
 from mummergpu.mapping.genomes.options import GenomeOptions
 from mummergpu.matching.filter import keep_unique
-from mummergpu.sequence.codes import CodeArray, Strand, encode, with_margins
+from mummergpu.sequence.codes import CodeArray, Strand, encode
 from mummergpu.sequence.mems import MemColumns
 
 
@@ -38,19 +38,7 @@ def changed(text: str, some: random.Random, differences: float, gaps: float = 0.
 
 
 def block_of(texts: Sequence[str]) -> QueryBlock:
-    offsets = np.cumsum([0, *map(len, texts)])
-    names = "".join(f"q{number}" for number in range(len(texts))).encode()
-    name_offsets = np.cumsum([0, *(len(f"q{number}") for number in range(len(texts)))])
-    padded = with_margins(encode("".join(texts).encode()))
-    return QueryBlock(0, padded, offsets, np.frombuffer(names, np.uint8), name_offsets)
-
-
-def reference_of(texts: Sequence[str]) -> Reference:
-    codes = encode("N".join(texts).encode())
-    lengths = np.array([len(text) for text in texts])
-    starts = np.cumsum([0, *(lengths[:-1] + 1)])
-    names = tuple(f"r{number}".encode() for number in range(len(texts)))
-    return Reference("r.fa", codes, starts, lengths, names)
+    return named_queries((b"q%d" % number, text.encode()) for number, text in enumerate(texts))
 
 
 def matches_of(

@@ -6,9 +6,9 @@ from unittest.mock import patch
 
 import numpy as np
 
+from helpers.in_memory import reference_of
 from helpers.index_pages import build_kmer_pages
 from helpers.search_cases import CASES, ONE_PAGE, SearchCase, made_bases, made_queries
-from helpers.trees import reference_of
 from mummergpu.index import kmer_order
 from mummergpu.index.kmer_page import KmerPage
 from mummergpu.index.kmer_sampling import KmerSampling
@@ -20,7 +20,7 @@ def tables_of(
     case: SearchCase, sampling: KmerSampling, with_bases_before: bool = False
 ) -> list[KmerPage]:
     """The tables of a case's reference, in parts of its page size."""
-    reference = reference_of(list(case.records))
+    reference = reference_of(case.records)
     pages = plan_pages(reference.codes.size, case.page_size, 0)
     return build_kmer_pages(reference, pages, sampling, with_bases_before)
 

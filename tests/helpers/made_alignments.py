@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from helpers.alignments import COMPLEMENT, AlignedReads, bases_of, made_reads, small_reference
+from helpers.alignments import COMPLEMENT, AlignedReads, bases_of, made_reads
+from helpers.in_memory import named_records
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import NO_RECORD, NO_ROW, AlignmentColumns, SamFlag
 from mummergpu.sequence.codes import decode
@@ -35,7 +36,7 @@ class Row:
 
 def random_reference(made: random.Random, letters: bytes = b"ACGTACGTACGTN") -> Reference:
     """Return a reference of some records."""
-    return small_reference(
+    return named_records(
         (b"r%d" % number + b"x" * made.choice([0, 1, 40]), bytes(made.choices(letters, k=size)))
         for number, size in enumerate(made.choices([40, 300, 1000], k=made.randint(1, 4)))
     )

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from helpers.in_memory import columns_of, letters_of, offsets_of
 from helpers.oracle import maximal_matches
 from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.input.reference import Reference
@@ -39,13 +40,6 @@ def random_bases(random: np.random.Generator, count: int, letters: bytes = b"ACG
     return bytes(random.choice(np.frombuffer(letters, dtype=np.uint8), count))
 
 
-def reference_of(*records: bytes) -> Reference:
-    lengths = np.array([len(record) for record in records], dtype=np.int64)
-    starts = np.concatenate(([0], np.cumsum(lengths + 1)[:-1])).astype(np.int64)
-    codes = encode(b"N".join(records))
-    return Reference("r.fa", codes, starts, lengths, tuple(b"r%d" % n for n in range(len(records))))
-
-
 def block_of(reads: Sequence[bytes], paired: bool = False, first: int = 0) -> ReadBlock:
     """Reads whose names count from `first` on; mates have one name."""
     step = 2 if paired else 1
@@ -53,9 +47,9 @@ def block_of(reads: Sequence[bytes], paired: bool = False, first: int = 0) -> Re
     return ReadBlock(
         0,
         with_margins(encode(b"".join(reads))),
-        np.concatenate(([0], np.cumsum([len(read) for read in reads]))).astype(np.int64),
-        np.frombuffer(b"".join(names), dtype=np.uint8).copy(),
-        np.concatenate(([0], np.cumsum([len(name) for name in names]))).astype(np.int64),
+        offsets_of(reads),
+        letters_of(names),
+        offsets_of(names),
         base_qualities=np.full(sum(map(len, reads)), 30, dtype=np.uint8),
         paired=paired,
     )
@@ -95,13 +89,11 @@ class Mapped:
 
     @cached_property
     def mems(self) -> dict[Strand, MemColumns]:
-        columns = {}
-        for strand in Strand:
-            found = [self.matches(number, strand) for number in range(self.block.query_count)]
-            offsets = np.cumsum([0, *map(len, found)]).astype(np.int64)
-            rows = np.array([row for rows in found for row in rows], dtype=np.int64).reshape(-1, 3)
-            columns[strand] = MemColumns(offsets, *(column.copy() for column in rows.T))
-        return columns
+        reads = range(self.block.query_count)
+        return {
+            strand: columns_of([self.matches(number, strand) for number in reads])
+            for strand in Strand
+        }
 
     @property
     def scoring(self) -> Scoring:

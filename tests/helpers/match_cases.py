@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-import numpy as np
 from hypothesis import strategies as st
 
+from helpers.in_memory import columns_of, named_queries, named_records
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import Reference
 from mummergpu.output.sink import MatchFormat
-from mummergpu.sequence.codes import BREAK, Strand, encode, with_margins
+from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import MemColumns
 
 Row = tuple[int, int, int]
@@ -58,41 +58,24 @@ class MatchCase:
 
     @property
     def reference(self) -> Reference:
-        lengths = np.array([len(bases) for _, bases in self.records], dtype=np.int64)
-        starts = np.concatenate(([0], np.cumsum(lengths + 1)[:-1])).astype(np.int64)
-        codes = np.full(int(lengths.sum()) + lengths.size - 1, BREAK, dtype=np.uint8)
-        for start, (_, bases) in zip(starts.tolist(), self.records, strict=True):
-            codes[start : start + len(bases)] = encode(bases)
-        names = tuple(name for name, _ in self.records)
-        return Reference("reference.fa", codes, starts, lengths, names)
+        return named_records(self.records)
 
     @property
     def block(self) -> QueryBlock:
-        names = [name for name, _ in self.queries]
-        return QueryBlock(
-            0,
-            with_margins(encode(b"".join(bases for _, bases in self.queries))),
-            np.cumsum([0, *(len(bases) for _, bases in self.queries)], dtype=np.int64),
-            np.frombuffer(bytearray(b"".join(names)), dtype=np.uint8),
-            np.cumsum([0, *map(len, names)], dtype=np.int64),
-        )
+        return named_queries(self.queries)
 
     @property
     def columns(self) -> dict[Strand, MemColumns]:
         starts = self.reference.record_starts.tolist()
-        columns = {}
-        for strand, of_queries in self.rows.items():
-            flat = [
-                (query_start, starts[record] + start, length)
-                for rows in of_queries
-                for record, (query_start, start, length) in rows
-            ]
-            table = np.array(flat, dtype=np.int64).reshape(-1, 3)
-            offsets = np.cumsum([0, *map(len, of_queries)], dtype=np.int64)
-            columns[strand] = MemColumns(
-                offsets, *(np.ascontiguousarray(table[:, column]) for column in range(3))
+        return {
+            strand: columns_of(
+                [
+                    [(at, starts[record] + start, length) for record, (at, start, length) in rows]
+                    for rows in of_queries
+                ]
             )
-        return columns
+            for strand, of_queries in self.rows.items()
+        }
 
     def matches(self) -> Iterator[PlainMatch]:
         """The matches in the order of the output: query by query, forward before reverse."""

@@ -11,8 +11,9 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 
 from helpers.host_device import everything_given_back
+from helpers.in_memory import Row
 from helpers.kmer_cases import tables_of
-from helpers.search_cases import ANY, Row, SearchCase, find_on, made_bases, made_queries, rows_of
+from helpers.search_cases import ANY, SearchCase, find_on, made_bases, made_queries, rows_of
 from helpers.watched_device import WatchedDevice
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.tree.layout import Layout

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -10,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from helpers.in_memory import Row, block_of, reference_of
 from helpers.oracle import brute_force_mems, reverse_complement
-from helpers.trees import reference_of
 from mummergpu.index.pages import Page, plan_pages
 from mummergpu.index.tree.build import build_page
 from mummergpu.index.tree.layout import Layout
@@ -19,7 +18,7 @@ from mummergpu.index.tree.page import TreePage
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.backends.interface import Backend
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import Strand, encode, with_margins
+from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import MemColumns
 
 STRANDS = (Strand.FORWARD, Strand.REVERSE)
@@ -28,9 +27,6 @@ ANY = 1 << 40
 """More rows than there can be."""
 
 COLUMNS = ("offsets", "query_starts", "reference_starts", "lengths")
-
-Row = tuple[int, int, int]
-"""Start in the query, start in the joined reference, length."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +45,7 @@ class SearchCase:
         return plan_pages(bases, self.page_size, self.minimum_length - 1)
 
     def pages(self, layout: Layout) -> list[TreePage]:
-        reference = reference_of(list(self.records))
+        reference = reference_of(self.records)
         stats = Stats()
         return [build_page(reference, page, layout, stats) for page in self.page_plan]
 
@@ -59,7 +55,7 @@ class SearchCase:
     @cache  # noqa: B019 - cases live as long as the tests
     def expected(self, strand: Strand) -> list[list[Row]]:
         """The MEMs of each query, by definition."""
-        starts = reference_of(list(self.records)).record_starts.tolist()
+        starts = reference_of(self.records).record_starts.tolist()
         return [
             [
                 (place, starts[record] + start, length)
@@ -71,14 +67,6 @@ class SearchCase:
             ]
             for query in self.queries
         ]
-
-
-def block_of(queries: tuple[str, ...] | list[str]) -> QueryBlock:
-    offsets = np.cumsum([0, *map(len, queries)], dtype=np.int64)
-    no_names = np.zeros(offsets.size, dtype=np.int64)
-    return QueryBlock(
-        0, with_margins(encode("".join(queries).encode())), offsets, np.empty(0, np.uint8), no_names
-    )
 
 
 def find_on(
@@ -95,13 +83,6 @@ def rows_of(columns: MemColumns) -> list[list[Row]]:
     rows = list(zip(*(getattr(columns, name).tolist() for name in COLUMNS[1:]), strict=True))
     assert columns.offsets[0] == 0 and columns.offsets[-1] == len(rows)
     return [rows[begin:end] for begin, end in pairwise(columns.offsets.tolist())]
-
-
-def columns_of(rows: Sequence[Sequence[Row]]) -> MemColumns:
-    """The columns of the rows of each query."""
-    flat = np.array([row for each in rows for row in each], dtype=np.int64).reshape(-1, 3)
-    offsets = np.cumsum([0, *map(len, rows)], dtype=np.int64)
-    return MemColumns(offsets, *(np.ascontiguousarray(column) for column in flat.T))
 
 
 def difference(one: MemColumns, other: MemColumns) -> str | None:

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from helpers.search_cases import SearchCase, block_of
-from helpers.trees import reference_of
+from helpers.in_memory import block_of, reference_of
+from helpers.search_cases import SearchCase
 from mummergpu.index.options import TreeOptions
 from mummergpu.runtime.step_progress import StepProgress
 from mummergpu.sequence.codes import Strand
@@ -68,7 +68,7 @@ def data_of(
     size = -(-len(case.queries) // parts)
     pieces = [case.queries[begin : begin + size] for begin in range(0, len(case.queries), size)]
     blocks = tuple(map(block_of, pieces))
-    reference = reference_of(list(case.records))
+    reference = reference_of(case.records)
     return DataSet(case.name, reference, blocks, case.minimum_length, strands)
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
 import numpy as np
 
-from helpers.search_cases import Row, columns_of
+from helpers.in_memory import Row, columns_of, letters_of, named_queries, offsets_of
 from mummergpu.cuda.device import Device
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import Reference
@@ -18,7 +18,7 @@ from mummergpu.matching.kmer.cuda_program import KMER_PROGRAM
 from mummergpu.matching.kmer.cuda_text import KmerTextBackend, KmerTextSearcher
 from mummergpu.output.matches.mummer import PIECE_BYTES, MummerFormatter, TextStyle
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import Strand, with_margins
+from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import MemColumns
 
 STYLES = [TextStyle(*flags) for flags in product((False, True), repeat=3)]
@@ -54,23 +54,13 @@ def named_reference(names: Sequence[bytes], lengths: Sequence[int]) -> Reference
 
 
 def named_block(names: Sequence[bytes], lengths: Sequence[int]) -> QueryBlock:
-    return with_names(
-        QueryBlock(
-            0,
-            with_margins(np.zeros(0, dtype=np.uint8)),
-            np.cumsum([0, *lengths], dtype=np.int64),
-            np.empty(0, dtype=np.uint8),
-            np.empty(0, dtype=np.int64),
-        ),
-        names,
-    )
+    offsets = np.cumsum([0, *lengths], dtype=np.int64)
+    return replace(named_queries((name, b"") for name in names), offsets=offsets)
 
 
 def with_names(block: QueryBlock, names: Sequence[bytes]) -> QueryBlock:
     """The same queries with names."""
-    offsets = np.cumsum([0, *map(len, names)], dtype=np.int64)
-    text = np.frombuffer(bytearray(b"".join(names)), dtype=np.uint8)
-    return QueryBlock(block.index, block.padded_codes, block.offsets, text, offsets)
+    return replace(block, names=letters_of(names), name_offsets=offsets_of(names))
 
 
 def awkward_names(count: int) -> list[bytes]:

@@ -12,7 +12,6 @@ from mummergpu.index.tree.flatten import FlatTree, flatten_tree
 from mummergpu.index.tree.layout import LEAF_FLAG, NO_NODE, ROOT, Layout
 from mummergpu.index.tree.node_order import order_nodes
 from mummergpu.index.tree.ukkonen import grow_tree
-from mummergpu.input.reference import Reference
 from mummergpu.sequence.codes import BREAK, encode
 
 LAYOUTS = [Layout(*flags) for flags in product((False, True), repeat=4)]
@@ -83,14 +82,6 @@ def page_codes_of(text: str) -> np.ndarray:
 def flat_tree_of(codes: np.ndarray, layout: Layout, base_before: int = BREAK) -> FlatTree:
     grown = grow_tree(codes)
     return flatten_tree(grown, order_nodes(grown, layout.node_reordering), layout, base_before)
-
-
-def reference_of(records: list[str]) -> Reference:
-    """A reference as `read_reference` would give it."""
-    lengths = np.array([len(record) for record in records], dtype=np.int64)
-    starts = np.concatenate(([0], np.cumsum(lengths + 1)[:-1])).astype(np.int64)
-    names = tuple(b"r%d" % number for number in range(len(records)))
-    return Reference("made.fa", encode("N".join(records).encode()), starts, lengths, names)
 
 
 def path_ends(codes: np.ndarray) -> np.ndarray:

@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
+
+from helpers.in_memory import reference_of  # isort: skip
 from helpers.host_device import SANITIZERS, HostCompiler, HostDevice, everything_given_back
 from sanitized_search import PLENTY, ExactWorkspace
 
@@ -51,7 +53,6 @@ from helpers.text_cases import (  # isort: skip
     columns_of,
     text_of_device,
 )
-from helpers.trees import reference_of  # isort: skip
 
 BUFFERS: Final = (
     *("bit planes", "reverse bit planes", "query offsets", "kept mems", "tiles"),
@@ -118,7 +119,7 @@ def check(
     device = HostDevice(PLENTY, blocks)
     pool = DevicePool(lambda number: device)
     backend = KmerTextBackend(pool.device(0), compiler, Stats(), lambda line: None, pool=pool)
-    formatter = MummerFormatter(reference_of(list(case.records)), STYLES[blocks % 8])
+    formatter = MummerFormatter(reference_of(case.records), STYLES[blocks % 8])
     row_format = formatter.row_format()
     assert row_format is not None
     backend.set_format(row_format)

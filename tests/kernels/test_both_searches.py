@@ -13,6 +13,7 @@ from functools import partial
 from typing import NamedTuple
 
 import pytest
+from helpers.in_memory import block_of
 from helpers.kmer_cases import tables_of
 from helpers.opened_backends import (
     FORWARD,
@@ -22,7 +23,7 @@ from helpers.opened_backends import (
     OpenedTrees,
     refused,
 )
-from helpers.search_cases import ONE_PAGE, SearchCase, block_of
+from helpers.search_cases import ONE_PAGE, SearchCase
 from helpers.watched_device import WatchedDevice
 
 from mummergpu.errors import BackendError

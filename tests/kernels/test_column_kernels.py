@@ -12,11 +12,11 @@ import pytest
 from helpers.device_cases import test_the_columns_are_those_of_the_host  # noqa: F401
 from helpers.device_columns import columns_of_device, columns_of_host, difference, on_host
 from helpers.host_device import HostDevice
+from helpers.in_memory import reference_of
 from helpers.kmer_cases import KMER_CASES, tables_of
 from helpers.opened_backends import GENOME, REPEATS, OpenedBackend, close_all, refused
 from helpers.search_cases import ANY, ONE_PAGE, STRANDS, SearchCase
 from helpers.text_cases import TEXT_CASES, TextCase
-from helpers.trees import reference_of
 from helpers.watched_device import WatchedCompiler, WatchedDevice
 
 from mummergpu.cuda.pool import DevicePool
@@ -61,7 +61,7 @@ def opened(compiler: WatchedCompiler) -> Iterator[Open]:
         backend = KmerColumnsBackend(
             pool.device(0), compiler, stats, notices.append, memory, pool=pool
         )
-        reference = reference_of(list(case.records))
+        reference = reference_of(case.records)
         backend.set_records(record_lookup(reference.record_starts, reference.codes.size))
         backend.load_pages(tables_of(case, KmerSampling(kmer_length)), case.minimum_length)
         every.append(OpenedBackend(backend, device, stats, notices))
@@ -81,7 +81,7 @@ def expected_columns(
 ) -> dict[str, np.ndarray]:
     mems = given.backend.find_mems(block, strands, ANY)
     assert mems is not None
-    return columns_of_host(TextCase("", reference_of(list(case.records)), block, mems))
+    return columns_of_host(TextCase("", reference_of(case.records), block, mems))
 
 
 def in_parts(block: QueryBlock, *ends: int) -> list[QueryBlock]:

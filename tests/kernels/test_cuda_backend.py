@@ -15,8 +15,9 @@ from types import ModuleType
 
 import pytest
 from helpers.host_device import everything_given_back
+from helpers.in_memory import block_of
 from helpers.opened_backends import FORWARD, GENOME, REPEATS, OpenedTrees, OpenTrees
-from helpers.search_cases import ANY, STRANDS, block_of, find_on, rows_of
+from helpers.search_cases import ANY, STRANDS, find_on, rows_of
 from helpers.watched_device import WatchedCompiler, WatchedDevice
 
 from mummergpu.cuda.pool import DevicePool

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 from helpers.host_device import HostBuffer, HostDevice, everything_given_back
+from helpers.in_memory import reference_of
 from helpers.index_pages import build_kmer_pages
 from helpers.opened_backends import FORWARD, GENOME, REPEATS
 from helpers.search_cases import STRANDS, SearchCase, find_on, rows_of
 from helpers.several_devices import WHOLE, NamedDevice, OpenDevices
-from helpers.trees import reference_of
 from helpers.watched_device import WatchedCompiler, WatchedDevice
 
 from mummergpu.cuda import upload
@@ -31,7 +31,7 @@ from mummergpu.runtime.stats import Stats
 
 
 def tables_of(case: SearchCase) -> list[KmerPage]:
-    return build_kmer_pages(reference_of(list(case.records)), case.page_plan, KmerSampling(3))
+    return build_kmer_pages(reference_of(case.records), case.page_plan, KmerSampling(3))
 
 
 @pytest.mark.parametrize("numbers", [(0,), (0, 1), (2, 0, 1)])

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from helpers.device_cases import test_the_text_is_that_of_the_host  # noqa: F401
 from helpers.host_device import HostDevice
+from helpers.in_memory import reference_of
 from helpers.kmer_cases import tables_of
 from helpers.opened_backends import GENOME, REPEATS, OpenedBackend, close_all, refused
 from helpers.search_cases import ANY, ONE_PAGE, STRANDS, SearchCase
@@ -19,7 +20,6 @@ from helpers.text_cases import (
     columns_of,
     text_of_device,
 )
-from helpers.trees import reference_of
 from helpers.watched_device import WatchedCompiler, WatchedDevice
 
 from mummergpu.cuda.pool import DevicePool
@@ -71,7 +71,7 @@ def opened(compiler: WatchedCompiler) -> Iterator[Open]:
         backend = KmerTextBackend(
             pool.device(0), compiler, stats, notices.append, memory, pool=pool
         )
-        formatter = MummerFormatter(reference_of(list(case.records)), style)
+        formatter = MummerFormatter(reference_of(case.records), style)
         row_format = formatter.row_format(with_columns)
         assert row_format is not None
         backend.set_format(row_format)

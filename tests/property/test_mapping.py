@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from helpers.mapped_reads import Mapped, block_of, random_bases, reference_of
+from helpers.in_memory import reference_of
+from helpers.mapped_reads import Mapped, block_of, random_bases
 
 from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.input.reference import Reference
@@ -155,7 +156,7 @@ def test_rows_say_what_their_cigars_say(seed: int, paired: bool) -> None:
     random = np.random.default_rng(seed)
     records = repeats(random)
     reads, least = pairs(random, records, 20)
-    mapped, columns = mapped_columns(reads, reference_of(*records), paired)
+    mapped, columns = mapped_columns(reads, reference_of(records), paired)
     seen = []
     for row in range(columns.row_count):
         flags = int(columns.flags[row])
@@ -179,7 +180,7 @@ def test_blocks_do_not_matter(seed: int, paired: bool) -> None:
     random = np.random.default_rng(seed)
     records = repeats(random)
     reads, _ = pairs(random, records, 8)
-    reference = reference_of(*records)
+    reference = reference_of(records)
     _, whole = mapped_columns(reads, reference, paired)
     step = 2 if paired else 1
     row = 0
@@ -209,7 +210,7 @@ def test_an_exact_repeat_has_no_quality_but_a_unique_mate_gives_it_one() -> None
     unit, flanks = random_bases(random, 100), [random_bases(random, 200) for _ in range(3)]
     record = flanks[0] + unit + flanks[1] + unit + flanks[2]
     reads = [unit[:LENGTH], complement(flanks[1][30 : 30 + LENGTH])]
-    reference = reference_of(record)
+    reference = reference_of([record])
     _, single = mapped_columns(reads, reference, False)
     assert single.qualities[0] == 0
     assert single.qualities[1] > 30
@@ -225,7 +226,7 @@ def test_a_second_pass_and_a_mate_take_nothing_from_a_read(seed: int, paired: bo
     """Its mate has no place, or one with so many edits that the first pass does not find it."""
     random = np.random.default_rng(seed)
     records = repeats(random)
-    reference, options = reference_of(*records), MappingOptions(LEAST)
+    reference, options = reference_of(records), MappingOptions(LEAST)
     reads, _ = pairs(random, records, 20)
     for mate in range(1, len(reads), 2):
         reads[mate] = with_edits(random, reads[mate], 14)[0]

@@ -8,9 +8,9 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
+from helpers.in_memory import reference_of
 from helpers.loops import each
 from helpers.search_cases import made_bases
-from helpers.trees import reference_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.in_memory import reference_of
 from helpers.loops import each
-from helpers.trees import LAYOUTS, PLAIN, WIDE, WIDE_LAYOUTS, check_tree, layout_id, reference_of
+from helpers.trees import LAYOUTS, PLAIN, WIDE, WIDE_LAYOUTS, check_tree, layout_id
 
 from mummergpu.index.pages import Page, groups_built_within, plan_pages
 from mummergpu.index.tree.build import build_page, build_pages, page_codes

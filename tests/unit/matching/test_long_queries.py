@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from helpers.search_cases import block_of
+from helpers.in_memory import block_of
 
 from mummergpu.matching.long_queries import cut_queries, has_long_query
 

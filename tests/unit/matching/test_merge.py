@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from helpers.search_cases import Row, columns_of, rows_of
+from helpers.in_memory import Row, columns_of
+from helpers.search_cases import rows_of
 
 from mummergpu.matching.merge import join_blocks, merge_pages
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers.search_cases import block_of
+from helpers.in_memory import block_of
 from helpers.text_cases import named_reference
 
 from mummergpu.input.blocks.queries import QueryBlock

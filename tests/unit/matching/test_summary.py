@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from helpers.search_cases import block_of
+from helpers.in_memory import block_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from helpers.search_cases import block_of
+from helpers.in_memory import block_of
 
 from mummergpu.pipeline.query_progress import QueryProgress
 from mummergpu.runtime.progress import Phase, Work

@@ -10,8 +10,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from helpers.in_memory import columns_of
 from helpers.opened_backends import GENOME
-from helpers.search_cases import CASES, ONE_PAGE, STRANDS, SearchCase, columns_of, made_bases
+from helpers.search_cases import CASES, ONE_PAGE, STRANDS, SearchCase, made_bases
 from helpers.sequences import random_bases
 from helpers.studies import QuickSearcher, data_of
 

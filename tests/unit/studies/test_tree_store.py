@@ -6,9 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from helpers.in_memory import reference_of
 from helpers.opened_backends import GENOME
 from helpers.search_cases import SearchCase
-from helpers.trees import LAYOUTS, WIDE_LAYOUTS, reference_of
+from helpers.trees import LAYOUTS, WIDE_LAYOUTS
 
 from mummergpu.index.tree.build import build_page
 from mummergpu.index.tree.layout import Layout
@@ -21,12 +22,12 @@ LENGTHS = {len(record) for record in GENOME.records}
 
 
 def store_of(case: SearchCase, builder: str = "ukkonen") -> TreeStore:
-    return TreeStore(reference_of(list(case.records)), case.page_plan, builder, map)
+    return TreeStore(reference_of(case.records), case.page_plan, builder, map)
 
 
 def differences(store: TreeStore, case: SearchCase, layout: Layout) -> list[str]:
     """Say in what the pages of a store are not those of an ordinary run."""
-    reference = reference_of(list(case.records))
+    reference = reference_of(case.records)
     pages, _ = store.flatten(layout)
     found = []
     assert [page.page for page in pages] == case.page_plan
@@ -110,6 +111,6 @@ def test_seconds_are_summed_over_pages(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_threads_make_the_same_trees() -> None:
     with ThreadPoolExecutor(3) as pool:
-        reference = reference_of(list(GENOME.records))
+        reference = reference_of(GENOME.records)
         store = TreeStore(reference, GENOME.page_plan, "ukkonen", pool.map)
         assert differences(store, GENOME, LAYOUTS[7]) == []

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.in_memory import named_records
 from helpers.sequences import reverse_complement
 from helpers.truth import Read, fragment, parse
 
 from mummergpu.errors import InputError
 from mummergpu.input.reference import Reference
-from mummergpu.sequence.codes import BREAK, decode, encode
+from mummergpu.sequence.codes import BREAK, decode
 from mummergpu.workload.declaration import (
     Copy,
     Gaps,
@@ -35,11 +36,7 @@ from mummergpu.workload.splitmix import GAMMA, RandomStream, scramble
 
 
 def made_of(*records: str) -> Reference:
-    codes = encode("N".join(records).encode())
-    lengths = np.array([len(record) for record in records], dtype=np.int64)
-    starts = np.cumsum(np.append(0, lengths[:-1] + 1)).astype(np.int64)
-    names = tuple(f"record{number}".encode() for number in range(len(records)))
-    return Reference("made.fa", codes, starts, lengths, names)
+    return named_records((b"record%d" % at, text.encode()) for at, text in enumerate(records))
 
 
 def exact(**changes: object) -> Reads:

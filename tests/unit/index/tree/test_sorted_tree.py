@@ -8,16 +8,8 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
-from helpers.trees import (
-    LAYOUTS,
-    PLAIN,
-    TEXTS,
-    WIDE_LAYOUTS,
-    check_tree,
-    layout_id,
-    page_codes_of,
-    reference_of,
-)
+from helpers.in_memory import reference_of
+from helpers.trees import LAYOUTS, PLAIN, TEXTS, WIDE_LAYOUTS, check_tree, layout_id, page_codes_of
 
 from mummergpu.errors import OptionError
 from mummergpu.index.pages import Page, plan_pages

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 import numpy as np
 import pytest
-from helpers.trees import LAYOUTS, PLAIN, WIDE, WIDE_LAYOUTS, layout_id, reference_of
+from helpers.in_memory import reference_of
+from helpers.trees import LAYOUTS, PLAIN, WIDE, WIDE_LAYOUTS, layout_id
 
 from mummergpu.errors import OptionError
 from mummergpu.index.pages import plan_pages

@@ -5,13 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from helpers.full_matrix import FullMatrix
-from helpers.mapped_reads import (
-    Mapped,
-    block_of,
-    random_bases,
-    reference_of,
-    ungapped_score,
-)
+from helpers.in_memory import reference_of
+from helpers.mapped_reads import Mapped, block_of, random_bases, ungapped_score
 
 from mummergpu.mapping.candidates.candidates import (
     BOUND,
@@ -65,7 +60,7 @@ def case(seed: int) -> Mapped:
             read = random_bases(random, random.integers(1, 12)) + read
         complement = read[::-1].translate(bytes.maketrans(b"ACGT", b"TGCA"))
         reads.append(complement if random.random() < 0.5 else read)
-    return Mapped(block_of(reads), reference_of(*records), LEAST)
+    return Mapped(block_of(reads), reference_of(records), LEAST)
 
 
 @pytest.mark.parametrize("seed", range(12))

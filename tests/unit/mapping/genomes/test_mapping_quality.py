@@ -8,8 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from helpers.alignments import COMPLEMENT, small_reference
-from helpers.genomes import align, changed, reference_of
+from helpers.alignments import COMPLEMENT
+from helpers.genomes import align, changed
+from helpers.in_memory import named_records, reference_of
 from helpers.loops import each
 from helpers.sequences import random_bases, reverse_complement
 
@@ -21,7 +22,7 @@ def test_words_are_unique_on_both_strands(monkeypatch: pytest.MonkeyPatch) -> No
     made = random.Random(4)
     text = bytes(made.choices(b"ACGT", k=3000))
     part = text[500:900]
-    reference = small_reference(
+    reference = named_records(
         [
             (b"a", text + b"N" + part),
             (b"b", text[1500:1900].translate(COMPLEMENT)[::-1]),
@@ -55,7 +56,7 @@ def test_words_are_unique_on_both_strands(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.parametrize("text", [b"A", b"ACGT" * 5, b"ACGT" * 6])
 def test_references_of_hardly_a_word(text: bytes) -> None:
-    places, unique_before = find_words(small_reference([(b"r", text)]))
+    places, unique_before = find_words(named_records([(b"r", text)]))
     assert places.size <= 1 and unique_before.size == places.size + 1
 
 

@@ -4,7 +4,8 @@ from math import log10
 
 import numpy as np
 import pytest
-from helpers.mapped_reads import Mapped, block_of, random_bases, reference_of
+from helpers.in_memory import reference_of
+from helpers.mapped_reads import Mapped, block_of, random_bases
 
 from mummergpu.mapping.candidates.candidates import (
     CREDIT,
@@ -207,7 +208,7 @@ def test_the_best_placement_of_all_is_chosen(seed: int) -> None:
             read[place] = random.choice(list(b"ACGT"))
     if seed % 5 == 0:
         reads[1] = bytearray(random_bases(random, LENGTH))
-    reference = reference_of(*records)
+    reference = reference_of(records)
     block = block_of([bytes(read) for read in reads], paired=True)
     sizes = PairSizes.of_sizes(SIZES, UNPAIRED)
     table, choices = chosen(Mapped(block, reference, SEED), sizes)

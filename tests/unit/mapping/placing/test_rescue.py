@@ -2,13 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from helpers.mapped_reads import (
-    Mapped,
-    block_of,
-    random_bases,
-    reference_of,
-    ungapped_score,
-)
+from helpers.in_memory import reference_of
+from helpers.mapped_reads import Mapped, block_of, random_bases, ungapped_score
 
 from mummergpu.mapping.candidates.candidates import RECORD, RESCUE_ROWS, SCORE, STRAND
 from mummergpu.mapping.placing.marked_diagonals import new_marks
@@ -44,7 +39,7 @@ def test_the_good_diagonals_of_a_window_become_candidates(seed: int) -> None:
     text = bytes(read)
     if strand == 1:
         text = text[::-1].translate(bytes.maketrans(b"ACGT", b"TGCA"))
-    mapped = Mapped(block_of([text]), reference_of(*records), NO_MATCH)
+    mapped = Mapped(block_of([text]), reference_of(records), NO_MATCH)
     table = mapped.candidates()
     first = int(mapped.reference.record_starts[record])
     bounds = range(first, first + int(mapped.reference.record_lengths[record]))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from helpers.mapped_reads import Mapped, block_of, random_bases, reference_of
+from helpers.in_memory import reference_of
+from helpers.mapped_reads import Mapped, block_of, random_bases
 
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import AlignmentColumns
@@ -87,7 +88,7 @@ def test_alignments_are_the_same_without_the_candidates_that_are_dropped(
 ) -> None:
     random = np.random.default_rng(seed)
     bases = genome(random)
-    reference = reference_of(bases)
+    reference = reference_of([bases])
     mapped = Mapped(block_of(pairs(random, bases, 20), paired), reference, SEED)
     kept, few = columns_of(mapped, reference, True, paired, monkeypatch)
     every, many = columns_of(mapped, reference, False, paired, monkeypatch)

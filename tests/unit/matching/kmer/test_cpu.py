@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from helpers.search_cases import block_of, find_on
+from helpers.in_memory import block_of
+from helpers.search_cases import find_on
 
 from mummergpu.errors import InputError
 from mummergpu.index.kmer_page import KmerPage

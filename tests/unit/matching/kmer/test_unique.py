@@ -7,6 +7,7 @@ from time import process_time
 
 import numpy as np
 import pytest
+from helpers.in_memory import block_of, reference_of
 from helpers.kmer_cases import periodic_case
 from helpers.loops import each
 from helpers.search_cases import (
@@ -14,14 +15,12 @@ from helpers.search_cases import (
     CASES,
     STRANDS,
     SearchCase,
-    block_of,
     difference,
     made_bases,
     made_queries,
     random_case,
     rows_of,
 )
-from helpers.trees import reference_of
 
 from mummergpu.index import minimizer_order
 from mummergpu.index.kmer_page import KmerPage
@@ -50,7 +49,7 @@ def longest_ascending(request: pytest.FixtureRequest, monkeypatch: pytest.Monkey
 
 def backend_with(case: SearchCase, kmer_length: int, window: int) -> KmerCpuBackend:
     """A backend with a table of minimizers of the whole reference."""
-    reference = reference_of(list(case.records))
+    reference = reference_of(case.records)
     bases = reference.codes.size
     padded = reference.padded_codes
     table = build_minimizer_table(padded, kmer_length, window)
@@ -71,7 +70,7 @@ def found_by_minimizers(case: SearchCase, kmer_length: int, window: int) -> Mems
 
 def all_matches(case: SearchCase) -> Mems:
     """All matches, by a table of k-mers."""
-    reference = reference_of(list(case.records))
+    reference = reference_of(case.records)
     bases = reference.codes.size
     sampling = KmerSampling(min(case.minimum_length, 6))
     table = build_kmer_table(reference.padded_codes, 0, bases, sampling)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from helpers.in_memory import block_of, reference_of
 from helpers.loops import each
 from helpers.oracle import brute_force_mems
-from helpers.search_cases import block_of, find_on, rows_of
-from helpers.trees import LAYOUTS, PLAIN, WIDE_LAYOUTS, layout_id, reference_of
+from helpers.search_cases import find_on, rows_of
+from helpers.trees import LAYOUTS, PLAIN, WIDE_LAYOUTS, layout_id
 
 from mummergpu.index.pages import Page, plan_pages
 from mummergpu.index.tree.build import build_page

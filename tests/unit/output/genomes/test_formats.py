@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 
 from helpers.genome_alignments import paf_lines
-from helpers.genomes import align, block_of, changed, operations_of, reference_of
+from helpers.genomes import align, block_of, changed, operations_of
+from helpers.in_memory import reference_of
 from helpers.sequences import random_bases, reverse_complement
 
 from mummergpu.output.genomes.delta import GenomeDelta

@@ -10,7 +10,7 @@ from pathlib import Path
 import pysam
 import pytest
 from helpers.alignment_tools import GROUP, NO_QUALITIES, picard_errors, samtools
-from helpers.alignments import COMPLEMENT, bases_of, small_reference
+from helpers.alignments import COMPLEMENT, bases_of
 from helpers.genome_alignments import (
     DELETION,
     INSERTION,
@@ -19,6 +19,7 @@ from helpers.genome_alignments import (
     MadeAlignment,
     random_case,
 )
+from helpers.in_memory import named_records
 from helpers.loops import each
 
 from mummergpu.errors import InputError
@@ -239,7 +240,7 @@ def long_case(pairs: int) -> GenomeCase:
         # All but the last ones: a secondary alignment, with as many operations and a clip.
         MadeAlignment(0, 0, 1, 2, 0, [*operations[:-1], (MATCH, 3)]),
     ]
-    both = small_reference([(b"a", reference), (b"b", reference)])
+    both = named_records([(b"a", reference), (b"b", reference)])
     return GenomeCase(both, [b"long"], [query], rows)
 
 
@@ -272,7 +273,7 @@ def test_picard_finds_no_error(tmp_path: Path) -> None:
 
 
 def test_names_that_sam_has_no_room_for() -> None:
-    reference = small_reference([(b"r", b"ACGTACGT")])
+    reference = named_records([(b"r", b"ACGTACGT")])
     row = MadeAlignment(0, 0, 0, 0, 0, [(MATCH, 8)])
     for kind in (AlignmentSam, AlignmentBam):
         case = GenomeCase(reference, [b"@ab"], [b"ACGTTCGT"], [row])

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 from helpers.alignment_tools import output_of
-from helpers.alignments import bases_of, small_reference
+from helpers.alignments import bases_of
 from helpers.genome_alignments import (
     DELETION,
     INSERTION,
@@ -16,6 +16,7 @@ from helpers.genome_alignments import (
     MadeAlignment,
     random_case,
 )
+from helpers.in_memory import named_records
 from helpers.loops import each
 from helpers.requirements import program_of
 
@@ -148,13 +149,13 @@ def test_gaps_are_moved_and_joined(
 ) -> None:
     aligned = sum(size for kind, size in operations if kind != INSERTION)
     row = MadeAlignment(0, 0, 0, 0, len(reference) - aligned, operations)
-    case = GenomeCase(small_reference([(b"r", reference)]), [b"q"], [query], [row])
+    case = GenomeCase(named_records([(b"r", reference)]), [b"q"], [query], [row])
     rows = rows_of(vcf_of(case))
     assert [" ".join((row[1], row[3], row[4])) for row in rows] == [expected]
 
 
 def test_the_header_has_records_and_the_sample() -> None:
-    reference = small_reference([(b"one", b"ACGT"), (b"none", b""), (b"two", b"AC")])
+    reference = named_records([(b"one", b"ACGT"), (b"none", b""), (b"two", b"AC")])
     lines = GenomeVcf(reference, ("folder/a b.fa.gz", "c.fa")).head().decode().splitlines()
     assert lines[0] == "##fileformat=VCFv4.2"
     contigs = [line for line in lines if line.startswith("##contig")]
@@ -163,11 +164,11 @@ def test_the_header_has_records_and_the_sample() -> None:
 
 
 def test_names_that_vcf_has_no_room_for() -> None:
-    reference = small_reference([(b"r", b"ACGTACGT")])
+    reference = named_records([(b"r", b"ACGTACGT")])
     row = MadeAlignment(0, 0, 0, 0, 0, [(MATCH, 8)])
     ((*_, info, _, _),) = rows_of(
         vcf_of(GenomeCase(reference, [b"a;b=c,d%"], [b"ACGTTCGT"], [row]))
     )
     assert info == "QNAME=a%3Bb%3Dc%2Cd%25;QSTART=5;QSTRAND=+"
     with pytest.raises(InputError, match="VCF needs records of different names"):
-        GenomeVcf(small_reference([(b"a", b"AC"), (b"a", b"AC")]), ("q.fa",))
+        GenomeVcf(named_records([(b"a", b"AC"), (b"a", b"AC")]), ("q.fa",))

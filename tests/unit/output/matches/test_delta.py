@@ -21,7 +21,7 @@ from mummergpu.sequence.codes import Strand
 
 def plain_delta(case: MatchCase) -> bytes:
     """The file of a case, the slow way."""
-    lines = [b"reference.fa q.fa", b"NUCMER"]
+    lines = [b"r.fa q.fa", b"NUCMER"]
     order = [name for name, _ in case.records]
     for _, group in groupby(case.matches(), lambda one: one.query):
         # Python keeps the order of the matches of a record.
@@ -100,13 +100,13 @@ def test_what_the_format_cannot_hold_is_refused() -> None:
     with pytest.raises(InputError, match=r"q\.fa: a \.delta needs names, and a query has none"):
         text_of(delta_of(case), case)
     nameless = MatchCase([(b"r", b"A"), (b"", b"A")], [])
-    with pytest.raises(InputError, match=r"reference\.fa: .* needs names, and record 2 has none"):
+    with pytest.raises(InputError, match=r"r\.fa: .* needs names, and record 2 has none"):
         delta_of(nameless)
 
 
 def test_queries_without_names_that_match_nothing_are_left_out() -> None:
     case = MatchCase([(b"r", b"ACGT")], [(b"", b"ACGT")], {Strand.FORWARD: [[]]})
-    assert text_of(delta_of(case), case) == b"reference.fa q.fa\nNUCMER\n"
+    assert text_of(delta_of(case), case) == b"r.fa q.fa\nNUCMER\n"
 
 
 def test_one_compilation_serves_all() -> None:

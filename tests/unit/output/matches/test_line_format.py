@@ -7,12 +7,13 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from helpers.compilations import compilation_count
+from helpers.in_memory import columns_of
 from helpers.match_cases import MatchCase, joined, match_cases, text_of, words
+from helpers.text_cases import named_block, named_reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mummergpu.errors import InputError
-from mummergpu.input.reference import Reference
 from mummergpu.output.bytes.text_arrays import PIECE_BYTES
 from mummergpu.output.bytes.text_stores import OVERSHOOT
 from mummergpu.output.matches.lines import (
@@ -24,7 +25,6 @@ from mummergpu.output.matches.lines import (
     write_lines,
 )
 from mummergpu.sequence.codes import Strand
-from mummergpu.sequence.mems import MemColumns
 
 Maker = Callable[..., LineFormat]
 
@@ -167,21 +167,11 @@ def test_numbers_around_every_power_of_ten(
     largest = 2 * AWKWARD_NUMBERS[-1]
     rows = [(one, other, 9) for one in AWKWARD_NUMBERS for other in AWKWARD_NUMBERS[::5]]
     rows += [(other, one, one) for one in AWKWARD_NUMBERS for other in AWKWARD_NUMBERS[::5]]
-    reference = Reference(
-        "r.fa",
-        np.broadcast_to(np.zeros(1, dtype=np.uint8), (largest,)),
-        np.zeros(1, dtype=np.int64),
-        np.array([largest], dtype=np.int64),
-        (b"r",),
-    )
-    block = MatchCase([(b"r", b"")], [(b"q", b"")]).block
-    block.offsets[1] = largest
-    flat = np.array(rows, dtype=np.int64)
-    columns = MemColumns(
-        np.array([0, len(rows)]), *(np.ascontiguousarray(flat[:, place]) for place in range(3))
-    )
+    reference, block = named_reference([b"r"], [largest]), named_block([b"q"], [largest])
     made = make(reference)
-    text = b"".join(bytes(piece) for piece in made.format_block(block, {strand: columns}))
+    text = b"".join(
+        bytes(piece) for piece in made.format_block(block, {strand: columns_of([rows])})
+    )
     found = [line.split(b"\t") for line in text.splitlines()]
     for fields, (query_start, start, length) in zip(found, rows, strict=True):
         if strand is Strand.REVERSE:

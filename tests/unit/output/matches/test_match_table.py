@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from helpers.in_memory import Row, columns_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,27 +13,17 @@ from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import record_lookup
 from mummergpu.output.matches.match_table import MatchTable, match_counts, match_table, match_tables
 from mummergpu.sequence.codes import MARGIN, Strand
-from mummergpu.sequence.mems import MemColumns
 
 QUERY_LENGTH = 50
 RECORD_LENGTHS = [0, 30, 7, 0, 100, 5]
 RECORD_STARTS = np.cumsum([0, *(length + 1 for length in RECORD_LENGTHS[:-1])], dtype=np.int64)
 SIZE = int(RECORD_STARTS[-1]) + RECORD_LENGTHS[-1]
 
-Row = tuple[int, int, int]
-
 
 def block_of(count: int) -> QueryBlock:
     offsets = np.arange(count + 1, dtype=np.int64) * QUERY_LENGTH
     codes = np.zeros(count * QUERY_LENGTH + 2 * MARGIN, dtype=np.uint8)
     return QueryBlock(0, codes, offsets, np.empty(0, np.uint8), np.zeros(count + 1, np.int64))
-
-
-def columns_of(rows: list[list[Row]]) -> MemColumns:
-    offsets = np.cumsum([0, *map(len, rows)], dtype=np.int64)
-    flat = np.array([row for one in rows for row in one], dtype=np.int64).reshape(-1, 3)
-    starts, positions, lengths = (np.ascontiguousarray(flat[:, column]) for column in range(3))
-    return MemColumns(offsets, starts, positions, lengths)
 
 
 def expected_rows(strands: dict[Strand, list[list[Row]]], count: int) -> list[tuple[Any, ...]]:

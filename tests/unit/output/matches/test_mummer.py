@@ -10,47 +10,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.compilations import compilation_count
+from helpers.in_memory import Row, columns_of, named_queries, named_records
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mummergpu.input.blocks.queries import QueryBlock
-from mummergpu.input.reference import Reference
 from mummergpu.output.bytes.text_stores import OVERSHOOT
 from mummergpu.output.matches import mummer
 from mummergpu.output.matches.mummer import MummerFormatter, TextStyle
-from mummergpu.sequence.codes import BREAK, Strand, decode, encode, with_margins
+from mummergpu.sequence.codes import Strand, decode
 from mummergpu.sequence.mems import MemColumns
-
-Row = tuple[int, int, int]
-"""Query start, reference start in the joined reference, length; 0-based."""
 
 STYLES = [TextStyle(*flags) for flags in itertools.product([False, True], repeat=4)]
 
 
-def make_reference(records: list[tuple[bytes, bytes]]) -> Reference:
-    lengths = np.array([len(bases) for _, bases in records], dtype=np.int64)
-    starts = np.concatenate(([0], np.cumsum(lengths + 1)[:-1])).astype(np.int64)
-    codes = np.full(int(lengths.sum()) + len(records) - 1, BREAK, dtype=np.uint8)
-    for start, (_, bases) in zip(starts, records, strict=True):
-        codes[start : start + len(bases)] = encode(bases)
-    return Reference("reference.fa", codes, starts, lengths, tuple(name for name, _ in records))
-
-
-def make_block(queries: list[tuple[bytes, int]]) -> QueryBlock:
-    names = b"".join(name for name, _ in queries)
-    return QueryBlock(
-        index=0,
-        padded_codes=with_margins(np.zeros(sum(length for _, length in queries), dtype=np.uint8)),
-        offsets=np.cumsum([0] + [length for _, length in queries], dtype=np.int64),
-        names=np.frombuffer(bytearray(names), dtype=np.uint8),
-        name_offsets=np.cumsum([0] + [len(name) for name, _ in queries], dtype=np.int64),
-    )
-
-
-def make_columns(rows: list[list[Row]]) -> MemColumns:
-    flat = np.array([row for of_query in rows for row in of_query], dtype=np.int64).reshape(-1, 3)
-    offsets = np.cumsum([0] + [len(of_query) for of_query in rows], dtype=np.int64)
-    return MemColumns(offsets, *(np.ascontiguousarray(column) for column in flat.T))
+def block_of(queries: list[tuple[bytes, int]]) -> QueryBlock:
+    return named_queries((name, b"A" * length) for name, length in queries)
 
 
 def formatted(formatter: MummerFormatter, block: QueryBlock, matches: Mapping) -> bytes:
@@ -64,7 +39,7 @@ def expected_text(
     style: TextStyle,
 ) -> bytes:
     """Format the slow and plain way."""
-    reference = make_reference(records)
+    reference = named_records(records)
     width = max(len(name) for name, _ in records)
     text = []
     for number, (name, query_length) in enumerate(queries):
@@ -97,7 +72,7 @@ def random_case(seed: int, record_count: int):
         bases = decode(random.integers(0, 4, length).astype(np.uint8))
         records.append((b"r%d" % number if number % 5 else b"", bases))
     records.append((b"long_name_of_the_last", decode(np.arange(200, dtype=np.uint8) % 4)))
-    reference = make_reference(records)
+    reference = named_records(records)
     queries = [
         (b"q" * int(random.integers(0, 30)), int(random.integers(0, 300))) for _ in range(40)
     ]
@@ -122,26 +97,26 @@ def random_case(seed: int, record_count: int):
 @pytest.mark.parametrize("style", STYLES)
 def test_text_equals_that_of_a_plain_formatter(style: TextStyle, record_count: int) -> None:
     records, queries, matches = random_case(7 + record_count, record_count)
-    columns = {strand: make_columns(rows) for strand, rows in matches.items()}
-    formatter = MummerFormatter(make_reference(records), style)
-    text = formatted(formatter, make_block(queries), columns)
+    columns = {strand: columns_of(rows) for strand, rows in matches.items()}
+    formatter = MummerFormatter(named_records(records), style)
+    text = formatted(formatter, block_of(queries), columns)
     assert text == expected_text(records, queries, matches, style)
 
 
 @pytest.mark.parametrize("strand", list(Strand))
 def test_only_strands_that_were_asked_for_have_headers(strand: Strand) -> None:
     records, queries, matches = random_case(3, 2)
-    formatter = MummerFormatter(make_reference(records), TextStyle())
-    text = formatted(formatter, make_block(queries), {strand: make_columns(matches[strand])})
+    formatter = MummerFormatter(named_records(records), TextStyle())
+    text = formatted(formatter, block_of(queries), {strand: columns_of(matches[strand])})
     assert text == expected_text(records, queries, {strand: matches[strand]}, TextStyle())
     assert text.count(b"> ") == len(queries)
 
 
 def test_order_of_the_mapping_does_not_matter() -> None:
     records, queries, matches = random_case(4, 1)
-    formatter = MummerFormatter(make_reference(records), TextStyle())
-    columns = {strand: make_columns(matches[strand]) for strand in reversed(Strand)}
-    text = formatted(formatter, make_block(queries), columns)
+    formatter = MummerFormatter(named_records(records), TextStyle())
+    columns = {strand: columns_of(matches[strand]) for strand in reversed(Strand)}
+    text = formatted(formatter, block_of(queries), columns)
     assert text == expected_text(records, queries, matches, TextStyle())
 
 
@@ -149,9 +124,9 @@ def test_order_of_the_mapping_does_not_matter() -> None:
 @pytest.mark.parametrize("piece_bytes", [1, 64, 300, 5000])
 def test_pieces_are_bounded_and_join_to_the_whole(style: TextStyle, piece_bytes: int) -> None:
     records, queries, matches = random_case(5, 3)
-    columns = {strand: make_columns(rows) for strand, rows in matches.items()}
-    formatter = MummerFormatter(make_reference(records), style, piece_bytes)
-    pieces = [piece.tobytes() for piece in formatter.format_block(make_block(queries), columns)]
+    columns = {strand: columns_of(rows) for strand, rows in matches.items()}
+    formatter = MummerFormatter(named_records(records), style, piece_bytes)
+    pieces = [piece.tobytes() for piece in formatter.format_block(block_of(queries), columns)]
     assert b"".join(pieces) == expected_text(records, queries, matches, style)
     # One row with its sequence, or one header, may be longer than a piece.
     assert max(map(len, pieces)) <= max(piece_bytes, 300)
@@ -159,15 +134,15 @@ def test_pieces_are_bounded_and_join_to_the_whole(style: TextStyle, piece_bytes:
 
 
 def test_block_without_queries_has_no_text() -> None:
-    formatter = MummerFormatter(make_reference([(b"r", b"ACGT")]), TextStyle())
-    assert list(formatter.format_block(make_block([]), {Strand.FORWARD: make_columns([])})) == []
+    formatter = MummerFormatter(named_records([(b"r", b"ACGT")]), TextStyle())
+    assert list(formatter.format_block(block_of([]), {Strand.FORWARD: columns_of([])})) == []
 
 
 def test_query_with_an_empty_name_and_no_bases() -> None:
     style = TextStyle(show_query_lengths=True)
-    formatter = MummerFormatter(make_reference([(b"r", b"ACGT")]), style)
-    matches = {strand: make_columns([[]]) for strand in Strand}
-    text = formatted(formatter, make_block([(b"", 0)]), matches)
+    formatter = MummerFormatter(named_records([(b"r", b"ACGT")]), style)
+    matches = {strand: columns_of([[]]) for strand in Strand}
+    text = formatted(formatter, block_of([(b"", 0)]), matches)
     assert text == b">   Len = 0\n>  Reverse  Len = 0\n"
 
 
@@ -181,7 +156,7 @@ def test_any_names_and_records(data: st.DataObject) -> None:
         for text, length in data.draw(st.lists(st.tuples(name, size), min_size=1, max_size=30))
     ]
     queries = [(text, 100) for text in data.draw(st.lists(name, max_size=8))]
-    starts = make_reference(records).record_starts
+    starts = named_records(records).record_starts
     places = [
         (record, position)
         for record, (_, bases) in enumerate(records)
@@ -193,9 +168,9 @@ def test_any_names_and_records(data: st.DataObject) -> None:
     ]
     style = TextStyle(*data.draw(st.tuples(*[st.booleans()] * 4)))
     matches = dict.fromkeys(Strand, rows)
-    columns = dict.fromkeys(Strand, make_columns(rows))
-    formatter = MummerFormatter(make_reference(records), style, data.draw(st.integers(1, 400)))
-    text = formatted(formatter, make_block(queries), columns)
+    columns = dict.fromkeys(Strand, columns_of(rows))
+    formatter = MummerFormatter(named_records(records), style, data.draw(st.integers(1, 400)))
+    text = formatted(formatter, block_of(queries), columns)
     assert text == expected_text(records, queries, matches, style)
 
 
@@ -205,7 +180,7 @@ def test_nothing_is_written_behind_the_text(
 ) -> None:
     """Wide moves stay within the array, which is full to the last byte that counts."""
     records, queries, matches = random_case(11, 3)
-    formatter = MummerFormatter(make_reference(records), style)
+    formatter = MummerFormatter(named_records(records), style)
     guards = []
 
     def guarded(size: int) -> np.ndarray:
@@ -213,11 +188,11 @@ def test_nothing_is_written_behind_the_text(
         guards.append(whole[-64:])
         return whole[: size + OVERSHOOT]
 
-    block = make_block(queries)
-    columns = {strand: make_columns(rows) for strand, rows in matches.items()}
+    block = block_of(queries)
+    columns = {strand: columns_of(rows) for strand, rows in matches.items()}
     whole = expected_text(records, queries, matches, style)
     for piece_bytes in range(200, 400):
-        formatter = MummerFormatter(make_reference(records), style, piece_bytes)
+        formatter = MummerFormatter(named_records(records), style, piece_bytes)
         monkeypatch.setattr(formatter._pool, "room_for", guarded)
         assert formatted(formatter, block, columns) == whole
     assert all((guard == 255).all() for guard in guards)
@@ -225,11 +200,11 @@ def test_nothing_is_written_behind_the_text(
 
 def test_pieces_that_come_back_are_used_again() -> None:
     records, queries, matches = random_case(12, 3)
-    columns = {strand: make_columns(rows) for strand, rows in matches.items()}
-    formatter = MummerFormatter(make_reference(records), TextStyle(), 1000)
+    columns = {strand: columns_of(rows) for strand, rows in matches.items()}
+    formatter = MummerFormatter(named_records(records), TextStyle(), 1000)
     text = b""
     places = set()
-    for piece in formatter.format_block(make_block(queries), columns):
+    for piece in formatter.format_block(block_of(queries), columns):
         text += piece.tobytes()
         places.add(piece.ctypes.data)
         formatter.take_back(piece)
@@ -239,11 +214,11 @@ def test_pieces_that_come_back_are_used_again() -> None:
 
 
 def test_arrays_of_others_are_not_taken_back() -> None:
-    formatter = MummerFormatter(make_reference([(b"r", b"ACGT")]), TextStyle(), 100)
+    formatter = MummerFormatter(named_records([(b"r", b"ACGT")]), TextStyle(), 100)
     foreign = np.zeros(50, dtype=np.uint8)
     formatter.take_back(foreign)
     formatter.take_back(foreign[:10])
-    block, matches = make_block([(b"q", 1)]), {Strand.FORWARD: make_columns([[]])}
+    block, matches = block_of([(b"q", 1)]), {Strand.FORWARD: columns_of([[]])}
     (piece,) = formatter.format_block(block, matches)
     assert not np.shares_memory(piece, foreign)
 
@@ -252,12 +227,12 @@ def test_one_compilation_serves_all() -> None:
     for style in STYLES:
         for count in (0, 2):
             records, queries, matches = random_case(6, count)
-            block = make_block(queries)
+            block = block_of(queries)
             for array in (block.codes, block.offsets, block.names, block.name_offsets):
                 array.flags.writeable = False
             for strand in Strand:
-                columns = {strand: make_columns(matches[strand])}
-                text = formatted(MummerFormatter(make_reference(records), style), block, columns)
+                columns = {strand: columns_of(matches[strand])}
+                text = formatted(MummerFormatter(named_records(records), style), block, columns)
                 assert text.startswith(b"> ")
     assert compilation_count(mummer.fill_text) == 1
 
@@ -295,8 +270,8 @@ def test_bytes_are_those_of_mummer(
     strands = [Strand.REVERSE] if "-r" in flags else list(Strand)[: 2 if "-b" in flags else 1]
     matches = read_back(told, records, queries, strands, style)
     assert sum(columns.count for columns in matches.values()) > 3
-    formatter = MummerFormatter(make_reference(records), style)
-    assert formatted(formatter, make_block(queries), matches) == told
+    formatter = MummerFormatter(named_records(records), style)
+    assert formatted(formatter, block_of(queries), matches) == told
 
 
 def parse_fasta(text: bytes) -> list[tuple[bytes, bytes]]:
@@ -317,7 +292,7 @@ def read_back(
 ) -> dict[Strand, MemColumns]:
     starts = {
         name: int(start)
-        for (name, _), start in zip(records, make_reference(records).record_starts, strict=True)
+        for (name, _), start in zip(records, named_records(records).record_starts, strict=True)
     }
     rows: dict[Strand, list[list[Row]]] = {strand: [] for strand in strands}
     headers = 0
@@ -333,13 +308,13 @@ def read_back(
             if style.forward_coordinates and strand == Strand.REVERSE:
                 query_start = queries[len(rows[strand]) - 1][1] - int(position)
             rows[strand][-1].append((query_start, first + int(start) - 1, int(length)))
-    return {strand: make_columns(of_strand) for strand, of_strand in rows.items()}
+    return {strand: columns_of(of_strand) for strand, of_strand in rows.items()}
 
 
 def test_what_backends_make_text_by_is_what_the_formatter_has() -> None:
     records = [(b"one", b"ACGT"), (b"", b"A"), (b"longer", b"")]
     given = MummerFormatter(
-        make_reference(records), TextStyle(True, False, True), piece_bytes=99
+        named_records(records), TextStyle(True, False, True), piece_bytes=99
     ).row_format()
     assert given is not None
     assert given.record_starts.tolist() == [0, 5, 7]
@@ -354,17 +329,17 @@ def test_what_backends_make_text_by_is_what_the_formatter_has() -> None:
 @pytest.mark.parametrize(("four", "bytes_before"), [(False, 0), (True, 4)])
 def test_a_name_of_no_bytes_has_blanks_around_it(four: bool, bytes_before: int) -> None:
     style = TextStyle(four_columns=four)
-    given = MummerFormatter(make_reference([(b"", b"ACGT")]), style).row_format()
+    given = MummerFormatter(named_records([(b"", b"ACGT")]), style).row_format()
     assert given is not None and given.head_bytes == bytes_before
 
 
 def test_sequences_are_the_formatters_work() -> None:
     style = TextStyle(show_sequences=True)
-    assert MummerFormatter(make_reference([(b"r", b"ACGT")]), style).row_format() is None
+    assert MummerFormatter(named_records([(b"r", b"ACGT")]), style).row_format() is None
 
 
 def test_pieces_for_backends_are_used_again() -> None:
-    formatter = MummerFormatter(make_reference([(b"r", b"ACGT")]), TextStyle(), piece_bytes=100)
+    formatter = MummerFormatter(named_records([(b"r", b"ACGT")]), TextStyle(), piece_bytes=100)
     given = formatter.row_format()
     assert given is not None
     pieces = [given.new_piece(100), given.new_piece(7)]

@@ -18,7 +18,8 @@ from helpers.alignment_tools import (
     picard_marked,
     samtools,
 )
-from helpers.alignments import COMPLEMENT, AlignedReads, aligned_reads, bases_of, small_reference
+from helpers.alignments import COMPLEMENT, AlignedReads, aligned_reads, bases_of
+from helpers.in_memory import named_records
 from helpers.made_alignments import random_alignments
 from helpers.written_alignments import rows_of, write_bam, write_sorted
 from hypothesis import HealthCheck, given, settings
@@ -81,7 +82,7 @@ def test_duplicates_are_those_of_a_plain_search(
     tmp_path: Path, seed: int, templates: int, by_coordinate: bool
 ) -> None:
     made = random.Random(seed)
-    reference = small_reference([(b"r", b"ACGT" * 10), (b"s", b"CATG" * 10)])
+    reference = named_records([(b"r", b"ACGT" * 10), (b"s", b"CATG" * 10)])
     case = random_alignments(made, reference, templates, 6)
     write_bam(tmp_path / "plain.bam", reference, [case])
     options = SortOptions(by_coordinate, True, made.choice([1, 1 << 30]), str(tmp_path))
@@ -96,7 +97,7 @@ def test_duplicates_are_those_of_a_plain_search(
 def many_templates() -> tuple[Reference, AlignedReads]:
     """Templates at few places, so that most of them have a duplicate."""
     made = random.Random(8)
-    reference = small_reference([(b"r", b"ACGT" * 40), (b"s", b"CATG" * 10)])
+    reference = named_records([(b"r", b"ACGT" * 40), (b"s", b"CATG" * 10)])
     return reference, random_alignments(made, reference, 1500, 30)
 
 
@@ -187,7 +188,7 @@ def _pair(made: random.Random, record: bytes, name: str, begin: int, size: int) 
 def test_samtools_finds_the_same(tmp_path: Path) -> None:
     """Besides which of equally good templates stays."""
     made = random.Random(4)
-    reference = small_reference([(b"r", bytes(made.choices(b"ACGT", k=20_000)))])
+    reference = named_records([(b"r", bytes(made.choices(b"ACGT", k=20_000)))])
     (tmp_path / "in.sam").write_bytes(copied_pairs(made, reference, 1500))
     case = aligned_reads(tmp_path / "in.sam")
     write_bam(tmp_path / "plain.bam", reference, [case], GROUP)
@@ -205,7 +206,7 @@ def test_samtools_finds_the_same(tmp_path: Path) -> None:
 
 def test_picard_finds_no_error_in_sorted_pairs(tmp_path: Path) -> None:
     made = random.Random(6)
-    reference = small_reference([(b"r", bytes(made.choices(b"ACGT", k=20_000)))])
+    reference = named_records([(b"r", bytes(made.choices(b"ACGT", k=20_000)))])
     (tmp_path / "r.fa").write_bytes(b">r\n" + bases_of(reference, 0) + b"\n")
     (tmp_path / "in.sam").write_bytes(copied_pairs(made, reference, 300))
     case = aligned_reads(tmp_path / "in.sam")
@@ -244,7 +245,7 @@ def test_pairs_of_every_orientation(tmp_path: Path) -> None:
     reads = tmp_path / "0.fq", tmp_path / "1.fq"
     (tmp_path / "in.sam").write_bytes(bwa_alignments(tmp_path / "r.fa", *reads))
     case = aligned_reads(tmp_path / "in.sam")
-    reference = small_reference([(b"r", record)])
+    reference = named_records([(b"r", record)])
     write_bam(tmp_path / "plain.bam", reference, [case], GROUP)
     write_sorted(tmp_path / "x.bam", reference, [case], SortOptions(True, True), GROUP)
     samtools("fixmate", "-m", tmp_path / "plain.bam", tmp_path / "fixed.bam")

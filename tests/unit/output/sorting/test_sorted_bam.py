@@ -12,7 +12,8 @@ import numpy as np
 import pysam
 import pytest
 from helpers.alignment_tools import GROUP, samtools
-from helpers.alignments import AlignedReads, small_reference
+from helpers.alignments import AlignedReads
+from helpers.in_memory import named_records
 from helpers.made_alignments import random_alignments, random_reference
 from helpers.written_alignments import rows_of, write_bam, write_sorted
 from hypothesis import HealthCheck, given, settings
@@ -105,7 +106,7 @@ def assert_index_is_right(
 def long_case() -> tuple[Reference, AlignedReads]:
     """Many short reads on records of several bins."""
     made = random.Random(11)
-    reference = small_reference(
+    reference = named_records(
         (b"r%d" % number, bytes(made.choices(b"ACGT", k=size)))
         for number, size in enumerate([150_000, 10, 3000, 400_000])
     )
@@ -139,10 +140,10 @@ def test_many_rows_with_and_without_temporary_files(
 
 def test_the_index_tells_of_records_without_rows(tmp_path: Path) -> None:
     made = random.Random(8)
-    rows = small_reference([(b"a", b"A" * 300), (b"b", b"A" * 40_000)])
+    rows = named_records([(b"a", b"A" * 300), (b"b", b"A" * 40_000)])
     case = random_alignments(made, rows, 200, 50)
     sizes = [9, 300, 20_000, 5, 40_000, 70_000]
-    reference = small_reference((b"r%d" % size, b"A" * size) for size in sizes)
+    reference = named_records((b"r%d" % size, b"A" * size) for size in sizes)
     records = np.where(case.columns.records < 0, -1, case.columns.records * 3 + 1)
     records = records.astype(case.columns.records.dtype)
     case = AlignedReads(case.reads, case.columns._replace(records=records))
@@ -154,7 +155,7 @@ def test_the_index_tells_of_records_without_rows(tmp_path: Path) -> None:
 def test_a_record_that_is_too_long_for_bai_has_a_csi(tmp_path: Path) -> None:
     """The bases are zeros that take no memory as long as nothing reads them."""
     made = random.Random(5)
-    small = small_reference([(b"s", b"A" * 300), (b"r", b"A" * 300)])
+    small = named_records([(b"s", b"A" * 300), (b"r", b"A" * 300)])
     case = random_alignments(made, small, 2000, 50)
     starts, lengths = np.array([0, 301]), np.array([300, 600_000_000])
     padded = np.zeros(int(starts[1] + lengths[1]) + 2 * MARGIN, dtype=np.uint8)
