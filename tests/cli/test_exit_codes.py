@@ -194,7 +194,6 @@ def test_wrong_reads_end_with_1(
         pytest.param(b"ACGT\n", "r.fa:1", id="no header"),
         pytest.param(READS, "r.fa", id="FASTQ"),
         pytest.param(b">r\n", "r.fa", id="no base"),
-        pytest.param(b">r\nNNNN\n>s\nRYK\n", "r.fa", id="no base but N"),
         pytest.param(gzip.compress(REFERENCE)[:-9], "r.fa", id="truncated gzip"),
     ],
 )
