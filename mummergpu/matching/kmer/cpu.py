@@ -298,11 +298,12 @@ def kmer_kernel(
     """Find the MEMs of queries with one table; return why the kernel stopped.
 
     After `ROWS_FULL` the caller calls the kernel again with longer rows. The number of matches of
-    each query is added to its count, and what it costs to its visits;
+    each query is added to its count, and what it costs to its visits if matches are bounded;
     `chosen` is `MemColumns.seeds`.
     """
     # The samples of a query whose seeds have been chosen are passed over.
     done = as_int64(-1)
+    is_bounded = steps.max_matches < UNBOUNDED_MATCHES
     offsets = queries.offsets
     query, at, filled = as_int64(state[QUERY]), as_int64(state[SAMPLE]), state[FILLED]
     lead = as_int64(state[LEAD_OF])
@@ -332,7 +333,8 @@ def kmer_kernel(
                 return ROWS_FULL
             counts[one] += row - filled
             filled = row
-            visits[one, LOOKED_UP] += 1
+            if is_bounded:
+                visits[one, LOOKED_UP] += 1
             if counts[one] > steps.max_matches:
                 filled -= counts[one]
                 counts[one] = 0
@@ -419,8 +421,9 @@ def find_lists(lookup: KmerLookup, codes: CodeArray, batch: Int64Array, size: in
     for sample in range(size):
         begin, at = batch[sample, LIST_BEGIN], batch[sample, PLACE]
         wanted = bases_before(lookup, codes, at, batch[sample, LEAD])
-        for place in range(begin, begin + PLACES_AHEAD):
-            prefetch_place(lookup, wanted, place, batch[sample, LIST_END])
+        end = batch[sample, LIST_END]
+        for place in range(begin, min(end, begin + PLACES_AHEAD)):
+            prefetch_place(lookup, wanted, place, end)
     return True
 
 
@@ -508,8 +511,15 @@ def extend_sample(
     if steps.window == 0 and row - filled > 1 and (steps.period > 1 or is_sorted_by_bases):
         sort_rows(rows.reference_starts, rows.lengths, filled, row)
     decode_rows(rows, filled, row, found_before)
-    visits[batch[sample, QUERY_OF], VISITED] += visited
+    add_visits(visits, steps, batch[sample, QUERY_OF], visited)
     return row
+
+
+@inline_without_refcounts
+def add_visits(visits: Int64Array, steps: SampleSteps, query: int, visited: int) -> None:
+    """Count what a query visits, where its matches are bounded: only then is it told."""
+    if steps.max_matches < UNBOUNDED_MATCHES:
+        visits[query, VISITED] += visited
 
 
 @inline_without_refcounts
@@ -520,14 +530,20 @@ def has_too_many(
 
     Only samples without windows, of very long lists, are looked at.
     """
-    query, at = batch[sample, QUERY_OF], batch[sample, PLACE]
     if batch[sample, LIST_END] - batch[sample, LIST_BEGIN] <= steps.max_matches:
         return False
-    if steps.window > 0 or at + steps.min_length > queries.offsets[query + 1]:
+    return counts_too_many(lookup, queries, steps, batch[sample, QUERY_OF], batch[sample, PLACE])
+
+
+@jit_without_refcounts
+def counts_too_many(
+    lookup: KmerLookup, queries: QueryCodes, steps: SampleSteps, query: int, at: int
+) -> bool:
+    """Count the places of as many bases as a match has at least: each is in a match of its own."""
+    begin, end = queries.offsets[query], queries.offsets[query + 1]
+    if steps.window > 0 or at + steps.min_length > end:
         return False
-    # Each place of as many bases as a match has at least is in a match of its own.
     bases = Seeds(as_int64(1), steps.min_length, as_int64(1), as_int64(0))
-    begin = queries.offsets[query]
     count = count_seed(lookup, queries, steps, query, bases, at - begin, steps.max_matches)
     return bool(count > steps.max_matches)
 

@@ -150,6 +150,8 @@ class BasesBefore(NamedTuple):
 def bases_before(lookup: KmerLookup, codes: CodeArray, at: int, lead: int) -> BasesBefore:
     """Return what tells where so many bases before a place may lie, without the reference."""
     bits = as_int64(lookup.before_of_all)
+    if bits == 0:
+        return BasesBefore(bits, bits)
     if lead < FOUR:
         bits &= 0xFF << 2 * (FOUR - lead)
     found = int(four_before(codes, MARGIN + at))
