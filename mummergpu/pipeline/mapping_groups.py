@@ -25,7 +25,8 @@ from mummergpu.pipeline.mapping_search import MappingSearch
 from mummergpu.pipeline.passes import GroupPasses
 from mummergpu.pipeline.query_progress import QueryProgress
 from mummergpu.pipeline.shortcut import Shortcut
-from mummergpu.pipeline.spill import SpilledAlignments, SpilledQueries
+from mummergpu.pipeline.spill import SpilledQueries
+from mummergpu.pipeline.spilled_alignments import SpilledAlignments
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.ordered_map import ordered_results
 from mummergpu.runtime.progress import Work

@@ -18,7 +18,8 @@ from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.mapping.candidates.candidates import NUMBERS as NUMBERS_OF_CANDIDATE
 from mummergpu.mapping.candidates.candidates import no_candidates
 from mummergpu.mapping.placing.second_pass import DoubtfulReads
-from mummergpu.pipeline.spill import ArrayFile, SpilledAlignments, SpilledMems, SpilledQueries
+from mummergpu.pipeline.spill import ArrayFile, SpilledMems, SpilledQueries
+from mummergpu.pipeline.spilled_alignments import SpilledAlignments
 from mummergpu.sequence.mems import MemColumns
 
 NUMBERS = np.arange(5, dtype=np.int64)
