@@ -36,13 +36,12 @@ from mummergpu.output.records.rows import (
     written_flag,
 )
 from mummergpu.output.records.tags import RowExtent, measure_row, orient, put_own_tags, put_tags
-from mummergpu.runtime.arrays import Int32Array, Int64Array
+from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import (
     as_index,
     as_int64,
     inline_without_refcounts,
     jit_without_refcounts,
-    writable,
 )
 from mummergpu.runtime.llvm import address_of, intrinsic, ir, load_from, types
 from mummergpu.sequence.codes import BREAK, LETTERS, MARGIN, STEP, CodeArray
@@ -220,8 +219,9 @@ _LONG_CIGAR: Final = int.from_bytes(b"CGBI", "little")
 
 
 @inline_without_refcounts
-def _place_of(rows: RecordRows, record_ids: Int32Array, row: int) -> _Place:
+def _place_of(block: RecordBlock, row: int) -> _Place:
     """Return where a row begins, by the number of its record in the header."""
+    rows, record_ids = block.rows, block.record_ids
     record, position = -1, -1
     if row != NO_ROW:
         record, position = as_int64(rows.records[as_index(row)]), rows.positions[as_index(row)]
@@ -262,42 +262,27 @@ def _put_sequence(
 
 @jit_without_refcounts
 def write_bam_rows(
-    text: TextArray,
-    state: Int64Array,
-    row_ends: Int64Array,
-    block: RecordBlock,
-    record_ids: Int32Array,
-    fields: RowFields,
+    text: TextArray, state: Int64Array, row_ends: Int64Array, block: RecordBlock, fields: RowFields
 ) -> int:
     """Write the records of rows from `state` on, until they end or the text is full.
 
     Returns the number of bytes written, and updates `state` and `row_ends`.
     """
-    return _write_rows(text, state, row_ends, block, record_ids, fields)
+    return _write_rows(text, state, row_ends, block, fields)
 
 
 @jit_without_refcounts
 def write_bam_matches(
-    text: TextArray,
-    state: Int64Array,
-    row_ends: Int64Array,
-    block: RecordBlock,
-    record_ids: Int32Array,
-    fields: RowFields,
+    text: TextArray, state: Int64Array, row_ends: Int64Array, block: RecordBlock, fields: RowFields
 ) -> int:
     """Do as `write_bam_rows` does for matches: its code leaves out what they never tell."""
     own = fields_of_matches(fields.secondary_bases)
-    return _write_rows(text, state, row_ends, block, record_ids, own)
+    return _write_rows(text, state, row_ends, block, own)
 
 
 @inline_without_refcounts
 def _write_rows(
-    text: TextArray,
-    state: Int64Array,
-    row_ends: Int64Array,
-    block: RecordBlock,
-    record_ids: Int32Array,
-    fields: RowFields,
+    text: TextArray, state: Int64Array, row_ends: Int64Array, block: RecordBlock, fields: RowFields
 ) -> int:
     reads, rows = block.reads, block.rows
     room = text.size - OVERSHOOT - block.group.size
@@ -331,14 +316,14 @@ def _write_rows(
         _write_fixed_fields(
             text,
             at,
-            _place_of(rows, record_ids, row),
+            _place_of(block, row),
             max(extent.span, 1),
             cigar - name,
             as_int64(rows.qualities[as_index(row)]),
             written_flag(rows, fields, row),
             (place - cigar) >> 2,
             bases,
-            _place_of(rows, record_ids, mate),
+            _place_of(block, mate),
             template_length,
         )
         if bases:
@@ -395,7 +380,6 @@ class AlignmentBam(RecordFormat):
     ) -> None:
         super().__init__(reference, source, head, b"RGZ%b\0", path, piece_bytes)
         self._head = binary_header(self._header, reference)
-        self._record_ids = writable(self._header.record_ids)
 
     def head(self) -> bytes:
         """Return the header, in text and in binary form."""
@@ -413,7 +397,6 @@ class AlignmentBam(RecordFormat):
         write = write_bam_matches if fields.matches else write_bam_rows
         for rows, count in self._record_blocks(block, alignments):
             row_ends = np.empty(count, dtype=np.int64)
-            arguments = row_ends, rows, self._record_ids, fields
-            for first, end, text in self._pieces(count, write, *arguments):
+            for first, end, text in self._pieces(count, write, row_ends, rows, fields):
                 yield RecordPiece(done + first, row_ends[first:end], text)
             done += count

@@ -17,14 +17,10 @@ from mummergpu.input.reference import Reference
 from mummergpu.output.bytes.text_arrays import texts_of
 from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray
 from mummergpu.output.records.header import UNSORTED, check_queries, sam_header
-from mummergpu.output.records.rows import (
-    RecordBlock,
-    RecordSource,
-    ReferenceColumns,
-)
+from mummergpu.output.records.rows import RecordBlock, RecordSource, ReferenceColumns
 from mummergpu.output.records.sam_options import ReadGroup, SamOptions
 from mummergpu.output.sink import PieceFormat
-from mummergpu.runtime.jit import flattened
+from mummergpu.runtime.jit import flattened, writable
 from mummergpu.sequence.codes import MARGIN
 from mummergpu.sequence.offsets import longest_of
 
@@ -121,6 +117,7 @@ class RecordFormat(AlignmentFormat):
         )
         self._path = path
         self._reference = ReferenceColumns.of(reference)
+        self._record_ids = writable(self._header.record_ids)
         self._names = texts_of(name + b"\t" for name in reference.names)
         self._name_bytes = max(map(len, reference.names))
         self._group, self._no_group = _padded(tag), _padded(b"")
@@ -145,7 +142,8 @@ class RecordFormat(AlignmentFormat):
                     RecordBlock(
                         *(written.reads.with_tags(turned), written.rows, written.others),
                         np.empty(longest + 2 * MARGIN, dtype=np.uint8),
-                        *(self._reference, self._names, self._name_bytes),
+                        *(self._reference, self._record_ids),
+                        *(self._names, self._name_bytes),
                         self._no_group if written.has_groups else self._group,
                         written.changes,
                     )

@@ -208,7 +208,7 @@ class RecordSource(Protocol):
     def written_rows(self, block: Any, alignments: Any) -> Iterator[WrittenRows]:
         """Yield the rows of a block in pieces.
 
-        They have the same reads, and may have the same columns, filled once more.
+        All have the reads and the columns of the first, whose rows are filled once more.
         """
 
 
@@ -247,6 +247,8 @@ class RecordBlock(NamedTuple):
     ----------
     oriented : ndarray, dtype=uint8
         Room for the codes of a read on the strand of the reference, with margins.
+    record_ids : ndarray, dtype=int32, shape=(n_records,)
+        The number of each record of the reference in the header (`header.SamHeader`).
     names : RecordTexts
         The name of each record and a tab.
     name_bytes : int
@@ -262,6 +264,7 @@ class RecordBlock(NamedTuple):
     others: OtherPlaces
     oriented: CodeArray
     reference: ReferenceColumns
+    record_ids: Int32Array
     names: RecordTexts
     name_bytes: int
     group: TextArray
