@@ -114,10 +114,7 @@ class BlockMapper:
         Sizes are in bases, in the order of the pairs, qualities the lower ones of both mates
         (`insert_size.measure_templates`); the matches are of at least the seed length.
         """
-        found = self._search(
-            self._finder.seeds_of(mems, block.offsets), no_candidates(block.query_count)
-        )
-        placed = self._place(block, found, self.pair_sizes(None))
+        placed = self._place(block, self._search_first(block, mems), self.pair_sizes(None))
         measured = np.empty((2, block.query_count // 2), dtype=np.int64)
         count = measure_templates(block.offsets, placed.choices, placed.candidates, measured)
         return measured[:, :count]
@@ -150,10 +147,7 @@ class BlockMapper:
         self, block: ReadBlock, mems: BlockMems, sizes: PairSizes
     ) -> tuple[AlignmentColumns, DoubtfulReads]:
         """Return the alignments of a block, and the reads that shorter matches may place better."""
-        found = self._search(
-            self._finder.seeds_of(mems, block.offsets), no_candidates(block.query_count)
-        )
-        return self._both(block, self._place(block, found, sizes))
+        return self._both(block, self._place(block, self._search_first(block, mems), sizes))
 
     def _both(self, block: ReadBlock, placed: _Placed) -> tuple[AlignmentColumns, DoubtfulReads]:
         """Return the alignments that are chosen, and the reads that may have better ones."""
