@@ -64,6 +64,7 @@ from mummergpu.runtime.jit import (
     inline_without_refcounts,
     jit_without_refcounts,
 )
+from mummergpu.sequence.offsets import longest_of
 
 _CLIPS: Final = 0b110000
 """A bit for each operation that clips: S and H."""
@@ -244,7 +245,7 @@ class AlignmentPaf(AlignmentFormat):
     def format_block(self, block: Any, alignments: Any) -> Iterator[TextArray]:
         """Yield the lines of a block in pieces (`Format.format_block`)."""
         for written in self._source.written_rows(block, alignments):
-            name_bytes = int(np.diff(written.reads.name_offsets).max(initial=0))
+            name_bytes = longest_of(written.reads.name_offsets)
             lines = PafBlock(
                 *(written.reads, written.rows, self._records, written.changes, self._no_name),
                 _OTHER_BYTES + self._record_bytes + name_bytes,
