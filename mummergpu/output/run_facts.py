@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mummergpu.drawing.picture import PictureStyle
     from mummergpu.mapping.genomes.mapping_quality import MappingQualities
     from mummergpu.output.matches.mummer import TextStyle
-    from mummergpu.output.records.record_format import AlignmentHead
+    from mummergpu.output.records.header import AlignmentHead
     from mummergpu.output.sorting.options import SortOptions
 
 
@@ -92,8 +92,7 @@ class RunFacts:
     @property
     def head(self) -> AlignmentHead:
         """What the header of alignments of reads tells."""
-        from mummergpu.output.records.header import BY_COORDINATE, UNSORTED
-        from mummergpu.output.records.record_format import AlignmentHead
+        from mummergpu.output.records.header import BY_COORDINATE, UNSORTED, AlignmentHead
 
         is_sorted = self.sort is not None and self.sort.by_coordinate
         return AlignmentHead(

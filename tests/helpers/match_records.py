@@ -6,7 +6,7 @@ from mummergpu.input.reference import Reference
 from mummergpu.output.bytes.text_arrays import PIECE_BYTES
 from mummergpu.output.matches.match_rows import PIECE_ROWS, MatchRows
 from mummergpu.output.records.bam import AlignmentBam
-from mummergpu.output.records.record_format import AlignmentHead
+from mummergpu.output.records.header import AlignmentHead
 from mummergpu.output.records.sam import AlignmentSam
 from mummergpu.output.records.sam_options import SamOptions
 

@@ -13,8 +13,7 @@ from mummergpu.input.reference import Reference
 from mummergpu.output.alignments.read_rows import AlignmentSink, ReadRows
 from mummergpu.output.bytes.compression import BgzfCompressor
 from mummergpu.output.records.bam import AlignmentBam
-from mummergpu.output.records.header import BY_COORDINATE, UNSORTED
-from mummergpu.output.records.record_format import AlignmentHead
+from mummergpu.output.records.header import BY_COORDINATE, UNSORTED, AlignmentHead
 from mummergpu.output.records.sam_options import ReadGroup
 from mummergpu.output.sink import ByteSink, writer_of
 from mummergpu.output.sorting.bam_index import index_kind

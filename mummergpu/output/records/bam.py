@@ -18,12 +18,11 @@ from mummergpu.mapping.alignments.columns import NO_ROW
 from mummergpu.output.bytes.compression import BGZF_BLOCK_BYTES
 from mummergpu.output.bytes.sequence_text import NUMBERS_FROM, write_qualities
 from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray, copy_text, store
-from mummergpu.output.records.header import binary_header
+from mummergpu.output.records.header import AlignmentHead, binary_header
 from mummergpu.output.records.record_format import (
     END_ROW,
     NEEDED_BYTES,
     NEXT_ROW,
-    AlignmentHead,
     RecordFormat,
 )
 from mummergpu.output.records.rows import (

@@ -11,7 +11,7 @@ import numpy as np
 
 from mummergpu.errors import InputError
 from mummergpu.input.reference import Reference
-from mummergpu.output.records.sam_options import SamOptions
+from mummergpu.output.records.sam_options import ReadGroup
 from mummergpu.runtime.arrays import ByteArray, Int32Array, Int64Array
 from mummergpu.runtime.jit import as_int64, jit_without_refcounts, writable
 from mummergpu.sequence.offsets import longest_of
@@ -62,6 +62,32 @@ class NamedSequences(Protocol):
 
 
 @dataclass(frozen=True)
+class AlignmentHead:
+    """What the header of a file of alignments tells besides the records of the reference.
+
+    Attributes
+    ----------
+    read_group : ReadGroup or None
+        The read group of all reads.
+    command : str
+        The command line of the run; empty if there is none.
+    order : str
+        `UNSORTED` or `BY_COORDINATE`.
+    checksums : sequence of str
+        The MD5 of each record of the reference, of all its letters (M5): a reference keeps no other
+        letters than A, C, G and T. Empty to leave them out.
+    input_groups : sequence of bytes
+        The lines of the read groups of reads whose tags tell them (`rows.WrittenRows.has_groups`).
+    """
+
+    read_group: ReadGroup | None = None
+    command: str = ""
+    order: str = UNSORTED
+    checksums: Sequence[str] = ()
+    input_groups: Sequence[bytes] = ()
+
+
+@dataclass(frozen=True)
 class SamHeader:
     """The header of a file of alignments.
 
@@ -78,34 +104,23 @@ class SamHeader:
     record_ids: Int32Array
 
 
-def sam_header(
-    reference: Reference,
-    options: SamOptions,
-    command: str,
-    order: str = UNSORTED,
-    checksums: Sequence[str] = (),
-    input_groups: Sequence[bytes] = (),
-) -> SamHeader:
-    """Return the header for alignments with a reference.
-
-    The checksums of records (M5) are of all letters of a record, and a reference keeps no other
-    letters than A, C, G and T; so they must be given.
-    """
+def sam_header(reference: Reference, head: AlignmentHead) -> SamHeader:
+    """Return the header for alignments with a reference."""
     check_records(reference, "SAM")
     lengths = reference.record_lengths
-    lines = [f"@HD\tVN:1.6\t{order}\n".encode()]
+    lines = [f"@HD\tVN:1.6\t{head.order}\n".encode()]
     columns = reference.names, lengths.tolist()
-    if checksums:
-        marks = "\n".join(checksums).encode().split(b"\n")
+    if head.checksums:
+        marks = "\n".join(head.checksums).encode().split(b"\n")
         with_marks = zip(*columns, marks, strict=True)
         lines += [b"@SQ\tSN:%b\tLN:%d\tM5:%b\n" % line for line in with_marks if line[1]]
     else:
         without = zip(*columns, strict=True)
         lines += [b"@SQ\tSN:%b\tLN:%d\n" % line for line in without if line[1]]
-    if options.read_group is not None:
-        lines.append(options.read_group.line.encode() + b"\n")
-    lines.extend(line + b"\n" for line in input_groups)
-    lines.append(_program_line(command) + b"\n")
+    if head.read_group is not None:
+        lines.append(head.read_group.line.encode() + b"\n")
+    lines.extend(line + b"\n" for line in head.input_groups)
+    lines.append(_program_line(head.command) + b"\n")
     has_bases = lengths > 0
     ids = np.where(has_bases, np.cumsum(has_bases) - 1, -1).astype(np.int32)
     return SamHeader(b"".join(lines), ids)

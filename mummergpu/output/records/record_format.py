@@ -6,8 +6,7 @@ same rows (`rows.WrittenRows`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -16,9 +15,8 @@ from mummergpu.input.records.tags import Tags
 from mummergpu.input.reference import Reference
 from mummergpu.output.bytes.text_arrays import texts_of
 from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray
-from mummergpu.output.records.header import UNSORTED, check_queries, sam_header
+from mummergpu.output.records.header import AlignmentHead, check_queries, sam_header
 from mummergpu.output.records.rows import RecordBlock, RecordSource, ReferenceColumns
-from mummergpu.output.records.sam_options import ReadGroup, SamOptions
 from mummergpu.output.sink import PieceFormat
 from mummergpu.runtime.jit import flattened, writable
 from mummergpu.sequence.codes import MARGIN
@@ -29,31 +27,6 @@ NEXT_ROW, END_ROW, NEEDED_BYTES, NEXT_BASE = 0, 1, 2, 3
 bytes that a text must have for the next one, and the first of its bases that is not written."""
 
 STATE_SIZE: Final = 4
-
-
-@dataclass(frozen=True)
-class AlignmentHead:
-    """What the header of a file of alignments tells besides the records of the reference.
-
-    Attributes
-    ----------
-    read_group : ReadGroup or None
-        The read group of all reads.
-    command : str
-        The command line of the run; empty if there is none.
-    order : str
-        `header.UNSORTED` or `header.BY_COORDINATE`.
-    checksums : sequence of str
-        The MD5 of each record of the reference (`header.sam_header`); empty to leave them out.
-    input_groups : sequence of bytes
-        The lines of the read groups of reads whose tags tell them (`WrittenRows.has_groups`).
-    """
-
-    read_group: ReadGroup | None = None
-    command: str = ""
-    order: str = UNSORTED
-    checksums: Sequence[str] = ()
-    input_groups: Sequence[bytes] = ()
 
 
 class AlignmentFormat(PieceFormat[Any, Any]):
@@ -111,10 +84,7 @@ class RecordFormat(AlignmentFormat):
         super().__init__(source, piece_bytes)
         group = head.read_group
         tag = b"" if group is None else group_tag % group.name.encode()
-        self._header = sam_header(
-            *(reference, SamOptions(group), head.command, head.order, head.checksums),
-            head.input_groups,
-        )
+        self._header = sam_header(reference, head)
         self._path = path
         self._reference = ReferenceColumns.of(reference)
         self._record_ids = writable(self._header.record_ids)

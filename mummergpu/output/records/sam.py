@@ -27,12 +27,12 @@ from mummergpu.output.bytes.text_stores import (
     copy_text,
     store,
 )
+from mummergpu.output.records.header import AlignmentHead
 from mummergpu.output.records.record_format import (
     END_ROW,
     NEEDED_BYTES,
     NEXT_BASE,
     NEXT_ROW,
-    AlignmentHead,
     RecordFormat,
 )
 from mummergpu.output.records.rows import (

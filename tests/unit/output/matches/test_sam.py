@@ -19,7 +19,7 @@ from mummergpu.output.bytes.text_stores import OVERSHOOT
 from mummergpu.output.matches import match_rows
 from mummergpu.output.matches.match_rows import PIECE_ROWS
 from mummergpu.output.records import sam
-from mummergpu.output.records.header import sam_header
+from mummergpu.output.records.header import AlignmentHead, sam_header
 from mummergpu.output.records.sam import PART_BASES, AlignmentSam
 from mummergpu.output.records.sam_options import SamOptions, read_group_of
 from mummergpu.sequence.codes import Strand, decode, encode
@@ -94,7 +94,8 @@ def test_lines_equal_those_of_a_plain_formatter(
 ) -> None:
     if nameless:
         case = MatchCase(case.records, [(b"", bases) for _, bases in case.queries], case.rows)
-    header = sam_header(case.reference, options, "mummergpu r q").text
+    head = AlignmentHead(options.read_group, "mummergpu r q")
+    header = sam_header(case.reference, head).text
     made = sam_of(case, options, piece_bytes, piece_rows)
     assert text_of(made, case) == header + plain_lines(case, options)
 

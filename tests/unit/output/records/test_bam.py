@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from mummergpu.output.alignments.read_rows import AlignmentFormat, ReadRows
 from mummergpu.output.records.bam import PIECE_BYTES, AlignmentBam
-from mummergpu.output.records.record_format import AlignmentHead
+from mummergpu.output.records.header import AlignmentHead
 from mummergpu.output.records.sam import AlignmentSam
 
 

@@ -19,8 +19,7 @@ from mummergpu.output.bytes.compression import BgzfCompressor
 from mummergpu.output.bytes.text_stores import TextArray
 from mummergpu.output.records.bam import AlignmentBam
 from mummergpu.output.records.cram import CramSink, index_cram
-from mummergpu.output.records.header import BY_COORDINATE, UNSORTED
-from mummergpu.output.records.record_format import AlignmentHead
+from mummergpu.output.records.header import BY_COORDINATE, UNSORTED, AlignmentHead
 from mummergpu.output.sink import ByteSink, Emit, writer_of
 from mummergpu.output.sorting.options import SortOptions
 from mummergpu.output.sorting.sorted_bam import PreparedRows, SortedBamSink

@@ -17,8 +17,7 @@ from mummergpu.errors import InputError
 from mummergpu.input.reference import Reference
 from mummergpu.output.alignments.read_rows import ReadRows
 from mummergpu.output.bytes.text_arrays import PIECE_BYTES
-from mummergpu.output.records.header import BY_COORDINATE
-from mummergpu.output.records.record_format import AlignmentHead
+from mummergpu.output.records.header import BY_COORDINATE, AlignmentHead
 from mummergpu.output.records.sam import AlignmentSam
 
 READS = ("spneumoniae_ERR1438863.R1.fastq.gz", "spneumoniae_ERR1438863.R2.fastq.gz")

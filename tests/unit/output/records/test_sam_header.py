@@ -10,14 +10,14 @@ from helpers.match_cases import MatchCase
 from helpers.text_cases import named_block, named_reference
 
 from mummergpu.errors import InputError, OptionError
-from mummergpu.output.records.header import check_queries, sam_header
-from mummergpu.output.records.sam_options import SamOptions, read_group_of
+from mummergpu.output.records.header import AlignmentHead, check_queries, sam_header
+from mummergpu.output.records.sam_options import read_group_of
 from mummergpu.version import __version__
 
 
 def test_records_without_bases_are_left_out() -> None:
     case = MatchCase([(b"", b""), (b"chr1", b"ACGT"), (b"a,b", b""), (b"chr2", b"AC")], [])
-    header = sam_header(case.reference, SamOptions(), "mummergpu 'a b' c\td")
+    header = sam_header(case.reference, AlignmentHead(command="mummergpu 'a b' c\td"))
     assert header.text == (
         b"@HD\tVN:1.6\tSO:unsorted\tGO:query\n"
         b"@SQ\tSN:chr1\tLN:4\n@SQ\tSN:chr2\tLN:2\n"
@@ -27,18 +27,18 @@ def test_records_without_bases_are_left_out() -> None:
 
 
 def test_a_run_without_a_command_has_no_command_line() -> None:
-    header = sam_header(named_reference([b"r"], [9]), SamOptions(), "")
+    header = sam_header(named_reference([b"r"], [9]), AlignmentHead())
     assert b"CL:" not in header.text
 
 
 def test_a_command_that_is_no_text_is_written() -> None:
-    header = sam_header(named_reference([b"r"], [9]), SamOptions(), "mummergpu \udcff ä")
+    header = sam_header(named_reference([b"r"], [9]), AlignmentHead(command="mummergpu \udcff ä"))
     assert header.text.endswith("\tCL:mummergpu ? ä\n".encode())
 
 
 def test_the_read_group_is_a_line() -> None:
-    options = SamOptions(read_group_of(r"@RG\tID:x\tSM:a b"))
-    header = sam_header(named_reference([b"r"], [9]), options, "")
+    head = AlignmentHead(read_group_of(r"@RG\tID:x\tSM:a b"))
+    header = sam_header(named_reference([b"r"], [9]), head)
     assert header.text.splitlines()[2] == b"@RG\tID:x\tSM:a b"
 
 
@@ -47,21 +47,21 @@ def test_the_read_group_is_a_line() -> None:
 )
 def test_names_of_records_that_break_the_format_are_refused(name: bytes) -> None:
     with pytest.raises(InputError, match=r"r\.fa: SAM allows no such name"):
-        sam_header(named_reference([name], [9]), SamOptions(), "")
+        sam_header(named_reference([name], [9]), AlignmentHead())
 
 
 def test_records_need_different_names() -> None:
     with pytest.raises(InputError, match=r"different names \(record 'a'\)"):
-        sam_header(named_reference([b"a", b"b", b"a"], [9, 9, 9]), SamOptions(), "")
+        sam_header(named_reference([b"a", b"b", b"a"], [9, 9, 9]), AlignmentHead())
 
 
 def test_records_have_lengths_of_31_bits() -> None:
     longest = (1 << 31) - 1
     assert (
-        b"LN:2147483647\n" in sam_header(named_reference([b"a"], [longest]), SamOptions(), "").text
+        b"LN:2147483647\n" in sam_header(named_reference([b"a"], [longest]), AlignmentHead()).text
     )
     with pytest.raises(InputError, match=r"2,147,483,647 bases \(record 'a'\)"):
-        sam_header(named_reference([b"a"], [longest + 1]), SamOptions(), "")
+        sam_header(named_reference([b"a"], [longest + 1]), AlignmentHead())
 
 
 @pytest.mark.parametrize(
@@ -120,5 +120,5 @@ def test_other_lines_are_no_read_group(text: str, message: str) -> None:
 
 
 def test_numbers_of_records_have_the_type_of_bam() -> None:
-    header = sam_header(named_reference([b"a"], [1]), SamOptions(), "")
+    header = sam_header(named_reference([b"a"], [1]), AlignmentHead())
     assert header.record_ids.dtype == np.int32
