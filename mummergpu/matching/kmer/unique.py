@@ -462,12 +462,15 @@ def first_from(minimizers: QueryMinimizers, number: int, at: int) -> int:
 
 @inline_without_refcounts
 def lowest_of(minimizers: QueryMinimizers, number: int, begin: int, window: int) -> int:
-    """Return the number of a minimizer with the lowest rank of a window; -1 if it has a break."""
+    """Return the number of the last minimizer with the lowest rank of a window; -1 if it has none.
+
+    All k-mers are minimizers that have this rank. `number` lies in the window or before it.
+    """
     places, ranks = minimizers.places, minimizers.ranks
     other = first_from(minimizers, number, begin)
     lowest = as_int64(-1)
     while other < minimizers.total and places[as_index(other)] >> 1 < begin + window:
-        if lowest < 0 or ranks[as_index(other)] < ranks[as_index(lowest)]:
+        if lowest < 0 or ranks[as_index(other)] <= ranks[as_index(lowest)]:
             lowest = other
         other += 1
     return lowest
@@ -535,12 +538,8 @@ def rarest_between(
         behind = first + lookup.window
         if fewest <= RARE_ENTRIES or behind + lookup.kmer_length - 2 > end:
             break
-        lowest = as_int64(-1)
-        while other < minimizers.total and places[as_index(other)] >> 1 < behind:
-            is_inside = places[as_index(other)] >> 1 >= first
-            if is_inside and (lowest < 0 or ranks[as_index(other)] <= ranks[as_index(lowest)]):
-                lowest = other
-            other += 1
+        # Each match has this whole window, and so its minimizer.
+        lowest = lowest_of(minimizers, other, first, lookup.window)
         if lowest < 0:
             break
         bucket = as_int64(ranks[as_index(lowest)]) & mask
