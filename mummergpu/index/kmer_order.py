@@ -164,6 +164,7 @@ def order_lists(
                 if positions[place] > lists.last_position:
                     return False
             order_list(lists, begin, end, (bases + DIGIT_BASES - 1) // DIGIT_BASES, room)
+            # To move them with the positions would take room for both.
             if lists.bases_before.size > 0:
                 for place in range(begin, end):
                     at = MARGIN + lists.part_begin + as_int64(positions[place])

@@ -130,6 +130,7 @@ def order_lists(
             turned -= strand_of(entry)
         lists.turned[number] = np.uint32(begin + turned)
         end = begin + left_end - left_begin
+        # The lists of plain repeats are two runs mostly, which a merge sorts sooner.
         if not order_two_runs(text, entries, begin, end, False, room):
             order_entries(text, entries, begin, end, False, waiting)
         if not order_two_runs(text, lists.by_left, left_begin, left_end, True, room):

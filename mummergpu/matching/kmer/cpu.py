@@ -384,6 +384,7 @@ def next_batch(
             at = end + lead
             continue
         kmer = kmer_at(queries.codes, MARGIN + at, kmer_length)
+        # No match holds a k-mer with a break: it takes no place of the batch.
         if kmer >= 0:
             prefetch(lookup.offsets, kmer)
             batch[size, QUERY_OF] = query

@@ -117,6 +117,8 @@ def first_start_beyond(
         return sample.query_begin
     first = place_beside(minimizer, listed.begin, listed.end, True, needed, False)
     furthest = as_int64(-1)
+    # All entries that pass the end lie side by side. Many of them are not worth a look: what the
+    # answer saves is the visit of a few.
     for place in range(first, min(first + FEW_VISITS, listed.end)):
         if equal_beside(minimizer, place, True, needed) < needed:
             return at - furthest
@@ -283,6 +285,7 @@ def meet_few_others(
     listed = minimizer.listed
     begin, end = listed.begin + listed.left_shift, listed.end + listed.left_shift
     bases = min(needed, ORDERED_BASES)
+    # Those with so many equal bases before the k-mer lie side by side in the second order.
     begin = place_beside(minimizer, begin, end, False, bases, False)
     end = place_beside(minimizer, begin, end, False, bases, True)
     if end - begin > most:

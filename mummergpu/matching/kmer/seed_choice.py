@@ -155,6 +155,7 @@ def count_seed(
 ) -> int:
     """Return how often a seed occurs; if that is more than `most`, any larger number."""
     count = as_int64(0)
+    # One of so many k-mers of each occurrence is listed, so each is counted by one of them.
     for tail in range(steps.seed_leads - 1, -1, -1):
         sample = sample_of_seed(lookup, queries, query, seeds, seed, tail, 0)
         places = listed_places(lookup, queries, sample.at, sample.lead)

@@ -95,6 +95,7 @@ def copy_text(text: TextArray, at: int, source: TextArray, begin: int, end: int)
     """Copy a range of a source that may end with it; return where the copy ends."""
     size = end - begin
     if end + OVERSHOOT <= source.size:
+        # Most texts are names, which one step copies: it asks for no size, and enters no loop.
         _copy_step(text, at, source, begin)
         if size > _STEP:
             for offset in range(_STEP, size, _STEP):
