@@ -42,7 +42,7 @@ from mummergpu.sequence.codes import MARGIN, reverse_complement_lanes
 from mummergpu.sequence.codes import STEP as LANES
 
 _PLACE_BYTES: Final = 40
-"""The most bytes of a place besides the name of the record and the CIGAR."""
+"""The most bytes of a place in XA or SA besides the name of the record and the CIGAR."""
 
 _COMMA: Final = np.uint8(ord(","))
 _SEMICOLON: Final = np.uint8(ord(";"))
@@ -51,16 +51,16 @@ _BACKWARD: Final = np.frombuffer(b",-", dtype="<u2")[0]
 
 
 @inline_without_refcounts
-def has_alternatives(others: OtherPlaces, row: int) -> bool:
+def _has_alternatives(others: OtherPlaces, row: int) -> bool:
     """Return whether a row has alternatives."""
     offsets = others.offsets
     return offsets.size > 0 and offsets[as_index(row)] < offsets[as_index(row + 1)]
 
 
 @inline_without_refcounts
-def alternative_bytes(others: OtherPlaces, row: int, name_bytes: int) -> int:
+def _alternative_bytes(others: OtherPlaces, row: int, name_bytes: int) -> int:
     """Return the most bytes of the alternatives of a row."""
-    if not has_alternatives(others, row):
+    if not _has_alternatives(others, row):
         return as_int64(0)
     offsets, cigar_offsets = others.offsets, others.cigar_offsets
     first, end = offsets[as_index(row)], offsets[as_index(row + 1)]
@@ -69,20 +69,20 @@ def alternative_bytes(others: OtherPlaces, row: int, name_bytes: int) -> int:
 
 
 @inline_without_refcounts
-def put_record(text: TextArray, at: int, names: RecordTexts, record: int) -> int:
+def _put_record(text: TextArray, at: int, names: RecordTexts, record: int) -> int:
     """Write the name of a record without the tab after it; return where the name ends."""
     begin, end = names.offsets[as_index(record)], names.offsets[as_index(record + 1)]
     return copy_padded(text, at, names.texts, begin, end - 1)
 
 
 @inline_without_refcounts
-def put_alternatives(
+def _put_alternatives(
     text: TextArray, at: int, others: OtherPlaces, names: RecordTexts, row: int
 ) -> int:
     """Write the value of XA; return where it ends."""
     cigar_offsets = others.cigar_offsets
     for other in range(others.offsets[as_index(row)], others.offsets[as_index(row + 1)]):
-        at = put_record(text, at, names, as_int64(others.records[as_index(other)]))
+        at = _put_record(text, at, names, as_int64(others.records[as_index(other)]))
         store(text, at, _BACKWARD if others.flags[as_index(other)] & REVERSE else _FORWARD)
         at = put_one_number(text, at + 2, others.positions[as_index(other)] + 1)
         store(text, at, _COMMA)
@@ -95,9 +95,6 @@ def put_alternatives(
     return at
 
 
-SA_BYTES: Final = 40
-"""The most bytes of an alignment in SA besides the name of the record and the CIGAR."""
-
 FIXED_BYTES: Final = 512
 """More than the bytes of a row besides names, CIGARs, bases, qualities, MD, SA and read group."""
 
@@ -107,7 +104,7 @@ _REVERSE_STRAND: Final = np.frombuffer(b",-, ", dtype="<u4")[0]
 
 
 @inline_without_refcounts
-def has_other_parts(flags: UInt16Array, row: int, first: int, end: int) -> bool:
+def _has_other_parts(flags: UInt16Array, row: int, first: int, end: int) -> bool:
     """Return whether SA has something to tell: other rows of the read that are not secondary."""
     if flags[as_index(row)] & SECONDARY:
         return False
@@ -118,7 +115,7 @@ def has_other_parts(flags: UInt16Array, row: int, first: int, end: int) -> bool:
 
 
 @inline_without_refcounts
-def put_other_parts(
+def _put_other_parts(
     text: TextArray,
     at: int,
     rows: RecordRows,
@@ -143,7 +140,7 @@ def put_other_parts(
 def _put_part(text: TextArray, at: int, rows: RecordRows, names: RecordTexts, row: int) -> int:
     """Write what SA tells of a row; return where it ends."""
     offsets, cigars = rows.part_offsets, rows.part_cigars
-    at = put_record(text, at, names, as_int64(rows.records[as_index(row)]))
+    at = _put_record(text, at, names, as_int64(rows.records[as_index(row)]))
     store(text, at, _COMMA)
     at = put_one_number(text, at + 1, rows.positions[as_index(row)] + 1)
     is_reverse = rows.flags[as_index(row)] & REVERSE
@@ -225,12 +222,12 @@ def measure_row(block: RecordBlock, fields: RowFields, row: int) -> RowExtent:
     name = reads.name_offsets[as_index(read + 1)] - reads.name_offsets[as_index(read)]
     # The bases with their qualities.
     needed: int = FIXED_BYTES + name + 2 * shown + OPERATION_BYTES * operations
-    needed += (parts[1] - parts[0] + 1) * (name_bytes + SA_BYTES)
+    needed += (parts[1] - parts[0] + 1) * (name_bytes + _PLACE_BYTES)
     if fields.mismatches:
         # Each base of the read adds at most two bytes to MD.
         needed += 2 * bases + span
     if not fields.matches:
-        needed += alternative_bytes(block.others, row, name_bytes)
+        needed += _alternative_bytes(block.others, row, name_bytes)
         changes, tags = block.changes.offsets, reads.tag_offsets
         if changes.size > 0:
             needed += changes[as_index(row + 1)] - changes[as_index(row)]
@@ -377,13 +374,13 @@ def put_tags(
     at = copy_padded(text, at, group, 0, group.size - OVERSHOOT)
     if fields.matches:
         return at
-    if parts[1] - parts[0] > 1 and has_other_parts(flags, row, parts[0], parts[1]):
+    if parts[1] - parts[0] > 1 and _has_other_parts(flags, row, parts[0], parts[1]):
         at = _begin_text_tag(text, at, _SA, is_binary)
-        at = put_other_parts(text, at, rows, block.names, row, parts)
+        at = _put_other_parts(text, at, rows, block.names, row, parts)
         at = _end_text_tag(text, at, is_binary)
-    if has_alternatives(block.others, row):
+    if _has_alternatives(block.others, row):
         at = _begin_text_tag(text, at, _XA, is_binary)
-        at = put_alternatives(text, at, block.others, block.names, row)
+        at = _put_alternatives(text, at, block.others, block.names, row)
         at = _end_text_tag(text, at, is_binary)
     return _put_extra_tags(text, at, block, fields, row, is_binary) if is_mapped else at
 
