@@ -127,31 +127,34 @@ def ends_before(
     at = sample.place >> 1
     forward, reverse = as_int64(0), as_int64(0)
     least = at - starts.first + 1
-    if starts.first > sample.query_begin:
-        mask = flanks_mask(sample, least, 0)
-        # Of a repeat, those reach farthest that are first or last: others need not be followed.
-        first, last = sample.listed_begin, sample.listed_end - 1
-        while first <= last:
-            for one in (first, last):
-                entry = lookup.entries[as_index(one)]
-                if (entry ^ sample.context) & mask != 0:
-                    continue
-                is_reverse = (as_int64(entry >> PLACE_SHIFT) ^ sample.place) & 1 == 1
-                end = reverse if is_reverse else forward
-                found = MARGIN + position_of(entry)
-                if end == sample.query_end:
-                    continue
-                if end > at and not reaches(lookup, codes, at, found, is_reverse, end + 1 - at):
-                    continue
-                if bases_left(lookup, codes, at, found, is_reverse, least) < least:
-                    continue
-                right = bases_right(lookup, codes, at, found, is_reverse, sample.query_end - at)
-                if right >= lookup.kmer_length:
-                    if is_reverse:
-                        reverse = max(reverse, at + right)
-                    else:
-                        forward = max(forward, at + right)
-            first, last = first + 1, last - 1
+    # No match of a query begins before it.
+    if starts.first <= sample.query_begin:
+        return MetEnds(forward, reverse)
+    mask = flanks_mask(sample, least, 0)
+    # Of a repeat, those reach farthest that are first or last: others need not be followed.
+    first, last = sample.listed_begin, sample.listed_end - 1
+    while first <= last:
+        for one in (first, last):
+            entry = lookup.entries[as_index(one)]
+            if (entry ^ sample.context) & mask != 0:
+                continue
+            is_reverse = (as_int64(entry >> PLACE_SHIFT) ^ sample.place) & 1 == 1
+            end = reverse if is_reverse else forward
+            found = MARGIN + position_of(entry)
+            if end == sample.query_end:
+                continue
+            if end > at and not reaches(lookup, codes, at, found, is_reverse, end + 1 - at):
+                continue
+            if bases_left(lookup, codes, at, found, is_reverse, least) < least:
+                continue
+            right = bases_right(lookup, codes, at, found, is_reverse, sample.query_end - at)
+            if right < lookup.kmer_length:
+                continue
+            if is_reverse:
+                reverse = max(reverse, at + right)
+            else:
+                forward = max(forward, at + right)
+        first, last = first + 1, last - 1
     return MetEnds(forward, reverse)
 
 
