@@ -65,6 +65,7 @@ def _translate_some(
             return load_from(context, builder, kind, signature.args[of], arguments[of], place)
 
         bases = [loaded(0, builder.add(at, ir.Constant(word, n))) for n in range(3)]
+        # A look-up takes the lowest six bits; each position tells of its own base alone.
         codons = bases[0]
         for base in bases[1:]:
             codons = builder.or_(builder.shl(codons, vectors.constant(2)), base)
@@ -109,6 +110,7 @@ def translate_record(
         )
         into.stops[0, place // AT_ONCE] = forward
         into.stops[1, place // AT_ONCE] = reverse
+        # What lies behind the record is another one's, or nothing.
         if length - place < AT_ONCE:
             others &= (np.uint64(1) << np.uint64(length - place)) - np.uint64(1)
         unknown |= others

@@ -158,6 +158,7 @@ def _copy_square(
             begin = loaded(begins, 1, builder.add(lane, ir.Constant(word, n)))
             residues = loaded(codes, 0, builder.add(begin, place))
             square = builder.insert_element(square, residues, ir.Constant(index, n))
+        # A word is a sequence's residues; turned, it is what some lanes have at one place.
         size = _SQUARE * _SQUARE
         letters = builder.bitcast(square, ir.VectorType(ir.IntType(8), size))
         order = [at % _SQUARE * _SQUARE + at // _SQUARE for at in range(size)]
