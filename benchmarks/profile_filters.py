@@ -1,4 +1,4 @@
-"""SSV of a profile against proteins on one processor, beside HMMER's own, as pyhmmer offers it.
+"""SSV of a profile against proteins on one processor beside HMMER's, as pyhmmer has it; Viterbi.
 
     python benchmarks/profile_filters.py PROFILES.hmm PROTEINS.faa > FIGURES.json
 
@@ -17,12 +17,14 @@ from collections.abc import Callable
 import numpy as np
 import pyhmmer
 
+from mummergpu.hmm import word_filter
 from mummergpu.hmm.byte_filters import find_cells, striped_bytes
+from mummergpu.hmm.filters import FilterThresholds, ProfileFilter, lengths_up_to
 from mummergpu.hmm.interleaved import BYTE_LANES, can_interleave, interleaved
 from mummergpu.hmm.interleaved_bytes import find_interleaved_cells, node_scores
-from mummergpu.hmm.profiles import read_profiles
+from mummergpu.hmm.profiles import Profile, read_profiles
 from mummergpu.hmm.proteins import ProteinBlock
-from mummergpu.hmm.tables import byte_tables
+from mummergpu.hmm.tables import byte_tables, word_moves
 from mummergpu.version import __version__
 
 RUNS = 5
@@ -59,9 +61,29 @@ def main(profiles: str, proteins: str) -> None:
         rows[-1] |= {"seconds": ours, "hmmer_seconds": hmmer}
         if in_lanes:
             rows[-1] |= {"interleaved_gcups": cells / min(in_lanes)}
+        of_viterbi = viterbi_seconds(profile, block, groups is not None)
+        rows[-1] |= {f"{name}_gcups": cells / min(times) for name, times in of_viterbi.items()}
     versions = {"mummergpu": __version__, "pyhmmer": pyhmmer.__version__}
     facts = {"machine": platform.machine(), "versions": versions, "command": sys.argv}
     json.dump(facts | {"date": time.strftime("%Y-%m-%d"), "profiles": rows}, sys.stdout, indent=2)
+
+
+def viterbi_seconds(
+    profile: Profile, block: ProteinBlock, interleaves: bool
+) -> dict[str, list[float]]:
+    """Return the seconds of Viterbi by rows, and as searches have it where that is in lanes."""
+    every = np.arange(block.offsets.size - 1)
+    lengths = lengths_up_to(int(np.diff(block.offsets).max()))
+    own = ProfileFilter(profile, FilterThresholds())
+    words, moves = word_filter.striped_words(own.words), word_moves(lengths.move.size - 1)
+    cells = np.empty(3 * words.registers * word_filter.LANES, dtype=np.int16)
+    by_rows = block, words, moves, cells, every, np.empty(every.size, dtype=np.int64)
+    found = {"viterbi": seconds_of(lambda: word_filter.score_viterbi(*by_rows))}
+    if interleaves:
+        # With the grouping, and with the proteins that are left to rows.
+        in_lanes = seconds_of(lambda: own.viterbi_words(block, every, lengths))
+        found["interleaved_viterbi"] = in_lanes
+    return found
 
 
 def seconds_of(work: Callable[[], object]) -> list[float]:

@@ -17,8 +17,8 @@ from mummergpu.hmm.tables import BYTE_BASE, BYTE_LEAVE, ByteTables, LengthTables
 from mummergpu.hmm.thresholds import bits_of_bytes
 from mummergpu.runtime.arrays import ByteArray, Float32Array, Int64Array
 from mummergpu.runtime.jit import inline, jit_without_refcounts
-from mummergpu.runtime.llvm import intrinsic, ir, types
-from mummergpu.runtime.vectors import Vectors, join_turns
+from mummergpu.runtime.llvm import address_of, intrinsic, ir, types
+from mummergpu.runtime.vectors import Vectors, each_case, join_turns
 
 LANES: Final = 32
 
@@ -100,29 +100,15 @@ def _best_diagonal(
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        pointers = [
-            context.make_array(signature.args[n])(context, builder, arguments[n]).data
-            for n in (0, 3, 5)
-        ]
-        codes, scores, carried = pointers
-        _, at, length, _, part, _, registers, is_cut = arguments
-        number = ir.IntType(64)
-        sequence = builder.gep(codes, [at])
+        vectors, number = Vectors(builder, 8, LANES), ir.IntType(64)
+        scores, borders = vectors.arrays(context, signature, arguments, 3, 5)
+        codes, at, length, _, part, _, registers, is_cut = arguments
+        sequence = address_of(context, builder, vectors.element, signature.args[0], codes, at)
         results = []
         after = builder.append_basic_block("after")
-        unknown = builder.append_basic_block("unknown")
-        choice = builder.switch(registers, unknown)
-        builder.position_at_end(unknown)
-        builder.unreachable()
-        for count in REGISTER_COUNTS:
-            block = builder.append_basic_block(f"registers{count}")
-            choice.add_case(ir.Constant(number, count), block)
-            builder.position_at_end(block)
-            vectors = Vectors(builder, 8, LANES)
-            table = vectors.pointer(scores)
+        for count in each_case(builder, registers, REGISTER_COUNTS):
             first = builder.mul(part, ir.Constant(number, CODES * count))
-            table = builder.gep(table, [first])
-            borders = vectors.pointer(carried)
+            table = builder.gep(scores, [first])
             plain, cut = (builder.append_basic_block(name) for name in ("plain", "cut"))
             builder.cbranch(is_cut, cut, plain)
             for begin, used in ((plain, None), (cut, borders)):
@@ -154,9 +140,6 @@ def _residues(
     row = [builder.phi(vectors.kind) for _ in range(count)]
     best = builder.phi(vectors.kind)
     above = builder.phi(vectors.kind)
-    place.add_incoming(ir.Constant(number, 0), begin)
-    for phi in (*row, best, above):
-        phi.add_incoming(lowest, begin)
     builder.cbranch(builder.icmp_signed("<", place, length), body, end)
     builder.position_at_end(body)
     code = builder.zext(builder.load(builder.gep(sequence, [place])), number)
@@ -175,10 +158,16 @@ def _residues(
         carried = vectors.load(borders, place)
         vectors.store(cells[-1], borders, place)
     following = builder.add(place, ir.Constant(number, 1))
-    for phi, value in zip(
-        (place, best, above, *row), (following, found, carried, *cells), strict=True
-    ):
-        phi.add_incoming(value, builder.block)
+    join_turns(
+        (
+            (place, ir.Constant(number, 0), following),
+            (best, lowest, found),
+            (above, lowest, carried),
+            *((phi, lowest, cell) for phi, cell in zip(row, cells, strict=True)),
+        ),
+        begin,
+        body,
+    )
     builder.branch(head)
     builder.position_at_end(end)
     return best
@@ -203,23 +192,16 @@ def _best_passes(
     """Return the best byte with which MSV leaves the profile, or `OVERFLOW`."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        codes, costs, row = (
-            context.make_array(signature.args[n])(context, builder, arguments[n]).data
-            for n in (0, 3, 4)
-        )
-        _, at, length, _, _, registers, bias, steps = arguments
-        number = ir.IntType(64)
-        vectors = Vectors(builder, 8, LANES)
-        sequence = builder.gep(codes, [at])
-        table, cells = vectors.pointer(costs), vectors.pointer(row)
+        vectors, number = Vectors(builder, 8, LANES), ir.IntType(64)
+        table, cells = vectors.arrays(context, signature, arguments, 3, 4)
+        codes, at, length, _, _, registers, bias, steps = arguments
+        sequence = address_of(context, builder, vectors.element, signature.args[0], codes, at)
         zero, base = ir.Constant(number, 0), ir.Constant(number, BYTE_BASE)
         begin = builder.block
         head, body, end = (builder.append_basic_block(name) for name in ("head", "body", "end"))
         builder.branch(head)
         builder.position_at_end(head)
         place, left = builder.phi(number), builder.phi(number)
-        place.add_incoming(zero, begin)
-        left.add_incoming(zero, begin)
         builder.cbranch(builder.icmp_signed("<", place, length), body, end)
 
         builder.position_at_end(body)
@@ -233,9 +215,9 @@ def _best_passes(
         is_full = builder.icmp_signed(">=", builder.add(top, bias), ir.Constant(number, 255))
         # After an overflow nothing more is of interest.
         following = builder.add(place, ir.Constant(number, 1))
-        place.add_incoming(builder.select(is_full, length, following), builder.block)
+        following = builder.select(is_full, length, following)
         kept = builder.select(is_full, ir.Constant(number, OVERFLOW), kept)
-        left.add_incoming(kept, builder.block)
+        join_turns(((place, zero, following), (left, zero, kept)), begin, builder.block)
         builder.branch(head)
         builder.position_at_end(end)
         return left

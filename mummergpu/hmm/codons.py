@@ -13,7 +13,7 @@ import numpy as np
 
 from mummergpu.runtime.arrays import ByteArray, UInt64Array
 from mummergpu.runtime.jit import jit_without_refcounts
-from mummergpu.runtime.llvm import intrinsic, ir, types
+from mummergpu.runtime.llvm import address_of, intrinsic, ir, load_from, types
 from mummergpu.runtime.vectors import Vectors
 from mummergpu.sequence.codes import CodeArray
 
@@ -58,32 +58,27 @@ def _translate_some(
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         vectors = Vectors(builder, 8, AT_ONCE)
-        codes, tables, residues = (
-            context.make_array(signature.args[n])(context, builder, arguments[n]).data
-            for n in (0, 2, 3)
-        )
-        _, at, _, _, to, other = arguments
-        number, word = ir.IntType(64), ir.IntType(64)
-        zero = ir.Constant(number, 0)
+        _, at, _, residues, to, other = arguments
+        word = ir.IntType(64)
 
-        def loaded(pointer: Any, place: Any) -> Any:
-            return vectors.load(vectors.pointer(builder.gep(pointer, [place])), zero)
+        def loaded(of: int, place: Any, kind: Any = vectors.kind) -> Any:
+            return load_from(context, builder, kind, signature.args[of], arguments[of], place)
 
-        bases = [loaded(codes, builder.add(at, ir.Constant(number, n))) for n in range(3)]
+        bases = [loaded(0, builder.add(at, ir.Constant(word, n))) for n in range(3)]
+        # A look-up takes the lowest six bits; each position tells of its own base alone.
         codons = bases[0]
         for base in bases[1:]:
             codons = builder.or_(builder.shl(codons, vectors.constant(2)), base)
         unknown = builder.icmp_unsigned(">=", bases[0], vectors.constant(BASES))
+        stop = loaded(2, ir.Constant(word, 2 * AT_ONCE), vectors.element)
+        stop = vectors.splat(builder.zext(stop, word))
         found = []
         for strand, place in enumerate((to, other)):
-            table = loaded(tables, ir.Constant(number, AT_ONCE * strand))
+            table = loaded(2, ir.Constant(word, AT_ONCE * strand))
             translated = vectors.looked_up(table, codons)
-            vectors.store(translated, vectors.pointer(builder.gep(residues, [place])), zero)
-            stop = vectors.splat(
-                builder.zext(
-                    builder.load(builder.gep(tables, [ir.Constant(number, 2 * AT_ONCE)])), number
-                )
-            )
+            kind = signature.args[3]
+            target = address_of(context, builder, vectors.kind, kind, residues, place)
+            builder.store(translated, target, align=1)
             found.append(builder.bitcast(builder.icmp_unsigned("==", translated, stop), word))
         found.append(builder.bitcast(unknown, word))
         return context.make_tuple(builder, signature.return_type, found)
@@ -115,6 +110,7 @@ def translate_record(
         )
         into.stops[0, place // AT_ONCE] = forward
         into.stops[1, place // AT_ONCE] = reverse
+        # What lies behind the record is another one's, or nothing.
         if length - place < AT_ONCE:
             others &= (np.uint64(1) << np.uint64(length - place)) - np.uint64(1)
         unknown |= others

@@ -14,7 +14,7 @@ from mummergpu.cuda.program import WARP_LANES
 from mummergpu.cuda.workspace import Workspace
 from mummergpu.hmm.cuda_program import WORD_RESIDUES
 from mummergpu.hmm.filters import lengths_up_to
-from mummergpu.hmm.proteins import MARKS, ProteinBlock
+from mummergpu.hmm.proteins import ProteinBlock, are_marks
 from mummergpu.hmm.tables import LengthTables, word_moves
 from mummergpu.runtime.arrays import BoolArray, Float64Array, Int64Array
 from mummergpu.runtime.stats import Stats
@@ -178,11 +178,7 @@ class FilterWorker:
 def _marked(block: ProteinBlock) -> BoolArray:
     """Return which sequences have a mark that another residue follows."""
     found = np.zeros(block.offsets.size - 1, dtype=np.bool_)
-    # A table of all codes would take ten times as long.
-    is_mark = block.codes == MARKS[0]
-    for mark in MARKS[1:]:
-        is_mark |= block.codes == mark
-    places = np.flatnonzero(is_mark)
+    places = np.flatnonzero(are_marks(block.codes))
     sequences = np.searchsorted(block.offsets, places, side="right") - 1
     found[sequences[places < block.offsets[sequences + 1] - 1]] = True
     return found

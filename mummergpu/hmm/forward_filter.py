@@ -157,12 +157,7 @@ def _fill_row(
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         vectors = FloatVectors(builder, LANES)
-        cells, emissions, transitions = (
-            vectors.pointer(
-                context.make_array(signature.args[n])(context, builder, arguments[n]).data
-            )
-            for n in (0, 1, 3)
-        )
+        cells, emissions, transitions = vectors.arrays(context, signature, arguments, 0, 1, 3)
         _, _, line, _, first, registers, begin = arguments
         transitions = builder.gep(transitions, [first])
         number = ir.IntType(64)

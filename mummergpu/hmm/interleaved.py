@@ -19,7 +19,7 @@ from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.compiled.code_target import chosen_target
 from mummergpu.runtime.compiled.native.function import keeps_code
 from mummergpu.runtime.jit import as_index, jit_without_refcounts
-from mummergpu.runtime.llvm import intrinsic, ir, types
+from mummergpu.runtime.llvm import intrinsic, ir, load_from, types
 from mummergpu.runtime.processors import first_processor
 
 BYTE_LANES: Final = 64
@@ -124,7 +124,10 @@ def _sort_by_length(
     sorted_sequences: Int64Array,
     sorted_sizes: Int64Array,
 ) -> None:
-    """Sort by counting; `counts` has a zero for each length and one more."""
+    """Sort by counting; `counts` has a zero for each length and one more.
+
+    Blocks of translated reads have tens of thousands, which numpy takes 15 times as long to sort.
+    """
     for size in sizes:
         counts[size + 1] += 1
     for length in range(1, counts.size):
@@ -142,22 +145,20 @@ def _copy_square(
     """Copy `_SQUARE` residues of as many sequences into as many rows."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        codes, begins, rows = (
-            context.make_array(signature.args[n])(context, builder, arguments[n]).data
-            for n in (0, 1, 4)
-        )
-        _, _, lane, place, _, to = arguments
+        codes, begins, lane, place, _, to = arguments
         word, index = ir.IntType(64), ir.IntType(32)
-        stride = context.make_array(signature.args[4])(context, builder, arguments[4]).shape
-        width = builder.extract_value(stride, 1)
-        codes = builder.gep(codes, [place])
+        rows = context.make_array(signature.args[4])(context, builder, arguments[4])
+        width = builder.extract_value(rows.shape, 1)
+
+        def loaded(array: Any, of: int, at: Any) -> Any:
+            return load_from(context, builder, word, signature.args[of], array, at)
+
         square: Any = ir.Constant(ir.VectorType(word, _SQUARE), ir.Undefined)
         for n in range(_SQUARE):
-            number = builder.add(lane, ir.Constant(word, n))
-            begin = builder.load(builder.gep(begins, [number]))
-            address = builder.bitcast(builder.gep(codes, [begin]), word.as_pointer())
-            residues = builder.load(address, align=1, typ=word)
+            begin = loaded(begins, 1, builder.add(lane, ir.Constant(word, n)))
+            residues = loaded(codes, 0, builder.add(begin, place))
             square = builder.insert_element(square, residues, ir.Constant(index, n))
+        # A word is a sequence's residues; turned, it is what some lanes have at one place.
         size = _SQUARE * _SQUARE
         letters = builder.bitcast(square, ir.VectorType(ir.IntType(8), size))
         order = [at % _SQUARE * _SQUARE + at // _SQUARE for at in range(size)]
@@ -165,7 +166,7 @@ def _copy_square(
             letters, letters, ir.Constant(ir.VectorType(index, size), order)
         )
         turned = builder.bitcast(turned, square.type)
-        target = builder.gep(rows, [builder.add(builder.mul(to, width), lane)])
+        target = builder.gep(rows.data, [builder.add(builder.mul(to, width), lane)])
         for n in range(_SQUARE):
             row = builder.extract_element(turned, ir.Constant(index, n))
             address = builder.gep(target, [builder.mul(width, ir.Constant(word, n))])

@@ -11,8 +11,8 @@ from mummergpu.hmm.proteins import CODES
 from mummergpu.hmm.tables import ByteTables
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import jit_without_refcounts
-from mummergpu.runtime.llvm import intrinsic, ir, types
-from mummergpu.runtime.vectors import Vectors, join_turns
+from mummergpu.runtime.llvm import intrinsic, ir, load_from, types
+from mummergpu.runtime.vectors import Vectors, each_case, join_turns
 
 NODE_COUNTS: Final = (4, 8, 12, 16, 20, 24)
 """The nodes of a tile, whose cells stay in registers while it passes over a group."""
@@ -68,25 +68,13 @@ def _best_of_tile(
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         vectors = Vectors(builder, 8, BYTE_LANES)
-        codes, scores, borders, best = (
-            vectors.pointer(
-                context.make_array(signature.args[n])(context, builder, arguments[n]).data
-            )
-            for n in (0, 3, 5, 6)
-        )
+        codes, scores, borders, best = vectors.arrays(context, signature, arguments, 0, 3, 5, 6)
         _, row, length, _, node, _, _, nodes, is_first = arguments
-        number = ir.IntType(64)
-        zero = ir.Constant(number, 0)
+        zero = ir.Constant(ir.IntType(64), 0)
         codes, table = builder.gep(codes, [row]), builder.gep(scores, [node])
         highest = vectors.load(best, zero)
-        after, unknown = (builder.append_basic_block(name) for name in ("after", "unknown"))
-        choice = builder.switch(nodes, unknown)
-        builder.position_at_end(unknown)
-        builder.unreachable()
-        for count in NODE_COUNTS:
-            block = builder.append_basic_block(f"nodes{count}")
-            choice.add_case(ir.Constant(number, count), block)
-            builder.position_at_end(block)
+        after = builder.append_basic_block("after")
+        for count in each_case(builder, nodes, NODE_COUNTS):
             first, later = (builder.append_basic_block(name) for name in ("first", "later"))
             builder.cbranch(is_first, first, later)
             for begin, has_border in ((first, False), (later, True)):
@@ -160,8 +148,8 @@ def _lanes_from(typing_context: Any, best: Any, floor: Any) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         vectors = Vectors(builder, 8, BYTE_LANES)
-        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-        cells = vectors.load(vectors.pointer(data), ir.Constant(ir.IntType(64), 0))
+        zero = ir.Constant(ir.IntType(64), 0)
+        cells = load_from(context, builder, vectors.kind, signature.args[0], arguments[0], zero)
         truths = builder.icmp_signed(">=", cells, vectors.splat(arguments[1]))
         return builder.bitcast(truths, ir.IntType(64))
 

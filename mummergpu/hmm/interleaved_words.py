@@ -17,7 +17,7 @@ from mummergpu.hmm.proteins import CODES
 from mummergpu.hmm.tables import WORD_BASE, WORD_LEAVE, WORD_NEVER, WordTables
 from mummergpu.runtime.arrays import Int16Array, Int64Array
 from mummergpu.runtime.jit import as_int64, jit_without_refcounts
-from mummergpu.runtime.llvm import intrinsic, ir, types
+from mummergpu.runtime.llvm import intrinsic, ir, load_from, types
 from mummergpu.runtime.vectors import Vectors, join_turns
 
 NODES: Final = 2
@@ -78,22 +78,21 @@ def _pass_tile(
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         vectors, small = Vectors(builder, 16, WORD_LANES), Vectors(builder, 8, WORD_LANES)
-        data = [
-            context.make_array(signature.args[n])(context, builder, arguments[n]).data
-            for n in (0, 3, 4, 6, 7, 8)
-        ]
-        codes, transitions = small.pointer(data[0]), data[2]
-        emissions, borders, entries, best = (vectors.pointer(data[n]) for n in (1, 3, 4, 5))
-        _, row, length, _, _, node, _, _, _ = arguments
+        (codes,) = small.arrays(context, signature, arguments, 0)
+        words = vectors.arrays(context, signature, arguments, 3, 6, 7, 8)
+        emissions, borders, entries, best = words
+        _, row, length, _, transitions, node, _, _, _ = arguments
         number = ir.IntType(64)
         zero, one = ir.Constant(number, 0), ir.Constant(number, 1)
         codes, table = builder.gep(codes, [row]), builder.gep(emissions, [node])
-        steps = builder.gep(transitions, [builder.mul(node, ir.Constant(number, _STEPS))])
+        steps = builder.mul(node, ir.Constant(number, _STEPS))
         entry, never = vectors.load(entries, zero), vectors.constant(WORD_NEVER)
 
         def step(of: int, which: int) -> Any:
-            place = builder.gep(steps, [ir.Constant(number, _STEPS * of + which)])
-            return vectors.splat(builder.sext(builder.load(place), number))
+            place = builder.add(steps, ir.Constant(number, _STEPS * of + which))
+            kind = signature.args[4]
+            word = load_from(context, builder, vectors.element, kind, transitions, place)
+            return vectors.splat(builder.sext(word, number))
 
         tile = [[step(of, which) for which in range(_STEPS)] for of in range(NODES)]
         begins = [vectors.call("sadd.sat", entry, own[0]) for own in tile]

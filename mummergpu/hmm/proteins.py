@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from mummergpu.runtime.arrays import ByteArray, Int64Array
+from mummergpu.runtime.arrays import BoolArray, ByteArray, Int64Array
 
 SYMBOLS: Final = "ACDEFGHIKLMNPQRSTVWY-BJZOUX*~"
 """The letter of each code, in the order of Easel, HMMER's library."""
@@ -44,6 +44,15 @@ class ProteinBlock(NamedTuple):
     offsets: Int64Array
 
 
+def are_marks(codes: ByteArray) -> BoolArray:
+    """Return which codes are `MARKS`."""
+    # A table of all codes would take ten times as long.
+    found: BoolArray = codes == MARKS[0]
+    for mark in MARKS[1:]:
+        found |= codes == mark
+    return found
+
+
 def sequences_of_marks(block: ProteinBlock) -> Int64Array:
     """Return the numbers of the sequences without a residue, which no path through a profile emits.
 
@@ -51,10 +60,10 @@ def sequences_of_marks(block: ProteinBlock) -> Int64Array:
     """
     begins, sizes = block.offsets[:-1], np.diff(block.offsets)
     there = np.flatnonzero(sizes)
-    candidates = there[np.isin(block.codes[begins[there]], MARKS)]
+    candidates = there[are_marks(block.codes[begins[there]])]
     found = [
         number
         for number in candidates.tolist()
-        if np.isin(block.codes[block.offsets[number] : block.offsets[number + 1]], MARKS).all()
+        if are_marks(block.codes[block.offsets[number] : block.offsets[number + 1]]).all()
     ]
     return np.array(found, dtype=np.int64)

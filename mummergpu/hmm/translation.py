@@ -165,9 +165,8 @@ def find_orfs(codes: CodeArray, offsets: Int64Array) -> Orfs:
     # Records are translated whole up to where too few codes follow them.
     whole_until = codes.size - BEYOND if can_interleave() else -1
     room = room_for_codons(int(np.diff(offsets).max(initial=0)) if whole_until > 0 else 0)
-    tables = table, _strand_tables()
     own = writable(codes), writable(offsets)
-    number = _find_orfs(*own, *tables, begins, room, whole_until, found)
+    number = _find_orfs(*own, table, _strand_tables(), begins, room, whole_until, found)
     return found.part(0, number)
 
 
@@ -266,7 +265,7 @@ def _find_orfs(
     codes: CodeArray,
     offsets: Int64Array,
     table: ByteArray,
-    tables: ByteArray,
+    strand_tables: ByteArray,
     begins: Int64Array,
     codons: Codons,
     whole_until: int,
@@ -275,7 +274,8 @@ def _find_orfs(
     """Write the ORFs of all records; return how many.
 
     `begins` keeps where the open ORF of each frame of a strand began, -1 where there is none.
-    Records that end before `whole_until` may be translated whole.
+    `table` has the residue of each codon. Records that end before `whole_until` may be translated
+    whole.
     """
     found = 0
     for record in range(offsets.size - 1):
@@ -283,7 +283,7 @@ def _find_orfs(
         if length < _MIN_BASES:
             continue
         is_whole = offsets[record + 1] <= whole_until
-        if is_whole and translate_record(codes, offsets[record], length, tables, codons):
+        if is_whole and translate_record(codes, offsets[record], length, strand_tables, codons):
             before = found
             found = _keep_orfs(codons, length, begins, orfs, found)
             for orf in range(before, found):

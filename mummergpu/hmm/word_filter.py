@@ -79,12 +79,7 @@ def _fill_row(
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         vectors = Vectors(builder, 16, LANES)
-        cells, emissions, transitions = (
-            vectors.pointer(
-                context.make_array(signature.args[n])(context, builder, arguments[n]).data
-            )
-            for n in (0, 1, 3)
-        )
+        cells, emissions, transitions = vectors.arrays(context, signature, arguments, 0, 1, 3)
         _, _, line, _, registers, begin = arguments
         number = ir.IntType(64)
         one, never = ir.Constant(number, 1), vectors.constant(WORD_NEVER)
@@ -164,12 +159,7 @@ def _extend_deletions(typing_context: Any, cells: Any, transitions: Any, registe
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         vectors = Vectors(builder, 16, LANES)
-        cells, transitions = (
-            vectors.pointer(
-                context.make_array(signature.args[n])(context, builder, arguments[n]).data
-            )
-            for n in (0, 1)
-        )
+        cells, transitions = vectors.arrays(context, signature, arguments, 0, 1)
         registers = arguments[2]
         number = ir.IntType(64)
         one, never = ir.Constant(number, 1), vectors.constant(WORD_NEVER)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from mummergpu.runtime.llvm import ir
+from mummergpu.runtime.llvm import address_of, ir
 
 
 def join_turns(values: Iterable[tuple[Any, Any, Any]], before: Any, last: Any) -> None:
@@ -16,6 +16,22 @@ def join_turns(values: Iterable[tuple[Any, Any, Any]], before: Any, last: Any) -
     for phi, first, following in values:
         phi.add_incoming(first, before)
         phi.add_incoming(following, last)
+
+
+def each_case(builder: Any, number: Any, values: Sequence[int]) -> Iterator[int]:
+    """Yield values, and write what follows each of them for a number that equals it.
+
+    The number must be one of them.
+    """
+    none = builder.append_basic_block("none")
+    choice = builder.switch(number, none)
+    builder.position_at_end(none)
+    builder.unreachable()
+    for value in values:
+        block = builder.append_basic_block(f"case{value}")
+        choice.add_case(ir.Constant(ir.IntType(64), value), block)
+        builder.position_at_end(block)
+        yield value
 
 
 class Vectors:
@@ -63,9 +79,13 @@ class Vectors:
         """Return what the lane after each one has; the last gets the first of `after`."""
         return self._shuffled(register, after, range(1, self.lanes + 1))
 
-    def pointer(self, numbers: Any) -> Any:
-        """Return a pointer to numbers as one to registers."""
-        return self.builder.bitcast(numbers, self.kind.as_pointer())
+    def arrays(self, context: Any, signature: Any, arguments: Any, *places: int) -> list[Any]:
+        """Return the arguments of an intrinsic at some places, arrays, as pointers to registers."""
+        zero = ir.Constant(ir.IntType(64), 0)
+        return [
+            address_of(context, self.builder, self.kind, signature.args[n], arguments[n], zero)
+            for n in places
+        ]
 
     def load(self, registers: Any, at: Any) -> Any:
         """Load a register, which need not be aligned."""

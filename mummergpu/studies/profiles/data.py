@@ -21,7 +21,7 @@ from mummergpu.hmm.device_tables import (
     words_fit,
 )
 from mummergpu.hmm.filters import ProfileFilter, lengths_up_to
-from mummergpu.hmm.proteins import MARKS, ProteinBlock
+from mummergpu.hmm.proteins import ProteinBlock, are_marks
 from mummergpu.hmm.tables import BYTE_BASE, BYTE_LEAVE, BYTE_SCALE, WORD_LEAVE, word_moves
 from mummergpu.runtime.arrays import BoolArray, Int64Array
 
@@ -128,10 +128,8 @@ def chosen(block: ProteinBlock, those: BoolArray) -> ProteinBlock:
 def suitable(block: ProteinBlock) -> BoolArray:
     """Return which proteins a study can compare: neither empty nor with marks."""
     sizes = np.diff(block.offsets)
-    is_mark = np.zeros(256, dtype=np.bool_)
-    is_mark[list(MARKS)] = True
     found: BoolArray = sizes > 0
-    places = np.nonzero(is_mark[block.codes])[0]
+    places = np.flatnonzero(are_marks(block.codes))
     found[np.searchsorted(block.offsets, places, side="right") - 1] = False
     return found
 

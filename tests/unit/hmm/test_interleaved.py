@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from helpers.profiles import block_of, built, profiles, sequences_like
 
-from mummergpu.hmm import byte_filters, translation, word_filter
+from mummergpu.hmm import byte_filters, filters, translation, word_filter
 from mummergpu.hmm.codons import BEYOND
 from mummergpu.hmm.filters import FilterThresholds, ProfileFilter
 from mummergpu.hmm.interleaved import BYTE_LANES, WORD_LANES, can_interleave, interleaved
@@ -105,6 +105,30 @@ def test_words_are_those_of_rows_unless_a_second_pass_may_count() -> None:
             words_of_some = one.viterbi_words(block, some, length_tables(1 << 13))
             assert np.array_equal(words_of_some, expected[some])
     assert undecided > 1000
+
+
+def test_the_longest_and_the_shortest_sequences_are_those_of_rows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    random, profile = np.random.default_rng(8), built(23)
+    sizes = np.array([0, 1, 100_000] * 50 + [99_999, 2] * 20)
+    sequences = [random.integers(0, 29, size).astype(np.uint8) for size in sizes]
+    for number in np.flatnonzero(sizes == 100_000):
+        # What the profile likes, at the very end of the longest.
+        sequences[number][-23:] = profile.matches.argmax(axis=1)
+    block, some = block_of(sequences), np.flatnonzero(sizes)
+    own = ProfileFilter(profile, FilterThresholds(F1=1.0 - 1e-9))
+    groups = interleaved(block, BYTE_LANES)
+    assert (groups.sequences >= 0).sum() + groups.rest.size == some.size
+    assert groups.longest == 100_000 and groups.sequences.size > 64
+    survivors = own.survivors(block, Stats(), groups)
+    words = own.viterbi_words(block, some, length_tables(1 << 17))
+    with monkeypatch.context() as patch:
+        patch.setattr(filters, "can_interleave", lambda: False)
+        assert survivors.tolist() == own.survivors(block, Stats()).tolist()
+        expected = own.viterbi_words(block, some, length_tables(1 << 17))
+    assert np.array_equal(words, expected)
+    assert np.count_nonzero(sizes[survivors] == 100_000) == 50
 
 
 def test_orfs_are_the_same_where_records_are_translated_whole(
