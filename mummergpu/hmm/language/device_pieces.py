@@ -30,7 +30,7 @@ class DeviceLongSequence(LongSequence):
     def __init__(self, device: DeviceRunner, *given: Any) -> None:
         super().__init__(*given)
         self._device = device
-        self._address = device.upload("codes", self._codes)
+        self._address = device.upload_codes(self._codes)
         size = self._codes.size
         self._bounds = np.append(np.arange(0, size, self.piece_symbols), size)
 
@@ -62,8 +62,8 @@ class DeviceLongSequence(LongSequence):
         device, count, nodes = self._device, pieces.size, self._shape.nodes
         number = np.int64 if not kind.sums else np.float64 if kind.double else np.float32
         size = np.dtype(number).itemsize
-        results = device.workspace.buffer("results", size * count * nodes)
-        offsets = device.workspace.buffer("offsets", 8 * count)
+        results = device.buffer("results", size * count * nodes)
+        offsets = device.buffer("offsets", 8 * count)
         numbers, chunk = device.numbers(self._tables, kind, self._tables.chunk)
         begins = device.upload("begins", self._bounds[pieces])
         stops = device.upload("stops", self._bounds[pieces + 1])
@@ -91,14 +91,14 @@ class DeviceLongSequence(LongSequence):
         device, count, nodes = self._device, self._bounds.size - 1, self._shape.nodes
         bits = self._programs.trace_bits
         size = self._codes.size * bits.words * bits.word_bits // 8
-        kept = device.workspace.buffer("kept", size)
+        kept = device.buffer("kept", size)
         kind = DeviceKind(False, False, Keeps.TRACES, True, self._pair_symbols)
         numbers = np.arange(count)
         self._passed_on(kind, numbers, numbers - 1, self._borders.values, kept)
         begins = device.upload("begins", self._bounds)
         trace = device.trace_arguments(self._shape, tables, names, visits)
         program = device.paths_program(bits.word_bits)
-        before = device.workspace.buffer("before", 4 * count * nodes)
+        before = device.buffer("before", 4 * count * nodes)
         arguments = (begins, kept, count, nodes, *trace, before)
         device.launcher.launch_on(program, "cross_pieces", count * nodes, arguments)
         crossed = device.fetch(before, count * nodes, np.uint32).reshape(count, nodes)
@@ -116,16 +116,16 @@ class DeviceLongSequence(LongSequence):
             told = device.upload("parts", parts)
             device.launcher.launch_on(program, "walk_chain", count, (*common, told, *rest))
 
-        borders = device.workspace.buffer("borders", 8 * count)
-        lengths_of_first = device.workspace.buffer("first lengths", 8 * count)
-        ends = device.workspace.buffer("run ends", 8 * count)
+        borders = device.buffer("borders", 8 * count)
+        lengths_of_first = device.buffer("first lengths", 8 * count)
+        ends = device.buffer("run ends", 8 * count)
         walk(ends, borders, lengths_of_first, 0, 0)
         run_counts = device.fetch(ends, count, np.int64)
         firsts, lasts = device.fetch(borders, 2 * count, np.uint32).reshape(count, 2).T
         places = run_places(Stretches(run_counts, firsts, lasts))
         total = places.run_count
-        shown = device.workspace.buffer("run visits", 4 * total)
-        shown_lengths = device.workspace.buffer("run lengths", 8 * total)
+        shown = device.buffer("run visits", 4 * total)
+        shown_lengths = device.buffer("run lengths", 8 * total)
         ends = device.upload("run ends", places.firsts + run_counts)
         parts[places.joins] |= _JOINS
         walk(ends, borders, lengths_of_first, shown, shown_lengths)

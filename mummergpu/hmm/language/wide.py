@@ -23,13 +23,13 @@ from mummergpu.hmm.language.tables import ChainTables
 UInt32Array = npt.NDArray[np.uint32]
 
 _NO_NODE: Final = (1 << 32) - 1
-_SHORTEST_LINE: Final = 8
-_MOST_LANE_WAYS: Final = 32
+_MIN_LINE: Final = 8
+_MAX_LANE_WAYS: Final = 32
 """More ways into a state, and many more than others have, are shared by all threads."""
-_MOST_WAYS: Final = 1 << 16
+_MAX_WAYS: Final = 1 << 16
 _WARP_NODES: Final = 256
 """About how many states a warp shares."""
-_MOST_WARPS: Final = 8
+_MAX_WARPS: Final = 8
 _WARP_BYTES: Final = 32
 """What each warp that there might be tells the others."""
 
@@ -77,7 +77,7 @@ class WideTables(NamedTuple):
 def block_shape(shape: Shape) -> BlockShape:
     """Return the threads of a block, and the memory that it needs."""
     warps = 1
-    while warps < _MOST_WARPS and warps * _WARP_NODES < shape.nodes:
+    while warps < _MAX_WARPS and warps * _WARP_NODES < shape.nodes:
         warps *= 2
     return BlockShape(warps * WARP_LANES, 16 * shape.nodes + _WARP_BYTES * WARP_LANES)
 
@@ -85,14 +85,14 @@ def block_shape(shape: Shape) -> BlockShape:
 def fits_block(shape: Shape, shared_bytes: int) -> bool:
     """Return whether blocks with so much memory can run a shape."""
     ways = max((len(steps) for steps in shape.into()), default=0)
-    return block_shape(shape).shared_bytes <= shared_bytes and ways < _MOST_WAYS
+    return block_shape(shape).shared_bytes <= shared_bytes and ways < _MAX_WAYS
 
 
 @lru_cache(maxsize=8)
 def wide_tables(shape: Shape) -> WideTables:
     """Return the tables of a shape."""
     into, count = shape.into(), shape.emitting
-    usual = _MOST_LANE_WAYS + 4 * len(shape.steps) // max(1, shape.nodes)
+    usual = _MAX_LANE_WAYS + 4 * len(shape.steps) // max(1, shape.nodes)
     hubs = [node for node in range(count) if len(into[node]) > usual]
     lanes = [node for node in range(count) if len(into[node]) <= usual]
     lanes += [_NO_NODE] * (-len(lanes) % WARP_LANES)
@@ -135,7 +135,7 @@ def _lines(shape: Shape, into: list[list[int]]) -> list[list[int]]:
     """Return the silent states in lines, each of which waits for the ones before it alone."""
     lines: list[list[int]] = []
     line_of: dict[int, int] = {}
-    is_hub = [len(steps) > _MOST_LANE_WAYS for steps in into]
+    is_hub = [len(steps) > _MAX_LANE_WAYS for steps in into]
     for node in range(shape.emitting, shape.nodes):
         silent = [source for step in into[node] if (source := shape.steps[step][0]) in line_of]
         number = line_of[silent[-1]] if silent else -1
@@ -149,5 +149,5 @@ def _lines(shape: Shape, into: list[list[int]]) -> list[list[int]]:
         line_of[node] = number
     found = []
     for line in lines:
-        found += [line] if len(line) >= _SHORTEST_LINE else [[node] for node in line]
+        found += [line] if len(line) >= _MIN_LINE else [[node] for node in line]
     return found
