@@ -294,7 +294,7 @@ class _Sums(_Work):
             turned = np.ascontiguousarray(codes[::-1]) if self.backwards else codes
             sequence = self.make_long(programs, turned, True, map_pieces)
         self.scores[number], _ = sequence.score()
-        self._correct(np.array([number]))
+        self._correct(np.array([number]), map_pieces)
 
     def _logs(self, computed: Computed, rows: Int64Array, lane: int, count: int) -> Float64Array:
         columns = computed.columns[rows, :, lane]
@@ -304,13 +304,19 @@ class _Sums(_Work):
         logs: Float64Array = (found[::-1] if self.backwards else found).T
         return logs
 
-    def _correct(self, part: Int64Array) -> None:
-        """Compute again, in logarithms, what may have been too small for doubles."""
+    def _correct(self, part: Int64Array, map_pieces: MapPieces | None = None) -> None:
+        """Compute again, in logarithms, what may have been too small for doubles.
+
+        With `map_pieces` the part is one sequence, of pieces.
+        """
         none = np.empty(part.size, dtype=np.int64)
         none = none[: _impossible_of(self.scores, part, none)]
         if none.size:
             best = _Viterbi(self.model, self.block, (Attribute.SCORE,))
-            best.compute(none)
+            if map_pieces is None:
+                best.compute(none)
+            else:
+                best.compute_long(int(none[0]), map_pieces)
             for number in none[~np.isneginf(best.scores[none])].tolist():
                 self.scores[number] = log_forward(self.model.chain, self.codes_of(number))
 

@@ -151,16 +151,30 @@ def test_profiles_keep_some_deletions_as_silent_states(length: int) -> None:
     check_scores(model, some_sequences(length, 3, length + 5, 19))
 
 
-def test_impossible_and_tiny_sequences_are_told_apart() -> None:
-    text = """hmm m { alphabet [A, B, C]; startstate s; state a emits x; state b emits y;
+FAR_APART = """hmm m { alphabet [A, B, C]; startstate s; state a emits x; state b emits y;
     emission x = [1, exp(-700), 0]; emission y = [exp(-700), 1, 0];
     s -> a 0.5; s -> b 0.5; a -> a 1; b -> b 1; }"""
-    model = parse_program(text).models["m"]
+
+
+def test_impossible_and_tiny_sequences_are_told_apart() -> None:
+    model = parse_program(FAR_APART).models["m"]
     sequences = [[0, 0, 1, 1, 0, 1], [0] * 200 + [1] * 200, [0, 2], [2], [0] * 300]
     check_scores(model, [sequences[2], sequences[3], sequences[4]])
     found = evaluate(CompiledModel(model), Algorithm.FORWARD, symbol_block(sequences))
     assert found.scores[1] == pytest.approx(-200 * 700 + log(0.5))
     assert found.scores[0] == pytest.approx(-3 * 700 + log(0.5))
+
+
+def test_long_sequences_are_told_apart_piece_by_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Laid out for lanes, an impossible chromosome would need eight times its memory."""
+    model = CompiledModel(parse_program(FAR_APART).models["m"])
+    block = symbol_block([[0] * 200 + [1] * 200, [0] * 200 + [2] + [1] * 200])
+    monkeypatch.setattr(pieces.LongSequence, "piece_symbols", 7)
+    monkeypatch.setattr(evaluation, "LONG_SYMBOLS", 9)
+    monkeypatch.setattr(evaluation, "lanes_of", None)
+    found = evaluate(model, Algorithm.FORWARD, block).scores
+    assert found[0] == pytest.approx(-200 * 700 + log(0.5))
+    assert found[1] == -math.inf
 
 
 def test_ten_million_symbols_do_not_underflow() -> None:
