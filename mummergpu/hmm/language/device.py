@@ -9,7 +9,7 @@ import numpy as np
 
 from mummergpu.cuda.device import Argument
 from mummergpu.cuda.launcher import WAVES
-from mummergpu.cuda.program import WARP_LANES
+from mummergpu.cuda.program import BLOCK_THREADS, WARP_LANES
 from mummergpu.hmm.language.cuda_text import DeviceKind, Keeps
 from mummergpu.hmm.language.device_pieces import DeviceLongSequence
 from mummergpu.hmm.language.device_runner import DeviceRunner, is_narrow, trace_bits
@@ -189,15 +189,8 @@ class DeviceChains(DeviceRunner):
         counts = self.buffer("run ends", 8 * count)
         walk(counts, 0, 0)
         offsets = offsets_of_counts(self.fetch(counts, count, np.int64))
-        total = int(offsets[-1])
-        visits = self.buffer("run visits", 4 * total)
-        lengths = self.buffer("run lengths", 8 * total)
-        walk(self.upload("run ends", offsets[1:]), visits, lengths)
-        return Runs(
-            self.fetch(visits, total, np.uint32).astype(np.int64),
-            self.fetch(lengths, total, np.int64),
-            offsets,
-        )
+        ends = self.upload("run ends", offsets[1:])
+        return self.written_runs(offsets, lambda *places: walk(ends, *places))
 
     def _items(self, placed: PlacedBlock, sequences: Int64Array, keeps: bool) -> Items:
         """Return what a launch on some sequences is told; rows are where something is kept."""
@@ -243,16 +236,9 @@ class DeviceChains(DeviceRunner):
         sequences: Sequence[Argument],
         behind: Sequence[Argument],
     ) -> None:
-        made = wide_tables(shape)
-        own = {name: self.upload(name, one) for name, one in made.arrays(shape, tables).items()}
-        first, rest = list(own.values())[:4], list(own.values())[4:]
-        chain = (
-            *(*first, made.slice_rows.size - 1, *rest[:3]),
-            *(made.units_emitting, made.unit_count, shape.nodes, shape.emitting),
-            *(*rest[3:], len(shape.steps)),
-        )
+        chain = wide_tables(shape).arguments(shape, tables, self.upload)
         block = block_shape(shape)
-        at_once = WAVES * self.device.resident_blocks * (256 // block.threads)
+        at_once = WAVES * self.device.resident_blocks * (BLOCK_THREADS // block.threads)
         program = self.wide_program(kind)
         arguments = (*sequences, *chain, *behind)
         blocks = min(int(sequences[3]), at_once)

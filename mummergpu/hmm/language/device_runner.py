@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
@@ -22,9 +23,9 @@ from mummergpu.hmm.language.cuda_text import (
 )
 from mummergpu.hmm.language.node_paths import NodeVisits
 from mummergpu.hmm.language.recurrence import Shape, TraceBits
-from mummergpu.hmm.language.tables import ChainTables
-from mummergpu.hmm.language.traces import StateNames, TraceTables
-from mummergpu.runtime.arrays import ByteArray
+from mummergpu.hmm.language.tables import DOUBLE_RANGE, ChainTables
+from mummergpu.hmm.language.traces import Runs, StateNames, TraceTables
+from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.stats import Stats
 
 STAGE: Final = "model_evaluation"
@@ -33,8 +34,7 @@ MAX_THREAD_NODES: Final = 32
 """A chain of more nodes does not fit the registers of a thread."""
 
 _FLOAT_RANGE: Final = 70.0
-"""The natural logarithms that floats have on each side of 1, and some to spare."""
-_DOUBLE_RANGE: Final = 650.0
+"""As `DOUBLE_RANGE`, of floats."""
 
 _MAX_COPIERS: Final = 8
 """More threads do not copy faster."""
@@ -73,7 +73,7 @@ class DeviceRunner(StreamWorker):
         arrays = [tables.numbers, tables.emissions, tables.end]
         if kind.sums and not kind.double:
             arrays = [array.astype(np.float32) for array in arrays]
-            chunk = max(1, int(chunk * _FLOAT_RANGE / _DOUBLE_RANGE))
+            chunk = max(1, int(chunk * _FLOAT_RANGE / DOUBLE_RANGE))
         names = ("numbers", "emissions", "ends")
         return [self.upload(*pair) for pair in zip(names, arrays, strict=True)], chunk
 
@@ -101,6 +101,18 @@ class DeviceRunner(StreamWorker):
             *(places or [0, 0]),
             *(shown, width, shape.emitting, trace_bits(shape).words, len(shape.steps)),
         ]
+
+    def written_runs(self, offsets: Int64Array, write: Callable[[int, int], None]) -> Runs:
+        """Return runs that a kernel writes: their visits to one address, their lengths to one."""
+        total = int(offsets[-1])
+        visits = self.buffer("run visits", 4 * total)
+        lengths = self.buffer("run lengths", 8 * total)
+        write(visits, lengths)
+        return Runs(
+            self.fetch(visits, total, np.uint32).astype(np.int64),
+            self.fetch(lengths, total, np.int64),
+            offsets,
+        )
 
     def chain_program(self, shape: Shape, kind: DeviceKind) -> Program:
         """Return the program of a shape."""

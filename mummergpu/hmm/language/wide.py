@@ -8,19 +8,18 @@ follows the one before, and which is scanned.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.cuda.device import BlockShape
 from mummergpu.cuda.program import WARP_LANES
 from mummergpu.hmm.language.processor_text import IMPOSSIBLE
 from mummergpu.hmm.language.recurrence import Shape
-from mummergpu.hmm.language.tables import ChainTables
-
-UInt32Array = npt.NDArray[np.uint32]
+from mummergpu.hmm.language.tables import ChainTables, Numbers
+from mummergpu.runtime.arrays import Int64Array, UInt32Array
 
 _NO_NODE: Final = (1 << 32) - 1
 _MIN_LINE: Final = 8
@@ -48,30 +47,35 @@ class WideTables(NamedTuple):
     slice_rows: UInt32Array
     slice_nodes: UInt32Array
     sources: UInt32Array
-    lane_steps: npt.NDArray[np.int64]
+    lane_steps: Int64Array
     units: UInt32Array
     members: UInt32Array
     step_sources: UInt32Array
     unit_count: int
     units_emitting: int
 
-    def arrays(self, shape: Shape, tables: ChainTables) -> dict[str, npt.NDArray[Any]]:
-        """Return what the kernel is given, by name."""
+    def arguments(
+        self, shape: Shape, tables: ChainTables, upload: Callable[[str, Numbers], int]
+    ) -> list[int]:
+        """Return the members of the kernel's `WideChain`; `upload` returns where an array is."""
         nothing = 0 if tables.numbers.dtype.kind == "f" else IMPOSSIBLE
         weights = np.append(tables.numbers, nothing)[self.lane_steps]
         by_symbol = tables.emissions[list(shape.emissions)].T
-        return {
-            "slice rows": self.slice_rows,
-            "slice nodes": self.slice_nodes,
-            "slice sources": self.sources,
-            "slice weights": weights,
-            "units": self.units,
-            "members": self.members,
-            "step sources": self.step_sources,
-            "numbers": tables.numbers,
-            "emissions": by_symbol,
-            "ends": tables.end,
-        }
+        return [
+            upload("slice rows", self.slice_rows),
+            upload("slice nodes", self.slice_nodes),
+            upload("slice sources", self.sources),
+            upload("slice weights", weights),
+            self.slice_rows.size - 1,
+            upload("units", self.units),
+            upload("members", self.members),
+            upload("step sources", self.step_sources),
+            *(self.units_emitting, self.unit_count, shape.nodes, shape.emitting),
+            upload("numbers", tables.numbers),
+            upload("emissions", by_symbol),
+            upload("ends", tables.end),
+            len(shape.steps),
+        ]
 
 
 def block_shape(shape: Shape) -> BlockShape:
@@ -96,12 +100,14 @@ def wide_tables(shape: Shape) -> WideTables:
     hubs = [node for node in range(count) if len(into[node]) > usual]
     lanes = [node for node in range(count) if len(into[node]) <= usual]
     lanes += [_NO_NODE] * (-len(lanes) % WARP_LANES)
+    # A slice has as many rows as its node with the most ways; the lanes of the others do nothing.
     rows, steps = [0], []
     for first in range(0, len(lanes), WARP_LANES):
         ways = [into[node] if node != _NO_NODE else [] for node in lanes[first:][:WARP_LANES]]
         longest = max(len(one) for one in ways)
         steps += [one[rank] if rank < len(one) else -1 for rank in range(longest) for one in ways]
         rows.append(rows[-1] + longest)
+    # Hubs come first: they, too, emit from the column before, and wait for none of the lines.
     lines = [[hub] for hub in hubs] + _lines(shape, into)
     members: list[tuple[int, int, int, int]] = []
     units: list[tuple[int, int]] = []
