@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ from helpers.hidden_models import (
 from helpers.loops import each
 
 from mummergpu.errors import ModelError
-from mummergpu.hmm.language import evaluation, pieces, processor
+from mummergpu.hmm.language import evaluation, pieces, posteriors, processor
 from mummergpu.hmm.language.evaluation import CompiledModel, Evaluation, evaluate
 from mummergpu.hmm.language.lanes import SymbolBlock
 from mummergpu.hmm.language.node_paths import has_node_paths
@@ -192,6 +193,9 @@ def test_ten_million_symbols_do_not_underflow() -> None:
     assert forward.scores[0] == pytest.approx(2500 * short.scores[0], rel=1e-4)
     assert best.runs is not None and best.runs.lengths.sum() == codes.size
     assert best.scores[0] < forward.scores[0] < 0
+    likeliest = evaluate(model, Algorithm.POSTERIOR, block, (Attribute.TRACEBACK,))
+    assert likeliest.scores[0] == forward.scores[0]
+    assert likeliest.runs is not None and likeliest.runs.lengths.sum() == codes.size
 
 
 def test_a_loop_that_lasts_for_ever_is_refused() -> None:
@@ -267,3 +271,13 @@ def test_pieces_of_long_sequences_are_joined_exactly(
             np.testing.assert_array_equal(found.scores, whole.scores)
             for one, other in zip(found.runs, whole.runs, strict=True):
                 np.testing.assert_array_equal(one, other)
+    whole = evaluate(model, Algorithm.POSTERIOR, block, ALL)
+    monkeypatch.setattr(evaluation, "LONG_SYMBOLS", 9)
+    monkeypatch.setattr(posteriors, "PIECE_VALUES", 7 * model.chain.shape.nodes)
+    with ThreadPoolExecutor(2) as executor:
+        found = evaluate(model, Algorithm.POSTERIOR, block, ALL, executor.map)
+    np.testing.assert_allclose(found.scores, whole.scores, rtol=1e-12)
+    for table, other in zip(found.tables, whole.tables, strict=True):
+        np.testing.assert_allclose(table, other, atol=1e-12)
+    for one, other in zip(found.runs, whole.runs, strict=True):
+        np.testing.assert_array_equal(one, other)
