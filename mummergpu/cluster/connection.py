@@ -68,7 +68,7 @@ class OpenCluster:
         """Ask the scheduler which workers there are."""
         found = self._ask(self.client.scheduler.identity, n_workers=-1)["workers"]
         self._threads = {address: int(one["nthreads"]) for address, one in found.items()}
-        self._last_seen = {address: one["last_seen"] for address, one in found.items()}
+        self._last_seen = {address: one.get("last_seen", 0.0) for address, one in found.items()}
         self._looked = time.monotonic()
         return set(self._threads)
 
