@@ -30,7 +30,7 @@ from mummergpu.hmm.language.cuda_text import (
 )
 from mummergpu.hmm.language.device import DeviceChains
 from mummergpu.hmm.language.evaluation import CompiledModel, evaluate
-from mummergpu.hmm.language.lanes import SymbolBlock
+from mummergpu.hmm.language.lanes import SymbolBlock, offsets_of_counts
 from mummergpu.hmm.language.parser import parse_program
 from mummergpu.hmm.language.program import Algorithm, Attribute
 from mummergpu.matching.open_cuda import open_first_device
@@ -119,7 +119,7 @@ def islands_text() -> str:
 def random_block(symbols: int, count: int, length: int, spread: float = 0.0) -> SymbolBlock:
     choice = np.random.default_rng(7)
     lengths = np.maximum(1, choice.normal(length, spread * length, count)).astype(np.int64)
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    offsets = offsets_of_counts(lengths)
     return SymbolBlock(choice.integers(0, symbols, int(offsets[-1])).astype(np.uint8), offsets)
 
 

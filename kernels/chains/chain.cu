@@ -94,8 +94,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
 run_chain(const uint8* codes, const uint64* begins, const uint64* stops, uint64 count,
           const Number* numbers, const Number* emissions,
           [[maybe_unused]] const Number* ends, uint64 chunk, void* results,
-          [[maybe_unused]] long long* offsets, [[maybe_unused]] uint64* last, [[maybe_unused]] const uint64* first_rows,
-          [[maybe_unused]] void* kept, [[maybe_unused]] const Number* given,
+          [[maybe_unused]] long long* offsets, [[maybe_unused]] uint64* last,
+          [[maybe_unused]] const uint64* first_rows, [[maybe_unused]] void* kept,
+          [[maybe_unused]] const Number* given,
           [[maybe_unused]] const uint64* sources) {
     for (uint64 number = grid_thread(); number < count; number += grid_threads()) {
         const uint64 begin = begins[number];

@@ -1,5 +1,5 @@
-// Makes probabilities of states of what nodes have from both ends of a sequence, and the paths of the
-// likeliest states. All chains have this program.
+// Makes probabilities of states of what nodes have from both ends of a sequence, and the paths of
+// the likeliest states. All chains have this program.
 #include "chains/runs.cuh"
 #include "common/warp.cuh"
 

@@ -212,7 +212,8 @@ struct Row {
 #endif
     }
 
-    // Return whether the way that is kept comes behind another, which is preferred if both are equal.
+    // Return whether the way that is kept comes behind another, which is preferred if both are
+    // equal.
     __device__ __forceinline__ bool is_behind([[maybe_unused]] uint32 node,
                                               [[maybe_unused]] uint32 rank) const {
 #if CHAIN_KEEPS == KEEPS_TRACES
@@ -224,8 +225,8 @@ struct Row {
 };
 
 // Write the value of a node that emits.
-__device__ __forceinline__ void emit(const WideChain& chain, uint32 code, uint32 node, const Way& way,
-                                     const Columns& columns, const Row& row) {
+__device__ __forceinline__ void emit(const WideChain& chain, uint32 code, uint32 node,
+                                     const Way& way, const Columns& columns, const Row& row) {
     const Number emitted = chain.emissions[code * chain.emitting + node];
     columns.found[node] = possible(along(way.value, emitted));
     row.keep_rank(node, way.rank);

@@ -5,13 +5,10 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from mummergpu.cuda.device import AnyArray, Device, Program
-from mummergpu.cuda.launcher import Launcher
-from mummergpu.cuda.pinned_staging import Staging
+from mummergpu.cuda.device import Device, Program
 from mummergpu.cuda.program import WARP_LANES
-from mummergpu.cuda.workspace import Workspace
+from mummergpu.cuda.stream_worker import StreamWorker
 from mummergpu.hmm.cuda_program import WORD_RESIDUES
 from mummergpu.hmm.filters import lengths_up_to
 from mummergpu.hmm.proteins import ProteinBlock, are_marks
@@ -88,38 +85,12 @@ class PlacedBlock(NamedTuple):
         return int(self.sizes[0])
 
 
-class FilterWorker:
-    """A stream with memory of `memory` bytes; one thread uses it at a time."""
+class FilterWorker(StreamWorker):
+    """A stream that filters."""
 
     def __init__(self, device: Device, memory: int, stats: Stats) -> None:
-        self.memory = memory
-        self.stream = device.new_stream()
-        self._workspace = Workspace(device, memory)
-        self._staging = Staging(device, self.stream)
-        self.launcher = Launcher(device, self.stream, self._workspace, stats, STAGE)
+        super().__init__(device, memory, stats, STAGE)
         self.pair_limit = min(MAX_PAIRS, memory // _BYTES_OF_PAIR)
-
-    def free(self) -> None:
-        """Free the stream and all memory."""
-        self._staging.free()
-        self._workspace.free()
-        self.stream.free()
-
-    def buffer(self, name: str, size: int) -> int:
-        """Return the address of memory of at least so many bytes."""
-        return self._workspace.buffer(name, max(size, 1))
-
-    def upload(self, name: str, array: AnyArray) -> int:
-        """Copy an array to memory of some name; return its address."""
-        address = self.buffer(name, array.nbytes)
-        self._staging.copy_in(address, np.ascontiguousarray(array).reshape(-1).view(np.uint8))
-        return address
-
-    def fetch(self, address: int, count: int, kind: npt.DTypeLike) -> AnyArray:
-        """Return so many numbers of the device, when all work queued so far is done."""
-        found = np.empty(count, dtype=kind)
-        self._staging.copy_out(found, address)
-        return found
 
     def counters(self, count: int) -> list[int]:
         """Return the addresses of counters of 32 bits, which are 0."""

@@ -29,8 +29,8 @@ from mummergpu.hmm.language.tables import (
 from mummergpu.hmm.language.traces import Runs, StateNames, trace_tables
 from mummergpu.runtime.arrays import ByteArray, Float64Array, Int64Array
 
-_MOST_CODES: Final = 250
-_MOST_PLACES: Final = 2
+_MAX_CODES: Final = 250
+_MAX_PLACES: Final = 2
 """With more possible states behind a symbol there would be as many nodes as before."""
 
 
@@ -138,9 +138,9 @@ def coded_chain(chain: Chain) -> CodedChain | None:
     symbols = chain.emissions.shape[1]
     of_states: Float64Array = chain.emissions[list(chain.shape.emissions)]
     count = int((of_states > 0).sum(axis=0).max())
-    if count > _MOST_PLACES or chain.shape.emitting <= count * count:
+    if count > _MAX_PLACES or chain.shape.emitting <= count * count:
         return None
-    if symbols * symbols + symbols > _MOST_CODES or chain.shape.silent:
+    if symbols * symbols + symbols > _MAX_CODES or chain.shape.silent:
         return None
     if any(chain.ways) or any(chain.starts) or any(chain.ends) or np.ptp(chain.end) > 0:
         return None

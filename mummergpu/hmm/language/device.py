@@ -9,7 +9,7 @@ import numpy as np
 
 from mummergpu.cuda.device import Argument
 from mummergpu.cuda.launcher import WAVES
-from mummergpu.cuda.program import WARP_LANES
+from mummergpu.cuda.program import BLOCK_THREADS, WARP_LANES
 from mummergpu.hmm.language.cuda_text import DeviceKind, Keeps
 from mummergpu.hmm.language.device_pieces import DeviceLongSequence
 from mummergpu.hmm.language.device_runner import DeviceRunner, is_narrow, trace_bits
@@ -22,8 +22,8 @@ from mummergpu.hmm.language.traces import Runs, StateNames, trace_tables
 from mummergpu.hmm.language.wide import block_shape, fits_block, wide_tables
 from mummergpu.runtime.arrays import Float64Array, Int64Array
 
-_MOST_SYMBOLS: Final = 1 << 31
-_FEWEST_SYMBOLS: Final = 1 << 16
+_MAX_SYMBOLS: Final = 1 << 31
+_MIN_SYMBOLS: Final = 1 << 16
 _LANE_NODES: Final = 4
 """About how many nodes of a symbol a lane takes when probabilities are made of their sums."""
 
@@ -87,11 +87,11 @@ class DeviceChains(DeviceRunner):
     def symbols_at_once(self, block: SymbolBlock, symbol_bytes: int) -> int:
         """Return how many symbols of a block fit the memory, of which each needs some bytes."""
         left = (self.memory - block.codes.nbytes) // 2
-        return max(_FEWEST_SYMBOLS, min(_MOST_SYMBOLS, left // max(1, symbol_bytes)))
+        return max(_MIN_SYMBOLS, min(_MAX_SYMBOLS, left // max(1, symbol_bytes)))
 
     def place(self, block: SymbolBlock) -> PlacedBlock:
         """Copy the symbols of a block, in place of those of the last one."""
-        return PlacedBlock(block, self.upload("codes", block.codes))
+        return PlacedBlock(block, self.upload_codes(block.codes))
 
     def sums(
         self, programs: ChainPrograms, placed: PlacedBlock, sequences: Int64Array
@@ -116,7 +116,7 @@ class DeviceChains(DeviceRunner):
         bits, kept = trace_bits(shape), 0
         if names is not None:
             size = items.row_count * bits.words * bits.word_bits // 8
-            kept = self.workspace.buffer("kept", size)
+            kept = self.buffer("kept", size)
         kind = DeviceKind(False, False, Keeps.TRACES if kept else Keeps.NOTHING)
         scores = self._run(programs, kind, items, programs.best.chunk, kept)
         chosen = np.flatnonzero(~np.isneginf(scores))
@@ -150,7 +150,7 @@ class DeviceChains(DeviceRunner):
         """
         items = self._items(placed, sequences, True)
         rows, emitting, count = items.row_count, states.size, int(states.max()) + 1
-        kept = self.workspace.buffer("kept", 8 * rows * emitting)
+        kept = self.buffer("kept", 8 * rows * emitting)
         # Each column is scaled: a product of both ends has no more range than a number.
         scores = self._run(both[0], DeviceKind(True, True, Keeps.COLUMNS), items, 1, kept)
         self._run(both[1], DeviceKind(True, True, Keeps.SHARES), items, 1, kept)
@@ -166,12 +166,12 @@ class DeviceChains(DeviceRunner):
             lanes *= 2
         common = (kept, rows, emitting, count, lanes, *places)
         if names is None:
-            table = self.workspace.buffer("table", 8 * count * rows)
+            table = self.buffer("table", 8 * count * rows)
             self.launcher.launch_on(program, "finish_shares", rows * lanes, (*common, table, 0))
             found: Float64Array = self.fetch(table, rows * count, np.float64)
             self.launcher.report()
             return DevicePosteriors(scores, None, found.reshape(rows, count))
-        likeliest = self.workspace.buffer("likeliest", 4 * rows)
+        likeliest = self.buffer("likeliest", 4 * rows)
         self.launcher.launch_on(program, "finish_shares", rows * lanes, (*common, 0, likeliest))
         numbers = self.upload("walked", np.arange(items.sequences))
         shown = self.upload("state visits", names.astype(np.uint32))
@@ -186,23 +186,16 @@ class DeviceChains(DeviceRunner):
 
     def _listed(self, walk: Any, count: int) -> Runs:
         """Return runs of paths that are counted, and then written."""
-        counts = self.workspace.buffer("run ends", 8 * max(1, count))
+        counts = self.buffer("run ends", 8 * count)
         walk(counts, 0, 0)
         offsets = offsets_of_counts(self.fetch(counts, count, np.int64))
-        total = int(offsets[-1])
-        visits = self.workspace.buffer("run visits", 4 * max(1, total))
-        lengths = self.workspace.buffer("run lengths", 8 * max(1, total))
-        walk(self.upload("run ends", offsets[1:]), visits, lengths)
-        return Runs(
-            self.fetch(visits, total, np.uint32).astype(np.int64),
-            self.fetch(lengths, total, np.int64),
-            offsets,
-        )
+        ends = self.upload("run ends", offsets[1:])
+        return self.written_runs(offsets, lambda *places: walk(ends, *places))
 
     def _items(self, placed: PlacedBlock, sequences: Int64Array, keeps: bool) -> Items:
         """Return what a launch on some sequences is told; rows are where something is kept."""
         count, offsets = sequences.size, placed.block.offsets
-        last = self.workspace.buffer("last", 8 * count)
+        last = self.buffer("last", 8 * count)
         if is_every(sequences, offsets.size - 1):
             # All sequences in their order: where one begins the one before ends, and so do rows.
             bounds = self.upload("begins", offsets)
@@ -222,7 +215,7 @@ class DeviceChains(DeviceRunner):
         """Run the kernel on some sequences, and return their scores."""
         shape, count = programs.chain.shape, items.sequences
         tables = programs.sums if kind.sums else programs.best
-        results = self.workspace.buffer("results", 8 * count)
+        results = self.buffer("results", 8 * count)
         sequences = (items.codes, items.begins, items.stops, count)
         behind = (items.last, items.first_rows, kept)
         if is_narrow(shape):
@@ -243,16 +236,9 @@ class DeviceChains(DeviceRunner):
         sequences: Sequence[Argument],
         behind: Sequence[Argument],
     ) -> None:
-        made = wide_tables(shape)
-        own = {name: self.upload(name, one) for name, one in made.arrays(shape, tables).items()}
-        first, rest = list(own.values())[:4], list(own.values())[4:]
-        chain = (
-            *(*first, made.slice_rows.size - 1, *rest[:3]),
-            *(made.units_emitting, made.unit_count, shape.nodes, shape.emitting),
-            *(*rest[3:], len(shape.steps)),
-        )
+        chain = wide_tables(shape).arguments(shape, tables, self.upload)
         block = block_shape(shape)
-        at_once = WAVES * self.device.resident_blocks * (256 // block.threads)
+        at_once = WAVES * self.device.resident_blocks * (BLOCK_THREADS // block.threads)
         program = self.wide_program(kind)
         arguments = (*sequences, *chain, *behind)
         blocks = min(int(sequences[3]), at_once)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
 
+from mummergpu.cuda.device import Argument, Program
 from mummergpu.hmm.language.cuda_text import DeviceKind, Keeps
 from mummergpu.hmm.language.device_runner import DeviceRunner
 from mummergpu.hmm.language.lanes import offsets_of_counts
@@ -30,7 +32,7 @@ class DeviceLongSequence(LongSequence):
     def __init__(self, device: DeviceRunner, *given: Any) -> None:
         super().__init__(*given)
         self._device = device
-        self._address = device.upload("codes", self._codes)
+        self._address = device.upload_codes(self._codes)
         size = self._codes.size
         self._bounds = np.append(np.arange(0, size, self.piece_symbols), size)
 
@@ -62,8 +64,8 @@ class DeviceLongSequence(LongSequence):
         device, count, nodes = self._device, pieces.size, self._shape.nodes
         number = np.int64 if not kind.sums else np.float64 if kind.double else np.float32
         size = np.dtype(number).itemsize
-        results = device.workspace.buffer("results", size * count * nodes)
-        offsets = device.workspace.buffer("offsets", 8 * count)
+        results = device.buffer("results", size * count * nodes)
+        offsets = device.buffer("offsets", 8 * count)
         numbers, chunk = device.numbers(self._tables, kind, self._tables.chunk)
         begins = device.upload("begins", self._bounds[pieces])
         stops = device.upload("stops", self._bounds[pieces + 1])
@@ -91,23 +93,28 @@ class DeviceLongSequence(LongSequence):
         device, count, nodes = self._device, self._bounds.size - 1, self._shape.nodes
         bits = self._programs.trace_bits
         size = self._codes.size * bits.words * bits.word_bits // 8
-        kept = device.workspace.buffer("kept", size)
+        kept = device.buffer("kept", size)
         kind = DeviceKind(False, False, Keeps.TRACES, True, self._pair_symbols)
         numbers = np.arange(count)
         self._passed_on(kind, numbers, numbers - 1, self._borders.values, kept)
         begins = device.upload("begins", self._bounds)
         trace = device.trace_arguments(self._shape, tables, names, visits)
         program = device.paths_program(bits.word_bits)
-        before = device.workspace.buffer("before", 4 * count * nodes)
+        before = device.buffer("before", 4 * count * nodes)
         arguments = (begins, kept, count, nodes, *trace, before)
+        # Which node is behind a piece is known when those behind it have been walked: so all walk
+        # at once, from each node.
         device.launcher.launch_on(program, "cross_pieces", count * nodes, arguments)
         crossed = device.fetch(before, count * nodes, np.uint32).reshape(count, nodes)
         last = device.upload("last", ends_of_pieces(crossed, end))
-        symbols = self._address
-        if visits is not None and visits.codes is not self._codes:
-            symbols = device.upload("visited codes", visits.codes)
-        walked = (symbols, begins, begins, last, kept, device.upload("walked", numbers))
-        common = (*walked, count, *trace)
+        walked = (self._address, begins, begins, last, kept, device.upload("walked", numbers))
+        runs = self._listed(program, (*walked, count, *trace), count)
+        device.launcher.report()
+        return runs
+
+    def _listed(self, program: Program, common: Sequence[Argument], count: int) -> Runs:
+        """Return the runs of a path whose pieces are walked: counted, and then written."""
+        device = self._device
         parts = np.zeros(count, dtype=np.uint32)
         parts[0] |= _FIRST
         parts[-1] |= _LAST
@@ -116,26 +123,22 @@ class DeviceLongSequence(LongSequence):
             told = device.upload("parts", parts)
             device.launcher.launch_on(program, "walk_chain", count, (*common, told, *rest))
 
-        borders = device.workspace.buffer("borders", 8 * count)
-        lengths_of_first = device.workspace.buffer("first lengths", 8 * count)
-        ends = device.workspace.buffer("run ends", 8 * count)
-        walk(ends, borders, lengths_of_first, 0, 0)
+        borders = device.buffer("borders", 8 * count)
+        first_lengths = device.buffer("first lengths", 8 * count)
+        ends = device.buffer("run ends", 8 * count)
+        walk(ends, borders, first_lengths, 0, 0)
         run_counts = device.fetch(ends, count, np.int64)
         firsts, lasts = device.fetch(borders, 2 * count, np.uint32).reshape(count, 2).T
         places = run_places(Stretches(run_counts, firsts, lasts))
-        total = places.run_count
-        shown = device.workspace.buffer("run visits", 4 * total)
-        shown_lengths = device.workspace.buffer("run lengths", 8 * total)
         ends = device.upload("run ends", places.firsts + run_counts)
+        # A run across a border is written by the piece that it begins in, and its rest added later:
+        # two threads may not write to one place.
         parts[places.joins] |= _JOINS
-        walk(ends, borders, lengths_of_first, shown, shown_lengths)
-        runs = Runs(
-            device.fetch(shown, total, np.uint32).astype(np.int64),
-            device.fetch(shown_lengths, total, np.int64),
-            offsets_of_counts(np.array([total])),
+        offsets = offsets_of_counts(np.array([places.run_count]))
+        runs = device.written_runs(
+            offsets, lambda *written: walk(ends, borders, first_lengths, *written)
         )
-        add_joined(runs, places, device.fetch(lengths_of_first, count, np.int64))
-        device.launcher.report()
+        add_joined(runs, places, device.fetch(first_lengths, count, np.int64))
         return runs
 
 

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.cuda.device import Device, Program
 from mummergpu.cuda.kernel_cache import KernelCache
-from mummergpu.cuda.launcher import Launcher
-from mummergpu.cuda.pinned_staging import Staging
 from mummergpu.cuda.program import ProgramSource
 from mummergpu.cuda.sources import read_sources
-from mummergpu.cuda.workspace import Workspace
+from mummergpu.cuda.stream_worker import StreamWorker
 from mummergpu.hmm.language.cuda_text import (
     SHARES_PROGRAM,
     DeviceKind,
@@ -25,8 +23,9 @@ from mummergpu.hmm.language.cuda_text import (
 )
 from mummergpu.hmm.language.node_paths import NodeVisits
 from mummergpu.hmm.language.recurrence import Shape, TraceBits
-from mummergpu.hmm.language.tables import ChainTables
-from mummergpu.hmm.language.traces import StateNames, TraceTables
+from mummergpu.hmm.language.tables import DOUBLE_RANGE, ChainTables
+from mummergpu.hmm.language.traces import Runs, StateNames, TraceTables
+from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.stats import Stats
 
 STAGE: Final = "model_evaluation"
@@ -35,15 +34,14 @@ MAX_THREAD_NODES: Final = 32
 """A chain of more nodes does not fit the registers of a thread."""
 
 _FLOAT_RANGE: Final = 70.0
-"""The natural logarithms that floats have on each side of 1, and some to spare."""
-_DOUBLE_RANGE: Final = 650.0
+"""As `DOUBLE_RANGE`, of floats."""
 
-_MOST_COPIERS: Final = 8
+_MAX_COPIERS: Final = 8
 """More threads do not copy faster."""
 
 
-class DeviceRunner:
-    """A stream of a device with memory of `memory` bytes; one thread uses it at a time.
+class DeviceRunner(StreamWorker):
+    """A stream of a device that runs chains.
 
     Parameters
     ----------
@@ -55,28 +53,27 @@ class DeviceRunner:
         self, device: Device, cache: KernelCache, memory: int, stats: Stats, double: bool
     ) -> None:
         self.device, self._cache, self.double = device, cache, double
-        self.memory = memory
-        self._stream = device.new_stream()
-        self.workspace = Workspace(device, memory)
-        self._copiers = ThreadPoolExecutor(min(os.cpu_count() or 1, _MOST_COPIERS))
-        self._staging = Staging(device, self._stream, copiers=self._copiers)
-        self.launcher = Launcher(device, self._stream, self.workspace, stats, STAGE)
+        self._copiers = ThreadPoolExecutor(min(os.cpu_count() or 1, _MAX_COPIERS))
+        super().__init__(device, memory, stats, STAGE, self._copiers)
         self._programs: dict[tuple[Shape | int, DeviceKind | None], Program] = {}
         self._sources = read_sources()
 
     def close(self) -> None:
         """Free the stream and all memory."""
         self._copiers.shutdown()
-        self._staging.free()
-        self.workspace.free()
-        self._stream.free()
+        self.free()
+
+    def upload_codes(self, codes: ByteArray) -> int:
+        """Copy the symbols of sequences, in place of those of the last ones."""
+        # Kernels load four symbols at once, and the last of them may be beyond the end.
+        return self.upload("codes", codes, 4)
 
     def numbers(self, tables: ChainTables, kind: DeviceKind, chunk: int) -> tuple[list[int], int]:
         """Return where numbers of a chain are, and after how many columns they are scaled."""
         arrays = [tables.numbers, tables.emissions, tables.end]
         if kind.sums and not kind.double:
             arrays = [array.astype(np.float32) for array in arrays]
-            chunk = max(1, int(chunk * _FLOAT_RANGE / _DOUBLE_RANGE))
+            chunk = max(1, int(chunk * _FLOAT_RANGE / DOUBLE_RANGE))
         names = ("numbers", "emissions", "ends")
         return [self.upload(*pair) for pair in zip(names, arrays, strict=True)], chunk
 
@@ -105,6 +102,18 @@ class DeviceRunner:
             *(shown, width, shape.emitting, trace_bits(shape).words, len(shape.steps)),
         ]
 
+    def written_runs(self, offsets: Int64Array, write: Callable[[int, int], None]) -> Runs:
+        """Return runs that a kernel writes: their visits to one address, their lengths to one."""
+        total = int(offsets[-1])
+        visits = self.buffer("run visits", 4 * total)
+        lengths = self.buffer("run lengths", 8 * total)
+        write(visits, lengths)
+        return Runs(
+            self.fetch(visits, total, np.uint32).astype(np.int64),
+            self.fetch(lengths, total, np.int64),
+            offsets,
+        )
+
     def chain_program(self, shape: Shape, kind: DeviceKind) -> Program:
         """Return the program of a shape."""
         return self._program((shape, kind), lambda: chain_program(shape, kind))
@@ -127,19 +136,6 @@ class DeviceRunner:
             image = self._cache.cubin(self._sources, text, self.device.architecture)
             self._programs[key] = self.device.load(image)
         return self._programs[key]
-
-    def upload(self, name: str, array: npt.NDArray[Any]) -> int:
-        """Copy an array to a buffer of a name; return its address."""
-        # Kernels load four symbols at once, and the last of them may be beyond the end.
-        address = self.workspace.buffer(name, array.nbytes + 4)
-        self._staging.copy_in(address, np.ascontiguousarray(array).reshape(-1).view(np.uint8))
-        return address
-
-    def fetch(self, address: int, count: int, kind: npt.DTypeLike) -> npt.NDArray[Any]:
-        """Return numbers that begin at an address."""
-        found = np.empty(count, dtype=kind)
-        self._staging.copy_out(found, address)
-        return found
 
 
 def trace_bits(shape: Shape) -> TraceBits:

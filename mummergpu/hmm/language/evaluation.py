@@ -13,7 +13,18 @@ from mummergpu.hmm.language.chain import BEST, SUMS, chain_of, log_probability
 from mummergpu.hmm.language.coded import CodedChain, coded_chain
 from mummergpu.hmm.language.lanes import Lanes, SymbolBlock, is_every, lanes_of, offsets_of_counts
 from mummergpu.hmm.language.node_paths import NodeVisits, has_node_paths
-from mummergpu.hmm.language.pieces import LONG_SYMBOLS, LongSequence, MapPieces
+from mummergpu.hmm.language.pieces import (
+    LONG_SYMBOLS,
+    LongSequence,
+    MapPieces,
+    merged_runs,
+)
+from mummergpu.hmm.language.posteriors import (
+    MAX_WHOLE_VALUES,
+    LongPosteriors,
+    fill_posteriors,
+    likeliest_runs,
+)
 from mummergpu.hmm.language.processor import (
     ChainPrograms,
     Computed,
@@ -151,7 +162,7 @@ def evaluate(
     if device is not None and device.takes(model.chain.shape) and not is_table:
         work.device, map_parts = device, map
         at_once = device.symbols_at_once(block, work.device_bytes)
-        whole = longest > LONG_SYMBOLS or not device.cuts(model.chain.shape)
+        whole = not work.is_cut_on_device or not device.cuts(model.chain.shape)
         longest = np.iinfo(np.int64).max if whole else DEVICE_LONG_SYMBOLS
     lengths = block.lengths
     if work.device is not None and lengths.min(initial=0) <= longest:
@@ -225,6 +236,11 @@ class _Work(ABC):
         is_short = Attribute.TABLE in self.wanted
         return np.iinfo(np.int64).max if is_short else LONG_SYMBOLS
 
+    @property
+    def is_cut_on_device(self) -> bool:
+        """Whether a device computes long sequences in pieces."""
+        return self.longest <= LONG_SYMBOLS
+
     def take_scores(self, part: Int64Array, scores: Float64Array) -> None:
         """Take the scores of a part; those of all sequences are not copied."""
         if is_every(part, self.scores.size):
@@ -294,7 +310,7 @@ class _Sums(_Work):
             turned = np.ascontiguousarray(codes[::-1]) if self.backwards else codes
             sequence = self.make_long(programs, turned, True, map_pieces)
         self.scores[number], _ = sequence.score()
-        self._correct(np.array([number]))
+        self._correct(np.array([number]), map_pieces)
 
     def _logs(self, computed: Computed, rows: Int64Array, lane: int, count: int) -> Float64Array:
         columns = computed.columns[rows, :, lane]
@@ -304,13 +320,19 @@ class _Sums(_Work):
         logs: Float64Array = (found[::-1] if self.backwards else found).T
         return logs
 
-    def _correct(self, part: Int64Array) -> None:
-        """Compute again, in logarithms, what may have been too small for doubles."""
+    def _correct(self, part: Int64Array, map_pieces: MapPieces | None = None) -> None:
+        """Compute again, in logarithms, what may have been too small for doubles.
+
+        With `map_pieces` the part is one sequence, of pieces.
+        """
         none = np.empty(part.size, dtype=np.int64)
         none = none[: _impossible_of(self.scores, part, none)]
         if none.size:
             best = _Viterbi(self.model, self.block, (Attribute.SCORE,))
-            best.compute(none)
+            if map_pieces is None:
+                best.compute(none)
+            else:
+                best.compute_long(int(none[0]), map_pieces)
             for number in none[~np.isneginf(best.scores[none])].tolist():
                 self.scores[number] = log_forward(self.model.chain, self.codes_of(number))
 
@@ -466,7 +488,14 @@ class _Posterior(_Sums):
     @property
     def longest(self) -> int:
         """The length of the longest sequence that is computed whole."""
-        return LONG_SYMBOLS if self._is_score else np.iinfo(np.int64).max
+        if self._is_score:
+            return LONG_SYMBOLS
+        return min(LONG_SYMBOLS, MAX_WHOLE_VALUES // self.model.chain.shape.nodes)
+
+    @property
+    def is_cut_on_device(self) -> bool:
+        """Whether a device computes long sequences in pieces."""
+        return self._is_score
 
     @property
     def device_bytes(self) -> int:
@@ -498,9 +527,32 @@ class _Posterior(_Sums):
                 self.tables[number] = rows[offsets[place] : offsets[place + 1]].T
         if Attribute.TRACEBACK in self.wanted:
             if rows is not None:
-                runs = _likeliest_runs(rows, offsets, self._state_visits)
+                runs = likeliest_runs(rows, offsets, self._state_visits)
             assert runs is not None
             self._paths.append((part, runs))
+
+    def compute_long(self, number: int, map_pieces: MapPieces) -> None:
+        super().compute_long(number, map_pieces)
+        if self._is_score:
+            return
+        both = self.model.forward, self.model.backward
+        posteriors = LongPosteriors(both, self.codes_of(number), map_pieces)
+
+        def told(group: list[int]) -> tuple[Runs | None, Float64Array | None]:
+            # Only what is wanted is kept of a group: a chromosome has many of them.
+            rows = posteriors.of_group(group, self.model.node_states)
+            bounds = np.array([0, len(rows)])
+            listed = Attribute.TRACEBACK in self.wanted
+            runs = likeliest_runs(rows, bounds, self._state_visits) if listed else None
+            return runs, rows if Attribute.TABLE in self.wanted else None
+
+        parts = list(map_pieces(told, posteriors.groups()))
+        runs = [one for one, _ in parts if one is not None]
+        tables = [one for _, one in parts if one is not None]
+        if runs:
+            self._paths.append((np.array([number]), merged_runs(runs)))
+        if tables:
+            self.tables[number] = np.concatenate(tables).T
 
     def _both_ends(self, part: Int64Array, offsets: Int64Array) -> Float64Array:
         """Return the probabilities of the states of each symbol."""
@@ -513,7 +565,7 @@ class _Posterior(_Sums):
         self._correct(part)
         found = np.zeros((int(offsets[-1]), len(self.model.state_names)))
         columns = (forward.columns, backward.columns)
-        _fill_posteriors(lanes.first_rows, offsets, *columns, self.model.node_states, found)
+        fill_posteriors(lanes.first_rows, offsets, *columns, self.model.node_states, found)
         return found
 
     def finish(self) -> Evaluation:
@@ -533,44 +585,6 @@ def _some_runs(part: tuple[Int64Array, Runs], chosen: BoolArray) -> tuple[Int64A
     kept = np.repeat(chosen, counts)
     offsets = offsets_of_counts(counts[chosen])
     return numbers[chosen], Runs(runs.visits[kept], runs.lengths[kept], offsets)
-
-
-@jit_without_refcounts
-def _fill_posteriors(
-    first_rows: Int64Array,
-    offsets: Int64Array,
-    forward: Float64Array,
-    backward: Float64Array,
-    states: Int64Array,
-    found: Float64Array,
-) -> None:
-    """Write the probabilities of the states of each symbol: products of both ends, that sum to 1.
-
-    The rows of `backward` are in the other order. Without a path they are not numbers.
-    """
-    for number in range(first_rows.size):
-        lane = number % LANES
-        begin, end = offsets[number], offsets[number + 1]
-        first = first_rows[number]
-        for at in range(begin, end):
-            row, back = first + at - begin, first + end - 1 - at
-            total = 0.0
-            for node in range(states.size):
-                value = forward[row, node, lane] * backward[back, node, lane]
-                found[at, states[node]] += value
-                total += value
-            for state in range(found.shape[1]):
-                found[at, state] /= total
-
-
-def _likeliest_runs(rows: Float64Array, offsets: Int64Array, names: Int64Array) -> Runs:
-    """Return runs of the likeliest states of symbols; of equal ones the first is taken."""
-    path = rows.argmax(axis=1)
-    is_new = np.diff(path, prepend=-1) != 0
-    is_new[offsets[:-1]] = True
-    begins = np.flatnonzero(is_new)
-    lengths = np.diff(np.append(begins, path.size))
-    return Runs(names[path[begins]], lengths, np.searchsorted(begins, offsets))
 
 
 _WORK: Final[dict[Algorithm, type[_Work]]] = {

@@ -298,10 +298,10 @@ class LongSequence:
         tables = self._tables
         firsts = np.unique(self._places, return_index=True)[1].tolist()
         found = np.zeros((len(firsts), nodes + 1), dtype=tables.numbers.dtype)
+        arithmetic = _Plain(tables.numbers.tolist(), self._sums)
         for number, state in enumerate(firsts):
             values = np.full(count, 0.0 if self._sums else IMPOSSIBLE).tolist()
             values[state] = 1.0 if self._sums else 0
-            arithmetic = _Plain(tables.numbers.tolist(), self._sums)
             found[number, :nodes] = with_silent(self._shape, arithmetic, values)
         return found
 

@@ -128,6 +128,8 @@ class TraceBits(NamedTuple):
     @classmethod
     def of(cls, shape: Shape) -> TraceBits:
         """Return the places for a shape: as few bits as the in-degree of a state needs."""
+        if not shape.is_unrolled:
+            return cls.by_node(shape)
         places = []
         word = at = 0
         for steps in shape.into():
@@ -136,8 +138,6 @@ class TraceBits(NamedTuple):
                 word, at = word + 1, 0
             places.append((word, at, count))
             at += count
-        if not shape.is_unrolled:
-            return cls.by_node(shape)
         bits = 64 if word else next(size for size in (8, 64) if at <= size)
         return cls(tuple(places), word + 1, bits)
 

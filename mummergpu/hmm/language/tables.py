@@ -17,7 +17,7 @@ Numbers = npt.NDArray[Any]
 """float64, or int64 for best paths."""
 
 LONGEST_CHUNK: Final = 64
-_RANGE: Final = 650.0
+DOUBLE_RANGE: Final = 650.0
 """The natural logarithms that doubles have on each side of 1, and some to spare."""
 LOG_UNITS: Final = float(1 << LOG_BITS)
 EMISSION_ROW: Final = 256
@@ -54,7 +54,7 @@ def sum_tables(chain: Chain) -> ChainTables:
     if symbols < EMISSION_ROW:
         emissions[:, symbols] = 1
     low, high = _growth(chain)
-    chunk = int(_RANGE / max(-low, high, _RANGE / LONGEST_CHUNK))
+    chunk = int(DOUBLE_RANGE / max(-low, high, DOUBLE_RANGE / LONGEST_CHUNK))
     return ChainTables(numbers, emissions, chain.end.copy(), max(1, chunk))
 
 

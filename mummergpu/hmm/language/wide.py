@@ -8,28 +8,27 @@ follows the one before, and which is scanned.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from mummergpu.cuda.device import BlockShape
 from mummergpu.cuda.program import WARP_LANES
 from mummergpu.hmm.language.processor_text import IMPOSSIBLE
 from mummergpu.hmm.language.recurrence import Shape
-from mummergpu.hmm.language.tables import ChainTables
-
-UInt32Array = npt.NDArray[np.uint32]
+from mummergpu.hmm.language.tables import ChainTables, Numbers
+from mummergpu.runtime.arrays import Int64Array, UInt32Array
 
 _NO_NODE: Final = (1 << 32) - 1
-_SHORTEST_LINE: Final = 8
-_MOST_LANE_WAYS: Final = 32
+_MIN_LINE: Final = 8
+_MAX_LANE_WAYS: Final = 32
 """More ways into a state, and many more than others have, are shared by all threads."""
-_MOST_WAYS: Final = 1 << 16
+_MAX_WAYS: Final = 1 << 16
 _WARP_NODES: Final = 256
 """About how many states a warp shares."""
-_MOST_WARPS: Final = 8
+_MAX_WARPS: Final = 8
 _WARP_BYTES: Final = 32
 """What each warp that there might be tells the others."""
 
@@ -48,36 +47,41 @@ class WideTables(NamedTuple):
     slice_rows: UInt32Array
     slice_nodes: UInt32Array
     sources: UInt32Array
-    lane_steps: npt.NDArray[np.int64]
+    lane_steps: Int64Array
     units: UInt32Array
     members: UInt32Array
     step_sources: UInt32Array
     unit_count: int
     units_emitting: int
 
-    def arrays(self, shape: Shape, tables: ChainTables) -> dict[str, npt.NDArray[Any]]:
-        """Return what the kernel is given, by name."""
+    def arguments(
+        self, shape: Shape, tables: ChainTables, upload: Callable[[str, Numbers], int]
+    ) -> list[int]:
+        """Return the members of the kernel's `WideChain`; `upload` returns where an array is."""
         nothing = 0 if tables.numbers.dtype.kind == "f" else IMPOSSIBLE
         weights = np.append(tables.numbers, nothing)[self.lane_steps]
         by_symbol = tables.emissions[list(shape.emissions)].T
-        return {
-            "slice rows": self.slice_rows,
-            "slice nodes": self.slice_nodes,
-            "slice sources": self.sources,
-            "slice weights": weights,
-            "units": self.units,
-            "members": self.members,
-            "step sources": self.step_sources,
-            "numbers": tables.numbers,
-            "emissions": by_symbol,
-            "ends": tables.end,
-        }
+        return [
+            upload("slice rows", self.slice_rows),
+            upload("slice nodes", self.slice_nodes),
+            upload("slice sources", self.sources),
+            upload("slice weights", weights),
+            self.slice_rows.size - 1,
+            upload("units", self.units),
+            upload("members", self.members),
+            upload("step sources", self.step_sources),
+            *(self.units_emitting, self.unit_count, shape.nodes, shape.emitting),
+            upload("numbers", tables.numbers),
+            upload("emissions", by_symbol),
+            upload("ends", tables.end),
+            len(shape.steps),
+        ]
 
 
 def block_shape(shape: Shape) -> BlockShape:
     """Return the threads of a block, and the memory that it needs."""
     warps = 1
-    while warps < _MOST_WARPS and warps * _WARP_NODES < shape.nodes:
+    while warps < _MAX_WARPS and warps * _WARP_NODES < shape.nodes:
         warps *= 2
     return BlockShape(warps * WARP_LANES, 16 * shape.nodes + _WARP_BYTES * WARP_LANES)
 
@@ -85,23 +89,25 @@ def block_shape(shape: Shape) -> BlockShape:
 def fits_block(shape: Shape, shared_bytes: int) -> bool:
     """Return whether blocks with so much memory can run a shape."""
     ways = max((len(steps) for steps in shape.into()), default=0)
-    return block_shape(shape).shared_bytes <= shared_bytes and ways < _MOST_WAYS
+    return block_shape(shape).shared_bytes <= shared_bytes and ways < _MAX_WAYS
 
 
 @lru_cache(maxsize=8)
 def wide_tables(shape: Shape) -> WideTables:
     """Return the tables of a shape."""
     into, count = shape.into(), shape.emitting
-    usual = _MOST_LANE_WAYS + 4 * len(shape.steps) // max(1, shape.nodes)
+    usual = _MAX_LANE_WAYS + 4 * len(shape.steps) // max(1, shape.nodes)
     hubs = [node for node in range(count) if len(into[node]) > usual]
     lanes = [node for node in range(count) if len(into[node]) <= usual]
     lanes += [_NO_NODE] * (-len(lanes) % WARP_LANES)
+    # A slice has as many rows as its node with the most ways; the lanes of the others do nothing.
     rows, steps = [0], []
     for first in range(0, len(lanes), WARP_LANES):
         ways = [into[node] if node != _NO_NODE else [] for node in lanes[first:][:WARP_LANES]]
         longest = max(len(one) for one in ways)
         steps += [one[rank] if rank < len(one) else -1 for rank in range(longest) for one in ways]
         rows.append(rows[-1] + longest)
+    # Hubs come first: they, too, emit from the column before, and wait for none of the lines.
     lines = [[hub] for hub in hubs] + _lines(shape, into)
     members: list[tuple[int, int, int, int]] = []
     units: list[tuple[int, int]] = []
@@ -135,7 +141,7 @@ def _lines(shape: Shape, into: list[list[int]]) -> list[list[int]]:
     """Return the silent states in lines, each of which waits for the ones before it alone."""
     lines: list[list[int]] = []
     line_of: dict[int, int] = {}
-    is_hub = [len(steps) > _MOST_LANE_WAYS for steps in into]
+    is_hub = [len(steps) > _MAX_LANE_WAYS for steps in into]
     for node in range(shape.emitting, shape.nodes):
         silent = [source for step in into[node] if (source := shape.steps[step][0]) in line_of]
         number = line_of[silent[-1]] if silent else -1
@@ -149,5 +155,5 @@ def _lines(shape: Shape, into: list[list[int]]) -> list[list[int]]:
         line_of[node] = number
     found = []
     for line in lines:
-        found += [line] if len(line) >= _SHORTEST_LINE else [[node] for node in line]
+        found += [line] if len(line) >= _MIN_LINE else [[node] for node in line]
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ from helpers.hidden_models import (
 from helpers.loops import each
 
 from mummergpu.errors import ModelError
-from mummergpu.hmm.language import evaluation, pieces, processor
+from mummergpu.hmm.language import evaluation, pieces, posteriors, processor
 from mummergpu.hmm.language.evaluation import CompiledModel, Evaluation, evaluate
 from mummergpu.hmm.language.lanes import SymbolBlock
 from mummergpu.hmm.language.node_paths import has_node_paths
@@ -151,16 +152,30 @@ def test_profiles_keep_some_deletions_as_silent_states(length: int) -> None:
     check_scores(model, some_sequences(length, 3, length + 5, 19))
 
 
-def test_impossible_and_tiny_sequences_are_told_apart() -> None:
-    text = """hmm m { alphabet [A, B, C]; startstate s; state a emits x; state b emits y;
+FAR_APART = """hmm m { alphabet [A, B, C]; startstate s; state a emits x; state b emits y;
     emission x = [1, exp(-700), 0]; emission y = [exp(-700), 1, 0];
     s -> a 0.5; s -> b 0.5; a -> a 1; b -> b 1; }"""
-    model = parse_program(text).models["m"]
+
+
+def test_impossible_and_tiny_sequences_are_told_apart() -> None:
+    model = parse_program(FAR_APART).models["m"]
     sequences = [[0, 0, 1, 1, 0, 1], [0] * 200 + [1] * 200, [0, 2], [2], [0] * 300]
     check_scores(model, [sequences[2], sequences[3], sequences[4]])
     found = evaluate(CompiledModel(model), Algorithm.FORWARD, symbol_block(sequences))
     assert found.scores[1] == pytest.approx(-200 * 700 + log(0.5))
     assert found.scores[0] == pytest.approx(-3 * 700 + log(0.5))
+
+
+def test_long_sequences_are_told_apart_piece_by_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Laid out for lanes, an impossible chromosome would need eight times its memory."""
+    model = CompiledModel(parse_program(FAR_APART).models["m"])
+    block = symbol_block([[0] * 200 + [1] * 200, [0] * 200 + [2] + [1] * 200])
+    monkeypatch.setattr(pieces.LongSequence, "piece_symbols", 7)
+    monkeypatch.setattr(evaluation, "LONG_SYMBOLS", 9)
+    monkeypatch.setattr(evaluation, "lanes_of", None)
+    found = evaluate(model, Algorithm.FORWARD, block).scores
+    assert found[0] == pytest.approx(-200 * 700 + log(0.5))
+    assert found[1] == -math.inf
 
 
 def test_ten_million_symbols_do_not_underflow() -> None:
@@ -178,6 +193,9 @@ def test_ten_million_symbols_do_not_underflow() -> None:
     assert forward.scores[0] == pytest.approx(2500 * short.scores[0], rel=1e-4)
     assert best.runs is not None and best.runs.lengths.sum() == codes.size
     assert best.scores[0] < forward.scores[0] < 0
+    likeliest = evaluate(model, Algorithm.POSTERIOR, block, (Attribute.TRACEBACK,))
+    assert likeliest.scores[0] == forward.scores[0]
+    assert likeliest.runs is not None and likeliest.runs.lengths.sum() == codes.size
 
 
 def test_a_loop_that_lasts_for_ever_is_refused() -> None:
@@ -253,3 +271,13 @@ def test_pieces_of_long_sequences_are_joined_exactly(
             np.testing.assert_array_equal(found.scores, whole.scores)
             for one, other in zip(found.runs, whole.runs, strict=True):
                 np.testing.assert_array_equal(one, other)
+    whole = evaluate(model, Algorithm.POSTERIOR, block, ALL)
+    monkeypatch.setattr(evaluation, "LONG_SYMBOLS", 9)
+    monkeypatch.setattr(posteriors, "PIECE_VALUES", 7 * model.chain.shape.nodes)
+    with ThreadPoolExecutor(2) as executor:
+        found = evaluate(model, Algorithm.POSTERIOR, block, ALL, executor.map)
+    np.testing.assert_allclose(found.scores, whole.scores, rtol=1e-12)
+    for table, other in zip(found.tables, whole.tables, strict=True):
+        np.testing.assert_allclose(table, other, atol=1e-12)
+    for one, other in zip(found.runs, whole.runs, strict=True):
+        np.testing.assert_array_equal(one, other)
