@@ -14,8 +14,6 @@ from helpers.sequences import random_bases, read_fasta, reverse_complement, writ
 
 from mummergpu.cli.main import main
 
-COMPLEMENT = str.maketrans("ACGT", "TGCA")
-
 
 def align(*words: object) -> None:
     """Run the command, which must succeed."""
@@ -212,7 +210,7 @@ def test_known_differences_are_found(tmp_path: Path, options: list[str], is_reve
         assert values["QSTRAND"] == "+-"[is_reverse]
         at = int(values["QSTART"])
         if is_reverse:
-            found = copy[at - len(row[4]) : at].translate(COMPLEMENT)[::-1]
+            found = reverse_complement(copy[at - len(row[4]) : at])
         else:
             found = copy[at - 1 : at - 1 + len(row[4])]
         assert found == row[4]

@@ -9,7 +9,7 @@ import random
 from pathlib import Path
 
 import pytest
-from helpers.sequences import random_bases
+from helpers.sequences import random_bases, reverse_complement
 
 from mummergpu.cli.main import main
 
@@ -30,9 +30,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     repeat = random_bases(some, 70)
     records = [random_bases(some, 900) + repeat for _ in range(3)]
     records[1] = records[1][:300] + "N" * 40 + records[1][300:]
-    complement = str.maketrans("ACGTN", "TGCAN")
     reads = [record[start : start + 150] for record in records for start in (0, 250, 480, 850)]
-    reads += [read.translate(complement)[::-1] for read in reads[::2]] + ["", "N" * 30, records[0]]
+    reads += [reverse_complement(read) for read in reads[::2]] + ["", "N" * 30, records[0]]
     names = ["one", "two of them", "empty", "three"]
     text = [f">{name}\n" for name in names]
     for number, record in zip((0, 1, 3), records, strict=True):

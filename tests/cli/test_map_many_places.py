@@ -6,12 +6,11 @@ import random
 from pathlib import Path
 
 import pytest
-from helpers.sequences import random_bases
+from helpers.sequences import random_bases, reverse_complement
 
 from mummergpu.cli.main import main
 
 READ = 50
-COMPLEMENT = str.maketrans("ACGT", "TGCA")
 OTHER = str.maketrans("ACGT", "CATG")
 
 
@@ -46,7 +45,7 @@ def test_a_mate_is_looked_for_beside_the_best_places(copies: int, tmp_path: Path
     copy = _with_changes(read, range(25, 26))
     before = "".join(bases(400) + copy for _ in range(copies)) + bases(500)
     genome = before + read + bases(200) + mate + bases(500)
-    found = _with_changes(mate, range(10, READ, 11)).translate(COMPLEMENT)[::-1]
+    found = reverse_complement(_with_changes(mate, range(10, READ, 11)))
     rows = rows_of(tmp_path, genome, (read, found), "-I", "300,30")
     assert [row[3] for row in rows] == [str(len(before) + 1), str(len(before) + READ + 201)]
     assert [int(row[1]) & 2 for row in rows] == [2, 2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import random
 from pathlib import Path
 
@@ -28,8 +29,12 @@ def run(words: str) -> int:
 def test_a_file_that_an_option_names_takes_the_place_of_standard_output(
     capfdbinary: pytest.CaptureFixture[bytes],
 ) -> None:
-    assert run("--mummer one.txt") == 0
-    assert capfdbinary.readouterr().out == b"" and Path("one.txt").stat().st_size > 0
+    assert run("") == 0
+    expected = capfdbinary.readouterr().out
+    assert run("--mummer one.gz --paf two") == run("-o two.paf") == 0
+    assert capfdbinary.readouterr().out == b""
+    assert gzip.decompress(Path("one.gz").read_bytes()) == expected != b""
+    assert Path("two").read_bytes() == Path("two.paf").read_bytes() != b""
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.sequences import random_bases
+from helpers.sequences import random_bases, reverse_complement
 from mummergpu.cli.main import main
 from mummergpu.studies.combinations import differing_policies
 from mummergpu.studies.records import Sweep, read_sweep
@@ -23,9 +23,8 @@ def write_files(folder: Path) -> None:
     records[1] = records[1][:700] + "N" * 9 + records[0][200:500] + records[1][700:]
     text = "".join(f">record{n}\n{record}\n" for n, record in enumerate(records))
     (folder / "r.fa").write_text(text)
-    complement = str.maketrans("ACGTN", "TGCAN")
     reads = [record[start : start + 90] for record in records for start in range(0, 1400, 70)]
-    reads += [read.translate(complement)[::-1] for read in reads[::3]]
+    reads += [reverse_complement(read) for read in reads[::3]]
     (folder / "q.fa").write_text("".join(f">q{n}\n{read}\n" for n, read in enumerate(reads)))
     (folder / "more.fa").write_text(f">more\n{records[0][100:180]}\n")
     (folder / "none.fa").write_text("")

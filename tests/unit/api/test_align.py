@@ -151,8 +151,9 @@ def test_the_first_arguments_need_no_names(index: mummergpu.Index) -> None:
     named = {"min_length": 30, "strands": "reverse", "mode": "mum", "backend": "cpu", "threads": 1}
     expected = list(index.align(Path("q.fa"), **named))
     assert list(index.align(Path("q.fa"), *named.values())) == expected != []
-    mummergpu.align("r.fa", "q.fa", "run.paf", *named.values())
-    assert len(rows_of("run.paf")) == len(expected)
+    stats = mummergpu.align("r.fa", "q.fa", "run.paf", *named.values())
+    assert len(rows_of("run.paf")) == stats.alignments == len(expected)
+    assert stats.queries == Path("q.fa").read_text().count(">")
 
 
 @pytest.fixture

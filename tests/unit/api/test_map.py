@@ -341,6 +341,7 @@ def test_a_cigar_is_text_everywhere(index: mummergpu.Index) -> None:
         ({"reads": "1.fq", "mates": "2.fq", "interleaved": True}, "have no other file"),
         ({"reads": "1.fq", "insert_size": (1, 2, 3)}, "is not a mean and a deviation"),
         ({"reads": "1.fq", "insert_size": (-1, 2)}, "are not numbers of bases"),
+        ({"reads": "1.fq", "max_secondary": -1}, "max_secondary: -1 is less than 0"),
         ({"reads": "1.fq", "seed_length": 3}, "finds no matches of less than"),
         ({"reads": "1.fq", "backend": "gpu"}, "'gpu' is not one of"),
     ],

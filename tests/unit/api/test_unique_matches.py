@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.loops import each
-from helpers.sequences import random_bases, write_fasta
+from helpers.sequences import random_bases, reverse_complement, write_fasta
 
 import mummergpu
 from mummergpu.api import engine
@@ -23,8 +23,6 @@ from mummergpu.matching.kmer.unique import UniqueSearch
 from mummergpu.matching.options import SearchOptions, Uniqueness
 from mummergpu.runtime.memory import MemoryBudget
 from mummergpu.sequence.codes import Strand
-
-COMPLEMENTS = str.maketrans("ACGT", "TGCA")
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +38,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "changed": "".join(
             base if some.random() > 0.02 else some.choice("ACGT") for base in "".join(parts)
         ),
-        "turned": (parts[2][500:1500] + parts[0]).translate(COMPLEMENTS)[::-1],
+        "turned": reverse_complement(parts[2][500:1500] + parts[0]),
         "twice": parts[1][100:400] + "AC" * 40 + parts[1][100:400],
         "none": random_bases(some, 200),
     }

@@ -30,6 +30,7 @@ SORTED, MARKED = SortOptions(), SortOptions(by_coordinate=False, mark_duplicates
 def test_every_format_has_rows_and_is_named_by_its_files() -> None:
     for rows in Rows:
         assert names_of(rows)[0] == USUAL[rows] and set(names_of(rows)) <= FORMATS.keys()
+        assert target_of("x.txt", rows=rows).format == USUAL[rows]
         for name in names_of(rows)[1:]:
             for suffix in FORMATS[name].suffixes:
                 assert target_of(f"x{suffix}", rows=rows).format == name

@@ -143,6 +143,23 @@ def test_what_cannot_be_linked_is_copied(
     assert open_descriptors() == before
 
 
+@pytest.mark.usefixtures("nameless")
+@pytest.mark.parametrize("call", ["sendfile", "replace"])
+def test_a_copy_that_fails_leaves_nothing(
+    call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What happens where a link may be made is in `tests/faults`."""
+    before = open_descriptors()
+    output = OutputFile(str(tmp_path / "out"))
+    output.write(b"text")
+    monkeypatch.setattr(unfinished_file.os, "link", refuse(errno.EPERM))
+    monkeypatch.setattr(unfinished_file.os, call, refuse(errno.EIO))
+    with pytest.raises(OutputError, match="out: cannot be completed: Input/output error"):
+        output.complete()
+    assert os.listdir(tmp_path) == []
+    assert open_descriptors() == before
+
+
 def test_a_system_that_forgets_the_umask_is_not_trusted(
     umask: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

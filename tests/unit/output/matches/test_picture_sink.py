@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from helpers.options import match_options
-from helpers.sequences import random_bases
+from helpers.sequences import random_bases, reverse_complement
 
 from mummergpu.drawing import picture
 from mummergpu.drawing.coverage import CoverageCounter
@@ -69,13 +69,12 @@ class Inputs:
         self.folder = folder
         made = random.Random(11)
         self.records = [random_bases(made, size) for size in (400, 30, 700)]
-        complement = str.maketrans("ACGT", "TGCA")
         self.queries = []
         for _ in range(40):
             text = made.choice((self.records[0], self.records[2]))
             at = made.randrange(len(text) - 60)
             piece = text[at : at + made.randrange(20, 60)]
-            self.queries.append(piece if made.random() < 0.5 else piece[::-1].translate(complement))
+            self.queries.append(piece if made.random() < 0.5 else reverse_complement(piece))
         self.names = [f"query{number}" for number in range(len(self.queries))]
         self._write("r.fa", [f"record{number}" for number in range(3)], self.records)
         self._write("q.fa", self.names, self.queries)
