@@ -154,13 +154,13 @@ def test_a_forked_process_goes_on(index: mummergpu.Index) -> None:
 
 def test_a_stream_that_is_broken_off_ends_its_threads(index: mummergpu.Index) -> None:
     Path("many.fa").write_text(Path("q.fa").read_text() * 200)
-    before = threading.active_count()
+    before = set(threading.enumerate())
     for m in index.stream("many.fa", threads=3, strands="both"):
         assert len(m) > 0
         break
     del m
     gc.collect()
-    assert threading.active_count() == before
+    assert set(threading.enumerate()) <= before
 
 
 def test_a_stream_always_comes_in_the_same_parts(index: mummergpu.Index) -> None:
@@ -175,9 +175,9 @@ def test_a_stream_always_comes_in_the_same_parts(index: mummergpu.Index) -> None
 def test_what_writes_files_leaves_no_thread(index: mummergpu.Index, name: str) -> None:
     before = set(threading.enumerate())
     mummergpu.match("r.fa", "q.fa", name, 12, threads=3, strands="both")
-    assert set(threading.enumerate()) == before
+    assert set(threading.enumerate()) <= before
     index.match(QUERIES, strands="both").write(name)
-    assert set(threading.enumerate()) == before
+    assert set(threading.enumerate()) <= before
 
 
 def test_searches_of_one_index_share_what_they_know_of_its_records(

@@ -197,10 +197,10 @@ def test_an_error_of_who_makes_the_reads_is_theirs(index: mummergpu.Index) -> No
         yield "r", "ACGT"
         raise ZeroDivisionError
 
-    before = threading.active_count()
+    before = set(threading.enumerate())
     with pytest.raises(ZeroDivisionError):
         index.map(reads())
-    assert threading.active_count() == before
+    assert set(threading.enumerate()) <= before
 
 
 def test_rows_and_columns_agree(alignments: mummergpu.Alignments) -> None:
@@ -270,7 +270,7 @@ def test_blocks_come_one_by_one(
     index: mummergpu.Index, alignments: mummergpu.Alignments, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mummergpu.pipeline.map_reads.choose_block_size", lambda *_: 3000)
-    before = threading.active_count()
+    before = set(threading.enumerate())
     blocks = list(index.stream_map("1.fq", "2.fq", threads=2))
     assert len(blocks) > 5
     rows = [row._replace(mate=-1) for block in blocks for row in block]
@@ -282,7 +282,7 @@ def test_blocks_come_one_by_one(
     for _ in index.stream_map("1.fq", "2.fq", threads=2):
         break
     gc.collect()
-    assert threading.active_count() == before
+    assert set(threading.enumerate()) <= before
     with pytest.raises(mummergpu.MummergpuError, match="threads: 0 is not positive"):
         index.stream_map("1.fq", threads=0)
 
