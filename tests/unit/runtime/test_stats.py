@@ -25,13 +25,14 @@ def test_report_has_every_stage_and_a_version() -> None:
 
 
 def test_stage_adds_up_seconds_and_runs() -> None:
-    stats = Stats()
+    stats, began = Stats(), time.perf_counter()
     for _ in range(2):
         with stats.stage("match_kernel"):
             time.sleep(0.02)
+    passed = time.perf_counter() - began
     stage = stats.stages["match_kernel"]
     assert stage.count == 2
-    assert 0.04 <= stage.seconds < 2
+    assert 0.04 <= stage.seconds <= passed
     assert 1_000_000 < stage.peak_memory_bytes <= peak_memory()
 
 
