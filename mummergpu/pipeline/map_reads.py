@@ -261,7 +261,7 @@ class FileJob(MapJob):
         return RunFacts(
             *(reference, options.read_paths, options.threads, options.command, SamOptions(own)),
             checksums=checksums,
-            input_groups=[*lines, *options.style.header_lines],
+            input_groups=[*lines, *options.style.header_bytes],
             sort=options.sort,
             compressor=compressor,
             records=options.style,
