@@ -25,6 +25,9 @@ from mummergpu.runtime.processors import first_processor
 BYTE_LANES: Final = 64
 WORD_LANES: Final = 32
 
+ROWS_AT_ONCE: Final = 2
+"""Groups have a multiple of so many rows: what a node scores is loaded once for them."""
+
 _PAD: Final = CODES
 """The code behind the end of a sequence."""
 
@@ -108,6 +111,7 @@ def interleaved(
     rest = padded[~is_full].ravel()
     if rest.size:
         padded, lengths, rows = padded[is_full], lengths[is_full], rows[is_full]
+    rows += -rows % ROWS_AT_ONCE
     first_rows = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(rows)])
     codes = np.empty((int(first_rows[-1]), lanes), dtype=np.uint8)
     most = int(rows.max(initial=0))

@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 
-from mummergpu.hmm.interleaved import BYTE_LANES, InterleavedBlock, lowest_bit
+from mummergpu.hmm.interleaved import BYTE_LANES, ROWS_AT_ONCE, InterleavedBlock, lowest_bit
 from mummergpu.hmm.proteins import CODES
 from mummergpu.hmm.tables import ByteTables
 from mummergpu.runtime.arrays import ByteArray, Int64Array
@@ -14,11 +14,14 @@ from mummergpu.runtime.jit import jit_without_refcounts
 from mummergpu.runtime.llvm import intrinsic, ir, load_from, types
 from mummergpu.runtime.vectors import Vectors, each_case, join_turns
 
-NODE_COUNTS: Final = (4, 8, 12, 16, 20, 24)
+NODE_COUNTS: Final = (4, 8, 10, 12, 14, 16, 18, 20)
 """The nodes of a tile, whose cells stay in registers while it passes over a group."""
 
+_BESTS: Final = 4
+"""The registers with the best cells: one alone would wait for itself at each node, two cycles."""
+
 _LOWEST: Final = -128
-_BORDER_NODES: Final = 1.5
+_BORDER_NODES: Final = 1.2
 """What loading and storing a border takes, in nodes."""
 
 
@@ -104,29 +107,37 @@ class _Tile(NamedTuple):
         vectors, builder, number = self.vectors, self.vectors.builder, ir.IntType(64)
         lowest = vectors.constant(_LOWEST)
         begin = builder.block
-        body, end = (builder.append_basic_block(name) for name in ("row", "end"))
+        body, end = (builder.append_basic_block(name) for name in ("rows", "end"))
         builder.branch(body)
         builder.position_at_end(body)
         place = builder.phi(number)
         cells = [builder.phi(vectors.kind) for _ in range(self.size)]
-        best, above = builder.phi(vectors.kind), builder.phi(vectors.kind)
-        residues = vectors.load(self.codes, place)
-        # A cell follows from the node before in the row before: the border's of this row is next.
-        carried = vectors.load(borders, place) if has_border else lowest
-        found, previous, new = best, above, []
+        best = [builder.phi(vectors.kind) for _ in range(_BESTS)]
+        above = builder.phi(vectors.kind)
+        places = [builder.add(place, ir.Constant(number, n)) for n in range(ROWS_AT_ONCE)]
+        residues = [vectors.load(self.codes, one) for one in places]
+        # A cell follows from the node before in the row before: the border's of a row is next.
+        carried = [vectors.load(borders, one) if has_border else lowest for one in places]
+        found, previous, new = list(best), [above, *carried[:-1]], []
         for node in range(self.size):
             scores = vectors.load(self.table, ir.Constant(number, node))
-            cell = vectors.call("sadd.sat", previous, vectors.looked_up(scores, residues))
-            found = vectors.call("smax", found, cell)
-            previous = cells[node]
-            new.append(cell)
-        vectors.store(new[-1], borders, place)
-        following = builder.add(place, ir.Constant(number, 1))
+            column = [
+                vectors.call("sadd.sat", before, vectors.looked_up(scores, codes))
+                for before, codes in zip(previous, residues, strict=True)
+            ]
+            for row, cell in enumerate(column):
+                turn = (node * ROWS_AT_ONCE + row) % _BESTS
+                found[turn] = vectors.call("smax", found[turn], cell)
+            previous = [cells[node], *column[:-1]]
+            new.append(column[-1])
+        for one, cell in zip(places, column, strict=True):
+            vectors.store(cell, borders, one)
+        following = builder.add(place, ir.Constant(number, ROWS_AT_ONCE))
         join_turns(
             (
                 (place, ir.Constant(number, 0), following),
-                (best, highest, found),
-                (above, lowest, carried),
+                (above, lowest, carried[-1]),
+                *((phi, highest, cell) for phi, cell in zip(best, found, strict=True)),
                 *((phi, lowest, cell) for phi, cell in zip(cells, new, strict=True)),
             ),
             begin,
@@ -134,7 +145,9 @@ class _Tile(NamedTuple):
         )
         builder.cbranch(builder.icmp_signed("<", following, self.length), body, end)
         builder.position_at_end(end)
-        return found
+        for other in found[1:]:
+            found[0] = vectors.call("smax", found[0], other)
+        return found[0]
 
 
 best_of_tile = cast(Any, intrinsic(_best_of_tile))

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(
     not can_interleave(), reason="the processor does not look up bytes in registers"
 )
 
-SIZES = (1, 2, 3, 7, 23, 24, 25, 48, 97, 600, 4200)
+SIZES = (1, 2, 3, 7, 23, 24, 25, 30, 36, 48, 97, 600, 4200)
 
 
 def test_groups_have_every_sequence_once_and_its_residues() -> None:
