@@ -290,16 +290,9 @@ class ProfileFilter:
     ) -> None:
         """Replace the scores of those sequences for which groups of lanes tell them."""
         groups = interleaved(block, WORD_LANES, sequences)
-        found = np.empty(groups.sequences.size, dtype=np.int64)
         borders = np.empty(3 * WORD_LANES * groups.rows, dtype=np.int16)
         entries, best = np.empty((2, WORD_LANES), dtype=np.int16)
-        score_interleaved(groups, self._node_words, moves, borders, entries, best, found)
-        numbers = groups.sequences.ravel()
-        is_there = numbers >= 0
-        # A device lists them by their lengths.
-        order = np.argsort(sequences)
-        places = np.searchsorted(sequences, numbers[is_there], sorter=order)
-        scores[order[places]] = found[is_there]
+        score_interleaved(groups, self._node_words, moves, borders, entries, best, scores)
 
     def _pass_msv(
         self,
