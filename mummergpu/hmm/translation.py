@@ -394,7 +394,7 @@ class TranslatedFiles(RecordFiles):
         """
         # Qualities come with all letters, and with the flags that tell mates.
         options = RecordOptions(
-            Limits.of_block(max(scale * self._block_residues // 2, 1)),
+            Limits.of_block(scale * self._block_residues),
             any_letters=self._rules.any_letters,
             no_empty=self._rules.no_empty,
             keeps_qualities=True,
