@@ -18,7 +18,9 @@ from mummergpu.errors import InputError
 from mummergpu.hmm.codons import (
     AT_ONCE,
     BEYOND,
+    THIRDS,
     Codons,
+    copy_thirds,
     room_for_codons,
     translate_record,
 )
@@ -157,7 +159,7 @@ def find_orfs(codes: CodeArray, offsets: Int64Array) -> Orfs:
     most = 2 * codes.size
     count = most // MIN_RESIDUES + 1
     found = Orfs(
-        np.empty(most, dtype=np.uint8),
+        np.empty(most + BEYOND, dtype=np.uint8),
         np.zeros(count + 1, dtype=np.int64),
         *np.empty((3, count), dtype=np.int64),
     )
@@ -222,13 +224,12 @@ def _close_orf(
     if at - begin < _MIN_BASES:
         return n
     to = orfs.offsets[n]
-    # A codon of the other strand is at the position of its last base.
-    place, step = (begin, 3) if strand == 0 else (last - begin, -3)
-    for _ in range(begin, at, 3):
-        orfs.codes[as_index(to)] = codons.residues[strand, as_index(place)]
-        place += step
-        to += 1
-    orfs.offsets[n + 1] = to
+    # A codon of the other strand is at the position of its last base, behind the first strand's.
+    is_first, other = strand == 0, codons.residues.shape[1] + last
+    for place in range(begin, at, 3 * THIRDS):
+        copy_thirds(codons.residues, place if is_first else other - place, is_first, orfs.codes, to)
+        to += THIRDS
+    orfs.offsets[n + 1] = orfs.offsets[n] + (at - begin) // 3
     orfs.frames[n] = 1 + np.int64(frame) + 3 * strand
     orfs.starts[n] = begin + 1 if strand == 0 else last + 3 - begin
     return n + 1
