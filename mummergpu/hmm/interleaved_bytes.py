@@ -7,10 +7,11 @@ from typing import Any, Final, NamedTuple, cast
 import numpy as np
 
 from mummergpu.hmm.byte_filters import OVERFLOW
-from mummergpu.hmm.interleaved import BYTE_LANES, ROWS_AT_ONCE, InterleavedBlock, lowest_bit
+from mummergpu.hmm.interleaved import BYTE_LANES, ROWS_AT_ONCE, InterleavedBlock
 from mummergpu.hmm.proteins import CODES
 from mummergpu.hmm.tables import BYTE_BASE, BYTE_LEAVE, ByteTables
 from mummergpu.runtime.arrays import ByteArray, Int64Array
+from mummergpu.runtime.bits import lowest_bit
 from mummergpu.runtime.jit import jit_without_refcounts
 from mummergpu.runtime.llvm import intrinsic, ir, load_from, types
 from mummergpu.runtime.vectors import Vectors, each_case, join_turns
