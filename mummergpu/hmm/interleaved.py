@@ -206,30 +206,3 @@ def _fill_lanes(block: ProteinBlock, into: InterleavedBlock, begins: Int64Array)
                 into.codes[as_index(row + place), as_index(lane)] = code
             for place in range(length, rows):
                 into.codes[as_index(row + place), as_index(lane)] = _PAD
-
-
-def _lowest_bit(typing_context: Any, bits: Any) -> Any:
-    """Return the number of the lowest bit that is set."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
-
-    return types.int64(types.uint64), generate
-
-
-lowest_bit = cast(Any, intrinsic(_lowest_bit))
-"""Called with bits, one of which is set."""
-
-
-def _highest_bit(typing_context: Any, bits: Any) -> Any:
-    """Return the number of the highest bit that is set."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        leading = builder.ctlz(arguments[0], ir.Constant(ir.IntType(1), 1))
-        return builder.sub(ir.Constant(ir.IntType(64), 63), leading)
-
-    return types.int64(types.uint64), generate
-
-
-highest_bit = cast(Any, intrinsic(_highest_bit))
-"""Called with bits, one of which is set."""

@@ -6,10 +6,11 @@ from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 
-from mummergpu.hmm.interleaved import BYTE_LANES, InterleavedBlock, lowest_bit
+from mummergpu.hmm.interleaved import BYTE_LANES, InterleavedBlock
 from mummergpu.hmm.proteins import CODES
 from mummergpu.hmm.tables import ByteTables
 from mummergpu.runtime.arrays import ByteArray, Int64Array
+from mummergpu.runtime.bits import lowest_bit
 from mummergpu.runtime.jit import jit_without_refcounts
 from mummergpu.runtime.llvm import intrinsic, ir, load_from, types
 from mummergpu.runtime.vectors import Vectors, each_case, join_turns

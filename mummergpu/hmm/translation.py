@@ -22,7 +22,7 @@ from mummergpu.hmm.codons import (
     room_for_codons,
     translate_record,
 )
-from mummergpu.hmm.interleaved import can_interleave, highest_bit, lowest_bit
+from mummergpu.hmm.interleaved import can_interleave
 from mummergpu.hmm.proteins import LONGEST_PROTEIN, SYMBOLS
 from mummergpu.input.blocks.memory import NamedSequence, nucleotides_in_memory
 from mummergpu.input.blocks.proteins import (
@@ -44,6 +44,7 @@ from mummergpu.input.records.record_arrays import (
     Spans,
 )
 from mummergpu.runtime.arrays import ByteArray, Int64Array
+from mummergpu.runtime.bits import highest_bit, lowest_bit
 from mummergpu.runtime.jit import (
     as_index,
     inline_without_refcounts,
