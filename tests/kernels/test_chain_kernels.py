@@ -29,6 +29,9 @@ from mummergpu.hmm.language.device_pieces import DeviceLongSequence
 from mummergpu.hmm.language.evaluation import CompiledModel, Evaluation, evaluate
 from mummergpu.hmm.language.parser import parse_program
 from mummergpu.hmm.language.program import Algorithm, Attribute, Model
+from mummergpu.matching.options import DeviceOptions
+from mummergpu.pipeline import evaluate_models
+from mummergpu.pipeline.context import RunContext
 from mummergpu.runtime.stats import Stats
 
 SCORE, TRACE, TABLE = Attribute.SCORE, Attribute.TRACEBACK, Attribute.TABLE
@@ -210,6 +213,28 @@ def test_pieces_without_a_common_scale_are_the_processor_s(
         expected = evaluate(model, algorithm, block)
         np.testing.assert_allclose(found.scores, expected.scores, rtol=1e-12)
         assert chains.left_count == 1
+    chains.close()
+    device.close()
+
+
+def test_a_run_tells_what_was_left_to_the_processor(
+    cxx: str, library_folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    device, cache, told = HostDevice(), HostCompiler(library_folder), []
+    taken: Any = cache
+    chains = DeviceChains(device, taken, 1 << 26, Stats(), True)
+    monkeypatch.setattr(evaluate_models, "_open_device", lambda *given: chains)
+    main = "main() { print forward(new m()).score; }"
+    (tmp_path / "apart.hmm").write_text(f"{APART} {main}")
+    (tmp_path / "lines.txt").write_text("".join("AB"[code] for code in FAR[0]) + "\nAB\nBA\n")
+    files = str(tmp_path / "apart.hmm"), (str(tmp_path / "lines.txt"),), str(tmp_path / "out.tsv")
+    options = evaluate_models.ModelRunOptions(*files, device=DeviceOptions(), double=True)
+    evaluate_models.run(options, RunContext(notice=told.append))
+    assert [line.partition(":")[0] for line in told] == ["1 sequence computed without the device"]
+    scores = [
+        float(line.split("\t")[1]) for line in (tmp_path / "out.tsv").read_text().split("\n")[1:-1]
+    ]
+    assert scores == pytest.approx([-965.978600954, -2.40794560865, -2.40794560865])
     chains.close()
     device.close()
 
