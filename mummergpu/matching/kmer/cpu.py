@@ -204,7 +204,8 @@ class KmerCpuBackend(PageByPageBackend[KmerPage]):
             visits = np.zeros((queries.offsets.size - 1, 2), dtype=np.int64)
             chosen = np.full(queries.offsets.size - 1, ALL_SEEDS, dtype=np.uint8)
             state = np.zeros(STATE_NUMBERS, dtype=np.int64)
-            steps, seed_room = _steps_of(indexed, min_length), new_seed_room()
+            steps = _steps_of(indexed, min_length)
+            seed_room = new_seed_room(min(steps.max_occurrences, lookup.positions.size))
             state[SAMPLE] = state[LEAD_OF] = steps.first_lead
             batch = np.empty((BATCH, BATCH_NUMBERS), dtype=np.int64)
             # Somewhat more rows than the last block needed; a wrong guess costs a copy of the rows.
