@@ -51,6 +51,7 @@ from mummergpu.mapping.placing.split_reads import Extra, split_reads
 from mummergpu.mapping.placing.templates import PlacingRoom, map_templates
 from mummergpu.mapping.placing.tie_breaks import Names
 from mummergpu.mapping.seeding.candidate_search import CandidateFinder
+from mummergpu.mapping.seeding.windows import without_frequent_pairs
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.sequence.codes import padded_reverse_complements
 from mummergpu.sequence.mems import BlockMems
@@ -114,7 +115,9 @@ class BlockMapper:
         Sizes are in bases, in the order of the pairs, qualities the lower ones of both mates
         (`insert_size.measure_templates`); the matches are of at least the seed length.
         """
-        placed = self._place(block, self._search_first(block, mems), self.pair_sizes(None))
+        seeds = without_frequent_pairs(self._finder.seeds_of(mems, block.offsets))
+        find = self._search(seeds, no_candidates(block.query_count))
+        placed = self._place(block, find, self.pair_sizes(None))
         measured = np.empty((2, block.query_count // 2), dtype=np.int64)
         count = measure_templates(block.offsets, placed.choices, placed.candidates, measured)
         return measured[:, :count]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
-from typing import Final, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.blocks.read_block import ReadBlock
@@ -21,6 +21,7 @@ from mummergpu.mapping.placing.second_pass import DoubtfulReads, part_of_reads
 from mummergpu.matching.merge import join_all
 from mummergpu.matching.search import BlockSearch
 from mummergpu.pipeline.context import RunContext
+from mummergpu.pipeline.kept_matches import KeptMatches
 from mummergpu.pipeline.mapping_search import MappingSearch
 from mummergpu.pipeline.passes import GroupPasses
 from mummergpu.pipeline.query_progress import QueryProgress
@@ -63,15 +64,27 @@ class ReadMapping:
             search.load_group(0)
         self._mapper = search.mapper()
         self._begins_at_last = False
+        self._kept: KeptMatches[Any] = KeptMatches()
 
-    def template_sizes(self, parts: Sequence[ReadBlock]) -> list[Int64Array]:
-        """Return the sizes of the templates of pairs (`BlockMapper.insert_sizes`)."""
+    def template_sizes(
+        self, parts: Sequence[ReadBlock], are_first: bool = False
+    ) -> list[Int64Array]:
+        """Return the sizes of the templates of pairs (`BlockMapper.insert_sizes`).
 
-        def measure(block: QueryBlock, mems: BlockMems) -> Int64Array:
-            return self._mapper.insert_sizes(cast(ReadBlock, block), mems)
+        If these are the first reads that are mapped next, they may not be searched once more.
+        """
+        keeps = are_first and self._is_whole and not self._search.hands_over
 
-        silent = QueryProgress(_ignore, _STRANDS)
-        return list(self._searched(self._search.first, iter(parts), measure, silent))
+        def measure(block: QueryBlock, mems: BlockMems) -> tuple[Int64Array, int, BlockMems]:
+            sizes = self._mapper.insert_sizes(cast(ReadBlock, block), mems)
+            return sizes, block.query_count, mems if keeps else {}
+
+        silent, measured = QueryProgress(_ignore, _STRANDS), []
+        for sizes, reads, mems in self._searched(self._search.first, iter(parts), measure, silent):
+            measured.append(sizes)
+            if keeps:
+                self._kept.add(reads, mems)
+        return measured
 
     def results(
         self, blocks: Iterator[ReadBlock], sizes: PairSizes, prepare: Prepare[Result]
@@ -102,9 +115,12 @@ class ReadMapping:
                 columns = self._mapper.map_block(reads, mems, sizes)
             return prepare(reads, columns)
 
-        shortcut = None
-        if self._is_whole:
+        shortcut: Shortcut[Result] | None = None
+        if self._is_whole and self._search.hands_over:
             shortcut = self._search.shortcut(self._mapper, sizes, prepare)
+        elif self._is_whole:
+            kept, self._kept = self._kept, KeptMatches()
+            shortcut, blocks = kept, kept.cut(blocks, map_and_prepare)
         first, progress = self._search.first, self._progress
         yield from self._searched(first, blocks, map_and_prepare, progress, shortcut)
 
