@@ -166,7 +166,7 @@ class MapJob:
 
     def mapping(self, search: MappingSearch) -> ReadMapping:
         """Return what maps the reads."""
-        return ReadMapping(search, self._context, self._done)
+        return ReadMapping(search, self._context, self._done, self._options.memory is not None)
 
     def pair_sizes(self, first: Sequence[ReadBlock], mapping: ReadMapping) -> PairSizes:
         """Return the sizes of templates: those of the user, or an estimate from first pairs."""

@@ -15,6 +15,7 @@ from mummergpu.runtime.memory import PROCESS_BYTES, PROCESS_BYTES_PER_THREAD
 
 PAIRS = 400
 FRAGMENT = 350
+THREADS = 6
 MAX_PEAK = 400 << 20
 """Some 100 MB are needed; 13 MB a pair once were."""
 
@@ -138,3 +139,25 @@ def test_the_first_pairs_are_searched_once(tmp_path: Path) -> None:
     assert counts["properly_paired_reads"] == 2 * PAIRS
     assert abs(stats["settings"]["insert_size_mean"] - (FRAGMENT - 20.5)) < 1
     assert sum(counts[key] for key in counts if key.startswith("reads_visiting_")) == 4 * PAIRS
+
+
+def test_many_threads_share_the_memory_of_candidates(tmp_path: Path) -> None:
+    """Short reads have thousands of candidates each, whichever thread maps them."""
+    chance = random.Random(2)
+    unit = random_bases(chance, 171)
+    copies = []
+    for _ in range(4000):
+        bases = [base if chance.random() > 0.01 else chance.choice("ACGT") for base in unit]
+        copies.append("".join(bases))
+    genome = "".join(copies)
+    (tmp_path / "r.fa").write_text(f">c\n{genome}\n")
+    begins = [chance.randrange(len(genome) - 75) for _ in range(2500)]
+    reads = "".join(f">{n}\n{genome[begin : begin + 75]}\n" for n, begin in enumerate(begins))
+    (tmp_path / "q.fa").write_text(reads)
+    line = [sys.executable, "-m", "mummergpu", "map", "r.fa", "q.fa", "-C", "-q", "-o", "x.sam"]
+    limited = [*line, "-t", str(THREADS), "--max-memory", "60M", "--stats", "s.json"]
+    subprocess.run(limited, cwd=tmp_path, check=True)
+    stats = json.loads((tmp_path / "s.json").read_text())
+    assert stats["counts"]["occurrences_visited"] > 10_000_000
+    allowed = (60 << 20) + PROCESS_BYTES + THREADS * PROCESS_BYTES_PER_THREAD
+    assert stats["peak_memory_bytes"] < allowed
