@@ -141,9 +141,11 @@ def score_diagonals(
         while first < count and keys[first] == key:
             if values[first] >= _SCORED:
                 scored = values[first] - _SCORED
-            elif values[first] & 0xFFFFFFFF > seed_bases:
-                seed_bases = values[first] & 0xFFFFFFFF
-                seed_begin = values[first] >> 32
+            else:
+                bases, begin = values[first] & 0xFFFFFFFF, values[first] >> 32
+                # Of those with as many bases the first one, in whatever order a search wrote them.
+                if bases > seed_bases or (bases == seed_bases and begin < seed_begin):
+                    seed_bases, seed_begin = bases, begin
             first += 1
         has_neighbour |= first - at_first > 1
         has_neighbour |= first < count and keys[first] - key <= max_gap
