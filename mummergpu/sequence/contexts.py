@@ -8,13 +8,12 @@ sequences. A break counts as some base, and the context tells that it has one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final, cast
+from typing import Final
 
 import numpy as np
 
+from mummergpu.runtime.bits import lowest_bit
 from mummergpu.runtime.jit import inline_without_refcounts
-from mummergpu.runtime.llvm import intrinsic, ir, types
 from mummergpu.sequence.codes import CodeArray
 from mummergpu.sequence.extension import codes_as_word
 
@@ -31,18 +30,6 @@ _BREAKS: Final = np.uint64(0x0404040404040404)
 BROKEN: Final = np.uint64(1 << 32)
 """The bit of a context that tells of a break."""
 _SIDE_BITS: Final = np.uint64(2 * CONTEXT_BASES)
-
-
-def _trailing_zeros(typing_context: Any, number: Any) -> Any:
-    """Return how many of the lowest bits of a number other than 0 are 0."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
-
-    return types.uint64(types.uint64), generate
-
-
-_count_trailing_zeros = cast("Callable[[np.uint64], np.uint64]", intrinsic(_trailing_zeros))
 
 
 @inline_without_refcounts
@@ -88,9 +75,9 @@ def equal_sides(differing: np.uint64) -> tuple[int, int]:
     the contexts may be set.
     """
     stop = np.uint64(1) << _SIDE_BITS
-    before = np.int64(_count_trailing_zeros(differing | stop)) >> 1
-    after = np.int64(_count_trailing_zeros(differing >> _SIDE_BITS | stop)) >> 1
-    return min(before, CONTEXT_BASES), after  # type: ignore[return-value]
+    before = lowest_bit(differing | stop) >> 1
+    after = lowest_bit(differing >> _SIDE_BITS | stop) >> 1
+    return min(before, CONTEXT_BASES), after
 
 
 @inline_without_refcounts

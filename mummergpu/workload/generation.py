@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,11 +18,11 @@ from mummergpu.errors import OptionError, OutputError
 from mummergpu.input.reference import Reference, read_reference
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.progress import Phase, Work
-from mummergpu.sequence.codes import BREAK, CodeArray, decode
+from mummergpu.sequence.codes import CodeArray, decode
 from mummergpu.workload.declaration import Copy, Genome, Reads, Workload, load_declaration
 from mummergpu.workload.divergence import diverge
 from mummergpu.workload.genome import record_lengths, synthesize
-from mummergpu.workload.read_simulator import Tally, sequence_reads
+from mummergpu.workload.read_simulator import Tally, base_runs, sequence_reads
 
 FORMAT: Final = 1
 """Version of the output; it grows if the same declaration and seed give other bytes."""
@@ -256,7 +257,7 @@ def _describe(
             "source": "synthetic" if path is None else path.name,
             "records": len(source.names),
             "bases": int(source.record_lengths.sum()),
-            "unknown_bases": int(np.count_nonzero(source.codes == BREAK)) - len(source.names) + 1,
+            "unknown_bases": int(source.record_lengths.sum() - np.diff(base_runs(source)).sum()),
         },
     }
 
@@ -274,8 +275,18 @@ def _write_all(
     digests = [hashlib.sha256() for _ in paths]
     with ExitStack() as stack:
         files = [stack.enter_context(OutputFile(str(path))) for path in paths]
+        # Each file is written by a thread of its own while the next pieces are made.
+        writers = stack.enter_context(ThreadPoolExecutor(len(paths)))
+
+        def write(place: int, text: bytes | memoryview) -> None:
+            digests[place].update(text)
+            files[place].write(text)
+
+        under_way: list[Future[None]] = []
         for pieces in texts:
-            for digest, file, text in zip(digests, files, pieces, strict=True):
-                digest.update(text)
-                file.write(text)
+            for future in under_way:
+                future.result()
+            under_way = [writers.submit(write, *one) for one in enumerate(pieces)]
+        for future in under_way:
+            future.result()
     return tuple(digest.hexdigest() for digest in digests)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 import numpy as np
 
+from mummergpu.runtime.arrays import Int64Array
+from mummergpu.runtime.jit import as_int64, inline, jit
+from mummergpu.runtime.processors import processor_count
 from mummergpu.sequence.codes import BREAK, CodeArray
 from mummergpu.workload.declaration import (
     Gaps,
@@ -15,7 +19,14 @@ from mummergpu.workload.declaration import (
     Segments,
     Tandems,
 )
-from mummergpu.workload.splitmix import HALF, LOW_HALF, RandomStream, threshold
+from mummergpu.workload.splitmix import (
+    GAMMA,
+    HALF,
+    LOW_HALF,
+    RandomStream,
+    scramble_compiled,
+    threshold,
+)
 
 _BLOCK: Final = 1 << 20
 
@@ -28,10 +39,7 @@ def synthesize(genome: Genome, seed: int, name: str) -> CodeArray:
     declared length.
     """
     codes = np.empty(genome.length, dtype=np.uint8)
-    background = RandomStream(seed, name, "background")
-    for begin in range(0, codes.size, _BLOCK):
-        block = codes[begin : begin + _BLOCK]
-        block[:] = _random_bases(block.size, genome.gc, background)
+    _lay_background(codes, genome.gc, RandomStream(seed, name, "background"))
     for number, repeats in enumerate(genome.repeats):
         _lay_repeats(codes, repeats, genome.gc, RandomStream(seed, name, f"repeats {number}"))
     for number, segments in enumerate(genome.segments):
@@ -46,6 +54,19 @@ def synthesize(genome: Genome, seed: int, name: str) -> CodeArray:
         _lay_gaps(codes, gaps, RandomStream(seed, name, f"gaps {number}"))
     codes[(np.cumsum(record_lengths(genome)) + np.arange(genome.records))[:-1]] = BREAK
     return codes
+
+
+def _lay_background(codes: CodeArray, gc: float, stream: RandomStream) -> None:
+    """Make random bases of all codes, in several threads: numpy computes without Python's lock."""
+    blocks = [codes[begin : begin + _BLOCK] for begin in range(0, codes.size, _BLOCK)]
+    streams = [stream.taken(block.size) for block in blocks]
+
+    def fill(block: CodeArray, own: RandomStream) -> None:
+        block[:] = _random_bases(block.size, gc, own)
+
+    with ThreadPoolExecutor(processor_count()) as executor:
+        for _ in executor.map(fill, blocks, streams):
+            pass
 
 
 def _random_bases(count: int, gc: float, stream: RandomStream) -> CodeArray:
@@ -83,15 +104,70 @@ def _lay_share(codes: CodeArray, repeats: Repeats, gc: float, stream: RandomStre
     families = [
         _random_bases(stream.between(*repeats.length), gc, stream) for _ in range(repeats.families)
     ]
-    left = repeats.share * codes.size
+    rates = threshold(repeats.divergence[0]), threshold(repeats.divergence[1])
+    bounds = np.append(0, np.cumsum([family.size for family in families])).astype(np.int64)
+    first = stream.state
+    last = _lay_copies(
+        codes,
+        np.concatenate(families),
+        bounds,
+        repeats.is_cut,
+        rates,
+        repeats.share * codes.size,
+        np.uint64(first),
+    )
+    stream.state = int(last)
+
+
+@inline
+def _between(state: np.uint64, low: int, high: int) -> int:
+    """Return what `RandomStream.between` does, of a state."""
+    upper_half = scramble_compiled(state) >> HALF
+    return low + as_int64(upper_half * np.uint64(high - low + 1) >> HALF)
+
+
+@jit
+def _lay_copies(
+    codes: CodeArray,
+    families: CodeArray,
+    bounds: Int64Array,
+    is_cut: bool,
+    rates: tuple[int, int],
+    left: float,
+    state: np.uint64,
+) -> np.uint64:
+    """Lay copies of families until they have so many bases; return the state of the stream then.
+
+    This is what `_lay` does with each copy, for the millions of copies of a large genome.
+    """
     while left > 0:
-        copy = families[stream.between(0, len(families) - 1)]
-        if repeats.is_cut:
+        state += GAMMA
+        family = _between(state, 0, bounds.size - 2)
+        begin, size = bounds[family], bounds[family + 1] - bounds[family]
+        if is_cut:
             # The less of two draws: few copies are nearly whole.
-            kept = min(stream.between(1, copy.size), stream.between(1, copy.size))
-            copy = copy[copy.size - kept :]
-        _lay(codes, copy, repeats.divergence, stream)
-        left -= copy.size
+            kept = min(_between(state + GAMMA, 1, size), _between(state + GAMMA + GAMMA, 1, size))
+            state += GAMMA + GAMMA
+            begin, size = begin + size - kept, kept
+        state += GAMMA
+        rate = np.uint64(_between(state, rates[0], rates[1]))
+        # The draws of the bases come before those of the orientation and the place.
+        behind = state + np.uint64(size) * GAMMA
+        is_turned = _between(behind + GAMMA, 0, 1) == 1
+        to = _between(behind + GAMMA + GAMMA, 0, codes.size - size)
+        for place in range(size):
+            state += GAMMA
+            bits = scramble_compiled(state)
+            base = np.uint64(families[begin + place])
+            if bits & LOW_HALF < rate:
+                base = (base + np.uint64(1) + (bits >> HALF) % np.uint64(3)) & np.uint64(3)
+            if is_turned:
+                codes[to + size - 1 - place] = np.uint64(3) - base
+            else:
+                codes[to + place] = base
+        state += GAMMA + GAMMA
+        left -= size
+    return state
 
 
 def _lay_segments(codes: CodeArray, segments: Segments, stream: RandomStream) -> None:

@@ -8,6 +8,8 @@ border. So each N of a read is a base that the platform could not call.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -17,6 +19,8 @@ import numpy.typing as npt
 from mummergpu.errors import InputError
 from mummergpu.input.reference import Reference
 from mummergpu.runtime.arrays import Int64Array
+from mummergpu.runtime.ordered_map import ordered_results
+from mummergpu.runtime.processors import processor_count
 from mummergpu.sequence.codes import BREAK
 from mummergpu.workload.declaration import Reads
 from mummergpu.workload.error_profiles import (
@@ -42,6 +46,7 @@ from mummergpu.workload.read_sequencing import (
 from mummergpu.workload.splitmix import stream_key
 
 _BLOCK_BYTES: Final = 4 << 20
+_BLOCK_CODES: Final = 1 << 20
 _MAXIMUM_BASES: Final = 1 << 32
 
 
@@ -101,7 +106,7 @@ def sequence_reads(
     Yields
     ------
     tuple of memoryview
-        The text of some reads, valid until the next text is yielded; of pairs the text of first
+        The text of some reads, of pairs the text of first
         mates and that of second ones. In FASTQ the header of a read gives its true origin: the
         record, the leftmost position (1-based) and the span of the fragment on the forward strand,
         and the strand of the read.
@@ -138,17 +143,27 @@ def sequence_reads(
     # 128 bytes hold four numbers of at most 20 digits, the fixed words, and four line ends.
     read_bytes = 2 * reads.length_maximum + prefix.size + max(name_lengths) + 128
     block_reads = max(1, _BLOCK_BYTES // read_bytes)
-    buffer, mates = (np.empty(block_reads * read_bytes, dtype=np.uint8) for _ in range(2))
-    for first in range(0, count, block_reads):
-        last = min(first + block_reads, count)
+
+    def drawn(first: int) -> tuple[tuple[memoryview, ...], Int64Array]:
+        """Return the text of the reads of a block, and their counts."""
+        last, counts = min(first + block_reads, count), np.zeros_like(tally.counts)
+        buffer, mates = (np.empty((last - first) * read_bytes, dtype=np.uint8) for _ in range(2))
         if reads.is_paired:
             ends = np.zeros(2, np.int64)
-            write_pairs(key, first, last, origin, platform, buffer, mates, ends, tally.counts)
-            yield buffer[: ends[0]].data, mates[: ends[1]].data
-        else:
-            size = write_reads(key, first, last, origin, platform, buffer, tally.counts)
-            yield (buffer[:size].data,)
-        tell(last)
+            write_pairs(key, first, last, origin, platform, buffer, mates, ends, counts)
+            return (buffer[: ends[0]].data, mates[: ends[1]].data), counts
+        size = write_reads(key, first, last, origin, platform, buffer, counts)
+        return (buffer[:size].data,), counts
+
+    threads = processor_count()
+    firsts = range(0, count, block_reads)
+    with ThreadPoolExecutor(threads) as executor:
+        blocks = ordered_results(executor, 2 * threads, firsts, drawn)
+        with closing(blocks):
+            for first, (text, counts) in zip(firsts, blocks, strict=True):
+                tally.counts += counts
+                yield text
+                tell(min(first + block_reads, count))
 
 
 def _offsets(lengths: npt.ArrayLike) -> Int64Array:
@@ -160,6 +175,11 @@ def base_runs(reference: Reference) -> Int64Array:
 
     A break separates the records of the joined reference, so no run crosses a record border.
     """
-    is_base = np.zeros(reference.codes.size + 2, dtype=bool)
-    is_base[1:-1] = reference.codes != BREAK
-    return np.flatnonzero(is_base[1:] != is_base[:-1]).astype(np.int64).reshape(-1, 2)
+    codes, borders, was_base = reference.codes, [], False
+    for begin in range(0, codes.size, _BLOCK_CODES):
+        is_base = codes[begin : begin + _BLOCK_CODES] != BREAK
+        borders.append(begin + np.flatnonzero(np.diff(is_base, prepend=was_base)))
+        was_base = bool(is_base[-1])
+    if was_base:
+        borders.append(np.array([codes.size]))
+    return np.concatenate([np.empty(0, dtype=np.int64), *borders]).reshape(-1, 2)

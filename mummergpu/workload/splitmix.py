@@ -8,6 +8,7 @@ become 32-bit thresholds, so later steps need no floating-point numbers.
 from __future__ import annotations
 
 import hashlib
+from copy import copy
 from typing import Any, Final
 
 import numpy as np
@@ -49,13 +50,22 @@ class RandomStream:
     """Draws random numbers from one stream (`stream_key`), one after the other."""
 
     def __init__(self, seed: int, *labels: str) -> None:
-        self._state = stream_key(seed, *labels)
+        self.state = stream_key(seed, *labels)
 
     def bits(self, count: int) -> UInt64Array:
         """Return the next random words: dtype=uint64, shape=(count,)."""
-        states = np.arange(1, count + 1, dtype=np.uint64) * GAMMA + np.uint64(self._state)
-        self._state = (self._state + count * int(GAMMA)) % 2**64
+        states = np.arange(1, count + 1, dtype=np.uint64) * GAMMA + np.uint64(self.state)
+        self._pass_over(count)
         return scramble(states)  # type: ignore[no-any-return]
+
+    def _pass_over(self, count: int) -> None:
+        self.state = (self.state + count * int(GAMMA)) % 2**64
+
+    def taken(self, count: int) -> RandomStream:
+        """Return a stream that begins with the next words, and pass over so many of them."""
+        stream = copy(self)
+        self._pass_over(count)
+        return stream
 
     def between(self, low: int, high: int) -> int:
         """Return the next whole number from `low` to `high`, which are less than 2**32 apart.

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from mummergpu.mapping.candidates.candidates import Scoring
+from mummergpu.runtime.bits import lowest_bit
 from mummergpu.runtime.jit import inline_without_refcounts
 from mummergpu.runtime.llvm import intrinsic, ir, types
 from mummergpu.sequence.codes import BREAK, STEP, CodeArray
@@ -67,19 +68,9 @@ def _differences_left(typing_context: Any, one: Any, at: Any, other: Any, other_
     return types.uint64(one, types.int64, other, types.int64), generate
 
 
-def _first_bit(typing_context: Any, mask: Any) -> Any:
-    """Return the number of the lowest bit of a mask that is set."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
-
-    return types.int64(types.uint64), generate
-
-
 _Compare = Callable[[CodeArray, int, CodeArray, int], np.uint64]
 differences_right = cast(_Compare, intrinsic(_differences_right))
 differences_left = cast(_Compare, intrinsic(_differences_left))
-first_bit = cast("Callable[[np.uint64], int]", intrinsic(_first_bit))
 
 
 @inline_without_refcounts
@@ -105,7 +96,7 @@ def score_flank(flank: Flank, is_left: bool, scoring: Scoring) -> Part:
         mask &= (np.uint64(1) << np.uint64(count)) - np.uint64(1)
         behind = 0
         while mask != np.uint64(0):
-            place = first_bit(mask)
+            place = lowest_bit(mask)
             score += (place - behind) * costs.match
             if score >= best:
                 best, taken, best_credit = score, done + place, credit

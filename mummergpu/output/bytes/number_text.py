@@ -12,6 +12,7 @@ from typing import Any, Final, cast
 import numpy as np
 
 from mummergpu.output.bytes.text_stores import LINE_END, TAB, TextArray, store
+from mummergpu.runtime.bits import lowest_bit
 from mummergpu.runtime.jit import as_index, as_int64, inline_without_refcounts
 from mummergpu.runtime.llvm import address_of, intrinsic, ir, types
 
@@ -183,8 +184,6 @@ _SIZE_SHIFT: Final[Any] = np.uint64(56)
 _LETTERS: Final = np.uint64(0x3030_3030_3030_3030)
 """Bits that turn eight digits into their letters."""
 _LAST_DIGIT: Final = np.uint64(1 << 56)
-_BYTE_BITS: Final = np.uint64(0x38)
-"""The bits of a number of bits, at most 63, that tell its whole bytes."""
 
 
 def number_words(end: int, before: bytes = b"", after: bytes = b"") -> Any:
@@ -216,24 +215,12 @@ _THREE_DIGITS: Final = _three_digits()
 _SMALL: Final = np.uint64(SMALL)
 
 
-def _generate_zero_bits(typing_context: Any, word: Any) -> Any:
-    """Return how many of the lowest bits of a number are zero before the first that is not."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
-
-    return types.uint64(types.uint64), generate
-
-
-_zero_bits = cast("Callable[[np.uint64], Any]", intrinsic(_generate_zero_bits))
-
-
 @inline_without_refcounts
 def _put_digits(text: TextArray, at: int, digits: np.uint64) -> int:
     """Write eight digits without leading zeros; return where they end."""
-    leading = _zero_bits(digits | _LAST_DIGIT) & _BYTE_BITS
-    store(text, at, (digits | _LETTERS) >> leading)
-    return at + COLUMN - as_int64(leading >> np.uint64(3))
+    leading = lowest_bit(digits | _LAST_DIGIT) >> 3
+    store(text, at, (digits | _LETTERS) >> np.uint64(leading << 3))
+    return at + COLUMN - leading
 
 
 @inline_without_refcounts

@@ -121,6 +121,16 @@ def test_the_queries_at_scale_are_those_of_the_first_release(
     assert description["copy" if file == "copy.fa" else "reads"]["sha256"] == digest
 
 
+def test_repeats_are_those_of_the_first_release(tmp_path: Path) -> None:
+    files = generate("REPEATS", tmp_path, 0.0002)
+    paths = (files.reference, *files.query_paths)
+    assert [hashlib.sha256(path.read_bytes()).hexdigest() for path in paths] == [
+        "66514b13b811ac5e139a88d554c9bed8cc56bc5bbdc2b434a1e463682a2322b7",
+        "5b449946de9f47068c72556f18f35aae5fa1884c6e2e41169784caf74b4bf4be",
+        "659b6c4f5715f15c7c602f25fe5c7a405cebb8ed621fdf348917b40319f0dc8b",
+    ]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "digest"),

@@ -246,5 +246,5 @@ def test_a_repeat_without_unique_matches_is_not_walked() -> None:
     block = block_of(queries)
     begin = process_time()
     found = backend.find_unique(block, STRANDS, ANY, map, lambda bases: None)
-    assert process_time() - begin < 3
+    assert process_time() - begin < 6
     assert found is not None and not any(columns.count for columns in found.values())
