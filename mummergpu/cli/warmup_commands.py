@@ -194,6 +194,7 @@ def _evaluate_models(folder: Path, commands: click.Group) -> None:
         LongSequence(model.forward, codes, True, map).score()
         # What sequences need whose states have no common scale.
         ExactPosteriors(model.exact, codes, map).of_group([0], model.node_states)
+        model.exact_best.runs(model.exact_best.run(codes, True, True), model.visits)
         ends_of_pieces(np.zeros((2, states), dtype=np.uint32), 0)
         joined_runs([(np.array([number]), found) for number in (1, 0)], 2)
         # Without the silent state, the node of each symbol tells the path.
