@@ -156,11 +156,12 @@ def _evaluate_models(folder: Path, commands: click.Group) -> None:
     import numpy as np
 
     from mummergpu.hmm.language.device_pieces import ends_of_pieces
-    from mummergpu.hmm.language.evaluation import CompiledModel, joined_runs
+    from mummergpu.hmm.language.evaluation import CompiledModel
     from mummergpu.hmm.language.exact_sums import ExactPosteriors
     from mummergpu.hmm.language.node_paths import NodeVisits, WalkedPieces
     from mummergpu.hmm.language.parser import parse_program
     from mummergpu.hmm.language.pieces import LongSequence
+    from mummergpu.hmm.language.traces import joined_runs
 
     def misled(function: Callable[[Any], Any], pieces: Iterable[Any]) -> Iterator[Any]:
         """Map, and let pieces be walked again as if another node were behind them."""

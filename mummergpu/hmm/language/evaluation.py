@@ -41,12 +41,13 @@ from mummergpu.hmm.language.traces import (
     Runs,
     StateNames,
     TraceTables,
+    joined_runs,
     runs_of,
+    some_runs,
     steps_of,
     trace_tables,
 )
 from mummergpu.runtime.arrays import BoolArray, ByteArray, Float64Array, Int64Array
-from mummergpu.runtime.jit import jit_without_refcounts
 
 if TYPE_CHECKING:
     from mummergpu.hmm.language.device import DeviceChains, PlacedBlock
@@ -529,35 +530,6 @@ class _Viterbi(_Work):
         return joined_runs([*self._paths, *paths], lengths.size)
 
 
-def joined_runs(parts: list[tuple[Int64Array, Runs]], count: int) -> Runs:
-    """Return the runs of parts of sequences in the order of all `count` sequences."""
-    for numbers, runs in parts:
-        # Those of one part that has all are not copied: of a chromosome they may have gigabytes.
-        if is_every(numbers, count):
-            return runs
-    counts = np.zeros(count, dtype=np.int64)
-    for numbers, runs in parts:
-        counts[numbers] = np.diff(runs.offsets)
-    offsets = offsets_of_counts(counts)
-    visits = np.empty(int(offsets[-1]), dtype=np.int64)
-    lengths = np.empty(int(offsets[-1]), dtype=np.int64)
-    for numbers, runs in parts:
-        _place_runs(np.ascontiguousarray(numbers), runs, offsets, visits, lengths)
-    return Runs(visits, lengths, offsets)
-
-
-@jit_without_refcounts
-def _place_runs(
-    numbers: Int64Array, runs: Runs, offsets: Int64Array, visits: Int64Array, lengths: Int64Array
-) -> None:
-    for place in range(numbers.size):
-        to = offsets[numbers[place]]
-        for at in range(runs.offsets[place], runs.offsets[place + 1]):
-            visits[to] = runs.visits[at]
-            lengths[to] = runs.lengths[at]
-            to += 1
-
-
 class _Posterior(_Sums):
     """The probability of each state at each symbol, of all paths."""
 
@@ -618,7 +590,7 @@ class _Posterior(_Sums):
             if rows is not None:
                 runs = likeliest_runs(rows, offsets, self._state_visits)
             assert runs is not None
-            self._paths.append(_some_runs((part, runs), ~np.isnan(self.scores[part])))
+            self._paths.append(some_runs((part, runs), ~np.isnan(self.scores[part])))
 
     def _compute_scaled(self, part: Int64Array) -> Int64Array:
         if self._is_score:
@@ -689,20 +661,9 @@ class _Posterior(_Sums):
     def finish(self) -> Evaluation:
         runs = None
         if Attribute.TRACEBACK in self.wanted:
-            possible = [_some_runs(one, np.isfinite(self.scores[one[0]])) for one in self._paths]
+            possible = [some_runs(one, np.isfinite(self.scores[one[0]])) for one in self._paths]
             runs = joined_runs(possible, self.scores.size)
         return super().finish()._replace(runs=runs)
-
-
-def _some_runs(part: tuple[Int64Array, Runs], chosen: BoolArray) -> tuple[Int64Array, Runs]:
-    """Return the runs of some sequences of a part."""
-    numbers, runs = part
-    if chosen.all():
-        return part
-    counts = np.diff(runs.offsets)
-    kept = np.repeat(chosen, counts)
-    offsets = offsets_of_counts(counts[chosen])
-    return numbers[chosen], Runs(runs.visits[kept], runs.lengths[kept], offsets)
 
 
 _WORK: Final[dict[Algorithm, type[_Work]]] = {
