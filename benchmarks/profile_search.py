@@ -73,7 +73,8 @@ def rows_of(path: Path, is_translated: bool) -> list[list[bytes]]:
             source, begin, end, frame = match.groups()
             words[0] = b"%s:%s:%s-%s" % (source, frame, begin, end)
         found.append(words)
-    return found
+    # ORFs that tie come in the order of their names, which differ.
+    return sorted(found) if is_translated else found
 
 
 class Comparison:

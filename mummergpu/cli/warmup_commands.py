@@ -134,6 +134,8 @@ def _filter_proteins() -> None:
 
     find_orfs(np.zeros(60, dtype=np.uint8), np.array([0, 60], dtype=np.int64))
     matches, transitions = (np.full((5, states), 1 / states, np.float32) for states in (20, 7))
+    # The profile likes the protein so well that it may be there twice: SSV leaves that to MSV.
+    matches[1:, 0] = 1
     statistics = Statistics(*(0.0, 1.0) * 3)
     profile = Profile("", "", "", matches[1:], transitions, matches[0], statistics, None)
     # As many as there are lanes, where sequences are interleaved.

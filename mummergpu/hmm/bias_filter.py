@@ -6,7 +6,7 @@ float32, differs by what `BiasFilter.scores` tells.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 
@@ -14,9 +14,17 @@ from mummergpu.hmm.proteins import CODES, DEGENERATE, RESIDUES, SYMBOLS, Protein
 from mummergpu.hmm.tables import BACKGROUND
 from mummergpu.runtime.arrays import Float32Array, Float64Array, Int64Array
 from mummergpu.runtime.jit import jit_without_refcounts
+from mummergpu.runtime.llvm import intrinsic, ir, load_from, types
+from mummergpu.runtime.vectors import Vectors, join_turns
 
 _SCALE: Final = 1e-100
 """Sums below it are scaled up, and counted."""
+
+_AT_ONCE: Final = 8
+"""The pairs whose residues are passed side by side."""
+
+_MOST_UNSCALED: Final = 32
+"""After so many residues at most a sum is scaled: it cannot have left what a double holds."""
 
 _MARGIN: Final = 0.007
 """How far HMMER's score may be from ours, in nats, and more for long sequences."""
@@ -60,7 +68,7 @@ def bias_scores(
 ) -> tuple[Float64Array, Float64Array]:
     """Return what `BiasFilter.scores` does, for pairs; odds and steps have a row a profile."""
     sums = np.empty((2, sequences.size), dtype=np.float64)
-    _fill_sums(block, odds, steps, profiles, sequences, sums)
+    _fill_sums(block, odds, steps, profiles, sequences, _no_lanes(), sums)
     return scores_of_sums(sums, block.offsets[sequences + 1] - block.offsets[sequences])
 
 
@@ -77,6 +85,105 @@ def scores_of_sums(sums: Float64Array, sizes: Int64Array) -> tuple[Float64Array,
     return scores, _MARGIN + lengths * rounding
 
 
+class _Lanes(NamedTuple):
+    """Pairs side by side, in compiled code: a number each.
+
+    Attributes
+    ----------
+    begins, last : ndarray of int64, shape (_AT_ONCE,)
+        The places of the first residue of each sequence, and how far behind it the last one is.
+    odds : ndarray of int64
+        Where the odds of each profile begin.
+    chances : ndarray of float64, shape (5, _AT_ONCE)
+        Of the states without and with the composition; to stay in the first; to leave the second,
+        and to stay there.
+    """
+
+    begins: Int64Array
+    last: Int64Array
+    odds: Int64Array
+    chances: Float64Array
+
+
+def _no_lanes() -> _Lanes:
+    begins, last, odds = np.empty((3, _AT_ONCE), dtype=np.int64)
+    return _Lanes(begins, last, odds, np.empty((5, _AT_ONCE), dtype=np.float64))
+
+
+def _pass_residues(
+    typing_context: Any,
+    codes: Any,
+    odds: Any,
+    begins: Any,
+    last: Any,
+    firsts: Any,
+    chances: Any,
+    place: Any,
+    end: Any,
+) -> Any:
+    """Let `_AT_ONCE` pairs pass some residues; those that have ended keep their chances."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        codes, odds, _, _, _, _, first, end = arguments
+        numbers, number = Vectors(builder, 64, _AT_ONCE), ir.IntType(64)
+        kind = ir.VectorType(ir.DoubleType(), _AT_ONCE)
+        zero = ir.Constant(number, 0)
+        begins, last, firsts = (
+            numbers.load(array, zero)
+            for array in numbers.arrays(context, signature, arguments, 2, 3, 4)
+        )
+        (states,) = numbers.arrays(context, signature, arguments, 5)
+        states = builder.bitcast(states, kind.as_pointer())
+        rows = [builder.gep(states, [ir.Constant(number, row)]) for row in range(5)]
+        plain_before, biased_before, stay, leave, remain = (
+            builder.load(row, align=1, typ=kind) for row in rows
+        )
+        move = builder.fsub(ir.Constant(kind, [1.0] * _AT_ONCE), stay)
+        before = builder.block
+        body, after = (builder.append_basic_block(name) for name in ("residue", "after"))
+        builder.branch(body)
+        builder.position_at_end(body)
+        place, plain, biased = builder.phi(number), builder.phi(kind), builder.phi(kind)
+        at = numbers.splat(place)
+        is_in = builder.icmp_signed("<=", at, last)
+        # Behind its end a sequence has its last residue again.
+        places = builder.add(begins, builder.select(is_in, at, last))
+        likelier: Any = ir.Constant(kind, ir.Undefined)
+        for n in range(_AT_ONCE):
+            lane = ir.Constant(ir.IntType(32), n)
+            where = builder.extract_element(places, lane)
+            byte = ir.IntType(8)
+            code = load_from(context, builder, byte, signature.args[0], codes, where)
+            where = builder.add(builder.zext(code, number), builder.extract_element(firsts, lane))
+            double = ir.DoubleType()
+            value = load_from(context, builder, double, signature.args[1], odds, where)
+            likelier = builder.insert_element(likelier, value, lane)
+        new_plain = builder.fadd(builder.fmul(plain, stay), builder.fmul(biased, leave))
+        new_biased = builder.fadd(builder.fmul(plain, move), builder.fmul(biased, remain))
+        new_plain = builder.select(is_in, new_plain, plain)
+        new_biased = builder.select(is_in, builder.fmul(new_biased, likelier), biased)
+        following = builder.add(place, ir.Constant(number, 1))
+        turns = (
+            (place, first, following),
+            (plain, plain_before, new_plain),
+            (biased, biased_before, new_biased),
+        )
+        join_turns(turns, before, body)
+        builder.cbranch(builder.icmp_signed("<", following, end), body, after)
+        builder.position_at_end(after)
+        builder.store(new_plain, rows[0], align=1)
+        builder.store(new_biased, rows[1], align=1)
+        return context.get_dummy_value()
+
+    one = types.int64
+    return types.void(codes, odds, begins, last, firsts, chances, one, one), generate
+
+
+pass_residues = cast(Any, intrinsic(_pass_residues))
+"""Called with codes, the odds of all profiles, the arrays of `_Lanes`, the first of the places in
+each sequence, and what follows the last of them."""
+
+
 @jit_without_refcounts
 def _fill_sums(
     block: ProteinBlock,
@@ -84,24 +191,46 @@ def _fill_sums(
     steps: Float64Array,
     profiles: Int64Array,
     sequences: Int64Array,
+    lanes: _Lanes,
     sums: Float64Array,
 ) -> None:
-    for candidate in range(sequences.size):
-        profile = profiles[candidate]
-        leave, remain = steps[profile, 0], steps[profile, 1]
-        begin = block.offsets[sequences[candidate]]
-        end = block.offsets[sequences[candidate] + 1]
-        stay = (end - begin) / (end - begin + 1.0)
-        plain, biased = 0.999, 0.001 * odds[profile, block.codes[begin]]
-        scaled = 0
-        for place in range(begin + 1, end):
-            leaving = plain * (1.0 - stay)
-            plain = plain * stay + biased * leave
-            biased = (leaving + biased * remain) * odds[profile, block.codes[place]]
-            total = plain + biased
-            if total < 1e-100:
-                plain, biased, scaled = plain * 1e100, biased * 1e100, scaled + 1
-            elif total > 1e100:
-                plain, biased, scaled = plain * 1e-100, biased * 1e-100, scaled - 1
-        sums[0, candidate] = plain + biased
-        sums[1, candidate] = scaled
+    """Fill the arguments of `scores_of_sums`; a residue waits for the last one, pairs do not."""
+    plain, biased, stay, leave, remain = lanes.chances
+    for first in range(0, sequences.size, _AT_ONCE):
+        longest = 0
+        for lane in range(_AT_ONCE):
+            # The last pair is there again for those behind it.
+            pair = min(first + lane, sequences.size - 1)
+            profile, begin = profiles[pair], block.offsets[sequences[pair]]
+            length = block.offsets[sequences[pair] + 1] - begin
+            lanes.begins[lane], lanes.last[lane] = begin, length - 1
+            lanes.odds[lane] = profile * odds.shape[1]
+            stay[lane] = length / (length + 1.0)
+            leave[lane], remain[lane] = steps[profile, 0], steps[profile, 1]
+            plain[lane], biased[lane] = 0.999, 0.001 * odds[profile, block.codes[begin]]
+            longest = max(longest, length)
+            if pair == first + lane:
+                sums[1, pair] = 0
+        for place in range(1, longest, _MOST_UNSCALED):
+            pass_residues(
+                block.codes,
+                odds,
+                lanes.begins,
+                lanes.last,
+                lanes.odds,
+                lanes.chances,
+                place,
+                min(place + _MOST_UNSCALED, longest),
+            )
+            for lane in range(min(_AT_ONCE, sequences.size - first)):
+                total = plain[lane] + biased[lane]
+                if total < _SCALE:
+                    plain[lane] /= _SCALE
+                    biased[lane] /= _SCALE
+                    sums[1, first + lane] += 1
+                elif total > 1 / _SCALE:
+                    plain[lane] *= _SCALE
+                    biased[lane] *= _SCALE
+                    sums[1, first + lane] -= 1
+        for lane in range(min(_AT_ONCE, sequences.size - first)):
+            sums[0, first + lane] = plain[lane] + biased[lane]

@@ -306,6 +306,27 @@ def find_cells(
 
 
 @jit_without_refcounts
+def find_undecided(
+    block: ProteinBlock,
+    striped: StripedBytes,
+    lengths: LengthTables,
+    sequences: Int64Array,
+    cells: Int64Array,
+    undecided: Int64Array,
+) -> int:
+    """Find those of the sequences of `find_cells` of which only MSV can tell; return how many."""
+    found = 0
+    for candidate in range(sequences.size):
+        number = sequences[candidate]
+        length = block.offsets[number + 1] - block.offsets[number]
+        begin = BYTE_BASE - lengths.move[length] - striped.entry
+        if left_by_ssv(cells[candidate], begin, striped.bias) < 0:
+            undecided[found] = candidate
+            found += 1
+    return found
+
+
+@jit_without_refcounts
 def settle_msv(
     block: ProteinBlock,
     striped: StripedBytes,
@@ -314,11 +335,13 @@ def settle_msv(
     row: ByteArray,
     sequences: Int64Array,
     cells: Int64Array,
+    lefts: Int64Array,
 ) -> int:
     """Keep those of the sequences of `find_cells` that pass MSV; return how many.
 
     `numbers` are the score from which on they pass and `BYTE_SCALE`. The cells are replaced by the
-    bytes with which MSV leaves the profile, or `OVERFLOW`.
+    bytes with which MSV leaves the profile, or `OVERFLOW`; `lefts` has those that are known where
+    only MSV can tell, and -1 for others.
     """
     kept = 0
     for candidate in range(sequences.size):
@@ -328,6 +351,8 @@ def settle_msv(
         steps = lengths.move[length] + striped.entry
         left = left_by_ssv(cells[candidate], BYTE_BASE - steps, striped.bias)
         # SSV tells what MSV would find unless a second hit in the sequence may add to the first.
+        if left < 0:
+            left = lefts[candidate]
         if left < 0:
             for place in range(row.size):
                 row[place] = 0

@@ -23,6 +23,9 @@ AT_ONCE: Final = 64
 BEYOND: Final = AT_ONCE + 2
 """The codes that are read from a position on; those behind the record do not matter."""
 
+THIRDS: Final = 21
+"""The residues of a frame among so many positions."""
+
 BASES: Final = 4
 """Codes below it are A, C, G and T."""
 
@@ -91,6 +94,40 @@ def _translate_some(
 translate_some = cast(Any, intrinsic(_translate_some))
 """Called with codes, the first position, the tables of `translate_record`, residues, and the two
 places in them to write to."""
+
+
+def _copy_thirds(
+    typing_context: Any, residues: Any, at: Any, forward: Any, codes: Any, to: Any
+) -> Any:
+    """Copy `THIRDS` residues three positions apart, with what does not matter behind them."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        residues, at, forward, codes, to = arguments
+        vectors, few = Vectors(builder, 8, AT_ONCE), Vectors(builder, 8, AT_ONCE // 2)
+        before = builder.sub(at, ir.Constant(ir.IntType(64), AT_ONCE - 1))
+        first = builder.select(forward, at, before)
+        loaded = load_from(context, builder, vectors.kind, signature.args[0], residues, first)
+        index = ir.VectorType(ir.IntType(32), few.lanes)
+
+        def thirds(order: range) -> Any:
+            places = ir.Constant(index, [order[n % THIRDS] for n in range(few.lanes)])
+            return builder.shuffle_vector(loaded, loaded, places)
+
+        found = builder.select(
+            forward, thirds(range(0, AT_ONCE, 3)), thirds(range(AT_ONCE - 1, -1, -3))
+        )
+        target = address_of(context, builder, few.kind, signature.args[3], codes, to)
+        builder.store(found, target, align=1)
+        return context.get_dummy_value()
+
+    one = types.int64
+    return types.void(residues, one, types.boolean, codes, one), generate
+
+
+copy_thirds = cast(Any, intrinsic(_copy_thirds))
+"""Called with `Codons.residues`, the place of the first among those of both strands, whether the
+others lie behind it or before it, and the codes and the place to write to, which `BEYOND` codes
+follow. There are `AT_ONCE` residues in that direction."""
 
 
 @jit_without_refcounts

@@ -16,6 +16,7 @@ from mummergpu.hmm.byte_filters import (
     LANES,
     StripedBytes,
     find_cells,
+    find_undecided,
     settle_msv,
     striped_bytes,
 )
@@ -30,7 +31,9 @@ from mummergpu.hmm.interleaved import (
 from mummergpu.hmm.interleaved_bytes import (
     NodeScores,
     find_interleaved_cells,
+    node_costs,
     node_scores,
+    pass_interleaved,
 )
 from mummergpu.hmm.interleaved_words import UNDECIDED, NodeWords, node_words, score_interleaved
 from mummergpu.hmm.profiles import Profile
@@ -50,7 +53,7 @@ from mummergpu.hmm.tables import (
 )
 from mummergpu.hmm.thresholds import lowest_passing_score, minimal_cells
 from mummergpu.hmm.word_filter import StripedWords, score_viterbi, striped_words
-from mummergpu.runtime.arrays import BoolArray, Float64Array, Int64Array
+from mummergpu.runtime.arrays import BoolArray, ByteArray, Float64Array, Int64Array
 from mummergpu.runtime.flushed_floats import flushed_floats
 from mummergpu.runtime.stats import Stats
 
@@ -59,6 +62,9 @@ _MIN_LENGTH_BITS: Final = 11
 
 _MIN_INTERLEAVED: Final = 7
 """From so many sequences on Viterbi has them in lanes."""
+
+_MIN_PASSED: Final = 40
+"""From so many sequences on MSV has them in lanes: fewer would leave too many lanes empty."""
 
 _ROUNDING: Final = 1e-4
 """How far HMMER's scores in float32 may be from those in doubles, in nats."""
@@ -187,6 +193,10 @@ class ProfileFilter:
         return node_scores(self.bytes)
 
     @cached_property
+    def _node_costs(self) -> ByteArray:
+        return node_costs(self.bytes)
+
+    @cached_property
     def _node_words(self) -> NodeWords:
         return node_words(self.words)
 
@@ -290,16 +300,9 @@ class ProfileFilter:
     ) -> None:
         """Replace the scores of those sequences for which groups of lanes tell them."""
         groups = interleaved(block, WORD_LANES, sequences)
-        found = np.empty(groups.sequences.size, dtype=np.int64)
         borders = np.empty(3 * WORD_LANES * groups.rows, dtype=np.int16)
         entries, best = np.empty((2, WORD_LANES), dtype=np.int16)
-        score_interleaved(groups, self._node_words, moves, borders, entries, best, found)
-        numbers = groups.sequences.ravel()
-        is_there = numbers >= 0
-        # A device lists them by their lengths.
-        order = np.argsort(sequences)
-        places = np.searchsorted(sequences, numbers[is_there], sorter=order)
-        scores[order[places]] = found[is_there]
+        score_interleaved(groups, self._node_words, moves, borders, entries, best, scores)
 
     def _pass_msv(
         self,
@@ -332,10 +335,34 @@ class ProfileFilter:
         if by_lanes is not None:
             order = np.argsort(sequences)
             sequences, cells = sequences[order], cells[order]
+        lefts = np.full(found, -1, dtype=np.int64)
+        if by_lanes is not None:
+            self._fill_lefts(block, lengths, sequences, cells, lefts)
         numbers = np.array([self.scores.msv, BYTE_SCALE], dtype=np.float32)
         row = np.empty(striped.costs.shape[1], dtype=np.uint8)
-        kept = settle_msv(block, striped, lengths, numbers, row, sequences, cells)
+        kept = settle_msv(block, striped, lengths, numbers, row, sequences, cells, lefts)
         return sequences[:kept], cells[:kept]
+
+    def _fill_lefts(
+        self,
+        block: ProteinBlock,
+        lengths: LengthTables,
+        sequences: Int64Array,
+        cells: Int64Array,
+        lefts: Int64Array,
+    ) -> None:
+        """Fill in what MSV finds in sequences that can be in lanes, where SSV cannot tell it."""
+        striped, undecided = self._striped, np.empty(sequences.size, dtype=np.int64)
+        count = find_undecided(block, striped, lengths, sequences, cells, undecided)
+        if count < _MIN_PASSED:
+            return
+        undecided = undecided[:count]
+        groups = interleaved(block, BYTE_LANES, sequences[undecided])
+        row = np.empty(BYTE_LANES * self.profile.nodes, dtype=np.uint8)
+        lanes = np.empty(3 * BYTE_LANES, dtype=np.uint8)
+        found, steps = np.full(count, -1, dtype=np.int64), lengths.move + striped.entry
+        pass_interleaved(groups, self._node_costs, striped.bias, steps, row, lanes, found)
+        lefts[undecided] = found
 
 
 class ForwardFilter:

@@ -18,12 +18,15 @@ from mummergpu.hmm.proteins import CODES, ProteinBlock
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.compiled.code_target import chosen_target
 from mummergpu.runtime.compiled.native.function import keeps_code
-from mummergpu.runtime.jit import as_index, jit_without_refcounts
+from mummergpu.runtime.jit import as_index, jit_without_refcounts, writable
 from mummergpu.runtime.llvm import intrinsic, ir, load_from, types
 from mummergpu.runtime.processors import first_processor
 
 BYTE_LANES: Final = 64
 WORD_LANES: Final = 32
+
+ROWS_AT_ONCE: Final = 2
+"""Groups have a multiple of so many rows: what a node scores is loaded once for them."""
 
 _PAD: Final = CODES
 """The code behind the end of a sequence."""
@@ -47,6 +50,8 @@ class InterleavedBlock(NamedTuple):
         Where each group begins, and where the last ends.
     sequences : ndarray of int64, shape (groups, lanes)
         The number of the sequence in each lane, -1 where there is none.
+    places : ndarray of int64, shape (groups, lanes)
+        Where it stands among those that were given.
     lengths : ndarray of int64, shape (groups, lanes)
         Their lengths, increasing but for empty lanes, which the last group has.
     rest : ndarray of int64
@@ -60,6 +65,7 @@ class InterleavedBlock(NamedTuple):
     codes: ByteArray
     first_rows: Int64Array
     sequences: Int64Array
+    places: Int64Array
     lengths: Int64Array
     rest: Int64Array
     longest: int
@@ -98,20 +104,25 @@ def interleaved(
     if sequences is None:
         sequences = np.flatnonzero(np.diff(block.offsets))
     sizes = block.offsets[sequences + 1] - block.offsets[sequences]
-    padded = np.full((-(-sequences.size // lanes), lanes), -1, dtype=np.int64)
+    padded, places = np.full((2, -(-sequences.size // lanes), lanes), -1, dtype=np.int64)
     lengths = np.zeros(padded.shape, dtype=np.int64)
     longest = int(sizes.max(initial=0))
     counts = np.zeros(longest + 2, dtype=np.int64)
-    _sort_by_length(sequences, sizes, counts, padded.reshape(-1), lengths.reshape(-1))
+    given = writable(sequences), sizes
+    _sort_by_length(*given, counts, *(each.reshape(-1) for each in (padded, places, lengths)))
     rows = lengths.max(axis=1, initial=0)
     is_full = lengths.sum(axis=1) >= _MIN_FILLS[lanes] * lanes * rows
     rest = padded[~is_full].ravel()
     if rest.size:
-        padded, lengths, rows = padded[is_full], lengths[is_full], rows[is_full]
+        padded, places = padded[is_full], places[is_full]
+        lengths, rows = lengths[is_full], rows[is_full]
+    rows += -rows % ROWS_AT_ONCE
     first_rows = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(rows)])
     codes = np.empty((int(first_rows[-1]), lanes), dtype=np.uint8)
     most = int(rows.max(initial=0))
-    found = InterleavedBlock(codes, first_rows, padded, lengths, rest[rest >= 0], longest, most)
+    found = InterleavedBlock(
+        codes, first_rows, padded, places, lengths, rest[rest >= 0], longest, most
+    )
     _fill_lanes(block, found, np.empty(lanes, dtype=np.int64))
     return found
 
@@ -122,6 +133,7 @@ def _sort_by_length(
     sizes: Int64Array,
     counts: Int64Array,
     sorted_sequences: Int64Array,
+    places: Int64Array,
     sorted_sizes: Int64Array,
 ) -> None:
     """Sort by counting; `counts` has a zero for each length and one more.
@@ -136,6 +148,7 @@ def _sort_by_length(
         place = counts[sizes[number]]
         counts[sizes[number]] += 1
         sorted_sequences[place] = sequences[number]
+        places[place] = number
         sorted_sizes[place] = sizes[number]
 
 

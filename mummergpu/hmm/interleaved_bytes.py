@@ -1,4 +1,4 @@
-"""SSV of sequences that are interleaved: the cells of `byte_filters`, a node a register."""
+"""SSV and MSV of sequences that are interleaved: the cells of `byte_filters`, a node a register."""
 
 from __future__ import annotations
 
@@ -6,20 +6,24 @@ from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 
-from mummergpu.hmm.interleaved import BYTE_LANES, InterleavedBlock
+from mummergpu.hmm.byte_filters import OVERFLOW
+from mummergpu.hmm.interleaved import BYTE_LANES, ROWS_AT_ONCE, InterleavedBlock
 from mummergpu.hmm.proteins import CODES
-from mummergpu.hmm.tables import ByteTables
+from mummergpu.hmm.tables import BYTE_BASE, BYTE_LEAVE, ByteTables
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.bits import lowest_bit
 from mummergpu.runtime.jit import jit_without_refcounts
 from mummergpu.runtime.llvm import intrinsic, ir, load_from, types
 from mummergpu.runtime.vectors import Vectors, each_case, join_turns
 
-NODE_COUNTS: Final = (4, 8, 12, 16, 20, 24)
+NODE_COUNTS: Final = (4, 8, 10, 12, 14, 16, 18, 20)
 """The nodes of a tile, whose cells stay in registers while it passes over a group."""
 
+_BESTS: Final = 4
+"""The registers with the best cells: one alone would wait for itself at each node, two cycles."""
+
 _LOWEST: Final = -128
-_BORDER_NODES: Final = 1.5
+_BORDER_NODES: Final = 1.2
 """What loading and storing a border takes, in nodes."""
 
 
@@ -47,6 +51,13 @@ def node_scores(tables: ByteTables) -> NodeScores:
     # As HMMER's: a score below -127 is -127, which empties any cell that has not overflowed.
     scores[:nodes, :CODES] = np.maximum(tables.bias - tables.costs.T.astype(np.int16), -127)
     return NodeScores(scores, tile)
+
+
+def node_costs(tables: ByteTables) -> ByteArray:
+    """Return the costs of a profile as `pass_interleaved` takes them, by node and code."""
+    costs = np.full((tables.costs.shape[1], BYTE_LANES), 255, dtype=np.uint8)
+    costs[:, :CODES] = tables.costs.T
+    return costs
 
 
 def _best_of_tile(
@@ -105,29 +116,37 @@ class _Tile(NamedTuple):
         vectors, builder, number = self.vectors, self.vectors.builder, ir.IntType(64)
         lowest = vectors.constant(_LOWEST)
         begin = builder.block
-        body, end = (builder.append_basic_block(name) for name in ("row", "end"))
+        body, end = (builder.append_basic_block(name) for name in ("rows", "end"))
         builder.branch(body)
         builder.position_at_end(body)
         place = builder.phi(number)
         cells = [builder.phi(vectors.kind) for _ in range(self.size)]
-        best, above = builder.phi(vectors.kind), builder.phi(vectors.kind)
-        residues = vectors.load(self.codes, place)
-        # A cell follows from the node before in the row before: the border's of this row is next.
-        carried = vectors.load(borders, place) if has_border else lowest
-        found, previous, new = best, above, []
+        best = [builder.phi(vectors.kind) for _ in range(_BESTS)]
+        above = builder.phi(vectors.kind)
+        places = [builder.add(place, ir.Constant(number, n)) for n in range(ROWS_AT_ONCE)]
+        residues = [vectors.load(self.codes, one) for one in places]
+        # A cell follows from the node before in the row before: the border's of a row is next.
+        carried = [vectors.load(borders, one) if has_border else lowest for one in places]
+        found, previous, new = list(best), [above, *carried[:-1]], []
         for node in range(self.size):
             scores = vectors.load(self.table, ir.Constant(number, node))
-            cell = vectors.call("sadd.sat", previous, vectors.looked_up(scores, residues))
-            found = vectors.call("smax", found, cell)
-            previous = cells[node]
-            new.append(cell)
-        vectors.store(new[-1], borders, place)
-        following = builder.add(place, ir.Constant(number, 1))
+            column = [
+                vectors.call("sadd.sat", before, vectors.looked_up(scores, codes))
+                for before, codes in zip(previous, residues, strict=True)
+            ]
+            for row, cell in enumerate(column):
+                turn = (node * ROWS_AT_ONCE + row) % _BESTS
+                found[turn] = vectors.call("smax", found[turn], cell)
+            previous = [cells[node], *column[:-1]]
+            new.append(column[-1])
+        for one, cell in zip(places, column, strict=True):
+            vectors.store(cell, borders, one)
+        following = builder.add(place, ir.Constant(number, ROWS_AT_ONCE))
         join_turns(
             (
                 (place, ir.Constant(number, 0), following),
-                (best, highest, found),
-                (above, lowest, carried),
+                (above, lowest, carried[-1]),
+                *((phi, highest, cell) for phi, cell in zip(best, found, strict=True)),
                 *((phi, lowest, cell) for phi, cell in zip(cells, new, strict=True)),
             ),
             begin,
@@ -135,7 +154,9 @@ class _Tile(NamedTuple):
         )
         builder.cbranch(builder.icmp_signed("<", following, self.length), body, end)
         builder.position_at_end(end)
-        return found
+        for other in found[1:]:
+            found[0] = vectors.call("smax", found[0], other)
+        return found[0]
 
 
 best_of_tile = cast(Any, intrinsic(_best_of_tile))
@@ -209,3 +230,106 @@ def find_interleaved_cells(
                 cells[found] = cell
                 found += 1
     return found
+
+
+def _pass_rows(
+    typing_context: Any,
+    codes: Any,
+    row: Any,
+    length: Any,
+    costs: Any,
+    nodes: Any,
+    cells: Any,
+    lanes: Any,
+    bias: Any,
+) -> Any:
+    """Leave in ``lanes`` the best bytes with which MSV leaves the profile, and its highest cells.
+
+    ``lanes`` begins with the costs of the steps from the background into the profile; ``cells`` has
+    a register of zeros for each node.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        vectors, number = Vectors(builder, 8, BYTE_LANES), ir.IntType(64)
+        pointers = vectors.arrays(context, signature, arguments, 0, 3, 5, 6)
+        codes, costs, cells, lanes = pointers
+        _, row, length, _, nodes, _, _, bias = arguments
+        zero, one = ir.Constant(number, 0), ir.Constant(number, 1)
+        empty, biases = vectors.constant(0), vectors.splat(bias)
+        base, leave = vectors.constant(BYTE_BASE), vectors.constant(BYTE_LEAVE)
+        codes, steps = builder.gep(codes, [row]), vectors.load(lanes, zero)
+        begin = builder.block
+        body, node_body, after, end = (
+            builder.append_basic_block(name) for name in ("row", "node", "after", "end")
+        )
+        builder.branch(body)
+
+        builder.position_at_end(body)
+        place = builder.phi(number)
+        left, highest = builder.phi(vectors.kind), builder.phi(vectors.kind)
+        residues = vectors.load(codes, place)
+        entered = vectors.call("usub.sat", vectors.call("umax", left, base), steps)
+        builder.branch(node_body)
+
+        builder.position_at_end(node_body)
+        node = builder.phi(number)
+        diagonal, top = builder.phi(vectors.kind), builder.phi(vectors.kind)
+        cell = vectors.call("uadd.sat", vectors.call("umax", diagonal, entered), biases)
+        cost = vectors.looked_up(vectors.load(costs, node), residues)
+        cell = vectors.call("usub.sat", cell, cost)
+        before = vectors.load(cells, node)
+        vectors.store(cell, cells, node)
+        higher, following = vectors.call("umax", top, cell), builder.add(node, one)
+        turns = ((node, zero, following), (diagonal, empty, before), (top, empty, higher))
+        join_turns(turns, body, node_body)
+        builder.cbranch(builder.icmp_signed("<", following, nodes), node_body, after)
+
+        builder.position_at_end(after)
+        kept = vectors.call("umax", left, vectors.call("usub.sat", higher, leave))
+        best, following = vectors.call("umax", highest, higher), builder.add(place, one)
+        turns = ((place, zero, following), (left, empty, kept), (highest, empty, best))
+        join_turns(turns, begin, after)
+        builder.cbranch(builder.icmp_signed("<", following, length), body, end)
+
+        builder.position_at_end(end)
+        vectors.store(kept, lanes, one)
+        vectors.store(best, lanes, ir.Constant(number, 2))
+        return context.get_dummy_value()
+
+    one = types.int64
+    return types.void(codes, one, one, costs, one, cells, lanes, one), generate
+
+
+pass_rows = cast(Any, intrinsic(_pass_rows))
+"""Called with `InterleavedBlock.codes`, the row where a group begins, its rows, `node_costs`, the
+number of nodes, memory for a register a node and for three registers, and the bias."""
+
+
+@jit_without_refcounts
+def pass_interleaved(
+    block: InterleavedBlock,
+    costs: ByteArray,
+    bias: int,
+    steps: Int64Array,
+    cells: ByteArray,
+    lanes: ByteArray,
+    lefts: Int64Array,
+) -> None:
+    """Compute for the sequences in lanes what `byte_filters.best_passes` does, in their own order.
+
+    `steps` has for each length what the steps from the background into the profile cost. Those of
+    `lefts` that belong to other sequences are left as they are.
+    """
+    for group in range(block.first_rows.size - 1):
+        row = block.first_rows[group]
+        rows = block.first_rows[group + 1] - row
+        for place in range(cells.size):
+            cells[place] = 0
+        for lane in range(BYTE_LANES):
+            lanes[lane] = steps[block.lengths[group, lane]]
+        pass_rows(block.codes, row, rows, costs, costs.shape[0], cells, lanes, bias)
+        for lane in range(BYTE_LANES):
+            place = block.places[group, lane]
+            if place >= 0:
+                is_full = np.int64(lanes[2 * BYTE_LANES + lane]) + bias >= 255
+                lefts[place] = OVERFLOW if is_full else np.int64(lanes[BYTE_LANES + lane])

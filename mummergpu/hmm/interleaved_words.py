@@ -163,8 +163,9 @@ def score_interleaved(
     best: Int16Array,
     scores: Int64Array,
 ) -> None:
-    """Compute for the lanes of all groups what `word_filter.score_viterbi` does, or `UNDECIDED`.
+    """Compute for the sequences in lanes what `word_filter.score_viterbi` does, or `UNDECIDED`.
 
+    The scores are in the order in which the sequences were given; others are left as they are.
     `borders` has three words a lane for each row of the longest group, `entries` and `best` have
     one word a lane.
     """
@@ -191,4 +192,6 @@ def score_interleaved(
             )
         for lane in range(WORD_LANES):
             left = max(WORD_NEVER, as_int64(best[lane]) - WORD_LEAVE)
-            scores[WORD_LANES * group + lane] = UNDECIDED if left > WORD_BASE else left
+            place = block.places[group, lane]
+            if place >= 0:
+                scores[place] = UNDECIDED if left > WORD_BASE else left

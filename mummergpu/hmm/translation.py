@@ -18,7 +18,9 @@ from mummergpu.errors import InputError
 from mummergpu.hmm.codons import (
     AT_ONCE,
     BEYOND,
+    THIRDS,
     Codons,
+    copy_thirds,
     room_for_codons,
     translate_record,
 )
@@ -155,13 +157,7 @@ class Orfs(NamedTuple):
 def find_orfs(codes: CodeArray, offsets: Int64Array) -> Orfs:
     """Return the ORFs of records, whose codes are those of `codes.LETTERS`."""
     # Six frames have two residues for each base, if none of the codons is a stop.
-    most = 2 * codes.size
-    count = most // MIN_RESIDUES + 1
-    found = Orfs(
-        np.empty(most, dtype=np.uint8),
-        np.zeros(count + 1, dtype=np.int64),
-        *np.empty((3, count), dtype=np.int64),
-    )
+    found = _room_for_orfs(2 * int(offsets[-1] - offsets[0]))
     table, begins = _residue_of_codon(), np.empty(3, dtype=np.int64)
     # Records are translated whole up to where too few codes follow them.
     whole_until = codes.size - BEYOND if can_interleave() else -1
@@ -169,6 +165,48 @@ def find_orfs(codes: CodeArray, offsets: Int64Array) -> Orfs:
     own = writable(codes), writable(offsets)
     number = _find_orfs(*own, table, _strand_tables(), begins, room, whole_until, found)
     return found.part(0, number)
+
+
+def _room_for_orfs(residues: int) -> Orfs:
+    """Return memory for ORFs of so many residues in all."""
+    count = residues // MIN_RESIDUES + 1
+    return Orfs(
+        np.empty(residues + BEYOND, dtype=np.uint8),
+        np.zeros(count + 1, dtype=np.int64),
+        *np.empty((3, count), dtype=np.int64),
+    )
+
+
+def _orfs_in_pieces(codes: CodeArray, offsets: Int64Array, piece: int) -> Iterator[Orfs]:
+    """Yield the ORFs of records in their order, those of records of more bases in pieces."""
+    before, count = 0, offsets.size - 1
+    long = np.flatnonzero(np.diff(offsets) > piece).tolist()
+    for record in (*long, count):
+        if before < record:
+            found = find_orfs(codes, offsets[before : record + 1])
+            yield found._replace(records=found.records + before)
+        if record < count:
+            yield from _orfs_of_long_record(codes, offsets, record, piece)
+        before = record + 1
+
+
+def _orfs_of_long_record(
+    codes: CodeArray, offsets: Int64Array, record: int, piece: int
+) -> Iterator[Orfs]:
+    """Yield the ORFs of a record that end among the next so many bases of a strand, in turn."""
+    begins, own, table = np.empty(3, dtype=np.int64), writable(codes), _residue_of_codon()
+    begin, end = offsets[record : record + 2].tolist()
+    length = end - begin
+    for first, step in ((begin, 1), (end - 1, -1)):
+        begins[:] = -1
+        for at in range(0, length + 1, piece):
+            # What is open may have begun long before.
+            pending = int((at - begins[begins >= 0]).sum())
+            orfs = _room_for_orfs(piece + pending // 3 + 3)
+            until = min(at + piece, length + 1)
+            strand = _Strand(first, step, length)
+            count = _scan_strand(own, strand, at, until, record, table, begins, orfs, 0)
+            yield orfs.part(0, count)
 
 
 @cache
@@ -223,13 +261,12 @@ def _close_orf(
     if at - begin < _MIN_BASES:
         return n
     to = orfs.offsets[n]
-    # A codon of the other strand is at the position of its last base.
-    place, step = (begin, 3) if strand == 0 else (last - begin, -3)
-    for _ in range(begin, at, 3):
-        orfs.codes[as_index(to)] = codons.residues[strand, as_index(place)]
-        place += step
-        to += 1
-    orfs.offsets[n + 1] = to
+    # A codon of the other strand is at the position of its last base, behind the first strand's.
+    is_first, other = strand == 0, codons.residues.shape[1] + last
+    for place in range(begin, at, 3 * THIRDS):
+        copy_thirds(codons.residues, place if is_first else other - place, is_first, orfs.codes, to)
+        to += THIRDS
+    orfs.offsets[n + 1] = orfs.offsets[n] + (at - begin) // 3
     orfs.frames[n] = 1 + np.int64(frame) + 3 * strand
     orfs.starts[n] = begin + 1 if strand == 0 else last + 3 - begin
     return n + 1
@@ -261,6 +298,56 @@ def _keep_orfs(codons: Codons, length: int, begins: Int64Array, orfs: Orfs, n: i
     return n
 
 
+class _Strand(NamedTuple):
+    """Where a strand of a record begins in the codes, 1 or -1 for its direction, and its bases."""
+
+    first: int
+    step: int
+    length: int
+
+
+@jit_without_refcounts
+def _scan_strand(
+    codes: CodeArray,
+    strand: _Strand,
+    at: int,
+    until: int,
+    record: int,
+    table: ByteArray,
+    begins: Int64Array,
+    orfs: Orfs,
+    found: int,
+) -> int:
+    """Write the ORFs that end from one place of a strand on up to another; return how many now.
+
+    `begins` keeps where the open ORF of each frame began, -1 where there is none.
+    """
+    first, step, length = strand
+    last, is_first = length - 3, step > 0
+    codon = _codon_at(codes, first, step, at) >> 4 if at <= last else 0
+    frame = at % 3
+    # The last three codons do not exist: they end what is still open, as stops do.
+    for place in range(at, until):
+        residue = _STOP
+        if place <= last:
+            code = codes[as_index(first + step * (place + 2))]
+            codon = (codon << 4 | (code if is_first else COMPLEMENT_OF_CODE[code])) & 4095
+            residue = table[as_index(codon)]
+        if residue == _STOP:
+            begin = begins[frame]
+            if begin >= 0 and place - begin >= _MIN_BASES:
+                _keep_orf(codes, first, step, begin, place, table, orfs, found)
+                orfs.records[found] = record
+                orfs.frames[found] = 1 + frame if is_first else 4 + frame
+                orfs.starts[found] = begin + 1 if is_first else length - begin
+                found += 1
+            begins[frame] = -1
+        elif residue < _MAY_STOP and begins[frame] < 0:
+            begins[frame] = place
+        frame = 0 if frame == 2 else frame + 1
+    return found
+
+
 @jit_without_refcounts
 def _find_orfs(
     codes: CodeArray,
@@ -274,9 +361,8 @@ def _find_orfs(
 ) -> int:
     """Write the ORFs of all records; return how many.
 
-    `begins` keeps where the open ORF of each frame of a strand began, -1 where there is none.
-    `table` has the residue of each codon. Records that end before `whole_until` may be translated
-    whole.
+    `begins` is memory for `_scan_strand`, and `table` has the residue of each codon. Records that
+    end before `whole_until` may be translated whole.
     """
     found = 0
     for record in range(offsets.size - 1):
@@ -290,33 +376,10 @@ def _find_orfs(
             for orf in range(before, found):
                 orfs.records[orf] = record
             continue
-        for strand in range(2):
-            step = 1 - 2 * strand
-            first = offsets[record] if strand == 0 else offsets[record + 1] - 1
+        for first, step in ((offsets[record], 1), (offsets[record + 1] - 1, -1)):
             begins[:] = -1
-            codon, frame = _codon_at(codes, first, step, 0) >> 4, 0
-            # The last three codons do not exist: they end what is still open, as stops do.
-            for at in range(length + 1):
-                is_end = at > length - 3
-                residue = _STOP
-                if not is_end:
-                    code = codes[as_index(first + step * (at + 2))]
-                    codon = (
-                        codon << 4 | (code if strand == 0 else COMPLEMENT_OF_CODE[code])
-                    ) & 4095
-                    residue = table[as_index(codon)]
-                if residue == _STOP:
-                    begin = begins[frame]
-                    if begin >= 0 and at - begin >= _MIN_BASES:
-                        _keep_orf(codes, first, step, begin, at, table, orfs, found)
-                        orfs.records[found] = record
-                        orfs.frames[found] = 1 + frame + 3 * strand
-                        orfs.starts[found] = begin + 1 if strand == 0 else length - begin
-                        found += 1
-                    begins[frame] = -1
-                elif residue < _MAY_STOP and begins[frame] < 0:
-                    begins[frame] = at
-                frame = 0 if frame == 2 else frame + 1
+            strand = _Strand(first, step, length)
+            found = _scan_strand(codes, strand, 0, length + 1, record, table, begins, orfs, found)
     return found
 
 
@@ -378,7 +441,7 @@ class TranslatedFiles(RecordFiles):
     """The ORFs of files of nucleotides: FASTA, FASTQ, SAM, BAM or CRAM, compressed or not.
 
     The rules' `any_letters` accepts records whose letters are mostly not DNA or RNA. A record is in
-    memory whole.
+    memory whole, but not all its ORFs.
     """
 
     is_translated = True
@@ -395,7 +458,7 @@ class TranslatedFiles(RecordFiles):
         """
         # Qualities come with all letters, and with the flags that tell mates.
         options = RecordOptions(
-            Limits.of_block(max(scale * self._block_residues // 2, 1)),
+            Limits.of_block(scale * self._block_residues),
             any_letters=self._rules.any_letters,
             no_empty=self._rules.no_empty,
             keeps_qualities=True,
@@ -413,14 +476,17 @@ class TranslatedFiles(RecordFiles):
 
     def _translated(
         self, file: FileRecords, threads: ReadingThreads | None, scale: int
-    ) -> Generator[list[OrfRecords]]:
+    ) -> Generator[Iterable[OrfRecords]]:
         """Yield the ORFs of each block of records; several threads find them, if there are many."""
 
-        def work(records: Records) -> list[OrfRecords]:
-            return list(translated(records, file.path, scale * self._block_residues))
+        def work(records: Records) -> Iterator[OrfRecords]:
+            return translated(records, file.path, scale * self._block_residues)
+
+        def work_at_once(records: Records) -> list[OrfRecords]:
+            return list(work(records))
 
         if threads is not None and threads.are_many:
-            yield from ordered_results(threads.executor, threads.window, file, work)
+            yield from ordered_results(threads.executor, threads.window, file, work_at_once)
         else:
             yield from map(work, file)
 
@@ -453,19 +519,18 @@ def translated(
     records: Records, path: str, block_residues: int = BLOCK_RESIDUES
 ) -> Iterator[OrfRecords]:
     """Yield the ORFs of records in blocks of about so many residues."""
-    orfs = find_orfs(records.codes, records.offsets)
     headers = Spans(records.names, records.name_offsets)
     # Without the nucleotides, which would stay in memory.
     named = ProteinRecords(NOTHING, records.offsets, headers)
     flags = records.flags.astype(np.int64)
-    whole = OrfRecords(orfs, named, flags)
-    lengths = np.diff(orfs.offsets)
-    if lengths.max(initial=0) > LONGEST_PROTEIN:
-        longest = int(lengths.argmax())
-        message = f"an ORF of {lengths[longest]:,} residues, and HMMER searches at most "
-        raise InputError(f"{message}{LONGEST_PROTEIN:,}", path, record=whole.name(longest))
-    count = lengths.size
-    parts = max(1, round(orfs.codes.size / block_residues))
-    cuts = np.searchsorted(orfs.offsets, np.arange(1, parts) * orfs.codes.size // parts)
-    for first, end in pairwise(np.unique([0, *cuts, count]).tolist()):
-        yield OrfRecords(orfs.part(first, end), named, flags)
+    for orfs in _orfs_in_pieces(records.codes, records.offsets, block_residues):
+        whole = OrfRecords(orfs, named, flags)
+        lengths = np.diff(orfs.offsets)
+        if lengths.max(initial=0) > LONGEST_PROTEIN:
+            longest = int(lengths.argmax())
+            message = f"an ORF of {lengths[longest]:,} residues, and HMMER searches at most "
+            raise InputError(f"{message}{LONGEST_PROTEIN:,}", path, record=whole.name(longest))
+        parts = max(1, round(orfs.codes.size / block_residues))
+        cuts = np.searchsorted(orfs.offsets, np.arange(1, parts) * orfs.codes.size // parts)
+        for first, end in pairwise(np.unique([0, *cuts, lengths.size]).tolist()):
+            yield OrfRecords(orfs.part(first, end), named, flags)

@@ -169,7 +169,8 @@ def processor_scores(
         if kind == "M":
             row = np.empty(striped.costs.shape[1], dtype=np.uint8)
             lengths = lengths_up_to(longest)
-            settle_msv(own, striped, lengths, numbers, row, sequences, found)
+            lefts = np.full(found.size, -1, dtype=np.int64)
+            settle_msv(own, striped, lengths, numbers, row, sequences, found, lefts)
         return found
 
     return cells

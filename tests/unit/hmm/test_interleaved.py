@@ -12,9 +12,22 @@ from mummergpu.hmm import byte_filters, filters, translation, word_filter
 from mummergpu.hmm.codons import BEYOND
 from mummergpu.hmm.filters import FilterThresholds, ProfileFilter
 from mummergpu.hmm.interleaved import BYTE_LANES, WORD_LANES, can_interleave, interleaved
-from mummergpu.hmm.interleaved_bytes import NODE_COUNTS, find_interleaved_cells, node_scores
+from mummergpu.hmm.interleaved_bytes import (
+    NODE_COUNTS,
+    find_interleaved_cells,
+    node_costs,
+    node_scores,
+    pass_interleaved,
+)
 from mummergpu.hmm.interleaved_words import UNDECIDED, node_words, score_interleaved
-from mummergpu.hmm.tables import byte_tables, length_tables, word_moves, word_tables
+from mummergpu.hmm.tables import (
+    BYTE_BASE,
+    BYTE_SCALE,
+    byte_tables,
+    length_tables,
+    word_moves,
+    word_tables,
+)
 from mummergpu.hmm.thresholds import minimal_cells
 from mummergpu.runtime.stats import Stats
 
@@ -22,7 +35,7 @@ pytestmark = pytest.mark.skipif(
     not can_interleave(), reason="the processor does not look up bytes in registers"
 )
 
-SIZES = (1, 2, 3, 7, 23, 24, 25, 48, 97, 600, 4200)
+SIZES = (1, 2, 3, 7, 23, 24, 25, 30, 36, 48, 97, 600, 4200)
 
 
 def test_groups_have_every_sequence_once_and_its_residues() -> None:
@@ -78,6 +91,40 @@ def test_cells_are_those_of_rows(limit: float) -> None:
     assert tiles == {*NODE_COUNTS}
 
 
+def test_what_msv_finds_is_what_it_finds_in_rows() -> None:
+    """Of sequences in an order of their own, some of which are in no group."""
+    random, lengths, counts = np.random.default_rng(7), length_tables(1 << 13), [0, 0]
+    limits = np.array([-np.inf, BYTE_SCALE], dtype=np.float32)
+    for profile in (*profiles(), *map(built, SIZES)):
+        sequences = [codes for codes in some_sequences(profile) if codes.size]
+        block, tables = block_of(sequences), byte_tables(profile)
+        striped = byte_filters.striped_bytes(tables)
+        row = np.empty(striped.costs.shape[1], dtype=np.uint8)
+        steps, unknown = lengths.move + tables.entry, np.full(len(sequences), -1, dtype=np.int64)
+        # With these cells SSV leaves it to MSV.
+        expected = steps[np.diff(block.offsets)] + 4
+        every = np.arange(expected.size)
+        undecided = np.empty_like(every)
+        given = block, striped, lengths
+        assert byte_filters.find_undecided(*given, every, expected, undecided) == every.size
+        assert np.array_equal(undecided, every)
+        kept = byte_filters.settle_msv(*given, limits, row, every.copy(), expected, unknown)
+        assert kept == every.size
+        some = random.permutation(every)[:-3]
+        groups = interleaved(block, BYTE_LANES, some)
+        found = np.full(some.size, -1, dtype=np.int64)
+        cells = np.empty(BYTE_LANES * profile.nodes, dtype=np.uint8)
+        lanes = np.empty(3 * BYTE_LANES, dtype=np.uint8)
+        own = node_costs(tables), tables.bias, steps, cells, lanes
+        pass_interleaved(groups, *own, found)
+        there = found >= 0
+        assert sorted(some[~there]) == sorted(groups.rest) and there.sum() > 100
+        assert np.array_equal(found[there], expected[some[there]]), profile.name
+        counts[0] += int((found == byte_filters.OVERFLOW).sum())
+        counts[1] += int((found[found != byte_filters.OVERFLOW] > BYTE_BASE).sum())
+    assert min(counts) > 100
+
+
 def test_words_are_those_of_rows_unless_a_second_pass_may_count() -> None:
     undecided = 0
     moves = word_moves(1 << 13)
@@ -90,14 +137,13 @@ def test_words_are_those_of_rows_unless_a_second_pass_may_count() -> None:
         expected = np.empty(numbers.size, dtype=np.int64)
         word_filter.score_viterbi(block, words, moves, cells, numbers, expected)
         groups = interleaved(block, WORD_LANES)
-        found = np.empty(groups.sequences.size, dtype=np.int64)
+        found = np.full(numbers.size, UNDECIDED, dtype=np.int64)
         borders = np.empty(3 * WORD_LANES * groups.rows, dtype=np.int16)
         lanes = np.empty((2, WORD_LANES), dtype=np.int16)
         score_interleaved(groups, node_words(tables), moves, borders, *lanes, found)
-        order = groups.sequences.ravel()
-        there = (order >= 0) & (found != UNDECIDED)
+        there = found != UNDECIDED
         undecided += int((found == UNDECIDED).sum())
-        assert np.array_equal(found[there], expected[order[there]]), profile.name
+        assert np.array_equal(found[there], expected[there]), profile.name
         assert there.sum() > 100
         one = ProfileFilter(profile, FilterThresholds())
         # Also in another order, as a device lists them.

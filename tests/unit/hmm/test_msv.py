@@ -69,7 +69,9 @@ def msv_bytes(profile: Profile, sequences: list[Any]) -> tuple[Any, Any]:
     )
     row = np.empty(striped.costs.shape[1], dtype=np.uint8)
     limits = np.array([-np.inf, BYTE_SCALE], dtype=np.float32)
-    assert settle_msv(block, striped, lengths, limits, row, numbers, left) == len(sequences)
+    lefts = np.full(left.size, -1, dtype=np.int64)
+    kept = settle_msv(block, striped, lengths, limits, row, numbers, left, lefts)
+    assert kept == len(sequences)
     return left, lengths.move[[codes.size for codes in sequences]]
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.hmmer_library import hmmer_of, some_profiles
-from helpers.profiles import block_of, sequences_like
+from helpers.profiles import block_of, built, sequences_like
 
-from mummergpu.hmm.bias_filter import BiasFilter
+from mummergpu.hmm.bias_filter import BiasFilter, bias_scores
 from mummergpu.hmm.filters import FilterThresholds, ProfileFilter
 from mummergpu.hmm.tables import WORD_BASE, WORD_SCALE, word_moves, word_tables
 from mummergpu.hmm.thresholds import gumbel_tail
@@ -53,6 +53,48 @@ def test_the_bias_scores_are_those_of_hmmer_but_for_what_they_say(tmp_path: Path
         assert (np.abs(ours - theirs) <= margins).all(), profile.name
         short = np.array([codes.size < 1000 for codes in sequences])
         assert (margins[short] < 0.02).all()
+
+
+def log_of_chances(bias: BiasFilter, codes: np.ndarray) -> float:
+    """Return what the two states have after a sequence, one residue after the other."""
+    leave, remain = np.log(bias.steps)
+    stay, move = math.log(codes.size / (codes.size + 1)), -math.log(codes.size + 1)
+    odds = np.log(bias.odds)
+    plain, biased = math.log(0.999), math.log(0.001) + odds[codes[0]]
+    for code in codes[1:]:
+        plain, biased = (
+            np.logaddexp(plain + stay, biased + leave),
+            np.logaddexp(plain + move, biased + remain) + odds[code],
+        )
+    return float(np.logaddexp(plain, biased))
+
+
+def test_bias_scores_of_pairs_side_by_side() -> None:
+    """Those of several profiles, of short sequences beside long ones, and of sums to be scaled."""
+    random = np.random.default_rng(5)
+    filters = [BiasFilter(one.composition, one.nodes) for one in map(built, (3, 90, 600))]
+    likely = [int(one.odds[:20].argmax()) for one in filters]
+    sizes = [1, 2, 31, 32, 33, 34, 4000, 1, 64, 65, 66, 5, 12000]
+    sequences = [random.integers(0, 20, size).astype(np.uint8) for size in sizes]
+    sequences += [np.full(3000, code, dtype=np.uint8) for code in likely]
+    block = block_of(sequences)
+    odds, steps = (np.array([getattr(one, of) for one in filters]) for of in ("odds", "steps"))
+    profiles, numbers = (part.ravel() for part in np.indices((3, len(sequences))))
+    order = random.permutation(numbers.size)
+    profiles, numbers = profiles[order], numbers[order]
+    scores, margins = bias_scores(block, odds, steps, profiles, numbers)
+    scaled = 0
+    for profile, number, score, margin in zip(profiles, numbers, scores, margins, strict=True):
+        alone = filters[profile].scores(block, np.array([number]))
+        assert (score, margin) == (alone[0][0], alone[1][0])
+        length = sequences[number].size
+        expected = log_of_chances(filters[profile], sequences[number])
+        scaled += expected > 230.3
+        null = length * math.log(length / (length + 1)) - math.log(length + 1)
+        assert score == pytest.approx(expected + null, rel=1e-9, abs=1e-9)
+    assert scaled >= 3
+    empty = np.zeros(0, dtype=np.int64)
+    assert bias_scores(block, odds, steps, empty, empty)[0].size == 0
 
 
 @pytest.mark.parametrize("limit", [1e-3, 1e-8])
