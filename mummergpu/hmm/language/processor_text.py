@@ -322,7 +322,10 @@ class _Printer:
             numbers.ranks = [[] for _ in range(shape.emitting)]
         found: list[str] = behind(shape, cast(Any, numbers), starts)
         keeps = self._kind.kept & (Kept.COLUMN | Kept.BEFORE)
-        begun, begun_offset = self._scaled(found, "zeroinitializer")
+        begun, begun_offset = found, "zeroinitializer"
+        if self._kind.sums:
+            # Sums may be too small at once; paths fall by few columns' chances only.
+            begun, begun_offset = self._scaled(found, begun_offset)
         self._keep(first_row, begun, begun_offset)
         text.add(f"  %second_row = add i64 {first_row}, 1")
         text.add("  br label %rows_head")
