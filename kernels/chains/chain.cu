@@ -20,7 +20,7 @@ __device__ __forceinline__ void scale(Number (&nodes)[NODES], long long& offset)
     for (uint32 node = 0; node < NODES; ++node) {
         nodes[node] = scale.of(nodes[node]);
     }
-    offset += scale.offset;
+    offset = scale.after(offset);
 }
 
 // The symbols of a sequence, one after the other; from its end on for sums from both ends.
@@ -102,7 +102,7 @@ run_chain(const uint8* codes, const uint64* begins, const uint64* stops, uint64 
     for (uint64 number = grid_thread(); number < count; number += grid_threads()) {
         const uint64 begin = begins[number];
         const uint64 end = stops[number];
-        Number nodes[NODES];
+        Number nodes[NODES] = {};
         long long offset = 0;
         uint64 left = chunk;
         bool is_start = true;

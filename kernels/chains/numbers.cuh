@@ -24,11 +24,14 @@ constexpr Number NOTHING = IMPOSSIBLE;
 constexpr Number UNIT = 0;
 #endif
 
-// The largest value, and of sums the smallest that is neither 0 nor more than 1.
+// The largest value, and of sums the smallest that is neither 0 nor more than 1; or whether a best
+// path is possible, and too bad to go on.
 struct Extremes {
     Number most = NOTHING;
 #if CHAIN_SUMS
     Number least = UNIT;
+#else
+    bool is_lost = false;
 #endif
 
     // Take a value into account; what is no number is not.
@@ -36,6 +39,8 @@ struct Extremes {
         most = value > most ? value : most;
 #if CHAIN_SUMS
         least = value > 0 && value < least ? value : least;
+#else
+        is_lost = is_lost || (value >= LEAST_POSSIBLE && value <= IMPOSSIBLE / 2);
 #endif
     }
 
@@ -43,6 +48,8 @@ struct Extremes {
         most = other.most > most ? other.most : most;
 #if CHAIN_SUMS
         least = other.least < least ? other.least : least;
+#else
+        is_lost = is_lost || other.is_lost;
 #endif
     }
 };
@@ -75,14 +82,24 @@ struct Scale {
     __device__ __forceinline__ Number of(Number value) const {
         return value * factor;
     }
+
+    __device__ __forceinline__ long long after(long long before) const {
+        return before + offset;
+    }
 };
 #else
 // What is taken off all nodes that are possible: a multiple of 2**OFFSET_BITS.
 struct Scale {
     long long offset;
+    bool is_lost;
 
     __device__ __forceinline__ explicit Scale(const Extremes& nodes)
-        : offset(nodes.most > IMPOSSIBLE / 2 ? nodes.most >> OFFSET_BITS : 0) {}
+        : offset(nodes.most > IMPOSSIBLE / 2 ? nodes.most >> OFFSET_BITS : 0),
+          is_lost(nodes.is_lost) {}
+
+    __device__ __forceinline__ long long after(long long before) const {
+        return is_lost ? LOST : before + offset;
+    }
 
     __device__ __forceinline__ Number of(Number value) const {
         // A multiplication: a negative number may not be shifted to the left.
@@ -101,5 +118,6 @@ __device__ __forceinline__ double score_of(long long best, long long offset) {
     constexpr double STEP = static_cast<double>(1ll << OFFSET_BITS) / UNITS;
     // Both products are exact.
     const double score = static_cast<double>(best) / UNITS + static_cast<double>(offset) * STEP;
-    return best < IMPOSSIBLE / 2 ? __longlong_as_double(0xFFF0000000000000ll) : score;
+    const long long none = offset > LOST / 2 ? 0x7FF8000000000000ll : 0xFFF0000000000000ll;
+    return offset > LOST / 2 || best < IMPOSSIBLE / 2 ? __longlong_as_double(none) : score;
 }

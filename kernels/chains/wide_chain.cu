@@ -158,6 +158,8 @@ __device__ __forceinline__ Extremes joined(Extremes own, Extremes* parts) {
         other.most = __shfl_xor_sync(ALL_LANES, own.most, distance);
 #if CHAIN_SUMS
         other.least = __shfl_xor_sync(ALL_LANES, own.least, distance);
+#else
+        other.is_lost = __shfl_xor_sync(ALL_LANES, static_cast<uint32>(own.is_lost), distance);
 #endif
         own.join(other);
     }
@@ -405,7 +407,7 @@ run_wide_chain(const uint8* codes, const uint64* begins, const uint64* stops, ui
                     columns.found[node] = scale.of(columns.found[node]);
                 }
                 __syncthreads();
-                offset += scale.offset;
+                offset = scale.after(offset);
                 left = chunk;
             }
 #if CHAIN_KEEPS == KEEPS_COLUMNS

@@ -158,11 +158,12 @@ def _evaluate_models(folder: Path, commands: click.Group) -> None:
     import numpy as np
 
     from mummergpu.hmm.language.device_pieces import ends_of_pieces
-    from mummergpu.hmm.language.evaluation import CompiledModel, joined_runs
+    from mummergpu.hmm.language.evaluation import CompiledModel
     from mummergpu.hmm.language.exact_sums import ExactPosteriors
     from mummergpu.hmm.language.node_paths import NodeVisits, WalkedPieces
     from mummergpu.hmm.language.parser import parse_program
     from mummergpu.hmm.language.pieces import LongSequence
+    from mummergpu.hmm.language.traces import joined_runs
 
     def misled(function: Callable[[Any], Any], pieces: Iterable[Any]) -> Iterator[Any]:
         """Map, and let pieces be walked again as if another node were behind them."""
@@ -196,6 +197,7 @@ def _evaluate_models(folder: Path, commands: click.Group) -> None:
         LongSequence(model.forward, codes, True, map).score()
         # What sequences need whose states have no common scale.
         ExactPosteriors(model.exact, codes, map).of_group([0], model.node_states)
+        model.exact_best.runs(model.exact_best.run(codes, True, True), model.visits)
         ends_of_pieces(np.zeros((2, states), dtype=np.uint32), 0)
         joined_runs([(np.array([number]), found) for number in (1, 0)], 2)
         # Without the silent state, the node of each symbol tells the path.

@@ -283,3 +283,23 @@ def cliques(count: int) -> Model:
 
 def runs_of(*parts: tuple[int, int]) -> list[int]:
     return [code for code, count in parts for _ in range(count)]
+
+
+FAR_APART = APART.replace("0.1]", "1e-300]").replace("[0.1", "[1e-300")
+FAR_APART_CODES = runs_of((0, 50_000), (1, 50_001))
+"""Behind the first part the path of one state is 34 million nats behind that of the other."""
+
+
+TWO_WAYS = """hmm m { alphabet [B, C, D]; startstate s;
+    state a emits x; state b emits y; state c emits z;
+    emission x = [1e-300, 0.9, 0.9]; emission y = [0.9, 1e-290, 1e-300];
+    emission z = [0.9, 1e-300, 1e-290];
+    s -> a 0.5; s -> b 0.25; s -> c 0.25; a -> a 1;
+    b -> b 0.5; b -> c 0.5; c -> b 0.5; c -> c 0.5; }"""
+"""A path through the last two states is told by the symbols for which the first one is likelier."""
+
+
+def far_within_a_piece() -> list[int]:
+    """Symbols of which pieces of 10,000 hold a path that falls too far behind, and comes back."""
+    choice = random.Random(2)
+    return [*(choice.choice((1, 2)) for _ in range(51_000)), *[0] * 53_000]

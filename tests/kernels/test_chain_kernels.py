@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,11 @@ from helpers.chain_builders import dense
 from helpers.hidden_models import (
     APART,
     DEAD_ENDS,
+    FAR_APART,
+    FAR_APART_CODES,
+    TWO_WAYS,
     cliques,
+    far_within_a_piece,
     local_profile,
     long_models,
     profile,
@@ -213,6 +218,34 @@ def test_pieces_without_a_common_scale_are_the_processor_s(
         expected = evaluate(model, algorithm, block)
         np.testing.assert_allclose(found.scores, expected.scores, rtol=1e-12)
         assert chains.left_count == 1
+    chains.close()
+    device.close()
+
+
+@pytest.mark.parametrize("name", ["threads", "blocks", "pieces", "within"])
+def test_paths_too_far_apart_are_the_processor_s(
+    name: str, cxx: str, library_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = parse_program(FAR_APART).models["m"]
+    if name == "blocks":
+        model = replace(cliques(17), emissions={"a": (0.9, 1e-300), "b": (1e-300, 0.9)})
+    if name == "pieces":
+        monkeypatch.setattr(DeviceLongSequence, "piece_symbols", 3000)
+        monkeypatch.setattr(evaluation, "DEVICE_LONG_SYMBOLS", 9)
+    codes = FAR_APART_CODES
+    if name == "within":
+        model, codes = parse_program(TWO_WAYS).models["m"], far_within_a_piece()
+        monkeypatch.setattr(DeviceLongSequence, "piece_symbols", 10_000)
+        monkeypatch.setattr(evaluation, "DEVICE_LONG_SYMBOLS", 9)
+    compiled, block = CompiledModel(model), symbol_block([codes, [0, 1, 1]])
+    device, cache = HostDevice(), HostCompiler(library_folder)
+    taken: Any = cache
+    chains = DeviceChains(device, taken, 1 << 26, Stats(), False)
+    found = evaluate(compiled, Algorithm.VITERBI, block, (SCORE, TRACE), device=chains)
+    expected = evaluate(compiled, Algorithm.VITERBI, block, (SCORE, TRACE))
+    np.testing.assert_array_equal(found.scores, expected.scores)
+    check_paths(found, expected)
+    assert chains.left_count == 1
     chains.close()
     device.close()
 

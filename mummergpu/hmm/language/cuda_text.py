@@ -13,7 +13,9 @@ from typing import Final, NamedTuple
 from mummergpu.cuda.program import ProgramSource
 from mummergpu.hmm.language.processor_text import (
     IMPOSSIBLE,
+    LEAST_POSSIBLE,
     LOG_BITS,
+    LOST,
     OFFSET_BITS,
     SMALLEST_TOTAL_POWER,
 )
@@ -173,7 +175,8 @@ SHARES_PROGRAM: Final = ProgramSource(
 
 
 def _impossible() -> list[str]:
-    return [f"constexpr long long IMPOSSIBLE = {IMPOSSIBLE}ll;"]
+    numbers = {"IMPOSSIBLE": IMPOSSIBLE, "LEAST_POSSIBLE": LEAST_POSSIBLE, "LOST": LOST}
+    return [f"constexpr long long {name} = {value}ll;" for name, value in numbers.items()]
 
 
 def _function(

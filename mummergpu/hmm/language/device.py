@@ -40,7 +40,10 @@ class PlacedBlock(NamedTuple):
 
 
 class DevicePaths(NamedTuple):
-    """The scores of best paths, which of the sequences have one, and the runs of these."""
+    """The scores of best paths, which of the sequences have one, and the runs of these.
+
+    Scores are no numbers where a path has become too bad beside others.
+    """
 
     scores: Float64Array
     chosen: Int64Array
@@ -130,7 +133,7 @@ class DeviceChains(DeviceRunner):
             kept = self.buffer("kept", size)
         kind = DeviceKind(False, False, Keeps.TRACES if kept else Keeps.NOTHING)
         scores = self._run(programs, kind, items, programs.best.chunk, kept)
-        chosen = np.flatnonzero(~np.isneginf(scores))
+        chosen = np.flatnonzero(np.isfinite(scores))
         runs = None
         if names is not None:
             trace = self.trace_arguments(shape, trace_tables(programs.chain, bits), names)

@@ -13,6 +13,7 @@ from mummergpu.hmm.language.device_runner import DeviceRunner
 from mummergpu.hmm.language.lanes import offsets_of_counts
 from mummergpu.hmm.language.node_paths import NodeVisits, Stretches, add_joined, run_places
 from mummergpu.hmm.language.pieces import Borders, LongSequence, Operators
+from mummergpu.hmm.language.processor_text import LOST
 from mummergpu.hmm.language.tables import Numbers
 from mummergpu.hmm.language.traces import Runs, StateNames, TraceTables
 from mummergpu.runtime.arrays import Int64Array, UInt32Array
@@ -96,7 +97,8 @@ class DeviceLongSequence(LongSequence):
         kept = device.buffer("kept", size)
         kind = DeviceKind(False, False, Keeps.TRACES, True, self._pair_symbols)
         numbers = np.arange(count)
-        self._passed_on(kind, numbers, numbers - 1, self._borders.values, kept)
+        _, offsets = self._passed_on(kind, numbers, numbers - 1, self._borders.values, kept)
+        self.is_lost = bool((offsets > LOST // 2).any())
         begins = device.upload("begins", self._bounds)
         trace = device.trace_arguments(self._shape, tables, names, visits)
         program = device.paths_program(bits.word_bits)

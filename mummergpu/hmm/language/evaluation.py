@@ -11,6 +11,7 @@ import numpy as np
 
 from mummergpu.hmm.language.chain import BEST, SUMS, chain_of, log_probability
 from mummergpu.hmm.language.coded import CodedChain, coded_chain
+from mummergpu.hmm.language.exact_best import ExactBest
 from mummergpu.hmm.language.exact_sums import ExactPosteriors, ExactSums
 from mummergpu.hmm.language.lanes import Lanes, SymbolBlock, is_every, lanes_of, offsets_of_counts
 from mummergpu.hmm.language.node_paths import NodeVisits, has_node_paths
@@ -40,12 +41,13 @@ from mummergpu.hmm.language.traces import (
     Runs,
     StateNames,
     TraceTables,
+    joined_runs,
     runs_of,
+    some_runs,
     steps_of,
     trace_tables,
 )
 from mummergpu.runtime.arrays import BoolArray, ByteArray, Float64Array, Int64Array
-from mummergpu.runtime.jit import jit_without_refcounts
 
 if TYPE_CHECKING:
     from mummergpu.hmm.language.device import DeviceChains, PlacedBlock
@@ -118,6 +120,11 @@ class CompiledModel:
     def best(self) -> ChainPrograms:
         """The best paths."""
         return ChainPrograms(chain_of(self.model, BEST, self._path))
+
+    @cached_property
+    def exact_best(self) -> ExactBest:
+        """The best paths of sequences whose paths are too far apart for a common scale."""
+        return ExactBest(self.best.chain)
 
     @cached_property
     def coded(self) -> CodedChain | None:
@@ -279,6 +286,10 @@ class _Work(ABC):
         else:
             self.scores[part] = scores
 
+    def leave(self, part: Int64Array) -> None:
+        """Leave those sequences of a part to the processor that have no score."""
+        self.left.append(part[np.isnan(self.scores[part])])
+
     @abstractmethod
     def compute(self, part: Int64Array) -> None:
         """Compute some sequences, none of them empty."""
@@ -306,9 +317,10 @@ class _Work(ABC):
     def table_of(self, nodes: Float64Array) -> Float64Array:
         """Return the logarithms of states, from those of nodes."""
         table = np.full((len(self.model.state_names), nodes.shape[1]), -np.inf)
-        # Nodes of one state differ in what they emit on the way into it.
-        for node, state in enumerate(self.model.node_states.tolist()):
-            np.logaddexp(table[state], nodes[node], out=table[state])
+        # Nodes of one state differ in what they emit on the way into it. What is lost is no number.
+        with np.errstate(invalid="ignore"):
+            for node, state in enumerate(self.model.node_states.tolist()):
+                np.logaddexp(table[state], nodes[node], out=table[state])
         return table
 
 
@@ -340,10 +352,6 @@ class _Sums(_Work):
             part = self._compute_scaled(part)
         self._compute_exactly(part)
 
-    def leave(self, part: Int64Array) -> None:
-        """Leave those sequences of a part to the processor that have no score."""
-        self.left.append(part[np.isnan(self.scores[part])])
-
     def _compute_scaled(self, part: Int64Array) -> Int64Array:
         """Compute a part; return those of its sequences that have no common scale."""
         programs = self.model.backward if self.backwards else self.model.forward
@@ -354,8 +362,7 @@ class _Sums(_Work):
         lost = np.isnan(scores)
         if self._kept:
             count = programs.chain.shape.emitting
-            with np.errstate(invalid="ignore"):
-                self.keep_table(lanes, lambda rows, lane: self._logs(computed, rows, lane, count))
+            self.keep_table(lanes, lambda rows, lane: self._logs(computed, rows, lane, count))
             lost |= [bool(np.isnan(self.tables[number]).any()) for number in part.tolist()]
         found: Int64Array = part[lost]
         return found
@@ -431,6 +438,7 @@ class _Viterbi(_Work):
             if found.runs is not None:
                 is_all = found.chosen.size == part.size
                 self._paths.append((part if is_all else part[found.chosen], found.runs))
+            self.leave(part)
             return
         kept = Kept.COLUMN if Attribute.TABLE in wanted else Kept.NOTHING
         kept |= Kept.TRACE if Attribute.TRACEBACK in wanted else Kept.NOTHING
@@ -440,7 +448,7 @@ class _Viterbi(_Work):
         scores, ends = best_ends(programs.best, shape.emitting, lanes, computed)
         self.scores[part] = scores
         if Attribute.TRACEBACK in wanted:
-            self._runs(lanes, computed, ends, np.isneginf(scores))
+            self._runs(lanes, computed, ends, np.isfinite(scores))
         if Attribute.TABLE in wanted:
             count = shape.emitting
 
@@ -449,15 +457,40 @@ class _Viterbi(_Work):
                 return log_of_units(columns[:, :count], columns[:, -1:]).T
 
             self.keep_table(lanes, logs)
+        self._compute_exactly(part[np.isnan(scores)])
+
+    def _compute_exactly(self, part: Int64Array) -> None:
+        """Compute sequences with paths so far apart that no number holds both."""
+        wants_path, wants_table = (
+            one in self.wanted for one in (Attribute.TRACEBACK, Attribute.TABLE)
+        )
+        for number in part.tolist():
+            exact = self.model.exact_best
+            path = exact.run(self.codes_of(number), wants_path, wants_table)
+            self.scores[number] = path.score
+            if wants_path and not np.isneginf(path.score):
+                self._paths.append((np.array([number]), exact.runs(path, self.model.visits)))
+            if wants_table:
+                self.tables[number] = self.table_of(path.logs[:, : self.model.node_states.size].T)
 
     def compute_long(self, number: int, map_pieces: MapPieces) -> None:
+        if self._compute_pieces(number, map_pieces):
+            return
+        if self.device is not None:
+            self.scores[number] = np.nan
+            self.leave(np.array([number]))
+        else:
+            self._compute_exactly(np.array([number]))
+
+    def _compute_pieces(self, number: int, map_pieces: MapPieces) -> bool:
+        """Compute a long sequence; return whether its paths are near enough to each other."""
         codes, coded = self.codes_of(number), self.model.best_coded
         if coded is not None:
             sequence = coded.sequence(codes, False, map_pieces, self.make_long)
         else:
             sequence = self.make_long(self.model.best, codes, False, map_pieces)
         self.scores[number], end = sequence.score()
-        if Attribute.TRACEBACK in self.wanted and not np.isneginf(self.scores[number]):
+        if Attribute.TRACEBACK in self.wanted and np.isfinite(self.scores[number]):
             if coded is not None:
                 runs = coded.runs(sequence, codes, end, self.model.visits)
             elif has_node_paths(self.model.best.chain):
@@ -465,17 +498,19 @@ class _Viterbi(_Work):
                 runs = sequence.node_runs(self.model.trace_tables, visits, end)
             else:
                 runs = sequence.runs(self.model.trace_tables, self.model.visits, end)
-            self._paths.append((np.array([number]), runs))
+            if not sequence.is_lost:
+                self._paths.append((np.array([number]), runs))
+        return not sequence.is_lost and not np.isnan(self.scores[number])
 
     def _runs(
-        self, lanes: Lanes, computed: Computed, ends: Int64Array, impossible: BoolArray
+        self, lanes: Lanes, computed: Computed, ends: Int64Array, possible: BoolArray
     ) -> None:
         numbers = np.arange(lanes.slots.size) % LANES
         places = LanePlaces(lanes.first_rows, numbers, lanes.lengths, ends)
         chain = self.model.best.chain
         steps, tables = len(chain.shape.steps), self.model.trace_tables
         path = steps_of(tables, computed.bits, places, steps, steps + chain.shape.emitting)
-        chosen = np.flatnonzero(~impossible)
+        chosen = np.flatnonzero(possible)
         self._paths.append((lanes.sequences[chosen], runs_of(*path, chosen, self.model.visits)))
 
     def finish(self) -> Evaluation:
@@ -493,35 +528,6 @@ class _Viterbi(_Work):
         sizes = np.full(empty.size, way.size)
         paths = [(empty, Runs(np.tile(way, empty.size), ones, offsets_of_counts(sizes)))]
         return joined_runs([*self._paths, *paths], lengths.size)
-
-
-def joined_runs(parts: list[tuple[Int64Array, Runs]], count: int) -> Runs:
-    """Return the runs of parts of sequences in the order of all `count` sequences."""
-    for numbers, runs in parts:
-        # Those of one part that has all are not copied: of a chromosome they may have gigabytes.
-        if is_every(numbers, count):
-            return runs
-    counts = np.zeros(count, dtype=np.int64)
-    for numbers, runs in parts:
-        counts[numbers] = np.diff(runs.offsets)
-    offsets = offsets_of_counts(counts)
-    visits = np.empty(int(offsets[-1]), dtype=np.int64)
-    lengths = np.empty(int(offsets[-1]), dtype=np.int64)
-    for numbers, runs in parts:
-        _place_runs(np.ascontiguousarray(numbers), runs, offsets, visits, lengths)
-    return Runs(visits, lengths, offsets)
-
-
-@jit_without_refcounts
-def _place_runs(
-    numbers: Int64Array, runs: Runs, offsets: Int64Array, visits: Int64Array, lengths: Int64Array
-) -> None:
-    for place in range(numbers.size):
-        to = offsets[numbers[place]]
-        for at in range(runs.offsets[place], runs.offsets[place + 1]):
-            visits[to] = runs.visits[at]
-            lengths[to] = runs.lengths[at]
-            to += 1
 
 
 class _Posterior(_Sums):
@@ -584,7 +590,7 @@ class _Posterior(_Sums):
             if rows is not None:
                 runs = likeliest_runs(rows, offsets, self._state_visits)
             assert runs is not None
-            self._paths.append(_some_runs((part, runs), ~np.isnan(self.scores[part])))
+            self._paths.append(some_runs((part, runs), ~np.isnan(self.scores[part])))
 
     def _compute_scaled(self, part: Int64Array) -> Int64Array:
         if self._is_score:
@@ -655,20 +661,9 @@ class _Posterior(_Sums):
     def finish(self) -> Evaluation:
         runs = None
         if Attribute.TRACEBACK in self.wanted:
-            possible = [_some_runs(one, np.isfinite(self.scores[one[0]])) for one in self._paths]
+            possible = [some_runs(one, np.isfinite(self.scores[one[0]])) for one in self._paths]
             runs = joined_runs(possible, self.scores.size)
         return super().finish()._replace(runs=runs)
-
-
-def _some_runs(part: tuple[Int64Array, Runs], chosen: BoolArray) -> tuple[Int64Array, Runs]:
-    """Return the runs of some sequences of a part."""
-    numbers, runs = part
-    if chosen.all():
-        return part
-    counts = np.diff(runs.offsets)
-    kept = np.repeat(chosen, counts)
-    offsets = offsets_of_counts(counts[chosen])
-    return numbers[chosen], Runs(runs.visits[kept], runs.lengths[kept], offsets)
 
 
 _WORK: Final[dict[Algorithm, type[_Work]]] = {

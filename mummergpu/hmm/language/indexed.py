@@ -11,7 +11,14 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from mummergpu.hmm.language.processor_text import IMPOSSIBLE, LANES, OFFSET_BITS, SMALLEST_POWER
+from mummergpu.hmm.language.processor_text import (
+    IMPOSSIBLE,
+    LANES,
+    LEAST_POSSIBLE,
+    LOST,
+    OFFSET_BITS,
+    SMALLEST_POWER,
+)
 from mummergpu.hmm.language.recurrence import Shape
 from mummergpu.runtime.arrays import ByteArray, Float64Array, Int64Array, UInt16Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
@@ -208,17 +215,19 @@ def run_best(  # noqa: C901
                     found[node, lane] = max(value, IMPOSSIBLE)
             for node in range(emitting, nodes):
                 _join_best(shape, numbers, found, node, found, kept)
-            if keeps.columns or (row - first) % chunk == chunk - 1:
+            is_last = row == first + count - 1
+            if keeps.columns or is_last or (row - first) % chunk == chunk - 1:
                 for lane in range(LANES):
-                    most = found[0, lane]
+                    most, is_lost = found[0, lane], False
                     for node in range(nodes):
                         most = max(most, found[node, lane])
                     taken = most >> OFFSET_BITS if most > IMPOSSIBLE // 2 else 0
                     for node in range(nodes):
                         is_alive = found[node, lane] > IMPOSSIBLE // 2
+                        is_lost |= not is_alive and found[node, lane] >= LEAST_POSSIBLE
                         value = found[node, lane] - (taken << OFFSET_BITS)
                         found[node, lane] = value if is_alive else IMPOSSIBLE
-                    offset[lane] += taken
+                    offset[lane] = LOST if is_lost else offset[lane] + taken
             if keeps.columns:
                 for node in range(nodes):
                     for lane in range(LANES):

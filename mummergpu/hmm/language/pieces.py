@@ -31,6 +31,7 @@ from mummergpu.hmm.language.processor import ChainPrograms, Computed
 from mummergpu.hmm.language.processor_text import (
     IMPOSSIBLE,
     LANES,
+    LOST,
     OFFSET_BITS,
     Kept,
     ProgramKind,
@@ -108,6 +109,8 @@ class LongSequence:
     """
 
     piece_symbols = 1 << 16
+    is_lost = False
+    """Whether a path may have been lost when it was walked, though the score is right."""
 
     def __init__(
         self,
@@ -150,7 +153,7 @@ class LongSequence:
     def score(self) -> tuple[float, int]:
         """Return the logarithm of the sum or the best path, and the state that this ends in.
 
-        It is no number where a sum has become too small beside others.
+        It is no number where a sum or a path has become too small beside others.
         """
         values, taken = self._borders.values[-1], int(self._borders.totals[-1])
         values = values[: self._shape.emitting]
@@ -160,6 +163,8 @@ class LongSequence:
         ends = values + self._tables.end
         last = int(ends.argmax())
         best = int(ends[last])
+        if taken > LOST // 2:
+            return np.nan, last
         if best < IMPOSSIBLE // 2:
             return -np.inf, last
         return (best + (taken << OFFSET_BITS)) / LOG_UNITS, last
@@ -230,14 +235,15 @@ class LongSequence:
         return rows
 
     def _trace_group(self, pieces: list[Piece]) -> tuple[list[Piece], Any]:
-        kind = ProgramKind(False, Kept.TRACE)
+        kind, before = ProgramKind(False, Kept.TRACE), None
         rows = self._rows(pieces)
-        if pieces[0].begin == 0:
-            return pieces, self._run(kind, rows, None).bits
-        first = pieces[0].begin // self.piece_symbols
-        before = self._borders.values[first - 1 : first - 1 + len(pieces)]
-        before = np.append(before, np.zeros((len(pieces), 1), dtype=before.dtype), axis=1)
-        return pieces, self._run(kind, rows, before).bits
+        if pieces[0].begin > 0:
+            first = pieces[0].begin // self.piece_symbols
+            before = self._borders.values[first - 1 : first - 1 + len(pieces)]
+            before = np.append(before, np.zeros((len(pieces), 1), dtype=before.dtype), axis=1)
+        computed = self._run(kind, rows, before)
+        self.is_lost |= bool((computed.slots[0, -1, : len(pieces)] > LOST // 2).any())
+        return pieces, computed.bits
 
     def _run(self, kind: ProgramKind, rows: ByteArray, before: Numbers | None) -> Computed:
         """Run all rows, from the start or from the values of each lane."""
@@ -374,24 +380,30 @@ def _join_best(
         for node in range(places.size):
             own[places[node]] = max(own[places[node]], values[piece, node])
         most, some, top = 0, False, IMPOSSIBLE
+        # That of an operator is among the totals then, too.
+        is_lost = totals[piece] > LOST // 2
         for place in range(own.size):
             if own[place] > dead:
                 most = max(most, offsets[piece, place]) if some else offsets[piece, place]
                 some = True
         for node in range(values.shape[1]):
-            best = IMPOSSIBLE
+            best, is_reached = 2 * IMPOSSIBLE, False
             for place in range(own.size):
                 way = operators[piece, place, node]
                 if own[place] > dead and way > dead:
-                    less = (offsets[piece, place] - most) << OFFSET_BITS
-                    best = max(best, own[place] + way + less)
+                    # No less than an impossible path.
+                    less = max(IMPOSSIBLE >> OFFSET_BITS, offsets[piece, place] - most)
+                    best = max(best, own[place] + way + (less << OFFSET_BITS))
+                    is_reached = True
+            is_lost |= is_reached and best <= dead
+            best = max(best, IMPOSSIBLE)
             values[piece + 1, node] = best
             top = max(top, best)
         taken = top >> OFFSET_BITS if top > dead else 0
         for node in range(values.shape[1]):
             if values[piece + 1, node] > dead:
                 values[piece + 1, node] -= taken << OFFSET_BITS
-        totals[piece + 1] = totals[piece] + most + taken
+        totals[piece + 1] = LOST if is_lost else totals[piece] + most + taken
 
 
 class _Plain:

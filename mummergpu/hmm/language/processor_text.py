@@ -22,6 +22,10 @@ IMPOSSIBLE: Final = -(1 << 60)
 """The logarithm of 0; what is less than half of it is none either."""
 OFFSET_BITS: Final = 16
 """The values that are taken off the best paths are multiples of a power of two."""
+LEAST_POSSIBLE: Final = IMPOSSIBLE + (1 << 58)
+"""Between two scalings no impossible path comes so far, and no other falls so far."""
+LOST: Final = 1 << 61
+"""What is taken off the best paths where one has become too bad beside others, or near that."""
 
 SMALLEST_POWER: Final = -584
 """The power of two of the smallest sum that is kept, where the largest is about 1."""
@@ -243,12 +247,18 @@ class _Best:
         whole = text.value(f"ashr {_INTEGERS} {most}, {_all(str(OFFSET_BITS), 'i64')}")
         taken = self._chosen(alive, whole, "zeroinitializer", _INTEGERS)
         less = text.value(f"shl {_INTEGERS} {taken}, {_all(str(OFFSET_BITS), 'i64')}")
-        found = []
+        found, lost = [], ""
         for value in values:
             lower = text.value(f"sub {_INTEGERS} {value}, {less}")
             impossible = _all(str(IMPOSSIBLE), "i64")
             found.append(self._chosen(self._alive(value), lower, impossible, _INTEGERS))
-        return found, text.value(f"add {_INTEGERS} {offset}, {taken}")
+            # Possible, and no more alive: between two bounds, as one unsigned number.
+            above = text.value(f"sub {_INTEGERS} {value}, {_all(str(LEAST_POSSIBLE), 'i64')}")
+            limit = _all(str(IMPOSSIBLE // 2 - LEAST_POSSIBLE + 1), "i64")
+            is_lost = text.value(f"icmp ult {_INTEGERS} {above}, {limit}")
+            lost = text.value(f"or {_TRUTHS} {lost}, {is_lost}") if lost else is_lost
+        total = text.value(f"add {_INTEGERS} {offset}, {taken}")
+        return found, self._chosen(lost, _all(str(LOST), "i64"), total, _INTEGERS)
 
     def _alive(self, value: str) -> str:
         return self.text.value(f"icmp sgt {_INTEGERS} {value}, {_all(str(IMPOSSIBLE // 2), 'i64')}")
@@ -312,7 +322,10 @@ class _Printer:
             numbers.ranks = [[] for _ in range(shape.emitting)]
         found: list[str] = behind(shape, cast(Any, numbers), starts)
         keeps = self._kind.kept & (Kept.COLUMN | Kept.BEFORE)
-        begun, begun_offset = self._scaled(found, "zeroinitializer")
+        begun, begun_offset = found, "zeroinitializer"
+        if self._kind.sums:
+            # Sums may be too small at once; paths fall by few columns' chances only.
+            begun, begun_offset = self._scaled(found, begun_offset)
         self._keep(first_row, begun, begun_offset)
         text.add(f"  %second_row = add i64 {first_row}, 1")
         text.add("  br label %rows_head")

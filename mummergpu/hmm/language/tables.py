@@ -13,6 +13,7 @@ from mummergpu.hmm.language.indexed import ShapeArrays
 from mummergpu.hmm.language.processor_text import (
     IMPOSSIBLE,
     LOG_BITS,
+    LOST,
     OFFSET_BITS,
     SMALLEST_POWER,
 )
@@ -89,7 +90,7 @@ def best_tables(chain: Chain) -> ChainTables:
         emissions[:, symbols] = 0
     # A column adds a transition for each silent state at most.
     most = 745.0 * (chain.shape.silent + 2)
-    chunk = max(1, min(LONGEST_CHUNK, int((1 << 23) / most)))
+    chunk = max(1, min(LONGEST_CHUNK, int((1 << 22) / most)))
     return ChainTables(numbers, emissions, log_units(chain.end), chunk)
 
 
@@ -101,9 +102,13 @@ def log_units(values: Float64Array) -> Int64Array:
 
 
 def log_of_units(values: Int64Array, offsets: Int64Array) -> Float64Array:
-    """Return natural logarithms of values and of what was taken off them; -inf where dead."""
+    """Return natural logarithms of values and of what was taken off them.
+
+    They are -inf where no path is possible, and no numbers where one may be lost.
+    """
     found = values / LOG_UNITS + offsets * ((1 << OFFSET_BITS) / LOG_UNITS)
-    return np.where(values < IMPOSSIBLE // 2, -np.inf, found)
+    found = np.where(values < IMPOSSIBLE // 2, -np.inf, found)
+    return np.where(offsets > LOST // 2, np.nan, found)
 
 
 class _Extremes(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mummergpu.hmm.language.chain import Chain, Way
-from mummergpu.hmm.language.lanes import offsets_of_counts
+from mummergpu.hmm.language.lanes import is_every, offsets_of_counts
 from mummergpu.hmm.language.processor_text import LANES
 from mummergpu.hmm.language.recurrence import TraceBits
 from mummergpu.runtime.arrays import BoolArray, Int64Array
@@ -296,3 +296,43 @@ def _fill_runs(
                     last = visit
                 lengths[as_index(to)] += 1
         run_offsets[number + 1] = to + 1
+
+
+def joined_runs(parts: list[tuple[Int64Array, Runs]], count: int) -> Runs:
+    """Return the runs of parts of sequences in the order of all `count` sequences."""
+    for numbers, runs in parts:
+        # Those of one part that has all are not copied: of a chromosome they may have gigabytes.
+        if is_every(numbers, count):
+            return runs
+    counts = np.zeros(count, dtype=np.int64)
+    for numbers, runs in parts:
+        counts[numbers] = np.diff(runs.offsets)
+    offsets = offsets_of_counts(counts)
+    visits = np.empty(int(offsets[-1]), dtype=np.int64)
+    lengths = np.empty(int(offsets[-1]), dtype=np.int64)
+    for numbers, runs in parts:
+        _place_runs(np.ascontiguousarray(numbers), runs, offsets, visits, lengths)
+    return Runs(visits, lengths, offsets)
+
+
+@jit_without_refcounts
+def _place_runs(
+    numbers: Int64Array, runs: Runs, offsets: Int64Array, visits: Int64Array, lengths: Int64Array
+) -> None:
+    for place in range(numbers.size):
+        to = offsets[numbers[place]]
+        for at in range(runs.offsets[place], runs.offsets[place + 1]):
+            visits[to] = runs.visits[at]
+            lengths[to] = runs.lengths[at]
+            to += 1
+
+
+def some_runs(part: tuple[Int64Array, Runs], chosen: BoolArray) -> tuple[Int64Array, Runs]:
+    """Return the runs of some sequences of a part."""
+    numbers, runs = part
+    if chosen.all():
+        return part
+    counts = np.diff(runs.offsets)
+    kept = np.repeat(chosen, counts)
+    offsets = offsets_of_counts(counts[chosen])
+    return numbers[chosen], Runs(runs.visits[kept], runs.lengths[kept], offsets)

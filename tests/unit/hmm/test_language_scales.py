@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+import random
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from helpers.decimal_models import DecimalSums, decimal_sums
-from helpers.hidden_models import APART, DEAD_ENDS, cliques, runs_of, symbol_block
+from helpers.hidden_models import (
+    APART,
+    DEAD_ENDS,
+    FAR_APART,
+    FAR_APART_CODES,
+    TWO_WAYS,
+    cliques,
+    far_within_a_piece,
+    runs_of,
+    symbol_block,
+)
+from helpers.loops import each
 from helpers.profiles import built
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -21,7 +34,7 @@ from mummergpu.hmm.language.lanes import SymbolBlock
 from mummergpu.hmm.language.parser import parse_program
 from mummergpu.hmm.language.plan7 import plan7_model
 from mummergpu.hmm.language.program import Algorithm, Attribute, Model, State, Transition
-from mummergpu.hmm.language.tables import LONGEST_CHUNK, sum_tables
+from mummergpu.hmm.language.tables import LOG_UNITS, LONGEST_CHUNK, log_units, sum_tables
 
 ALL = (Attribute.SCORE, Attribute.TRACEBACK, Attribute.TABLE)
 SCORE = (Attribute.SCORE,)
@@ -130,7 +143,7 @@ def sequences(draw: st.DrawFn) -> list[int]:
     return runs_of(*draw(st.lists(parts, min_size=1, max_size=4)))
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 @given(model=models(), some=st.lists(sequences(), min_size=1, max_size=3))
 def test_sums_need_no_common_scale(
     model: Model, some: list[list[int]], monkeypatch: pytest.MonkeyPatch
@@ -228,3 +241,103 @@ def test_usual_models_have_a_common_scale_for_many_columns() -> None:
     assert sum_tables(chain_of(parse_program(text).models["m"])).chunk == LONGEST_CHUNK
     tiny = APART.replace("[0.9, 0.1]", "[0.9, 1e-150]")
     assert sum_tables(chain_of(parse_program(tiny).models["m"])).chunk == 0
+
+
+def best_path(model: Model, codes: list[int]) -> tuple[float, list[str]]:
+    """The logarithm of the best path and its states, of whole numbers; there are no silent ones."""
+
+    def unit(chance: float) -> int | None:
+        return int(log_units(np.array([chance]))[0]) if chance > 0 else None
+
+    def both(one: int | None, other: int | None) -> int | None:
+        return None if one is None or other is None else one + other
+
+    states = [state.name for state in model.states if state.emission]
+    chances = {(step.source, step.target): unit(step.probability) for step in model.transitions}
+    emission_of = {state.name: str(state.emission) for state in model.states}
+    emitted = {
+        name: [unit(chance) for chance in model.emissions[emission_of[name]]] for name in states
+    }
+    values = [both(chances.get(("s", name)), emitted[name][codes[0]]) for name in states]
+    back = []
+    for code in codes[1:]:
+        found, ways = [], []
+        for name in states:
+            into = [
+                both(v, chances.get((one, name))) for v, one in zip(values, states, strict=True)
+            ]
+            best = max((value for value in into if value is not None), default=None)
+            ways.append(into.index(best))
+            found.append(both(best, emitted[name][code]))
+        values = found
+        back.append(ways)
+    score = max((value for value in values if value is not None), default=None)
+    if score is None:
+        return -math.inf, []
+    path = [values.index(score)]
+    for ways in reversed(back):
+        path.append(ways[path[-1]])
+    return score / LOG_UNITS, [states[place] for place in reversed(path)]
+
+
+def far_models() -> dict[str, Model]:
+    """Models some of whose paths fall tens of millions of nats behind others."""
+    found = {"apart": parse_program(FAR_APART).models["m"]}
+    found["groups"] = replace(cliques(9), emissions={"a": (0.9, 1e-300), "b": (1e-300, 0.9)})
+    choice = random.Random(5)
+    for number in range(4):
+        names = choice.sample("abc", 3)
+        ways = choice.choice(list(WAYS.values()))
+        rows = (0.9, 1e-300), (1e-300, 0.9), (0.5, 0.5)
+        emissions = {name: choice.choice(rows) for name in names}
+        steps = [Transition("s", name, 0.25) for name in names]
+        for one, two in itertools.product(names, names):
+            chance = choice.choice([0.5, 0.25]) if one == two or one + two in ways else 0.0
+            steps.append(Transition(one, two, chance))
+        states = (State("s"), *(State(name, name) for name in names))
+        model = Model("m", ("A", "B"), states, "s", None, emissions, tuple(steps))
+        found[f"random {number}"] = model
+    return found
+
+
+@each("name", list(far_models()))
+def test_paths_that_fall_behind_catch_up(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = far_models()[name]
+    if name == "groups":
+        # As many states of a group are equally good, the first one is taken.
+        score = math.log(0.5 / 9) + 100_000 * math.log(1 / 9)
+        score += 50_000 * math.log(1e-300) + 50_001 * math.log(0.9)
+        path = ["b0"] * len(FAR_APART_CODES)
+    else:
+        score, path = best_path(model, FAR_APART_CODES)
+    compiled, block = CompiledModel(model), symbol_block([[1, 0], FAR_APART_CODES])
+    for size in (1 << 20, 40_000):
+        with monkeypatch.context() as small:
+            small.setattr(evaluation, "LONG_SYMBOLS", size)
+            small.setattr(pieces.LongSequence, "piece_symbols", 3000)
+            found = evaluate(compiled, Algorithm.VITERBI, block, ALL[:2])
+            again = evaluate(compiled, Algorithm.VITERBI, block).scores[1]
+        assert found.scores[1] == pytest.approx(score, rel=1e-14 if name != "groups" else 1e-11)
+        assert again == found.scores[1]
+        assert found.runs is not None
+        part = slice(int(found.runs.offsets[1]), None)
+        names = [compiled.visits.names[visit] for visit in found.runs.visits[part]]
+        assert np.repeat(names, found.runs.lengths[part]).tolist() == path
+    table = evaluate(compiled, Algorithm.VITERBI, block, ALL[2:]).tables
+    assert table is not None and table[1][:, -1].max() == found.scores[1]
+
+
+def test_a_path_may_be_lost_when_it_is_walked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The operator of a piece holds a path that is too far behind the others before the piece."""
+    codes = far_within_a_piece()
+    model = parse_program(TWO_WAYS).models["m"]
+    score, path = best_path(model, codes)
+    assert path[0] in "bc" and path.count("b") > 20_000
+    compiled = CompiledModel(model)
+    monkeypatch.setattr(evaluation, "LONG_SYMBOLS", 9)
+    monkeypatch.setattr(pieces.LongSequence, "piece_symbols", 10_000)
+    found = evaluate(compiled, Algorithm.VITERBI, symbol_block([codes]), ALL[:2])
+    assert found.scores[0] == pytest.approx(score, rel=1e-14)
+    assert found.runs is not None
+    names = [compiled.visits.names[visit] for visit in found.runs.visits]
+    assert np.repeat(names, found.runs.lengths).tolist() == path
