@@ -109,6 +109,32 @@ def islands_rows(rounds: int) -> list[dict[str, Any]]:
     return [{"work": "CpG islands", "bases": int(block.offsets[-1]), "user_s": seconds}]
 
 
+def scale_rows(rounds: int) -> list[dict[str, Any]]:
+    """Measure models with a common scale of their states, and such as have none."""
+    two = "state a emits x; state b emits y; s -> a 0.5; s -> b 0.5;"
+    four = "state c[1] emits x; state c[2] emits y; state c[3] emits x; state c[4] emits y;"
+    four += " s -> c[1] 1; for k in 1..3 { c[k] -> c[k+1] 0.01; }"
+    stays = "for k in 1..4 { c[k] -> c[k] 0.99; }"
+    texts = {
+        "two states that meet": f"{two} a -> a 0.9; a -> b 0.1; b -> b 0.9; b -> a 0.1;",
+        "two states that never meet": f"{two} a -> a 1; b -> b 1;",
+        "four states in a ring": f"{four} {stays} c[4] -> c[1] 0.01;",
+        "four states in a row": f"{four} {stays}",
+    }
+    block = random_block(2, 1, 2_000_000)
+    rows = []
+    for work, text in texts.items():
+        head = "alphabet [A, B]; startstate s; emission x = [0.9, 0.1]; emission y = [0.3, 0.7];"
+        model = CompiledModel(parse_program(f"hmm m {{ {head} {text} }}").models["m"])
+        works: dict[str, Callable[[], Any]] = {
+            "forward": lambda m=model: evaluate(m, Algorithm.FORWARD, block),
+            "posterior": lambda m=model: evaluate(m, Algorithm.POSTERIOR, block, TRACE),
+        }
+        seconds = in_turns(works, rounds)
+        rows.append({"work": work, "symbols": int(block.offsets[-1]), "user_s": seconds})
+    return rows
+
+
 def hmmer_profile(folder: Path, nodes: int) -> Path | None:
     """Return a profile of HMMER 2 with so many match states, made of a few random sequences."""
     build = shutil.which("hmm2build")
@@ -189,12 +215,15 @@ def compile_rows() -> list[dict[str, Any]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--works", nargs="*", help="some of casino, islands, profile, compiling")
+    parser.add_argument(
+        "--works", nargs="*", help="some of casino, islands, scales, profile, compiling"
+    )
     parser.add_argument("--profiles", type=int, nargs="*", default=[5000, 13_355, 25_000])
     given = parser.parse_args()
     works: dict[str, Callable[[], list[dict[str, Any]]]] = {
         "casino": lambda: casino_rows(given.rounds),
         "islands": lambda: islands_rows(given.rounds),
+        "scales": lambda: scale_rows(given.rounds),
         "profile": lambda: profile_rows(min(2, given.rounds), given.profiles),
         "compiling": compile_rows,
     }

@@ -97,12 +97,22 @@ def machine() -> dict[str, Any]:
     }
 
 
+def commit() -> str:
+    """Return the commit of this clone, and whether files have changed since; empty without git."""
+    words = ["git", "-C", str(RESULTS.parent), "describe", "--always", "--dirty"]
+    try:
+        return subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+
+
 def save(name: str, results: dict[str, Any]) -> Path:
-    """Write results with the machine, the date and the command."""
+    """Write results with the machine, the date, the commit and the command."""
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / name
     head = {
         "date": datetime.now(UTC).date().isoformat(),
+        "commit": commit(),
         "command": shlex.join(["python", *sys.argv]),
         "machine": machine(),
     }

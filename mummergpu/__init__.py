@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from mummergpu.api.hidden_markov_model import HiddenMarkovModel as HiddenMarkovModel
     from mummergpu.api.index import Index as Index
     from mummergpu.api.map_run import map as map
+    from mummergpu.api.mapping_requests import Scores as Scores
     from mummergpu.api.matches import Match as Match
     from mummergpu.api.matches import Matches as Matches
     from mummergpu.api.profile_hits import Hit as Hit
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from mummergpu.cuda.device_array import DeviceArray as DeviceArray
     from mummergpu.errors import MummergpuError as MummergpuError
     from mummergpu.output.matches.mummer import TextStyle as TextStyle
+    from mummergpu.output.records.sam_options import RecordStyle as RecordStyle
     from mummergpu.output.records.sam_options import SamOptions as SamOptions
 
 # A star import of these hides Python's own `map`.
@@ -56,8 +58,10 @@ __all__ = [
     "Match",
     "Matches",
     "MummergpuError",
+    "RecordStyle",
     "RunStats",
     "SamOptions",
+    "Scores",
     "TextStyle",
     "__version__",
     "align",
@@ -83,8 +87,10 @@ _PLACES = {
     "Match": "mummergpu.api.matches",
     "Matches": "mummergpu.api.matches",
     "MummergpuError": "mummergpu.errors",
+    "RecordStyle": "mummergpu.output.records.sam_options",
     "RunStats": "mummergpu.api.run",
     "SamOptions": "mummergpu.output.records.sam_options",
+    "Scores": "mummergpu.api.mapping_requests",
     "TextStyle": "mummergpu.output.matches.mummer",
     "align": "mummergpu.api.align_run",
     "hmmscan": "mummergpu.api.profile_hits",

@@ -10,12 +10,12 @@ using Word = uint64;
 
 // Scale the nodes, and count what was taken off them.
 __device__ __forceinline__ void scale(Number (&nodes)[NODES], long long& offset) {
-    Number most = nodes[0];
+    Extremes extremes;
 #pragma unroll
-    for (uint32 node = 1; node < NODES; ++node) {
-        most = nodes[node] > most ? nodes[node] : most;
+    for (uint32 node = 0; node < NODES; ++node) {
+        extremes.take(nodes[node]);
     }
-    const Scale scale(most);
+    const Scale scale(extremes);
 #pragma unroll
     for (uint32 node = 0; node < NODES; ++node) {
         nodes[node] = scale.of(nodes[node]);
@@ -79,8 +79,9 @@ struct Symbols {
 // emissions   the chances of symbols
 // ends        the chances of the end
 // chunk       after how many symbols nodes are scaled
-// results     double[count], receives the logarithm of the sum, or of the best path; for pieces
-//             Number[count * NODES], receives the nodes behind them
+// results     double[count], receives the logarithm of the sum, or of the best path, no number if
+//             nodes have no common scale; for pieces Number[count * NODES], receives the nodes
+//             behind them
 // offsets     int64[count], for pieces: receives what was taken off these
 // last        uint64[count], receives the node of the best value, for best paths
 // first_rows  uint64[count], where what is kept of each sequence begins
@@ -133,7 +134,8 @@ run_chain(const uint8* codes, const uint64* begins, const uint64* stops, uint64 
                 join_ways(numbers, nodes, found);
             }
             emit_symbol(numbers, emissions, symbols.next(at), nodes, found);
-            if (--left == 0) {
+            // The last symbol, too: what follows is not looked at any more.
+            if (--left == 0 || at + 1 == end) {
                 scale(nodes, offset);
                 left = chunk;
             }

@@ -24,22 +24,51 @@ constexpr Number NOTHING = IMPOSSIBLE;
 constexpr Number UNIT = 0;
 #endif
 
+// The largest value, and of sums the smallest that is neither 0 nor more than 1.
+struct Extremes {
+    Number most = NOTHING;
 #if CHAIN_SUMS
-// What all nodes are multiplied with so that the largest is about 1: a power of 2.
+    Number least = UNIT;
+#endif
+
+    // Take a value into account; what is no number is not.
+    __device__ __forceinline__ void take(Number value) {
+        most = value > most ? value : most;
+#if CHAIN_SUMS
+        least = value > 0 && value < least ? value : least;
+#endif
+    }
+
+    __device__ __forceinline__ void join(const Extremes& other) {
+        most = other.most > most ? other.most : most;
+#if CHAIN_SUMS
+        least = other.least < least ? other.least : least;
+#endif
+    }
+};
+
+#if CHAIN_SUMS
+// What all nodes are multiplied with so that the largest is about 1: a power of 2. It is no number
+// if a node is too small for a common scale, so that no node is a number from then on.
 struct Scale {
     Number factor;
     long long offset;
 
-    __device__ __forceinline__ explicit Scale(Number most) {
+    __device__ __forceinline__ explicit Scale(const Extremes& nodes) {
 #if CHAIN_DOUBLE
-        const int power = static_cast<int>(__double_as_longlong(most) >> 52) - 1023;
+        const int power = static_cast<int>(__double_as_longlong(nodes.most) >> 52) - 1023;
         const bool has = power > -1023;
         factor = has ? __longlong_as_double(static_cast<long long>(1023 - power) << 52) : 1;
+        const Number range = __longlong_as_double((1023ll - RANGE_POWERS) << 52);
+        const Number no_number = __longlong_as_double(0x7FF8000000000000ll);
 #else
-        const int power = static_cast<int>(__float_as_uint(most) >> 23) - 127;
+        const int power = static_cast<int>(__float_as_uint(nodes.most) >> 23) - 127;
         const bool has = power > -127;
         factor = has ? __uint_as_float(static_cast<uint32>(127 - power) << 23) : 1;
+        const Number range = __uint_as_float((127u - RANGE_POWERS) << 23);
+        const Number no_number = __uint_as_float(0x7FC00000u);
 #endif
+        factor = nodes.least < nodes.most * range ? no_number : factor;
         offset = has ? power : 0;
     }
 
@@ -52,8 +81,8 @@ struct Scale {
 struct Scale {
     long long offset;
 
-    __device__ __forceinline__ explicit Scale(Number most)
-        : offset(most > IMPOSSIBLE / 2 ? most >> OFFSET_BITS : 0) {}
+    __device__ __forceinline__ explicit Scale(const Extremes& nodes)
+        : offset(nodes.most > IMPOSSIBLE / 2 ? nodes.most >> OFFSET_BITS : 0) {}
 
     __device__ __forceinline__ Number of(Number value) const {
         // A multiplication: a negative number may not be shifted to the left.

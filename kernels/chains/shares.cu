@@ -12,8 +12,10 @@
 // lanes       how many lanes share a row: a power of 2, up to WARP_LANES
 // firsts      uint32[states + 1], where the nodes of each state begin in `members`
 // members     uint32[emitting], the nodes, state by state
-// table       double[rows * states], receives the probabilities, or null
-// likeliest   uint32[rows], receives the state, or null; of equal ones the first
+// table       double[rows * states], receives the probabilities, or null; no numbers where the
+//             shares are too small for that
+// likeliest   uint32[rows], receives the state, or null; of equal ones the first; `states` where the
+//             shares are too small
 //
 // Grid: any number of blocks. Shared memory: none.
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
@@ -32,6 +34,8 @@ finish_shares(const double* shares, uint64 rows, uint64 emitting, uint64 states,
         for (uint32 distance = 1; distance < lanes; distance *= 2) {
             total += __shfl_xor_sync(ALL_LANES, total, distance);
         }
+        // This is also true of what is no number.
+        const bool is_lost = !(total >= __longlong_as_double((1023ll - TOTAL_POWERS) << 52));
         double most = -1;
         uint32 best = 0;
         for (uint64 state = lane; state < states; state += lanes) {
@@ -39,7 +43,7 @@ finish_shares(const double* shares, uint64 rows, uint64 emitting, uint64 states,
             for (uint32 place = firsts[state]; place < firsts[state + 1]; ++place) {
                 sum += own[members[place]];
             }
-            sum /= total;
+            sum /= is_lost ? __longlong_as_double(0x7FF8000000000000ll) : total;
             if (table != nullptr && is_row) {
                 table[row * states + state] = sum;
             }
@@ -54,7 +58,7 @@ finish_shares(const double* shares, uint64 rows, uint64 emitting, uint64 states,
             best = is_better ? state : best;
         }
         if (likeliest != nullptr && is_row && lane == 0) {
-            likeliest[row] = best;
+            likeliest[row] = is_lost ? static_cast<uint32>(states) : best;
         }
     }
 }
@@ -65,7 +69,7 @@ finish_shares(const double* shares, uint64 rows, uint64 emitting, uint64 states,
 // numbers     as for `walk_chain`
 // count       likewise
 // likeliest   as `finish_shares` has left it
-// names       uint32[], the visit that each state stands for
+// names       uint32[states + 1], the visit that each state stands for, and one for none
 // ends        as for `walk_chain`
 // visits      likewise
 // run_lengths likewise

@@ -106,12 +106,17 @@ struct Columns {
     Number* found;
     Way* ways;
     Passage* passages;
+    // No line is computed while these are compared.
+    Extremes* extremes;
 
     __device__ explicit Columns(uint64 nodes)
         : before(reinterpret_cast<Number*>(block_memory)),
           found(before + nodes),
           ways(reinterpret_cast<Way*>(found + nodes)),
-          passages(reinterpret_cast<Passage*>(ways + WARP_LANES)) {}
+          passages(reinterpret_cast<Passage*>(ways + WARP_LANES)),
+          extremes(reinterpret_cast<Extremes*>(passages)) {
+        static_assert(sizeof(Extremes) <= sizeof(Passage), "they share the memory");
+    }
 
     __device__ void turn() {
         Number* const other = before;
@@ -145,24 +150,28 @@ __device__ __forceinline__ Way joined(Way own, Way* parts) {
     return own;
 }
 
-// Return the largest number of all threads.
-__device__ __forceinline__ Number largest(Number own, Way* parts) {
+// Return the extremes of all threads.
+__device__ __forceinline__ Extremes joined(Extremes own, Extremes* parts) {
 #pragma unroll
     for (uint32 distance = WARP_LANES / 2; distance > 0; distance /= 2) {
-        const Number other = __shfl_xor_sync(ALL_LANES, own, distance);
-        own = other > own ? other : own;
+        Extremes other;
+        other.most = __shfl_xor_sync(ALL_LANES, own.most, distance);
+#if CHAIN_SUMS
+        other.least = __shfl_xor_sync(ALL_LANES, own.least, distance);
+#endif
+        own.join(other);
     }
     if (blockDim.x == WARP_LANES) {
         return own;
     }
     __syncthreads();
     if (lane_number() == 0) {
-        parts[threadIdx.x / WARP_LANES].value = own;
+        parts[threadIdx.x / WARP_LANES] = own;
     }
     __syncthreads();
-    own = parts[0].value;
+    own = parts[0];
     for (uint32 warp = 1; warp < blockDim.x / WARP_LANES; ++warp) {
-        own = parts[warp].value > own ? parts[warp].value : own;
+        own.join(parts[warp]);
     }
     return own;
 }
@@ -385,12 +394,13 @@ run_wide_chain(const uint8* codes, const uint64* begins, const uint64* stops, ui
             row.numbers = static_cast<Number*>(kept) + own * chain.emitting;
 #endif
             advance(chain, codes[begin + place], at == 0, columns, row);
-            if (--left == 0) {
-                Number most = columns.found[0];
+            // The last symbol, too: what follows is not looked at any more.
+            if (--left == 0 || at + 1 == length) {
+                Extremes own_nodes;
                 for (uint32 node = threadIdx.x; node < chain.nodes; node += blockDim.x) {
-                    most = columns.found[node] > most ? columns.found[node] : most;
+                    own_nodes.take(columns.found[node]);
                 }
-                const Scale scale(largest(most, columns.ways));
+                const Scale scale(joined(own_nodes, columns.extremes));
                 for (uint32 node = threadIdx.x; node < chain.nodes; node += blockDim.x) {
                     columns.found[node] = scale.of(columns.found[node]);
                 }

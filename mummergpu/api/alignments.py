@@ -17,12 +17,18 @@ from mummergpu.errors import OptionError
 from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.mapping.alignments.columns import NO_ROW, AlignmentColumns, SamFlag
 from mummergpu.mapping.alignments.xa_columns import fold
+from mummergpu.output.alignments.styled_rows import styled
 from mummergpu.output.formats import Rows
 from mummergpu.output.open_sink import check_targets, index_path, open_sink
-from mummergpu.output.records.sam_options import SamOptions, check_groups
+from mummergpu.output.records.sam_options import (
+    USUAL_STYLE,
+    RecordStyle,
+    SamOptions,
+    check_groups,
+)
 from mummergpu.output.run_facts import RunFacts
 from mummergpu.output.sorting.options import SortOptions
-from mummergpu.runtime.option_values import positive
+from mummergpu.runtime.option_values import instance, positive
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
 from mummergpu.runtime.words import counted
@@ -196,6 +202,7 @@ class Alignments(AlignmentRows[Alignment]):
         mark_duplicates: bool = False,
         read_group: str | None = None,
         threads: int = 1,
+        style: RecordStyle | None = None,
     ) -> None:
         """Write the alignments to a file.
 
@@ -209,6 +216,8 @@ class Alignments(AlignmentRows[Alignment]):
             As for `mummergpu.map`; by default the read group of reads without one is ``reads``.
         threads : int, default 1
             The number of threads that compress.
+        style : RecordStyle, optional
+            How alignments are told, as for `mummergpu.map`.
 
         Raises
         ------
@@ -217,6 +226,8 @@ class Alignments(AlignmentRows[Alignment]):
             and lacks others: a record tells of these.
         """
         target, count = target_asked(path, format, Rows.READS), positive("threads", threads)
+        style = instance("style", USUAL_STYLE if style is None else style, RecordStyle)
+        style.check_formats([target.format])
         if self._cuts_templates:
             text = (
                 "a read, or its mate, has rows that are not selected, and its records tell of them"
@@ -236,7 +247,8 @@ class Alignments(AlignmentRows[Alignment]):
             ("-",),
             count,
             sam=SamOptions(group),
-            input_groups=groups,
+            input_groups=[*groups, *style.header_bytes],
+            records=style,
             sort=SortOptions(sort, mark_duplicates, threads=count).if_any,
         )
         check_targets([target], None, facts.sort)
@@ -248,7 +260,7 @@ class Alignments(AlignmentRows[Alignment]):
             stack.callback(sink.close)
             for block, columns in blocks:
                 told = fold(columns) if self._tells_alternatives else columns
-                sink.write(sink.prepare(block, told))
+                sink.write(sink.prepare(block, styled(told, block, reference, style)))
             sink.finish()
 
     def _part(self, key: slice | npt.NDArray[np.bool_]) -> Alignments:

@@ -19,7 +19,7 @@ from mummergpu.api.engine import Engine
 from mummergpu.api.genome_requests import alignment_method, genome_options
 from mummergpu.api.log import LOG, context_of
 from mummergpu.api.map_reads import alignments_of, map_to_index
-from mummergpu.api.mapping_requests import Mates, Reads, map_options
+from mummergpu.api.mapping_requests import Mates, Reads, Scores, map_options
 from mummergpu.api.matches import Matches
 from mummergpu.api.query_blocks import Queries, QuerySource, no_queries
 from mummergpu.api.requests import PathLike, device_options, naming, new_or_former, thread_count
@@ -371,6 +371,9 @@ class Index(ClosedAtEnd):
         any_letters: bool = False,
         long_reads: str = "unmapped",
         comments: bool = False,
+        single: bool = False,
+        scores: Scores | None = None,
+        ignore_alt: bool = False,
     ) -> Alignments:
         """Map reads in memory or in files, and return their alignments in memory.
 
@@ -390,6 +393,8 @@ class Index(ClosedAtEnd):
         interleaved : bool, default False
             Mates alternate in `reads`, or in each of its files.
         insert_size, seed_length, max_occurrences, any_letters, long_reads, comments
+            As for `mummergpu.map`.
+        single, scores, ignore_alt
             As for `mummergpu.map`.
         max_secondary : int, default 0
             The most secondary alignments of a read: rows with flag 256 after its other rows.
@@ -436,6 +441,9 @@ class Index(ClosedAtEnd):
             any_letters=any_letters,
             long_reads=long_reads,
             comments=comments,
+            single=single,
+            scores=scores,
+            ignore_alt=ignore_alt,
         )
         with closing(map_to_index(self._engine, options)) as found:
             return alignments_of(list(found), self._searched, options)
@@ -456,6 +464,9 @@ class Index(ClosedAtEnd):
         any_letters: bool = False,
         long_reads: str = "unmapped",
         comments: bool = False,
+        single: bool = False,
+        scores: Scores | None = None,
+        ignore_alt: bool = False,
     ) -> Generator[Alignments]:
         """Yield the alignments of reads block by block, in their order.
 
@@ -466,7 +477,7 @@ class Index(ClosedAtEnd):
             for more in another thread.
         interleaved, insert_size, seed_length, max_secondary, max_xa, backend, threads
             As for `map`.
-        max_occurrences, any_letters, long_reads, comments
+        max_occurrences, any_letters, long_reads, comments, single, scores, ignore_alt
             As for `map`.
 
         Yields
@@ -497,6 +508,9 @@ class Index(ClosedAtEnd):
             any_letters=any_letters,
             long_reads=long_reads,
             comments=comments,
+            single=single,
+            scores=scores,
+            ignore_alt=ignore_alt,
         )
 
         def blocks() -> Generator[Alignments]:

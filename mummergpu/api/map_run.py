@@ -10,12 +10,14 @@ from mummergpu.api.log import context_of
 from mummergpu.api.mapping_requests import (
     Mates,
     Reads,
+    Scores,
     map_options,
     read_group_asked,
 )
 from mummergpu.api.requests import PathLike, cluster_options, targets_asked
 from mummergpu.api.run import RunStats
 from mummergpu.output.formats import Rows
+from mummergpu.output.records.sam_options import USUAL_STYLE, RecordStyle
 from mummergpu.output.sorting.options import SortOptions
 from mummergpu.pipeline import map_reads as pipeline
 from mummergpu.pipeline.map_options import MAX_OCCURRENCES
@@ -45,6 +47,10 @@ def map(
     no_empty: bool = False,
     long_reads: str = "unmapped",
     comments: bool = False,
+    single: bool = False,
+    scores: Scores | None = None,
+    ignore_alt: bool = False,
+    style: RecordStyle | None = None,
     cluster: Any = None,
 ) -> RunStats:
     """Map reads to a reference, and write their alignments to a file.
@@ -74,8 +80,9 @@ def map(
         of SAM, BAM and CRAM stay, and other reads are of one with the name of the first file; an
         empty text for none.
     insert_size : sequence of float, optional
-        The mean and the standard deviation of the sizes of templates, in bases; by default they are
-        estimated from the first pairs.
+        The mean and the standard deviation of the sizes of templates, in bases, and after them the
+        largest size of a proper pair, and the smallest; by default they are estimated from the
+        first pairs.
     seed_length : int, optional
         The shortest matches that alignments begin with; by default chosen from the reads.
     max_secondary : int, default 0
@@ -103,6 +110,15 @@ def map(
         the package, or ``error``.
     comments : bool, default False
         Write the comments of FASTQ and FASTA as tags; they must be tags of SAM.
+    single : bool, default False
+        No read has a mate, whatever the flags of SAM, BAM and CRAM tell.
+    scores : Scores, optional
+        The scores of alignments; by default those of bwa mem.
+    ignore_alt : bool, default False
+        Take contigs that are in the file of bwa-kit, ``reference.alt``, for contigs like all
+        others; without it, a reference beside which there is such a file is an error.
+    style : RecordStyle, optional
+        How alignments are told, where mappers differ: ``=`` and ``X``, more tags, ...
     cluster : distributed.Client or str, optional
         A cluster of Dask that maps, or its address as for ``--cluster``; the output is the same.
 
@@ -131,6 +147,9 @@ def map(
         any_letters=any_letters,
         long_reads=long_reads,
         comments=comments,
+        single=single,
+        scores=scores,
+        ignore_alt=ignore_alt,
     )
     options = replace(
         options,
@@ -141,6 +160,7 @@ def map(
         sort=SortOptions(sort, mark_duplicates, threads=options.threads).if_any,
         gpu_compression=gpu_compression,
         no_empty=no_empty,
+        style=USUAL_STYLE if style is None else style,
     )
     context = context_of(options.threads)
     if cluster is None:

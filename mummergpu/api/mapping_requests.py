@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain
-from typing import Any, TypedDict, Unpack
+from typing import Any, Final, TypedDict, Unpack
 
 from mummergpu.api.requests import PathLike, device_options, thread_count
 from mummergpu.errors import OptionError
@@ -14,13 +15,100 @@ from mummergpu.input.blocks.read_files import MateFiles, ReadFile, ReadSource
 from mummergpu.mapping.placing.insert_size import InsertSizes
 from mummergpu.output.records.sam_options import ReadGroup, read_group_of, usual_read_group
 from mummergpu.pipeline.map_options import LONG_READS, MapOptions
-from mummergpu.runtime.option_values import meaning, path, paths, shown, text, truth
+from mummergpu.runtime.option_values import (
+    instance,
+    meaning,
+    path,
+    paths,
+    shown,
+    text,
+    truth,
+    whole,
+)
+from mummergpu.viterbi.recurrence.model import LARGEST_COST, Costs
 
 Reads = PathLike | Iterable[PathLike] | Iterable[NamedSequence] | Iterable[NamedPair]
 """Files of reads, or reads in memory."""
 
 Mates = PathLike | Iterable[PathLike] | Iterable[NamedSequence]
 """Files of second mates, or second mates in memory."""
+
+
+Penalty = int | tuple[int, int]
+"""A penalty of all gaps, or of deletions and of insertions."""
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The scores of alignments of reads; the defaults are those of bwa mem.
+
+    Attributes
+    ----------
+    match : int
+        The score of two equal bases, 1 to 20; ``-A`` of the command.
+    mismatch : int
+        The penalty of two different bases, 0 to 100 as all penalties; ``-B``.
+    gap_open : int, or tuple of int
+        The penalty of opening a gap, or that of a deletion and that of an insertion; ``-O``.
+    gap_extend : int, or tuple of int
+        The penalty of each base of a gap, which is not 0; ``-E``.
+    clipping : int
+        The penalty of clipping an end of a read; ``-L``.
+    unpaired : int
+        The penalty of mates that are no proper pair; ``-U``.
+    min_score : int
+        The least score of an alignment that is reported; ``-T``.
+
+    Raises
+    ------
+    OptionError
+        If a number is out of its range.
+
+    Examples
+    --------
+    >>> import mummergpu
+    >>> mummergpu.Scores(gap_open=(8, 6)).min_score
+    30
+    """
+
+    match: int = 1
+    mismatch: int = 4
+    gap_open: Penalty = 6
+    gap_extend: Penalty = 1
+    clipping: int = 5
+    unpaired: int = 17
+    min_score: int = 30
+
+    def __post_init__(self) -> None:
+        whole("unpaired", self.unpaired, 0, LARGEST_COST)
+        whole("min_score", self.min_score)
+        self.costs.check()
+
+    @property
+    def costs(self) -> Costs:
+        """The numbers that alignments are computed with."""
+        deletion_open, insertion_open = _two_penalties("gap_open", self.gap_open)
+        deletion_extend, insertion_extend = _two_penalties("gap_extend", self.gap_extend)
+        return Costs(
+            match=whole("match", self.match),
+            mismatch=whole("mismatch", self.mismatch),
+            insertion_open=insertion_open,
+            insertion_extend=insertion_extend,
+            deletion_open=deletion_open,
+            deletion_extend=deletion_extend,
+            end_bonus=whole("clipping", self.clipping, 0, LARGEST_COST),
+        )
+
+
+def _two_penalties(option: str, asked: object) -> tuple[int, int]:
+    """Return the penalties of deletions and of insertions."""
+    both = asked if isinstance(asked, tuple | list) else (asked, asked)
+    if len(both) != 2:
+        raise OptionError(option, f"{shown(asked)} is not a number, nor two such as (6, 6)")
+    return whole(option, both[0], 0, LARGEST_COST), whole(option, both[1], 0, LARGEST_COST)
+
+
+USUAL_SCORES: Final = Scores()
 
 
 class MapAsked(TypedDict):
@@ -37,6 +125,9 @@ class MapAsked(TypedDict):
     any_letters: bool
     long_reads: str
     comments: bool
+    single: bool
+    scores: Scores | None
+    ignore_alt: bool
 
 
 def map_options(
@@ -44,12 +135,17 @@ def map_options(
 ) -> MapOptions:
     """Return the options of mapping reads, which stay in memory; refuse what makes no sense."""
     count = thread_count(asked["threads"])
+    scores = USUAL_SCORES if asked["scores"] is None else asked["scores"]
+    instance("scores", scores, Scores)
     return MapOptions(
         path("reference", reference),
-        read_sources(reads, mates, asked["interleaved"]),
+        read_sources(reads, mates, asked["interleaved"], asked["single"]),
         threads=count,
         seed_length=asked["seed_length"],
         insert_sizes=insert_sizes(asked["insert_size"]),
+        costs=scores.costs,
+        min_score=scores.min_score,
+        unpaired=scores.unpaired,
         max_secondary=asked["max_secondary"],
         most_alternatives=asked["max_xa"],
         max_occurrences=asked["max_occurrences"],
@@ -58,18 +154,25 @@ def map_options(
         refuses_long=meaning("long_reads", asked["long_reads"], LONG_READS),
         keeps_groups=True,
         comments=asked["comments"],
+        ignore_alt=asked["ignore_alt"],
     )
 
 
-def read_sources(reads: Reads, mates: Mates | None, interleaved: bool) -> tuple[ReadSource, ...]:
+def read_sources(
+    reads: Reads, mates: Mates | None, interleaved: bool, single: bool
+) -> tuple[ReadSource, ...]:
     """Return the files of reads, those of mates two and two; or what has the reads in memory."""
-    interleaved = truth("interleaved", interleaved)
+    interleaved, single = truth("interleaved", interleaved), truth("single", single)
+    if single and (interleaved or mates is not None):
+        raise OptionError("single", "single reads have no mates")
     if mates is not None and interleaved:
         raise OptionError("interleaved", "mates that alternate have no other file or list")
     names, first, given = _files_or_reads("reads", reads)
     if mates is None:
         if names:
-            return tuple(ReadFile(name, interleaved) for name in names)
+            return tuple(ReadFile(name, interleaved, single) for name in names)
+        if single and is_pair(first):
+            raise OptionError("single", "the reads are pairs")
         return (ReadsInMemory(given, None, interleaved or is_pair(first)),)
     if is_pair(first):
         raise OptionError("mates", "the reads are pairs already")
@@ -101,14 +204,19 @@ def _files_or_reads(option: str, given: object) -> tuple[tuple[str, ...], Any, I
 
 
 def insert_sizes(asked: Sequence[float] | None) -> InsertSizes | None:
-    """Return the sizes of templates: a mean and a standard deviation in bases, or None."""
+    """Return the sizes of templates: a mean, a standard deviation and bounds in bases, or None."""
     if asked is None:
         return None
     try:
-        mean, deviation = (float(number) for number in asked if not isinstance(asked, str | bytes))
+        numbers = [float(number) for number in asked if not isinstance(asked, str | bytes)]
+        mean, deviation, *bounds = numbers
+        limits = [int(bound) for bound in bounds]
     except (TypeError, ValueError, OverflowError):
-        raise OptionError("insert_size", f"{shown(asked)} is not a mean and a deviation") from None
-    return InsertSizes.of_user(mean, deviation)
+        limits = [0] * 3
+    if len(limits) > 2:
+        text = "is not a mean and a deviation, and the largest and the smallest size after them"
+        raise OptionError("insert_size", f"{shown(asked)} {text}")
+    return InsertSizes.of_user(mean, deviation, *limits)
 
 
 def read_group_asked(line: str | None, sources: Sequence[ReadSource] = ()) -> ReadGroup | None:

@@ -53,6 +53,9 @@ LINKS: Final = {MUMMER: MUMMER_VERB, NUCMER: NUCMER_VERB}
 EXIT_USAGE: Final = 2
 QUIET_COLLECTOR: Final = 200_000
 MATPLOTLIB_FOLDER: Final = "MPLCONFIGDIR"
+NO_THREAD: Final = "can't start new thread"
+"""The text of Python's error, which has no class of its own."""
+
 EXIT_BROKEN_PIPE: Final = 128 + signal.SIGPIPE
 EXIT_INTERRUPTED: Final = 128 + signal.SIGINT
 
@@ -206,6 +209,9 @@ def main(arguments: Iterable[str] | None = None) -> int:
         text = "out of memory; fewer threads or smaller pages (see 'mummergpu index') need less"
         return _fail(text, 1)
     except Exception as error:
+        if str(error) == NO_THREAD:
+            text = "no thread can be started: a limit of memory or of processes is reached"
+            return _fail(f"{text} (see ulimit)", 1)
         if session.verbose:
             _show_traceback()
         return _fail(f"internal: {type(error).__name__}: {error}", 1)

@@ -292,6 +292,7 @@ def map_options(params: Params, command: str) -> MapOptions:
         gpu_compression=params["gpu_compression"],
         refuses_long=LONG_READS[params["long_reads"]],
         style=record_style(params),
+        ignore_alt=params["ignore_alt"],
         block_size=params["block_size"],
     )
 

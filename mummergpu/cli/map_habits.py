@@ -5,7 +5,6 @@ A pasted command does what it says, or is refused with a line that names the wor
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -102,7 +101,7 @@ HABITS: Final = [
         multiple=True,
     ),
     _hidden(
-        "-j joins_alternatives",
+        "-j ignore_alt",
         "Take contigs that are in REFERENCE.alt, the file of bwa-kit, for contigs like all others.",
         is_flag=True,
     ),
@@ -174,12 +173,6 @@ def refuse_habits(params: Params) -> None:
         raise click.UsageError(
             f"-x {preset}: map is for short reads (-x sr); 'mummergpu align' aligns genomes"
         )
-    contigs = params["reference"] + ".alt"
-    if os.path.exists(contigs) and not params["joins_alternatives"]:
-        raise click.UsageError(
-            f"'{contigs}' names alternative contigs, and map does not prefer others to them: write "
-            "-j to take all contigs alike, as for bwa mem -j"
-        )
 
 
 def is_paf_meant(params: Params) -> bool:
@@ -194,11 +187,7 @@ def is_paf_meant(params: Params) -> bool:
 
 def record_style(params: Params) -> RecordStyle:
     """Return how alignments are told."""
-    from mummergpu.output.records.sam_options import (
-        RecordStyle,
-        extra_tags_of,
-        header_lines_of,
-    )
+    from mummergpu.output.records.sam_options import RecordStyle
 
     tags = params["tags"].split(",") if params["tags"] else []
     tags += ["cs"] if params["cs"] else []
@@ -207,8 +196,8 @@ def record_style(params: Params) -> RecordStyle:
         soft_clips=params["soft_clipping"],
         equal_bases=params["eqx"],
         placed_only=params["mapped_only"],
-        tags=extra_tags_of(",".join(tags)) if tags else (),
-        header_lines=header_lines_of(list(_header_lines(params["header"]))),
+        tags=tags,
+        header_lines=list(_header_lines(params["header"])),
     )
 
 

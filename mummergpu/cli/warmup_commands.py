@@ -159,6 +159,7 @@ def _evaluate_models(folder: Path, commands: click.Group) -> None:
 
     from mummergpu.hmm.language.device_pieces import ends_of_pieces
     from mummergpu.hmm.language.evaluation import CompiledModel, joined_runs
+    from mummergpu.hmm.language.exact_sums import ExactPosteriors
     from mummergpu.hmm.language.node_paths import NodeVisits, WalkedPieces
     from mummergpu.hmm.language.parser import parse_program
     from mummergpu.hmm.language.pieces import LongSequence
@@ -193,6 +194,8 @@ def _evaluate_models(folder: Path, commands: click.Group) -> None:
         sequence = LongSequence(model.best, codes, False, map)
         found = sequence.runs(model.trace_tables, model.visits, sequence.score()[1])
         LongSequence(model.forward, codes, True, map).score()
+        # What sequences need whose states have no common scale.
+        ExactPosteriors(model.exact, codes, map).of_group([0], model.node_states)
         ends_of_pieces(np.zeros((2, states), dtype=np.uint32), 0)
         joined_runs([(np.array([number]), found) for number in (1, 0)], 2)
         # Without the silent state, the node of each symbol tells the path.

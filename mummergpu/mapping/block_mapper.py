@@ -37,6 +37,8 @@ from mummergpu.mapping.placing.mapping_quality import Odds
 from mummergpu.mapping.placing.marked_diagonals import new_marks
 from mummergpu.mapping.placing.pairing import Pairing
 from mummergpu.mapping.placing.second_pass import (
+    MATCHES_AT_ONCE,
+    READS_AT_FIRST,
     DoubtfulReads,
     doubtful_reads,
     list_badly_placed,
@@ -51,9 +53,10 @@ from mummergpu.mapping.placing.split_reads import Extra, split_reads
 from mummergpu.mapping.placing.templates import PlacingRoom, map_templates
 from mummergpu.mapping.placing.tie_breaks import Names
 from mummergpu.mapping.seeding.candidate_search import CandidateFinder
+from mummergpu.mapping.seeding.windows import without_frequent_pairs
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.sequence.codes import padded_reverse_complements
-from mummergpu.sequence.mems import BlockMems
+from mummergpu.sequence.mems import BlockMems, match_count
 from mummergpu.viterbi.tiles.scratch import Scratch, new_scratch
 
 _Find = Callable[[Scoring, Pairing], Candidates]
@@ -114,7 +117,9 @@ class BlockMapper:
         Sizes are in bases, in the order of the pairs, qualities the lower ones of both mates
         (`insert_size.measure_templates`); the matches are of at least the seed length.
         """
-        placed = self._place(block, self._search_first(block, mems), self.pair_sizes(None))
+        seeds = without_frequent_pairs(self._finder.seeds_of(mems, block.offsets))
+        find = self._search(seeds, no_candidates(block.query_count))
+        placed = self._place(block, find, self.pair_sizes(None))
         measured = np.empty((2, block.query_count // 2), dtype=np.int64)
         count = measure_templates(block.offsets, placed.choices, placed.candidates, measured)
         return measured[:, :count]
@@ -137,11 +142,20 @@ class BlockMapper:
         self, block: ReadBlock, columns: AlignmentColumns, doubtful: DoubtfulReads, sizes: PairSizes
     ) -> AlignmentColumns:
         """Return the alignments of a block after those of doubtful reads are made once more."""
-        if self._find_more is None or doubtful.numbers.size == 0:
+        if self._find_more is None:
             return columns
-        part = part_of_reads(block, doubtful.numbers)
-        other = self.map_again(part, doubtful.candidates, self._find_more(part), sizes)
-        return replace_reads(columns, doubtful.numbers, other)
+        begin, count, density = 0, READS_AT_FIRST, 0.0
+        while begin < doubtful.numbers.size:
+            some = doubtful.part(begin, begin + count)
+            part = part_of_reads(block, some.numbers)
+            mems = self._find_more(part)
+            other = self.map_again(part, some.candidates, mems, sizes)
+            columns = replace_reads(columns, some.numbers, other)
+            begin += count
+            # Few blocks have so many reads of this kind; those of a satellite have many matches.
+            density = max(density, match_count(mems) / part.query_count)
+            count = max(READS_AT_FIRST, int(MATCHES_AT_ONCE / (density + 0.01)) // 2 * 2)
+        return columns
 
     def map_once(
         self, block: ReadBlock, mems: BlockMems, sizes: PairSizes

@@ -155,10 +155,19 @@ class JsonSink(ValueSink):
 
     def write(self, block: PrintedBlock) -> None:
         """Write the lines of a block."""
-        texts = ["sequence", *(column.text for column in block.columns)]
-        rows = zip(block.names, *(column.values() for column in block.columns), strict=True)
-        lines = [json.dumps(dict(zip(texts, row, strict=True))) + "\n" for row in rows]
+        texts = dict.fromkeys(["sequence", *(column.text for column in block.columns)])
+        keys = [json.dumps(text) for text in texts]
+        columns = {column.text: column.values() for column in block.columns}
+        lines = []
+        for row in zip(block.names, *columns.values(), strict=True):
+            pairs = zip(keys, map(_json, row), strict=True)
+            lines.append("{" + ", ".join(f"{key}: {value}" for key, value in pairs) + "}\n")
         self._emit("".join(lines).encode())
+
+
+def _json(value: Value) -> str:
+    """Return a value in JSON, which has no infinity: programs read that from a number too large."""
+    return "1e999" if value == np.inf else json.dumps(value, allow_nan=False)
 
 
 class ParquetSink(ValueSink):

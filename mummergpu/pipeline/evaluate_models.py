@@ -24,6 +24,7 @@ from mummergpu.pipeline.context import RunContext
 from mummergpu.runtime.arrays import Float64Array, Int64Array
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.progress import Phase, Work
+from mummergpu.runtime.words import counted
 
 if TYPE_CHECKING:
     from mummergpu.hmm.language.device import DeviceChains
@@ -121,6 +122,7 @@ def run(options: ModelRunOptions, context: RunContext) -> None:
             share = files.bytes_read / files.bytes_total if files.bytes_total else None
             context.progress.tell(Work(Phase.SEQUENCES, (done,), 0, share))
         sink.finish()
+        job.tell_left()
         context.stats.set(backend="cpu" if job.device is None else "cuda")
         context.executor.shutdown()
 
@@ -176,6 +178,12 @@ class _Job:
         for name, model in self._models.items():
             if not device.takes(model.chain.shape):
                 self._context.notice(f"{name}: too many states for a device, computed without it")
+
+    def tell_left(self) -> None:
+        """Tell of sequences that the device has left to the processor."""
+        if self.device is not None and (count := self.device.left_count):
+            told = f"{counted(count, 'sequence')} computed without the device"
+            self._context.notice(f"{told}: some states are too far behind others for its numbers")
 
     def _codes_of(self, name: str, path: str) -> Int64Array:
         """Return the code in a model of each code in the files."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -13,7 +14,7 @@ from mummergpu.output.records.sam_options import USUAL_STYLE, ReadGroup, RecordS
 from mummergpu.output.sorting.options import SortOptions
 from mummergpu.output.targets import OutputTarget
 from mummergpu.pipeline.run_options import RunOptions
-from mummergpu.runtime.option_values import keep_values, optional_positive, truth, whole
+from mummergpu.runtime.option_values import instance, keep_values, optional_positive, truth, whole
 from mummergpu.viterbi.recurrence.model import LARGEST_COST, Costs
 
 LONGEST_SEED: Final = 200
@@ -70,6 +71,8 @@ class MapOptions(RunOptions):
         Where a read has more matches on a strand, its rarest seeds are chosen.
     style : RecordStyle
         How alignments are told.
+    ignore_alt : bool
+        Whether contigs that are in the file of bwa-kit beside the reference are like all others.
     block_size : int or None
         About how many bases a block of reads has; None to choose it.
     """
@@ -92,6 +95,7 @@ class MapOptions(RunOptions):
     refuses_long: bool = False
     max_occurrences: int = MAX_OCCURRENCES
     style: RecordStyle = USUAL_STYLE
+    ignore_alt: bool = False
     block_size: int | None = None
 
     def __post_init__(self) -> None:
@@ -115,9 +119,9 @@ class MapOptions(RunOptions):
         if self.max_secondary and self.most_alternatives:
             text = "other places are secondary alignments, or in XA, not both"
             raise OptionClashError("max_xa", "max_secondary", text)
-        formats = [target.format for target in self.outputs]
-        if self.style.equal_bases and "cram" in formats:
-            raise OptionError("eqx", "CRAM has no operations = and X: write SAM, BAM or PAF")
+        instance("style", self.style, RecordStyle)
+        self.style.check_formats([target.format for target in self.outputs])
+        _refuse_alternative_contigs(self.reference_path, truth("ignore_alt", self.ignore_alt))
         if self.gpu_compression and self.device.backend == "cpu":
             text = "needs a GPU, and the backend is 'cpu'"
             raise OptionClashError("gpu_compression", "backend=cpu", text)
@@ -145,3 +149,11 @@ class MapOptions(RunOptions):
             max_secondary=self.most_alternatives or self.max_secondary,
             has_alternatives=self.most_alternatives > 0,
         )
+
+
+def _refuse_alternative_contigs(reference_path: str, are_ignored: bool) -> None:
+    """Refuse a reference with a file of alternative contigs, unless that is ignored."""
+    path = reference_path + ".alt"
+    if not are_ignored and os.path.exists(path):
+        text = f"'{path}' names alternative contigs, and map does not prefer others to them"
+        raise OptionError("ignore_alt", f"{text}; with this option, all contigs are alike")

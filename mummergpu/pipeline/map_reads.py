@@ -166,19 +166,25 @@ class MapJob:
 
     def mapping(self, search: MappingSearch) -> ReadMapping:
         """Return what maps the reads."""
-        return ReadMapping(search, self._context, self._done)
+        return ReadMapping(search, self._context, self._done, self._options.memory is not None)
 
     def pair_sizes(self, first: Sequence[ReadBlock], mapping: ReadMapping) -> PairSizes:
         """Return the sizes of templates: those of the user, or an estimate from first pairs."""
-        sizes = self.insert_sizes(first, mapping)
+        sizes = self.insert_sizes(first, mapping, all(block.paired for block in first))
         self.describe_sizes(first, sizes)
         return PairSizes.of_sizes(sizes, self._options.unpaired)
 
-    def insert_sizes(self, first: Sequence[ReadBlock], mapping: ReadMapping) -> InsertSizes | None:
-        """Return what `pair_sizes` are made of, None if the first pairs are too few."""
-        sizes = self._options.insert_sizes
-        parts = list(parts_to_measure(first))
-        return sizes_of(mapping.template_sizes(parts)) if sizes is None and parts else sizes
+    def insert_sizes(
+        self, first: Sequence[ReadBlock], mapping: ReadMapping, are_next: bool = False
+    ) -> InsertSizes | None:
+        """Return what `pair_sizes` are made of, None if the first pairs are too few.
+
+        `are_next` says that these reads, all of them pairs, are the first ones that are mapped.
+        """
+        sizes, parts = self._options.insert_sizes, list(parts_to_measure(first))
+        if sizes is not None or not parts:
+            return sizes
+        return sizes_of(mapping.template_sizes(parts, are_next))
 
     def describe_sizes(self, first: Sequence[ReadBlock], sizes: InsertSizes | None) -> None:
         """Tell the sizes of templates if there are any."""
@@ -261,7 +267,7 @@ class FileJob(MapJob):
         return RunFacts(
             *(reference, options.read_paths, options.threads, options.command, SamOptions(own)),
             checksums=checksums,
-            input_groups=[*lines, *options.style.header_lines],
+            input_groups=[*lines, *options.style.header_bytes],
             sort=options.sort,
             compressor=compressor,
             records=options.style,

@@ -9,18 +9,20 @@ comes of it is the same as with one group.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing
-from typing import Final, TypeVar, cast
+from contextlib import closing, contextmanager
+from typing import Any, Final, TypeVar, cast
 
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.mapping.alignments.replacement import replace_reads
+from mummergpu.mapping.candidates.candidates import NUMBERS
 from mummergpu.mapping.placing.insert_size import PairSizes
 from mummergpu.mapping.placing.second_pass import DoubtfulReads, part_of_reads
 from mummergpu.matching.merge import join_all
 from mummergpu.matching.search import BlockSearch
 from mummergpu.pipeline.context import RunContext
+from mummergpu.pipeline.kept_matches import KeptMatches
 from mummergpu.pipeline.mapping_search import MappingSearch
 from mummergpu.pipeline.passes import GroupPasses
 from mummergpu.pipeline.query_progress import QueryProgress
@@ -30,7 +32,8 @@ from mummergpu.pipeline.spilled_alignments import SpilledAlignments
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.ordered_map import ordered_results
 from mummergpu.runtime.progress import Work
-from mummergpu.sequence.mems import BlockMems
+from mummergpu.runtime.shared_memory import SharedMemory
+from mummergpu.sequence.mems import BlockMems, match_count
 
 Result = TypeVar("Result")
 
@@ -40,6 +43,15 @@ Prepare = Callable[[ReadBlock, AlignmentColumns], Result]
 MOST_ROWS: Final = 1 << 22
 """The most matches of the reads that a thread maps at a time. Each may become a candidate, which
 takes some 70 bytes."""
+
+MOST_ROWS_IF_LIMITED: Final = 1 << 19
+"""The same where the memory of a run is limited: what a run may take for each thread holds them."""
+
+CANDIDATES_BYTES: Final = 256 << 20
+CANDIDATES_BYTES_PER_THREAD: Final = 16 << 20
+CANDIDATE_BYTES: Final = 8 + 4 * NUMBERS
+"""Where the memory of a run is limited, the candidates of all threads take so much together, unless
+a thread that is alone needs more: half of what a run may take besides its limit (`memory`)."""
 
 _STRANDS: Final = 2
 
@@ -54,7 +66,16 @@ FoundAgain = tuple[ReadBlock, BlockMems]
 class ReadMapping:
     """Maps the reads of a run, while all pages are loaded, or one group after the other."""
 
-    def __init__(self, search: MappingSearch, context: RunContext, progress: QueryProgress) -> None:
+    def __init__(
+        self,
+        search: MappingSearch,
+        context: RunContext,
+        progress: QueryProgress,
+        is_limited: bool = False,
+    ) -> None:
+        bytes_of_all = CANDIDATES_BYTES + context.threads * CANDIDATES_BYTES_PER_THREAD
+        self._most_rows = MOST_ROWS_IF_LIMITED if is_limited else MOST_ROWS
+        self._candidates = SharedMemory(bytes_of_all // CANDIDATE_BYTES if is_limited else None)
         self._search = search
         self._context = context
         self._progress = progress
@@ -63,15 +84,28 @@ class ReadMapping:
             search.load_group(0)
         self._mapper = search.mapper()
         self._begins_at_last = False
+        self._kept: KeptMatches[Any] = KeptMatches()
 
-    def template_sizes(self, parts: Sequence[ReadBlock]) -> list[Int64Array]:
-        """Return the sizes of the templates of pairs (`BlockMapper.insert_sizes`)."""
+    def template_sizes(
+        self, parts: Sequence[ReadBlock], are_first: bool = False
+    ) -> list[Int64Array]:
+        """Return the sizes of the templates of pairs (`BlockMapper.insert_sizes`).
 
-        def measure(block: QueryBlock, mems: BlockMems) -> Int64Array:
-            return self._mapper.insert_sizes(cast(ReadBlock, block), mems)
+        If these are the first reads that are mapped next, they may not be searched once more.
+        """
+        keeps = are_first and self._is_whole and not self._search.hands_over
 
-        silent = QueryProgress(_ignore, _STRANDS)
-        return list(self._searched(self._search.first, iter(parts), measure, silent))
+        def measure(block: QueryBlock, mems: BlockMems) -> tuple[Int64Array, int, BlockMems]:
+            with self._candidates.taken(match_count(mems)):
+                sizes = self._mapper.insert_sizes(cast(ReadBlock, block), mems)
+            return sizes, block.query_count, mems if keeps else {}
+
+        silent, measured = QueryProgress(_ignore, _STRANDS), []
+        for sizes, reads, mems in self._searched(self._search.first, iter(parts), measure, silent):
+            measured.append(sizes)
+            if keeps:
+                self._kept.add(reads, mems)
+        return measured
 
     def results(
         self, blocks: Iterator[ReadBlock], sizes: PairSizes, prepare: Prepare[Result]
@@ -98,15 +132,24 @@ class ReadMapping:
 
         def map_and_prepare(block: QueryBlock, mems: BlockMems) -> Result:
             reads = cast(ReadBlock, block)
-            with self._context.stats.stage("mapping"):
+            with self._mapping_of(mems):
                 columns = self._mapper.map_block(reads, mems, sizes)
             return prepare(reads, columns)
 
-        shortcut = None
-        if self._is_whole:
+        shortcut: Shortcut[Result] | None = None
+        if self._is_whole and self._search.hands_over:
             shortcut = self._search.shortcut(self._mapper, sizes, prepare)
+        elif self._is_whole:
+            kept, self._kept = self._kept, KeptMatches()
+            shortcut, blocks = kept, kept.cut(blocks, map_and_prepare)
         first, progress = self._search.first, self._progress
         yield from self._searched(first, blocks, map_and_prepare, progress, shortcut)
+
+    @contextmanager
+    def _mapping_of(self, mems: BlockMems) -> Generator[None]:
+        """Wait until there is memory for the candidates of matches; then the time counts."""
+        with self._candidates.taken(match_count(mems)), self._context.stats.stage("mapping"):
+            yield
 
     def _in_two_passes(
         self, blocks: Iterator[ReadBlock], sizes: PairSizes, prepare: Prepare[Result]
@@ -133,7 +176,7 @@ class ReadMapping:
 
         def map_once(block: QueryBlock, mems: BlockMems) -> FirstPass:
             reads = cast(ReadBlock, block)
-            with self._context.stats.stage("mapping"):
+            with self._mapping_of(mems):
                 return reads, *self._mapper.map_once(reads, mems, sizes)
 
         # This thread writes the blocks in their order, while others map the next ones.
@@ -207,7 +250,7 @@ class ReadMapping:
         def load(number: int) -> None:
             self._search.load_group(order[number])
 
-        passes = GroupPasses(search, self._context, progress, most_rows=MOST_ROWS)
+        passes = GroupPasses(search, self._context, progress, most_rows=self._most_rows)
         yield from passes.results(count, load, blocks, prepare, shortcut)
 
 

@@ -170,6 +170,11 @@ class MappingSearch:
         """The number of groups, at least 1."""
         return len(self._index.groups)
 
+    @property
+    def hands_over(self) -> bool:
+        """Whether the backend hands over its matches on a device (`shortcut`)."""
+        return isinstance(self._backend, ResidentBackend) and self._backend.hands_over
+
     def load_group(self, number: int) -> None:
         """Load a group of pages in place of the one before, unless it is loaded already."""
         if number == self._loaded:
@@ -205,10 +210,9 @@ class MappingSearch:
         mapper: BlockMapper,
         sizes: PairSizes,
         prepare: Callable[[ReadBlock, AlignmentColumns], Result],
-    ) -> Shortcut[Result] | None:
-        """Return the device's seeding, or None if the backend hands over no matches on a device."""
-        if not isinstance(self._backend, ResidentBackend) or not self._backend.hands_over:
-            return None
+    ) -> Shortcut[Result]:
+        """Return the seeding of a device, if the backend hands over its matches there."""
+        assert isinstance(self._backend, ResidentBackend)
         from mummergpu.mapping.seeding.device_candidates import DeviceCandidates
         from mummergpu.pipeline.candidate_shortcut import CandidateShortcut
 

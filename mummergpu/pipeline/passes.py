@@ -34,6 +34,11 @@ FORGETTING: Final = 0.75
 """What is left of the highest density when a part with fewer matches has been searched."""
 
 
+LEAST_SHARE: Final = 64
+"""Where there are very many matches, parts are so many times as small as the first one: to search
+one in vain costs as much as all the matches that fit."""
+
+
 class BlockParts:
     """Cuts blocks into parts, by the number of matches of the parts before; any thread may add."""
 
@@ -62,7 +67,8 @@ class BlockParts:
         density = self._density
         if density is None:
             return self._trial_bases
-        return max(self._trial_bases, int(self._most_rows / (SAFETY * density + 1e-9)))
+        expected = int(self._most_rows / (SAFETY * density + 1e-9))
+        return max(self._trial_bases // LEAST_SHARE, 1, expected)
 
 
 MOST_SPILL_FILES: Final = 16

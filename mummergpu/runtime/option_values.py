@@ -144,6 +144,15 @@ def text(option: str, given: object) -> str:
     return given
 
 
+def texts(option: str, given: object) -> tuple[str, ...]:
+    """Return one text or several."""
+    if isinstance(given, str):
+        return (given,)
+    if isinstance(given, bytes) or not isinstance(given, Iterable):
+        raise OptionError(option, f"{shown(given)} is no list of texts")
+    return tuple(text(option, one) for one in given)
+
+
 def instance(option: str, value: object, kind: type[Meaning]) -> Meaning:
     """Return a value; refuse one of another class."""
     if not isinstance(value, kind):

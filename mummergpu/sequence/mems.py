@@ -35,7 +35,8 @@ class MemColumns(NamedTuple):
     ----------
     offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
         Where the rows of each query begin, and where those of the last query end. Within a
-        query, rows ascend by query start, then by reference start.
+        query, rows ascend by query start, then by reference start; in the matches of a mapper they
+        are in any order.
     query_starts : ndarray, dtype=int64, shape=(n_mems,)
         0-based, on the strand that was searched: on the reverse strand, positions count
         from the first base of the reverse complement.

@@ -53,13 +53,13 @@ class SeedRoom(NamedTuple):
     ----------
     occurrences, taken : ndarray, dtype=int64
         How often each seed of a read occurs, and whether it is taken (1).
-    counts_of_bits : ndarray, dtype=int64, shape=(SPREAD_BITS + 1,)
-        How many places of a seed have a `spread_key` of so many bits.
+    places : ndarray, dtype=int64, shape=(most + 1,)
+        Where the one seed begins of which some places are taken: they, and one more at times.
     """
 
     occurrences: Int64Array
     taken: Int64Array
-    counts_of_bits: Int64Array
+    places: Int64Array
 
 
 class Seeds(NamedTuple):
@@ -79,10 +79,10 @@ class Seeds(NamedTuple):
     spread_below: int
 
 
-def new_seed_room() -> SeedRoom:
-    """Return room for the seeds of a read."""
+def new_seed_room(most: int = 0) -> SeedRoom:
+    """Return room for the seeds of a read, and for so many places of one that occurs too often."""
     size = max(MAX_SEEDS, MAX_OVERLAPPING)
-    sizes = (size, size, SPREAD_BITS + 1)
+    sizes = (size, size, most + 1)
     return SeedRoom(*(np.zeros(one, dtype=np.int64) for one in sizes))
 
 

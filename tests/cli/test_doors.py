@@ -52,6 +52,11 @@ READS = [
     Case("map", f"-I 360,10 --max-xa 5 {IN_GROUP}", "1.fq 2.fq"),
     Case("map", f"--max-occurrences 2 -k 25 {IN_GROUP}", "repeats.fq"),
     Case("map", "-y --no-read-group", "tags.fq"),
+    Case("map", rf"-Y -M --no-unal --tags de,cs,tp -H @CO\ttold {IN_GROUP}", "odd.fq"),
+    Case("map", f"--eqx -I 300,30,330,290 {IN_GROUP}", "1.fq 2.fq", ("sam", "bam", "paf")),
+    Case("map", f"-A 2 -B 5 -O 7,8 -E 2,3 -L 4 -T 80 {IN_GROUP}", "odd.fq"),
+    Case("map", f"-U 0 {IN_GROUP}", "1.fq 2.fq"),
+    Case("map", f"--single {IN_GROUP}", "mates.bam"),
     Case("map", "", "tags.bam"),
     Case("map", f"--sort --mark-duplicates {IN_GROUP}", "1.fq 2.fq", ("bam", "cram")),
 ]
@@ -112,6 +117,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lines = [f"@{n}\tBC:Z:AC\tXi:i:{n}\n{one[at : at + 90]}\n+\n{'F' * 90}\n"
              for n, at in enumerate(range(0, 6000, 400))]  # fmt: skip
     (made / "tags.fq").write_text("".join(lines))
+    odd = {
+        f"parts{at}": one[at : at + 70] + two[at + 900 : at + 980] for at in range(90, 2000, 300)
+    }
+    odd |= {f"no{at}": random_bases(chance, 120) for at in range(3)}
+    odd |= {f"gaps{at}": _changed(two[at : at + 150], chance, 25) for at in range(0, 3000, 130)}
+    odd |= {"few": one[500:535] + random_bases(chance, 75)}
+    write_fastq(made / "odd.fq", odd.items())
+    samtools("import", "-1", made / "1.fq", "-2", made / "2.fq", "-o", made / "mates.bam")
     samtools(
         "import", "-T", "*", "-r", "ID:l1\tSM:s", "-0", made / "tags.fq", "-o", made / "tags.bam"
     )

@@ -292,6 +292,10 @@ def test_length_beyond_every_match_is_legal(length: str, capfd: pytest.CaptureFi
             "out of memory; fewer threads or smaller pages (see 'mummergpu index') need less",
         ),
         (ZeroDivisionError("a\nb"), r"internal: ZeroDivisionError: a\nb"),
+        (
+            RuntimeError("can't start new thread"),
+            "no thread can be started: a limit of memory or of processes is reached (see ulimit)",
+        ),
         (OSError(5, "Input/output error", "some.fa"), "some.fa: Input/output error"),
     ],
 )

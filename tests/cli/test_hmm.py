@@ -118,6 +118,25 @@ def test_log_odds_against_another_model(tmp_path: Path, capfd: pytest.CaptureFix
     assert "--null: the program has casino, uniform, and no model 'no'" in capfd.readouterr().err
 
 
+def test_log_odds_against_an_impossible_null(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """JSON has no infinity, and no program may fail to read a line."""
+    one = "hmm one { alphabet [A, B]; startstate s; state n emits e; emission e = [1, 0]; "
+    text = f"{one} s -> n 1; n -> n 1; }} {one.replace('one', 'both').replace('0', '1')}"
+    text += " s -> n 1; n -> n 1; } main() { print forward(new both()).score; }"
+    (tmp_path / "m.hmm").write_text(text)
+    (tmp_path / "s.txt").write_text("AB\nAA\n")
+    words = ["hmm", "-q", str(tmp_path / "m.hmm"), str(tmp_path / "s.txt"), "--null", "one"]
+    assert main(words) == 0
+    assert [row[1] for row in rows(capfd.readouterr().out)[1:]] == ["inf", "0"]
+    assert main([*words, "--json"]) == 0
+    out = capfd.readouterr().out
+    assert "Infinity" not in out
+    found = [json.loads(line)["forward(new both()).score"] for line in out.splitlines()]
+    assert found == [math.inf, 0]
+
+
 SCORES = [
     f"{whole_matrix_scores(parse_program(CASINO).models['casino'], codes)[0]:.10g}"
     for codes in ([int(throw) - 1 for throw in line] for line in THROWS.split())

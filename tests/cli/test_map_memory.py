@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 from helpers.sequences import random_bases, reverse_complement
 
 from mummergpu.cli.main import main
+from mummergpu.mapping import block_mapper
+from mummergpu.mapping.alignments.columns import AlignmentColumns
+from mummergpu.mapping.block_mapper import BlockMapper
 
 
 def output(*words: str) -> list[str]:
@@ -69,3 +73,26 @@ def test_memory_and_pages_do_not_change_the_output(
         assert main(index) == 0
         assert body(output("s.mgi", *given)) == body(one)
     assert sum(int(line.split("\t")[4]) >= 20 for line in body(one)) > 60
+
+
+def test_reads_are_mapped_again_in_any_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second pass takes few reads at a time where they have many matches."""
+    monkeypatch.chdir(tmp_path)
+    write_satellite()
+    given, parts = ["s.fa", "s1.fq", "s2.fq", "-I", "330,40"], []
+    map_again = BlockMapper.map_again
+
+    def counted(*arguments: Any) -> AlignmentColumns:
+        parts.append(arguments[1].query_count)
+        return map_again(*arguments)
+
+    monkeypatch.setattr(BlockMapper, "map_again", counted)
+    together = output(*given)
+    assert len(parts) == 1
+    monkeypatch.setattr(block_mapper, "READS_AT_FIRST", 6)
+    monkeypatch.setattr(block_mapper, "MATCHES_AT_ONCE", 40)
+    assert output(*given) == together
+    assert len(parts) > 4
+    assert sum(parts[1:]) == parts[0]

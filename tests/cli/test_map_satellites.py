@@ -15,6 +15,7 @@ from mummergpu.runtime.memory import PROCESS_BYTES, PROCESS_BYTES_PER_THREAD
 
 PAIRS = 400
 FRAGMENT = 350
+THREADS = 6
 MAX_PEAK = 400 << 20
 """Some 100 MB are needed; 13 MB a pair once were."""
 
@@ -116,3 +117,47 @@ def test_all_places_of_reads_of_a_satellite_fit_the_memory(tmp_path: Path) -> No
     assert stats["peak_memory_bytes"] < allowed
     rows = [row for row in (tmp_path / "x.sam").read_text().splitlines() if row[0] != "@"]
     assert len(rows) == 60 * 4
+
+
+def test_the_first_pairs_are_searched_once(tmp_path: Path) -> None:
+    """Their sizes are measured with the same matches that they are mapped with."""
+    chance = random.Random(4)
+    genome = random_bases(chance, 30_000)
+    (tmp_path / "r.fa").write_text(f">c\n{genome}\n")
+    begins = [chance.randrange(30_000 - FRAGMENT) for _ in range(PAIRS)]
+    sizes = [FRAGMENT + number % 40 - 40 for number in range(PAIRS)]
+    firsts = [genome[begin : begin + 100] for begin in begins]
+    seconds = [
+        genome[begin : begin + size][-100:] for begin, size in zip(begins, sizes, strict=True)
+    ]
+    for name, reads in (("1.fa", firsts), ("2.fa", map(reverse_complement, seconds))):
+        (tmp_path / name).write_text("".join(f">{n}\n{read}\n" for n, read in enumerate(reads)))
+    line = [sys.executable, "-m", "mummergpu", "map", "r.fa", "1.fa", "2.fa", "-C", "-q"]
+    subprocess.run([*line, "-o", "x.sam", "--stats", "s.json"], cwd=tmp_path, check=True)
+    stats = json.loads((tmp_path / "s.json").read_text())
+    counts = stats["counts"]
+    assert counts["properly_paired_reads"] == 2 * PAIRS
+    assert abs(stats["settings"]["insert_size_mean"] - (FRAGMENT - 20.5)) < 1
+    assert sum(counts[key] for key in counts if key.startswith("reads_visiting_")) == 4 * PAIRS
+
+
+def test_many_threads_share_the_memory_of_candidates(tmp_path: Path) -> None:
+    """Short reads have thousands of candidates each, whichever thread maps them."""
+    chance = random.Random(2)
+    unit = random_bases(chance, 171)
+    copies = []
+    for _ in range(4000):
+        bases = [base if chance.random() > 0.01 else chance.choice("ACGT") for base in unit]
+        copies.append("".join(bases))
+    genome = "".join(copies)
+    (tmp_path / "r.fa").write_text(f">c\n{genome}\n")
+    begins = [chance.randrange(len(genome) - 75) for _ in range(2500)]
+    reads = "".join(f">{n}\n{genome[begin : begin + 75]}\n" for n, begin in enumerate(begins))
+    (tmp_path / "q.fa").write_text(reads)
+    line = [sys.executable, "-m", "mummergpu", "map", "r.fa", "q.fa", "-C", "-q", "-o", "x.sam"]
+    limited = [*line, "-t", str(THREADS), "--max-memory", "60M", "--stats", "s.json"]
+    subprocess.run(limited, cwd=tmp_path, check=True)
+    stats = json.loads((tmp_path / "s.json").read_text())
+    assert stats["counts"]["occurrences_visited"] > 10_000_000
+    allowed = (60 << 20) + PROCESS_BYTES + THREADS * PROCESS_BYTES_PER_THREAD
+    assert stats["peak_memory_bytes"] < allowed

@@ -88,6 +88,9 @@ def options_of(outputs: list[str], *reads: str, **told: Any) -> MapOptions:
         any_letters=False,
         long_reads="unmapped",
         comments=False,
+        single=False,
+        scores=None,
+        ignore_alt=False,
     )
     return replace(found, outputs=targets_of(outputs, None, Rows.READS), **told)
 
@@ -124,7 +127,7 @@ def at_first_part(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]) -> N
 
 EVERY_FORMAT = ["o.sam", "o.bam", "o.paf.gz", "o.cram", "o.sam.zst"]
 SORTED = ["s.bam", "s.cram"]
-STYLE = RecordStyle(True, True, True, True, EXTRA_TAGS, (b"@CO\ttold",))
+STYLE = RecordStyle(True, True, True, True, EXTRA_TAGS, ("@CO\ttold",))
 
 CASES: dict[str, tuple[list[str], tuple[str, ...], dict[str, Any], str]] = {
     "pairs": (EVERY_FORMAT, (FILES.first, FILES.second), {"max_xa": 5}, ""),

@@ -25,6 +25,13 @@ ENDINGS = {"plot": "html", "mummer": "txt"}
 """How files end that do not end like the names of their formats."""
 
 
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(map(int, text.split(",")))
+
+
+BUNDLES: dict[str, type] = {"scores": mummergpu.Scores, "style": mummergpu.RecordStyle}
+"""Arguments that have several options together, as `scores.match` below."""
+
 COMMON: dict[str, tuple[str, Any]] = {
     **{"-l": ("min_length", int), "-r": ("strands", "reverse"), "-f": ("strands", "forward")},
     **{"-mum": ("mode", "mum"), "-mumreference": ("mode", "mumreference")},
@@ -41,8 +48,17 @@ ARGUMENTS: dict[str, dict[str, tuple[str, Any]]] = {
         **{"-p": ("interleaved", True), "-a": ("max_secondary", 1 << 20), "-y": ("comments", True)},
         **{"-N": ("max_secondary", int), "--max-occurrences": ("max_occurrences", int)},
         **{"--max-xa": ("max_xa", int), "-k": ("seed_length", int)},
-        **{"-I": ("insert_size", lambda text: tuple(map(int, text.split(","))))},
+        **{"-I": ("insert_size", _numbers)},
         **{"--sort": ("sort", True), "--mark-duplicates": ("mark_duplicates", True)},
+        **{"--single": ("single", True)},
+        **{"-A": ("scores.match", int), "-B": ("scores.mismatch", int)},
+        **{"-O": ("scores.gap_open", _numbers), "-E": ("scores.gap_extend", _numbers)},
+        **{"-L": ("scores.clipping", int), "-U": ("scores.unpaired", int)},
+        **{"-T": ("scores.min_score", int), "-M": ("style.shorter_are_secondary", True)},
+        **{"-Y": ("style.soft_clips", True), "--eqx": ("style.equal_bases", True)},
+        **{"--no-unal": ("style.placed_only", True)},
+        **{"--tags": ("style.tags", lambda text: text.split(","))},
+        **{"-H": ("style.header_lines", lambda text: [text.replace("\\t", "\t")])},
     },
     "align": {
         **COMMON,
@@ -57,7 +73,7 @@ ARGUMENTS: dict[str, dict[str, tuple[str, Any]]] = {
 }
 """What a word of each verb is for Python: a value, or what makes it of the next word."""
 
-OF_FILES = {"read_group", "sort", "mark_duplicates"}
+OF_FILES = {"read_group", "sort", "mark_duplicates", "style"}
 """What is told to who writes the rows, and not to who finds them."""
 
 OF_CHOICE = {"one_to_one", "min_identity", "min_alignment_length"}
@@ -94,7 +110,7 @@ class Case:
         """The words, each with its value."""
         found: list[str] = []
         for word in self.words.split():
-            if word in ARGUMENTS[self.verb] or word == "--single":
+            if word in ARGUMENTS[self.verb]:
                 found.append(word)
             else:
                 found[-1] += f" {word}"
@@ -113,9 +129,12 @@ class Case:
         found: dict[str, Any] = {"min_length": 20} if has_length else {}
         for option in self.options:
             word, _, text = option.partition(" ")
-            if word != "--single":
-                name, value = ARGUMENTS[self.verb][word]
-                found[name] = value(text) if callable(value) else value
+            name, value = ARGUMENTS[self.verb][word]
+            found[name] = value(text) if callable(value) else value
+        for bundle, kind in BUNDLES.items():
+            fields = [name for name in found if name.startswith(f"{bundle}.")]
+            if fields:
+                found[bundle] = kind(**{name.split(".")[1]: found.pop(name) for name in fields})
         return found
 
     def told(self, wanted: set[str], others: bool = False) -> dict[str, Any]:

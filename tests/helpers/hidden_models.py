@@ -254,3 +254,32 @@ def long_models() -> dict[str, Model]:
         "islands": parse_program(ISLANDS).models["m"],
         "sticky": parse_program(STICKY).models["m"],
     }
+
+
+APART = """hmm m { alphabet [A, B]; startstate s; state a emits x; state b emits y;
+    emission x = [0.9, 0.1]; emission y = [0.1, 0.9];
+    s -> a 0.5; s -> b 0.5; a -> a 1; b -> b 1; }"""
+"""Two states that never meet."""
+
+DEAD_ENDS = """hmm m { alphabet [A, B]; startstate s; endstate e;
+    emission i = [1, 0.01]; emission j = [0.01, 1]; emission k = [0.1, 0.1];
+    state dead emits i; state one emits k; state two emits k; state unborn emits j;
+    s -> dead 1; s -> one 0.3; s -> two 0.7; dead -> dead 1; one -> one 1; two -> two 1;
+    unborn -> unborn 1; one -> e 1; two -> e 1; unborn -> e 1; }"""
+"""Two states of paths, beside one where none ends and one where none begins."""
+
+
+def cliques(count: int) -> Model:
+    """Two groups of states that all follow each other, and never those of the other group."""
+    steps, states, emissions = [], [State("s")], {}
+    for group, chance in (("a", 0.9), ("b", 0.1)):
+        names = [f"{group}{number}" for number in range(count)]
+        states += [State(name, group) for name in names]
+        emissions[group] = (chance, 1 - chance)
+        steps += [Transition("s", name, 0.5 / count) for name in names]
+        steps += [Transition(one, two, 1 / count) for one in names for two in names]
+    return Model("m", ("A", "B"), tuple(states), "s", None, emissions, tuple(steps))
+
+
+def runs_of(*parts: tuple[int, int]) -> list[int]:
+    return [code for code, count in parts for _ in range(count)]

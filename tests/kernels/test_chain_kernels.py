@@ -10,10 +10,14 @@ import numpy as np
 import pytest
 from helpers.chain_builders import dense
 from helpers.hidden_models import (
+    APART,
+    DEAD_ENDS,
+    cliques,
     local_profile,
     long_models,
     profile,
     random_model,
+    runs_of,
     some_sequences,
     symbol_block,
 )
@@ -23,7 +27,11 @@ from mummergpu.hmm.language import evaluation
 from mummergpu.hmm.language.device import DeviceChains
 from mummergpu.hmm.language.device_pieces import DeviceLongSequence
 from mummergpu.hmm.language.evaluation import CompiledModel, Evaluation, evaluate
+from mummergpu.hmm.language.parser import parse_program
 from mummergpu.hmm.language.program import Algorithm, Attribute, Model
+from mummergpu.matching.options import DeviceOptions
+from mummergpu.pipeline import evaluate_models
+from mummergpu.pipeline.context import RunContext
 from mummergpu.runtime.stats import Stats
 
 SCORE, TRACE, TABLE = Attribute.SCORE, Attribute.TRACEBACK, Attribute.TABLE
@@ -124,6 +132,127 @@ def test_pieces_of_long_sequences_are_joined_exactly(
     chains.close()
     device.close()
     assert everything_given_back(device)
+
+
+APART_MODEL = parse_program(APART).models["m"]
+DEAD_ENDS_MODEL = parse_program(DEAD_ENDS).models["m"]
+FAR = [runs_of((0, 400), (1, 420)), runs_of((0, 25), (1, 3)), [0, 1], runs_of((1, 12))]
+"""The second one has a common scale of numbers of 64 bits."""
+
+
+@pytest.mark.parametrize(
+    "model, double, left",
+    [
+        (APART_MODEL, False, 2),
+        (APART_MODEL, True, 1),
+        (cliques(9), False, 1),
+        (cliques(9), True, 1),
+    ],
+)
+def test_what_has_no_common_scale_is_the_processor_s(
+    model: Model, double: bool, left: int, cxx: str, library_folder: Path
+) -> None:
+    check_left(model, double, left, library_folder)
+
+
+def check_left(model: Model, double: bool, left: int, folder: Path) -> None:
+    compiled, block = CompiledModel(model), symbol_block(FAR)
+    device, cache = HostDevice(), HostCompiler(folder)
+    taken: Any = cache
+    chains = DeviceChains(device, taken, 1 << 26, Stats(), double)
+    for algorithm in (Algorithm.FORWARD, Algorithm.BACKWARD):
+        chains.left_count = 0
+        found = evaluate(compiled, algorithm, block, device=chains)
+        expected = evaluate(compiled, algorithm, block)
+        tolerance = 1e-12 if double else 1e-5
+        np.testing.assert_allclose(found.scores, expected.scores, rtol=tolerance)
+        assert chains.left_count == left
+    check_posteriors(compiled, FAR, chains, 1)
+    chains.close()
+    device.close()
+    assert everything_given_back(device)
+
+
+def test_small_products_from_both_ends_are_the_processor_s(cxx: str, library_folder: Path) -> None:
+    device, cache = HostDevice(), HostCompiler(library_folder)
+    taken: Any = cache
+    chains = DeviceChains(device, taken, 1 << 26, Stats(), False)
+    sequences = [runs_of((0, half), (1, half)) for half in (20, 130, 161)]
+    check_posteriors(CompiledModel(DEAD_ENDS_MODEL), sequences, chains, 1)
+    chains.close()
+    device.close()
+
+
+def check_posteriors(
+    model: CompiledModel, sequences: list[list[int]], chains: DeviceChains, left: int
+) -> None:
+    block = symbol_block(sequences)
+    for wanted in ((SCORE, TRACE), (TABLE, TRACE)):
+        chains.left_count = 0
+        found = evaluate(model, Algorithm.POSTERIOR, block, wanted, device=chains)
+        expected = evaluate(model, Algorithm.POSTERIOR, block, wanted)
+        check_paths(found, expected)
+        np.testing.assert_allclose(found.scores, expected.scores, rtol=1e-12)
+        for one, other in zip(found.tables or [], expected.tables or [], strict=True):
+            np.testing.assert_allclose(one, other, atol=1e-12)
+        assert chains.left_count == left
+
+
+def test_pieces_without_a_common_scale_are_the_processor_s(
+    cxx: str, library_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, block = CompiledModel(APART_MODEL), symbol_block(FAR)
+    monkeypatch.setattr(DeviceLongSequence, "piece_symbols", 7)
+    monkeypatch.setattr(evaluation, "DEVICE_LONG_SYMBOLS", 9)
+    device, cache = HostDevice(), HostCompiler(library_folder)
+    taken: Any = cache
+    chains = DeviceChains(device, taken, 1 << 26, Stats(), True)
+    for algorithm in (Algorithm.FORWARD, Algorithm.BACKWARD):
+        chains.left_count = 0
+        found = evaluate(model, algorithm, block, device=chains)
+        expected = evaluate(model, algorithm, block)
+        np.testing.assert_allclose(found.scores, expected.scores, rtol=1e-12)
+        assert chains.left_count == 1
+    chains.close()
+    device.close()
+
+
+def test_a_run_tells_what_was_left_to_the_processor(
+    cxx: str, library_folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    device, cache, told = HostDevice(), HostCompiler(library_folder), []
+    taken: Any = cache
+    chains = DeviceChains(device, taken, 1 << 26, Stats(), True)
+    monkeypatch.setattr(evaluate_models, "_open_device", lambda *given: chains)
+    main = "main() { print forward(new m()).score; }"
+    (tmp_path / "apart.hmm").write_text(f"{APART} {main}")
+    (tmp_path / "lines.txt").write_text("".join("AB"[code] for code in FAR[0]) + "\nAB\nBA\n")
+    files = str(tmp_path / "apart.hmm"), (str(tmp_path / "lines.txt"),), str(tmp_path / "out.tsv")
+    options = evaluate_models.ModelRunOptions(*files, device=DeviceOptions(), double=True)
+    evaluate_models.run(options, RunContext(notice=told.append))
+    assert [line.partition(":")[0] for line in told] == ["1 sequence computed without the device"]
+    scores = [
+        float(line.split("\t")[1]) for line in (tmp_path / "out.tsv").read_text().split("\n")[1:-1]
+    ]
+    assert scores == pytest.approx([-965.978600954, -2.40794560865, -2.40794560865])
+    chains.close()
+    device.close()
+
+
+def test_chances_too_small_for_a_device_are_the_processor_s(cxx: str, library_folder: Path) -> None:
+    """Those of 1e-30 need 64 bits, and of those of 1e-200 the device is told nothing."""
+    for tiny, takes in ((1e-30, True), (1e-200, False)):
+        model = parse_program(APART.replace("0.1]", f"{tiny}]")).models["m"]
+        compiled, block = CompiledModel(model), symbol_block(FAR)
+        device, cache = HostDevice(), HostCompiler(library_folder)
+        taken: Any = cache
+        chains = DeviceChains(device, taken, 1 << 26, Stats(), False)
+        found = evaluate(compiled, Algorithm.FORWARD, block, device=chains)
+        expected = evaluate(compiled, Algorithm.FORWARD, block)
+        np.testing.assert_allclose(found.scores, expected.scores, rtol=1e-12)
+        assert bool(device.launches) == takes
+        chains.close()
+        device.close()
 
 
 def check_paths(found: Evaluation, expected: Evaluation) -> None:

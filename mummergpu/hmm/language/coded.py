@@ -46,6 +46,7 @@ class CodedChain:
     def __init__(self, chain: Chain, states: Int64Array) -> None:
         self.states = states
         self._chain = chain
+        self._programs: dict[bool, ChainPrograms] = {}
         count = states.shape[1]
         nodes = range(count * count)
         # The node of place `j` that comes from place `i` is number ``j * count + i``.
@@ -69,12 +70,17 @@ class CodedChain:
 
     def programs(self, sums: bool) -> ChainPrograms:
         """Return the programs of pairs, with the numbers of the chain."""
+        if sums not in self._programs:
+            self._programs[sums] = self._made_programs(sums)
+        return self._programs[sums]
+
+    def _made_programs(self, sums: bool) -> ChainPrograms:
         found = ChainPrograms(self._pairs)
         tables = sum_tables(self._chain) if sums else best_tables(self._chain)
         plain = sum_tables(self._pairs) if sums else best_tables(self._pairs)
-        chunk = tables.chunk if sums else LONGEST_CHUNK
         end = tables.end[0] + plain.end if not sums else tables.end[0] * plain.end
-        made = ChainTables(plain.numbers, self._emissions(tables, sums), end, chunk)
+        chunks = (tables.chunk, tables.float_chunk) if sums else (LONGEST_CHUNK, 0)
+        made = ChainTables(plain.numbers, self._emissions(tables, sums), end, *chunks)
         found.__dict__["sums" if sums else "best"] = made
         return found
 
@@ -138,7 +144,7 @@ def coded_chain(chain: Chain) -> CodedChain | None:
     symbols = chain.emissions.shape[1]
     of_states: Float64Array = chain.emissions[list(chain.shape.emissions)]
     count = int((of_states > 0).sum(axis=0).max())
-    if count > _MAX_PLACES or chain.shape.emitting <= count * count:
+    if not 0 < count <= _MAX_PLACES or chain.shape.emitting <= count * count:
         return None
     if symbols * symbols + symbols > _MAX_CODES or chain.shape.silent:
         return None

@@ -11,11 +11,14 @@ from enum import IntEnum
 from typing import Final, NamedTuple
 
 from mummergpu.cuda.program import ProgramSource
-from mummergpu.hmm.language.processor_text import IMPOSSIBLE, LOG_BITS, OFFSET_BITS
+from mummergpu.hmm.language.processor_text import (
+    IMPOSSIBLE,
+    LOG_BITS,
+    OFFSET_BITS,
+    SMALLEST_TOTAL_POWER,
+)
 from mummergpu.hmm.language.recurrence import Shape, TraceBits, behind, joined
-from mummergpu.hmm.language.tables import EMISSION_ROW
-
-_UNITS: Final = (("LOG_BITS", LOG_BITS), ("OFFSET_BITS", OFFSET_BITS))
+from mummergpu.hmm.language.tables import DOUBLES, EMISSION_ROW, FLOATS
 
 
 class Keeps(IntEnum):
@@ -46,6 +49,12 @@ class DeviceKind(NamedTuple):
             *(("CHAIN_SUMS", int(self.sums)), ("CHAIN_DOUBLE", int(self.double))),
             *(("CHAIN_KEEPS", int(self.keeps)), ("CHAIN_PIECES", int(self.pieces))),
         )
+
+    def constants(self) -> tuple[tuple[str, int], ...]:
+        """Return the constants of the kernels that all shapes share."""
+        limits = DOUBLES if self.double else FLOATS
+        units = ("LOG_BITS", LOG_BITS), ("OFFSET_BITS", OFFSET_BITS)
+        return (*units, ("RANGE_POWERS", -limits.kept))
 
     def name(self, kernel: str) -> str:
         """Return the name of a program."""
@@ -137,7 +146,8 @@ def chain_program(shape: Shape, kind: DeviceKind) -> ProgramSource:
         (
             *(("NODES", shape.nodes), ("EMITTING_NODES", shape.emitting)),
             ("STEPS", len(shape.steps)),
-            *(("TRACE_WORDS", bits.words), ("PAIR_SYMBOLS", kind.pair_symbols), *_UNITS),
+            *(("TRACE_WORDS", bits.words), ("PAIR_SYMBOLS", kind.pair_symbols)),
+            *kind.constants(),
         ),
         "\n".join(generated) + "\n",
     )
@@ -148,7 +158,7 @@ def wide_program(kind: DeviceKind) -> ProgramSource:
     generated = "\n".join(_impossible()) + "\n"
     macros = (("WIDE_CHAINS", 1), *kind.macros())
     name = kind.name("wide-chain")
-    return ProgramSource(name, "chains/wide_chain.cu", macros, _UNITS, generated)
+    return ProgramSource(name, "chains/wide_chain.cu", macros, kind.constants(), generated)
 
 
 def paths_program(word_bits: int) -> ProgramSource:
@@ -156,7 +166,9 @@ def paths_program(word_bits: int) -> ProgramSource:
     return ProgramSource(f"paths-{word_bits}", "chains/paths.cu", (("CHAIN_WORD_BITS", word_bits),))
 
 
-SHARES_PROGRAM: Final = ProgramSource("shares", "chains/shares.cu")
+SHARES_PROGRAM: Final = ProgramSource(
+    "shares", "chains/shares.cu", constants=(("TOTAL_POWERS", -SMALLEST_TOTAL_POWER),)
+)
 """The program that makes probabilities of what nodes have from both ends."""
 
 

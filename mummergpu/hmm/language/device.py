@@ -20,12 +20,16 @@ from mummergpu.hmm.language.recurrence import Shape
 from mummergpu.hmm.language.tables import ChainTables
 from mummergpu.hmm.language.traces import Runs, StateNames, trace_tables
 from mummergpu.hmm.language.wide import block_shape, fits_block, wide_tables
-from mummergpu.runtime.arrays import Float64Array, Int64Array
+from mummergpu.runtime.arrays import BoolArray, Float64Array, Int64Array
 
 _MAX_SYMBOLS: Final = 1 << 31
 _MIN_SYMBOLS: Final = 1 << 16
 _LANE_NODES: Final = 4
 """About how many nodes of a symbol a lane takes when probabilities are made of their sums."""
+
+
+_NO_VISIT: Final = (1 << 32) - 2
+"""Stands for the state of a symbol whose products from both ends are too small."""
 
 
 class PlacedBlock(NamedTuple):
@@ -44,7 +48,10 @@ class DevicePaths(NamedTuple):
 
 
 class DevicePosteriors(NamedTuple):
-    """The scores of sequences, and the runs of the likeliest states or the rows of a table."""
+    """The scores of sequences, and the runs of the likeliest states or the rows of a table.
+
+    Scores are no numbers where the states of a symbol have no common scale.
+    """
 
     scores: Float64Array
     runs: Runs | None
@@ -96,8 +103,12 @@ class DeviceChains(DeviceRunner):
     def sums(
         self, programs: ChainPrograms, placed: PlacedBlock, sequences: Int64Array
     ) -> Float64Array:
-        """Return the logarithms of the sums over all paths of sequences that are not empty."""
-        kind = DeviceKind(True, self.double or not is_narrow(programs.chain.shape))
+        """Return the logarithms of the sums over all paths of sequences that are not empty.
+
+        They are no numbers where a sum has become too small beside others.
+        """
+        is_double = self.needs_double(programs.sums) or not is_narrow(programs.chain.shape)
+        kind = DeviceKind(True, is_double)
         items = self._items(placed, sequences, False)
         scores = self._run(programs, kind, items, programs.sums.chunk)
         self.launcher.report()
@@ -153,7 +164,8 @@ class DeviceChains(DeviceRunner):
         kept = self.buffer("kept", 8 * rows * emitting)
         # Each column is scaled: a product of both ends has no more range than a number.
         scores = self._run(both[0], DeviceKind(True, True, Keeps.COLUMNS), items, 1, kept)
-        self._run(both[1], DeviceKind(True, True, Keeps.SHARES), items, 1, kept)
+        back = self._run(both[1], DeviceKind(True, True, Keeps.SHARES), items, 1, kept)
+        scores[np.isnan(back) & ~np.isneginf(scores)] = np.nan
         firsts = offsets_of_counts(np.bincount(states, minlength=count))
         members = np.argsort(states, kind="stable")
         places = [
@@ -170,11 +182,13 @@ class DeviceChains(DeviceRunner):
             self.launcher.launch_on(program, "finish_shares", rows * lanes, (*common, table, 0))
             found: Float64Array = self.fetch(table, rows * count, np.float64)
             self.launcher.report()
-            return DevicePosteriors(scores, None, found.reshape(rows, count))
+            offsets = offsets_of_counts(placed.block.lengths[sequences])
+            found = found.reshape(rows, count)
+            return DevicePosteriors(_known(scores, np.isnan(found[:, 0]), offsets), None, found)
         likeliest = self.buffer("likeliest", 4 * rows)
         self.launcher.launch_on(program, "finish_shares", rows * lanes, (*common, 0, likeliest))
         numbers = self.upload("walked", np.arange(items.sequences))
-        shown = self.upload("state visits", names.astype(np.uint32))
+        shown = self.upload("state visits", np.append(names, _NO_VISIT).astype(np.uint32))
         listed = (items.first_rows, numbers, items.sequences, likeliest, shown)
 
         def walk(*written: int) -> None:
@@ -182,7 +196,7 @@ class DeviceChains(DeviceRunner):
 
         runs = self._listed(walk, items.sequences)
         self.launcher.report()
-        return DevicePosteriors(scores, runs, None)
+        return DevicePosteriors(_known(scores, runs.visits == _NO_VISIT, runs.offsets), runs, None)
 
     def _listed(self, walk: Any, count: int) -> Runs:
         """Return runs of paths that are counted, and then written."""
@@ -243,3 +257,9 @@ class DeviceChains(DeviceRunner):
         arguments = (*sequences, *chain, *behind)
         blocks = min(int(sequences[3]), at_once)
         self.launcher.launch(program, "run_wide_chain", blocks, arguments, block)
+
+
+def _known(scores: Float64Array, lost: BoolArray, offsets: Int64Array) -> Float64Array:
+    """Return scores, but no number for possible sequences of which a part is lost."""
+    is_lost = np.logical_or.reduceat(lost, offsets[:-1]) & ~np.isneginf(scores)
+    return np.where(is_lost, np.nan, scores)

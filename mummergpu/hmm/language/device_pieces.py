@@ -43,7 +43,7 @@ class DeviceLongSequence(LongSequence):
         # The places of a piece are neighbours: their threads read the same symbols.
         pieces = np.append(0, 1 + np.repeat(np.arange(others), count))
         sources = np.append(-1, np.tile(np.arange(count), others))
-        double = self._sums and self._device.double
+        double = self._sums and self._device.needs_double(self._tables)
         kind = DeviceKind(self._sums, double, Keeps.NOTHING, True, self._pair_symbols)
         values, offsets = self._passed_on(kind, pieces, sources, units)
         self._device.launcher.report()

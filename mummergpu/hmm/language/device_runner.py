@@ -23,7 +23,7 @@ from mummergpu.hmm.language.cuda_text import (
 )
 from mummergpu.hmm.language.node_paths import NodeVisits
 from mummergpu.hmm.language.recurrence import Shape, TraceBits
-from mummergpu.hmm.language.tables import DOUBLE_RANGE, ChainTables
+from mummergpu.hmm.language.tables import ChainTables
 from mummergpu.hmm.language.traces import Runs, StateNames, TraceTables
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.stats import Stats
@@ -32,9 +32,6 @@ STAGE: Final = "model_evaluation"
 
 MAX_THREAD_NODES: Final = 32
 """A chain of more nodes does not fit the registers of a thread."""
-
-_FLOAT_RANGE: Final = 70.0
-"""As `DOUBLE_RANGE`, of floats."""
 
 _MAX_COPIERS: Final = 8
 """More threads do not copy faster."""
@@ -47,7 +44,14 @@ class DeviceRunner(StreamWorker):
     ----------
     double : bool
         Whether sums are computed with 64 bits instead of 32.
+
+    Attributes
+    ----------
+    left_count : int
+        How many sequences have been left to the processor: their states have no common scale.
     """
+
+    left_count = 0
 
     def __init__(
         self, device: Device, cache: KernelCache, memory: int, stats: Stats, double: bool
@@ -69,11 +73,14 @@ class DeviceRunner(StreamWorker):
         return self.upload("codes", codes, 4)
 
     def numbers(self, tables: ChainTables, kind: DeviceKind, chunk: int) -> tuple[list[int], int]:
-        """Return where numbers of a chain are, and after how many columns they are scaled."""
+        """Return where numbers of a chain are, and after how many columns they are scaled.
+
+        `chunk` is that of numbers of 64 bits.
+        """
         arrays = [tables.numbers, tables.emissions, tables.end]
         if kind.sums and not kind.double:
             arrays = [array.astype(np.float32) for array in arrays]
-            chunk = max(1, int(chunk * _FLOAT_RANGE / DOUBLE_RANGE))
+            chunk = tables.float_chunk
         names = ("numbers", "emissions", "ends")
         return [self.upload(*pair) for pair in zip(names, arrays, strict=True)], chunk
 
@@ -113,6 +120,10 @@ class DeviceRunner(StreamWorker):
             self.fetch(lengths, total, np.int64),
             offsets,
         )
+
+    def needs_double(self, tables: ChainTables) -> bool:
+        """Return whether sums of a chain need 64 bits, or are to have them."""
+        return self.double or not tables.float_chunk
 
     def chain_program(self, shape: Shape, kind: DeviceKind) -> Program:
         """Return the program of a shape."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from mummergpu.hmm.language.chain import BEST, SUMS, chain_of, log_probability
 from mummergpu.hmm.language.coded import CodedChain, coded_chain
+from mummergpu.hmm.language.exact_sums import ExactPosteriors, ExactSums
 from mummergpu.hmm.language.lanes import Lanes, SymbolBlock, is_every, lanes_of, offsets_of_counts
 from mummergpu.hmm.language.node_paths import NodeVisits, has_node_paths
 from mummergpu.hmm.language.pieces import (
@@ -33,7 +34,6 @@ from mummergpu.hmm.language.processor import (
 )
 from mummergpu.hmm.language.processor_text import LANES, Kept, ProgramKind
 from mummergpu.hmm.language.program import Algorithm, Attribute, Model
-from mummergpu.hmm.language.rare import log_forward
 from mummergpu.hmm.language.tables import log_of_units
 from mummergpu.hmm.language.traces import (
     LanePlaces,
@@ -110,6 +110,11 @@ class CompiledModel:
         return ChainPrograms(self.chain.reversed())
 
     @cached_property
+    def exact(self) -> tuple[ExactSums, ExactSums]:
+        """The sums from the start and from the end, for sequences with no common scale."""
+        return ExactSums(self.forward.chain), ExactSums(self.backward.chain)
+
+    @cached_property
     def best(self) -> ChainPrograms:
         """The best paths."""
         return ChainPrograms(chain_of(self.model, BEST, self._path))
@@ -153,26 +158,43 @@ def evaluate(
     """Compute what is wanted of an algorithm for all sequences of a block.
 
     A device computes scores, paths and posteriors of models that it takes, and the processor the
-    rest.
+    rest, with those sequences that have no common scale.
     """
     work = _WORK[algorithm](model, block, wanted)
     at_once = PART_SYMBOLS * PART_NODES // max(PART_NODES, model.chain.shape.nodes)
-    longest = work.longest
     is_table = Attribute.TABLE in wanted and algorithm is not Algorithm.POSTERIOR
-    if device is not None and device.takes(model.chain.shape) and not is_table:
-        work.device, map_parts = device, map
-        at_once = device.symbols_at_once(block, work.device_bytes)
-        whole = not work.is_cut_on_device or not device.cuts(model.chain.shape)
-        longest = np.iinfo(np.int64).max if whole else DEVICE_LONG_SYMBOLS
-    lengths = block.lengths
-    if work.device is not None and lengths.min(initial=0) <= longest:
-        work.placed = work.device.place(block)
-    for _ in map_parts(work.compute, parts_of(lengths, at_once, longest)):
+    takes = device is not None and work.is_scaled and device.takes(model.chain.shape)
+    if device is None or not takes or is_table:
+        _compute_all(work, None, at_once, work.longest, map_parts)
+        return work.finish()
+    work.device = device
+    device_at_once = device.symbols_at_once(block, work.device_bytes)
+    whole = not work.is_cut_on_device or not device.cuts(model.chain.shape)
+    longest = np.iinfo(np.int64).max if whole else DEVICE_LONG_SYMBOLS
+    if block.lengths.min(initial=0) <= longest:
+        work.placed = device.place(block)
+    _compute_all(work, None, device_at_once, longest, map)
+    work.device = work.placed = None
+    left = np.concatenate([np.empty(0, dtype=np.int64), *work.left])
+    device.left_count += left.size
+    _compute_all(work, left, at_once, work.longest, map_parts)
+    return work.finish()
+
+
+def _compute_all(
+    work: _Work, numbers: Int64Array | None, at_once: int, longest: int, map_parts: MapParts
+) -> None:
+    """Compute some sequences of a block, or all of them; those of more than `longest` by pieces."""
+    lengths = work.block.lengths if numbers is None else work.block.lengths[numbers]
+    parts = parts_of(lengths, at_once, longest)
+    if numbers is not None:
+        parts = (numbers[part] for part in parts)
+    for _ in map_parts(work.compute, parts):
         pass
     if lengths.max(initial=0) > longest:
-        for number in np.flatnonzero(lengths > longest).tolist():
+        long = np.flatnonzero(lengths > longest)
+        for number in (long if numbers is None else numbers[long]).tolist():
             work.compute_long(number, map_parts)
-    return work.finish()
 
 
 def parts_of(lengths: Int64Array, at_once: int, longest: int) -> Iterator[Int64Array]:
@@ -199,7 +221,10 @@ def parts_of(lengths: Int64Array, at_once: int, longest: int) -> Iterator[Int64A
 
 
 class _Work(ABC):
-    """What is found of a block; parts may be computed side by side, or by `device`."""
+    """What is found of a block; parts may be computed side by side, or by `device`.
+
+    What a device cannot compute is in `left`.
+    """
 
     device: DeviceChains | None = None
     placed: PlacedBlock | None = None
@@ -210,12 +235,18 @@ class _Work(ABC):
         self.model = model
         self.block = block
         self.wanted = wanted
+        self.left: list[Int64Array] = []
         count = block.offsets.size - 1
         self.scores = np.full(count, log_probability(model.chain.empty))
         states = len(model.state_names)
         self.tables: list[Float64Array] = []
         if Attribute.TABLE in wanted:
             self.tables = [np.empty((states, 0))] * count
+
+    @property
+    def is_scaled(self) -> bool:
+        """Whether a common scale of all states may do, until one is too far behind."""
+        return True
 
     def finish(self) -> Evaluation:
         """Return what has been found."""
@@ -270,47 +301,93 @@ class _Work(ABC):
         for place, number in enumerate(lanes.sequences.tolist()):
             first = lanes.first_rows[place]
             rows = np.arange(first, first + lanes.lengths[place])
-            nodes = make(rows, place % LANES)
-            table = np.full((len(self.model.state_names), rows.size), -np.inf)
-            # Nodes of one state differ in what they emit on the way into it.
-            for node, state in enumerate(self.model.node_states.tolist()):
-                np.logaddexp(table[state], nodes[node], out=table[state])
-            self.tables[number] = table
+            self.tables[number] = self.table_of(make(rows, place % LANES))
+
+    def table_of(self, nodes: Float64Array) -> Float64Array:
+        """Return the logarithms of states, from those of nodes."""
+        table = np.full((len(self.model.state_names), nodes.shape[1]), -np.inf)
+        # Nodes of one state differ in what they emit on the way into it.
+        for node, state in enumerate(self.model.node_states.tolist()):
+            np.logaddexp(table[state], nodes[node], out=table[state])
+        return table
 
 
 class _Sums(_Work):
     """The sums over all paths, from the start or from the end."""
 
     backwards = False
+    has_both_ends = False
+
+    @property
+    def is_scaled(self) -> bool:
+        """Whether a common scale of all states may do, until one is too far behind."""
+        ends = [self.model.forward, *([self.model.backward] if self.has_both_ends else [])]
+        return all(end.sums.chunk for end in ends)
+
+    @property
+    def _kept(self) -> Kept:
+        if Attribute.TABLE not in self.wanted:
+            return Kept.NOTHING
+        return Kept.BEFORE if self.backwards else Kept.COLUMN
 
     def compute(self, part: Int64Array) -> None:
-        wants_table = Attribute.TABLE in self.wanted
-        programs = self.model.backward if self.backwards else self.model.forward
         if self.device is not None and self.placed is not None:
             # From both ends the sums are the same.
             self.take_scores(part, self.device.sums(self.model.forward, self.placed, part))
-            self._correct(part)
+            self.leave(part)
             return
-        kept = (Kept.BEFORE if self.backwards else Kept.COLUMN) if wants_table else Kept.NOTHING
+        if self.is_scaled:
+            part = self._compute_scaled(part)
+        self._compute_exactly(part)
+
+    def leave(self, part: Int64Array) -> None:
+        """Leave those sequences of a part to the processor that have no score."""
+        self.left.append(part[np.isnan(self.scores[part])])
+
+    def _compute_scaled(self, part: Int64Array) -> Int64Array:
+        """Compute a part; return those of its sequences that have no common scale."""
+        programs = self.model.backward if self.backwards else self.model.forward
         lanes = self.lay_out(part, programs, self.backwards)
-        computed = programs.compute(ProgramKind(True, kept), lanes.rows, lanes.segments)
-        self.scores[part] = sum_scores(programs.chain, lanes, computed)
-        self._correct(part)
-        if wants_table:
+        computed = programs.compute(ProgramKind(True, self._kept), lanes.rows, lanes.segments)
+        scores = sum_scores(programs.chain, lanes, computed)
+        self.scores[part] = scores
+        lost = np.isnan(scores)
+        if self._kept:
             count = programs.chain.shape.emitting
-            self.keep_table(lanes, lambda rows, lane: self._logs(computed, rows, lane, count))
+            with np.errstate(invalid="ignore"):
+                self.keep_table(lanes, lambda rows, lane: self._logs(computed, rows, lane, count))
+            lost |= [bool(np.isnan(self.tables[number]).any()) for number in part.tolist()]
+        found: Int64Array = part[lost]
+        return found
+
+    def _compute_exactly(self, part: Int64Array, map_pieces: MapPieces = map) -> None:
+        """Compute sequences that have no common scale; with `map_pieces`, a long one."""
+        exact, turn = self.model.exact[self.backwards], -1 if self.backwards else 1
+        for number in part.tolist():
+            behind, columns = exact.run(self.codes_of(number)[::turn], None, self._kept)
+            self.scores[number] = exact.score(behind)
+            if self._kept:
+                logs = columns.logs()[::turn, : self.model.node_states.size]
+                self.tables[number] = self.table_of(logs.T)
 
     def compute_long(self, number: int, map_pieces: MapPieces) -> None:
-        programs = self.model.backward if self.backwards else self.model.forward
+        if not self.is_scaled or not self._compute_pieces(number, map_pieces):
+            self._compute_exactly(np.array([number]), map_pieces)
+
+    def _compute_pieces(self, number: int, map_pieces: MapPieces) -> bool:
+        """Compute a long sequence; return whether it has a common scale."""
         codes = self.codes_of(number)
         if self.model.coded is not None:
             # From both ends the sums are the same.
             sequence = self.model.coded.sequence(codes, True, map_pieces, self.make_long)
         else:
+            programs = self.model.backward if self.backwards else self.model.forward
             turned = np.ascontiguousarray(codes[::-1]) if self.backwards else codes
             sequence = self.make_long(programs, turned, True, map_pieces)
         self.scores[number], _ = sequence.score()
-        self._correct(np.array([number]), map_pieces)
+        if self.device is not None:
+            self.leave(np.array([number]))
+        return self.device is not None or not np.isnan(self.scores[number])
 
     def _logs(self, computed: Computed, rows: Int64Array, lane: int, count: int) -> Float64Array:
         columns = computed.columns[rows, :, lane]
@@ -320,36 +397,11 @@ class _Sums(_Work):
         logs: Float64Array = (found[::-1] if self.backwards else found).T
         return logs
 
-    def _correct(self, part: Int64Array, map_pieces: MapPieces | None = None) -> None:
-        """Compute again, in logarithms, what may have been too small for doubles.
-
-        With `map_pieces` the part is one sequence, of pieces.
-        """
-        none = np.empty(part.size, dtype=np.int64)
-        none = none[: _impossible_of(self.scores, part, none)]
-        if none.size:
-            best = _Viterbi(self.model, self.block, (Attribute.SCORE,))
-            if map_pieces is None:
-                best.compute(none)
-            else:
-                best.compute_long(int(none[0]), map_pieces)
-            for number in none[~np.isneginf(best.scores[none])].tolist():
-                self.scores[number] = log_forward(self.model.chain, self.codes_of(number))
-
-
-@jit_without_refcounts
-def _impossible_of(scores: Float64Array, part: Int64Array, found: Int64Array) -> int:
-    """List the sequences of a part whose scores are -inf; return how many there are."""
-    count = 0
-    for at in range(part.size):
-        if scores[part[at]] == -np.inf:
-            found[count] = part[at]
-            count += 1
-    return count
-
 
 class _Backward(_Sums):
     backwards = True
+    # A device always begins with the start.
+    has_both_ends = True
 
 
 class _Viterbi(_Work):
@@ -475,6 +527,8 @@ def _place_runs(
 class _Posterior(_Sums):
     """The probability of each state at each symbol, of all paths."""
 
+    has_both_ends = True
+
     def __init__(
         self, model: CompiledModel, block: SymbolBlock, wanted: Collection[Attribute]
     ) -> None:
@@ -510,18 +564,19 @@ class _Posterior(_Sums):
         return self.model.visits.node_visits[firsts]
 
     def compute(self, part: Int64Array) -> None:
-        if self._is_score:
+        if self._is_score or self.device is None or self.placed is None:
             super().compute(part)
             return
+        both, states = (self.model.forward, self.model.backward), self.model.node_states
+        names = None if Attribute.TABLE in self.wanted else self._state_visits
+        told = self.device.posteriors(both, self.placed, part, states, names)
+        self.scores[part], runs, rows = told
+        self._take(part, rows, runs)
+        self.leave(part)
+
+    def _take(self, part: Int64Array, rows: Float64Array | None, runs: Runs | None) -> None:
+        """Take the posteriors of a part, but for those without a score: rows, or only runs."""
         offsets = offsets_of_counts(self.block.lengths[part])
-        if self.device is not None and self.placed is not None:
-            both, states = (self.model.forward, self.model.backward), self.model.node_states
-            names = None if Attribute.TABLE in self.wanted else self._state_visits
-            told = self.device.posteriors(both, self.placed, part, states, names)
-            self.scores[part], runs, rows = told
-            self._correct(part)
-        else:
-            runs, rows = None, self._both_ends(part, offsets)
         if rows is not None and Attribute.TABLE in self.wanted:
             for place, number in enumerate(part.tolist()):
                 self.tables[number] = rows[offsets[place] : offsets[place + 1]].T
@@ -529,30 +584,60 @@ class _Posterior(_Sums):
             if rows is not None:
                 runs = likeliest_runs(rows, offsets, self._state_visits)
             assert runs is not None
-            self._paths.append((part, runs))
+            self._paths.append(_some_runs((part, runs), ~np.isnan(self.scores[part])))
 
-    def compute_long(self, number: int, map_pieces: MapPieces) -> None:
-        super().compute_long(number, map_pieces)
+    def _compute_scaled(self, part: Int64Array) -> Int64Array:
         if self._is_score:
-            return
+            return super()._compute_scaled(part)
+        offsets = offsets_of_counts(self.block.lengths[part])
+        rows = self._both_ends(part, offsets)
+        is_lost = np.logical_or.reduceat(np.isnan(rows[:, 0]), offsets[:-1])
+        lost = part[is_lost & ~np.isneginf(self.scores[part])]
+        self.scores[lost] = np.nan
+        self._take(part, rows, None)
+        return lost
+
+    def _compute_exactly(self, part: Int64Array, map_pieces: MapPieces = map) -> None:
+        exact = self.model.exact
+        for number in part.tolist():
+            codes = self.codes_of(number)
+            self.scores[number] = exact[0].score(exact[0].run(codes)[0])
+            if not self._is_score:
+                self._take_pieces(number, ExactPosteriors(exact, codes, map_pieces), map_pieces)
+
+    def _compute_pieces(self, number: int, map_pieces: MapPieces) -> bool:
+        if not super()._compute_pieces(number, map_pieces):
+            return False
+        if self._is_score:
+            return True
         both = self.model.forward, self.model.backward
         posteriors = LongPosteriors(both, self.codes_of(number), map_pieces)
+        return self._take_pieces(number, posteriors, map_pieces)
 
-        def told(group: list[int]) -> tuple[Runs | None, Float64Array | None]:
+    def _take_pieces(
+        self, number: int, posteriors: LongPosteriors | ExactPosteriors, map_pieces: MapPieces
+    ) -> bool:
+        """Take the posteriors of a sequence; return whether it has a common scale."""
+
+        def told(group: list[int]) -> tuple[Runs | None, Float64Array | None, bool]:
             # Only what is wanted is kept of a group: a chromosome has many of them.
             rows = posteriors.of_group(group, self.model.node_states)
             bounds = np.array([0, len(rows)])
             listed = Attribute.TRACEBACK in self.wanted
             runs = likeliest_runs(rows, bounds, self._state_visits) if listed else None
-            return runs, rows if Attribute.TABLE in self.wanted else None
+            is_lost = bool(np.isnan(rows[:, 0]).any())
+            return runs, rows if Attribute.TABLE in self.wanted else None, is_lost
 
         parts = list(map_pieces(told, posteriors.groups()))
-        runs = [one for one, _ in parts if one is not None]
-        tables = [one for _, one in parts if one is not None]
+        if any(is_lost for _, _, is_lost in parts) and not np.isneginf(self.scores[number]):
+            return False
+        runs = [one for one, _, _ in parts if one is not None]
+        tables = [one for _, one, _ in parts if one is not None]
         if runs:
             self._paths.append((np.array([number]), merged_runs(runs)))
         if tables:
             self.tables[number] = np.concatenate(tables).T
+        return True
 
     def _both_ends(self, part: Int64Array, offsets: Int64Array) -> Float64Array:
         """Return the probabilities of the states of each symbol."""
@@ -562,7 +647,6 @@ class _Posterior(_Sums):
         forward = ahead.compute(kinds[0], lanes.rows, lanes.segments)
         backward = back.compute(kinds[1], turned.rows, turned.segments)
         self.scores[part] = sum_scores(ahead.chain, lanes, forward)
-        self._correct(part)
         found = np.zeros((int(offsets[-1]), len(self.model.state_names)))
         columns = (forward.columns, backward.columns)
         fill_posteriors(lanes.first_rows, offsets, *columns, self.model.node_states, found)

@@ -6,14 +6,18 @@ shape.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from mummergpu.hmm.language.processor_text import IMPOSSIBLE, LANES, OFFSET_BITS
+from mummergpu.hmm.language.processor_text import IMPOSSIBLE, LANES, OFFSET_BITS, SMALLEST_POWER
 from mummergpu.hmm.language.recurrence import Shape
 from mummergpu.runtime.arrays import ByteArray, Float64Array, Int64Array, UInt16Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
+
+_SMALLEST: Final = 2.0**SMALLEST_POWER
+_LEAST: Final = 2.0**-1022
 
 
 class ShapeArrays(NamedTuple):
@@ -54,6 +58,12 @@ def _join_sums(
         source, weight = shape.sources[step], numbers[step]
         for lane in range(LANES):
             to[node, lane] += before[source, lane] * weight
+
+
+@inline_without_refcounts
+def _seen(value: float) -> float:
+    """Return a value, or no number if it is too small and not 0."""
+    return np.nan if value > 0 and value < _SMALLEST else value
 
 
 @inline_without_refcounts
@@ -99,7 +109,7 @@ def run_sums(  # noqa: C901
     """
     nodes, emitting = shape.first_steps.size - 1, shape.emissions.size
     steps = shape.first_steps[nodes]
-    before, found, shown = scratch[0], scratch[1], scratch[2]
+    before, found, shown, factors = scratch[0], scratch[1], scratch[2], scratch[3, 0]
     scale = exponents[-1]
     for segment in range(segments.shape[0]):
         first, count, source = segments[segment]
@@ -123,22 +133,27 @@ def run_sums(  # noqa: C901
                 _join_sums(shape, numbers, found, node, found)
                 for lane in range(LANES):
                     shown[node, lane] = found[node, lane]
-            if keeps.columns or (row - first) % chunk == chunk - 1:
+            is_last = row == first + count - 1
+            if keeps.columns or is_last or (row - first) % chunk == chunk - 1:
                 for lane in range(LANES):
-                    most = 0.0
-                    for node in range(nodes):
-                        most = max(most, found[node, lane])
-                        if keeps.before:
-                            most = max(most, shown[node, lane])
-                    if most > 0 and most < np.inf:
-                        power = np.int64(np.floor(np.log2(most)))
-                        # The power of two may be too small for a double at once.
-                        half = power // 2
-                        one, other = 2.0 ** (-half), 2.0 ** (half - power)
-                        for node in range(nodes):
-                            found[node, lane] = found[node, lane] * one * other
-                            shown[node, lane] = shown[node, lane] * one * other
-                        scale[lane] += power
+                    factors[lane] = 0.0
+                for node in range(nodes):
+                    for lane in range(LANES):
+                        # What is no number is not larger.
+                        if found[node, lane] > factors[lane]:
+                            factors[lane] = found[node, lane]
+                        if keeps.before and shown[node, lane] > factors[lane]:
+                            factors[lane] = shown[node, lane]
+                for lane in range(LANES):
+                    most, factors[lane] = factors[lane], 1.0
+                    if most >= _LEAST and most < np.inf:
+                        power = math.frexp(most)[1]
+                        factors[lane] = math.ldexp(1.0, 1 - power)
+                        scale[lane] += power - 1
+                for node in range(nodes):
+                    for lane in range(LANES):
+                        found[node, lane] = _seen(found[node, lane] * factors[lane])
+                        shown[node, lane] = _seen(shown[node, lane] * factors[lane])
             if keeps.columns:
                 for node in range(nodes):
                     for lane in range(LANES):

@@ -46,6 +46,10 @@ LONG_SYMBOLS: Final = 1 << 20
 _MAX_STATES: Final = LANES
 """With more states than lanes, operators would cost more than a pass over the sequence."""
 
+_LEAST: Final = 2.0**-1000
+_SMALLEST_JOINED: Final = 2.0**-400
+"""The smallest sum that is kept when pieces are joined: below are products with fewer digits."""
+
 MapPieces = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 
 
@@ -144,12 +148,15 @@ class LongSequence:
         return self._joined() if self._places.max() < _MAX_STATES else self._passed()
 
     def score(self) -> tuple[float, int]:
-        """Return the logarithm of the sum or the best path, and the state that this ends in."""
+        """Return the logarithm of the sum or the best path, and the state that this ends in.
+
+        It is no number where a sum has become too small beside others.
+        """
         values, taken = self._borders.values[-1], int(self._borders.totals[-1])
         values = values[: self._shape.emitting]
         if self._sums:
             total = float(values @ self._tables.end)
-            return float(np.log(total) + taken * np.log(2)) if total > 0 else -np.inf, 0
+            return float(np.log(total) + taken * np.log(2)) if total != 0 else -np.inf, 0
         ends = values + self._tables.end
         last = int(ends.argmax())
         best = int(ends[last])
@@ -328,21 +335,26 @@ def _join_sums(
             own[places[node]] += values[piece, node]
         most, some = 0, False
         for place in range(own.size):
-            if own[place] > 0:
+            # This is also true of what is no number.
+            if own[place] != 0:
                 most = max(most, exponents[piece, place]) if some else exponents[piece, place]
                 some = True
         top = 0.0
         for node in range(values.shape[1]):
-            total = 0.0
+            total, is_reached = 0.0, False
             for place in range(own.size):
-                # What is that much smaller is nothing.
-                power = max(-2000, min(0, exponents[piece, place] - most))
-                total += own[place] * math.ldexp(operators[piece, place, node], power)
-            values[piece + 1, node] = total
-            top = max(top, total)
+                if own[place] != 0 and operators[piece, place, node] != 0:
+                    power = max(-2000, exponents[piece, place] - most)
+                    total += math.ldexp(own[place] * operators[piece, place, node], power)
+                    is_reached = True
+            # What has become 0 is too small, too.
+            values[piece + 1, node] = _LEAST if is_reached and total < _LEAST else total
+            if total > top:
+                top = total
         shift = math.frexp(top)[1] if top > 0 else 0
         for node in range(values.shape[1]):
-            values[piece + 1, node] = math.ldexp(values[piece + 1, node], -shift)
+            value = math.ldexp(values[piece + 1, node], -shift)
+            values[piece + 1, node] = np.nan if value > 0 and value < _SMALLEST_JOINED else value
         totals[piece + 1] = totals[piece] + most + shift
 
 

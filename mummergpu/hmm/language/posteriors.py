@@ -9,7 +9,7 @@ import numpy as np
 
 from mummergpu.hmm.language.pieces import LongSequence, MapPieces, Piece, pieces_of
 from mummergpu.hmm.language.processor import ChainPrograms
-from mummergpu.hmm.language.processor_text import LANES, Kept, ProgramKind
+from mummergpu.hmm.language.processor_text import LANES, SMALLEST_TOTAL_POWER, Kept, ProgramKind
 from mummergpu.hmm.language.tables import Numbers
 from mummergpu.hmm.language.traces import Runs
 from mummergpu.runtime.arrays import ByteArray, Float64Array, Int64Array
@@ -17,6 +17,8 @@ from mummergpu.runtime.jit import jit_without_refcounts
 
 PIECE_VALUES: Final = 1 << 19
 """About how many values of states a piece of a long sequence has from one end."""
+
+_SMALLEST_TOTAL: Final = 2.0**SMALLEST_TOTAL_POWER
 
 MAX_WHOLE_VALUES: Final = 1 << 22
 """How many values of states a sequence has that is computed whole: half a gigabyte."""
@@ -104,7 +106,8 @@ def fill_posteriors(
 ) -> None:
     """Write the probabilities of the states of each symbol: products of both ends, that sum to 1.
 
-    The rows of `backward` are in the other order. Without a path they are not numbers.
+    The rows of `backward` are in the other order. Those of a symbol are no numbers without a path,
+    and where a sum has become too small beside others.
     """
     for number in range(first_rows.size):
         lane = number % LANES
@@ -117,6 +120,7 @@ def fill_posteriors(
                 value = forward[row, node, lane] * backward[back, node, lane]
                 found[at, states[node]] += value
                 total += value
+            total = total if total > _SMALLEST_TOTAL else np.nan
             for state in range(found.shape[1]):
                 found[at, state] /= total
 

@@ -120,7 +120,7 @@ class ChainPrograms:
             Kept.TRACE in kind.kept,
         )
         common = (self._arrays, tables.numbers, tables.emissions, rows, segments, tables.chunk)
-        scratch = np.empty((3, nodes, LANES), dtype=slots.dtype)
+        scratch = np.empty((4, nodes, LANES), dtype=slots.dtype)
         if not kind.sums:
             ranks = bits if keeps.ranks else np.empty((1, nodes, LANES), dtype=np.uint16)
             run_best(*common, keeps, slots, columns, scratch, ranks)
@@ -133,7 +133,10 @@ class ChainPrograms:
 
 
 def sum_scores(chain: Chain, lanes: Lanes, computed: Computed) -> Float64Array:
-    """Return the logarithms of the sums over all paths, in the order of the lanes."""
+    """Return the logarithms of the sums over all paths, in the order of the lanes.
+
+    They are no numbers where a sum has become too small beside others.
+    """
     states = _states_of(lanes, computed.slots)
     count = chain.shape.emitting
     totals = (states[:, :count] * chain.end).sum(axis=1)

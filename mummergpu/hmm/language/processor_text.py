@@ -2,8 +2,9 @@
 
 A program runs segments: so many columns of a group of `LANES` sequences, from the start of paths
 or from the values behind another segment. Sums are doubles that are scaled now and then, their
-exponents counted; the best paths have integers, logarithms in units of 2**-`LOG_BITS`, so that sums
-in any order are equal.
+exponents counted; one that has become too small beside the others is no number from then on, nor is
+what it is added to. The best paths have integers, logarithms in units of 2**-`LOG_BITS`, so that
+sums in any order are equal.
 """
 
 from __future__ import annotations
@@ -21,6 +22,11 @@ IMPOSSIBLE: Final = -(1 << 60)
 """The logarithm of 0; what is less than half of it is none either."""
 OFFSET_BITS: Final = 16
 """The values that are taken off the best paths are multiples of a power of two."""
+
+SMALLEST_POWER: Final = -584
+"""The power of two of the smallest sum that is kept, where the largest is about 1."""
+SMALLEST_TOTAL_POWER: Final = -900
+"""That of the smallest total of products from both ends, whose parts have all their digits."""
 
 SEGMENT_NUMBERS: Final = 3
 """Of a segment: its first row of symbols, how many, and the slot it goes on from (-1: none)."""
@@ -149,9 +155,26 @@ class _Sums:
         inverse = text.value(f"sub {_INTEGERS} {_all('2046', 'i64')}, {power}")
         inverse = text.value(f"shl {_INTEGERS} {inverse}, {_all('52', 'i64')}")
         factor = text.value(f"bitcast {_INTEGERS} {inverse} to {self.vector}")
+        factor = self._known(factor, values, bits)
         found = [text.value(f"fmul {self.vector} {value}, {factor}") for value in values]
         taken = text.value(f"sub {_INTEGERS} {power}, {_all('1023', 'i64')}")
         return found, text.value(f"add {_INTEGERS} {offset}, {taken}")
+
+    def _known(self, factor: str, values: Sequence[str], most: str) -> str:
+        """Return a factor, or no number if a value is not 0 and too small beside the largest."""
+        text, name, least = self.text, f"llvm.smin.v{LANES}i64", ""
+        for value in values:
+            bits = text.value(f"bitcast {self.vector} {value} to {_INTEGERS}")
+            # So 0 is the largest integer.
+            bits = text.value(f"add {_INTEGERS} {bits}, {_all(str((1 << 63) - 1), 'i64')}")
+            both = (least, bits)
+            least = text.call(_INTEGERS, name, (_INTEGERS, _INTEGERS), both) if least else bits
+        limit = _all(str(_signed(((SMALLEST_POWER << 52) + (1 << 63) - 1) % (1 << 64), 64)), "i64")
+        limit = text.value(f"add {_INTEGERS} {most}, {limit}")
+        is_lost = text.value(f"icmp slt {_INTEGERS} {least}, {limit}")
+        no_number = _all("0x7FF8000000000000", "double")
+        chosen = f"{self.vector} {no_number}, {self.vector} {factor}"
+        return text.value(f"select {_TRUTHS} {is_lost}, {chosen}")
 
 
 class _Best:
@@ -287,8 +310,10 @@ class _Printer:
         numbers.before = []
         if isinstance(numbers, _Best):
             numbers.ranks = [[] for _ in range(shape.emitting)]
-        begun: list[str] = behind(shape, cast(Any, numbers), starts)
-        self._keep(first_row, begun, "zeroinitializer")
+        found: list[str] = behind(shape, cast(Any, numbers), starts)
+        keeps = self._kind.kept & (Kept.COLUMN | Kept.BEFORE)
+        begun, begun_offset = self._scaled(found, "zeroinitializer")
+        self._keep(first_row, begun, begun_offset)
         text.add(f"  %second_row = add i64 {first_row}, 1")
         text.add("  br label %rows_head")
 
@@ -310,7 +335,7 @@ class _Printer:
             )
             values.append(f"%head{node}")
         text.add(
-            f"  %offset = phi {_INTEGERS} [ zeroinitializer, %at_start ], "
+            f"  %offset = phi {_INTEGERS} [ {begun_offset}, %at_start ], "
             f"[ {loaded[nodes]}, %going_on ], [ %scaled_offset, %scaling ]"
         )
         text.add("  %chunk_limit = add i64 %row, %chunk")
@@ -327,14 +352,13 @@ class _Printer:
         numbers.before = []
         if isinstance(numbers, _Best):
             numbers.ranks = []
-        found: list[str] = column(shape, cast(Any, numbers), befores)
+        found = column(shape, cast(Any, numbers), befores)
         phis = [
             f"  {before} = phi {vector} [ {value}, %rows_head ], [ {after}, %columns_head ]"
             for before, value, after in zip(befores, values, found, strict=True)
         ]
         text.lines[lines:lines] = phis
         text.add("  %row_behind = add i64 %at, 1")
-        keeps = self._kind.kept & (Kept.COLUMN | Kept.BEFORE)
         if not keeps:
             self._keep("%at", found, "")
         more = text.value("icmp slt i64 %row_behind, %chunk_end")
@@ -348,13 +372,11 @@ class _Printer:
             # The loop over columns is never entered a second time.
             for number, line in enumerate(text.lines):
                 text.lines[number] = _without_second_entry(line)
-        both, offset = numbers.scaled([*found, *self._befores(keeps)], "%offset")
-        scaled = both[:nodes]
+        scaled, offset = self._scaled(found, "%offset")
         for node, value in enumerate(scaled):
             text.add(f"  %scaled{node} = {self._copy(value)}")
         text.add(f"  %scaled_offset = add {_INTEGERS} {offset}, zeroinitializer")
         if keeps:
-            numbers.before = both[nodes:]
             self._keep("%at", scaled, offset)
         text.add("  br label %rows_head")
 
@@ -369,8 +391,13 @@ class _Printer:
         head = "define i32 @entry(ptr %arguments, ptr %result, ptr %exception) #0 {"
         return "\n".join([*sorted(text.declared), head, "entry_block:", *text.lines, "}"])
 
-    def _befores(self, keeps: Kept) -> list[str]:
-        return self._numbers.before if keeps & Kept.BEFORE else []
+    def _scaled(self, values: list[str], offset: str) -> tuple[list[str], str]:
+        """Scale the values of a column, and those before states emit if they are kept."""
+        numbers = self._numbers
+        before = numbers.before if Kept.BEFORE in self._kind.kept else []
+        both, offset = numbers.scaled([*values, *before], offset)
+        numbers.before = both[len(values) :]
+        return both[: len(values)], offset
 
     def _copy(self, value: str) -> str:
         kind = self._numbers.vector

@@ -9,16 +9,34 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu.hmm.language.chain import Chain
-from mummergpu.hmm.language.processor_text import IMPOSSIBLE, LOG_BITS, OFFSET_BITS
-from mummergpu.hmm.language.recurrence import Shape
+from mummergpu.hmm.language.indexed import ShapeArrays
+from mummergpu.hmm.language.processor_text import (
+    IMPOSSIBLE,
+    LOG_BITS,
+    OFFSET_BITS,
+    SMALLEST_POWER,
+)
 from mummergpu.runtime.arrays import Float64Array, Int64Array
+from mummergpu.runtime.jit import jit_without_refcounts
 
 Numbers = npt.NDArray[Any]
 """float64, or int64 for best paths."""
 
 LONGEST_CHUNK: Final = 64
-DOUBLE_RANGE: Final = 650.0
-"""The natural logarithms that doubles have on each side of 1, and some to spare."""
+
+
+class NumberRange(NamedTuple):
+    """The range of numbers, in powers of 2: the smallest, and the smallest that sums keep."""
+
+    least: int
+    kept: int
+
+
+DOUBLES: Final = NumberRange(-1022, SMALLEST_POWER)
+FLOATS: Final = NumberRange(-126, -65)
+
+_LOG_2: Final = math.log(2)
+_MAX_LOG: Final = 700.0
 LOG_UNITS: Final = float(1 << LOG_BITS)
 EMISSION_ROW: Final = 256
 """The places of an emission in a table; the one behind the symbols is that of padding."""
@@ -36,13 +54,17 @@ class ChainTables(NamedTuple):
     end : ndarray
         The probabilities of the end.
     chunk : int
-        After how many columns values have to be scaled.
+        After how many columns values have to be scaled; 0 if sums may be too small for doubles
+        behind a single one.
+    float_chunk : int
+        The same of floats.
     """
 
     numbers: Numbers
     emissions: Numbers
     end: Numbers
     chunk: int
+    float_chunk: int = 0
 
 
 def sum_tables(chain: Chain) -> ChainTables:
@@ -53,9 +75,8 @@ def sum_tables(chain: Chain) -> ChainTables:
     emissions[:, :symbols] = chain.emissions
     if symbols < EMISSION_ROW:
         emissions[:, symbols] = 1
-    low, high = _growth(chain)
-    chunk = int(DOUBLE_RANGE / max(-low, high, DOUBLE_RANGE / LONGEST_CHUNK))
-    return ChainTables(numbers, emissions, chain.end.copy(), max(1, chunk))
+    chunks = [_chunk(chain, limits) for limits in (DOUBLES, FLOATS)]
+    return ChainTables(numbers, emissions, chain.end.copy(), *chunks)
 
 
 def best_tables(chain: Chain) -> ChainTables:
@@ -85,31 +106,93 @@ def log_of_units(values: Int64Array, offsets: Int64Array) -> Float64Array:
     return np.where(values < IMPOSSIBLE // 2, -np.inf, found)
 
 
-def _growth(chain: Chain) -> tuple[float, float]:
-    """Return logarithms: by what a column shrinks values at most, and by what they grow."""
-    logs = [math.log(value) if value > 0 else 0.0 for value in chain.probabilities]
-    low, high = _reach(chain.shape, logs, min), _reach(chain.shape, logs, max)
-    some = chain.emissions[chain.emissions > 0]
-    if some.size == 0:
-        return low, high
-    steps = max(1, max((len(into) for into in chain.shape.into()), default=1))
-    grown = high + math.log(float(some.max())) + math.log(steps) * (1 + chain.shape.silent)
-    return low + math.log(float(some.min())), grown
+class _Extremes(NamedTuple):
+    """By what numbers are below 1 and above it at most, as logarithms of at least 0.
+
+    Those of 0 are not counted.
+    """
+
+    fall: float
+    growth: float
+
+    @classmethod
+    def of(cls, values: Float64Array) -> _Extremes:
+        """Return those of some numbers."""
+        some = values[values > 0]
+        logs = np.log(some) if some.size else np.zeros(1)
+        return cls(max(0.0, -float(logs.min())), max(0.0, float(logs.max())))
 
 
-def _reach(shape: Shape, logs: list[float], choose: Any) -> float:
-    """Return the least or the largest logarithm of the transitions of a column."""
-    silent = [0.0] * shape.nodes
-    found = 0.0
-    for (source, target), value in sorted(
-        zip(shape.steps, logs, strict=True), key=_silent_first(shape)
-    ):
-        total = value + silent[source]
-        if target >= shape.emitting:
-            silent[target] = choose(silent[target], total)
-        found = choose(found, total)
-    return found
+def _chunk(chain: Chain, limits: NumberRange) -> int:
+    """Return after how many columns sums are scaled, so that none gets lost that is not seen.
+
+    Behind each scaling a value is 0, or at least the smallest that is kept, where the largest is
+    about 1. Up to the next one no product may be too small for a number, nor become so when it is
+    scaled: then what is less than the smallest that is kept can be told from 0.
+    """
+    kept, room = -limits.kept * _LOG_2, (limits.kept - limits.least) * _LOG_2
+    start, end = _Extremes.of(chain.start), _Extremes.of(chain.end)
+    if start.fall + start.growth > kept or max(end.fall, end.growth, start.growth) > room:
+        return 0
+    numbers = _Factors.of(chain)
+    falls, sums = np.zeros((2, chain.shape.nodes)), np.ones((2, chain.shape.nodes))
+    for chunk in range(LONGEST_CHUNK):
+        _add_column(ShapeArrays.of(chain.shape), numbers, chunk % 2, falls, sums)
+        growth = math.log(sums[1 - chunk % 2].max())
+        if falls[1 - chunk % 2].max() + growth > room:
+            break
+    else:
+        return LONGEST_CHUNK
+    if chunk > 0:
+        return chunk
+    # In a line of silent states the first one that is too small follows one that is not. As each of
+    # them is looked at behind each column, that one is seen, also if those behind it become 0.
+    return int(2 * (numbers.falls.max() + numbers.emitted_falls.max()) + growth <= room)
 
 
-def _silent_first(shape: Shape) -> Any:
-    return lambda one: (one[0][1] < shape.emitting, one[0][1])
+class _Factors(NamedTuple):
+    """What values are multiplied with: chances of steps, and what states emit.
+
+    The falls are logarithms, by what they are below 1; emissions have only extremes.
+    """
+
+    chances: Float64Array
+    falls: Float64Array
+    emitted_falls: Float64Array
+    emitted_most: Float64Array
+
+    @classmethod
+    def of(cls, chain: Chain) -> _Factors:
+        """Return those of a chain."""
+        # An array of nothing has no largest number.
+        chances = np.append(chain.probabilities, 1.0)
+        falls = np.maximum(0.0, -np.log(np.where(chances > 0, chances, 1.0)))
+        extremes = np.array([_Extremes.of(row) for row in chain.emissions])
+        emitted = extremes[list(chain.shape.emissions)]
+        most = np.exp(np.minimum(emitted[:, 1], _MAX_LOG))
+        return cls(chances, falls, np.ascontiguousarray(emitted[:, 0]), most)
+
+
+@jit_without_refcounts
+def _add_column(
+    shape: ShapeArrays, factors: _Factors, before: int, falls: Float64Array, sums: Float64Array
+) -> None:
+    """Write by what values behind a further column are below 1 at most, and the largest sums.
+
+    The falls are those of single paths. Rows of both arrays take turns, as `before` says.
+    """
+    behind = 1 - before
+    for node in range(falls.shape[1]):
+        is_silent = node >= factors.emitted_falls.size
+        side = behind if is_silent else before
+        fall, total = 0.0, 0.0
+        for step in range(shape.first_steps[node], shape.first_steps[node + 1]):
+            source = shape.sources[step]
+            if factors.chances[step] > 0:
+                fall = max(fall, falls[side, source] + factors.falls[step])
+                total += sums[side, source] * factors.chances[step]
+        if not is_silent:
+            fall += factors.emitted_falls[node]
+            total = max(total, 1.0) * factors.emitted_most[node]
+        falls[behind, node] = fall
+        sums[behind, node] = max(total, 1.0)

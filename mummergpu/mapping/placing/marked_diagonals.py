@@ -25,6 +25,10 @@ WORD_BASES: Final = 8
 HASH_BITS: Final = 12
 """The bits of a hash: the table of so many words stays in the first cache."""
 
+MAX_PLACES: Final = 16
+"""Where a word has more places in a read, as in a read of a short repeat, all diagonals are marked:
+to look at each place of each word of the window would take far longer."""
+
 DIAGONALS_AT_ONCE: Final = 2048
 """How many diagonals are marked at once."""
 
@@ -104,7 +108,7 @@ def mark_diagonals(
 
     The match lies in the range from `begin` to `end` of the joined reference, the diagonals in that
     from `low` to `high`. Some are marked that have none, since words with the same hash are not
-    told apart.
+    told apart, and all if a word has many places in the read.
     """
     last, before, marked = marks.last, marks.before, marks.marked
     word, known = as_int64(0), as_int64(0)
@@ -112,9 +116,13 @@ def mark_diagonals(
         word, known = lengthened(word, known, as_int64(reference[MARGIN + position]))
         if known < WORD_BASES:
             continue
-        place = as_int64(last[as_index(hash_of(word))])
+        place, places = as_int64(last[as_index(hash_of(word))]), as_int64(0)
         while place != _NONE:
             diagonal = position + 1 - WORD_BASES - place
             if low <= diagonal < high:
                 marked[diagonal - low] = 1
             place = as_int64(before[as_index(place)])
+            places += 1
+            if places > MAX_PLACES:
+                marked[: high - low] = 1
+                return

@@ -128,12 +128,18 @@ class MateWindow(NamedTuple):
 
 
 @inline_without_refcounts
+def has_room(table: Candidates, read: int) -> bool:
+    """Return whether a read has fewer candidates than there is room for."""
+    return bool(table.offsets[read] + table.counts[read] < table.offsets[read + 1])
+
+
+@inline_without_refcounts
 def add_diagonal(
     read: int, scoring: Scoring, table: Candidates, window: MateWindow, diagonal: int
 ) -> int:
     """Add a diagonal to a read's candidates if it has a match and a good score; return how many.
 
-    Nothing is added to a read that has as many as there is room for.
+    There must be room for one (`has_room`).
     """
     reads, target, numbers = scoring.reads, scoring.target, table.numbers
     begin, length = reads.offsets[read], read_length(reads, read)
@@ -144,7 +150,7 @@ def add_diagonal(
         codes, MARGIN + begin + shift, behind - shift, target.codes, MARGIN + diagonal + shift
     )
     row = table.offsets[read] + table.counts[read]
-    if seed_bases < MIN_RUN or row == table.offsets[read + 1]:
+    if seed_bases < MIN_RUN:
         return 0
     # The row after the last is free.
     table.diagonals[row] = diagonal
@@ -182,7 +188,9 @@ def rescue_mate(
         for diagonal in range(first, end):
             if marks.marked[diagonal - first] != 0:
                 marks.marked[diagonal - first] = 0
-                added += add_diagonal(read, scoring, table, window, diagonal)
+                # Where a satellite lies, the first few diagonals take all the room.
+                if has_room(table, read):
+                    added += add_diagonal(read, scoring, table, window, diagonal)
     return added
 
 
@@ -241,7 +249,7 @@ def rescue_template(
             numbers[row, MARK] = 1 if partner < most * UNIT else 0
         for _ in range(MAX_TRIES):
             row = best_marked(table, read)
-            if row < 0:
+            if row < 0 or not has_room(table, other):
                 break
             numbers[row, MARK] = 0
             low, high = mate_diagonals(

@@ -29,6 +29,11 @@ from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcount
 from mummergpu.sequence.codes import MARGIN, empty_with_margins
 from mummergpu.viterbi.recurrence.model import Costs
 
+READS_AT_FIRST: Final = 1 << 10
+MATCHES_AT_ONCE: Final = 1 << 18
+"""So many reads are mapped again together at first, and then as many as have about so many matches:
+a read of a satellite may have a thousand, each of which becomes a candidate."""
+
 _NOT_PLACED: Final = -1
 """A score below that of any placement."""
 
@@ -86,6 +91,18 @@ class DoubtfulReads:
 
     numbers: Int64Array
     candidates: Candidates
+
+    def part(self, first: int, end: int) -> DoubtfulReads:
+        """Return a range of these reads, which parts no mates."""
+        table = self.candidates
+        return DoubtfulReads(
+            self.numbers[first:end],
+            table._replace(
+                offsets=table.offsets[first : end + 1],
+                counts=table.counts[first:end],
+                complete=table.complete[first:end],
+            ),
+        )
 
 
 def doubtful_reads(numbers: Int64Array, candidates: Candidates) -> DoubtfulReads:

@@ -238,6 +238,40 @@ def owner_of(
     return owner if reported_score(table, row, length, costs) >= min_score else as_int64(2)
 
 
+@inline_without_refcounts
+def are_surely_more(
+    table: Candidates,
+    read: int,
+    length: int,
+    costs: Costs,
+    chosen: int,
+    bounds: tuple[int, int],
+) -> bool:
+    """Return whether a read surely has more alternatives than a number, by scores without gaps.
+
+    `bounds` are the least score of an alternative, and the number.
+    """
+    offsets, counts = table.offsets, table.counts
+    diagonals, numbers = table.diagonals, table.numbers
+    # No alignment is at the places of two candidates that are so far apart.
+    apart = 2 * (length + 2 * costs.most_gap)
+    last, strand, count = as_int64(0), as_int64(-1), as_int64(0)
+    for row in range(offsets[read], offsets[read] + counts[read]):
+        if numbers[row, STRAND] == numbers[chosen, STRAND]:
+            if abs(diagonals[row] - diagonals[chosen]) <= apart:
+                continue
+        # A gap adds to the score, but that may be the bonus of an end that it reaches.
+        least = as_int64(numbers[row, SCORE]) - 2 * costs.end_bonus
+        if numbers[row, STATE] == DEAD or least < bounds[0]:
+            continue
+        if numbers[row, STRAND] != strand or diagonals[row] - last > apart:
+            last, strand = diagonals[row], as_int64(numbers[row, STRAND])
+            count += 1
+            if count > bounds[1]:
+                return True
+    return False
+
+
 @jit_without_refcounts
 def list_alternatives(
     scoring: Scoring,
@@ -271,6 +305,10 @@ def list_alternatives(
         # A place that is worse is never listed, nor is it the better one at the place of another.
         bounds = min_score, max(min_score, min(enough, enough_extra)), table.diagonals.size
         chosen = primary[read], extra[read]
+        if extra[read] < 0 and are_surely_more(
+            table, read, length, costs, primary[read], (bounds[1], most)
+        ):
+            continue
         count = collect_others(scoring, read, bounds, scratch, room, table, chosen)
         of_primary, of_extra = as_int64(0), as_int64(0)
         # The keys have been sorted by, so their memory is free.

@@ -43,6 +43,9 @@ from mummergpu.sequence.mems import BlockMems, MemColumns
 MATCHES_AHEAD: Final = 32
 """How many matches before it is used the reference beside a match is fetched."""
 
+MOST_USED_AGAIN: Final = 1 << 18
+"""So many candidates are in memory that a thread keeps, some 20 MiB; satellites have more."""
+
 _DIAGONAL_OFFSET: Final = 1 << 40
 _STRAND_BIT: Final = 1 << 61
 """How a diagonal and its strand become a key to sort by."""
@@ -138,9 +141,11 @@ def score_diagonals(
         while first < count and keys[first] == key:
             if values[first] >= _SCORED:
                 scored = values[first] - _SCORED
-            elif values[first] & 0xFFFFFFFF > seed_bases:
-                seed_bases = values[first] & 0xFFFFFFFF
-                seed_begin = values[first] >> 32
+            else:
+                bases, begin = values[first] & 0xFFFFFFFF, values[first] >> 32
+                # Of those with as many bases the first one, in whatever order a search wrote them.
+                if bases > seed_bases or (bases == seed_bases and begin < seed_begin):
+                    seed_bases, seed_begin = bases, begin
             first += 1
         has_neighbour |= first - at_first > 1
         has_neighbour |= first < count and keys[first] - key <= max_gap
@@ -287,10 +292,13 @@ class CandidateFinder:
     def _new_table(self, read_count: int, row_count: int, rescue_rows: int) -> Candidates:
         """Return memory for candidates, and for those of rescued mates."""
         rows = row_count + rescue_rows * read_count
+        diagonals, numbers = self._diagonals, self._numbers
+        if rows > MOST_USED_AGAIN:
+            diagonals, numbers = ThreadArray(np.int64), ThreadArray(np.int32)
         return Candidates(
             np.zeros(read_count + 1, dtype=np.int64),
             np.empty(read_count, dtype=np.int64),
-            self._diagonals.of_size(rows),
-            self._numbers.of_size(rows * NUMBERS).reshape(rows, NUMBERS),
+            diagonals.of_size(rows),
+            numbers.of_size(rows * NUMBERS).reshape(rows, NUMBERS),
             np.empty(read_count, dtype=np.uint8),
         )

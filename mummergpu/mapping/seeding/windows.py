@@ -10,10 +10,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
-from mummergpu.sequence.mems import ALL_SEEDS, MemColumns, MemRows
+from mummergpu.sequence.mems import ALL_SEEDS, BlockMems, MemColumns, MemRows
 from mummergpu.sequence.seed_rule import (
     ANYWHERE,
     SPREAD_BITS,
@@ -102,6 +103,28 @@ def chosen_matches(matches: MemColumns, read_offsets: Int64Array, by: ChosenBy) 
     end = keep_chosen(matches, read_offsets, by, new_seed_room(), kept)
     rows = MemRows(*(column[:end] for column in kept.rows))
     return MemColumns(kept.offsets, *rows, kept.seeds)
+
+
+def without_frequent_pairs(mems: BlockMems) -> BlockMems:
+    """Leave out the matches of pairs of which a mate has no seed of which all matches are there.
+
+    The mapping qualities of such a mate are 0, whatever its matches are, unless its template's size
+    counts.
+    """
+    frequent = [columns.seeds == 0 for columns in mems.values() if columns.seeds.size]
+    if not frequent:
+        return mems
+    kept = np.repeat(~np.any(frequent, axis=0).reshape(-1, 2).any(axis=1), 2)
+    return mems if kept.all() else {s: matches_of(one, kept) for s, one in mems.items()}
+
+
+def matches_of(matches: MemColumns, kept: npt.NDArray[np.bool_]) -> MemColumns:
+    """Return the matches of some reads; the others have none."""
+    counts = np.diff(matches.offsets)
+    rows = np.repeat(kept, counts)
+    ends = np.cumsum(np.where(kept, counts, 0), dtype=np.int64)
+    offsets = np.concatenate((np.zeros(1, dtype=np.int64), ends))
+    return MemColumns(offsets, *MemRows(*(one[rows] for one in matches.rows)), matches.seeds)
 
 
 @jit_without_refcounts

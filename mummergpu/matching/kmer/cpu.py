@@ -204,7 +204,8 @@ class KmerCpuBackend(PageByPageBackend[KmerPage]):
             visits = np.zeros((queries.offsets.size - 1, 2), dtype=np.int64)
             chosen = np.full(queries.offsets.size - 1, ALL_SEEDS, dtype=np.uint8)
             state = np.zeros(STATE_NUMBERS, dtype=np.int64)
-            steps, seed_room = _steps_of(indexed, min_length), new_seed_room()
+            steps = _steps_of(indexed, min_length)
+            seed_room = new_seed_room(min(steps.max_occurrences, lookup.positions.size))
             state[SAMPLE] = state[LEAD_OF] = steps.first_lead
             batch = np.empty((BATCH, BATCH_NUMBERS), dtype=np.int64)
             # Somewhat more rows than the last block needed; a wrong guess costs a copy of the rows.
@@ -233,7 +234,7 @@ class KmerCpuBackend(PageByPageBackend[KmerPage]):
             self._rows_per_base = filled / max(1, bases)
             np.cumsum(counts, out=counts)
             rows = MemRows(*(column[:filled] for column in rows))
-            if indexed.table.sampling.reference_step > 1 and steps.window == 0:
+            if indexed.table.sampling.reference_step > 1 and steps.sorts_matches:
                 sort_rows_of_queries(counts, rows)
             return MemColumns(counts, *rows, chosen if state[CHOSEN] else NOTHING_LEFT_OUT)
 
@@ -279,6 +280,8 @@ def _steps_of(page: KmerPage, min_length: int) -> SampleSteps:
     return SampleSteps(
         *(min_length, step, period, window, leads[0], leads[-1]),
         *(too_many, most, *seed, page.table.sampling.reference_step),
+        # Whoever wants whole windows, or chosen seeds, sorts matches by their diagonals.
+        window == 0 and most == UNBOUNDED_MATCHES,
     )
 
 
@@ -508,8 +511,7 @@ def extend_sample(
             break
         place, stop = places.end if stop == places.end else places.skipped_end, places.end
     # With a period of one base, matches of an ascending list begin at the sample and ascend too.
-    # Whoever wants whole windows sorts matches by their diagonals.
-    if steps.window == 0 and row - filled > 1 and (steps.period > 1 or is_sorted_by_bases):
+    if steps.sorts_matches and row - filled > 1 and (steps.period > 1 or is_sorted_by_bases):
         sort_rows(rows.reference_starts, rows.lengths, filled, row)
     decode_rows(rows, filled, row, found_before)
     add_visits(visits, steps, batch[sample, QUERY_OF], visited)

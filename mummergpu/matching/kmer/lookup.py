@@ -69,6 +69,8 @@ class SampleSteps(NamedTuple):
     seed, seed_step, seed_leads : int
         The bases of a window of which seeds are chosen, from one to the next, and the places of a
         seed of which one is listed.
+    sorts_matches : bool
+        Whether the matches of a query ascend; else they are in any order.
     """
 
     min_length: int
@@ -82,6 +84,7 @@ class SampleSteps(NamedTuple):
     seed: int
     seed_step: int
     seed_leads: int
+    sorts_matches: bool
 
 
 @inline_without_refcounts

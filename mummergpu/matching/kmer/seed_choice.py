@@ -21,6 +21,7 @@ from mummergpu.matching.kmer.lookup import (
     prefetch_place,
 )
 from mummergpu.matching.query_codes import QueryCodes
+from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import (
     as_index,
     as_int64,
@@ -69,8 +70,6 @@ class SeedSample(NamedTuple):
         Where its query begins and ends.
     found_before : int
         Where a match reaches so far to the left, a seed before has found it.
-    spread_below : int
-        Only occurrences count whose `spread_key` is less; 0 for all.
     before : BasesBefore
         The last bases of the lead, by which most occurrences are passed over.
     """
@@ -81,7 +80,6 @@ class SeedSample(NamedTuple):
     query_begin: int
     query_end: int
     found_before: int
-    spread_below: int
     before: BasesBefore
 
 
@@ -97,11 +95,7 @@ def occurrence_at(lookup: KmerLookup, sample: SeedSample, place: int, end: int) 
     position = as_int64(lookup.positions[as_index(place)])
     if position > lookup.last_position:
         return DAMAGED
-    found = lookup.part_begin + position
-    if sample.spread_below > 0:
-        if spread_key(found - sample.lead) >= sample.spread_below:
-            return PASSED
-    return found
+    return lookup.part_begin + position
 
 
 @inline_without_refcounts
@@ -140,7 +134,7 @@ def sample_of_seed(
     at = begin + seed * seeds.step + lead
     found_before = lead + before if before > 0 else at - begin + 1
     wanted = bases_before(lookup, queries.codes, at, lead)
-    return SeedSample(at, lead, tail, begin, end, found_before, seeds.spread_below, wanted)
+    return SeedSample(at, lead, tail, begin, end, found_before, wanted)
 
 
 @jit_without_refcounts
@@ -289,10 +283,11 @@ def spread_bits(
     bits: int,
     room: SeedRoom,
 ) -> int:
-    """Return how many bits, up to `bits`, a `spread_key` may have so that a seed occurs rarely."""
-    counts = room.counts_of_bits
-    counts[:] = 0
-    total = as_int64(0)
+    """Return how many bits, up to `bits`, a `spread_key` may have so that a seed occurs rarely.
+
+    The places with so many are written to the room, and how often the seed occurs there.
+    """
+    kept = as_int64(0)
     for tail in range(steps.seed_leads - 1, -1, -1):
         sample = sample_of_seed(lookup, queries, query, seeds, seed, tail, 0)
         places = listed_places(lookup, queries, sample.at, sample.lead)
@@ -316,16 +311,25 @@ def spread_bits(
                     continue
                 if not all_have_it and not has_seed(lookup, queries.codes, sample, found):
                     continue
-                own = bits
-                while own > 0 and key >> (own - 1) == 0:
-                    own -= 1
-                counts[own] += 1
-                total += 1
+                room.places[kept] = found - sample.lead
+                kept += 1
                 # With one bit less, about half of the places are left.
-                while total > steps.max_occurrences and bits > 0:
-                    total -= counts[bits]
+                while kept > steps.max_occurrences and bits > 0:
                     bits -= 1
+                    kept = keep_below(room.places, kept, bits)
+    room.occurrences[seed] = kept
     return bits
+
+
+@inline_without_refcounts
+def keep_below(places: Int64Array, count: int, bits: int) -> int:
+    """Keep the places whose `spread_key` has at most so many bits; return how many there are."""
+    kept = as_int64(0)
+    for place in range(count):
+        if spread_key(places[place]) >> bits == 0:
+            places[kept] = places[place]
+            kept += 1
+    return kept
 
 
 @inline_without_refcounts
@@ -354,33 +358,58 @@ def write_listed(
     row = filled
     max_left = min(sample.found_before, sample.at - sample.query_begin)
     max_right = sample.query_end - sample.at - kmer_length
-    first_begin = lookup.part_begin - sample.lead
-    for first in range(begin, end, PLACES_AT_ONCE):
-        stop = min(first + PLACES_AT_ONCE, end)
-        if sample.spread_below > 0:
-            if least_key(lookup.positions, first, stop, first_begin) >= sample.spread_below:
-                continue
-        for place in range(first, stop):
-            found = occurrence_at(lookup, sample, place, end)
-            if found < 0:
-                if found == DAMAGED:
-                    return DAMAGED
-                continue
-            left = extend_left(codes, at, reference, MARGIN + found, max_left)
-            # A match that reaches the seed before is met there, and written once only.
-            if left < sample.lead or left == sample.found_before:
-                continue
-            behind = MARGIN + found + kmer_length
-            right = extend_right(codes, at + kmer_length, reference, behind, max_right)
-            if right < sample.tail:
-                continue
-            if row == rows.lengths.size:
-                return FULL
-            rows.query_starts[row] = sample.at - sample.query_begin - left
-            rows.reference_starts[row] = found - left
-            rows.lengths[row] = left + kmer_length + right
-            row += 1
+    for place in range(begin, end):
+        found = occurrence_at(lookup, sample, place, end)
+        if found < 0:
+            if found == DAMAGED:
+                return DAMAGED
+            continue
+        left = extend_left(codes, at, reference, MARGIN + found, max_left)
+        # A match that reaches the seed before is met there, and written once only.
+        if left < sample.lead or left == sample.found_before:
+            continue
+        behind = MARGIN + found + kmer_length
+        right = extend_right(codes, at + kmer_length, reference, behind, max_right)
+        if right < sample.tail:
+            continue
+        if row == rows.lengths.size:
+            return FULL
+        rows.query_starts[row] = sample.at - sample.query_begin - left
+        rows.reference_starts[row] = found - left
+        rows.lengths[row] = left + kmer_length + right
+        row += 1
     return row
+
+
+@inline_without_refcounts
+def write_spread(
+    lookup: KmerLookup,
+    queries: QueryCodes,
+    query: int,
+    seeds: Seeds,
+    room: SeedRoom,
+    filled: int,
+    rows: MemRows,
+) -> int:
+    """Write the matches at the places of the one seed that is taken (`spread_bits`)."""
+    seed = as_int64(0)
+    while room.taken[seed] == 0:
+        seed += 1
+    codes, reference, count = queries.codes, lookup.reference, as_int64(room.occurrences[seed])
+    if filled + count > rows.lengths.size:
+        return FULL
+    start = seed * seeds.step
+    at = MARGIN + as_int64(queries.offsets[query]) + start
+    behind = at + seeds.bases
+    max_right = MARGIN + as_int64(queries.offsets[query + 1]) - behind
+    for place in range(count):
+        found = MARGIN + room.places[place]
+        left = extend_left(codes, at, reference, found, start)
+        right = extend_right(codes, behind, reference, found + seeds.bases, max_right)
+        rows.query_starts[filled + place] = start - left
+        rows.reference_starts[filled + place] = room.places[place] - left
+        rows.lengths[filled + place] = left + seeds.bases + right
+    return filled + count
 
 
 @jit_without_refcounts
@@ -395,6 +424,8 @@ def write_matches(
     rows: MemRows,
 ) -> int:
     """Write the matches with a seed that is taken, each once; return where they end, or why not."""
+    if seeds.spread_below > 0:
+        return write_spread(lookup, queries, query, seeds, room, filled, rows)
     row, last = filled, as_int64(-1)
     for seed in range(seeds.number):
         if room.taken[seed] == 0:

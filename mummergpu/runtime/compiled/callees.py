@@ -35,7 +35,9 @@ class _PlainLibrary(_LIBRARY):  # type: ignore[misc]
         """Link what is called."""
         self._raise_if_finalized()
         for library in dict.fromkeys(self._linking_libraries):
-            self._reload_init.update(library._reload_init)
+            # Numba 0.61 has no functions that set a library up when it is loaded again.
+            if hasattr(library, "_reload_init"):
+                self._reload_init.update(library._reload_init)
             self._final_module.link_in(library._get_module_for_linking(), preserve=True)
         self._finalize_dynamic_globals()
         self._finalized = True

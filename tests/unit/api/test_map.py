@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import doctest
 import gc
+import random
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -14,9 +16,11 @@ import numpy as np
 import pytest
 from helpers.alignment_tools import samtools
 from helpers.read_pairs import write_pairs
+from helpers.sequences import random_bases, write_fasta
 
 import mummergpu
 from mummergpu.cli.main import main
+from mummergpu.errors import OptionError
 
 PAIRS = 150
 GROUP = "@RG\\tID:x\\tSM:y"
@@ -339,7 +343,11 @@ def test_a_cigar_is_text_everywhere(index: mummergpu.Index) -> None:
         ({"reads": []}, "name at least one file"),
         ({"reads": ["1.fq"], "mates": ["2.fq", "2.fq"]}, "2 files of mates for 1"),
         ({"reads": "1.fq", "mates": "2.fq", "interleaved": True}, "have no other file"),
-        ({"reads": "1.fq", "insert_size": (1, 2, 3)}, "is not a mean and a deviation"),
+        ({"reads": "1.fq", "insert_size": (1,)}, "is not a mean and a deviation"),
+        ({"reads": "1.fq", "insert_size": (1, 2, 3, 4, 5)}, "is not a mean and a deviation"),
+        ({"reads": "1.fq", "insert_size": (9, 2, 3, 4)}, "largest size, 3, is below the smallest"),
+        ({"reads": "1.fq", "mates": "2.fq", "single": True}, "single reads have no mates"),
+        ({"reads": [(("a", "AC"), ("a", "GT"))], "single": True}, "the reads are pairs"),
         ({"reads": "1.fq", "insert_size": (-1, 2)}, "are not numbers of bases"),
         ({"reads": "1.fq", "max_secondary": -1}, "max_secondary: -1 is less than 0"),
         ({"reads": "1.fq", "seed_length": 3}, "finds no matches of less than"),
@@ -351,12 +359,60 @@ def test_wrong_arguments(index: mummergpu.Index, arguments: Any, message: str) -
         index.map(**arguments)
 
 
+@pytest.mark.parametrize(
+    ("make", "option", "message"),
+    [
+        (partial(mummergpu.Scores, match=0), "match", "0 is not between 1 and 20"),
+        (partial(mummergpu.Scores, gap_extend=(1, 0)), "insertion_extend", "not between 1 and"),
+        (partial(mummergpu.Scores, gap_open=(1, 2, 3)), "gap_open", "nor two such as"),
+        (partial(mummergpu.Scores, clipping=1000), "clipping", "1000 is more than 100"),
+        (partial(mummergpu.RecordStyle, tags="ms"), "tags", "'ms' is none of"),
+        (partial(mummergpu.RecordStyle, header_lines=["@CO"]), "header_lines", "no line of a"),
+        (partial(mummergpu.RecordStyle, soft_clips="no"), "soft_clips", "neither True nor False"),
+    ],
+)
+def test_wrong_scores_and_styles(make: Callable[[], Any], option: str, message: str) -> None:
+    with pytest.raises(OptionError, match=message) as error:
+        make()
+    assert error.value.option == option
+
+
+def test_cram_cannot_tell_equal_bases(alignments: mummergpu.Alignments) -> None:
+    style = mummergpu.RecordStyle(equal_bases=True)
+    with pytest.raises(OptionError, match="CRAM has no operations"):
+        alignments.write("x.cram", style=style)
+    with pytest.raises(OptionError, match="CRAM has no operations"):
+        mummergpu.map("r.fa", "1.fq", output="x.cram", style=style)
+
+
+@pytest.mark.parametrize("call", ["map", "Index.map", "Index.stream_map"])
+def test_alternative_contigs_are_ignored_only_if_asked(
+    call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    bases = random_bases(random.Random(5), 500)
+    write_fasta("g.fa", {"g": bases})
+    index = mummergpu.Index.build(Path("g.fa"), 16)
+    reads = [("r", bases[100:200])]
+    calls: dict[str, Callable[..., Any]] = {
+        "map": partial(mummergpu.map, "g.fa", reads, output="x.sam"),
+        "Index.map": partial(index.map, reads),
+        "Index.stream_map": partial(index.stream_map, reads),
+    }
+    calls[call]()
+    Path("g.fa.alt").write_text("h\t0\tg\t1\t60\t500M\t*\t0\t0\t*\t*\n")
+    with pytest.raises(OptionError, match=r"'g.fa.alt' names alternative contigs") as error:
+        calls[call]()
+    assert error.value.option == "ignore_alt"
+    calls[call](ignore_alt=True)
+
+
 def test_no_reads_have_no_rows(index: mummergpu.Index) -> None:
     Path("empty.fq").write_text("")
     found = index.map("empty.fq")
     assert len(found) == 0 and found.cigar_offsets.tolist() == [0] and found.read_names == []
 
 
-@pytest.mark.parametrize("module", ["alignments", "map_reads"])
+@pytest.mark.parametrize("module", ["alignments", "map_reads", "mapping_requests"])
 def test_examples(module: str) -> None:
     assert doctest.testmod(import_module(f"mummergpu.api.{module}")).failed == 0

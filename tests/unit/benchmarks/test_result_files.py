@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from pathlib import Path
 
+import measure
 import pytest
 
 FOLDER = Path(__file__).resolve().parents[3] / "benchmarks"
@@ -29,3 +31,21 @@ def test_a_file_tells_its_date_and_command(name: str) -> None:
     for one in found if isinstance(found, list) else [found]:
         assert "date" in one
         assert "command" in json.dumps(one) or "mummergpu" in json.dumps(one)
+
+
+def test_what_programs_write_tells_how_it_was_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = tmp_path / "benchmarks"
+    here.mkdir()
+    monkeypatch.setattr(measure, "RESULTS", here / "results")
+    monkeypatch.setattr("sys.argv", ["some.py", "--name", "a b"])
+    git = ["git", "-C", str(here), "-c", "user.name=a", "-c", "user.email=a@b"]
+    subprocess.run([*git, "init", "-q"], check=True)
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "some"], check=True)
+    (here / "code.py").touch()
+    subprocess.run([*git, "add", "code.py"], check=True)
+    found = json.loads(measure.save("x.json", {"seconds": 1}).read_text())
+    assert re.fullmatch("[0-9a-f]{7,}-dirty", found["commit"])
+    assert found["command"] == "python some.py --name 'a b'"
+    assert found["seconds"] == 1 and {"date", "machine"} <= set(found)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.backends.interface import WorkSizes
-from mummergpu.pipeline.passes import SAFETY, BlockParts
+from mummergpu.pipeline.passes import LEAST_SHARE, SAFETY, BlockParts
 from mummergpu.sequence.codes import MARGIN
 
 SIZES = WorkSizes(10_000, 10, 10, 10, 1000, 100)
@@ -46,12 +45,15 @@ def test_the_first_part_is_small_and_the_others_as_large_as_matches_allow() -> N
     assert set(sizes[1:-1]) == {int(SIZES.most_rows / SAFETY) // 10 * 10}
 
 
-@pytest.mark.parametrize(("rows", "expected"), [(0, 100_000), (10**9, SIZES.trial_bases)])
-def test_no_matches_cut_nothing_and_many_cut_no_further(rows: int, expected: int) -> None:
+def test_no_matches_cut_nothing_and_many_cut_to_small_parts() -> None:
     parts = BlockParts(SIZES)
-    parts.add(100, rows)
-    assert parts.most_bases() >= expected
-    assert (parts.most_bases() == SIZES.trial_bases) == (rows > 0)
+    parts.add(100, 0)
+    assert parts.most_bases() >= 100_000
+    # Some matches a base leave what fits, and very many no less than a small part of the first.
+    parts.add(100, 800)
+    assert parts.most_bases() == int(SIZES.most_rows / SAFETY / 8) < SIZES.trial_bases
+    parts.add(100, 10**9)
+    assert parts.most_bases() == max(1, SIZES.trial_bases // LEAST_SHARE)
 
 
 def test_many_matches_are_forgotten_after_a_while() -> None:

@@ -1,11 +1,20 @@
 from __future__ import annotations
 
 from math import erfc, log, sqrt
+from typing import Any
 
 import numpy as np
 import pytest
+from helpers.in_memory import reference_of
+from helpers.mapped_reads import Mapped, block_of, random_bases
+from helpers.sequences import reverse_complement
 
+from mummergpu.mapping import block_mapper
+from mummergpu.mapping.block_mapper import BlockMapper
+from mummergpu.mapping.candidates.candidates import Candidates
+from mummergpu.mapping.options import MappingOptions
 from mummergpu.mapping.placing.insert_size import MIN_PAIRS, InsertSizes, estimate_insert_sizes
+from mummergpu.mapping.seeding.candidate_search import CandidateFinder
 
 
 def test_too_few_pairs_say_nothing() -> None:
@@ -59,3 +68,35 @@ def test_mates_that_are_far_apart_do_not_count() -> None:
     far = random.integers(10_001, 1_000_000, 600)
     assert estimate_insert_sizes(np.concatenate((near, far))) == estimate_insert_sizes(near)
     assert estimate_insert_sizes(far) is None
+
+
+def test_pairs_that_are_frequent_throughout_need_not_be_placed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Their qualities are 0, so that their sizes do not count."""
+    random = np.random.default_rng(3)
+    copy = random_bases(random, 300)
+    bases = b"".join(random_bases(random, 500) + copy for _ in range(12))
+    # Some templates lie in a copy, others beside one, or partly.
+    begins = [*range(0, 800, 20), *random.integers(800, len(bases) - 250, 30).tolist()]
+    templates = [bases[begin : begin + 250].decode() for begin in begins]
+    mates = [(one[:80], reverse_complement(one[-80:])) for one in templates]
+    reads = [read.encode() for pair in mates for read in pair]
+    mapped = Mapped(block_of(reads, True), reference_of([bases]), 16)
+    mapper = BlockMapper(mapped.reference, MappingOptions(16, max_occurrences=5))
+    placed = []
+    find = CandidateFinder.find
+
+    def counted(*arguments: Any) -> Candidates:
+        found = find(*arguments)
+        placed.append(int(np.count_nonzero(found.counts)))
+        return found
+
+    monkeypatch.setattr(CandidateFinder, "find", counted)
+    sizes = mapper.insert_sizes(mapped.block, mapped.mems)
+    monkeypatch.setattr(block_mapper, "without_frequent_pairs", lambda mems: mems)
+    assert np.array_equal(mapper.insert_sizes(mapped.block, mapped.mems), sizes)
+    few, many = placed
+    assert many == 2 * len(begins)
+    assert 0.2 * many < few < 0.9 * many
+    assert sizes.shape[1] > 5

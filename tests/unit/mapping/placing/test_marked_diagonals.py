@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from mummergpu.mapping.placing.marked_diagonals import (
     DIAGONALS_AT_ONCE,
+    MAX_PLACES,
     WORD_BASES,
     list_words,
     mark_diagonals,
@@ -74,3 +75,15 @@ def test_short_reads_have_few_words(length: int) -> None:
     list_words(codes, MARGIN, length, marks)
     mark_diagonals(with_margins(np.zeros(20, dtype=np.uint8)), 0, 20, 0, 20, marks)
     assert marks.marked.sum() == (13 if length == WORD_BASES else 0)
+
+
+@pytest.mark.parametrize("places", [MAX_PLACES, MAX_PLACES + 1])
+def test_a_word_with_many_places_marks_all_diagonals(places: int) -> None:
+    read = np.zeros(places + WORD_BASES - 1, dtype=np.uint8)
+    reference = np.full(100, 1, dtype=np.uint8)
+    reference[40 : 40 + WORD_BASES] = 0
+    marks = new_marks(read.size)
+    list_words(with_margins(read), MARGIN, read.size, marks)
+    mark_diagonals(with_margins(reference), 0, reference.size, 10, 60, marks)
+    first, end = (41 - places, 41) if places == MAX_PLACES else (10, 60)
+    assert (np.flatnonzero(marks.marked) + 10).tolist() == list(range(first, end))
