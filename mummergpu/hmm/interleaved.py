@@ -16,11 +16,10 @@ import numpy as np
 
 from mummergpu.hmm.proteins import CODES, ProteinBlock
 from mummergpu.runtime.arrays import ByteArray, Int64Array
-from mummergpu.runtime.compiled.code_target import chosen_target
 from mummergpu.runtime.compiled.native.function import keeps_code
 from mummergpu.runtime.jit import as_index, jit_without_refcounts, writable
 from mummergpu.runtime.llvm import intrinsic, ir, load_from, types
-from mummergpu.runtime.processors import first_processor
+from mummergpu.runtime.vectors import looks_up_in_registers
 
 BYTE_LANES: Final = 64
 WORD_LANES: Final = 32
@@ -78,13 +77,7 @@ def can_interleave() -> bool:
 
     Where it cannot be kept, as in many containers, generic code that was made beforehand serves.
     """
-    try:
-        flags = {*first_processor()[b"flags"].split()}
-    except (OSError, ValueError, KeyError):
-        return False
-    if chosen_target() is not None or not {b"avx512bw", b"avx512vbmi"} <= flags:
-        return False
-    return keeps_code()
+    return looks_up_in_registers() and keeps_code()
 
 
 def interleaved(
