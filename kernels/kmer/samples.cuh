@@ -43,7 +43,7 @@ struct Samples {
     uint32 window;             // a MEM has a whole window of so many bases; 0 for all MEMs
     uint32 samples_of_window;  // the last k-mers of a window that are samples; 1 without windows
     uint32 minimum_length;     // the fewest bases of a MEM
-    uint32 most_occurrences;   // samples whose k-mers occur more often are skipped
+    uint32 max_occurrences;   // samples whose k-mers occur more often are skipped
     uint32 only_fronts;        // whether MEMs that lie in others of their sample may be left out
 };
 
@@ -139,7 +139,7 @@ __device__ __forceinline__ Sample look_up(const Samples& samples, const Table& t
         const uint32 kmer = first_kmer(right, table.kmer_length);
         sample.list_begin = __ldg(table.offsets + kmer);
         sample.list_end = __ldg(table.offsets + kmer + 1);
-        sample.is_skipped = sample.list_end - sample.list_begin > samples.most_occurrences;
+        sample.is_skipped = sample.list_end - sample.list_begin > samples.max_occurrences;
         if (sample.is_skipped) {
             sample.list_end = sample.list_begin;
         }

@@ -161,9 +161,9 @@ __device__ __forceinline__ SeedChoice take_rarest(const Samples& samples, const 
 // Return as many seeds of equal lengths as possible, more than `known`, that occur, but at most so
 // often together; none if there are none. All lanes of a warp must call.
 __device__ __forceinline__ SeedChoice longer_seeds(const Samples& samples, const Table& table,
-                                                   const ChosenQuery& query, uint32 most_number,
+                                                   const ChosenQuery& query, uint32 max_number,
                                                    uint32 known) {
-    for (uint32 number = most_number; number > known; --number) {
+    for (uint32 number = max_number; number > known; --number) {
         const uint32 bases = query.length / number;
         uint32 left = query.most;
         bool fits = true;

@@ -90,7 +90,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
     score_diagonals(Reads reads, Target target, Scoring scoring, Strands strands,
                     const uint32* match_counts, const uint64* keys, const uint64* values,
                     SeedFreeFlank beside, Candidate* candidates, uint32* candidate_counts) {
-    const uint64 most_gap = static_cast<uint64>(scoring.cost(MOST_GAP));
+    const uint64 max_gap = static_cast<uint64>(scoring.cost(MOST_GAP));
     for (uint64 read = grid_warp(); read < reads.count; read += grid_warps()) {
         const uint64 place = first_row(strands, read);
         const uint32 count = match_counts[read];
@@ -115,8 +115,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
                     }
                 }
                 const bool is_alone = end - row == 1 &&
-                                      (row == 0 || key - own[row - 1] > most_gap) &&
-                                      (end == count || own[end] - key > most_gap);
+                                      (row == 0 || key - own[row - 1] > max_gap) &&
+                                      (end == count || own[end] - key > max_gap);
                 const uint32 strand = static_cast<uint32>(key >> STRAND_SHIFT);
                 const uint64 offset = key - (static_cast<uint64>(strand) << STRAND_SHIFT);
                 const uint64 to = place + filled + __popc(lanes & lowest_bits(lane_number()));

@@ -50,17 +50,17 @@ __device__ __forceinline__ RowBases load_rows(const TileView& view, int row) {
 // diagonals, and the read may end there.
 __device__ __forceinline__ bool is_narrow(const Tile& tile, const Costs& costs) {
     return tile.length > 0 && tile.reference_length >= tile.length + HALF_BAND &&
-           costs.most_gap >= HALF_BAND;
+           costs.max_gap >= HALF_BAND;
 }
 
 // Write the result of a tile, unless a longer gap could be better.
 __device__ __forceinline__ void write_score(const Tile& tile, const Costs& costs, int score,
                                             int* result, uint8* is_open) {
     const int length = static_cast<int>(tile.length);
-    const int needed = max(score, tile.least_score);
+    const int needed = max(score, tile.min_score);
     *is_open = !is_narrow(tile, costs) || longest_deletion(costs, length, needed) >= HALF_BAND ||
                longest_insertion(costs, length, needed) > HALF_BAND;
-    *result = score < tile.least_score ? CANNOT_REACH : score;
+    *result = score < tile.min_score ? CANNOT_REACH : score;
 }
 
 // Score tiles in a narrow band.

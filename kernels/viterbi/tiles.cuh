@@ -13,7 +13,7 @@ struct alignas(16) Tile {
     long long reference_at;  // the first base of the reference
     uint32 length;           // the bases of the read, to its end
     uint32 reference_length;
-    int least_score;  // of interest
+    int min_score;  // of interest
     uint32 flags;     // LEFTWARD if it lies to the left of its corner, ON_REVERSE_STRAND if
                       // the read is among the reverse complements
 };
@@ -77,10 +77,10 @@ __device__ __forceinline__ TileView view_of(const Tile& tile, const uint4* reads
 // Return the longest gap with which an alignment may still have a score: all other bases match.
 __device__ __forceinline__ int longest_insertion(const Costs& costs, int length, int score) {
     const int spare = length * costs.match + costs.end_bonus - score - costs.insertion_open;
-    return min(max(spare, 0) / (costs.insertion_extend + costs.match), costs.most_gap);
+    return min(max(spare, 0) / (costs.insertion_extend + costs.match), costs.max_gap);
 }
 
 __device__ __forceinline__ int longest_deletion(const Costs& costs, int length, int score) {
     const int spare = length * costs.match + costs.end_bonus - score - costs.deletion_open;
-    return min(max(spare, 0) / costs.deletion_extend, costs.most_gap);
+    return min(max(spare, 0) / costs.deletion_extend, costs.max_gap);
 }

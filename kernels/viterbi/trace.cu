@@ -159,14 +159,14 @@ __device__ inline uint32 write_path(const End& end, int band, const ThreadMemory
 // costs            Costs[1]
 // first_band       the diagonals on each side of the corner's that are computed at first; it
 //                  changes the time only
-// scratch          int[2 * (2 * most_gap + 1) * threads], memory for scores
-// directions       uint32[(most_bases + 1) * ceil((2 * most_gap + 1) * DIRECTION_BITS / 32) *
+// scratch          int[2 * (2 * max_gap + 1) * threads], memory for scores
+// directions       uint32[(max_bases + 1) * ceil((2 * max_gap + 1) * DIRECTION_BITS / 32) *
 //                  threads], memory for the longest tile; null if only scores are wanted
 // ends             int4[count], receives the score or CANNOT_REACH, the bases of the read and of
 //                  the reference, and the number of operations
-// operations       uint32[count * most_operations], receives the operations of each tile from its
+// operations       uint32[count * max_operations], receives the operations of each tile from its
 //                  corner outwards, as BAM packs them; not used without directions
-// most_operations  how many are kept of each tile
+// max_operations  how many are kept of each tile
 //
 // Grid: one thread for each tile, or fewer threads that take several in turn; `threads` is the
 // number of all. Shared memory: none.
@@ -174,7 +174,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
     align_tiles(const uint4* reads, const uint4* reversed_reads, const uint4* reference,
                 const Tile* tiles, const uint32* chosen, uint64 count, const Costs* costs,
                 uint32 first_band, int* scratch, uint32* directions, uint4* ends,
-                uint32* operations, uint32 most_operations) {
+                uint32* operations, uint32 max_operations) {
     const Costs numbers = *costs;
     const uint64 thread = grid_thread();
     const ThreadMemory memory = {scratch + thread, directions ? directions + thread : nullptr,
@@ -182,11 +182,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
     for (uint64 item = thread; item < count; item += grid_threads()) {
         const TileView view = view_of(tiles[chosen[item]], reads, reversed_reads, reference);
         const int length = static_cast<int>(view.tile.length);
-        int band = min(static_cast<int>(first_band), numbers.most_gap);
+        int band = min(static_cast<int>(first_band), numbers.max_gap);
         End end = {};
         for (;;) {
             end = best_end(view, numbers, band, memory);
-            const int needed = max(end.score, view.tile.least_score);
+            const int needed = max(end.score, view.tile.min_score);
             const int wider = max(longest_insertion(numbers, length, needed),
                                   longest_deletion(numbers, length, needed));
             if (wider <= band) {
@@ -195,11 +195,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
             band = wider;
         }
         uint32 written = 0;
-        if (end.score < view.tile.least_score) {
+        if (end.score < view.tile.min_score) {
             end = {CANNOT_REACH, 0, 0};
         } else if (directions) {
-            written = write_path(end, band, memory, operations + item * most_operations,
-                                 most_operations);
+            written = write_path(end, band, memory, operations + item * max_operations,
+                                 max_operations);
         }
         ends[item] = {static_cast<uint32>(end.score), static_cast<uint32>(end.i),
                       static_cast<uint32>(end.j), written};

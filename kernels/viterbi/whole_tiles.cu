@@ -13,7 +13,7 @@ struct alignas(16) WholeTile {
     long long operations_end;  // the end of the room for the operations
     uint32 length;             // the bases of the query; none if the pair has one tile
     uint32 reference_length;
-    uint32 most_operations;    // the operations that there is room for
+    uint32 max_operations;    // the operations that there is room for
     uint32 unused;
 };
 
@@ -123,7 +123,7 @@ template <uint32 GROUP>
 __device__ __forceinline__ void fill_pairs(const uint8* queries, const uint8* reference,
                                            const WholeTile* tiles, uint64 count,
                                            const Costs* costs, uint2* directions, uint2* edges,
-                                           uint32 most_columns, uint32* scores) {
+                                           uint32 max_columns, uint32* scores) {
     constexpr uint32 GROUPS = WARP_LANES / GROUP;
     const Costs numbers = *costs;
     const TwoNumbers with(numbers);
@@ -134,7 +134,7 @@ __device__ __forceinline__ void fill_pairs(const uint8* queries, const uint8* re
         const bool is_own = first + group < count;
         PairStrip<GROUP> strip(queries, reference, tiles + 2 * pair, numbers);
         strip.directions = directions + strip.one.directions_at;
-        strip.edges = edges + (grid_warp() * GROUPS + group) * most_columns;
+        strip.edges = edges + (grid_warp() * GROUPS + group) * max_columns;
         strip.scores = scores + 2 * pair;
         int strips = strip.strips(), steps = strip.steps();
         if (!is_own) {
@@ -166,8 +166,8 @@ __device__ __forceinline__ void fill_pairs(const uint8* queries, const uint8* re
 // count         the number of pairs
 // costs         Costs[1]; no score of a path that matters is below -CORNER_OF_TWO
 // directions    uint2[], room for the directions of all pairs
-// edges         uint2[groups of the grid * most_columns], memory for a row of each group
-// most_columns  one more than the columns of the widest tile
+// edges         uint2[groups of the grid * max_columns], memory for a row of each group
+// max_columns  one more than the columns of the widest tile
 // scores        uint32[2 * count], receives the scores and CORNER_OF_TWO
 //
 // Grid: enough lanes for each pair, or fewer warps that take several in turn.
@@ -175,9 +175,9 @@ __device__ __forceinline__ void fill_pairs(const uint8* queries, const uint8* re
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
     fill_tile_pairs(const uint8* queries, const uint8* reference, const WholeTile* tiles,
                     uint64 count, const Costs* costs, uint2* directions, uint2* edges,
-                    uint32 most_columns, uint32* scores) {
+                    uint32 max_columns, uint32* scores) {
     fill_pairs<WARP_LANES>(queries, reference, tiles, count, costs, directions, edges,
-                           most_columns, scores);
+                           max_columns, scores);
 }
 
 // Compute the whole matrices of pairs of small tiles, with SMALL_GROUP lanes for each. All else, also
@@ -185,9 +185,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
     fill_small_tile_pairs(const uint8* queries, const uint8* reference, const WholeTile* tiles,
                           uint64 count, const Costs* costs, uint2* directions, uint2* edges,
-                          uint32 most_columns, uint32* scores) {
+                          uint32 max_columns, uint32* scores) {
     fill_pairs<SMALL_GROUP>(queries, reference, tiles, count, costs, directions, edges,
-                            most_columns, scores);
+                            max_columns, scores);
 }
 
 // Compute the whole matrices of pairs of tiles of middle size, with MIDDLE_GROUP lanes for each. All
@@ -195,9 +195,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
     fill_middle_tile_pairs(const uint8* queries, const uint8* reference, const WholeTile* tiles,
                            uint64 count, const Costs* costs, uint2* directions, uint2* edges,
-                           uint32 most_columns, uint32* scores) {
+                           uint32 max_columns, uint32* scores) {
     fill_pairs<MIDDLE_GROUP>(queries, reference, tiles, count, costs, directions, edges,
-                             most_columns, scores);
+                             max_columns, scores);
 }
 
 // Write the operations of the best path through each tile, from the end of its room backwards.
@@ -233,7 +233,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
         const uint32 written =
             write_whole_path(static_cast<int>(tile.length),
                              static_cast<int>(tile.reference_length), bits,
-                             operations + tile.operations_end, tile.most_operations);
+                             operations + tile.operations_end, tile.max_operations);
         if (lane_number() == 0) {
             counts[item] = written;
         }

@@ -30,7 +30,7 @@ def alignments_of(
 ) -> Alignments:
     """Return the alignments of some blocks together."""
     groups = found[-1][1] if found else ()
-    has_places = options.most_alternatives > 0
+    has_places = options.max_alternatives > 0
     return Alignments([mapped for mapped, _ in found], searched, has_places, groups)
 
 

@@ -147,7 +147,7 @@ def map_options(
         min_score=scores.min_score,
         unpaired=scores.unpaired,
         max_secondary=asked["max_secondary"],
-        most_alternatives=asked["max_xa"],
+        max_alternatives=asked["max_xa"],
         max_occurrences=asked["max_occurrences"],
         device=device_options(asked["backend"], count),
         any_letters=asked["any_letters"],

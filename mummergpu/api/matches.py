@@ -160,7 +160,7 @@ class Matches(FoundInReference, ResultRows[Match]):
         target = target_asked(path, format, Rows.MATCHES)
         sam = SamOptions(usual_read_group(["-"]))
         searched = self._searched.reference
-        facts = RunFacts(searched, ("-",), sam=sam, most_rows=len(self) + 1)
+        facts = RunFacts(searched, ("-",), sam=sam, max_rows=len(self) + 1)
         with (
             OutputFile(target.path) as file,
             closing(open_sink([target], [file], facts, Stats())) as sink,

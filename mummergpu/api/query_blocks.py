@@ -96,13 +96,13 @@ def _rules(any_letters: bool, pair: bool) -> QueryRules:
     return QueryRules(letters, warn=LOG.warning, paired=truth("pair", pair))
 
 
-def parts_of_block(block: QueryBlock, most_bases: int) -> Iterator[QueryBlock]:
+def parts_of_block(block: QueryBlock, max_bases: int) -> Iterator[QueryBlock]:
     """Yield the queries in blocks of about so many bases; no query is cut."""
-    if block.base_count <= most_bases or block.query_count == 1:
+    if block.base_count <= max_bases or block.query_count == 1:
         yield block
         return
     for half in block.halves():
-        yield from parts_of_block(half, most_bases)
+        yield from parts_of_block(half, max_bases)
 
 
 def no_queries() -> QueryBlock:

@@ -75,8 +75,8 @@ def alignment_options(given: Mapping[str, Any]) -> SamOptions:
 
     text, primary_only = given["read_group"], given["primary_only"]
     no_group, secondary_bases = given["no_read_group"], given["secondary_seq"]
-    most_hits: int | None = given["max_hits"]
-    if primary_only and most_hits is not None:
+    max_hits: int | None = given["max_hits"]
+    if primary_only and max_hits is not None:
         raise click.UsageError(f"{_PRIMARY_ONLY} and {_MOST_HITS} exclude each other")
     if text is not None and no_group:
         raise click.UsageError(f"{_READ_GROUP} and {_NO_READ_GROUP} exclude each other")
@@ -86,7 +86,7 @@ def alignment_options(given: Mapping[str, Any]) -> SamOptions:
         _READ_GROUP: text is not None,
         _NO_READ_GROUP: no_group,
         _PRIMARY_ONLY: primary_only,
-        _MOST_HITS: most_hits is not None,
+        _MOST_HITS: max_hits is not None,
         _BASES: secondary_bases,
     }
     option = next((name for name, is_given in wanted.items() if is_given), None)
@@ -96,7 +96,7 @@ def alignment_options(given: Mapping[str, Any]) -> SamOptions:
     read_group = None
     if formats & SAM_FORMATS and not no_group:
         read_group = usual_read_group(given["query"]) if text is None else read_group_of(text)
-    return SamOptions(read_group, 1 if primary_only else most_hits, secondary_bases)
+    return SamOptions(read_group, 1 if primary_only else max_hits, secondary_bases)
 
 
 def output_targets(given: Mapping[str, Any]) -> tuple[OutputTarget, ...]:

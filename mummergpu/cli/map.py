@@ -282,8 +282,8 @@ def map_options(params: Params, command: str) -> MapOptions:
         min_score=params["min_score"],
         unpaired=params["unpaired"],
         max_occurrences=params["max_occurrences"],
-        max_secondary=_most_secondary(params),
-        most_alternatives=params["max_xa"],
+        max_secondary=_max_secondary(params),
+        max_alternatives=params["max_xa"],
         memory=params["max_memory"],
         read_group=_read_group(params),
         keeps_groups=not (params["read_group"] or params["rg_id"] or params["no_read_group"]),
@@ -352,7 +352,7 @@ def _insert_sizes(text: str | None) -> InsertSizes | None:
     return InsertSizes.of_user(mean, deviation, *bounds)
 
 
-def _most_secondary(params: Params) -> int:
+def _max_secondary(params: Params) -> int:
     """Return the most secondary alignments of a read that are reported."""
     asked: int | None = params["max_secondary"]
     if asked is not None:

@@ -21,7 +21,6 @@ _OTHER_NAMES: Final = {
     "insertion_open": ("gap_open",),
     "max_secondary": ("all_placements",),
     "mode": ("mum", "mumreference", "maxmatch"),
-    "most_hits": ("max_hits",),
 }
 """The options of the command that stand for a parameter with another name."""
 

@@ -243,11 +243,11 @@ class Flow:
         first = flights[0]
         since = max(self._first_since, *(attempt.since for attempt in first.attempts))
         waited = time.monotonic() - since
-        patience, most_patience = FIRST_PATIENCE, FIRST_PATIENCE
+        patience, max_patience = FIRST_PATIENCE, FIRST_PATIENCE
         if self._longest is not None:
             usual = max(self._cluster.patience, _TIMES_LONGEST * self._longest)
-            most_patience = FIRST_PATIENCE + usual
-            patience = min(most_patience, usual * self._leniency)
+            max_patience = FIRST_PATIENCE + usual
+            patience = min(max_patience, usual * self._leniency)
         if waited < patience:
             return
         workers = self._cluster.look_for_workers()
@@ -256,7 +256,7 @@ class Flow:
         self._suspects = (self._suspects | stuck) & workers
         if not workers - self._suspects:
             # All of them are late. On machines with other work, that is no reason to give up.
-            alive = self._cluster.workers_alive() if patience < most_patience else set()
+            alive = self._cluster.workers_alive() if patience < max_patience else set()
             if not alive:
                 words = f"no worker has answered for {waited:.0f} s"
                 raise ClusterError(self._cluster.name, words)

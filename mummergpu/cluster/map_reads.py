@@ -161,7 +161,7 @@ class MapFinder:
 
     def _mapped(self, work: MapWork, blocks: Iterator[ReadBlock], stats: Stats) -> FoundRows:
         sizes = PairSizes.of_sizes(work.sizes, self._options.unpaired)
-        told = self._options.most_alternatives > 0, self._reference, self._options.style
+        told = self._options.max_alternatives > 0, self._reference, self._options.style
         mapped = MappedReads(self._files.sink, self._stats, *told)
         summary = empty_summary()
         prepared = []

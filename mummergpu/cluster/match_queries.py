@@ -103,10 +103,10 @@ class MatchFinder:
         self._opened = OpenSearch(index, backend, index.search_length, KeptIndex(index))
         self._done = job.done
         self._reference = reference
-        self._open_files(work, job, backend.sizes.most_rows)
+        self._open_files(work, job, backend.sizes.max_rows)
 
-    def _open_files(self, work: QueryWork, job: MatchJob, most_rows: int) -> None:
-        facts = job.facts(self._reference, most_rows)
+    def _open_files(self, work: QueryWork, job: MatchJob, max_rows: int) -> None:
+        facts = job.facts(self._reference, max_rows)
         self._files = PreparedFiles(self._options.outputs, facts, Rows.MATCHES)
         self._stack.callback(self._files.close)
 
@@ -140,10 +140,10 @@ class MatchFinder:
 class AlignmentFinder(MatchFinder):
     """Aligns blocks on a worker."""
 
-    def _open_files(self, work: QueryWork, job: MatchJob, most_rows: int) -> None:
+    def _open_files(self, work: QueryWork, job: MatchJob, max_rows: int) -> None:
         assert work.aligned is not None
         aligner = GenomeAligner(self._reference, work.aligned.genomes)
-        nowhere = PreparedFiles((), job.facts(self._reference, most_rows), Rows.GENOMES)
+        nowhere = PreparedFiles((), job.facts(self._reference, max_rows), Rows.GENOMES)
         map_function = self._context.executor.map
         self._sink = GenomeSink(
             *(aligner, work.aligned.kept, nowhere.sink, self._stats, map_function)

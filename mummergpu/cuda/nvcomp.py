@@ -35,7 +35,7 @@ _SUCCESS: Final = 0
 class Deflater(Protocol):
     """Deflates pieces of text in the memory of a device."""
 
-    def most_bytes(self, piece_bytes: int) -> int:
+    def max_bytes(self, piece_bytes: int) -> int:
         """Return the most bytes that so many bytes of text may become."""
         ...
 
@@ -64,7 +64,7 @@ class DeflateWork:
         The address and size of memory to work in (`Deflater.workspace_bytes`).
     outputs : int
         The address of 64-bit numbers: where the deflated form of each piece is to begin, a multiple
-        of 8, with room for `Deflater.most_bytes`.
+        of 8, with room for `Deflater.max_bytes`.
     output_sizes : int
         The address of 64-bit numbers, which receive the bytes of each deflated form.
     states : int
@@ -114,14 +114,14 @@ class Nvcomp:
         self._takes_stream = major > 5
         sizing = "GetTempSize" if self._takes_stream else "GetTempSizeAsync"
         self._workspace_bytes = getattr(library, prefix + sizing)
-        self._most_bytes = getattr(library, f"{prefix}GetMaxOutputChunkSize")
+        self._max_bytes = getattr(library, f"{prefix}GetMaxOutputChunkSize")
         self._deflate = getattr(library, f"{prefix}Async")
         self._options = _Options(LEVEL, b"")
 
-    def most_bytes(self, piece_bytes: int) -> int:
+    def max_bytes(self, piece_bytes: int) -> int:
         """Return the most bytes that so many bytes of text may become."""
         found = ctypes.c_size_t()
-        _check(self._most_bytes(ctypes.c_size_t(piece_bytes), self._options, ctypes.byref(found)))
+        _check(self._max_bytes(ctypes.c_size_t(piece_bytes), self._options, ctypes.byref(found)))
         return found.value
 
     def workspace_bytes(self, count: int, piece_bytes: int) -> int:

@@ -10,12 +10,12 @@ REGISTER_UNIT: Final = 8
 """The registers of a thread are allocated in multiples of this number."""
 
 
-def occupancy(registers: int, most_threads: int, all_registers: int) -> float:
+def occupancy(registers: int, max_threads: int, all_registers: int) -> float:
     """Return the resident threads of a multiprocessor, as a share of the most that it supports.
 
     The threads come in blocks of `BLOCK_THREADS`; the registers are of a thread, and of a
     multiprocessor.
     """
     taken = -(-max(registers, 1) // REGISTER_UNIT) * REGISTER_UNIT
-    blocks = min(most_threads // BLOCK_THREADS, all_registers // (taken * BLOCK_THREADS))
-    return blocks * BLOCK_THREADS / most_threads
+    blocks = min(max_threads // BLOCK_THREADS, all_registers // (taken * BLOCK_THREADS))
+    return blocks * BLOCK_THREADS / max_threads

@@ -52,7 +52,7 @@ class Uploader:
     ) -> None:
         self.stream = stream
         self._device = device
-        self._most_threads = threads
+        self._max_threads = threads
         self._piece_bytes = UPLOAD_PIECE_BYTES if piece_bytes is None else piece_bytes
         self._lanes: list[_Lane] = []
         self._executor: ThreadPoolExecutor | None = None
@@ -64,7 +64,7 @@ class Uploader:
         The memory is pinned when it is first needed and freed at the end; none is for too few
         bytes.
         """
-        threads = thread_count(total_bytes, self._most_threads)
+        threads = thread_count(total_bytes, self._max_threads)
         with ExitStack() as stack:
             stack.callback(self._free)
             # The device must not read memory that is no longer pinned.

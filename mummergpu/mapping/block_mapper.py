@@ -229,7 +229,7 @@ class BlockMapper:
 
     def _scratch(self, block: ReadBlock) -> Scratch:
         longest = max(1, block.longest)
-        return new_scratch(longest, self._options.costs.most_gap)
+        return new_scratch(longest, self._options.costs.max_gap)
 
     def _secondary(self, block: ReadBlock, placed: _Placed, extra: Extra) -> Secondary:
         """Return the candidates of which secondary alignments are made, if they are wanted."""

@@ -90,7 +90,7 @@ class BlockSearch:
         only one query, `find_mems` finds the matches.
         """
         assert self._text_backend is not None
-        return self._text_backend.find_text(block, self.strands, self.sizes.most_rows)
+        return self._text_backend.find_text(block, self.strands, self.sizes.max_rows)
 
     def find_mems(
         self,

@@ -111,7 +111,7 @@ def _match_table(opening: Opening) -> Sink[Any, Any, Any]:
     from mummergpu.output.matches.arrow import ArrowSink
 
     facts, name = opening.facts, opening.target.format
-    return ArrowSink(name, facts.reference, opening.emit, opening.stats, facts.most_match_rows)
+    return ArrowSink(name, facts.reference, opening.emit, opening.stats, facts.max_match_rows)
 
 
 def _match_picture(opening: Opening) -> Sink[Any, Any, Any]:
@@ -120,7 +120,7 @@ def _match_picture(opening: Opening) -> Sink[Any, Any, Any]:
     facts = opening.facts
     return PictureSink(
         *(opening.target.path, opening.emit, facts.reference, facts.query_paths),
-        *(facts.picture, opening.stats, facts.most_match_rows),
+        *(facts.picture, opening.stats, facts.max_match_rows),
     )
 
 

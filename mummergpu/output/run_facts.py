@@ -40,7 +40,7 @@ class RunFacts:
         The options of MUMmer's text.
     picture : PictureStyle or None
         What pictures show, and how.
-    most_rows : int or None
+    max_rows : int or None
         The matches of a block up to which its output may be prepared before it is written; None
         for rows that are no matches.
     checksums : sequence of str
@@ -68,7 +68,7 @@ class RunFacts:
     sam: SamOptions = field(default_factory=SamOptions)
     style: TextStyle | None = None
     picture: PictureStyle | None = None
-    most_rows: int | None = None
+    max_rows: int | None = None
     checksums: Sequence[str] = ()
     input_groups: Sequence[bytes] = ()
     sort: SortOptions | None = None
@@ -84,10 +84,10 @@ class RunFacts:
         return ", ".join(self.query_paths)
 
     @property
-    def most_match_rows(self) -> int:
-        """`most_rows` of matches."""
-        assert self.most_rows is not None
-        return self.most_rows
+    def max_match_rows(self) -> int:
+        """`max_rows` of matches."""
+        assert self.max_rows is not None
+        return self.max_rows
 
     @property
     def head(self) -> AlignmentHead:
@@ -126,7 +126,7 @@ class Opening:
         """Return what writes the bytes of a format, compressed as the target says."""
         facts = self.facts
         compressor = None if self.is_raw else self.compressor()
-        return ByteSink(made, self.emit, self.stats, compressor, facts.threads, facts.most_rows)
+        return ByteSink(made, self.emit, self.stats, compressor, facts.threads, facts.max_rows)
 
     def compressor(self) -> Compressor | None:
         """Return what compresses the file as the target says."""

@@ -115,13 +115,13 @@ class PieceFormat(Format[Block, Rows]):
 
 
 def made_or_left(
-    pieces: Iterator[Made], mems: BlockMems, most_rows: int, stats: Stats
+    pieces: Iterator[Made], mems: BlockMems, max_rows: int, stats: Stats
 ) -> Iterator[Made]:
-    """Make what a sink needs of the matches of a block now, unless there are more than `most_rows`.
+    """Make what a sink needs of the matches of a block now, unless there are more than `max_rows`.
 
     Those are left to `Sink.write`, so that memory never holds all of them.
     """
-    if match_count(mems) > most_rows:
+    if match_count(mems) > max_rows:
         return pieces
     with stats.stage("format"):
         return iter(list(pieces))
@@ -149,7 +149,7 @@ class ByteSink(Sink[Block, Rows, Iterator[Piece]]):
         Compresses the bytes; None to write them as they are.
     threads : int
         The number of threads that compress.
-    most_rows : int or None
+    max_rows : int or None
         The bytes of a block with more matches than this are made only while they are written, so
         that memory never holds all of them; None for rows that are no matches.
     """
@@ -161,12 +161,12 @@ class ByteSink(Sink[Block, Rows, Iterator[Piece]]):
         stats: Stats,
         compressor: Compressor | None = None,
         threads: int = 1,
-        most_rows: int | None = None,
+        max_rows: int | None = None,
     ) -> None:
         self._format = made
         self._emit = emit
         self._stats = stats
-        self._most_rows = most_rows
+        self._max_rows = max_rows
         self._stream: CompressedStream | None = None
         if compressor is not None:
             self._stream = CompressedStream(compressor, threads, emit, made.take_back)
@@ -180,9 +180,9 @@ class ByteSink(Sink[Block, Rows, Iterator[Piece]]):
     def prepare(self, block: Block, rows: Rows) -> Iterator[Piece]:
         """Return the bytes of a block in pieces (`Sink.prepare`)."""
         pieces = self._format.format_block(block, rows)
-        if self._most_rows is not None:
+        if self._max_rows is not None:
             mems: Any = rows
-            return made_or_left(pieces, mems, self._most_rows, self._stats)
+            return made_or_left(pieces, mems, self._max_rows, self._stats)
         with self._stats.stage("format"):
             return iter(list(pieces))
 
@@ -194,7 +194,7 @@ class ByteSink(Sink[Block, Rows, Iterator[Piece]]):
         """Write the end of the format and of the compression."""
         pieces = self._format.tail()
         # The tail of matches is a few bytes, and would seem to be a block that the host has made.
-        is_timed = self._most_rows is None
+        is_timed = self._max_rows is None
         while True:
             with self._stats.stage("format") if is_timed else nullcontext():
                 piece = next(pieces, None)

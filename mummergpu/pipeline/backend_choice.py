@@ -165,8 +165,8 @@ def processor_is_faster(
         What the model of the k-mer search's costs says (`kmer_plan`).
     """
     job = KmerJob(bases, minimum_length, query_bases, is_kept=has_index)
-    most_bytes = max_table_bytes(bases, has_index)
-    by_processor = expected_cost(job, choose_sampling(job, most_bytes))
+    max_bytes = max_table_bytes(bases, has_index)
+    by_processor = expected_cost(job, choose_sampling(job, max_bytes))
     return by_processor.seconds / threads < _device_seconds(job, threads)
 
 

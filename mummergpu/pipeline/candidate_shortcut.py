@@ -48,7 +48,7 @@ class CandidateShortcut(Generic[Result]):
         reads = cast(ReadBlock, block)
         found = self._backend.use_matches(
             block,
-            self._backend.sizes.most_rows,
+            self._backend.sizes.max_rows,
             lambda matches: self._finder.find(matches, reads, self._sizes),
         )
         if found is None:

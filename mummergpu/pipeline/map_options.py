@@ -50,7 +50,7 @@ class MapOptions(RunOptions):
         The penalty of mates that are not a proper pair.
     max_secondary : int
         The most secondary alignments of a read.
-    most_alternatives : int
+    max_alternatives : int
         The most places in the tag XA of an alignment; 0 for no such tag. If it is not 0,
         `max_secondary` is.
     memory : int or None
@@ -85,7 +85,7 @@ class MapOptions(RunOptions):
     min_score: int = 30
     unpaired: int = 17
     max_secondary: int = 0
-    most_alternatives: int = 0
+    max_alternatives: int = 0
     memory: int | None = None
     read_group: ReadGroup | None = None
     keeps_groups: bool = False
@@ -110,13 +110,13 @@ class MapOptions(RunOptions):
             min_score=whole("min_score", self.min_score),
             unpaired=whole("unpaired", self.unpaired, 0, LARGEST_COST),
             max_secondary=whole("max_secondary", self.max_secondary),
-            most_alternatives=whole("max_xa", self.most_alternatives),
+            max_alternatives=whole("max_xa", self.max_alternatives),
             max_occurrences=whole("max_occurrences", self.max_occurrences, 1),
             memory=optional_positive("max_memory", self.memory),
             comments=truth("comments", self.comments),
             gpu_compression=truth("gpu_compression", self.gpu_compression),
         )
-        if self.max_secondary and self.most_alternatives:
+        if self.max_secondary and self.max_alternatives:
             text = "other places are secondary alignments, or in XA, not both"
             raise OptionClashError("max_xa", "max_secondary", text)
         instance("style", self.style, RecordStyle)
@@ -134,7 +134,7 @@ class MapOptions(RunOptions):
     @property
     def _max_occurrences(self) -> int | None:
         """The limit, unless other placements are wanted."""
-        wants_others = self.max_secondary > 0 or self.most_alternatives > 0
+        wants_others = self.max_secondary > 0 or self.max_alternatives > 0
         return None if wants_others else self.max_occurrences
 
     def mapping(self, seed_length: int, by_windows: bool) -> MappingOptions:
@@ -146,8 +146,8 @@ class MapOptions(RunOptions):
             min_score=self.min_score,
             by_windows=by_windows,
             max_occurrences=self._max_occurrences,
-            max_secondary=self.most_alternatives or self.max_secondary,
-            has_alternatives=self.most_alternatives > 0,
+            max_secondary=self.max_alternatives or self.max_secondary,
+            has_alternatives=self.max_alternatives > 0,
         )
 
 

@@ -107,7 +107,7 @@ def run(options: MapOptions, context: RunContext) -> None:
         sizes = job.pair_sizes(first, mapping)
         facts = job.facts(reference_of(source), reads, checksums.result(), compressor)
         sink = job.open_sink(facts, files, stack)
-        told = options.most_alternatives > 0, facts.reference, options.style
+        told = options.max_alternatives > 0, facts.reference, options.style
         mapped = MappedReads(sink, stats, *told)
         results = mapping.results(reads.blocks(), sizes, mapped.prepare)
         with closing(results):
@@ -135,7 +135,7 @@ class MapJob:
             options.any_letters,
             options.no_empty,
             context.warn,
-            most_bases=MAX_READ_BASES,
+            max_bases=MAX_READ_BASES,
             refuses_long=options.refuses_long,
             keeps_groups=options.keeps_groups,
             keeps_comments=options.comments,

@@ -74,7 +74,7 @@ class ReadMapping:
         is_limited: bool = False,
     ) -> None:
         bytes_of_all = CANDIDATES_BYTES + context.threads * CANDIDATES_BYTES_PER_THREAD
-        self._most_rows = MOST_ROWS_IF_LIMITED if is_limited else MOST_ROWS
+        self._max_rows = MOST_ROWS_IF_LIMITED if is_limited else MOST_ROWS
         self._candidates = SharedMemory(bytes_of_all // CANDIDATE_BYTES if is_limited else None)
         self._search = search
         self._context = context
@@ -250,7 +250,7 @@ class ReadMapping:
         def load(number: int) -> None:
             self._search.load_group(order[number])
 
-        passes = GroupPasses(search, self._context, progress, most_rows=self._most_rows)
+        passes = GroupPasses(search, self._context, progress, max_rows=self._max_rows)
         yield from passes.results(count, load, blocks, prepare, shortcut)
 
 

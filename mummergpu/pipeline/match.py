@@ -175,16 +175,16 @@ class MatchJob:
         self, reference: Reference, backend: Backend[Any], outputs: list[OutputFile]
     ) -> MatchSink[Any]:
         """Return what writes the matches; the caller closes it."""
-        facts = self.facts(reference, backend.sizes.most_rows)
+        facts = self.facts(reference, backend.sizes.max_rows)
         return open_sink(self._options.outputs, outputs, facts, self._context.stats)
 
-    def facts(self, reference: Reference, most_rows: int) -> RunFacts:
+    def facts(self, reference: Reference, max_rows: int) -> RunFacts:
         """Return what the files of matches tell."""
         options = self._options
         picture = replace(options.picture, what=options.search.in_words)
         return RunFacts(
             *(reference, options.query_paths, options.threads, options.command),
-            *(options.sam, options.style, picture, most_rows),
+            *(options.sam, options.style, picture, max_rows),
         )
 
 

@@ -44,7 +44,7 @@ class BlockParts:
 
     def __init__(self, sizes: WorkSizes) -> None:
         self._trial_bases = sizes.trial_bases
-        self._most_rows = sizes.most_rows
+        self._max_rows = sizes.max_rows
         self._density: float | None = None
         self._lock = threading.Lock()
 
@@ -57,17 +57,17 @@ class BlockParts:
 
     def parts(self, block: QueryBlock) -> Iterator[QueryBlock]:
         """Yield the queries of a block in parts, in order; no query is cut."""
-        while block.base_count > self.most_bases() and block.can_be_cut:
-            first, block = block.split_at(self.most_bases())
+        while block.base_count > self.max_bases() and block.can_be_cut:
+            first, block = block.split_at(self.max_bases())
             yield first
         yield block
 
-    def most_bases(self) -> int:
+    def max_bases(self) -> int:
         """Return about how many bases a part should have now."""
         density = self._density
         if density is None:
             return self._trial_bases
-        expected = int(self._most_rows / (SAFETY * density + 1e-9))
+        expected = int(self._max_rows / (SAFETY * density + 1e-9))
         return max(self._trial_bases // LEAST_SHARE, 1, expected)
 
 
@@ -110,7 +110,7 @@ class GroupPasses:
     cuts_blocks : bool
         Whether blocks are cut by the number of their matches (`BlockParts`): then it varies from
         run to run which queries come together.
-    most_rows : int, optional
+    max_rows : int, optional
         The most matches of a part, if fewer than suit the backend.
     """
 
@@ -120,11 +120,11 @@ class GroupPasses:
         context: RunContext,
         progress: QueryProgress,
         cuts_blocks: bool = True,
-        most_rows: int = UNBOUNDED,
+        max_rows: int = UNBOUNDED,
     ) -> None:
         self._search = search
         sizes = search.sizes
-        self._sizes = replace(sizes, most_rows=min(sizes.most_rows, most_rows))
+        self._sizes = replace(sizes, max_rows=min(sizes.max_rows, max_rows))
         self._cuts_blocks = cuts_blocks
         self._executor, self._window = context.executor, context.window
         self._stats = context.stats
@@ -246,7 +246,7 @@ class GroupPasses:
                     return block, prepared[0]
                 if not whole:
                     return None
-            max_rows = UNBOUNDED if whole else self._sizes.most_rows
+            max_rows = UNBOUNDED if whole else self._sizes.max_rows
             mems = self._search.find_mems(block, max_rows)
             # None has the block cut in halves, each of which is searched again.
             if mems is None:

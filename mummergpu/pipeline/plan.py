@@ -181,7 +181,7 @@ def _open_index(
 
 
 def choose_block_size(
-    asked: int | None, query_paths: Sequence[str], threads: int, most_bases: int
+    asked: int | None, query_paths: Sequence[str], threads: int, max_bases: int
 ) -> int:
     """Return the approximate number of bases in a block of queries.
 
@@ -192,10 +192,10 @@ def choose_block_size(
         return asked
     total = bytes_of_files(query_paths)
     if total is None:
-        return most_bases
+        return max_bases
     # A byte of a file is about one base.
     fair = total // (BLOCKS_OF_THREAD * threads)
-    return min(most_bases, max(fair, most_bases // SMALLEST_PART_OF_BLOCK))
+    return min(max_bases, max(fair, max_bases // SMALLEST_PART_OF_BLOCK))
 
 
 def describe_plan(

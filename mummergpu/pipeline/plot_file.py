@@ -23,7 +23,7 @@ from mummergpu.output.targets import OutputTarget
 from mummergpu.runtime.output_file import OutputFile
 
 
-def plot_file(path: str, target: OutputTarget, style: PictureStyle, least_length: int = 1) -> None:
+def plot_file(path: str, target: OutputTarget, style: PictureStyle, min_length: int = 1) -> None:
     """Draw the matches of a file."""
     file_format = os.path.splitext(target.path)[1].lower().removeprefix(".")
     if file_format != PAGE:
@@ -32,7 +32,7 @@ def plot_file(path: str, target: OutputTarget, style: PictureStyle, least_length
     elif style.kind != "dots":
         raise OptionError("kind", f"a page shows dots; write {style.kind} to .png, .svg or .pdf")
     with OutputFile(target.path) as output:
-        matches = read_matches(path).longer(least_length)
+        matches = read_matches(path).longer(min_length)
         title = style.title or os.path.basename(path)
         shown = replace(style, title=title, what="alignments")
         output.write(_picture(matches, shown, file_format))

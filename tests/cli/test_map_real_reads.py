@@ -54,18 +54,18 @@ def map_real(
 
 
 @each(
-    "names, least, least_proper",
+    "names, least, min_proper",
     [(PORTIERA, 98.5, 94.0), (PNEUMONIAE, 87.0, 80.0), (HUMAN, 90.0, 0.0)],
 )
 def test_real_reads_are_mapped(
-    shared_data: Path, tmp_path: Path, names: tuple[str, str], least: float, least_proper: float
+    shared_data: Path, tmp_path: Path, names: tuple[str, str], least: float, min_proper: float
 ) -> None:
     bam, reference = map_real(shared_data, tmp_path, names, "--mark-duplicates")
     samtools("quickcheck", "-v", bam)
     text = samtools("flagstat", bam).decode()
     shares = re.findall(r"(?:primary mapped|properly paired) \(([\d.]+|N/A)", text)
     assert float(shares[0]) >= least
-    assert least_proper == 0 or float(shares[1]) >= least_proper
+    assert min_proper == 0 or float(shares[1]) >= min_proper
     # NM and MD are those that samtools computes: it would tell each that differs.
     before = samtools("view", bam).splitlines()
     after = samtools("calmd", "--no-PG", "-Q", bam, reference)

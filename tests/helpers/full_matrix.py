@@ -36,7 +36,7 @@ class FullMatrix:
         ]
         for i in range(len(read) + 1):
             for j in range(len(reference) + 1):
-                if (i or j) and abs(j - i) <= costs.most_gap:
+                if (i or j) and abs(j - i) <= costs.max_gap:
                     self._fill(i, j)
 
     def _fill(self, i: int, j: int) -> None:

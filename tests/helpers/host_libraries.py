@@ -86,11 +86,11 @@ def is_source(path: Path) -> bool:
     return path.suffix in (".cu", ".cuh", ".h", ".cpp")
 
 
-def prune(folder: Path, most_bytes: int = MOST_BYTES) -> None:
+def prune(folder: Path, max_bytes: int = MOST_BYTES) -> None:
     """Remove the libraries that were not used for longest, until the others are few enough."""
     now, held = time.time(), 0
     found = [(file.stat(), file) for file in folder.iterdir() if file.is_file()]
     for status, file in sorted(found, key=lambda each: each[0].st_mtime, reverse=True):
         held += status.st_size
-        if held > most_bytes and now - status.st_mtime > SAFE_SECONDS:
+        if held > max_bytes and now - status.st_mtime > SAFE_SECONDS:
             file.unlink(missing_ok=True)

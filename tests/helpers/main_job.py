@@ -41,7 +41,7 @@ class Setting:
     block_size: int = 1 << 20
     memory: int | None = None
     piece_bases: int = trees.SIZES.piece_bases
-    most_rows: int = trees.SIZES.most_rows
+    max_rows: int = trees.SIZES.max_rows
     address_bits: int | None = None
     search: str = "tree"
     kmer_length: int | None = None
@@ -89,7 +89,7 @@ def found_text(
         piece_bases=setting.piece_bases,
         long_query=2 * setting.piece_bases,
         part_bases=4 * setting.piece_bases,
-        most_rows=setting.most_rows,
+        max_rows=setting.max_rows,
     )
     kmer_length = min(minimum_length, setting.kmer_length or 2)
     step = min(setting.reference_step, minimum_length - kmer_length + 1)

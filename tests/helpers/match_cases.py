@@ -122,7 +122,7 @@ def match_cases(
     draw: st.DrawFn,
     query_names: st.SearchStrategy[bytes] = NAMES,
     record_names: st.SearchStrategy[bytes] = RECORD_NAMES,
-    most_rows: int = 6,
+    max_rows: int = 6,
 ) -> MatchCase:
     """Any records with different names, of which one has bases, any queries and any rows."""
     names = draw(st.lists(record_names, min_size=1, max_size=5, unique=True))
@@ -132,7 +132,7 @@ def match_cases(
     searched = draw(st.sampled_from([(Strand.FORWARD,), (Strand.REVERSE,), tuple(Strand)]))
     rows = {
         strand: [
-            draw(st.lists(_row(records, len(bases)), max_size=most_rows)) if bases else []
+            draw(st.lists(_row(records, len(bases)), max_size=max_rows)) if bases else []
             for _, bases in queries
         ]
         for strand in searched

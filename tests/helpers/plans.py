@@ -28,7 +28,7 @@ def reference_of_size(bases: int, base_count: int | None = None) -> Reference:
 
 def plan_of(
     bases: int,
-    most_tree_bytes: int | None = None,
+    max_tree_bytes: int | None = None,
     base_count: int | None = None,
     threads: int = 1,
     **told: Any,
@@ -36,7 +36,7 @@ def plan_of(
     """The index of a reference as it is planned, whether or not it keeps to a limit."""
     reference = reference_of_size(bases, base_count)
     options = index_options(**told)
-    budget = MemoryBudget.of(options.memory, most_tree_bytes)
+    budget = MemoryBudget.of(options.memory, max_tree_bytes)
     if isinstance(options.kind, KmerOptions):
         return KmerIndex.plan(reference, options.kind, options.minimum_length, budget)
     return TreeIndex.plan(reference, options.kind, options.minimum_length, budget, threads)

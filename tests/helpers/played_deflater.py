@@ -28,7 +28,7 @@ class PlayedDeflater:
         self.counts: list[int] = []
         self.refuses = False
 
-    def most_bytes(self, piece_bytes: int) -> int:
+    def max_bytes(self, piece_bytes: int) -> int:
         return 2 * piece_bytes + 12
 
     def workspace_bytes(self, count: int, piece_bytes: int) -> int:
@@ -48,7 +48,7 @@ class PlayedDeflater:
             for text, size in zip(texts, sizes, strict=True)
         ]
         for output, piece in zip(outputs, found, strict=True):
-            assert len(piece) <= self.most_bytes(work.piece_bytes)
+            assert len(piece) <= self.max_bytes(work.piece_bytes)
             ctypes.memmove(output, piece, len(piece))
         packed_sizes = np.array([len(piece) for piece in found], dtype=np.uint64)
         ctypes.memmove(work.output_sizes, packed_sizes.ctypes.data, packed_sizes.nbytes)

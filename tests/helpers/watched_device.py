@@ -50,7 +50,7 @@ class WatchedDevice(HostDevice):
         self.before_launch: Callable[[str], None] = lambda kernel: None
         self.requests = 0
         self.textures_made = 0
-        self.most_users = 0
+        self.max_users = 0
         self._users = 0
         self._lock = threading.Lock()
 
@@ -58,7 +58,7 @@ class WatchedDevice(HostDevice):
     def current(self) -> Iterator[None]:
         with self._lock:
             self._users += 1
-            self.most_users = max(self.most_users, self._users)
+            self.max_users = max(self.max_users, self._users)
         try:
             yield
         finally:

@@ -150,7 +150,7 @@ def check(
 
 def check_all(compiler: HostCompiler) -> int:
     """Search every case with k-mers of several lengths."""
-    searches = found = longest = farthest = most_pages = 0
+    searches = found = longest = farthest = max_pages = 0
     wrong = []
     for number, case in enumerate(KMER_CASES):
         # Searches of long periods take longest, so each of these cases is tried with every other.
@@ -169,11 +169,11 @@ def check_all(compiler: HostCompiler) -> int:
             searches, found = searches + 1, found + count
             longest = max(longest, *lists)
             farthest = max(farthest, sampling.period(case.minimum_length))
-            most_pages = max(most_pages, len(pages))
+            max_pages = max(max_pages, len(pages))
             wrong += [f"{case.name}, {sampling}: {text}" for text in differences]
     wrong += check_texts(compiler) + check_columns(compiler)
     print(f"{found} matches in {searches} searches, {len(wrong)} differences")
-    print(f"lists of {longest} places, periods of {farthest} bases, {most_pages} parts")
+    print(f"lists of {longest} places, periods of {farthest} bases, {max_pages} parts")
     for line in wrong[:20]:
         print(line[:2000])
     return 1 if wrong else 0

@@ -177,10 +177,10 @@ def test_as_many_blocks_are_under_way_as_there_are_streams(search: Search) -> No
             meeting.wait()
 
     given.device.before_launch = before_launch
-    given.device.most_users = 0
+    given.device.max_users = 0
     queries = [case.queries[number:] for number in range(3 * STREAMS)]
     with ThreadPoolExecutor(3 * STREAMS) as pool:
         found = list(pool.map(lambda part: given.find(block_of(part)), queries))
     assert found == [case.expected(FORWARD)[number:] for number in range(3 * STREAMS)]
-    assert given.device.most_users == STREAMS
+    assert given.device.max_users == STREAMS
     assert len(given.device.streams) == 1 + STREAMS

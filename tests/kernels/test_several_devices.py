@@ -187,7 +187,7 @@ def test_sizes_that_differ_are_those_that_suit_every_device(
         number: KmerCudaBackend(pool.device(number), cache, Stats(), lambda line: None)
         for number in devices
     }
-    backends[1].sizes = replace(backends[1].sizes, block_bases=7, most_rows=1 << 40)
+    backends[1].sizes = replace(backends[1].sizes, block_bases=7, max_rows=1 << 40)
     backends[1].page_memory += 5
     several = SeveralDevices(backends, pool, Stats(), lambda line: None)
     assert several.sizes == replace(backends[0].sizes, block_bases=7)

@@ -61,7 +61,7 @@ class Tiles:
         read, reversed_read, reference = (
             with_margins(codes) for codes in (self.read, self.reversed_read, self.reference)
         )
-        scratch = new_scratch(1000, costs.most_gap)
+        scratch = new_scratch(1000, costs.max_gap)
         operations = np.zeros(2100, dtype=np.uint32)
         found = []
         for tile in self.tiles:
@@ -77,7 +77,7 @@ class Tiles:
                 ),
                 costs,
                 8,
-                int(tile["least_score"]),
+                int(tile["min_score"]),
                 scratch,
                 operations,
                 0,
@@ -101,14 +101,14 @@ def edited(random: np.random.Generator, bases: Sequence[int], edits: int) -> lis
     return found
 
 
-def made_tiles(seed: int, count: int, most_bases: int = 80) -> Tiles:
+def made_tiles(seed: int, count: int, max_bases: int = 80) -> Tiles:
     """Tiles beside each other; some lie at the ends of the sequences."""
     random = np.random.default_rng(seed)
     reads: list[list[int]] = [[], []]
     reference: list[int] = []
     tiles = np.zeros(count, dtype=TILE)
     for tile in tiles:
-        length = int(random.integers(1, most_bases))
+        length = int(random.integers(1, max_bases))
         room = int(random.integers(0, 40)) if random.random() < 0.9 else 0
         letters = int(random.integers(2, 5))
         bases = random.integers(0, letters, length + room).tolist()
@@ -120,7 +120,7 @@ def made_tiles(seed: int, count: int, most_bases: int = 80) -> Tiles:
         tile["length"], tile["reference_length"] = len(read), len(bases)
         tile["read_at"] = len(side) + (len(read) - 1 if leftward else 0)
         tile["reference_at"] = len(reference) + (len(bases) - 1 if leftward else 0)
-        tile["least_score"] = int(random.integers(length)) if random.random() < 0.3 else 0
+        tile["min_score"] = int(random.integers(length)) if random.random() < 0.3 else 0
         side += read[::-1] if leftward else read
         reference += bases[::-1] if leftward else bases
     tiles["length"][random.random(count) < 0.02] = 0
@@ -162,19 +162,19 @@ class Launched:
         return scores, is_open
 
     def aligned(
-        self, chosen: np.ndarray, first_band: int, most_operations: int, traced: bool = True
+        self, chosen: np.ndarray, first_band: int, max_operations: int, traced: bool = True
     ) -> tuple[np.ndarray, np.ndarray]:
-        width = 2 * self.costs.most_gap + 1
+        width = 2 * self.costs.max_gap + 1
         scratch = np.zeros(2 * width * self.threads, dtype=np.int32)
         rows = int(self.made.tiles["length"].max()) + 1
         directions = np.zeros(rows * -(-width // 8) * self.threads, dtype=np.uint32)
         ends = np.zeros((len(chosen), 4), dtype=np.int32)
-        operations = np.zeros((len(chosen), most_operations), dtype=np.uint32)
+        operations = np.zeros((len(chosen), max_operations), dtype=np.uint32)
         self.run(
             "align_tiles",
             *(address(chosen), len(chosen), address(self.numbers), np.uint32(first_band)),
             *(address(scratch), address(directions) if traced else 0),
-            *(address(ends), address(operations), np.uint32(most_operations)),
+            *(address(ends), address(operations), np.uint32(max_operations)),
         )
         return ends, operations
 
@@ -183,7 +183,7 @@ COSTS = [
     Costs(),
     Costs(2, 8, 0, 12, 1, 10, 2, 10, 30),
     Costs(1, 0, 0, 0, 1, 0, 1, 0, 16),
-    Costs(most_gap=5),
+    Costs(max_gap=5),
     Costs(1, 2, 1, 3, 1, 1, 2, 3, 100),
 ]
 
@@ -197,7 +197,7 @@ def test_the_narrow_band_scores_as_the_processor_does(kernels: HostProgram, cost
     closed = is_open == 0
     assert np.array_equal(scores[closed], expected[closed])
     assert (scores[~closed] <= expected[~closed]).all()
-    if costs.most_gap < NARROW_DIAGONALS // 2:
+    if costs.max_gap < NARROW_DIAGONALS // 2:
         assert not closed.any()
     else:
         assert closed.sum() > 60

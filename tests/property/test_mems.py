@@ -170,15 +170,15 @@ def test_every_page_size_gives_the_same_bytes(folder: Path, data: st.DataObject)
 
 
 @FEWER_EXAMPLES
-@given(data=st.data(), most_rows=st.integers(0, 30))
+@given(data=st.data(), max_rows=st.integers(0, 30))
 def test_blocks_cut_for_their_many_matches_give_the_same_bytes(
-    folder: Path, data: st.DataObject, most_rows: int
+    folder: Path, data: st.DataObject, max_rows: int
 ) -> None:
     records = data.draw(references(), "records")
     reads = data.draw(queries(records), "reads")
     minimum_length = data.draw(st.integers(1, 4), "minimum length")
     several = data.draw(st.lists(settings_for(minimum_length), min_size=2, max_size=4))
-    several = [replace(setting, most_rows=most_rows) for setting in several]
+    several = [replace(setting, max_rows=max_rows) for setting in several]
     check(folder, records, reads, minimum_length, several, EVERYTHING)
 
 

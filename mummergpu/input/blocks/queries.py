@@ -35,7 +35,7 @@ class QueryRules:
     paired : bool
         The queries are pairs of reads: one file in which mates alternate, or first and second mates
         in two files each.
-    most_bases : int or None
+    max_bases : int or None
         The most bases of a read that is to be mapped; None for any number.
     refuses_long : bool
         Raise an error at a read of more bases; otherwise it stays unmapped, and `warn` receives a
@@ -48,7 +48,7 @@ class QueryRules:
     no_empty: bool = False
     warn: Callable[[str], None] = _say_nothing
     paired: bool = False
-    most_bases: int | None = None
+    max_bases: int | None = None
     refuses_long: bool = False
     keeps_groups: bool = False
     keeps_comments: bool = False

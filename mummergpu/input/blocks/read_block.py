@@ -93,22 +93,22 @@ class ReadBlock(QueryBlock):
         """The reads as they are written."""
         return self.written or WrittenReads(self.padded_codes, self.offsets, self.base_qualities)
 
-    def searchable(self, most_bases: int | None) -> ReadBlock:
+    def searchable(self, max_bases: int | None) -> ReadBlock:
         """Return the reads as they are searched, and kept as they are written.
 
-        Reads of more than `most_bases` are searched as reads without bases, and letters that stand
+        Reads of more than `max_bases` are searched as reads without bases, and letters that stand
         for several bases are breaks. The same object is returned if all can be searched as they
         are.
         """
         written, lengths = self.as_written, np.diff(self.offsets)
-        is_short = most_bases is None or self.longest <= most_bases
+        is_short = max_bases is None or self.longest <= max_bases
         if is_short and not written.has_letters:
             return self
         codes, offsets, qualities = self.codes, self.offsets, self.base_qualities
-        if most_bases is not None and not is_short:
-            is_searched = np.repeat(lengths <= most_bases, lengths)
+        if max_bases is not None and not is_short:
+            is_searched = np.repeat(lengths <= max_bases, lengths)
             codes, qualities = codes[is_searched], qualities[is_searched]
-            ends = np.cumsum(np.where(lengths <= most_bases, lengths, 0), dtype=np.int64)
+            ends = np.cumsum(np.where(lengths <= max_bases, lengths, 0), dtype=np.int64)
             offsets = np.concatenate((np.zeros(1, dtype=np.int64), ends))
         return replace(
             self,

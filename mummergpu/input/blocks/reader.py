@@ -43,11 +43,11 @@ class LongReads(NamedTuple):
         """Return those of two parts of the input together."""
         return LongReads(self.reads + other.reads, max(self.longest, other.longest))
 
-    def warning(self, most_bases: int) -> str:
+    def warning(self, max_bases: int) -> str:
         """Return a line for the user."""
         reads = "a read" if self.reads == 1 else f"{self.reads:,} reads"
         return (
-            f"{reads} of more than {most_bases:,} bases stayed unmapped, the longest of "
+            f"{reads} of more than {max_bases:,} bases stayed unmapped, the longest of "
             f"{self.longest:,} bases: 'mummergpu align' aligns long reads"
         )
 
@@ -245,7 +245,7 @@ class ReadReader(ClosedAtEnd, Generic[Block]):
     def _reads_of(self, source: ReadSource, records: Records, paired: bool) -> ReadBlock:
         block = ReadBlock.of_reads(records, paired)
         self._look_at_lengths(source, block)
-        return block.searchable(self._rules.most_bases)
+        return block.searchable(self._rules.max_bases)
 
     def _look_at_qualities(self, source: ReadSource, records: Records) -> None:
         # BAM stores numbers, not characters.
@@ -257,7 +257,7 @@ class ReadReader(ClosedAtEnd, Generic[Block]):
             )
 
     def _look_at_lengths(self, source: ReadSource, block: ReadBlock) -> None:
-        most = self._rules.most_bases
+        most = self._rules.max_bases
         if most is None or block.longest <= most:
             return
         lengths = np.diff(block.offsets)
@@ -276,7 +276,7 @@ class ReadReader(ClosedAtEnd, Generic[Block]):
 
     def _tell_of_long_reads(self) -> None:
         if self.long_reads.reads:
-            self._rules.warn(self.long_reads.warning(self._rules.most_bases or 0))
+            self._rules.warn(self.long_reads.warning(self._rules.max_bases or 0))
 
     def _tell_of_no_reads(self, source: ReadSource) -> None:
         for path in source.paths:
@@ -337,7 +337,7 @@ def read_reader(
     rules : QueryRules, optional
         Which files are accepted; `paired` is of no account. `warn` also receives a line for a
         source whose qualities look like those of old Illumina programs (see `qualities`). Reads of
-        more than `most_bases` are searched as reads without bases (`ReadBlock.searchable`).
+        more than `max_bases` are searched as reads without bases (`ReadBlock.searchable`).
     threads : ReadingThreads, optional
         They help with large files. If there are two or more, two mate files are read side by side.
     """

@@ -90,21 +90,21 @@ class ReadStream(Generic[Block]):
             count -= found[-1].query_count // reads
         return found
 
-    def blocks(self, most_bases: int | None = None) -> Iterator[Block]:
+    def blocks(self, max_bases: int | None = None) -> Iterator[Block]:
         """Return an iterator over all blocks, in the order of the files; call this once.
 
         Parameters
         ----------
-        most_bases : int, optional
+        max_bases : int, optional
             About the most bases that a block should have. A block that was read with more than
             twice as many is split.
         """
         self._start()
         first, self._first = self._first, []
         blocks = chain(first, self._waiting)
-        if most_bases is None or self.reader.block_size <= most_bases:
+        if max_bases is None or self.reader.block_size <= max_bases:
             return blocks
-        return (part for block in blocks for part in _parts(block, most_bases))
+        return (part for block in blocks for part in _parts(block, max_bases))
 
     def _start(self) -> None:
         """Start the thread, unless it runs already."""
@@ -132,9 +132,9 @@ class ReadStream(Generic[Block]):
             yield block
 
 
-def _parts(block: Block, most_bases: int) -> Iterator[Block]:
-    if block.base_count <= 2 * most_bases or block.query_count == 1:
+def _parts(block: Block, max_bases: int) -> Iterator[Block]:
+    if block.base_count <= 2 * max_bases or block.query_count == 1:
         yield block
         return
     for half in block.halves():
-        yield from _parts(half, most_bases)
+        yield from _parts(half, max_bases)

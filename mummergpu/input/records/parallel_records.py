@@ -252,13 +252,13 @@ class _ParsedPiece(NamedTuple):
     blocks: list[Records]
 
 
-def split(records: Records, most_bases: int) -> list[Records]:
-    """Split records into blocks of about equally many bases, about `most_bases` each.
+def split(records: Records, max_bases: int) -> list[Records]:
+    """Split records into blocks of about equally many bases, about `max_bases` each.
 
     They are views of the arrays of `records`, which have no gaps; each has at least one record.
     """
     bases, count = records.codes.size, records.offsets.size - 1
-    parts = max(1, round(bases / most_bases))
+    parts = max(1, round(bases / max_bases))
     if parts == 1:
         return [records]
     cuts = np.searchsorted(records.offsets, np.arange(1, parts) * bases // parts)

@@ -60,11 +60,11 @@ class Paths(NamedTuple):
     edit_distances: Int32Array
 
 
-def new_paths(count: int, most_operations: int) -> Paths:
+def new_paths(count: int, max_operations: int) -> Paths:
     """Return unfilled arrays for so many rows and operations."""
     return Paths(
         np.empty(count + 1, dtype=np.int64),
-        np.empty(most_operations, dtype=np.uint32),
+        np.empty(max_operations, dtype=np.uint32),
         np.empty(count, dtype=np.int64),
         np.empty(count, dtype=np.int64),
         np.empty(count, dtype=np.int32),

@@ -104,7 +104,7 @@ def edited_windows(codes: CodeArray, at: int, first: int, end: int, beside: Seed
 
 
 @inline_without_refcounts
-def least_loss(costs: Costs) -> int:
+def min_loss(costs: Costs) -> int:
     """Return the fewest points that an edit takes from a score."""
     return min(
         costs.match + costs.mismatch,

@@ -234,7 +234,7 @@ class GenomeAligner:
         try:
             scratch, matrix, operations = self._rooms.get_nowait()
         except queue.Empty:
-            scratch, matrix = new_scratch(MOST_BASES, options.costs.most_gap), new_matrix()
+            scratch, matrix = new_scratch(MOST_BASES, options.costs.max_gap), new_matrix()
             operations = np.empty(FAR_OPERATIONS, dtype=np.uint32)
         yield Extender(
             sequences,

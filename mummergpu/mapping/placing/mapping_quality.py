@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from mummergpu.mapping.candidates.candidate_scores import least_loss
+from mummergpu.mapping.candidates.candidate_scores import min_loss
 from mummergpu.mapping.candidates.candidates import (
     ALL_FOUND,
     CREDIT,
@@ -95,7 +95,7 @@ def best_unseen(scoring: Scoring, table: Candidates, read: int) -> int:
         return as_int64(NOTHING)
     costs = scoring.costs
     best = read_length(scoring.reads, read) * costs.match + 2 * costs.end_bonus
-    return (best - as_int64(table.complete[read]) * least_loss(costs)) * UNIT
+    return (best - as_int64(table.complete[read]) * min_loss(costs)) * UNIT
 
 
 @inline_without_refcounts

@@ -44,7 +44,7 @@ class DiagonalMarks(NamedTuple):
     ----------
     last : ndarray, dtype=int16, shape=(1 << HASH_BITS,)
         The last place of each hash in the read, or -1.
-    before : ndarray, dtype=int16, shape=(most_bases,)
+    before : ndarray, dtype=int16, shape=(max_bases,)
         For each place the one before it with the same hash.
     marked : ndarray, dtype=uint8, shape=(DIAGONALS_AT_ONCE,)
         1 for each diagonal with a match, else 0.

@@ -139,7 +139,7 @@ def partner_range(
     )
     # Gaps move ends from their diagonals: both together by no more than one gap is looked for. The
     # size itself is compared later.
-    gap = scoring.costs.most_gap
+    gap = scoring.costs.max_gap
     strand = 1 - table.numbers[row, STRAND]
     first = table.offsets[other_read]
     end = first + table.counts[other_read]

@@ -108,15 +108,15 @@ def refine(
 
 
 @inline_without_refcounts
-def drop_same_paths(table: Candidates, read: int, most_gap: int, row: int) -> None:
+def drop_same_paths(table: Candidates, read: int, max_gap: int, row: int) -> None:
     """Drop the worse ones of a candidate with a gap and those that share a diagonal with it."""
     diagonals, numbers = table.diagonals, table.numbers
     strand, score = numbers[row, STRAND], numbers[row, SCORE]
     # A flank ends no farther from its candidate's diagonal than by the most gap.
     first = table.offsets[read]
     end = first + table.counts[read]
-    first = first_not_before(table, first, end, strand, diagonals[row] - 2 * most_gap)
-    end = first_not_before(table, first, end, strand, diagonals[row] + 2 * most_gap + 1)
+    first = first_not_before(table, first, end, strand, diagonals[row] - 2 * max_gap)
+    end = first_not_before(table, first, end, strand, diagonals[row] + 2 * max_gap + 1)
     left = diagonals[row] + numbers[row, LEFT_SHIFT]
     right = diagonals[row] + numbers[row, RIGHT_SHIFT]
     for other in range(first, end):

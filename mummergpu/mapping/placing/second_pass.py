@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from mummergpu.input.blocks.read_block import ReadBlock, WrittenReads
-from mummergpu.mapping.candidates.candidate_scores import least_loss
+from mummergpu.mapping.candidates.candidate_scores import min_loss
 from mummergpu.mapping.candidates.candidates import (
     DEAD,
     NUMBERS,
@@ -45,7 +45,7 @@ def max_unseen(length: int, seed_length: int, costs: Costs) -> int:
     A read of n bases with e edits has a match of at least ``(n - e) / (e + 1)`` bases.
     """
     edits = max(0, -(-(length - seed_length + 1) // seed_length))
-    return length * costs.match + 2 * costs.end_bonus - edits * least_loss(costs)
+    return length * costs.match + 2 * costs.end_bonus - edits * min_loss(costs)
 
 
 @jit_without_refcounts

@@ -157,7 +157,7 @@ def collect_others(
             count += 1
     sort_by_key(room, count)
     # The path of an alignment leaves its diagonal by one gap on each side at most.
-    reach = length // PARTS_OF_PLACE + 2 * costs.most_gap
+    reach = length // PARTS_OF_PLACE + 2 * costs.max_gap
     # What is kept has a mark, as what is chosen has; no two of these are at one place.
     kept = as_int64(0)
     for place in range(count):
@@ -254,7 +254,7 @@ def are_surely_more(
     offsets, counts = table.offsets, table.counts
     diagonals, numbers = table.diagonals, table.numbers
     # No alignment is at the places of two candidates that are so far apart.
-    apart = 2 * (length + 2 * costs.most_gap)
+    apart = 2 * (length + 2 * costs.max_gap)
     last, strand, count = as_int64(0), as_int64(-1), as_int64(0)
     for row in range(offsets[read], offsets[read] + counts[read]):
         if numbers[row, STRAND] == numbers[chosen, STRAND]:

@@ -124,7 +124,7 @@ def score_diagonals(
     """
     keys, values, earlier = room.seeds.keys, room.seeds.values, seeds.earlier
     diagonals, numbers = table.diagonals, table.numbers
-    max_gap = scoring.costs.most_gap
+    max_gap = scoring.costs.max_gap
     has_break = has_breaks(scoring.reads, read)
     count = collect_matches(seeds, read, keys, values)
     count = collect_earlier(earlier, read, keys, values, count)

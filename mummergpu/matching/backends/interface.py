@@ -34,7 +34,7 @@ class WorkSizes:
         A query of more bases than this is cut into pieces.
     part_bases : int
         About how many bases of pieces one thread searches together.
-    most_rows : int
+    max_rows : int
         A block with more matches than this is cut in two, to limit the memory.
     trial_bases : int
         About how many bases of a block are searched together before it is known how many matches
@@ -45,7 +45,7 @@ class WorkSizes:
     piece_bases: int
     long_query: int
     part_bases: int
-    most_rows: int
+    max_rows: int
     trial_bases: int
 
 

@@ -106,7 +106,7 @@ SIZES: Final = WorkSizes(
     piece_bases=1 << 16,
     long_query=1 << 17,
     part_bases=1 << 20,
-    most_rows=1 << 21,
+    max_rows=1 << 21,
     trial_bases=1 << 19,
 )
 """A block is so large that many threads seldom wait for the lock of the interpreter. One with many

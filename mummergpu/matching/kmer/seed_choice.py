@@ -298,7 +298,7 @@ def spread_bits(
         for first in range(places.begin, places.end, PLACES_AT_ONCE):
             # Most places of a long list do not count, which their numbers alone tell.
             stop = min(first + PLACES_AT_ONCE, places.end)
-            if least_key(lookup.positions, first, stop, first_begin) >> bits != 0:
+            if min_key(lookup.positions, first, stop, first_begin) >> bits != 0:
                 continue
             for place in range(first, stop):
                 key = spread_key(first_begin + as_int64(lookup.positions[as_index(place)]))
@@ -333,7 +333,7 @@ def keep_below(places: Int64Array, count: int, bits: int) -> int:
 
 
 @inline_without_refcounts
-def least_key(positions: PositionArray, begin: int, end: int, first_begin: int) -> int:
+def min_key(positions: PositionArray, begin: int, end: int, first_begin: int) -> int:
     """Return the least `spread_key` of some listed places."""
     # With numbers of 32 bits, eight or more are compared at once.
     least = np.uint32((1 << SPREAD_BITS) - 1)

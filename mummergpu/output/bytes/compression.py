@@ -58,13 +58,13 @@ class Compressor(ABC):
     ----------
     chunk_bytes : int
         The bytes that are best compressed at once; whole blocks of bgzf.
-    most_threads : int
+    max_threads : int
         How many threads may gainfully compress at the same time.
     """
 
     chunk_bytes = 32 * BGZF_BLOCK_BYTES
     # More threads would wait for the one that passes the bytes on.
-    most_threads = 32
+    max_threads = 32
 
     def __init__(self) -> None:
         self._joined = ThreadArray(np.uint8)
@@ -251,7 +251,7 @@ class CompressedStream:
         self._compressor = compressor
         self._write = write
         self._take_back = take_back
-        threads = min(threads, compressor.most_threads)
+        threads = min(threads, compressor.max_threads)
         self._window = 2 * threads
         # A thread starts when there is a chunk for it.
         self._executor = ThreadPoolExecutor(threads, thread_name_prefix="compress")

@@ -85,7 +85,7 @@ class DeflateSlot:
         self._sizes = self._device.pinned(blocks, np.uint64)
         self._ends = self._device.pinned(blocks, np.uint64)
         self._states = self._device.pinned(blocks, np.int32)
-        most = self._deflater.most_bytes(BGZF_BLOCK_BYTES)
+        most = self._deflater.max_bytes(BGZF_BLOCK_BYTES)
         self._stride = -(-most // _ALIGNMENT) * _ALIGNMENT
         self._text_at = self._allocate(self._text.nbytes)
         self._pieces_at = self._allocate(blocks * self._stride)
@@ -192,7 +192,7 @@ class DeviceBgzfCompressor(Compressor):
     """
 
     chunk_bytes = BLOCKS_AT_ONCE * BGZF_BLOCK_BYTES
-    most_threads = SLOTS
+    max_threads = SLOTS
 
     def __init__(self, device: Device, program: Program, deflater: Deflater, stats: Stats) -> None:
         super().__init__()
@@ -202,7 +202,7 @@ class DeviceBgzfCompressor(Compressor):
         self._stats = stats
         self._idle: queue.SimpleQueue[DeflateSlot] = queue.SimpleQueue()
         self._slots: list[DeflateSlot] = []
-        self._most_slots = SLOTS
+        self._max_slots = SLOTS
         self._opening = threading.Lock()
         try:
             self._check()
@@ -268,14 +268,14 @@ class DeviceBgzfCompressor(Compressor):
         except queue.Empty:
             pass
         with self._opening:
-            if len(self._slots) < self._most_slots:
+            if len(self._slots) < self._max_slots:
                 try:
                     slot = self._new_slot()
                 except DeviceMemoryError as error:
                     if not self._slots:
                         message = f"too little memory is left for compression: {error}"
                         raise BackendError("cuda", message) from error
-                    self._most_slots = len(self._slots)
+                    self._max_slots = len(self._slots)
                 else:
                     self._slots.append(slot)
                     return slot

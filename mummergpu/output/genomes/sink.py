@@ -28,22 +28,22 @@ class AlignmentFilter:
     ----------
     one_to_one : bool
         Only those that map each base to its best place, in the reference and in the query.
-    least_identity : float
+    min_identity : float
         The least share of equal columns, between 0 and 1.
-    least_length : int
+    min_length : int
         The fewest bases of the reference and of the query.
     """
 
     one_to_one: bool = False
-    least_identity: float = 0.0
-    least_length: int = 0
+    min_identity: float = 0.0
+    min_length: int = 0
 
     def __post_init__(self) -> None:
         keep_values(
             self,
             one_to_one=truth("one_to_one", self.one_to_one),
-            least_identity=number("min_identity", self.least_identity, 1),
-            least_length=whole("min_alignment_length", self.least_length),
+            min_identity=number("min_identity", self.min_identity, 1),
+            min_length=whole("min_alignment_length", self.min_length),
         )
 
 
@@ -138,9 +138,9 @@ class GenomeSink(MatchSink[Prepared]):
 
 def _long_and_alike(found: GenomeAlignments, kept: AlignmentFilter) -> GenomeAlignments:
     """Return the alignments that are long enough, and equal in enough of their columns."""
-    keep = found.query_ends - found.query_starts >= kept.least_length
-    keep &= found.reference_ends - found.reference_starts >= kept.least_length
-    keep &= found.identities >= kept.least_identity
+    keep = found.query_ends - found.query_starts >= kept.min_length
+    keep &= found.reference_ends - found.reference_starts >= kept.min_length
+    keep &= found.identities >= kept.min_identity
     return found if keep.all() else found.taken(np.flatnonzero(keep))
 
 

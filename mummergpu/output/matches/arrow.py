@@ -52,12 +52,12 @@ class ArrowSink(MatchSink[Iterator[Any]]):
         reference: Reference,
         emit: Emit,
         stats: Stats,
-        most_rows: int,
+        max_rows: int,
     ) -> None:
         self._library = import_pyarrow(format_name)
         self._emit = emit
         self._stats = stats
-        self._most_rows = most_rows
+        self._max_rows = max_rows
         self._lookup = record_lookup(reference.record_starts, reference.codes.size)
         self._pieces = _Pieces()
         self._groups = RowGroups(self._library)
@@ -70,7 +70,7 @@ class ArrowSink(MatchSink[Iterator[Any]]):
     def prepare(self, block: QueryBlock, mems: BlockMems) -> Iterator[Any]:
         """Return the matches of a block as batches of rows (`Sink.prepare`)."""
         batches = self._batches(block, mems)
-        return made_or_left(batches, mems, self._most_rows, self._stats)
+        return made_or_left(batches, mems, self._max_rows, self._stats)
 
     def write(self, prepared: Iterator[Any]) -> None:
         """Write the groups that the rows of a block complete (`Sink.write`)."""
@@ -89,8 +89,8 @@ class ArrowSink(MatchSink[Iterator[Any]]):
     def _batches(self, block: QueryBlock, mems: BlockMems) -> Iterator[pyarrow.RecordBatch]:
         longest = int(np.diff(block.name_offsets).max(initial=0))
         longest = max(1, longest, self._longest_record_name)
-        most_rows = max(1, min(GROUP_ROWS, NAME_BYTES // longest))
-        for table in match_tables(block, mems, self._lookup, most_rows):
+        max_rows = max(1, min(GROUP_ROWS, NAME_BYTES // longest))
+        for table in match_tables(block, mems, self._lookup, max_rows):
             if table.count:
                 yield self._batch(block, table)
 
@@ -129,11 +129,11 @@ class RowGroups:
     """Cuts the rows of all blocks into groups that depend on the rows alone."""
 
     def __init__(
-        self, library: Any, most_rows: int = GROUP_ROWS, name_bytes: int = NAME_BYTES
+        self, library: Any, max_rows: int = GROUP_ROWS, name_bytes: int = NAME_BYTES
     ) -> None:
         self._library = library
-        self._most_rows = most_rows
-        self._most_bytes = name_bytes
+        self._max_rows = max_rows
+        self._max_bytes = name_bytes
         self._parts: list[pyarrow.RecordBatch] = []
         self._rows = 0
         self._bytes: dict[int, int] = {}
@@ -142,7 +142,7 @@ class RowGroups:
         """Add rows, and yield the groups that are complete."""
         while batch.num_rows:
             count = self._take(batch)
-            if count < batch.num_rows or self._rows == self._most_rows:
+            if count < batch.num_rows or self._rows == self._max_rows:
                 group = self.rest()
                 assert group is not None
                 yield group
@@ -159,14 +159,14 @@ class RowGroups:
 
     def _take(self, batch: pyarrow.RecordBatch) -> int:
         """Move the rows that fit from a batch into the group, and return their number."""
-        count: int = min(batch.num_rows, self._most_rows - self._rows)
+        count: int = min(batch.num_rows, self._max_rows - self._rows)
         ends = {
             number: _string_ends(column)
             for number, column in enumerate(batch.columns)
             if column.type == self._library.string()
         }
         for number, each in ends.items():
-            room = self._most_bytes - self._bytes.get(number, 0)
+            room = self._max_bytes - self._bytes.get(number, 0)
             count = min(count, int(np.searchsorted(each, room, side="right")) - 1)
         # A name that is too long for any group has one of its own.
         count = max(count, 0 if self._parts else 1)

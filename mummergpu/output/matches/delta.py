@@ -265,7 +265,7 @@ class DeltaFormat(MatchPieces):
         texts = (text for name, length in named for text in (b">%b " % name, b" %d " % length))
         super().__init__(reference, texts, piece_bytes)
         self._record_count = len(lengths)
-        self._most_bytes = OTHER_BYTES + TEXTS * self._longest_record
+        self._max_bytes = OTHER_BYTES + TEXTS * self._longest_record
 
     def head(self) -> bytes:
         """Return the names of the files and the kind of the alignments."""
@@ -278,17 +278,17 @@ class DeltaFormat(MatchPieces):
         if ((name_sizes == 0) & (counts > 0)).any():
             raise InputError("a .delta needs names, and a query has none", self._paths[1])
         arrays = self._match_block(block, matches)
-        most_rows = int(counts.max(initial=0))
-        room = most_rows + LANES if self._record_count > 1 else 0
+        max_rows = int(counts.max(initial=0))
+        room = max_rows + LANES if self._record_count > 1 else 0
         rooms = (
             np.empty(room, dtype=np.int64),
             np.empty(room, dtype=np.int64),
             np.empty(COUNTERS, dtype=np.int64),
         )
-        row_bytes = self._most_bytes + int(name_sizes.max(initial=0))
+        row_bytes = self._max_bytes + int(name_sizes.max(initial=0))
         state = np.array([0, NOT_BEGUN, NOT_BEGUN], dtype=np.int64)
 
         def fill(text: TextArray) -> int:
-            return write_delta(text, state, arrays, rooms, most_rows.bit_length(), row_bytes)
+            return write_delta(text, state, arrays, rooms, max_rows.bit_length(), row_bytes)
 
         yield from self._pieces(block, state, row_bytes, fill)

@@ -202,14 +202,14 @@ class LineFormat(MatchPieces):
     ) -> None:
         super().__init__(reference, record_texts, piece_bytes)
         self._kind = kind
-        self._most_bytes = OTHER_BYTES + self._longest_record
+        self._max_bytes = OTHER_BYTES + self._longest_record
 
     def format_block(self, block: QueryBlock, matches: BlockMems) -> Iterator[TextArray]:
         """Yield the lines of a block's matches in pieces (`Format.format_block`)."""
         arrays = self._match_block(block, matches)
         name_bytes = int(np.diff(block.name_offsets).max(initial=0))
         start_text = np.empty(name_bytes + START_BYTES, dtype=np.uint8)
-        row_bytes = self._most_bytes + name_bytes
+        row_bytes = self._max_bytes + name_bytes
         state = np.array([0, 0, NOT_BEGUN], dtype=np.int64)
 
         def fill(text: TextArray) -> int:

@@ -278,7 +278,7 @@ class MatchRows:
         self, reference: Reference, options: SamOptions, piece_rows: int = PIECE_ROWS
     ) -> None:
         self._lookup = record_lookup(reference.record_starts, reference.codes.size)
-        self._most_hits = options.most_hits
+        self._max_hits = options.max_hits
         self._piece_rows = piece_rows
         self._spare: list[RecordRows] = []
         self.fields = RowFields(
@@ -297,7 +297,7 @@ class MatchRows:
             tags=np.empty(0, dtype=np.uint8),
             tag_offsets=np.empty(0, dtype=np.int64),
         )
-        most = 0 if self._most_hits is None else min(self._most_hits, match_count(mems))
+        most = 0 if self._max_hits is None else min(self._max_hits, match_count(mems))
         state = np.zeros(STATE_SIZE, dtype=np.int64)
         state[NEXT_ROW] = NOT_BEGUN
         rows = self._new_rows()

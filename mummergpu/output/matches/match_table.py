@@ -111,7 +111,7 @@ def match_tables(
     block: QueryBlock,
     mems: Mapping[Strand, MemColumns],
     lookup: RecordLookup,
-    most_rows: int = MOST_ROWS,
+    max_rows: int = MOST_ROWS,
 ) -> Iterator[MatchTable]:
     """Yield all matches of a block, in tables of a limited size."""
     rows = both_strands(mems, block)
@@ -120,7 +120,7 @@ def match_tables(
     query_offsets = writable(block.offsets)
     while state[NEXT_QUERY] < block.query_count:
         first = int(state[NEXT_QUERY]) + int(state[NEXT_ROW] != NOT_BEGUN)
-        room = min(left, most_rows)
+        room = min(left, max_rows)
         queries, records = (np.empty(room, dtype=np.uint32) for _ in range(2))
         query_starts, reference_starts, lengths = (np.empty(room, dtype=np.int64) for _ in range(3))
         is_reverse = np.empty(room, dtype=np.bool_)

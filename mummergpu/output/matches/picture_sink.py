@@ -302,14 +302,14 @@ class PictureSink(MatchSink[tuple[QueryBlock, Iterator[Any]]]):
         query_paths: Sequence[str],
         style: PictureStyle | None,
         stats: Stats,
-        most_rows: int,
+        max_rows: int,
     ) -> None:
         style = style or PictureStyle()
         check_picture(path, style)
         self._file_format = _file_format_of(path)
         self._emit = emit
         self._stats = stats
-        self._most_rows = most_rows
+        self._max_rows = max_rows
         self._lookup = record_lookup(reference.record_starts, reference.codes.size)
         queries = ", ".join(map(file_title, query_paths))
         reference_title = file_title(reference.path)
@@ -322,7 +322,7 @@ class PictureSink(MatchSink[tuple[QueryBlock, Iterator[Any]]]):
         """Return what the picture needs of a block's matches (`Sink.prepare`)."""
         tables = match_tables(block, mems, self._lookup)
         parts = (self._collector.part(block, table) for table in tables)
-        return block, made_or_left(parts, mems, self._most_rows, self._stats)
+        return block, made_or_left(parts, mems, self._max_rows, self._stats)
 
     def write(self, prepared: tuple[QueryBlock, Iterator[Any]]) -> None:
         """Collect the matches of a block."""

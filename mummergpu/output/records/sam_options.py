@@ -31,14 +31,14 @@ class SamOptions:
     ----------
     read_group : ReadGroup or None
         The read group of all queries.
-    most_hits : int or None
+    max_hits : int or None
         The most alignments of a query, its longest ones; None for all.
     secondary_bases : bool
         Whether secondary alignments have the bases of the query, as primary ones do.
     """
 
     read_group: ReadGroup | None = None
-    most_hits: int | None = None
+    max_hits: int | None = None
     secondary_bases: bool = False
 
 

@@ -168,7 +168,7 @@ class SortedBamSink(AlignmentSink[PreparedRows]):
         self._index = index
         self._compressor = compressor or BgzfCompressor()
         # The threads that compress also merge and gather.
-        self._threads = min(options.threads, Compressor.most_threads)
+        self._threads = min(options.threads, Compressor.max_threads)
         self._store = RecordStore(options.by_coordinate, options.memory_bytes, options.folder)
         self._duplicates = DuplicateFinder(self._axis) if options.mark_duplicates else None
 

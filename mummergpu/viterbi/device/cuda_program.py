@@ -21,7 +21,7 @@ TILE: Final = np.dtype(
     [
         *(("read_at", np.int64), ("reference_at", np.int64)),
         *(("length", np.uint32), ("reference_length", np.uint32)),
-        *(("least_score", np.int32), ("flags", np.uint32)),
+        *(("min_score", np.int32), ("flags", np.uint32)),
     ]
 )
 """A tile of a device: see ``kernels/viterbi/tiles.cuh``."""
@@ -35,7 +35,7 @@ WHOLE_TILE: Final = np.dtype(
         *(("query_at", np.int64), ("reference_at", np.int64)),
         *(("directions_at", np.int64), ("operations_end", np.int64)),
         *(("length", np.uint32), ("reference_length", np.uint32)),
-        *(("most_operations", np.uint32), ("unused", np.uint32)),
+        *(("max_operations", np.uint32), ("unused", np.uint32)),
     ]
 )
 """A tile that is aligned from corner to corner: see ``kernels/viterbi/whole_tiles.cu``."""

@@ -98,7 +98,7 @@ class DeviceMatrix(DeviceWork):
         """
         plan = self.plan(query, reference)
         kept = TracebackStore(plan, BLOCK_LINES)
-        round_bytes = plan.most_blocks * BLOCK_BYTES
+        round_bytes = plan.max_blocks * BLOCK_BYTES
         with self._placed(query, reference, plan) as matrix:
             directions = self._workspace.buffer("directions of rounds", BUFFERS * round_bytes)
             pinned = self._pinned_words(BUFFERS * round_bytes // 4).reshape(BUFFERS, -1)

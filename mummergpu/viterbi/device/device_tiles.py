@@ -111,11 +111,11 @@ class DeviceTiles(DeviceWork):
         )
         elements = -(-rows // (group * LANE_ROWS)) * (columns + group - 1) * group
         ends = np.cumsum(elements)
-        most_elements = min(MOST_ELEMENTS, self._memory // (2 * DIRECTION_BYTES))
+        max_elements = min(MOST_ELEMENTS, self._memory // (2 * DIRECTION_BYTES))
         first = 0
         while first < len(ours):
             before = int(ends[first - 1]) if first else 0
-            end = int(np.searchsorted(ends, before + most_elements, side="right"))
+            end = int(np.searchsorted(ends, before + max_elements, side="right"))
             end = max(end, first + 1)
             places = np.concatenate(([0], ends[first:end] - before))
             yield _Batch(group, numbers[2 * first : 2 * end], places)
@@ -145,7 +145,7 @@ class DeviceTiles(DeviceWork):
         described["directions_at"] = np.repeat(batch.directions_at[:-1], 2)
         described["operations_end"] = ends
         described["length"], described["reference_length"] = lengths, reference_lengths
-        described["most_operations"] = lengths + reference_lengths
+        described["max_operations"] = lengths + reference_lengths
         written = np.empty(int(ends[-1]), dtype=np.uint32)
         own_scores = np.empty(numbers.size, dtype=np.uint32)
         own_counts = np.empty(numbers.size, dtype=np.uint32)

@@ -177,7 +177,7 @@ class TileProgram:
 
     def _highest_allowed(self, diagonals: Any) -> Any:
         """Return the highest score of each lane: none beyond the outermost diagonals."""
-        most = self.lanes.cost("most_gap")
+        most = self.lanes.cost("max_gap")
         above = self.builder.icmp_signed(">", diagonals, self.lanes.splat(most))
         least = self.lanes.splat(self.builder.neg(most))
         outside = self.builder.or_(above, self.builder.icmp_signed("<", diagonals, least))

@@ -113,7 +113,7 @@ class Costs(NamedTuple):
         The penalty of each base of a gap.
     end_bonus : int
         What an alignment scores for reaching the end of the read.
-    most_gap : int
+    max_gap : int
         How far an alignment may move from the diagonal that it begins on, in bases.
     """
 
@@ -125,7 +125,7 @@ class Costs(NamedTuple):
     deletion_open: int = 6
     deletion_extend: int = 1
     end_bonus: int = 5
-    most_gap: int = 100
+    max_gap: int = 100
 
     def check(self) -> None:
         """Raise OptionError if a number is out of its range."""

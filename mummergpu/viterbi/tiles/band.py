@@ -182,21 +182,21 @@ def compute_matrix(
     copies: TileCopies,
     costs: Costs,
     registers: int,
-    least_score: int,
+    min_score: int,
     traced: int,
-    most_pairs: int,
+    max_pairs: int,
 ) -> None:
     """Compute the scores of a tile, and from where the best path comes into each cell.
 
-    `registers` cover the band, up to `lanes.MOST_REGISTERS`. At most `most_pairs` pairs of
+    `registers` cover the band, up to `lanes.MOST_REGISTERS`. At most `max_pairs` pairs of
     anti-diagonals are computed.
     """
     codes, state, results, directions = scratch
     read_at, reference_at, length, reference_length = copies
     half = registers * LANES // 2
     read_at, reference_at = read_at - half, reference_at - half
-    pairs = min((length + reference_length + 1) // 2, most_pairs)
-    tile = (read_at, reference_at, length, reference_length, pairs, least_score)
+    pairs = min((length + reference_length + 1) // 2, max_pairs)
+    tile = (read_at, reference_at, length, reference_length, pairs, min_score)
     if registers == 1:
         if traced:
             _trace_narrow(codes, tile, costs, registers, state, results, directions)
@@ -215,17 +215,17 @@ def compute_band(
     tile: Tile,
     costs: Costs,
     registers: int,
-    least_score: int,
+    min_score: int,
     scratch: Scratch,
     traced: int,
-    most_pairs: int,
+    max_pairs: int,
 ) -> int:
     """Compute the cells of a tile that are in a band around the corner's diagonal.
 
     The band has the diagonals from ``-LANES * registers`` on, and those below
     ``LANES * registers``; returned is how many bases of the reference it has. If the least score is
     below 0, the corner is no end: of several alignments that score nothing, none would be found
-    beside it. Paths end before they have twice `most_pairs` bases of both sequences together.
+    beside it. Paths end before they have twice `max_pairs` bases of both sequences together.
     `scratch` receives the results, and the directions if `traced` is 1.
     """
     read_at, length, reference_at, reference_length, direction = tile
@@ -248,7 +248,7 @@ def compute_band(
     after = max(0, pairs + half - reference_length)
     fill_codes(codes, second + reference_length, after, OUTSIDE_REFERENCE)
     copies = TileCopies(first, second, length, reference_length)
-    compute_matrix(scratch, copies, costs, registers, least_score, traced, most_pairs)
+    compute_matrix(scratch, copies, costs, registers, min_score, traced, max_pairs)
     return reference_length
 
 

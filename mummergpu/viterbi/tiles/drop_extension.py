@@ -89,7 +89,7 @@ def _best_without_loss(
     scratch: Scratch,
 ) -> tuple[int, int, int]:
     """Return where the best alignment of a tile ends that scores 0 or more, and the registers."""
-    registers = min(max(longest_gaps(tile.length, costs, 0)), costs.most_gap) // LANES + 1
+    registers = min(max(longest_gaps(tile.length, costs, 0)), costs.max_gap) // LANES + 1
     if tile.length == 0 or tile.reference_length == 0:
         return as_int64(0), as_int64(0), registers
     least, traced = as_int64(-1), as_int64(1)
@@ -142,7 +142,7 @@ def reach_before_drop(
     tile: Tile,
     costs: Costs,
     window: int,
-    least_gain: int,
+    min_gain: int,
     scratch: Scratch,
 ) -> tuple[int, int]:
     """Return how far an extension gets.
@@ -157,7 +157,7 @@ def reach_before_drop(
         The scores; nothing is scored for an end.
     window : int
         The bases of the query in which the score must improve, up to `scratch.MOST_BASES`.
-    least_gain : int
+    min_gain : int
         How much each base of the query in a window must score on average; the extension breaks
         where they score less. 0 if any improvement will do.
     scratch : Scratch
@@ -173,7 +173,7 @@ def reach_before_drop(
         rest = rest_of(tile, used, reference_used)
         part = _window_of(rest, window)
         score, i, j = extend_score(query, reference, part, costs, _FIRST_BAND, _BETTER, scratch)
-        if least_gain > 0 and score < least_gain * i:
+        if min_gain > 0 and score < min_gain * i:
             break
         if i == 0:
             # Nothing in the window scores: a path may still break even, and score behind it.

@@ -2,7 +2,7 @@
 
 An alignment begins at the corner of a tile, beside an exact match, and ends in a match: anywhere,
 so that the rest of the read is clipped, or at the end of the read, which scores the bonus. The
-result is that of the whole matrix between the diagonals ``-most_gap`` and ``most_gap`` (0 is the
+result is that of the whole matrix between the diagonals ``-max_gap`` and ``max_gap`` (0 is the
 corner's), whatever the first band is. Of several alignments with the best score, the one is taken
 that
 
@@ -50,7 +50,7 @@ def extend_score(
     tile: Tile,
     costs: Costs,
     first_band: int,
-    least_score: int,
+    min_score: int,
     scratch: Scratch,
 ) -> tuple[int, int, int]:
     """Return the best score of an alignment that begins at a corner, and where it ends.
@@ -65,7 +65,7 @@ def extend_score(
         The scores.
     first_band : int
         How far from the diagonal an alignment probably goes. It changes the time, not the result.
-    least_score : int
+    min_score : int
         The least score that is of interest.
     scratch : Scratch
         From `scratch.new_scratch`, one for each thread.
@@ -74,10 +74,10 @@ def extend_score(
     -------
     tuple of int
         The score with the bonus, and how many bases of the read and of the reference the
-        alignment uses; `CANNOT_REACH`, 0 and 0 if the best score is below `least_score`.
+        alignment uses; `CANNOT_REACH`, 0 and 0 if the best score is below `min_score`.
     """
     # A constant of the caller would be a type of its own, for which all would be compiled again.
-    band, least = as_int64(first_band), as_int64(least_score)
+    band, least = as_int64(first_band), as_int64(min_score)
     score, i, j, _ = _extend(read, reference, tile, costs, band, least, scratch, as_int64(0))
     return score, i, j
 
@@ -89,7 +89,7 @@ def extend_path(
     tile: Tile,
     costs: Costs,
     first_band: int,
-    least_score: int,
+    min_score: int,
     scratch: Scratch,
     operations: OperationArray,
     operations_at: int,
@@ -98,7 +98,7 @@ def extend_path(
 
     Parameters
     ----------
-    read, reference, tile, costs, first_band, least_score, scratch
+    read, reference, tile, costs, first_band, min_score, scratch
         As in `extend_score`.
     operations : ndarray, dtype=uint32
         Output: the operations as BAM packs them, from the corner outwards. There are at most
@@ -106,7 +106,7 @@ def extend_path(
     operations_at : int
         Where in `operations` the first one is written.
     """
-    band, least = as_int64(first_band), as_int64(least_score)
+    band, least = as_int64(first_band), as_int64(min_score)
     traced = as_int64(1)
     score, i, j, registers = _extend(read, reference, tile, costs, band, least, scratch, traced)
     if i == 0:
@@ -125,7 +125,7 @@ def _extend(
     tile: Tile,
     costs: Costs,
     first_band: int,
-    least_score: int,
+    min_score: int,
     scratch: Scratch,
     traced: int,
 ) -> tuple[int, int, int, int]:
@@ -135,23 +135,23 @@ def _extend(
     """
     length, bonus = tile.length, costs.end_bonus
     if length == 0:
-        return (bonus if bonus >= least_score else CANNOT_REACH), 0, 0, 0
-    is_sure, score, i = try_without_gap(read, reference, tile, costs, least_score)
+        return (bonus if bonus >= min_score else CANNOT_REACH), 0, 0, 0
+    is_sure, score, i = try_without_gap(read, reference, tile, costs, min_score)
     if is_sure:
-        return (score, i, i, 0) if score >= least_score else (CANNOT_REACH, 0, 0, 0)
-    band = min(first_band, costs.most_gap)
+        return (score, i, i, 0) if score >= min_score else (CANNOT_REACH, 0, 0, 0)
+    band = min(first_band, costs.max_gap)
     all_pairs = as_int64(ALL_PAIRS)
     # A path outside the band has longer gaps than may be in one with the score that was found.
     while True:
         registers = band // LANES + 1
         used = compute_band(
-            read, reference, tile, costs, registers, least_score, scratch, traced, all_pairs
+            read, reference, tile, costs, registers, min_score, scratch, traced, all_pairs
         )
         score, i, j = _chosen_end(scratch.results, LANES * registers, length, used, bonus)
-        band = max(longest_gaps(length, costs, max(score, least_score)))
+        band = max(longest_gaps(length, costs, max(score, min_score)))
         if band < LANES * registers:
             break
-    if score < least_score:
+    if score < min_score:
         return CANNOT_REACH, 0, 0, registers
     return score, i, j, registers
 

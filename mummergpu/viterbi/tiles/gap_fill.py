@@ -96,8 +96,8 @@ def fill_gap(
     if length < MOST_BASES:
         band = -1
         # Each turn has the best path within the band, which may be the best one of all.
-        while registers <= MOST_REGISTERS and band < costs.most_gap:
-            band = min(LANES * registers - 1, costs.most_gap)
+        while registers <= MOST_REGISTERS and band < costs.max_gap:
+            band = min(LANES * registers - 1, costs.max_gap)
             if band < difference:
                 break
             score, count = _align_in_band(
@@ -228,5 +228,5 @@ def _to_the_corner(costs: Costs) -> Costs:
         costs.deletion_open,
         costs.deletion_extend,
         as_int64(_ENDS_AT_CORNER),
-        costs.most_gap,
+        costs.max_gap,
     )

@@ -45,18 +45,18 @@ PAD: Final = LANES * (MOST_REGISTERS + 1)
 _LINE_BYTES: Final = 64
 
 
-def new_scratch(most_bases: int, most_gap: int) -> Scratch:
+def new_scratch(max_bases: int, max_gap: int) -> Scratch:
     """Return the memory that one thread needs for tiles of so many bases of the read.
 
-    There are `MOST_BASES` of them at most; `most_gap` is that of `Costs`.
+    There are `MOST_BASES` of them at most; `max_gap` is that of `Costs`.
     """
-    if most_bases > MOST_BASES:
-        raise ValueError(f"a tile of {most_bases} bases is longer than {MOST_BASES}")
-    registers = most_gap // LANES + 1
+    if max_bases > MOST_BASES:
+        raise ValueError(f"a tile of {max_bases} bases is longer than {MOST_BASES}")
+    registers = max_gap // LANES + 1
     diagonals = 2 * LANES * registers
-    steps = 2 * most_bases + diagonals
+    steps = 2 * max_bases + diagonals
     return Scratch(
-        _empty_lines(2 * (most_bases + 2 * PAD + diagonals + STEP), np.uint8),
+        _empty_lines(2 * (max_bases + 2 * PAD + diagonals + STEP), np.uint8),
         _empty_lines(STATE_WORDS, np.int16),
         _empty_lines(2 * len(RESULTS) * MOST_LANES, np.int16),
         _empty_lines(steps * registers * DIRECTION_WORDS, np.uint16),

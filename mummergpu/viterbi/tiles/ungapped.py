@@ -32,7 +32,7 @@ def longest_gaps(length: int, costs: Costs, score: int) -> tuple[int, int]:
     All other bases match. A path that leaves a band is at least as many bases from its diagonal,
     and several gaps cost more than one.
     """
-    match, most = costs.match, costs.most_gap
+    match, most = costs.match, costs.max_gap
     spare = length * match + costs.end_bonus - score
     insertion = max(0, spare - costs.insertion_open) // (costs.insertion_extend + match)
     deletion = max(0, spare - costs.deletion_open) // costs.deletion_extend
@@ -41,7 +41,7 @@ def longest_gaps(length: int, costs: Costs, score: int) -> tuple[int, int]:
 
 @jit_without_refcounts
 def try_without_gap(
-    read: CodeArray, reference: CodeArray, tile: Tile, costs: Costs, least_score: int
+    read: CodeArray, reference: CodeArray, tile: Tile, costs: Costs, min_score: int
 ) -> tuple[bool, int, int]:
     """Align a tile without a gap, if at most two bases differ and it is sure that no gap pays.
 
@@ -77,7 +77,7 @@ def try_without_gap(
             break
     if score + bonus >= best:
         best, best_at = score + bonus, length
-    needed = max(best, least_score)
+    needed = max(best, min_score)
     return _no_gap_pays(read, reference, tile, costs, needed, first_difference), best, best_at
 
 

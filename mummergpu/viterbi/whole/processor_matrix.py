@@ -77,7 +77,7 @@ class ProcessorMatrix:
         plan = self.plan(query, reference)
         first_blocks = plan.first_blocks
         work = _MatrixWork(plan, query, reference, self._costs, self._states)
-        rounds = np.empty((BUFFERS, plan.most_blocks * BLOCK_BYTES), dtype=np.uint8)
+        rounds = np.empty((BUFFERS, plan.max_blocks * BLOCK_BYTES), dtype=np.uint8)
         written: list[Future[None]] = []
         with tempfile.TemporaryFile() as file, ThreadPoolExecutor(1, "stream") as writer:
             for number in range(plan.rounds):

@@ -42,7 +42,7 @@ class RoundPlan:
         return self.strips + self.column_blocks - 1
 
     @property
-    def most_blocks(self) -> int:
+    def max_blocks(self) -> int:
         """The most blocks of a round."""
         return min(self.strips, self.column_blocks)
 

@@ -81,7 +81,7 @@ def align_whole(
     reference: CodeArray,
     tile: Tile,
     costs: Costs,
-    least_score: int,
+    min_score: int,
     scratch: MatrixScratch,
     operations: OperationArray,
     operations_at: int,
@@ -96,7 +96,7 @@ def align_whole(
         The bases to align, of direction 1.
     costs : Costs
         The scores; nothing is scored for an end.
-    least_score : int
+    min_score : int
         A score that some alignment has, or less: the higher it is, the fewer cells are computed.
     scratch : MatrixScratch
         From `new_matrix`, or with room for all columns, cells and rows.
@@ -150,7 +150,7 @@ def align_whole(
             filled += 1
             best_after = _best_score(length - i, reference_length - j, costs)
             # No path through this cell has the score, so none needs to leave it.
-            if to_match + best_after < least_score:
+            if to_match + best_after < min_score:
                 to_match, to_insertion, to_deletion = _NEVER, _NEVER, _NEVER
             else:
                 kept_first = min(kept_first, j)

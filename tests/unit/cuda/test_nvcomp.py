@@ -49,7 +49,7 @@ class PlayedNvcomp:
 def test_each_function_gets_its_arguments(version: int) -> None:
     played = PlayedNvcomp(version)
     library = Nvcomp(played)
-    assert library.most_bytes(65_280) == 4321
+    assert library.max_bytes(65_280) == 4321
     size, options, _ = played.given["GetMaxOutputChunkSize"]
     assert size == 65_280
     assert (options.algorithm, bytes(options)[4:]) == (nvcomp.LEVEL, bytes(60))
@@ -67,7 +67,7 @@ def test_each_function_gets_its_arguments(version: int) -> None:
 def test_a_refusal_is_an_error() -> None:
     library = Nvcomp(PlayedNvcomp(6000, status=10))
     for call in (
-        lambda: library.most_bytes(1),
+        lambda: library.max_bytes(1),
         lambda: library.workspace_bytes(1, 1),
         lambda: library.deflate(0, WORK),
     ):
@@ -98,7 +98,7 @@ def test_the_first_that_can_be_used_is_taken(found: list[Any]) -> None:
     with pytest.raises(LibraryError, match=r"cannot be used: .*Async"):
         load_nvcomp()
     found += [PlayedNvcomp(5300)]
-    assert load_nvcomp().most_bytes(1) == 4321
+    assert load_nvcomp().max_bytes(1) == 4321
 
 
 @pytest.mark.parametrize("version", [4000, 7000])

@@ -25,7 +25,7 @@ def image_of(matches: Matches, pixels: int) -> npt.NDArray[np.float32]:
 
 
 @given(st.data(), st.integers(1, 5))
-def test_pixels_hold_all_bases_where_they_lie(data: Any, most_steps: int) -> None:
+def test_pixels_hold_all_bases_where_they_lie(data: Any, max_steps: int) -> None:
     size, pixels = 60, 6
     rows = []
     for _ in range(data.draw(st.integers(1, 6))):
@@ -33,7 +33,7 @@ def test_pixels_hold_all_bases_where_they_lie(data: Any, most_steps: int) -> Non
         length = data.draw(st.integers(1, size - max(query, place)))
         rows.append((0, 0, query, place, length, data.draw(st.booleans())))
     segments = segments_of(made_matches(rows, [size], [size]))
-    with patch.object(dots, "_MAX_STEPS", most_steps):
+    with patch.object(dots, "_MAX_STEPS", max_steps):
         for way in (0, 1):
             found = bases_in_pixels(segments, pixels, pixels, segments.is_reverse == way)
             chosen = [row for row in rows if row[5] == bool(way)]

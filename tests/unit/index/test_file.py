@@ -178,9 +178,9 @@ def test_the_digest_takes_the_codes_in_pieces(fasta: Path, monkeypatch: pytest.M
     assert checksums.checksum_of(codes) == zlib.crc32(codes.tobytes())
 
 
-def plan(path: Path, most_device_bytes: int | None = None, **told: Any) -> Any:
+def plan(path: Path, max_device_bytes: int | None = None, **told: Any) -> Any:
     index = IndexFile(str(path))
-    return plan_index(index, index_options(index.header.search, **told), 2, most_device_bytes)
+    return plan_index(index, index_options(index.header.search, **told), 2, max_device_bytes)
 
 
 def test_all_pages_are_one_group_if_there_is_room(

@@ -42,24 +42,24 @@ def test_the_first_part_is_small_and_the_others_as_large_as_matches_allow() -> N
         sizes.append(part.base_count)
         parts.add(part.base_count, part.base_count)
     assert sizes[0] == SIZES.trial_bases
-    assert set(sizes[1:-1]) == {int(SIZES.most_rows / SAFETY) // 10 * 10}
+    assert set(sizes[1:-1]) == {int(SIZES.max_rows / SAFETY) // 10 * 10}
 
 
 def test_no_matches_cut_nothing_and_many_cut_to_small_parts() -> None:
     parts = BlockParts(SIZES)
     parts.add(100, 0)
-    assert parts.most_bases() >= 100_000
+    assert parts.max_bases() >= 100_000
     # Some matches a base leave what fits, and very many no less than a small part of the first.
     parts.add(100, 800)
-    assert parts.most_bases() == int(SIZES.most_rows / SAFETY / 8) < SIZES.trial_bases
+    assert parts.max_bases() == int(SIZES.max_rows / SAFETY / 8) < SIZES.trial_bases
     parts.add(100, 10**9)
-    assert parts.most_bases() == max(1, SIZES.trial_bases // LEAST_SHARE)
+    assert parts.max_bases() == max(1, SIZES.trial_bases // LEAST_SHARE)
 
 
 def test_many_matches_are_forgotten_after_a_while() -> None:
     parts = BlockParts(SIZES)
     parts.add(100, 10_000)
-    dense = parts.most_bases()
+    dense = parts.max_bases()
     for _ in range(40):
         parts.add(100, 1)
-    assert parts.most_bases() > 10 * dense
+    assert parts.max_bases() > 10 * dense

@@ -67,12 +67,12 @@ class _Nowhere:
         return False
 
 
-@pytest.mark.parametrize("most_files", [1, 2, 3, 100])
+@pytest.mark.parametrize("max_files", [1, 2, 3, 100])
 def test_earlier_matches_are_merged_when_their_files_become_many(
-    files: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most_files: int
+    files: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, max_files: int
 ) -> None:
     whole, _ = output_of(files, tmp_path)
-    monkeypatch.setattr(passes, "MOST_SPILL_FILES", most_files)
+    monkeypatch.setattr(passes, "MOST_SPILL_FILES", max_files)
     in_groups, stats = output_of(files, tmp_path, page_size=600, memory=1)
     assert stats.settings["page_groups"] > 8
     assert in_groups == whole
@@ -83,7 +83,7 @@ def test_blocks_with_too_many_matches_are_cut(
     files: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole, _ = output_of(files, tmp_path)
-    monkeypatch.setattr(trees, "SIZES", replace(trees.SIZES, most_rows=3))
+    monkeypatch.setattr(trees, "SIZES", replace(trees.SIZES, max_rows=3))
     cut, _ = output_of(files, tmp_path, threads=3)
     assert cut == whole
 

@@ -36,10 +36,10 @@ from mummergpu.sequence.bit_planes import bit_planes_bytes
 pytestmark = pytest.mark.usefixtures("without_bases")
 
 
-def tables_of(bases: int, most_device_bytes: int | None = None, **told: Any) -> Any:
+def tables_of(bases: int, max_device_bytes: int | None = None, **told: Any) -> Any:
     """Plan a k-mer search, and check what holds of each."""
     told = {"page_size": None, **told}
-    plan = plan_of(bases, most_device_bytes, search="kmer", **told)
+    plan = plan_of(bases, max_device_bytes, search="kmer", **told)
     assert [page for group in plan.groups for page in group] == plan.pages
     assert all(plan.groups)
     # Parts do not overlap: matches are extended in the whole reference.

@@ -359,7 +359,7 @@ def test_nothing_is_searched_with_long_reads_and_letters(tmp_path: Path) -> None
     reads = [(b"r%d" % n, text, bytes([n]) * len(text)) for n, text in enumerate(texts)]
     path = written(tmp_path, "long.fq", fastq(reads))
     warnings: list[str] = []
-    rules = QueryRules(warn=warnings.append, most_bases=10)
+    rules = QueryRules(warn=warnings.append, max_bases=10)
     for size in (1, 1000):
         warnings.clear()
         with read_reader([ReadFile(path)], size, rules=rules) as reader:
@@ -378,7 +378,7 @@ def test_nothing_is_searched_with_long_reads_and_letters(tmp_path: Path) -> None
         assert warning.startswith(
             "2 reads of more than 10 bases stayed unmapped, the longest of 200"
         )
-    refused = QueryRules(most_bases=10, refuses_long=True)
+    refused = QueryRules(max_bases=10, refuses_long=True)
     with (
         pytest.raises(InputError, match=r"a read of 200 bases, .* \(record 'r1'\)"),
         read_reader([ReadFile(path)], 1000, rules=refused) as reader,

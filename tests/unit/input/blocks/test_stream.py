@@ -69,12 +69,12 @@ def test_a_pipe_is_left_alone_until_somebody_asks(tmp_path: Path) -> None:
         raise ValueError("meanwhile")
 
 
-@pytest.mark.parametrize("most_bases", [1, 7, 20, 10_000])
-def test_blocks_are_cut_to_what_the_backend_likes(reads: str, most_bases: int) -> None:
+@pytest.mark.parametrize("max_bases", [1, 7, 20, 10_000])
+def test_blocks_are_cut_to_what_the_backend_likes(reads: str, max_bases: int) -> None:
     told: list[tuple[int, float | None]] = []
     stats = Stats()
     with stream_of([reads], 1000, stats, lambda *what: told.append(what)) as stream:
-        blocks = list(stream.blocks(most_bases))
+        blocks = list(stream.blocks(max_bases))
     found = [
         decode(block.codes[begin:end])
         for block in blocks
@@ -82,9 +82,9 @@ def test_blocks_are_cut_to_what_the_backend_likes(reads: str, most_bases: int) -
     ]
     assert found == READS
     # What is not larger than asked for ends with the read that reaches 1,000 bases.
-    most = 1000 + 20 if most_bases >= 1000 else 2 * most_bases
+    most = 1000 + 20 if max_bases >= 1000 else 2 * max_bases
     assert all(block.base_count <= most or block.query_count == 1 for block in blocks)
-    assert (len(blocks) > len(told)) == (most_bases < 500)
+    assert (len(blocks) > len(told)) == (max_bases < 500)
     assert told == sorted(told) and told[-1] == (sum(map(len, READS)), 1.0)
     assert stats.counts["queries"] == len(READS) and stats.counts["blocks"] == len(told)
 

@@ -93,7 +93,7 @@ def test_scores_without_gaps_and_with_them(seed: int, by_windows: bool) -> None:
     mapped = replace(case(seed), by_windows=by_windows)
     table = mapped.candidates()
     numbers, costs = table.numbers, mapped.costs
-    scratch = new_scratch(200, costs.most_gap)
+    scratch = new_scratch(200, costs.max_gap)
     checked = 0
     for read in range(mapped.block.query_count):
         first = table.offsets[read]

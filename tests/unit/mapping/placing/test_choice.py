@@ -174,7 +174,7 @@ class Enumeration:
 def chosen(mapped: Mapped, sizes: PairSizes) -> tuple[Candidates, Choices]:
     table = mapped.candidates()
     choices = new_choices(mapped.block.query_count)
-    scratch = new_scratch(LENGTH, mapped.costs.most_gap)
+    scratch = new_scratch(LENGTH, mapped.costs.max_gap)
     map_templates(
         mapped.scoring,
         Names(mapped.block.names, mapped.block.name_offsets),

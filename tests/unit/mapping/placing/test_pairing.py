@@ -30,7 +30,7 @@ from mummergpu.mapping.placing.pairing import (
 from mummergpu.viterbi.recurrence.model import Costs
 
 LENGTH, OTHER_LENGTH = 50, 40
-COSTS = Costs(most_gap=10)
+COSTS = Costs(max_gap=10)
 SIZES = PairSizes.of_sizes(InsertSizes(150.0, 10.0, 120, 190), 17)
 PAIRING = SIZES.pairing(True, 17)
 

@@ -117,7 +117,7 @@ def test_a_block_with_too_many_matches_is_never_whole_in_memory(
     reference = m._searched.reference
     pieces: list[Any] = []
     stats: Any = Stats()
-    sink = arrow.ArrowSink(format_name, reference, pieces.append, stats, most_rows=10)
+    sink = arrow.ArrowSink(format_name, reference, pieces.append, stats, max_rows=10)
     prepared = sink.prepare(m._block, m._mems())
     assert not isinstance(prepared, type(iter([]))), "a generator makes the columns when asked"
     before = len(pieces)

@@ -54,7 +54,7 @@ row_lists = st.lists(row, max_size=4)
 
 @settings(deadline=None)
 @given(st.data(), st.integers(0, 6), st.integers(1, 9))
-def test_tables_of_every_size_hold_every_row(data: Any, count: int, most_rows: int) -> None:
+def test_tables_of_every_size_hold_every_row(data: Any, count: int, max_rows: int) -> None:
     searched = data.draw(st.sampled_from([(Strand.FORWARD,), (Strand.REVERSE,), tuple(Strand)]))
     strands = {
         strand: data.draw(st.lists(row_lists, min_size=count, max_size=count))
@@ -63,7 +63,7 @@ def test_tables_of_every_size_hold_every_row(data: Any, count: int, most_rows: i
     block = block_of(count)
     mems = {strand: columns_of(rows) for strand, rows in strands.items()}
     lookup = record_lookup(RECORD_STARTS, SIZE)
-    tables = list(match_tables(block, mems, lookup, most_rows))
+    tables = list(match_tables(block, mems, lookup, max_rows))
     expected = expected_rows(strands, count)
     assert [one for table in tables for one in rows_of(table)] == expected
     assert rows_of(match_table(block, mems, lookup)) == expected
@@ -71,7 +71,7 @@ def test_tables_of_every_size_hold_every_row(data: Any, count: int, most_rows: i
     assert counts == [sum(row[0] == query for row in expected) for query in range(count)]
     next_query = 0
     for table in tables:
-        assert 0 <= table.count <= most_rows
+        assert 0 <= table.count <= max_rows
         assert table.first_query == next_query
         next_query = table.end_query
         begun = {query for query in table.queries.tolist() if query >= table.first_query}

@@ -171,7 +171,7 @@ def test_rows_of_a_large_block_come_in_parts(
 ) -> None:
     from mummergpu.matching.kmer import cpu
 
-    monkeypatch.setattr(cpu, "SIZES", replace(cpu.SIZES, most_rows=3))
+    monkeypatch.setattr(cpu, "SIZES", replace(cpu.SIZES, max_rows=3))
     assert segment_rows(inputs.draw("dots")) == inputs.rows()
 
 

@@ -46,7 +46,7 @@ def plain_lines(case: MatchCase, options: SamOptions) -> bytes:
             lines.append([name, 4, b"*", 0, 0, b"*", b"*", 0, 0, letters, b"*", *group])
         # Python sorts equal lengths in their order.
         best = sorted(matches, key=lambda one: -one.length)
-        kept = best[: options.most_hits]
+        kept = best[: options.max_hits]
         for number, one in enumerate([one for one in matches if any(one is two for two in kept)]):
             is_primary = one is best[0]
             has_bases = is_primary or options.secondary_bases
@@ -102,12 +102,12 @@ def test_lines_equal_those_of_a_plain_formatter(
 
 @settings(deadline=None)
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=60), st.integers(1, 40))
-def test_the_longest_are_kept(lengths: list[int], most_hits: int) -> None:
+def test_the_longest_are_kept(lengths: list[int], max_hits: int) -> None:
     rows = [(0, (length, 0, length)) for length in lengths]
     middle = len(rows) // 3
     strands = {Strand.FORWARD: [rows[:middle]], Strand.REVERSE: [rows[middle:]]}
     case = MatchCase([(b"r", b"A" * 9)], [(b"q", b"A" * 18)], strands)
-    options = SamOptions(most_hits=most_hits)
+    options = SamOptions(max_hits=max_hits)
     for piece_bytes, piece_rows in ((1, 1), (300, 7), (PIECE_BYTES, PIECE_ROWS)):
         made = sam_of(case, options, piece_bytes, piece_rows)
         assert text_of(made, case).removeprefix(made.head()) == plain_lines(case, options)
@@ -127,7 +127,7 @@ def test_pysam_reads_what_the_columns_say(
     unmapped = [row for row in rows if row.is_unmapped]
     with_matches = {one.query for one in matches}
     assert len(unmapped) == len(case.queries) - len(with_matches)
-    if options.most_hits is None:
+    if options.max_hits is None:
         assert len(rows) == len(matches) + len(unmapped)
     mapped = [row for row in rows if not row.is_unmapped]
     assert len([row for row in mapped if not row.is_secondary]) == len(with_matches)
@@ -139,7 +139,7 @@ def test_pysam_reads_what_the_columns_say(
         (row.reference_name, row.reference_start, row.reference_end, row.is_reverse, row.query_name)
         for row in mapped
     ]
-    assert set(found) <= wanted and (options.most_hits or set(found) == wanted)
+    assert set(found) <= wanted and (options.max_hits or set(found) == wanted)
     for row in mapped:
         assert row.get_tag("AS") == row.reference_length == row.query_alignment_length
         assert (row.get_tag("NM"), row.mapping_quality) == (0, 255)

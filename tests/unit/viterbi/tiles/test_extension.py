@@ -35,7 +35,7 @@ def extended(
     costs: Costs,
     direction: int = 1,
     first_band: int = 8,
-    least_score: int = 0,
+    min_score: int = 0,
     surroundings: int = 5,
 ) -> Extended:
     """What both functions find for sequences that are written from the corner."""
@@ -46,7 +46,7 @@ def extended(
         arrays.append((with_margins(array), MARGIN if direction > 0 else MARGIN + array.size - 1))
     (read_codes, read_at), (reference_codes, reference_at) = arrays
     tile = Tile(read_at, len(read), reference_at, len(reference), direction)
-    how = (read_codes, reference_codes, tile, costs, first_band, least_score, SCRATCH)
+    how = (read_codes, reference_codes, tile, costs, first_band, min_score, SCRATCH)
     operations = np.zeros(1100, dtype=np.uint32)
     score, i, j, count = extend_path(*how, operations, 3)
     assert (score, i, j) == extend_score(*how)
@@ -83,7 +83,7 @@ COSTS = st.builds(
     deletion_open=st.integers(0, 8),
     deletion_extend=st.integers(1, 3),
     end_bonus=st.integers(0, 10),
-    most_gap=st.sampled_from([0, 1, 3, 15, 16, 40, 100]),
+    max_gap=st.sampled_from([0, 1, 3, 15, 16, 40, 100]),
 )
 
 
@@ -140,8 +140,8 @@ def test_a_gap_wider_than_the_first_band_is_found(gap: int) -> None:
 def test_a_gap_is_not_longer_than_the_most() -> None:
     reference = random_bases(1, 110)
     read = reference[:40] + reference[60:]
-    assert check(read, reference, Costs(most_gap=20)).i == 90
-    assert check(read, reference, Costs(most_gap=19)).i < 90
+    assert check(read, reference, Costs(max_gap=20)).i == 90
+    assert check(read, reference, Costs(max_gap=19)).i < 90
 
 
 def test_the_end_of_the_read_is_reached_where_the_bonus_pays() -> None:

@@ -91,7 +91,7 @@ def test_the_score_is_that_of_the_whole_matrix(costs: Costs, seed: int) -> None:
             query = some.choices(range(4), k=some.randrange(0, 30))
         matrix = FullMatrix([*query, 2], [*reference, 2], costs)
         end = ("match", (len(query) + 1, len(reference) + 1))
-        if abs(len(query) - len(reference)) <= costs.most_gap:
+        if abs(len(query) - len(reference)) <= costs.max_gap:
             check(query, reference, costs, matrix.scores[end] - costs.match)
 
 

@@ -90,12 +90,12 @@ def codes_of(text: str) -> np.ndarray:
     return with_margins(np.array(["ACGT".index(base) for base in text], dtype=np.uint8))
 
 
-def reached(query: str, reference: str, window: int, least_gain: int = 0) -> tuple[int, int]:
+def reached(query: str, reference: str, window: int, min_gain: int = 0) -> tuple[int, int]:
     tile = Tile(MARGIN, len(query), MARGIN, len(reference), 1)
     ends = codes_of(query), codes_of(reference), tile, COSTS, window
     operations = np.empty(2000, dtype=np.uint32)
-    found = reach_before_drop(*ends, least_gain, SCRATCH)
-    if least_gain == 0:
+    found = reach_before_drop(*ends, min_gain, SCRATCH)
+    if min_gain == 0:
         used = extend_until_drop(*ends, SCRATCH, operations, 0)
         assert used[:2] == found
         path = [(int(one) >> 4, int(one) & 15) for one in operations[: used[2]]]

@@ -48,7 +48,7 @@ def test_each_block_is_in_one_round(length: int, reference_length: int) -> None:
     blocks = []
     for number in range(plan.rounds):
         first, count = plan.first_strip(number), plan.block_count(number)
-        assert 1 <= count <= plan.most_blocks
+        assert 1 <= count <= plan.max_blocks
         assert plan.first_blocks[number] == len(blocks)
         blocks += [(strip, number - strip) for strip in range(first, first + count)]
     assert plan.first_blocks[-1] == len(blocks)
