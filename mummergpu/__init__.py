@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from mummergpu.cuda.device_array import DeviceArray as DeviceArray
     from mummergpu.errors import MummergpuError as MummergpuError
     from mummergpu.output.matches.mummer import TextStyle as TextStyle
-    from mummergpu.output.records.sam_options import RecordStyle as RecordStyle
+    from mummergpu.output.records.record_style import RecordStyle as RecordStyle
     from mummergpu.output.records.sam_options import SamOptions as SamOptions
 
 # A star import of these hides Python's own `map`.
@@ -87,7 +87,7 @@ _PLACES = {
     "Match": "mummergpu.api.matches",
     "Matches": "mummergpu.api.matches",
     "MummergpuError": "mummergpu.errors",
-    "RecordStyle": "mummergpu.output.records.sam_options",
+    "RecordStyle": "mummergpu.output.records.record_style",
     "RunStats": "mummergpu.api.run",
     "SamOptions": "mummergpu.output.records.sam_options",
     "Scores": "mummergpu.api.mapping_requests",

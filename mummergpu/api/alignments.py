@@ -20,12 +20,8 @@ from mummergpu.mapping.alignments.xa_columns import fold
 from mummergpu.output.alignments.styled_rows import styled
 from mummergpu.output.formats import Rows
 from mummergpu.output.open_sink import check_targets, index_path, open_sink
-from mummergpu.output.records.sam_options import (
-    USUAL_STYLE,
-    RecordStyle,
-    SamOptions,
-    check_groups,
-)
+from mummergpu.output.records.record_style import USUAL_STYLE, RecordStyle
+from mummergpu.output.records.sam_options import SamOptions, check_groups
 from mummergpu.output.run_facts import RunFacts
 from mummergpu.output.sorting.options import SortOptions
 from mummergpu.runtime.option_values import instance, positive

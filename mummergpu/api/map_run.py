@@ -17,7 +17,7 @@ from mummergpu.api.mapping_requests import (
 from mummergpu.api.requests import PathLike, cluster_options, targets_asked
 from mummergpu.api.run import RunStats
 from mummergpu.output.formats import Rows
-from mummergpu.output.records.sam_options import USUAL_STYLE, RecordStyle
+from mummergpu.output.records.record_style import USUAL_STYLE, RecordStyle
 from mummergpu.output.sorting.options import SortOptions
 from mummergpu.pipeline import map_reads as pipeline
 from mummergpu.pipeline.map_options import MAX_OCCURRENCES

@@ -16,7 +16,7 @@ from mummergpu.errors import OptionError
 if TYPE_CHECKING:
     from mummergpu.cli.option_rules import Params
     from mummergpu.cli.spellings import Spellings
-    from mummergpu.output.records.sam_options import RecordStyle
+    from mummergpu.output.records.record_style import RecordStyle
 
 _SHORT_READS: Final = "sr"
 
@@ -187,7 +187,7 @@ def is_paf_meant(params: Params) -> bool:
 
 def record_style(params: Params) -> RecordStyle:
     """Return how alignments are told."""
-    from mummergpu.output.records.sam_options import RecordStyle
+    from mummergpu.output.records.record_style import RecordStyle
 
     tags = params["tags"].split(",") if params["tags"] else []
     tags += ["cs"] if params["cs"] else []

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from mummergpu.input.reference import Reference
 from mummergpu.output.bytes.compression import Compressor, compressor_of
-from mummergpu.output.records.sam_options import RecordStyle, SamOptions
+from mummergpu.output.records.record_style import RecordStyle
+from mummergpu.output.records.sam_options import SamOptions
 from mummergpu.output.sink import ByteSink, Emit, Format
 from mummergpu.output.targets import BGZF, OutputTarget
 from mummergpu.runtime.output_file import OutputFile

@@ -38,7 +38,8 @@ from mummergpu.output.alignments.styled_rows import styled
 from mummergpu.output.bytes.compression import Compressor
 from mummergpu.output.formats import Rows
 from mummergpu.output.open_sink import check_targets, index_path, open_sink
-from mummergpu.output.records.sam_options import ReadGroup, RecordStyle, SamOptions, check_groups
+from mummergpu.output.records.record_style import RecordStyle
+from mummergpu.output.records.sam_options import ReadGroup, SamOptions, check_groups
 from mummergpu.output.run_facts import RunFacts
 from mummergpu.pipeline.backend_choice import TOO_LITTLE_WORK, backend_of_mapping
 from mummergpu.pipeline.backend_opening import start_to_open, waiting_threads

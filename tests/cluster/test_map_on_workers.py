@@ -25,7 +25,7 @@ from mummergpu.cluster.options import ClusterOptions
 from mummergpu.errors import ClusterError, InputError
 from mummergpu.output.bytes.compression import BgzfCompressor
 from mummergpu.output.formats import Rows, targets_of
-from mummergpu.output.records.sam_options import EXTRA_TAGS, RecordStyle
+from mummergpu.output.records.record_style import EXTRA_TAGS, RecordStyle
 from mummergpu.output.sorting.options import SortOptions
 from mummergpu.pipeline import map_reads
 from mummergpu.pipeline.context import RunContext

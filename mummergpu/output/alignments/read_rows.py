@@ -20,6 +20,7 @@ from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.mapping.alignments.xa_columns import FoldedColumns, ToldColumns
 from mummergpu.output.alignments.base_pairs import aligned_reads, change_texts
 from mummergpu.output.bytes.text_stores import TextArray
+from mummergpu.output.records.record_style import USUAL_STYLE, RecordStyle
 from mummergpu.output.records.rows import (
     NO_TEXTS,
     OtherPlaces,
@@ -28,7 +29,6 @@ from mummergpu.output.records.rows import (
     RowFields,
     WrittenRows,
 )
-from mummergpu.output.records.sam_options import USUAL_STYLE, RecordStyle
 from mummergpu.output.sink import Format, Prepared, Sink
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import writable

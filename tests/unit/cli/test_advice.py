@@ -38,6 +38,7 @@ SHOWN_BY: Final = {
     "output/alignments": ("map",),
     "output/genomes/sink.py": ("align",),
     "output/open_sink.py": ("map",),
+    "output/records/record_style.py": ("map",),
     "output/records/sam_options.py": ("match", "map"),
     "output/sorting": ("map",),
     "output/matches/mummer.py": ("match",),
