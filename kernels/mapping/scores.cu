@@ -90,7 +90,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
     score_diagonals(Reads reads, Target target, Scoring scoring, Strands strands,
                     const uint32* match_counts, const uint64* keys, const uint64* values,
                     SeedFreeFlank beside, Candidate* candidates, uint32* candidate_counts) {
-    const uint64 max_gap = static_cast<uint64>(scoring.cost(MOST_GAP));
+    const uint64 max_gap = static_cast<uint64>(scoring.cost(MAX_GAP));
     for (uint64 read = grid_warp(); read < reads.count; read += grid_warps()) {
         const uint64 place = first_row(strands, read);
         const uint32 count = match_counts[read];
