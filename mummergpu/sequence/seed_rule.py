@@ -46,6 +46,16 @@ SPREAD_FACTOR: Final = 2654435769
 places that are spread evenly."""
 
 
+KEPT_SEEDS: Final = 16
+"""The seeds whose places are kept for reads with the same one."""
+
+MAX_KEPT_PLACES: Final = 1 << 12
+"""No places are kept where seeds may have more."""
+
+KEPT_AT, KEPT_BASES, KEPT_BITS, KEPT_COUNT, KEPT_NUMBERS = range(5)
+"""The columns of `SeedRoom.kept_seeds`."""
+
+
 class SeedRoom(NamedTuple):
     """Memory of one search.
 
@@ -55,11 +65,18 @@ class SeedRoom(NamedTuple):
         How often each seed of a read occurs, and whether it is taken (1).
     places : ndarray, dtype=int64, shape=(most + 1,)
         Where the one seed begins of which some places are taken: they, and one more at times.
+    kept_seeds : ndarray, dtype=int64, shape=(n, KEPT_NUMBERS)
+        Of such seeds that were met before: where in the queries they begin, their bases, the bits
+        of `spread_key`, and how many places are taken. The reads of a satellite share seeds.
+    kept_places : ndarray, dtype=int64, shape=(n, most + 1)
+        These places.
     """
 
     occurrences: Int64Array
     taken: Int64Array
     places: Int64Array
+    kept_seeds: Int64Array
+    kept_places: Int64Array
 
 
 class Seeds(NamedTuple):
@@ -82,7 +99,8 @@ class Seeds(NamedTuple):
 def new_seed_room(most: int = 0) -> SeedRoom:
     """Return room for the seeds of a read, and for so many places of one that occurs too often."""
     size = max(MAX_SEEDS, MAX_OVERLAPPING)
-    sizes = (size, size, most + 1)
+    kept = KEPT_SEEDS if 0 < most <= MAX_KEPT_PLACES else 0
+    sizes = (size, size, most + 1, (kept, KEPT_NUMBERS), (kept, most + 1))
     return SeedRoom(*(np.zeros(one, dtype=np.int64) for one in sizes))
 
 

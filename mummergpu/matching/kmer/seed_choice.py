@@ -32,6 +32,10 @@ from mummergpu.sequence.codes import MARGIN, CodeArray
 from mummergpu.sequence.extension import extend_left, extend_right
 from mummergpu.sequence.mems import MemRows
 from mummergpu.sequence.seed_rule import (
+    KEPT_AT,
+    KEPT_BASES,
+    KEPT_BITS,
+    KEPT_COUNT,
     SPREAD_BITS,
     SeedRoom,
     Seeds,
@@ -251,16 +255,56 @@ def spread_places(
             found = count_seed(lookup, queries, steps, query, seeds, seed, 0)
             if found > 0:
                 room.taken[seed] = 1
-                bits = first_bits(found, steps.max_occurrences)
-                found = spread_bits(lookup, queries, steps, query, seeds, seed, bits, room)
-                if found == bits:
-                    bits = as_int64(SPREAD_BITS)
-                    found = spread_bits(lookup, queries, steps, query, seeds, seed, bits, room)
+                found = widest_spread(lookup, queries, steps, query, seeds, seed, found, room)
                 if found >= 0:
                     return Seeds(number, bases, bases, as_int64(1) << found)
             if found < 0:
                 return Seeds(DAMAGED, 0, 0, 0)
     return Seeds(0, 0, 0, 0)
+
+
+@inline_without_refcounts
+def widest_spread(
+    lookup: KmerLookup,
+    queries: QueryCodes,
+    steps: SampleSteps,
+    query: int,
+    seeds: Seeds,
+    seed: int,
+    count: int,
+    room: SeedRoom,
+) -> int:
+    """Return what `spread_bits` does of as many bits as possible; `count` places are known."""
+    at, kept = MARGIN + as_int64(queries.offsets[query]) + seed * seeds.step, room.kept_seeds
+    # Seeds of other reads that are alike mostly have the same length and begin with the same base.
+    slot = (seeds.bases * 5 + as_int64(queries.codes[as_index(at)])) % max(1, kept.shape[0])
+    if is_kept(room, slot, queries.codes, at, seeds.bases):
+        room.occurrences[seed] = kept[slot, KEPT_COUNT]
+        for place in range(room.places.size):
+            room.places[place] = room.kept_places[slot, place]
+        return as_int64(kept[slot, KEPT_BITS])
+    bits = first_bits(count, steps.max_occurrences)
+    found = spread_bits(lookup, queries, steps, query, seeds, seed, bits, room)
+    if found == bits:
+        bits = as_int64(SPREAD_BITS)
+        found = spread_bits(lookup, queries, steps, query, seeds, seed, bits, room)
+    if found >= 0 and slot < kept.shape[0]:
+        kept[slot, KEPT_AT] = at
+        kept[slot, KEPT_BASES] = seeds.bases
+        kept[slot, KEPT_BITS] = found
+        kept[slot, KEPT_COUNT] = room.occurrences[seed]
+        for place in range(room.places.size):
+            room.kept_places[slot, place] = room.places[place]
+    return found
+
+
+@inline_without_refcounts
+def is_kept(room: SeedRoom, slot: int, codes: CodeArray, at: int, bases: int) -> bool:
+    """Return whether a slot has the places of a seed with the bases of this one."""
+    if slot >= room.kept_seeds.shape[0] or room.kept_seeds[slot, KEPT_BASES] != bases:
+        return False
+    other = room.kept_seeds[slot, KEPT_AT]
+    return bool(extend_right(codes, at, codes, other, bases) == bases)
 
 
 @inline_without_refcounts

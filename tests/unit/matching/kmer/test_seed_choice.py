@@ -12,7 +12,7 @@ import pytest
 from helpers.chosen_seeds import Chosen, chosen
 from helpers.kmer_cases import satellite_case, tables_of
 from helpers.loops import each
-from helpers.search_cases import STRANDS, find_on, rows_of
+from helpers.search_cases import STRANDS, SearchCase, find_on, rows_of
 from helpers.sequences import reverse_complement
 
 from mummergpu.index import kmer_order
@@ -21,9 +21,10 @@ from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.mapping.seeding.windows import ChosenBy, chosen_matches
 from mummergpu.matching.kmer.cpu import KmerCpuBackend
 from mummergpu.runtime.stats import Stats
+from mummergpu.sequence import seed_rule
 from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import ALL_SEEDS
-from mummergpu.sequence.seed_rule import new_seed_room, take_rarest
+from mummergpu.sequence.seed_rule import KEPT_SEEDS, new_seed_room, take_rarest
 
 CASE = satellite_case()
 
@@ -166,6 +167,30 @@ def test_all_places_with_fewer_differences_than_seeds_are_kept(most: int) -> Non
         assert places_near <= kept
         near += len(places_near)
     assert near > 5
+
+
+@pytest.mark.parametrize("most", [1, 60, 300])
+def test_places_of_seeds_that_other_reads_have_had_are_the_same(most: int) -> None:
+    """Reads of two satellites in turn, with and without differences, each several times."""
+    satellites = "AC" * 2500, "AG" * 1500, "ACT" * 1000
+    reads = [
+        satellite[at : at + 100 + at % 3] + base * (at % 2) + satellite[: 10 * at]
+        for at in range(6)
+        for satellite in satellites
+        for base in ("", "G", "T")
+    ]
+    case = SearchCase("satellites", satellites, tuple(3 * reads), 20)
+    (page,) = ordered(tables_of(case, KmerSampling(6, 3)), 160)
+    found = {}
+    for kept_seeds in (KEPT_SEEDS, 0):
+        stats = Stats()
+        backend = KmerCpuBackend(stats)
+        backend.load_pages([replace(page, sample_step=20, max_matches=most)], 20)
+        with patch.object(seed_rule, "KEPT_SEEDS", kept_seeds):
+            columns = [find_on(backend, case.block(), strand) for strand in STRANDS]
+        found[kept_seeds] = [rows_of(one) for one in columns if one is not None]
+        assert stats.counts["reads_at_spread_places"] > 60
+    assert found[KEPT_SEEDS] == found[0]
 
 
 def test_the_rarest_are_taken_and_of_equal_ones_the_first() -> None:
