@@ -252,7 +252,7 @@ class Flow:
             return
         workers = self._cluster.look_for_workers()
         places = self._cluster.places()
-        stuck = _workers_of(first, places)
+        stuck = {worker for one in first.attempts for worker in _workers_of(one, places)}
         self._suspects = (self._suspects | stuck) & workers
         if not workers - self._suspects:
             # All of them are late. On machines with other work, that is no reason to give up.
@@ -262,20 +262,18 @@ class Flow:
                 raise ClusterError(self._cluster.name, words)
             self._suspects -= alive
             self._leniency *= 2
-            if stuck & alive:
+            # One that works may wait for what a silent one has found.
+            stuck -= alive
+            if not stuck:
                 return
         self._cluster.notice(f"other workers get the parts of {', '.join(sorted(stuck)) or 'none'}")
         for flight in flights:
-            if not flight.is_done and (flight is first or _workers_of(flight, places) <= stuck):
+            needs_stuck = all(_workers_of(one, places) & stuck for one in flight.attempts)
+            if not flight.is_done and (flight is first or needs_stuck):
                 self._begin(flight)
 
 
-def _workers_of(flight: _Flight, places: dict[str, set[str]]) -> set[str]:
+def _workers_of(attempt: _Attempt, places: dict[str, set[str]]) -> set[str]:
     """Return the workers that have a part, or what they found of it."""
-    keys = {
-        future.key
-        for attempt in flight.attempts
-        for future in (attempt.found, attempt.packing)
-        if future is not None
-    }
+    keys = [one.key for one in (attempt.found, attempt.packing) if one is not None]
     return {worker for key in keys for worker in places.get(key, ())}

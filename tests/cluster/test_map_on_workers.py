@@ -143,6 +143,7 @@ CASES: dict[str, tuple[list[str], tuple[str, ...], dict[str, Any], str]] = {
 """Outputs, reads and options, and what the user is told."""
 
 
+@pytest.mark.timeout(600)
 def test_all_workers_write_what_one_machine_writes(
     cluster: DaskCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:

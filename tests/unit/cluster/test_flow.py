@@ -1,0 +1,111 @@
+"""What a silent worker has is done by others, also where one that works waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from mummergpu.cluster import flow
+from mummergpu.cluster.connection import OpenCluster
+from mummergpu.cluster.flow import Flow, Steps
+
+BUSY, SILENT = "tcp://10.0.0.2:1", "tcp://10.0.0.3:1"
+
+
+class Task:
+    """A future of Dask, at a worker; one that is never done needs what a silent worker has."""
+
+    def __init__(self, key: str, worker: str, value: Any, is_done: bool) -> None:
+        self.key, self.worker, self.value, self.is_done = key, worker, value, is_done
+
+
+class TwoWorkers:
+    """A cluster of which one worker falls silent when it has found the first part."""
+
+    name, patience, window = "tcp://10.0.0.1:1", 0.05, 2
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.client = SimpleNamespace(
+            submit=self.submit, gather=self.gather, loop=SimpleNamespace(asyncio_loop=loop)
+        )
+        self.workers = {BUSY, SILENT}
+        self.tasks: list[Task] = []
+        self.lines: list[str] = []
+
+    told = nullcontext
+
+    def submit(self, _: Any, digest: str, step: Any, *arguments: Any, **told: Any) -> Task:
+        key = told["key"]
+        # Parts go to the silent worker first, and what is found there is packed by the other one.
+        is_first = key.endswith("-1") and "-0-" in key
+        worker = SILENT if is_first and "workers" not in told and "-pack-" not in key else BUSY
+        needed = [one for one in arguments if isinstance(one, Task)]
+        waits = "-pack-" in key and any(one.worker == SILENT for one in needed)
+        values = [one.value if isinstance(one, Task) else one for one in arguments]
+        self.tasks.append(Task(key, worker, None if waits else step(*values), not waits))
+        return self.tasks[-1]
+
+    async def gather(self, task: Task, asynchronous: bool) -> Any:
+        while not task.is_done:
+            await asyncio.sleep(0.01)
+        return task.value
+
+    def look_for_workers(self) -> set[str]:
+        return set(self.workers)
+
+    def workers_alive(self) -> set[str]:
+        return {BUSY}
+
+    def places(self) -> dict[str, set[str]]:
+        return {task.key: {task.worker} for task in self.tasks}
+
+    def notice(self, line: str) -> None:
+        self.lines.append(line)
+
+
+@contextmanager
+def running_loop() -> Iterator[asyncio.AbstractEventLoop]:
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    yield loop
+
+    async def cancel_all() -> None:
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    asyncio.run_coroutine_threadsafe(cancel_all(), loop).result()
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join()
+    loop.close()
+
+
+def told_of(part: int) -> Any:
+    return SimpleNamespace(sizes=(10,), part=part)
+
+
+@pytest.mark.timeout(30)
+def test_a_part_that_a_silent_worker_has_found_is_found_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(flow, "_LOOK_SECONDS", 0.01)
+    steps = Steps(
+        find=lambda work, part: part,
+        tell=told_of,
+        pack=lambda work, part, offsets: (part, offsets),
+    )
+    with running_loop() as loop:
+        cluster = TwoWorkers(loop)
+        whole = list(Flow(cast(OpenCluster, cluster), None, steps, [5]).results(range(4)))
+    assert [told.part for told, _ in whole] == [0, 1, 2, 3]
+    assert [packed for _, packed in whole] == [(part, (5 + 10 * part,)) for part in range(4)]
+    assert cluster.lines == [f"other workers get the parts of {SILENT}"]
+    assert sum("-find-" in task.key for task in cluster.tasks) == 5
