@@ -262,11 +262,13 @@ class Flow:
                 raise ClusterError(self._cluster.name, words)
             self._suspects -= alive
             self._leniency *= 2
-            # One that works may wait for what a silent one has found.
+            # One that works may wait for what a silent one has found, and so may what it has found
+            # itself: Dask fetches the values of several workers together, and waits for all.
             stuck -= alive
-            if not stuck:
+            if not stuck and not any(one.found.done() for one in first.attempts):
                 return
-        self._cluster.notice(f"other workers get the parts of {', '.join(sorted(stuck)) or 'none'}")
+        late = ", ".join(sorted(stuck)) or "those that are late"
+        self._cluster.notice(f"other workers get the parts of {late}")
         for flight in flights:
             needs_stuck = all(_workers_of(one, places) & stuck for one in flight.attempts)
             if not flight.is_done and (flight is first or needs_stuck):

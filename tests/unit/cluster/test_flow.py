@@ -24,13 +24,17 @@ class Task:
     def __init__(self, key: str, worker: str, value: Any, is_done: bool) -> None:
         self.key, self.worker, self.value, self.is_done = key, worker, value, is_done
 
+    def done(self) -> bool:
+        return self.is_done
+
 
 class TwoWorkers:
     """A cluster of which one worker falls silent when it has found the first part."""
 
     name, patience, window = "tcp://10.0.0.1:1", 0.05, 2
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, loses_value: bool) -> None:
+        self.loses_value = loses_value
         self.client = SimpleNamespace(
             submit=self.submit, gather=self.gather, loop=SimpleNamespace(asyncio_loop=loop)
         )
@@ -44,7 +48,8 @@ class TwoWorkers:
         key = told["key"]
         # Parts go to the silent worker first, and what is found there is packed by the other one.
         is_first = key.endswith("-1") and "-0-" in key
-        worker = SILENT if is_first and "workers" not in told and "-pack-" not in key else BUSY
+        is_silent = is_first and "workers" not in told and "-pack-" not in key
+        worker = SILENT if is_silent else BUSY
         needed = [one for one in arguments if isinstance(one, Task)]
         waits = "-pack-" in key and any(one.worker == SILENT for one in needed)
         values = [one.value if isinstance(one, Task) else one for one in arguments]
@@ -52,7 +57,9 @@ class TwoWorkers:
         return self.tasks[-1]
 
     async def gather(self, task: Task, asynchronous: bool) -> Any:
-        while not task.is_done:
+        # What a silent worker has is fetched with it.
+        is_lost = self.loses_value and task.key.endswith("-0-1")
+        while is_lost or not task.is_done:
             await asyncio.sleep(0.01)
         return task.value
 
@@ -93,8 +100,9 @@ def told_of(part: int) -> Any:
 
 
 @pytest.mark.timeout(30)
+@pytest.mark.parametrize("loses_value", [False, True])
 def test_a_part_that_a_silent_worker_has_found_is_found_again(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, loses_value: bool
 ) -> None:
     monkeypatch.setattr(flow, "_LOOK_SECONDS", 0.01)
     steps = Steps(
@@ -103,9 +111,13 @@ def test_a_part_that_a_silent_worker_has_found_is_found_again(
         pack=lambda work, part, offsets: (part, offsets),
     )
     with running_loop() as loop:
-        cluster = TwoWorkers(loop)
-        whole = list(Flow(cast(OpenCluster, cluster), None, steps, [5]).results(range(4)))
+        cluster = TwoWorkers(loop, loses_value)
+        parts = Flow(cast(OpenCluster, cluster), None, steps, [5])
+        # It has been silent before.
+        parts._suspects |= {SILENT} if loses_value else set()
+        whole = list(parts.results(range(4)))
     assert [told.part for told, _ in whole] == [0, 1, 2, 3]
     assert [packed for _, packed in whole] == [(part, (5 + 10 * part,)) for part in range(4)]
-    assert cluster.lines == [f"other workers get the parts of {SILENT}"]
+    late = "those that are late" if loses_value else SILENT
+    assert cluster.lines == [f"other workers get the parts of {late}"]
     assert sum("-find-" in task.key for task in cluster.tasks) == 5
