@@ -160,18 +160,25 @@ def test_what_has_no_common_scale_is_the_processor_s(
     check_left(model, double, left, library_folder)
 
 
+def check_sums_left(
+    model: CompiledModel, chains: DeviceChains, left: int, tolerance: float
+) -> None:
+    """Compare the sums of `FAR` with the processor's; so many sequences are left to it."""
+    block = symbol_block(FAR)
+    for algorithm in (Algorithm.FORWARD, Algorithm.BACKWARD):
+        chains.left_count = 0
+        found = evaluate(model, algorithm, block, device=chains)
+        expected = evaluate(model, algorithm, block)
+        np.testing.assert_allclose(found.scores, expected.scores, rtol=tolerance)
+        assert chains.left_count == left
+
+
 def check_left(model: Model, double: bool, left: int, folder: Path) -> None:
-    compiled, block = CompiledModel(model), symbol_block(FAR)
+    compiled = CompiledModel(model)
     device, cache = HostDevice(), HostCompiler(folder)
     taken: Any = cache
     chains = DeviceChains(device, taken, 1 << 26, Stats(), double)
-    for algorithm in (Algorithm.FORWARD, Algorithm.BACKWARD):
-        chains.left_count = 0
-        found = evaluate(compiled, algorithm, block, device=chains)
-        expected = evaluate(compiled, algorithm, block)
-        tolerance = 1e-12 if double else 1e-5
-        np.testing.assert_allclose(found.scores, expected.scores, rtol=tolerance)
-        assert chains.left_count == left
+    check_sums_left(compiled, chains, left, 1e-12 if double else 1e-5)
     check_posteriors(compiled, FAR, chains, 1)
     chains.close()
     device.close()
@@ -206,18 +213,13 @@ def check_posteriors(
 def test_pieces_without_a_common_scale_are_the_processor_s(
     cxx: str, library_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model, block = CompiledModel(APART_MODEL), symbol_block(FAR)
+    model = CompiledModel(APART_MODEL)
     monkeypatch.setattr(DeviceLongSequence, "piece_symbols", 7)
     monkeypatch.setattr(evaluation, "DEVICE_LONG_SYMBOLS", 9)
     device, cache = HostDevice(), HostCompiler(library_folder)
     taken: Any = cache
     chains = DeviceChains(device, taken, 1 << 26, Stats(), True)
-    for algorithm in (Algorithm.FORWARD, Algorithm.BACKWARD):
-        chains.left_count = 0
-        found = evaluate(model, algorithm, block, device=chains)
-        expected = evaluate(model, algorithm, block)
-        np.testing.assert_allclose(found.scores, expected.scores, rtol=1e-12)
-        assert chains.left_count == 1
+    check_sums_left(model, chains, 1, 1e-12)
     chains.close()
     device.close()
 
