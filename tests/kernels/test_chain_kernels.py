@@ -2,65 +2,36 @@
 
 from __future__ import annotations
 
-import random
-from dataclasses import replace
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from helpers.chain_builders import dense
-from helpers.hidden_models import (
-    APART,
-    DEAD_ENDS,
-    FAR_APART,
-    FAR_APART_CODES,
-    TWO_WAYS,
-    cliques,
-    far_within_a_piece,
-    local_profile,
-    long_models,
-    profile,
-    random_model,
-    runs_of,
-    some_sequences,
-    symbol_block,
-)
+from helpers.chain_cases import *  # noqa: F403
+from helpers.chain_cases import WIDE, OpenChains
+from helpers.hidden_models import symbol_block
 from helpers.host_device import HostCompiler, HostDevice, everything_given_back
 
-from mummergpu.hmm.language import evaluation
 from mummergpu.hmm.language.device import DeviceChains
-from mummergpu.hmm.language.device_pieces import DeviceLongSequence
-from mummergpu.hmm.language.evaluation import CompiledModel, Evaluation, evaluate
-from mummergpu.hmm.language.parser import parse_program
-from mummergpu.hmm.language.program import Algorithm, Attribute, Model
-from mummergpu.matching.options import DeviceOptions
-from mummergpu.pipeline import evaluate_models
-from mummergpu.pipeline.context import RunContext
+from mummergpu.hmm.language.evaluation import CompiledModel, evaluate
+from mummergpu.hmm.language.program import Algorithm
 from mummergpu.runtime.stats import Stats
 
-SCORE, TRACE, TABLE = Attribute.SCORE, Attribute.TRACEBACK, Attribute.TABLE
 
-NARROW = {
-    "random": random_model(2),
-    "loops": random_model(100, loops=True),
-    "profile": profile(9),
-}
-WIDE = {
-    "global profile": profile(70),
-    "local profile": local_profile(45),
-    "hubs": dense(40),
-}
+@pytest.fixture
+def open_chains(cxx: str, library_folder: Path) -> OpenChains:
+    @contextmanager
+    def opened(double: bool, stats: Stats) -> Iterator[DeviceChains]:
+        device = HostDevice()
+        cache: Any = HostCompiler(library_folder)
+        chains = DeviceChains(device, cache, 1 << 26, stats, double)
+        yield chains
+        chains.close()
+        device.close()
+        assert everything_given_back(device)
 
-
-@pytest.mark.parametrize("name", NARROW)
-def test_threads_find_what_the_processor_finds(name: str, cxx: str, library_folder: Path) -> None:
-    check(NARROW[name], "run_chain", library_folder)
-
-
-@pytest.mark.parametrize("name", WIDE)
-def test_blocks_find_what_the_processor_finds(name: str, cxx: str, library_folder: Path) -> None:
-    check(WIDE[name], "run_wide_chain", library_folder)
+    return opened
 
 
 def test_what_no_block_has_room_for_is_the_processor_s(cxx: str, library_folder: Path) -> None:
@@ -74,223 +45,3 @@ def test_what_no_block_has_room_for_is_the_processor_s(cxx: str, library_folder:
     assert found.scores == evaluate(compiled, Algorithm.FORWARD, block).scores
     assert not device.launches
     chains.close()
-
-
-def check(model: Model, kernel: str, folder: Path) -> None:
-    compiled = CompiledModel(model)
-    block = symbol_block(some_sequences(5, len(model.alphabet), 90, 40))
-    for double in (False, True):
-        device, compiler = HostDevice(), HostCompiler(folder)
-        cache: Any = compiler
-        chains = DeviceChains(device, cache, 1 << 26, Stats(), double)
-        assert chains.takes(compiled.chain.shape)
-        for algorithm in (Algorithm.FORWARD, Algorithm.BACKWARD, Algorithm.POSTERIOR):
-            found = evaluate(compiled, algorithm, block, device=chains)
-            expected = evaluate(compiled, algorithm, block)
-            tolerance = 1e-12 if double else 1e-5
-            np.testing.assert_allclose(found.scores, expected.scores, rtol=tolerance)
-        found = evaluate(compiled, Algorithm.VITERBI, block, (SCORE, TRACE), device=chains)
-        expected = evaluate(compiled, Algorithm.VITERBI, block, (SCORE, TRACE))
-        # Best paths are integers: nothing may differ.
-        check_paths(found, expected)
-        np.testing.assert_array_equal(found.scores, expected.scores)
-        found = evaluate(compiled, Algorithm.POSTERIOR, block, (SCORE, TRACE), device=chains)
-        expected = evaluate(compiled, Algorithm.POSTERIOR, block, (SCORE, TRACE))
-        check_paths(found, expected)
-        np.testing.assert_allclose(found.scores, expected.scores, rtol=1e-12)
-        found = evaluate(compiled, Algorithm.POSTERIOR, block, (TABLE, TRACE), device=chains)
-        expected = evaluate(compiled, Algorithm.POSTERIOR, block, (TABLE, TRACE))
-        check_paths(found, expected)
-        assert found.tables is not None and expected.tables is not None
-        for one, other in zip(found.tables, expected.tables, strict=True):
-            np.testing.assert_allclose(one, other, atol=1e-12)
-        assert {*device.launches} == {kernel, "walk_chain", "finish_shares", "list_states"}
-        chains.close()
-        device.close()
-        assert everything_given_back(device)
-
-
-@pytest.mark.parametrize("name", ["random", "profile", "loops", "islands", "sticky"])
-@pytest.mark.parametrize("double", [False, True])
-def test_pieces_of_long_sequences_are_joined_exactly(
-    name: str, double: bool, cxx: str, library_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model = CompiledModel(long_models()[name])
-    choice = random.Random(4)
-    sequences = [[choice.randrange(3) for _ in range(size)] for size in (9, 10, 63, 64, 65, 191)]
-    block = symbol_block(sequences)
-    monkeypatch.setattr(DeviceLongSequence, "piece_symbols", 7)
-    monkeypatch.setattr(evaluation, "DEVICE_LONG_SYMBOLS", 9)
-    device, cache = HostDevice(), HostCompiler(library_folder)
-    taken: Any = cache
-    chains = DeviceChains(device, taken, 1 << 26, Stats(), double)
-    for algorithm in (Algorithm.FORWARD, Algorithm.BACKWARD):
-        found = evaluate(model, algorithm, block, device=chains)
-        expected = evaluate(model, algorithm, block)
-        tolerance = 1e-12 if double else 1e-5
-        np.testing.assert_allclose(found.scores, expected.scores, rtol=tolerance)
-    found = evaluate(model, Algorithm.VITERBI, block, (SCORE, TRACE), device=chains)
-    expected = evaluate(model, Algorithm.VITERBI, block, (SCORE, TRACE))
-    np.testing.assert_array_equal(found.scores, expected.scores)
-    check_paths(found, expected)
-    assert "cross_pieces" in device.launches
-    chains.close()
-    device.close()
-    assert everything_given_back(device)
-
-
-APART_MODEL = parse_program(APART).models["m"]
-DEAD_ENDS_MODEL = parse_program(DEAD_ENDS).models["m"]
-FAR = [runs_of((0, 400), (1, 420)), runs_of((0, 25), (1, 3)), [0, 1], runs_of((1, 12))]
-"""The second one has a common scale of numbers of 64 bits."""
-
-
-@pytest.mark.parametrize(
-    "model, double, left",
-    [
-        (APART_MODEL, False, 2),
-        (APART_MODEL, True, 1),
-        (cliques(9), False, 1),
-        (cliques(9), True, 1),
-    ],
-)
-def test_what_has_no_common_scale_is_the_processor_s(
-    model: Model, double: bool, left: int, cxx: str, library_folder: Path
-) -> None:
-    check_left(model, double, left, library_folder)
-
-
-def check_sums_left(
-    model: CompiledModel, chains: DeviceChains, left: int, tolerance: float
-) -> None:
-    """Compare the sums of `FAR` with the processor's; so many sequences are left to it."""
-    block = symbol_block(FAR)
-    for algorithm in (Algorithm.FORWARD, Algorithm.BACKWARD):
-        chains.left_count = 0
-        found = evaluate(model, algorithm, block, device=chains)
-        expected = evaluate(model, algorithm, block)
-        np.testing.assert_allclose(found.scores, expected.scores, rtol=tolerance)
-        assert chains.left_count == left
-
-
-def check_left(model: Model, double: bool, left: int, folder: Path) -> None:
-    compiled = CompiledModel(model)
-    device, cache = HostDevice(), HostCompiler(folder)
-    taken: Any = cache
-    chains = DeviceChains(device, taken, 1 << 26, Stats(), double)
-    check_sums_left(compiled, chains, left, 1e-12 if double else 1e-5)
-    check_posteriors(compiled, FAR, chains, 1)
-    chains.close()
-    device.close()
-    assert everything_given_back(device)
-
-
-def test_small_products_from_both_ends_are_the_processor_s(cxx: str, library_folder: Path) -> None:
-    device, cache = HostDevice(), HostCompiler(library_folder)
-    taken: Any = cache
-    chains = DeviceChains(device, taken, 1 << 26, Stats(), False)
-    sequences = [runs_of((0, half), (1, half)) for half in (20, 130, 161)]
-    check_posteriors(CompiledModel(DEAD_ENDS_MODEL), sequences, chains, 1)
-    chains.close()
-    device.close()
-
-
-def check_posteriors(
-    model: CompiledModel, sequences: list[list[int]], chains: DeviceChains, left: int
-) -> None:
-    block = symbol_block(sequences)
-    for wanted in ((SCORE, TRACE), (TABLE, TRACE)):
-        chains.left_count = 0
-        found = evaluate(model, Algorithm.POSTERIOR, block, wanted, device=chains)
-        expected = evaluate(model, Algorithm.POSTERIOR, block, wanted)
-        check_paths(found, expected)
-        np.testing.assert_allclose(found.scores, expected.scores, rtol=1e-12)
-        for one, other in zip(found.tables or [], expected.tables or [], strict=True):
-            np.testing.assert_allclose(one, other, atol=1e-12)
-        assert chains.left_count == left
-
-
-def test_pieces_without_a_common_scale_are_the_processor_s(
-    cxx: str, library_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model = CompiledModel(APART_MODEL)
-    monkeypatch.setattr(DeviceLongSequence, "piece_symbols", 7)
-    monkeypatch.setattr(evaluation, "DEVICE_LONG_SYMBOLS", 9)
-    device, cache = HostDevice(), HostCompiler(library_folder)
-    taken: Any = cache
-    chains = DeviceChains(device, taken, 1 << 26, Stats(), True)
-    check_sums_left(model, chains, 1, 1e-12)
-    chains.close()
-    device.close()
-
-
-@pytest.mark.parametrize("name", ["threads", "blocks", "pieces", "within"])
-def test_paths_too_far_apart_are_the_processor_s(
-    name: str, cxx: str, library_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model = parse_program(FAR_APART).models["m"]
-    if name == "blocks":
-        model = replace(cliques(17), emissions={"a": (0.9, 1e-300), "b": (1e-300, 0.9)})
-    if name == "pieces":
-        monkeypatch.setattr(DeviceLongSequence, "piece_symbols", 3000)
-        monkeypatch.setattr(evaluation, "DEVICE_LONG_SYMBOLS", 9)
-    codes = FAR_APART_CODES
-    if name == "within":
-        model, codes = parse_program(TWO_WAYS).models["m"], far_within_a_piece()
-        monkeypatch.setattr(DeviceLongSequence, "piece_symbols", 10_000)
-        monkeypatch.setattr(evaluation, "DEVICE_LONG_SYMBOLS", 9)
-    compiled, block = CompiledModel(model), symbol_block([codes, [0, 1, 1]])
-    device, cache = HostDevice(), HostCompiler(library_folder)
-    taken: Any = cache
-    chains = DeviceChains(device, taken, 1 << 26, Stats(), False)
-    found = evaluate(compiled, Algorithm.VITERBI, block, (SCORE, TRACE), device=chains)
-    expected = evaluate(compiled, Algorithm.VITERBI, block, (SCORE, TRACE))
-    np.testing.assert_array_equal(found.scores, expected.scores)
-    check_paths(found, expected)
-    assert chains.left_count == 1
-    chains.close()
-    device.close()
-
-
-def test_a_run_tells_what_was_left_to_the_processor(
-    cxx: str, library_folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    device, cache, told = HostDevice(), HostCompiler(library_folder), []
-    taken: Any = cache
-    chains = DeviceChains(device, taken, 1 << 26, Stats(), True)
-    monkeypatch.setattr(evaluate_models, "_open_device", lambda *given: chains)
-    main = "main() { print forward(new m()).score; }"
-    (tmp_path / "apart.hmm").write_text(f"{APART} {main}")
-    (tmp_path / "lines.txt").write_text("".join("AB"[code] for code in FAR[0]) + "\nAB\nBA\n")
-    files = str(tmp_path / "apart.hmm"), (str(tmp_path / "lines.txt"),), str(tmp_path / "out.tsv")
-    options = evaluate_models.ModelRunOptions(*files, device=DeviceOptions(), double=True)
-    evaluate_models.run(options, RunContext(notice=told.append))
-    assert [line.partition(":")[0] for line in told] == ["1 sequence computed without the device"]
-    scores = [
-        float(line.split("\t")[1]) for line in (tmp_path / "out.tsv").read_text().split("\n")[1:-1]
-    ]
-    assert scores == pytest.approx([-965.978600954, -2.40794560865, -2.40794560865])
-    chains.close()
-    device.close()
-
-
-def test_chances_too_small_for_a_device_are_the_processor_s(cxx: str, library_folder: Path) -> None:
-    """Those of 1e-30 need 64 bits, and of those of 1e-200 the device is told nothing."""
-    for tiny, takes in ((1e-30, True), (1e-200, False)):
-        model = parse_program(APART.replace("0.1]", f"{tiny}]")).models["m"]
-        compiled, block = CompiledModel(model), symbol_block(FAR)
-        device, cache = HostDevice(), HostCompiler(library_folder)
-        taken: Any = cache
-        chains = DeviceChains(device, taken, 1 << 26, Stats(), False)
-        found = evaluate(compiled, Algorithm.FORWARD, block, device=chains)
-        expected = evaluate(compiled, Algorithm.FORWARD, block)
-        np.testing.assert_allclose(found.scores, expected.scores, rtol=1e-12)
-        assert bool(device.launches) == takes
-        chains.close()
-        device.close()
-
-
-def check_paths(found: Evaluation, expected: Evaluation) -> None:
-    assert found.runs is not None and expected.runs is not None
-    for one, other in zip(found.runs, expected.runs, strict=True):
-        np.testing.assert_array_equal(one, other)
