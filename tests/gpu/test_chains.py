@@ -21,8 +21,9 @@ pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
 def open_chains(device: Device, cache: KernelCache) -> OpenChains:
     @contextmanager
     def opened(double: bool, stats: Stats) -> Iterator[DeviceChains]:
-        chains = DeviceChains(device, cache, 1 << 26, stats, double)
-        yield chains
-        chains.close()
+        with device.current():
+            chains = DeviceChains(device, cache, 1 << 26, stats, double)
+            yield chains
+            chains.close()
 
     return opened
