@@ -11,14 +11,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import resource
 import shutil
 import subprocess
-import sys
 import tempfile
-import time
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -26,6 +22,7 @@ from typing import Any
 
 import numpy as np
 from hidden_models_device import CASINO, islands_text, profile_text, random_block
+from measure import provenance
 
 from mummergpu.hmm.language.chain import Chain
 from mummergpu.hmm.language.evaluation import CompiledModel, evaluate
@@ -228,17 +225,7 @@ def main() -> None:
         "compiling": compile_rows,
     }
     rows = [row for work in given.works or works for row in works[work]()]
-    facts = {
-        "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
-        "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "machine": platform.machine(),
-        "cores": os.cpu_count(),
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "version": __version__,
-        "rows": rows,
-    }
-    print(json.dumps(facts, indent=1))
+    print(json.dumps(provenance() | {"version": __version__, "rows": rows}, indent=1))
 
 
 if __name__ == "__main__":

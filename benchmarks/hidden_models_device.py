@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import sys
 import time
 from collections.abc import Sequence
@@ -17,6 +16,7 @@ from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
+from measure import provenance
 
 from mummergpu.cuda import nvrtc
 from mummergpu.cuda.sources import read_sources
@@ -322,12 +322,9 @@ def main() -> None:
         name = device.name
     print_note(json.dumps(compiling))
     peer = hmmlearn_on_all_cores(given.hmmlearn, threads) if given.hmmlearn and threads else {}
-    facts = {
-        "command": " ".join(sys.argv),
-        "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+    facts = provenance() | {
         "device": name,
-        "cores": threads,
-        "python": platform.python_version(),
+        "threads": threads,
         "version": __version__,
         "nvrtc_seconds": compiling,
         "hmmlearn_score": peer,

@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import statistics
 import sys
 import time
@@ -30,6 +29,7 @@ from typing import Any
 
 import numpy as np
 import pyhmmer
+from measure import provenance
 
 from mummergpu.cuda.bindings_device import BindingsDevice
 from mummergpu.cuda.kernel_cache import KernelCache
@@ -212,11 +212,9 @@ class Bench:
 
     def write(self) -> None:
         """Write all rows."""
-        value = {
-            "command": sys.argv,
-            "machine": {"device": self.device.name, "processor": platform.machine()},
+        value = provenance() | {
+            "device": self.device.name,
             "versions": {"mummergpu": __version__, "pyhmmer": metadata.version("pyhmmer")},
-            "date": time.strftime("%Y-%m-%d"),
             "rows": self.rows,
         }
         Path(self.arguments.output).write_text(json.dumps(value, indent=1) + "\n")

@@ -18,6 +18,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from measure import provenance
+
 DWGSIM: Final = "-z 13 -1 100 -2 100 -d 350 -s 40 -r 0.01 -R 0.1 -X 0.3 -y 0 -e 0.002 -E 0.002 -o 1"
 """How the genome and its reads are made, unless the user says it."""
 
@@ -82,7 +84,7 @@ def main() -> None:
     parser.add_argument("--dwgsim", default=DWGSIM, help="options of dwgsim, besides -N")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
-    print(json.dumps(measure(options), indent=1))
+    print(json.dumps(provenance() | measure(options), indent=1))
 
 
 if __name__ == "__main__":

@@ -106,15 +106,19 @@ def commit() -> str:
         return ""
 
 
-def save(name: str, results: dict[str, Any]) -> Path:
-    """Write results with the machine, the date, the commit and the command."""
-    RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / name
-    head = {
+def provenance() -> dict[str, Any]:
+    """Return the date, the commit, the command and the machine of this process."""
+    return {
         "date": datetime.now(UTC).date().isoformat(),
         "commit": commit(),
         "command": shlex.join(["python", *sys.argv]),
         "machine": machine(),
     }
-    path.write_text(json.dumps(head | results, indent=2) + "\n")
+
+
+def save(name: str, results: dict[str, Any]) -> Path:
+    """Write results, and how they were made."""
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / name
+    path.write_text(json.dumps(provenance() | results, indent=2) + "\n")
     return path

@@ -9,13 +9,13 @@ the processor can interleave sequences, as searches with several profiles do, th
 from __future__ import annotations
 
 import json
-import platform
 import sys
 import time
 from collections.abc import Callable
 
 import numpy as np
 import pyhmmer
+from measure import provenance
 
 from mummergpu.hmm import word_filter
 from mummergpu.hmm.byte_filters import find_cells, striped_bytes
@@ -64,8 +64,8 @@ def main(profiles: str, proteins: str) -> None:
         of_viterbi = viterbi_seconds(profile, block, groups is not None)
         rows[-1] |= {f"{name}_gcups": cells / min(times) for name, times in of_viterbi.items()}
     versions = {"mummergpu": __version__, "pyhmmer": pyhmmer.__version__}
-    facts = {"machine": platform.machine(), "versions": versions, "command": sys.argv}
-    json.dump(facts | {"date": time.strftime("%Y-%m-%d"), "profiles": rows}, sys.stdout, indent=2)
+    facts = provenance() | {"versions": versions, "profiles": rows}
+    json.dump(facts, sys.stdout, indent=2)
 
 
 def viterbi_seconds(

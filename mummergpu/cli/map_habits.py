@@ -37,6 +37,12 @@ _REFUSED_VALUES: Final = {
 }
 """Options of other mappers that ``map`` lacks, and what to do instead."""
 
+_REFUSED_WITH_NUMBERS: Final = {
+    "-y": "-y with a number tunes seeds of bwa mem, which are not those of map: leave it out",
+    "-p": "-p with a number is minimap2's: -N says how many secondary alignments there are",
+}
+"""Options that take a number elsewhere and none here, where it would be the name of a file."""
+
 
 def _hidden(names: str, text: str, **told: Any) -> click.Option:
     return click.Option(names.split(), hidden=True, help=text, **told)
@@ -117,6 +123,7 @@ HABITS: Final = [
 _SAMTOOLS_THREADS: Final = "-@"
 _LIMIT: Final = re.compile(r"([0-9]+)(?:,[0-9]+)?")
 _LEVEL: Final = re.compile("[0-9]")
+_NUMBER: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?|\.[0-9]+")
 
 
 def in_words_of_map(words: Sequence[str], spellings: Spellings) -> list[str]:
@@ -143,6 +150,8 @@ def in_words_of_map(words: Sequence[str], spellings: Spellings) -> list[str]:
         elif name == "-v" and _LEVEL.fullmatch(value or following):
             result += _words_of_level(int(value or following))
             taken = -1 if value else place + 1
+        elif name in _REFUSED_WITH_NUMBERS and _NUMBER.fullmatch(value or following):
+            raise click.UsageError(_REFUSED_WITH_NUMBERS[name])
         else:
             result.append(word)
     return result

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
 import time
 from collections.abc import Callable, Generator, Iterator
@@ -21,7 +22,7 @@ SIGN_SECONDS: Final = 30.0
 
 _FRESH_SECONDS: Final = 5.0
 _LOOK_SECONDS: Final = 0.5
-_QUIET: Final = ("distributed", "tornado.application", "dask_jobqueue")
+_QUIET: Final = ("distributed", "distributed.client", "tornado.application", "dask_jobqueue")
 _LARGE_GRAPH: Final = "distributed.admin.large-graph-warning-threshold"
 _LIGHT: Final = {
     "distributed.worker.profile.enabled": False,
@@ -239,6 +240,8 @@ def _slurm_cluster(path: str) -> Any:
 
 def _silence() -> None:
     """Leave it to errors to tell what has happened: Dask's log has many lines for each."""
+    # It sets the levels of its loggers when it is imported.
+    importlib.import_module("distributed")
     for name in _QUIET:
         logging.getLogger(name).setLevel(logging.CRITICAL)
 

@@ -384,6 +384,8 @@ def test_help_is_help(words: str, capfd: pytest.CaptureFixture[str]) -> None:
         ("-5SP", "-S: map always looks for pairs"),
         ("-P", "-P: map always looks for pairs"),
         ("-5", "-5: the primary part of a split read is its best one"),
+        ("-y 20", "-y with a number tunes seeds of bwa mem"),
+        ("-p 0.8", "-p with a number is minimap2"),
         ("-w 100", "-w: it tunes the seeds and chains of bwa mem"),
         ("-c 500", "-c: it tunes the seeds and chains of bwa mem"),
         ("-G 200k", "-G: map joins no exons"),

@@ -82,7 +82,7 @@ class Model:
 
     def unusual_sums(self) -> list[str]:
         """Return a line for each emission, and each state, whose probabilities do not sum to 1."""
-        sums = {f"emission {name}": sum(values) for name, values in self.emissions.items()}
+        sums = {f"probabilities of {name}": sum(values) for name, values in self.emissions.items()}
         for step in self.transitions:
             key = f"transitions of {step.source}"
             sums[key] = sums.get(key, 0.0) + step.probability

@@ -33,6 +33,14 @@ def test_a_file_tells_its_date_and_command(name: str) -> None:
         assert "command" in json.dumps(one) or "mummergpu" in json.dumps(one)
 
 
+def test_programs_tell_the_commit() -> None:
+    """All that write files of results; `tables.py` makes a page of them, others print lines."""
+    for path in FOLDER.glob("*.py"):
+        text = path.read_text()
+        if "json.dump" in text and path.name != "measure.py":
+            assert "provenance()" in text or "save(" in text, path.name
+
+
 def test_what_programs_write_tells_how_it_was_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

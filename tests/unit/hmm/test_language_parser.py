@@ -114,7 +114,7 @@ def test_errors_have_a_place_and_say_what_was_expected(text: str) -> None:
 def test_unusual_sums_are_told_of() -> None:
     text = BEGIN + "emission f = [1, 1]; a -> a 0.5; a -> s 0.25; }"
     assert parse_program(text).models["m"].unusual_sums() == [
-        "m: the emission f sum to 2",
+        "m: the probabilities of f sum to 2",
         "m: the transitions of a sum to 0.75",
     ]
 
