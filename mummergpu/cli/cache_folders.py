@@ -28,21 +28,31 @@ COMPILATION: Final = "20 s"
 
 
 @cache
+def compilation_words(time: str) -> tuple[Callable[[], None], Callable[[int, float], None]]:
+    """Return what tells that compiling begins, once in a process, and what tells how far it is."""
+
+    @cache
+    def announce() -> None:
+        _tell(f"compiling what is needed for the first time here (up to {time})")
+
+    def go_on(functions: int, seconds: float) -> None:
+        _tell(f"compiling: {functions:,} functions in {seconds:.0f} s so far")
+
+    return announce, go_on
+
+
+def _tell(text: str) -> None:
+    # On a terminal the line replaces the progress line, which comes back below it.
+    start = "\r\x1b[K" if sys.stderr.isatty() else ""
+    click.echo(f"{start}{PROGRAM}: {text}", err=True)
+
+
+@cache
 def announce_compilation(time: str = COMPILATION) -> None:
     """Print a message when the first compilation begins, at most once in a process."""
     from mummergpu.runtime.jit import on_first_compilation
 
-    def announce() -> None:
-        # On a terminal the line replaces the progress line, which comes back below it.
-        start = "\r\x1b[K" if sys.stderr.isatty() else ""
-        text = f"{PROGRAM}: compiling what is needed for the first time here (up to {time})"
-        click.echo(start + text, err=True)
-
-    def go_on(functions: int, seconds: float) -> None:
-        start = "\r\x1b[K" if sys.stderr.isatty() else ""
-        done = f"{functions:,} functions in {seconds:.0f} s so far"
-        click.echo(f"{start}{PROGRAM}: compiling: {done}", err=True)
-
+    announce, go_on = compilation_words(time)
     on_first_compilation(announce, go_on=go_on)
 
 

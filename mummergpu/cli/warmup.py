@@ -95,10 +95,12 @@ def warmup(
         # The process that has begun this one adds up what its processes have compiled.
         click.echo(_fill(context, chosen[0], parts))
         return
-    for name, saved, folder in _fill_in_processes(context, chosen, processes or processor_count()):
+    count = processes or processor_count()
+    compiled = _compile_listed(chosen, count)
+    for name, saved, folder in _fill_in_processes(context, chosen, count):
         if not quiet:
-            text = f"{PROGRAM}: {saved} functions were compiled for {name}, in {folder}"
-            click.echo(text, err=True)
+            text = f"{saved + compiled[name]} functions were compiled for {name}, in {folder}"
+            click.echo(f"{PROGRAM}: {text}", err=True)
 
 
 def _generic_targets() -> tuple[GenericTarget, ...]:
@@ -142,6 +144,34 @@ def _fill(context: click.Context, name: str, parts: Sequence[str]) -> str:
         raise OutputError("compiled code cannot be kept there any more", folder)
     saved = sum(one.saved_count for one in (store, *native_stores()[:1]))
     return f"{saved} {folder}"
+
+
+def _compile_listed(names: Sequence[str], count: int) -> dict[str, int]:
+    """Compile what is listed, in so many processes; return how many functions that were.
+
+    The searches then find nearly everything compiled, and what takes longest has begun first.
+    """
+    from concurrent.futures import ThreadPoolExecutor
+
+    from mummergpu.cli.compiled_list import entries
+    from mummergpu.runtime.compiled.ahead import Compilers, Progress
+
+    # A process that runs all searches compiles what several functions call once only.
+    if count == 1 or not hasattr(os, "fork"):
+        return dict.fromkeys(names, 0)
+    listed = sorted((one.listed for one in entries()), key=lambda one: -one.cost)
+
+    def compile_for_one(name: str) -> int:
+        target = None if name == _NATIVE else name
+        compilers = Compilers(listed, max(1, count // len(names)), Progress(), target)
+        try:
+            compilers.wait()
+        finally:
+            compilers.close()
+        return compilers.compiled
+
+    with ThreadPoolExecutor(min(count, len(names))) as executor:
+        return dict(zip(names, executor.map(compile_for_one, names), strict=True))
 
 
 def _fill_in_processes(

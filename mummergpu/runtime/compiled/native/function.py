@@ -26,6 +26,17 @@ _LOCK: Final = threading.RLock()
 """Held while a store is used."""
 
 
+_asked_first: list[Callable[[str, str, str], None]] = []
+
+
+def ask_first(wait_for: Callable[[str, str, str], None] | None) -> None:
+    """Have `wait_for` called before this process compiles: it may wait for another one to do so.
+
+    It is given the function's module, its name and the text of its types. None ends that.
+    """
+    _asked_first[:] = [] if wait_for is None else [wait_for]
+
+
 def keeps_code() -> bool:
     """Return whether code that this process compiles for this machine serves later ones."""
     with _LOCK:
@@ -99,6 +110,11 @@ class NativeKeeper:
         """Compile and keep the code; it is empty if numba is needed, and that is kept as well."""
         if not runs_here():
             return b""
+        for wait_for in tuple(_asked_first):
+            wait_for(self._function.__module__, self._function.__qualname__, types)
+            kept = self.load(types)
+            if kept is not None:
+                return kept
         resolve()
         from numba.core.compiler_lock import global_compiler_lock
         from numba.core.errors import NumbaError
