@@ -2,6 +2,7 @@
 #pragma once
 
 #include "common/bit_planes.cuh"
+#include "kmer/picked_kmers.cuh"
 
 // The occurrences of all k-mers in one part of the reference.
 struct Table {
@@ -12,7 +13,14 @@ struct Table {
     uint32 kmer_length;          // in bases
     uint32 longest_ascending;    // longer lists are sorted by the bases before each occurrence
     uint32 ordered_bases;        // by so many of them; 0 if all lists ascend
+    uint32 picked_of;            // of so many k-mers side by side one is picked and listed; 0 if
+                                 // those at a step are listed
 };
+
+// Return the bases by which a k-mer is looked up: those of the k-mers of which one is picked.
+__device__ __forceinline__ uint32 sample_bases(const Table& table) {
+    return table.kmer_length + (table.picked_of > 0 ? table.picked_of - 1 : 0);
+}
 
 // No seed before another is taken: what a sample finds is found for the first time.
 constexpr uint32 NO_SEED_BEFORE = ~0u;
@@ -20,7 +28,7 @@ constexpr uint32 NO_SEED_BEFORE = ~0u;
 // All occurrences of a sample count, wherever in the reference they are.
 constexpr uint32 ALL_PLACES = ~0u;
 
-// A k-mer of a window, or of a longer seed of a query.
+// A k-mer of a window, or of a longer seed of a query; or the first of those of which one is picked.
 struct PlacedSample {
     uint32 place;         // where it begins in the block
     uint16 lead;          // the bases of its window before it
@@ -72,8 +80,8 @@ struct Extension {
 };
 
 // Return a number that is larger than the left extension of each MEM, or with windows of most.
-__device__ __forceinline__ uint32 beyond_left(const Samples& samples) {
-    return samples.period;
+__device__ __forceinline__ uint32 beyond_left(const Samples& samples, const Table& table) {
+    return samples.period + (table.picked_of > 0 ? table.picked_of - 1 : 0);
 }
 
 // Return whether an occurrence of a sample counts, by where in the reference its seed begins.
@@ -119,12 +127,32 @@ __device__ __forceinline__ uint32 place_by_bases(const Samples& samples, const T
     return low;
 }
 
+// Return where the k-mer of a sample begins: the one that is picked, if the table lists such. Return
+// false if none is picked.
+__device__ __forceinline__ bool pick_kmer(const Samples& samples, const Table& table,
+                                          PlacedSample& placed) {
+    if (table.picked_of == 0) {
+        return true;
+    }
+    const Flanks flanks =
+        load_query_flanks(samples.queries, static_cast<long long>(placed.place));
+    const uint32 picked = picked_kmer(flanks.right, table.kmer_length, table.picked_of);
+    if (picked == NOT_PICKED) {
+        return false;
+    }
+    placed.place += picked;
+    placed.lead = static_cast<uint16>(placed.lead + picked);
+    placed.found_before += placed.found_before == NO_SEED_BEFORE ? 0 : picked;
+    return true;
+}
+
 // Return a sample with those occurrences of its k-mer at which a MEM may be. A k-mer with a break
 // has no occurrences, and those of a skipped sample are left out. In a sorted list, those lie side
 // by side that the sample's window precedes, or as many of its bases as the list is sorted by; in
 // another, all are returned.
 __device__ __forceinline__ Sample look_up(const Samples& samples, const Table& table,
-                                          const PlacedSample& placed) {
+                                          PlacedSample placed) {
+    const bool is_picked = pick_kmer(samples, table, placed);
     Sample sample;
     sample.position = placed.place;
     sample.flanks =
@@ -135,7 +163,7 @@ __device__ __forceinline__ Sample look_up(const Samples& samples, const Table& t
     sample.list_begin = sample.list_end = 0;
     sample.is_ordered = sample.is_skipped = false;
     const BitPlanes& right = sample.flanks.right;
-    if ((right.breaks & ((1u << table.kmer_length) - 1)) == 0) {
+    if (is_picked && (right.breaks & ((1u << table.kmer_length) - 1)) == 0) {
         const uint32 kmer = first_kmer(right, table.kmer_length);
         sample.list_begin = __ldg(table.offsets + kmer);
         sample.list_end = __ldg(table.offsets + kmer + 1);
@@ -155,14 +183,19 @@ __device__ __forceinline__ Sample look_up(const Samples& samples, const Table& t
     return sample;
 }
 
+// Return where the sample with a number is.
+__device__ __forceinline__ PlacedSample place_of_sample(const Samples& samples, uint64 number) {
+    if (samples.placed == nullptr) {
+        const uint32 place = static_cast<uint32>(number) * samples.step;
+        return {place, 0, 0, samples.period, ALL_PLACES};
+    }
+    return samples.placed[number];
+}
+
 // Return the sample with a number (`look_up`).
 __device__ __forceinline__ Sample load_sample(const Samples& samples, const Table& table,
                                               uint64 number) {
-    if (samples.placed == nullptr) {
-        const uint32 place = static_cast<uint32>(number) * samples.step;
-        return look_up(samples, table, {place, 0, 0, samples.period, ALL_PLACES});
-    }
-    return look_up(samples, table, samples.placed[number]);
+    return look_up(samples, table, place_of_sample(samples, number));
 }
 
 // Return the number of occurrences of a sample at which a MEM may be.

@@ -32,7 +32,7 @@ struct QuerySampling {
     uint32 leads;        // the samples of a window, or of a seed that is taken, which lie side by side
     uint32 step;         // the bases from one sample to the next, without windows
     uint32 period;       // the bases from one pair of a MEM to the next, without windows
-    uint32 kmer_length;  // the bases of a sample
+    uint32 kmer_length;  // the bases of a sample, or those of which a k-mer is picked
 };
 
 // Return how many samples a query of some bases has if no seeds are chosen of it.
@@ -153,9 +153,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
                 if (found.length == 0) {
                     return;
                 }
-                if (before < KEPT_MEMS_OF_TILE && can_be_kept(found, beyond_left(samples))) {
+                if (before < KEPT_MEMS_OF_TILE && can_be_kept(found, beyond_left(samples, table))) {
                     kept[tile * KEPT_MEMS_OF_TILE + before] =
-                        pack_mem(owner, found, beyond_left(samples));
+                        pack_mem(owner, found, beyond_left(samples, table));
                 } else {
                     all_kept = false;
                 }
@@ -218,7 +218,8 @@ __device__ __forceinline__ Destination from_lane(const Destination& destination,
 }
 
 // Return the destination of this lane's sample. The arguments are those of the kernel.
-__device__ __forceinline__ Destination destination_of_lane(const Samples& samples, uint64 tile,
+__device__ __forceinline__ Destination destination_of_lane(const Samples& samples,
+                                                           const Table& table, uint64 tile,
                                                            const Tile& known,
                                                            const uint32* counts,
                                                            const uint64* tile_offsets,
@@ -232,9 +233,9 @@ __device__ __forceinline__ Destination destination_of_lane(const Samples& sample
     uint32 searched;
     destination.before = warp_exclusive_sum(destination.count, searched);
     if (destination.count > 0) {
-        const uint64 position =
-            samples.placed == nullptr ? number * samples.step : samples.placed[number].place;
-        destination.start = static_cast<uint32>(position - query_begin_at(rows, position));
+        PlacedSample placed = place_of_sample(samples, number);
+        pick_kmer(samples, table, placed);
+        destination.start = static_cast<uint32>(placed.place - query_begin_at(rows, placed.place));
     }
     return destination;
 }
@@ -259,7 +260,7 @@ __device__ __forceinline__ void write_kept(const Samples& samples, const Table& 
                 rank += kept[other] < mem ? 1 : 0;
             }
         }
-        write_row(rows, to.begin + rank, table, to.start, unpack_mem(mem, beyond_left(samples)));
+        write_row(rows, to.begin + rank, table, to.start, unpack_mem(mem, beyond_left(samples, table)));
     }
 }
 
@@ -306,7 +307,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
         }
         const Tile known = tiles[tile];
         const Destination destination =
-            destination_of_lane(samples, tile, known, counts, tile_offsets, rows);
+            destination_of_lane(samples, table, tile, known, counts, tile_offsets, rows);
         if (known.kept_count == NOT_KEPT) {
             write_again(samples, table, tile, known, rows, destination);
         } else {

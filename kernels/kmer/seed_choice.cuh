@@ -42,7 +42,7 @@ __device__ __forceinline__ Sample sample_of_seed(const Samples& samples, const T
                                                  uint32 bases, uint32 before, uint32 spread_bits,
                                                  uint32 number) {
     PlacedSample placed;
-    const uint32 lead = bases - table.kmer_length - (query.leads - 1) + number;
+    const uint32 lead = bases - sample_bases(table) - (query.leads - 1) + number;
     placed.place = query.begin + offset + lead;
     placed.lead = static_cast<uint16>(lead);
     placed.window = static_cast<uint16>(bases);
@@ -57,9 +57,9 @@ __device__ __forceinline__ uint32 samples_of_query(const Samples& samples, const
     if (samples.window > 0) {
         return query.length / samples.window * query.leads;
     }
-    return query.length < table.kmer_length
+    return query.length < sample_bases(table)
                ? 0
-               : (query.length - table.kmer_length) / samples.step + 1;
+               : (query.length - sample_bases(table)) / samples.step + 1;
 }
 
 // Return one of these k-mers: of a window, or at a step.

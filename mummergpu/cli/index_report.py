@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from mummergpu.index.format import IndexHeader, read_header, read_version
-from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.input.bytes.files import reading
 
 
@@ -36,9 +35,9 @@ def described(path: str) -> Iterator[str]:
 
 
 def _facts_of_tables(header: IndexHeader) -> dict[str, str]:
-    sampling = KmerSampling(header.kmer_length, header.reference_step)
+    sampling = header.sampling
     return {
-        "k-mers": f"of {sampling.kmer_length} bases, at every {sampling.reference_step} bases; "
+        "k-mers": f"of {sampling.kmer_length} bases, {sampling.describe_places()}; "
         f"for -l {sampling.shortest_match} and more",
     }
 
@@ -77,6 +76,7 @@ def described_as_json(path: str) -> str:
         "minimum_length": header.minimum_length,
         "kmer_length": None if has_trees else header.kmer_length,
         "reference_step": None if has_trees else header.reference_step,
+        "is_picked": None if has_trees else header.is_picked,
         "page_count": len(header.pages),
         "page_size": header.page_size,
         "overlap": header.search_length - 1 if has_trees else None,

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from mummergpu.errors import InputError, OptionError
 from mummergpu.index.checksums import checksum_of
 from mummergpu.index.format import IndexHeader, Section, is_index, read_header, read_version
-from mummergpu.index.kmer_sampling import MAX_PERIOD, KmerSampling
+from mummergpu.index.kmer_sampling import MAX_PERIOD
 from mummergpu.index.kmer_table import NOT_KNOWN, KmerTable
 from mummergpu.index.mapped_file import bring_in, give_up, map_file
 from mummergpu.index.options import KmerOptions, TreeOptions
@@ -34,6 +34,7 @@ from mummergpu.runtime.arrays import ByteArray
 from mummergpu.runtime.memory import MemoryBudget, free_memory
 from mummergpu.sequence.codes import BREAK, LETTERS, MARGIN, NO_LETTERS, CodeArray, Letters
 from mummergpu.sequence.extension import MAXIMUM_KMER_LENGTH
+from mummergpu.sequence.picked_kmers import MAX_BASES
 
 if TYPE_CHECKING:
     from mummergpu.index.tree.flatten import FlatTree
@@ -283,6 +284,8 @@ class IndexFile:
         if header.search == "kmer":
             self._require(1 <= header.kmer_length <= MAXIMUM_KMER_LENGTH, "k-mer length")
             self._require(1 <= header.reference_step <= MAX_PERIOD, "reference step")
+            fit = not header.is_picked or header.sampling.sample_bases <= MAX_BASES
+            self._require(fit, "picked k-mers")
         else:
             no_tables = header.kmer_length == header.reference_step == 0
             self._require(no_tables and header.search_length > 0, "overlap")
@@ -298,7 +301,7 @@ class IndexFile:
 
     def table(self, page: Page) -> KmerTable:
         """Return the table of a page; raise `InputError` if its arrays are inconsistent."""
-        sampling = KmerSampling(self.header.kmer_length, self.header.reference_step)
+        sampling = self.header.sampling
         offsets = self._array(section_name(page.index, "offsets"), "<u4")
         positions = self._array(section_name(page.index, "positions"), "<u4")
         self._require(

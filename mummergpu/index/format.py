@@ -19,17 +19,19 @@ from dataclasses import asdict, dataclass
 from typing import Any, BinaryIO, Final
 
 from mummergpu.errors import InputError
+from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.input.bytes.files import reading
 
 MAGIC: Final = b"\x89MGI\r\n\x1a\n"
 """The first bytes of an index file. As in PNG, no text begins like this, and a transfer that
 changes line ends changes these bytes as well."""
 
-FORMAT_VERSION: Final = 3
+FORMAT_VERSION: Final = 4
 """The version of the format; it rises with every incompatible change."""
 
-READABLE_VERSIONS: Final = (2, FORMAT_VERSION)
-"""Files of version 2 have neither sorted lists nor the bases before positions."""
+READABLE_VERSIONS: Final = (2, 3, FORMAT_VERSION)
+"""Files of version 2 have neither sorted lists nor the bases before positions, and none before
+version 4 lists picked k-mers."""
 
 ALIGNMENT: Final = 4096
 """Sections begin at multiples of this number of bytes, the size of a page of memory."""
@@ -42,6 +44,7 @@ _BYTE_ORDER_MARK_SWAPPED: Final = 0x04030201
 _FIELDS: Final = struct.Struct("<8sIIQQQ")
 _HASH_BYTES: Final = 32
 _MAX_HEADER_BYTES: Final = 1 << 28
+_TYPES: Final = {"int": int, "str": str, "bool": bool}
 ITEM_BYTES: Final = {"<u1": 1, "<u4": 4, "<i8": 8}
 """The bytes of an element, for each type that a section can have, by numpy's type names."""
 
@@ -112,6 +115,8 @@ class IndexHeader:
         The bases of a k-mer; 0 with trees.
     reference_step : int
         The bases from one listed k-mer to the next; 0 with trees.
+    is_picked : bool
+        Whether picked k-mers are listed instead (`KmerSampling`).
     policy, address_bits, builder : str, int, str
         The data policies, the bits of a number in a node, and the construction method of
         the trees; ``""`` and 0 with tables.
@@ -133,6 +138,12 @@ class IndexHeader:
     builder: str
     pages: tuple[PageEntry, ...]
     sections: tuple[Section, ...]
+    is_picked: bool = False
+
+    @property
+    def sampling(self) -> KmerSampling:
+        """Which k-mers are listed."""
+        return KmerSampling(self.kmer_length, self.reference_step, self.is_picked)
 
     def as_json(self) -> bytes:
         """Return the header as JSON text, as the file contains it."""
@@ -145,7 +156,9 @@ class IndexHeader:
             fields: dict[str, Any] = json.loads(text)
             pages = tuple(_record(PageEntry, entry) for entry in fields.pop("pages"))
             sections = tuple(_record(Section, entry) for entry in fields.pop("sections"))
-            header: IndexHeader = _record(cls, {**fields, "pages": pages, "sections": sections})
+            # Files of earlier versions do not say that they list no picked k-mers.
+            fields = {"is_picked": False, **fields, "pages": pages, "sections": sections}
+            header: IndexHeader = _record(cls, fields)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise ValueError(f"not a header: {error}") from error
         return header
@@ -156,7 +169,7 @@ def _record(kind: type[Any], fields: Mapping[str, Any]) -> Any:
     for name, annotation in kind.__annotations__.items():
         value = fields[name]
         negative = isinstance(value, int) and value < 0
-        if type(value) is not {"int": int, "str": str}.get(annotation, tuple) or negative:
+        if type(value) is not _TYPES.get(annotation, tuple) or negative:
             raise ValueError(f"{name} is {value!r}")
     return kind(**fields)
 

@@ -30,6 +30,7 @@ from mummergpu.index.kmer_plan import (
     choose_sampling,
     expected_cost,
     max_table_bytes,
+    picked_instead,
     sampling_to_count,
 )
 from mummergpu.index.kmer_sampling import KmerSampling
@@ -254,7 +255,7 @@ class KmerIndex(StorableIndex[KmerPage]):
             If the minimum match length is less than the k-mer length of the file.
         """
         header = file.header
-        sampling = KmerSampling(header.kmer_length, header.reference_step)
+        sampling = header.sampling
         if minimum_length < sampling.shortest_match:
             raise OptionError(
                 "min_length",
@@ -316,8 +317,8 @@ class KmerIndex(StorableIndex[KmerPage]):
         """Describe the search in a few words."""
         sampling = self.sampling
         return (
-            f"k-mer search of {sampling.kmer_length}-mers at every {sampling.reference_step} bases "
-            f"of the reference and every {self.query_step} of a query"
+            f"k-mer search of {sampling.kmer_length}-mers {sampling.describe_places()} of the "
+            f"reference and every {self.query_step} of a query"
         )
 
     def expected_cost(self) -> KmerCost:
@@ -419,6 +420,9 @@ def _choose_tables(
         )
         fits = sampling.table_bytes(positions) <= max_bytes
         if fits or options.page_size is not None or page_size <= MIN_PAGE_BASES:
+            if options.purpose == "reads" and options.sampling is None:
+                picked = picked_instead(sampling)
+                sampling = picked if picked.table_bytes(positions) <= max_bytes else sampling
             return page_size, sampling
         page_size = -(-page_size // 2)
 

@@ -33,7 +33,7 @@ class KmerPage:
         lie side by side from its first base, and are at least as long as the table's
         `KmerSampling.shortest_match`. A search looks up as many k-mers of each window as the
         reference step, one of which is listed; it lists the matches of a query in no certain
-        order. None for a search that finds all matches.
+        order. Of picked k-mers it looks up one. None for a search that finds all matches.
     window_distance : int or None
         The bases from one window to the next, if they do not lie side by side.
     max_matches : int or None
@@ -67,13 +67,16 @@ class KmerPage:
 
     @property
     def sample_leads(self) -> range:
-        """The bases of a window before each k-mer that is looked up; 0 without windows."""
+        """The bases of a window before each k-mer that is looked up; 0 without windows.
+
+        With picked k-mers, those before the span of which one is looked up.
+        """
         if self.sample_step is None:
             return range(1)
         sampling = self.table.sampling
         assert self.sample_step >= sampling.shortest_match
-        last = self.sample_step - sampling.kmer_length
-        return range(last - sampling.reference_step + 1, last + 1)
+        last = self.sample_step - sampling.sample_bases
+        return range(last - sampling.leads + 1, last + 1)
 
     def query_step(self, minimum_length: int) -> int:
         """Return the bases from one k-mer that is looked up to the next (`KmerSampling`)."""

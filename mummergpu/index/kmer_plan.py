@@ -9,13 +9,14 @@ a cost (`KmerCosts`), measured by ``benchmarks/kmer_costs.py``.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, expm1, inf
 from typing import Final
 
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.kmer_table import ENTRY_BYTES, max_scratch_bytes
 from mummergpu.sequence.extension import MAXIMUM_KMER_LENGTH
+from mummergpu.sequence.picked_kmers import MAX_BASES
 
 
 @dataclass(frozen=True)
@@ -146,6 +147,9 @@ KMERS_PER_BASE: Final = 4
 """Where frequent k-mers are skipped, k-mers are at least so long, and so long that this many
 different ones exist for each base of the reference."""
 
+MIN_PICKED_OF: Final = 4
+"""Fewer k-mers side by side are looked up one by one: to pick one of them saves little."""
+
 SMALL_INDEX_SLOWDOWN: Final = 3.0
 """How much longer searches may take with the smallest index file than with the fastest."""
 
@@ -249,7 +253,7 @@ class _CostsOfLength:
         job, costs, kmers = self._job, self._costs, self._kmers
         step = sampling.query_step(job.minimum_length, job.looks_up_all)
         period = sampling.reference_step * step
-        positions = job.bases / sampling.reference_step
+        positions = sampling.positions_expected(job.bases)
         if job.is_kept:
             table = 4 * (positions + kmers) * costs.load_byte
         else:
@@ -262,7 +266,9 @@ class _CostsOfLength:
         sample += min(positions * self._crowded, job.max_crowded) * costs.crowded_candidate
         # Most bases of most queries lie in a match, and a match has a pair in every period.
         pair = costs.pair + costs.pair_base * min(period, LONGEST_EXTENSION)
-        search = costs.query_base + sample / step + pair / period
+        # Spans that lie side by side mostly have one picked k-mer.
+        lookups = min(1 / step, positions / job.bases) if sampling.is_picked else 1 / step
+        search = costs.query_base + sample * lookups + pair / period
         if period > 1:
             search += self._sorting
         if sampling.reference_step > 1:
@@ -320,6 +326,17 @@ def choose_sampling(
     good = [(size, sampling) for sampling, size, seconds in fitting if seconds <= bound]
     # Of two tables of one size, that of shorter k-mers.
     return min(good, key=lambda table: (table[0], table[1].kmer_length))[1]
+
+
+def picked_instead(sampling: KmerSampling) -> KmerSampling:
+    """Return picked k-mers in place of those at a step, for many reads, or the same.
+
+    Those at a step take less memory, but several lookups for each window of a read. A table of a
+    small genome, which caches hold in part, has a small step.
+    """
+    picked = replace(sampling, is_picked=True)
+    step = sampling.reference_step
+    return picked if step >= MIN_PICKED_OF and picked.sample_bases <= MAX_BASES else sampling
 
 
 def sampling_to_count(bases: int, minimum_length: int) -> KmerSampling:

@@ -5,6 +5,10 @@ k-mers that begin at multiples of the query step. If the two steps have no commo
 contains a pair of such k-mers every `reference step * query step` bases, which is the period of
 pairs. A match that is at least as long as a k-mer and a period minus one base therefore contains a
 pair. (This is the idea of copMEM: Grabowski and Bieniecki, Bioinformatics 2019.)
+
+Or the table lists picked k-mers (`sequence.picked_kmers`): of as many side by side as the reference
+step, the one that their bases choose. Wherever the bases of such a span occur, its picked k-mer is
+listed, so a search looks up one k-mer of a span. More k-mers are listed than one in a step.
 """
 
 from __future__ import annotations
@@ -28,10 +32,34 @@ class KmerSampling:
     reference_step : int
         The bases from one listed position to the next, at least 1. Listed positions are multiples
         of it, counted from the first base of the reference.
+    is_picked : bool
+        Whether picked k-mers are listed instead, of `reference_step` side by side.
     """
 
     kmer_length: int
     reference_step: int = 1
+    is_picked: bool = False
+
+    @property
+    def picked_of(self) -> int:
+        """Of how many k-mers side by side one is picked; 0 if positions at a step are listed."""
+        return self.reference_step if self.is_picked else 0
+
+    @property
+    def leads(self) -> int:
+        """How many k-mers at the end of a window are looked up, of which one is listed."""
+        return 1 if self.is_picked else self.reference_step
+
+    @property
+    def sample_bases(self) -> int:
+        """The bases by which a k-mer is looked up: those of a span, or its own."""
+        return self.shortest_match if self.is_picked else self.kmer_length
+
+    def describe_places(self) -> str:
+        """Describe in a few words where k-mers are listed."""
+        if self.is_picked:
+            return f"picked of {self.reference_step} side by side"
+        return f"at every {self.reference_step} bases"
 
     @property
     def shortest_match(self) -> int:
@@ -57,6 +85,9 @@ class KmerSampling:
         """
         if looks_up_all:
             return 1
+        if self.is_picked:
+            # A match contains a span that begins at such a place.
+            return min(minimum_length - self.shortest_match + 1, MAX_PERIOD)
         longest_period = min(minimum_length - self.kmer_length + 1, MAX_PERIOD)
         step = longest_period // self.reference_step
         while gcd(step, self.reference_step) > 1:
@@ -64,9 +95,21 @@ class KmerSampling:
         return step
 
     def period(self, minimum_length: int, looks_up_all: bool = False) -> int:
-        """Return the bases from one pair of a match to the next: the product of both steps."""
+        """Return the bases from one pair of a match to the next: the product of both steps.
+
+        With picked k-mers, those from one span that is looked up to the next.
+        """
+        if self.is_picked:
+            return self.query_step(minimum_length, looks_up_all)
         return self.reference_step * self.query_step(minimum_length, looks_up_all)
 
     def table_bytes(self, bases: int) -> int:
         """Return the most bytes that the table of a part of so many bases takes."""
-        return 4 * (-(-bases // self.reference_step) + (1 << 2 * self.kmer_length) + 1)
+        return 4 * (self.positions_expected(bases) + (1 << 2 * self.kmer_length) + 1)
+
+    def positions_expected(self, bases: int) -> int:
+        """Return how many positions of so many bases are listed at most, or of random ones."""
+        if self.is_picked:
+            # As many as have the lowest rank; the words of mod-minimizers need fewer.
+            return -(-2 * bases // (self.reference_step + 1))
+        return -(-bases // self.reference_step)

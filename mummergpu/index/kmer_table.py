@@ -2,10 +2,10 @@
 
 For every k-mer the table lists the positions at which it begins, in ascending order until
 `kmer_order` sorts the long lists for a search. Only positions that are multiples of the reference
-step count, so a larger step makes a smaller table. The lists follow each other in one array. No
-k-mer contains a break. The table is built in two parallel steps. The first puts k-mers into buckets
-by their highest bits. The second sorts each bucket by counting, which touches no more memory at
-once than the caches hold.
+step count, so a larger step makes a smaller table; or those of picked k-mers (`kmer_sampling`). The
+lists follow each other in one array. No k-mer contains a break. The table is built in two parallel
+steps. The first puts k-mers into buckets by their highest bits. The second sorts each bucket by
+counting, which touches no more memory at once than the caches hold.
 """
 
 from __future__ import annotations
@@ -19,10 +19,12 @@ import numpy as np
 
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.runtime.arrays import ByteArray, Int64Array, UInt32Array, UInt64Array
-from mummergpu.runtime.jit import jit_without_refcounts
+from mummergpu.runtime.bits import lowest_bit
+from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
 from mummergpu.runtime.shares import Shares
 from mummergpu.sequence.codes import MARGIN, CodeArray
 from mummergpu.sequence.extension import MAXIMUM_KMER_LENGTH, four_before, kmer_at
+from mummergpu.sequence.picked_kmers import mark_picked
 
 PositionArray = UInt32Array
 CountArray = Int64Array
@@ -48,6 +50,9 @@ MAX_BUCKET_BITS: Final = 10
 
 SLICE_BASES: Final = 1 << 22
 """The bases of the reference that one task puts into buckets."""
+
+WORD_BITS: Final = 64
+"""The bits of a word of `KmerSlice.picked`."""
 
 TASK_NUMBERS: Final = 1 << 15
 """The numbers of the table that one task writes, unless a single bucket has more: starting a task
@@ -105,6 +110,9 @@ class KmerSlice(NamedTuple):
         The codes of the whole reference with margins.
     begin, end, step : int
         The slice, as indices of `codes`, and the bases from one k-mer to the next.
+    picked : ndarray, dtype=uint64
+        A bit for each position of the slice, set where a picked k-mer begins; or empty where those
+        at a step count.
     kmer_length : int
         The bases of a k-mer.
     shift : int
@@ -115,6 +123,7 @@ class KmerSlice(NamedTuple):
     begin: int
     end: int
     step: int
+    picked: UInt64Array
     kmer_length: int
     shift: int
 
@@ -151,9 +160,10 @@ def build_kmer_table(
     slices = [
         KmerSlice(
             codes,
-            MARGIN + -(-first // step) * step,
+            MARGIN + (first if sampling.is_picked else -(-first // step) * step),
             MARGIN + min(first + SLICE_BASES, end),
             step,
+            np.zeros((SLICE_BASES if sampling.is_picked else 0) // WORD_BITS, dtype=np.uint64),
             kmer_length,
             shift,
         )
@@ -165,7 +175,10 @@ def build_kmer_table(
     counted = shares.part(COUNTING_SHARE, len(slices))
 
     def count(number: int) -> None:
-        count_buckets(slices[number], counts[number])
+        part = slices[number]
+        if sampling.is_picked:
+            mark_picked(part.codes, part.begin, part.end, kmer_length, step, part.picked)
+        count_buckets(part, counts[number])
         counted()
 
     list(map_function(count, range(len(slices))))
@@ -225,10 +238,22 @@ def _ranges_of_buckets(
 @jit_without_refcounts
 def count_buckets(part: KmerSlice, counts: CountArray) -> None:
     """Add the k-mers of a slice to the counts of their buckets."""
-    for at in range(part.begin, part.end, part.step):
-        kmer = kmer_at(part.codes, at, part.kmer_length)
-        if kmer >= 0:
-            counts[np.uint64(kmer) >> np.uint64(part.shift)] += 1
+    if part.picked.size == 0:
+        for at in range(part.begin, part.end, part.step):
+            count_kmer(part, at, counts)
+    for word in range(part.picked.size):
+        left = part.picked[word]
+        while left != 0:
+            count_kmer(part, part.begin + word * WORD_BITS + lowest_bit(left), counts)
+            left &= left - np.uint64(1)
+
+
+@inline_without_refcounts
+def count_kmer(part: KmerSlice, at: int, counts: CountArray) -> None:
+    """Add a k-mer to the count of its bucket."""
+    kmer = kmer_at(part.codes, at, part.kmer_length)
+    if kmer >= 0:
+        counts[np.uint64(kmer) >> np.uint64(part.shift)] += 1
 
 
 @jit_without_refcounts
@@ -246,16 +271,37 @@ def fill_buckets(
     number of its k-mer in the bucket, and the bases before it. `places` holds the index of each
     bucket's next entry, and is advanced.
     """
+    if part.picked.size == 0:
+        for at in range(part.begin, part.end, part.step):
+            fill_kmer(part, at, origin, first, behind, places, entries)
+    for word in range(part.picked.size):
+        left = part.picked[word]
+        while left != 0:
+            at = part.begin + word * WORD_BITS + lowest_bit(left)
+            fill_kmer(part, at, origin, first, behind, places, entries)
+            left &= left - np.uint64(1)
+
+
+@inline_without_refcounts
+def fill_kmer(
+    part: KmerSlice,
+    at: int,
+    origin: int,
+    first: int,
+    behind: int,
+    places: CountArray,
+    entries: EntryArray,
+) -> None:
+    """Write a k-mer to `entries` if it is of one of these buckets (`fill_buckets`)."""
     in_bucket = (np.uint64(1) << np.uint64(part.shift)) - np.uint64(1)
-    for at in range(part.begin, part.end, part.step):
-        kmer = kmer_at(part.codes, at, part.kmer_length)
-        bucket = kmer >> part.shift  # negative if the k-mer contains a break
-        if kmer >= 0 and first <= bucket < behind:
-            number = np.uint64(kmer) & in_bucket
-            number |= four_before(part.codes, at) << np.uint64(ENTRY_KMER_BITS)
-            number <<= np.uint64(ENTRY_POSITION_BITS)
-            entries[places[bucket]] = number | np.uint64(at - origin)
-            places[bucket] += 1
+    kmer = kmer_at(part.codes, at, part.kmer_length)
+    bucket = kmer >> part.shift  # negative if the k-mer contains a break
+    if kmer >= 0 and first <= bucket < behind:
+        number = np.uint64(kmer) & in_bucket
+        number |= four_before(part.codes, at) << np.uint64(ENTRY_KMER_BITS)
+        number <<= np.uint64(ENTRY_POSITION_BITS)
+        entries[places[bucket]] = number | np.uint64(at - origin)
+        places[bucket] += 1
 
 
 @jit_without_refcounts

@@ -12,7 +12,6 @@ import numpy as np
 
 from mummergpu.errors import OptionError
 from mummergpu.index.file import IndexFile
-from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.options import KmerOptions
 from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.mapping.placing.insert_size import InsertSizes, insert_sizes_of
@@ -43,7 +42,7 @@ def shortest_seed(file: IndexFile) -> int:
             f"the index '{file.path}' has suffix trees, and reads are mapped with one of k-mers: "
             "make one with 'mummergpu index --search kmer'",
         )
-    return KmerSampling(header.kmer_length, header.reference_step).shortest_match
+    return header.sampling.shortest_match
 
 
 def usual_length(first: Iterable[ReadBlock]) -> int:

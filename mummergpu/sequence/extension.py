@@ -25,7 +25,7 @@ MAXIMUM_KMER_LENGTH: Final = 15
 Compare = Callable[[CodeArray, int, CodeArray, int], int]
 """A function that compares two sequences, each from a position on."""
 
-_BREAKS: Final = np.uint64(0x0404040404040404)
+BREAKS: Final = np.uint64(0x0404040404040404)
 _PAIRS: Final = np.uint64(0x000F000F000F000F)
 _FOURS: Final = np.uint64(0x000000FF000000FF)
 _EIGHTS: Final = np.uint64(0xFFFF)
@@ -91,7 +91,7 @@ def _extend_word_left(typing_context: Any, one: Any, at: Any, other: Any, other_
 
         word = word_before(signature.args[0], *arguments[:2])
         other_word = word_before(signature.args[2], *arguments[2:])
-        breaks = builder.and_(word, ir.Constant(ir.IntType(64), int(_BREAKS)))
+        breaks = builder.and_(word, ir.Constant(ir.IntType(64), int(BREAKS)))
         outside = builder.or_(builder.xor(word, other_word), breaks)
         zeros = builder.ctlz(outside, ir.Constant(ir.IntType(1), 0))
         return builder.lshr(zeros, ir.Constant(ir.IntType(64), 3))
@@ -158,9 +158,9 @@ def kmer_at(codes: CodeArray, at: int, length: int) -> int:
         high = np.uint64(0)
     else:
         high &= (np.uint64(1) << np.uint64(8 * (length - 8))) - np.uint64(1)
-    if (low | high) & _BREAKS:
+    if (low | high) & BREAKS:
         return -1
-    return np.int64(_packed(low) | _packed(high) << np.uint64(16))  # type: ignore[return-value]
+    return np.int64(packed(low) | packed(high) << np.uint64(16))  # type: ignore[return-value]
 
 
 @inline_without_refcounts
@@ -169,11 +169,11 @@ def four_before(codes: CodeArray, at: int) -> np.uint64:
 
     The sequence has margins, which the position includes. A break counts as an A.
     """
-    return _packed(codes_as_word(codes, at - FOUR) & _FOUR_BASES)
+    return packed(codes_as_word(codes, at - FOUR) & _FOUR_BASES)
 
 
 @inline_without_refcounts
-def _packed(codes: np.uint64) -> np.uint64:
+def packed(codes: np.uint64) -> np.uint64:
     """Pack eight codes below 4, of one byte each, into 16 bits; the lowest byte stays lowest."""
     codes = (codes | codes >> np.uint64(6)) & _PAIRS
     codes = (codes | codes >> np.uint64(12)) & _FOURS

@@ -201,6 +201,7 @@ COMMON_KEYS = {
         "minimum_length",
         "kmer_length",
         "reference_step",
+        "is_picked",
         "page_count",
         "page_size",
         "overlap",
@@ -222,7 +223,7 @@ def test_info_as_json_tells_records(made: Path, capfd: pytest.CaptureFixture[str
     assert (told["file"], told["bytes"]) == ("parts.mgi", os.path.getsize("parts.mgi"))
     assert (told["reference"], told["record_count"]) == (str(made / "r.fa"), 4)
     assert (told["bases"], told["search"], told["minimum_length"]) == (2950, "kmer", 12)
-    assert (told["page_count"], told["page_size"], told["format_version"]) == (4, 900, 3)
+    assert (told["page_count"], told["page_size"], told["format_version"]) == (4, 900, 4)
     lines = output_of("index --info parts.mgi", capfd)
     assert told["digest"] in lines and told["program"] in lines
     length, step = told["kmer_length"], told["reference_step"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from unittest.mock import patch
 
 import numpy as np
@@ -14,6 +15,7 @@ from mummergpu.index.kmer_page import KmerPage
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.pages import plan_pages
 from mummergpu.matching.kmer.cuda_program import MOST_OCCURRENCES
+from mummergpu.sequence.picked_kmers import MAX_BASES
 
 
 def tables_of(
@@ -40,6 +42,12 @@ def samplings(case: SearchCase) -> list[KmerSampling]:
     longest = case.minimum_length - length + 1
     steps = {2 + len(case.queries) % 2, int(longest**0.5), longest}
     return found + [KmerSampling(length, step) for step in sorted(steps) if 1 < step <= longest]
+
+
+def picked_samplings(case: SearchCase) -> list[KmerSampling]:
+    """Picked k-mers that a case is tried with, of as few as possible and as many."""
+    picked = [replace(sampling, is_picked=True) for sampling in samplings(case)]
+    return [sampling for sampling in picked if sampling.sample_bases <= MAX_BASES]
 
 
 def far_case(seed: int) -> SearchCase:

@@ -22,6 +22,7 @@ from mummergpu.matching.tree import cpu as trees
 from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.match import run
 from mummergpu.sequence.codes import Strand
+from mummergpu.sequence.picked_kmers import MAX_BASES
 
 STRANDS = {
     "forward": (Strand.FORWARD,),
@@ -46,6 +47,7 @@ class Setting:
     search: str = "tree"
     kmer_length: int | None = None
     reference_step: int = 1
+    is_picked: bool = False
     longest_ascending: int = kmer_order.LONGEST_ASCENDING
     max_visits: int = trees.MAX_VISITS
     minimizer_lengths: tuple[int, ...] = minimizer_index.KMER_LENGTHS
@@ -93,7 +95,8 @@ def found_text(
     )
     kmer_length = min(minimum_length, setting.kmer_length or 2)
     step = min(setting.reference_step, minimum_length - kmer_length + 1)
-    sampling = KmerSampling(kmer_length, step)
+    is_picked = setting.is_picked and kmer_length + step - 1 <= MAX_BASES
+    sampling = KmerSampling(kmer_length, step, is_picked)
     with (
         patch.object(sampled if setting.search == "kmer" else trees, "SIZES", sizes),
         patch.object(kmer_order, "LONGEST_ASCENDING", setting.longest_ascending),

@@ -44,7 +44,7 @@ from helpers.device_columns import (  # isort: skip
     difference,
     on_host,
 )
-from helpers.kmer_cases import KMER_CASES, ordered_tables_of, samplings, tables_of  # isort: skip
+from helpers.kmer_cases import KMER_CASES, ordered_tables_of, picked_samplings, samplings, tables_of  # isort: skip
 from helpers.search_cases import ANY, STRANDS, SearchCase, rows_of  # isort: skip
 from helpers.text_cases import (  # isort: skip
     STYLES,
@@ -154,7 +154,7 @@ def check_all(compiler: HostCompiler) -> int:
     wrong = []
     for number, case in enumerate(KMER_CASES):
         # Searches of long periods take longest, so each of these cases is tried with every other.
-        tried = samplings(case)
+        tried = samplings(case) + picked_samplings(case)
         for sampling in tried[number % 2 :: 2] if case.name.startswith("far") else tried:
             pages = (tables_of, ordered_tables_of)[searches % 2](case, sampling)
             if searches % 3 == 0:

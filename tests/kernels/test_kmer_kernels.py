@@ -110,7 +110,7 @@ def large_case(seed: int) -> tuple[SearchCase, KmerSampling]:
     kmer_length = (2, 4, 7, 9)[seed % 4]
     kmer_length = min(kmer_length, minimum_length)
     reference_step = min((1, 3, 5)[seed // 2 % 3], minimum_length - kmer_length + 1)
-    sampling = KmerSampling(kmer_length, reference_step)
+    sampling = KmerSampling(kmer_length, reference_step, is_picked=seed % 2 == 1)
     return SearchCase("large", (record,), queries, minimum_length, page_size), sampling
 
 
@@ -145,7 +145,10 @@ def test_occurrences_that_are_skipped_lack_no_match(opened_tables: OpenTables, s
     block = case.block()
     cpu = KmerCpuBackend(Stats())
     given = opened_tables(WatchedDevice(1 << 30, (1, 3, 100_000)[seed % 3]))
-    for sampling in (KmerSampling(3), KmerSampling(5, 3), KmerSampling(12), KmerSampling(2, 7)):
+    for sampling in (
+        *(KmerSampling(3), KmerSampling(5, 3), KmerSampling(12), KmerSampling(2, 7)),
+        *(KmerSampling(5, 3, is_picked=True), KmerSampling(2, 7, is_picked=True)),
+    ):
         cpu.load_pages(tables_of(case, sampling), case.minimum_length)
         ordered = ordered_tables_of(case, sampling)
         longest = max(int(np.diff(page.table.offsets).max()) for page in ordered)
@@ -280,17 +283,22 @@ def test_samples_lie_at_steps_of_their_query_as_on_the_processor(
 
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize(
-    ("ordered_bases", "reference_step"), [(8, 1), (14, 1), (34, 1), (10, 4), (40, 15)]
+    ("ordered_bases", "sampling"),
+    [
+        *((8, KmerSampling(6)), (14, KmerSampling(6)), (34, KmerSampling(6))),
+        *((10, KmerSampling(6, 4)), (40, KmerSampling(6, 15))),
+        *((10, KmerSampling(6, 4, is_picked=True)), (40, KmerSampling(6, 9, is_picked=True))),
+    ],
 )
 def test_windows_of_repeats_are_found_in_sorted_lists_as_on_the_processor(
-    opened_tables: OpenTables, seed: int, ordered_bases: int, reference_step: int
+    opened_tables: OpenTables, seed: int, ordered_bases: int, sampling: KmerSampling
 ) -> None:
     """Lists may be sorted by fewer bases than a window has before its k-mer, or by more."""
     case = repeats_case(seed)
     with patch.object(kmer_order, "LONGEST_ASCENDING", MOST_OCCURRENCES):
         pages = [
             replace(order_long_lists(page, ordered_bases), sample_step=case.minimum_length)
-            for page in tables_of(case, KmerSampling(6, reference_step))
+            for page in tables_of(case, sampling)
         ]
     given, cpu = opened_tables(), KmerCpuBackend(Stats())
     for backend in (cpu, given.backend):
@@ -303,13 +311,19 @@ def test_windows_of_repeats_are_found_in_sorted_lists_as_on_the_processor(
 
 
 @pytest.mark.parametrize("most", [1, 60, 300])
-@pytest.mark.parametrize(("ordered_bases", "reference_step"), [(14, 1), (60, 3)])
+@pytest.mark.parametrize(
+    ("ordered_bases", "sampling"),
+    [
+        *((14, KmerSampling(7)), (60, KmerSampling(7, 3))),
+        *((14, KmerSampling(7, 3, is_picked=True)), (60, KmerSampling(7, 8, is_picked=True))),
+    ],
+)
 @pytest.mark.parametrize("by_windows", [True, False])
 def test_seeds_are_chosen_as_on_the_processor(
     opened_tables: OpenTables,
     most: int,
     ordered_bases: int,
-    reference_step: int,
+    sampling: KmerSampling,
     by_windows: bool,
 ) -> None:
     """Reads of repeats, of which those with too many matches keep the rarest seeds."""
@@ -321,7 +335,7 @@ def test_seeds_are_chosen_as_on_the_processor(
                 sample_step=case.minimum_length if by_windows else None,
                 max_matches=most,
             )
-            for page in tables_of(case, KmerSampling(7, reference_step))
+            for page in tables_of(case, sampling)
         ]
     stats = Stats()
     given, cpu = opened_tables(), KmerCpuBackend(stats)

@@ -14,6 +14,10 @@ wherever the window occurs. The other bases of the window must match as well: in
 occurrences that the bases before the sample precede lie side by side too, and no others are looked
 at.
 
+Where the table lists picked k-mers (`sequence.picked_kmers`), the one that is picked at the end of
+a window is its only sample. A search for all matches looks up those that are picked of the spans at
+every step of a query.
+
 Samples are processed in batches. Each memory access is prefetched for a whole batch before
 its use: the table's offsets, then its positions, then the reference.
 """
@@ -77,6 +81,7 @@ from mummergpu.sequence.mems import (
     longer_rows,
     new_rows,
 )
+from mummergpu.sequence.picked_kmers import picked_kmer
 from mummergpu.sequence.seed_rule import ANYWHERE, SeedRoom, Seeds, new_seed_room
 
 if TYPE_CHECKING:
@@ -87,14 +92,16 @@ BATCH: Final = 64
 """The samples whose memory accesses run at the same time."""
 
 # The numbers of a sample in a batch. The k-mer becomes the start of its list (`find_lists`); the
-# lead is the bases of its window before it.
+# lead is the bases of its window before it. Where a match reaches so far to the left as the last
+# number, an earlier sample finds it.
 QUERY_OF: Final = 0
 PLACE: Final = 1
 KMER: Final = 2
 LIST_BEGIN: Final = 2
 LIST_END: Final = 3
 LEAD: Final = 4
-BATCH_NUMBERS: Final = 5
+FOUND_BEFORE: Final = 5
+BATCH_NUMBERS: Final = 6
 
 PLACES_AHEAD: Final = 8
 """The occurrences of a list that are prefetched before the first is compared."""
@@ -234,7 +241,7 @@ class KmerCpuBackend(PageByPageBackend[KmerPage]):
             self._rows_per_base = filled / max(1, bases)
             np.cumsum(counts, out=counts)
             rows = MemRows(*(column[:filled] for column in rows))
-            if indexed.table.sampling.reference_step > 1 and steps.sorts_matches:
+            if indexed.table.sampling.leads > 1 and steps.sorts_matches:
                 sort_rows_of_queries(counts, rows)
             return MemColumns(counts, *rows, chosen if state[CHOSEN] else NOTHING_LEFT_OUT)
 
@@ -265,6 +272,7 @@ def _lookup_of(page: KmerPage) -> KmerLookup:
         table.longest_ascending,
         table.ordered_bases,
         MAX_TABLE_BASES if max_occurrences is None else max_occurrences,
+        table.sampling.picked_of,
         page.padded_reference,
     )
 
@@ -279,7 +287,7 @@ def _steps_of(page: KmerPage, min_length: int) -> SampleSteps:
     too_many = most if window else min(most * ANYWHERE, UNBOUNDED_MATCHES)
     return SampleSteps(
         *(min_length, step, period, window, leads[0], leads[-1]),
-        *(too_many, most, *seed, page.table.sampling.reference_step),
+        *(too_many, most, *seed, page.table.sampling.leads),
         # Whoever wants whole windows, or chosen seeds, sorts matches by their diagonals.
         window == 0 and most == UNBOUNDED_MATCHES,
     )
@@ -330,8 +338,7 @@ def kmer_kernel(
                     return DAMAGED
                 # The next call begins with this sample, and the rows of earlier ones stay.
                 state[QUERY] = batch[sample, QUERY_OF]
-                state[SAMPLE] = batch[sample, PLACE]
-                state[LEAD_OF] = batch[sample, LEAD]
+                state[SAMPLE], state[LEAD_OF] = next_place(lookup, steps, batch, sample)
                 state[FILLED] = filled
                 return ROWS_FULL
             counts[one] += row - filled
@@ -374,8 +381,12 @@ def next_batch(
 ) -> tuple[int, int, int, int]:
     """Fill a batch with the k-mers of the next samples.
 
-    Return how many there are, and the query, the place and the lead of the sample behind them.
+    Return how many there are, and the query, the place and the lead of the sample behind them. With
+    picked k-mers, these are those of the span behind them.
     """
+    if lookup.picked_of > 0:
+        size, query, at = next_picked(lookup, queries, steps, batch, query, at)
+        return size, query, at, lead
     offsets, kmer_length = queries.offsets, lookup.kmer_length
     needed = max(kmer_length, steps.window)
     size = as_int64(0)
@@ -394,6 +405,7 @@ def next_batch(
             batch[size, PLACE] = at
             batch[size, KMER] = kmer
             batch[size, LEAD] = lead
+            batch[size, FOUND_BEFORE] = lead + steps.period
             size += 1
         if lead < steps.last_lead:
             at += 1
@@ -402,6 +414,65 @@ def next_batch(
             at += steps.step - (lead - steps.first_lead)
             lead = as_int64(steps.first_lead)
     return size, query, at, lead
+
+
+@inline_without_refcounts
+def next_picked(
+    lookup: KmerLookup,
+    queries: QueryCodes,
+    steps: SampleSteps,
+    batch: Int64Array,
+    query: int,
+    at: int,
+) -> tuple[int, int, int]:
+    """Fill a batch with the k-mers that are picked of the next spans (`next_batch`).
+
+    Return how many there are, and the query and the place of the span behind them.
+    """
+    offsets, kmer_length, kmers = queries.offsets, lookup.kmer_length, lookup.picked_of
+    lead = as_int64(steps.first_lead)
+    needed = kmer_length + kmers - 1
+    size = as_int64(0)
+    while size < BATCH and query < offsets.size - 1:
+        end = offsets[query + 1]
+        if at + needed > end or end - offsets[query] < steps.min_length:
+            query += 1
+            at = end + lead
+            continue
+        first = at
+        picked = picked_kmer(queries.codes, MARGIN + at, kmer_length, kmers)
+        at += steps.step
+        if picked < 0:
+            continue
+        place, last = first + picked, first
+        # Spans of which the same k-mer is picked are one sample.
+        while steps.step < kmers and at + needed <= end and at <= place:
+            picked = picked_kmer(queries.codes, MARGIN + at, kmer_length, kmers)
+            if picked < 0 or at + picked != place:
+                break
+            last = at
+            at += steps.step
+        kmer = kmer_at(queries.codes, MARGIN + place, kmer_length)
+        prefetch(lookup.offsets, kmer)
+        batch[size, QUERY_OF] = query
+        batch[size, PLACE] = place
+        batch[size, KMER] = kmer
+        batch[size, LEAD] = lead + place - last
+        batch[size, FOUND_BEFORE] = lead + place - first + steps.period
+        size += 1
+    return size, query, at
+
+
+@inline_without_refcounts
+def next_place(
+    lookup: KmerLookup, steps: SampleSteps, batch: Int64Array, sample: int
+) -> tuple[int, int]:
+    """Return the place and the lead for `next_batch` to begin with a sample, or its first span."""
+    place, lead = batch[sample, PLACE], batch[sample, LEAD]
+    if lookup.picked_of > 0:
+        first = as_int64(steps.first_lead)
+        place, lead = place - (batch[sample, FOUND_BEFORE] - steps.period) + first, first
+    return place, lead
 
 
 @inline_without_refcounts
@@ -461,7 +532,7 @@ def extend_sample(
     positions, reference, codes = lookup.positions, lookup.reference, queries.codes
     kmer_length, lead = lookup.kmer_length, batch[sample, LEAD]
     # Where a match reaches so far to the left, an earlier sample has found it.
-    found_before = lead + steps.period
+    found_before = batch[sample, FOUND_BEFORE]
     at = batch[sample, PLACE]
     query_begin = queries.offsets[batch[sample, QUERY_OF]]
     query_end = queries.offsets[batch[sample, QUERY_OF] + 1]
@@ -510,8 +581,9 @@ def extend_sample(
         if row - filled == most:
             break
         place, stop = places.end if stop == places.end else places.skipped_end, places.end
-    # With a period of one base, matches of an ascending list begin at the sample and ascend too.
-    if steps.sorts_matches and row - filled > 1 and (steps.period > 1 or is_sorted_by_bases):
+    # Where matches of an ascending list begin at one place only, they ascend too.
+    is_sorted = found_before - lead == 1 and not is_sorted_by_bases
+    if steps.sorts_matches and row - filled > 1 and not is_sorted:
         sort_rows(rows.reference_starts, rows.lengths, filled, row)
     decode_rows(rows, filled, row, found_before)
     add_visits(visits, steps, batch[sample, QUERY_OF], visited)
@@ -535,7 +607,9 @@ def has_too_many(
     """
     if batch[sample, LIST_END] - batch[sample, LIST_BEGIN] <= steps.max_matches:
         return False
-    return counts_too_many(lookup, queries, steps, batch[sample, QUERY_OF], batch[sample, PLACE])
+    # A k-mer that is picked of a span is not the first of it.
+    begin = batch[sample, PLACE] - batch[sample, LEAD]
+    return counts_too_many(lookup, queries, steps, batch[sample, QUERY_OF], begin)
 
 
 @jit_without_refcounts
@@ -603,7 +677,7 @@ def places_to_extend(
         begin = place_by_bases(lookup, codes, at, known, begin, end, False)
         end = end_of_equal(lookup, codes, at, known, begin, end)
     # So do those that match as far to the left as an earlier sample, which has found them.
-    before = lead + steps.period
+    before = batch[sample, FOUND_BEFORE]
     has_earlier = at - queries.offsets[batch[sample, QUERY_OF]] >= before
     has_window = known == lead and lead + lookup.kmer_length == steps.window
     if before > lookup.ordered_bases or not has_earlier:

@@ -53,7 +53,7 @@ def _context_of(
         page.query_step(minimum_length),
         page.period(minimum_length),
         page.sample_step or 0,
-        page.table.sampling.reference_step,
+        page.table.sampling.leads,
         reference,
         tables,
         page.max_occurrences,
@@ -125,7 +125,7 @@ class KmerCudaBackend(StreamingBackend[KmerPage, KmerSearchContext]):
         return buffer
 
     def _place_table(self, page: KmerPage) -> ResidentTable:
-        table, sampling = page.table, page.table.sampling
+        table = page.table
         # Other kernels search shorter lists, and rely on their order.
         assert table.longest_ascending >= MOST_OCCURRENCES
         offsets = self._allocate(table.offsets.nbytes)
@@ -137,7 +137,7 @@ class KmerCudaBackend(StreamingBackend[KmerPage, KmerSearchContext]):
             offsets,
             positions,
             page.page.begin,
-            sampling.kmer_length,
+            table.sampling,
             table.longest_ascending,
             table.ordered_bases,
         )

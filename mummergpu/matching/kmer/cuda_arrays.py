@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mummergpu.cuda.device import Argument, Buffer, Program
+from mummergpu.index.kmer_sampling import KmerSampling
 
 
 @dataclass(frozen=True)
@@ -16,8 +17,8 @@ class ResidentTable:
 
     Attributes
     ----------
-    part_begin, kmer_length : int
-        Where the part begins in the reference, and the bases of a k-mer.
+    part_begin : int
+        Where the part begins in the reference.
     longest_ascending, ordered_bases : int
         Longer lists are sorted by so many bases before each position (`KmerTable`).
     """
@@ -25,7 +26,7 @@ class ResidentTable:
     offsets: Buffer
     positions: Buffer
     part_begin: int
-    kmer_length: int
+    sampling: KmerSampling
     longest_ascending: int
     ordered_bases: int
 
@@ -73,9 +74,10 @@ class KmerSearchContext:
             table.positions.address,
             table.part_begin,
             self.reference,
-            np.uint32(table.kmer_length),
+            np.uint32(table.sampling.kmer_length),
             np.uint32(table.longest_ascending),
             np.uint32(table.ordered_bases),
+            np.uint32(table.sampling.picked_of),
         )
 
 

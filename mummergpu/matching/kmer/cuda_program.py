@@ -7,6 +7,7 @@ from typing import Final
 from mummergpu.cuda.program import WARP_LANES, ProgramSource
 from mummergpu.sequence.bit_planes import BIT_PLANES_CONSTANTS
 from mummergpu.sequence.codes import BREAK
+from mummergpu.sequence.picked_kmers import RANK_FACTOR, RANK_SALT, SHORTEST_WORD
 from mummergpu.sequence.seed_rule import SPREAD_BITS, SPREAD_FACTOR
 
 TILE_SAMPLES: Final = WARP_LANES
@@ -47,6 +48,9 @@ KMER_PROGRAM: Final = ProgramSource(
         ("PLACED_SAMPLE_BYTES", PLACED_SAMPLE_BYTES),
         ("SPREAD_BITS", SPREAD_BITS),
         ("SPREAD_FACTOR", SPREAD_FACTOR),
+        ("SHORTEST_WORD", SHORTEST_WORD),
+        ("RANK_SALT", RANK_SALT),
+        ("RANK_FACTOR", RANK_FACTOR),
         ("SCAN_COUNT_BYTES", COUNT_BYTES),
         ("TILE_LINES", TILE_LINES),
     ),

@@ -191,8 +191,8 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
         index have k-mers of one length, and the same steps.
         """
         buffer = self._workspace.buffer
-        kmer_length = context.tables[0].kmer_length
-        sampling = (context.window, context.leads, context.step, context.period, kmer_length)
+        sample_bases = context.tables[0].sampling.sample_bases
+        sampling = (context.window, context.leads, context.step, context.period, sample_bases)
         searched: tuple[Argument, ...] = (
             block.offsets,
             block.count,
@@ -260,7 +260,9 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
         """Return the arguments that say what is searched: the samples, and the table."""
         samples = queries.samples or QuerySamples(self._step_count(context, table, queries), 0, 0)
         is_placed = context.window > 0 or samples.placed != 0
-        period = FARTHEST_KEPT if is_placed else context.period
+        # A picked k-mer begins so much later than its sample at most.
+        later = table.sampling.sample_bases - table.sampling.kmer_length
+        period = FARTHEST_KEPT - later if is_placed else context.period
         return (
             *(queries.bit_planes, samples.count, samples.placed),
             *(np.uint32(context.step), np.uint32(period), np.uint32(context.window)),
@@ -276,7 +278,7 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
     ) -> int:
         """Return the number of samples whose steps are those of the block."""
         # A block shorter than a k-mer has no samples: the division rounds down.
-        return max(0, (queries.base_count - table.kmer_length) // context.step + 1)
+        return max(0, (queries.base_count - table.sampling.sample_bases) // context.step + 1)
 
     def _reverse(self, context: KmerSearchContext, queries: PackedQueries) -> PackedQueries:
         """Return the reverse complements of packed queries."""

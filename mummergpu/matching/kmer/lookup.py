@@ -33,6 +33,8 @@ class KmerLookup(NamedTuple):
         Longer lists are sorted by so many bases before each position.
     max_occurrences : int
         Samples with longer lists are skipped.
+    picked_of : int
+        Of so many k-mers side by side one is picked; 0 without (`KmerSampling.picked_of`).
     reference : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
         The codes of the whole reference with margins.
     """
@@ -47,6 +49,7 @@ class KmerLookup(NamedTuple):
     longest_ascending: int
     ordered_bases: int
     max_occurrences: int
+    picked_of: int
     reference: CodeArray
 
 
@@ -61,14 +64,15 @@ class SampleSteps(NamedTuple):
         The distances from one sample to the next and from one pair of a MEM to the next.
     window, first_lead, last_lead : int
         A MEM has a whole window of so many bases, whose samples begin after the first to the last
-        of its bases named; all 0 if samples need no window.
+        of its bases named; all 0 if samples need no window. With picked k-mers, the spans begin
+        there of which one is picked.
     max_matches : int
         Where a query has more matches, or more with a window, seeds are chosen (`seed_rule`).
     max_occurrences : int
         How often seeds that are taken occur together at most.
     seed, seed_step, seed_leads : int
         The bases of a window of which seeds are chosen, from one to the next, and the places of a
-        seed of which one is listed.
+        seed of which one is listed: 1 with picked k-mers.
     sorts_matches : bool
         Whether the matches of a query ascend; else they are in any order.
     """

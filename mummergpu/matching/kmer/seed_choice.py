@@ -31,6 +31,7 @@ from mummergpu.runtime.jit import (
 from mummergpu.sequence.codes import MARGIN, CodeArray
 from mummergpu.sequence.extension import extend_left, extend_right
 from mummergpu.sequence.mems import MemRows
+from mummergpu.sequence.picked_kmers import picked_kmer
 from mummergpu.sequence.seed_rule import (
     KEPT_AT,
     KEPT_BASES,
@@ -141,6 +142,32 @@ def sample_of_seed(
     return SeedSample(at, lead, tail, begin, end, found_before, wanted)
 
 
+@inline_without_refcounts
+def tails_of_seed(
+    lookup: KmerLookup,
+    queries: QueryCodes,
+    steps: SampleSteps,
+    query: int,
+    seeds: Seeds,
+    seed: int,
+) -> tuple[int, int]:
+    """Return the most and the fewest bases of a seed behind a k-mer that is looked up.
+
+    One of so many k-mers of each occurrence is listed. With picked k-mers there is one; none, and
+    the most are fewer than the fewest, if a break is among their bases.
+    """
+    kmers = lookup.picked_of
+    if kmers == 0:
+        return as_int64(steps.seed_leads - 1), as_int64(0)
+    span = as_int64(queries.offsets[query]) + seed * seeds.step + seeds.bases
+    span -= lookup.kmer_length + kmers - 1
+    picked = picked_kmer(queries.codes, MARGIN + span, lookup.kmer_length, kmers)
+    if picked < 0:
+        return as_int64(-1), as_int64(0)
+    tail = as_int64(kmers - 1 - picked)
+    return tail, tail
+
+
 @jit_without_refcounts
 def count_seed(
     lookup: KmerLookup,
@@ -153,8 +180,9 @@ def count_seed(
 ) -> int:
     """Return how often a seed occurs; if that is more than `most`, any larger number."""
     count = as_int64(0)
-    # One of so many k-mers of each occurrence is listed, so each is counted by one of them.
-    for tail in range(steps.seed_leads - 1, -1, -1):
+    most_behind, fewest_behind = tails_of_seed(lookup, queries, steps, query, seeds, seed)
+    # Each occurrence is counted by one of these k-mers.
+    for tail in range(most_behind, fewest_behind - 1, -1):
         sample = sample_of_seed(lookup, queries, query, seeds, seed, tail, 0)
         places = listed_places(lookup, queries, sample.at, sample.lead)
         if places.end < 0:
@@ -332,7 +360,8 @@ def spread_bits(
     The places with so many are written to the room, and how often the seed occurs there.
     """
     kept = as_int64(0)
-    for tail in range(steps.seed_leads - 1, -1, -1):
+    most_behind, fewest_behind = tails_of_seed(lookup, queries, steps, query, seeds, seed)
+    for tail in range(most_behind, fewest_behind - 1, -1):
         sample = sample_of_seed(lookup, queries, query, seeds, seed, tail, 0)
         places = listed_places(lookup, queries, sample.at, sample.lead)
         if places.end < 0:
@@ -475,7 +504,8 @@ def write_matches(
         if room.taken[seed] == 0:
             continue
         before = (seed - last) * seeds.step if last >= 0 else as_int64(0)
-        for tail in range(steps.seed_leads - 1, -1, -1):
+        most_behind, fewest_behind = tails_of_seed(lookup, queries, steps, query, seeds, seed)
+        for tail in range(most_behind, fewest_behind - 1, -1):
             sample = sample_of_seed(lookup, queries, query, seeds, seed, tail, before)
             places = listed_places(lookup, queries, sample.at, sample.lead)
             if places.end < 0:

@@ -252,7 +252,7 @@ def test_a_file_of_the_version_before_is_read(
 def test_tables_serve_lengths_from_the_kmers_on(fasta: Path, tmp_path: Path) -> None:
     path = index_of(fasta, tmp_path, **SAMPLED)
     header = IndexFile(str(path)).header
-    length = KmerSampling(header.kmer_length, header.reference_step).shortest_match
+    length = header.sampling.shortest_match
     assert 1 < length <= 12
     for minimum in (length, 12, 500):
         assert plan(path, minimum_length=minimum).search_length == minimum

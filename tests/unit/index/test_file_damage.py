@@ -141,6 +141,7 @@ OF_TABLES = [
     with_fields(kmer_length=16),
     with_fields(reference_step=0),
     with_fields(reference_step=(1 << 20) + 1),
+    with_fields(reference_step=31, is_picked=True),
     with_section("1.positions", count=5),
     with_section("0.offsets", count=5),
 ]

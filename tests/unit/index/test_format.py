@@ -112,7 +112,7 @@ def test_every_byte_of_the_header_counts(whole: Path) -> None:
             12,
             struct.pack("<I", FORMAT_VERSION + 1),
             f"the index has format version {FORMAT_VERSION + 1}, and this program reads versions "
-            f"2 and {FORMAT_VERSION}; make it anew with 'mummergpu index'",
+            f"2 and 3 and {FORMAT_VERSION}; make it anew with 'mummergpu index'",
         ),
         (16, struct.pack("<Q", 1 << 40), "the index is truncated: it has "),
         (16, struct.pack("<Q", 4096), "the index is damaged: it has "),

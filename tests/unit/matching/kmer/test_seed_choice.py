@@ -72,6 +72,8 @@ def test_the_choice_is_that_of_the_rule_whatever_the_table(most: int) -> None:
         (KmerSampling(6), 60),
         (KmerSampling(8, 5), 8),
         (KmerSampling(10, 3), 200),
+        (KmerSampling(8, 5, is_picked=True), 8),
+        (KmerSampling(7, 9, is_picked=True), 60),
     ):
         # The bases before positions, which a table may have, change nothing.
         (page,) = ordered(tables_of(CASE, sampling, with_bases_before=bases > 14), bases)
@@ -95,7 +97,13 @@ def test_without_windows_all_matches_are_counted(most: int) -> None:
     complete = KmerCpuBackend(Stats())
     complete.load_pages(tables_of(CASE, KmerSampling(6)), CASE.minimum_length)
     offsets = CASE.block().offsets
-    for sampling, bases in ((KmerSampling(6), 14), (KmerSampling(8, 5), 60), (KmerSampling(10), 8)):
+    for sampling, bases in (
+        (KmerSampling(6), 14),
+        (KmerSampling(8, 5), 60),
+        (KmerSampling(10), 8),
+        (KmerSampling(8, 5, is_picked=True), 60),
+        (KmerSampling(7, 9, is_picked=True), 8),
+    ):
         # The bases before positions, which a table may have, change nothing.
         (page,) = ordered(tables_of(CASE, sampling, with_bases_before=bases > 14), bases)
         backend = KmerCpuBackend(Stats())
@@ -119,11 +127,15 @@ def test_without_windows_all_matches_are_counted(most: int) -> None:
 
 
 @pytest.mark.parametrize("most", [1, 60, 300])
-def test_matches_of_parts_of_a_reference_are_chosen_as_by_one_search(most: int) -> None:
+@pytest.mark.parametrize("is_picked", [False, True])
+def test_matches_of_parts_of_a_reference_are_chosen_as_by_one_search(
+    most: int, is_picked: bool
+) -> None:
     """Windows side by side, and windows that overlap, as in the second pass."""
     wanted = expected(most)
-    (page,) = tables_of(CASE, KmerSampling(6, 3))
-    parts = tables_of(replace(CASE, page_size=5000), KmerSampling(6, 3))
+    sampling = KmerSampling(6, 3, is_picked)
+    (page,) = tables_of(CASE, sampling)
+    parts = tables_of(replace(CASE, page_size=5000), sampling)
     assert len(parts) > 4
     block = CASE.block()
     chosen_of_windows = 0

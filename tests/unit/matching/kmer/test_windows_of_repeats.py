@@ -18,19 +18,25 @@ from mummergpu.runtime.stats import Stats
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("ordered_bases", [8, 14, 15, 34, 60])
-@pytest.mark.parametrize("reference_step", [1, 4, 15])
+@pytest.mark.parametrize(
+    "sampling",
+    [
+        *(KmerSampling(6, step) for step in (1, 4, 15)),
+        *(KmerSampling(6, kmers, is_picked=True) for kmers in (1, 4, 9)),
+    ],
+)
 def test_all_matches_with_a_window_are_found_in_sorted_lists(
-    seed: int, ordered_bases: int, reference_step: int
+    seed: int, ordered_bases: int, sampling: KmerSampling
 ) -> None:
     """Lists may be sorted by fewer bases than a window has before its k-mer, or by many more."""
     case = repeats_case(seed)
     window = case.minimum_length
-    pages = tables_of(case, KmerSampling(6, reference_step))
+    pages = tables_of(case, KmerSampling(6))
     complete = KmerCpuBackend(Stats())
     complete.load_pages(pages, window)
     expected = [find_on(complete, case.block(), strand) for strand in STRANDS]
     for with_bases_before in (False, True):
-        pages = tables_of(case, KmerSampling(6, reference_step), with_bases_before)
+        pages = tables_of(case, sampling, with_bases_before)
         with patch.object(kmer_order, "LONGEST_ASCENDING", 16):
             ordered = [kmer_order.order_long_lists(page, ordered_bases) for page in pages]
         by_windows = KmerCpuBackend(Stats())
