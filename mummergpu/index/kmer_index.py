@@ -379,11 +379,14 @@ class KmerIndex(StorableIndex[KmerPage]):
             bases = page.owned_end - page.begin
             keeps_more = is_kept and not self.is_small
             with_bases_before = keeps_more and 2 * scratch_bytes >= 3 * bases
+            scratch_bytes -= bases if with_bases_before else 0
+            # A bit for each base tells where picked k-mers are.
+            scratch_bytes -= bases // 8 if self.sampling.is_picked else 0
             loaded = build_kmer_page(
                 self.reference,
                 page,
                 self.sampling,
-                scratch_bytes - bases if with_bases_before else scratch_bytes,
+                max(scratch_bytes, 0),
                 work.stats,
                 work.executor.map,
                 work.share_of_next,

@@ -147,9 +147,6 @@ KMERS_PER_BASE: Final = 4
 """Where frequent k-mers are skipped, k-mers are at least so long, and so long that this many
 different ones exist for each base of the reference."""
 
-MIN_PICKED_OF: Final = 4
-"""Fewer k-mers side by side are looked up one by one: to pick one of them saves little."""
-
 SMALL_INDEX_SLOWDOWN: Final = 3.0
 """How much longer searches may take with the smallest index file than with the fastest."""
 
@@ -266,9 +263,11 @@ class _CostsOfLength:
         sample += min(positions * self._crowded, job.max_crowded) * costs.crowded_candidate
         # Most bases of most queries lie in a match, and a match has a pair in every period.
         pair = costs.pair + costs.pair_base * min(period, LONGEST_EXTENSION)
-        # Spans that lie side by side mostly have one picked k-mer.
-        lookups = min(1 / step, positions / job.bases) if sampling.is_picked else 1 / step
-        search = costs.query_base + sample * lookups + pair / period
+        lookups, pairs = 1 / step, 1 / period
+        if sampling.is_picked:
+            # Spans side by side share picked k-mers; each that is looked up in a match is a pair.
+            lookups = pairs = min(lookups, positions / job.bases)
+        search = costs.query_base + sample * lookups + pair * pairs
         if period > 1:
             search += self._sorting
         if sampling.reference_step > 1:
@@ -331,12 +330,11 @@ def choose_sampling(
 def picked_instead(sampling: KmerSampling) -> KmerSampling:
     """Return picked k-mers in place of those at a step, for many reads, or the same.
 
-    Those at a step take less memory, but several lookups for each window of a read. A table of a
-    small genome, which caches hold in part, has a small step.
+    Those at a step take less memory, but a lookup of each window of a read for each base of it.
     """
     picked = replace(sampling, is_picked=True)
-    step = sampling.reference_step
-    return picked if step >= MIN_PICKED_OF and picked.sample_bases <= MAX_BASES else sampling
+    several = sampling.reference_step > 1
+    return picked if several and picked.sample_bases <= MAX_BASES else sampling
 
 
 def sampling_to_count(bases: int, minimum_length: int) -> KmerSampling:

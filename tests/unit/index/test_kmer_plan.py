@@ -22,6 +22,7 @@ from mummergpu.index.kmer_plan import (
     choose_sampling,
     expected_cost,
     max_table_bytes,
+    picked_instead,
 )
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.sequence.extension import MAXIMUM_KMER_LENGTH
@@ -110,6 +111,23 @@ def test_one_search_of_a_genome_samples_both_sides() -> None:
     # A GPU looks up so fast that building costs most.
     on_device = choose_sampling(genome, PLENTY, DEVICE_COSTS)
     assert on_device.table_bytes(genome.bases) < sampling.table_bytes(genome.bases)
+
+
+def test_picked_kmers_take_fewer_lookups_and_somewhat_more_memory() -> None:
+    """As in an index of a human genome."""
+    job = KmerJob(3_100_000_000, 20, 10**10, is_kept=True)
+    steps = choose_sampling(job, max_table_bytes(job.bases, is_kept=True))
+    picked = picked_instead(steps)
+    assert steps.reference_step > 1 and picked == replace(steps, is_picked=True)
+    assert picked.shortest_match == steps.shortest_match
+    assert (picked.leads, steps.leads) == (1, steps.reference_step)
+    for length in (20, 31, 150):
+        of_length = replace(job, minimum_length=length)
+        assert expected_cost(of_length, picked).search < expected_cost(of_length, steps).search
+    assert steps.table_bytes(job.bases) < picked.table_bytes(job.bases)
+    # One k-mer is no choice, and the bases of many do not fit a word.
+    for other in (KmerSampling(13), KmerSampling(14, 20)):
+        assert picked_instead(other) == other
 
 
 def test_more_steps_cost_more() -> None:
