@@ -445,8 +445,9 @@ def next_picked(
         if picked < 0:
             continue
         place, last = first + picked, first
-        # Spans of which the same k-mer is picked are one sample.
-        while steps.step < kmers and at + needed <= end and at <= place:
+        # Spans of which the same k-mer is picked are one sample. Windows are not: a match may have
+        # one of them and not the next.
+        while steps.window == 0 and at + needed <= end and at <= place:
             picked = picked_kmer(queries.codes, MARGIN + at, kmer_length, kmers)
             if picked < 0 or at + picked != place:
                 break

@@ -47,3 +47,22 @@ def test_all_matches_with_a_window_are_found_in_sorted_lists(
             wanted = rows_of(matches_of_windows(all_matches, window))
             assert [sorted(rows) for rows in rows_of(found)] == wanted
             assert sum(map(len, wanted)) > 500
+
+
+@pytest.mark.parametrize("distance", [1, 4, 11])
+def test_windows_that_overlap_are_found_by_picked_kmers(distance: int) -> None:
+    """Several windows may have the same picked k-mer, and a match not all of them."""
+    case = repeats_case(1)
+    window = case.minimum_length
+    found = []
+    for sampling in (KmerSampling(6), KmerSampling(6, 7, is_picked=True)):
+        backend = KmerCpuBackend(Stats())
+        pages = tables_of(case, sampling)
+        backend.load_pages(
+            [replace(page, sample_step=window, window_distance=distance) for page in pages], window
+        )
+        columns = [find_on(backend, case.block(), strand) for strand in STRANDS]
+        assert all(one is not None for one in columns)
+        found.append([sorted(rows) for one in columns if one is not None for rows in rows_of(one)])
+    assert found[0] == found[1]
+    assert sum(map(len, found[0])) > 500
