@@ -162,7 +162,7 @@ def test_info_tells_what_tables_are_there(made: Path, capfd: pytest.CaptureFixtu
     )
     size = os.path.getsize("parts.mgi")
     assert told["file"] == "parts.mgi"
-    assert told["format-version"].startswith("3, written by mummergpu ")
+    assert told["format-version"].startswith("4, written by mummergpu ")
     assert told["bytes"] == f"{size:,}, {size / 2950:.2f} a base"
     assert told["reference"] == str(made / "r.fa")
     assert (told["records"], told["bases"]) == ("4", "2,950")
