@@ -28,6 +28,12 @@ struct ChosenQuery {
     uint32 leads;   // the places of a seed, its last k-mers, of which one is listed
 };
 
+// Return the bases of a window of which the seeds of a query are chosen, at least `seed`: where matches
+// begin anywhere, windows are as long as the query allows.
+__device__ __forceinline__ uint32 window_bases(const Samples& samples, uint32 length, uint32 seed) {
+    return samples.window > 0 || length < seed ? seed : length / min(length / seed, WARP_LANES);
+}
+
 // In place of a number of seeds: no match of a query was left out.
 constexpr uint8 ALL_SEEDS = 255;
 
@@ -222,7 +228,8 @@ __device__ __forceinline__ SeedChoice choose_seeds(const Samples& samples, const
 // table        the table of the reference
 // offsets      uint64[query_count + 1], where each query begins in the block, then the end
 // query_count  the number of queries
-// seed         the bases of a window of which seeds are chosen; that of the samples if they have one
+// seed         the fewest bases of a window of which seeds are chosen; those of the samples' if they
+//              have one
 // leads        the places of a seed of which one is listed
 // too_many     where a query has more matches, its seeds are chosen
 // most         seeds that are taken occur so often together at most
@@ -241,8 +248,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, 4)
                        SeedChoice* choices, uint8* known, uint64* counters) {
     for (uint64 number = grid_warp(); number < query_count; number += grid_warps()) {
         const uint32 begin = static_cast<uint32>(offsets[number]);
-        const ChosenQuery query = {begin, static_cast<uint32>(offsets[number + 1]) - begin,
-                                   too_many, most, seed, leads};
+        const uint32 length = static_cast<uint32>(offsets[number + 1]) - begin;
+        const ChosenQuery query = {begin, length, too_many, most,
+                                   window_bases(samples, length, seed), leads};
         SeedChoice choice = {0, 0, ALL_SEEDS, 0, ALL_PLACES};
         if (query.length >= seed && occurrences_of_query(samples, table, query) > too_many &&
             has_too_many(samples, table, query)) {

@@ -15,7 +15,8 @@ and not on the table that lists them:
    most C are kept that are spread evenly over the reference.
 
 A read of too few windows to bear differences has matches that begin anywhere. They are all kept if
-there are at most 32 C of a least length; the windows of the other rules are of that length.
+there are at most 8 C of a least length. The windows of the other rules are as many as that length
+allows, and as long as the read allows.
 
 A match is kept if it has a seed that is taken. With k disjoint seeds, all places with fewer than k
 differences are among them; if k windows occur nowhere, there are no such places. The same rule for
@@ -34,7 +35,7 @@ from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_withou
 MAX_SEEDS: Final = 32
 """So many windows of a read are counted, the first ones: as many as a device's warp has lanes."""
 
-ANYWHERE: Final = 32
+ANYWHERE: Final = 8
 """How many times as many matches are kept if they may begin anywhere."""
 
 MAX_OVERLAPPING: Final = 512
@@ -55,6 +56,12 @@ MAX_KEPT_PLACES: Final = 1 << 12
 KEPT_AT, KEPT_BASES, KEPT_BITS, KEPT_COUNT, KEPT_NUMBERS = range(5)
 """The columns of `SeedRoom.kept_seeds`."""
 
+COUNTED_SEEDS: Final = 1 << 12
+"""The seeds whose occurrences in a long list have been counted, and are known to later reads."""
+
+COUNTED_AT, COUNTED_LEAD, COUNTED_TAIL, COUNTED_COUNT, COUNTED_NUMBERS = range(5)
+"""The columns of `SeedRoom.counted_seeds`."""
+
 
 class SeedRoom(NamedTuple):
     """Memory of one search.
@@ -70,6 +77,9 @@ class SeedRoom(NamedTuple):
         of `spread_key`, and how many places are taken. The reads of a satellite share seeds.
     kept_places : ndarray, dtype=int64, shape=(n, most + 1)
         These places.
+    counted_seeds : ndarray, dtype=int64, shape=(COUNTED_SEEDS, COUNTED_NUMBERS)
+        Where in the queries a k-mer begins that was looked up for a seed, the seed's bases before
+        and behind it, and at how many of the k-mer's places the whole seed lies.
     """
 
     occurrences: Int64Array
@@ -77,6 +87,7 @@ class SeedRoom(NamedTuple):
     places: Int64Array
     kept_seeds: Int64Array
     kept_places: Int64Array
+    counted_seeds: Int64Array
 
 
 class Seeds(NamedTuple):
@@ -100,8 +111,11 @@ def new_seed_room(most: int = 0) -> SeedRoom:
     """Return room for the seeds of a read, and for so many places of one that occurs too often."""
     size = max(MAX_SEEDS, MAX_OVERLAPPING)
     kept = KEPT_SEEDS if 0 < most <= MAX_KEPT_PLACES else 0
-    sizes = (size, size, most + 1, (kept, KEPT_NUMBERS), (kept, most + 1))
-    return SeedRoom(*(np.zeros(one, dtype=np.int64) for one in sizes))
+    counted = (COUNTED_SEEDS, COUNTED_NUMBERS)
+    sizes = (size, size, most + 1, (kept, KEPT_NUMBERS), (kept, most + 1), counted)
+    room = SeedRoom(*(np.zeros(one, dtype=np.int64) for one in sizes))
+    room.counted_seeds[:, COUNTED_LEAD] = -1
+    return room
 
 
 @inline_without_refcounts
@@ -147,6 +161,17 @@ def disjoint_seeds(seeds: Seeds, room: SeedRoom) -> int:
             count += 1
             free_from = seed * seeds.step + seeds.bases
     return count
+
+
+@inline_without_refcounts
+def windows_of(length: int, window: int, step: int, any_match: bool) -> Seeds:
+    """Return the windows of a read of which the rarest are taken."""
+    number = seed_count(length, window, step)
+    if any_match:
+        # The fewer bases are between them, the longer they are, and the rarer.
+        bases = as_int64(length // max(number, 1))
+        return Seeds(number, bases, bases, as_int64(0))
+    return Seeds(number, window, step, as_int64(0))
 
 
 @inline_without_refcounts

@@ -63,6 +63,10 @@ def chosen(
     if len(with_window) <= most * (ANYWHERE if any_match else 1):
         return Chosen(with_window, len(windows), False)
     windows = windows[:MAX_SEEDS]
+    if any_match:
+        count = len(windows)
+        window = len(query) // count
+        windows = range(0, count * window, window)
     counts = dict(zip(windows, counts_of(windows, window), strict=True))
     rarest, total = [], 0
     for at in sorted(windows, key=lambda at: (counts[at], at)):

@@ -22,10 +22,10 @@ from mummergpu.sequence.seed_rule import (
     Seeds,
     disjoint_seeds,
     new_seed_room,
-    seed_count,
     spread_key,
     take_rarest,
     taken_occurrences,
+    windows_of,
 )
 
 
@@ -218,8 +218,8 @@ def choose_of_matches(
     matches: MemColumns, begin: int, end: int, length: int, by: ChosenBy, room: SeedRoom
 ) -> tuple[Seeds, int]:
     """Take seeds of a read that has too many matches, as `matching.kmer.seed_choice` does."""
-    number = seed_count(length, by.window, by.distance)
-    windows = Seeds(number, by.window, by.distance, as_int64(0))
+    windows = windows_of(length, by.window, by.distance, by.any_match)
+    number = windows.number
     count_seeds(matches, begin, end, windows, room)
     known = take_rarest(room, number, by.most)
     sure = disjoint_seeds(windows, room)
@@ -234,7 +234,7 @@ def choose_of_matches(
         count_seeds(matches, begin, end, windows, room)
         take_rarest(room, number, by.most)
         return windows, sure
-    return spread_of_matches(matches, begin, end, length, number, by, room), sure
+    return spread_of_matches(matches, begin, end, length, windows, by, room), sure
 
 
 @jit_without_refcounts
@@ -243,13 +243,13 @@ def spread_of_matches(
     begin: int,
     end: int,
     length: int,
-    windows: int,
+    windows: Seeds,
     by: ChosenBy,
     room: SeedRoom,
 ) -> Seeds:
     """Take the first of the fewest seeds that occurs, at as many places as possible."""
-    for number in range(1, windows + 1):
-        bases = as_int64(by.window if number == windows else length // number)
+    for number in range(1, windows.number + 1):
+        bases = as_int64(windows.bases if number == windows.number else length // number)
         if count_seeds(matches, begin, end, Seeds(number, bases, bases, as_int64(0)), room) == 0:
             continue
         first = as_int64(0)

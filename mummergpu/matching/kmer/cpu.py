@@ -40,6 +40,7 @@ from mummergpu.matching.backends.page_by_page import PageByPageBackend
 from mummergpu.matching.kmer import seed_choice
 from mummergpu.matching.kmer.lookup import (
     KmerLookup,
+    ListedPlaces,
     SampleSteps,
     bases_before,
     end_of_equal,
@@ -49,8 +50,11 @@ from mummergpu.matching.kmer.lookup import (
 )
 from mummergpu.matching.kmer.seed_choice import (
     FULL,
+    LONG_SCAN,
     UNBOUNDED_MATCHES,
+    SeedSample,
     choose_seeds,
+    count_listed,
     count_seed,
     write_matches,
 )
@@ -123,12 +127,13 @@ MIN_ROOM: Final = 1 << 12
 """The least number of rows to allocate."""
 
 QUERY, SAMPLE, FILLED, SKIPPED = 0, 1, 2, 3
-LEAD_OF, CHOSEN, SPREAD = 4, 5, 6
-STATE_NUMBERS: Final = 7
+LEAD_OF, CHOSEN, SPREAD, CHECKED = 4, 5, 6, 7
+STATE_NUMBERS: Final = 8
 """The elements of the state that the kernel keeps when it stops because the rows are full: the
 query of the next sample, its position in the block, the filled rows, and the skipped samples; the
 lead of the next sample; how many queries have had their seeds chosen, and how many of these occur
-too often as a whole."""
+too often as a whole; and the number behind that of the last query that was checked for too many
+matches."""
 
 LOOKED_UP, VISITED = 0, 1
 """The columns of what a query has cost: samples looked up, and occurrences compared."""
@@ -332,7 +337,10 @@ def kmer_kernel(
             if one == done:
                 continue
             most = steps.max_matches - counts[one] + 1
-            row = extend_sample(lookup, queries, steps, batch, sample, filled, most, visits, rows)
+            row = extend_sample(
+                *(lookup, queries, steps, batch, sample, filled, most, seed_room, state),
+                *(visits, rows),
+            )
             if row < 0:
                 if row == DAMAGED_HERE:
                     return DAMAGED
@@ -360,6 +368,7 @@ def kmer_kernel(
                     state[SAMPLE] = offsets[one] + steps.first_lead
                     state[LEAD_OF] = steps.first_lead
                     state[FILLED] = filled
+                    state[CHECKED] = 0
                     return ROWS_FULL
                 counts[one] = row - filled
                 visits[one, VISITED] += row - filled
@@ -522,6 +531,8 @@ def extend_sample(
     sample: int,
     filled: int,
     most: int,
+    seed_room: SeedRoom,
+    state: Int64Array,
     visits: Int64Array,
     rows: MemRows,
 ) -> int:
@@ -541,8 +552,8 @@ def extend_sample(
         batch[sample, LIST_END] - batch[sample, LIST_BEGIN] > lookup.longest_ascending
     )
     wanted = bases_before(lookup, codes, at, lead)
-    places = places_to_extend(lookup, queries, steps, batch, sample)
-    if places.sure >= most or has_too_many(lookup, queries, steps, batch, sample):
+    places = places_with_window(lookup, queries, steps, batch, sample, seed_room)
+    if places.sure >= most or has_too_many(lookup, queries, steps, batch, sample, seed_room, state):
         # The caller drops them.
         return filled + most
     place, stop = places.begin, places.skipped_begin
@@ -599,31 +610,66 @@ def add_visits(visits: Int64Array, steps: SampleSteps, query: int, visited: int)
 
 
 @inline_without_refcounts
-def has_too_many(
-    lookup: KmerLookup, queries: QueryCodes, steps: SampleSteps, batch: Int64Array, sample: int
-) -> bool:
-    """Return whether the bases from a sample on alone have more matches than a query may have.
+def places_with_window(
+    lookup: KmerLookup,
+    queries: QueryCodes,
+    steps: SampleSteps,
+    batch: Int64Array,
+    sample: int,
+    seed_room: SeedRoom,
+) -> PlacesToExtend:
+    """Return the places of a sample that may be the first of a MEM; none if none has its window.
 
-    Only samples without windows, of very long lists, are looked at.
+    The order of a list does not tell what comes behind its k-mer, but an earlier query may have.
     """
-    if batch[sample, LIST_END] - batch[sample, LIST_BEGIN] <= steps.max_matches:
+    places = places_to_extend(lookup, queries, steps, batch, sample)
+    at, lead, codes = batch[sample, PLACE], batch[sample, LEAD], queries.codes
+    tail = steps.window - lookup.kmer_length - lead
+    if tail <= 0 or places.end - places.begin <= LONG_SCAN:
+        return places
+    begin, end, zero = places.begin, places.end, as_int64(0)
+    seed = SeedSample(at, lead, tail, zero, zero, zero, bases_before(lookup, codes, at, lead))
+    listed = ListedPlaces(begin, end, zero)
+    if count_listed(lookup, codes, seed, listed, zero, seed_room) != 0:
+        return places
+    return PlacesToExtend(end, end, end, end, zero)
+
+
+@inline_without_refcounts
+def has_too_many(
+    lookup: KmerLookup,
+    queries: QueryCodes,
+    steps: SampleSteps,
+    batch: Int64Array,
+    sample: int,
+    seed_room: SeedRoom,
+    state: Int64Array,
+) -> bool:
+    """Return whether parts of the query of a sample alone have more matches than it may have.
+
+    Only samples without windows are looked at, of each query the first one of a long list.
+    """
+    query = batch[sample, QUERY_OF]
+    listed = (batch[sample, LIST_END] - batch[sample, LIST_BEGIN]) * steps.seed_leads
+    if steps.window > 0 or listed <= steps.max_matches or state[CHECKED] == query + 1:
         return False
-    # A k-mer that is picked of a span is not the first of it.
-    begin = batch[sample, PLACE] - batch[sample, LEAD]
-    return counts_too_many(lookup, queries, steps, batch[sample, QUERY_OF], begin)
+    state[CHECKED] = query + 1
+    return counts_too_many(lookup, queries, steps, query, seed_room)
 
 
 @jit_without_refcounts
 def counts_too_many(
-    lookup: KmerLookup, queries: QueryCodes, steps: SampleSteps, query: int, at: int
+    lookup: KmerLookup, queries: QueryCodes, steps: SampleSteps, query: int, seed_room: SeedRoom
 ) -> bool:
     """Count the places of as many bases as a match has at least: each is in a match of its own."""
-    begin, end = queries.offsets[query], queries.offsets[query + 1]
-    if steps.window > 0 or at + steps.min_length > end:
-        return False
-    bases = Seeds(as_int64(1), steps.min_length, as_int64(1), as_int64(0))
-    count = count_seed(lookup, queries, steps, query, bases, at - begin, steps.max_matches)
-    return bool(count > steps.max_matches)
+    length = queries.offsets[query + 1] - queries.offsets[query]
+    step = max(steps.min_length // 2, 1)
+    parts = Seeds((length - steps.min_length) // step + 1, steps.min_length, step, as_int64(0))
+    most = steps.max_matches
+    for part in range(parts.number):
+        if count_seed(lookup, queries, steps, query, parts, part, most, seed_room) > most:
+            return True
+    return False
 
 
 @inline_without_refcounts

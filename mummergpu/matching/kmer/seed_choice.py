@@ -33,6 +33,10 @@ from mummergpu.sequence.extension import extend_left, extend_right
 from mummergpu.sequence.mems import MemRows
 from mummergpu.sequence.picked_kmers import picked_kmer
 from mummergpu.sequence.seed_rule import (
+    COUNTED_AT,
+    COUNTED_COUNT,
+    COUNTED_LEAD,
+    COUNTED_TAIL,
     KEPT_AT,
     KEPT_BASES,
     KEPT_BITS,
@@ -41,10 +45,10 @@ from mummergpu.sequence.seed_rule import (
     SeedRoom,
     Seeds,
     disjoint_seeds,
-    seed_count,
     spread_key,
     take_rarest,
     taken_occurrences,
+    windows_of,
 )
 
 UNBOUNDED_MATCHES: Final = 1 << 60
@@ -55,6 +59,9 @@ PLACES_AHEAD: Final = 8
 
 PLACES_AT_ONCE: Final = 32
 """So many listed places are compared with vector instructions, before any is looked at."""
+
+LONG_SCAN: Final = 1 << 7
+"""Where more listed places have to be compared to count a seed, its count is kept."""
 
 FULL: Final = -1
 DAMAGED: Final = -2
@@ -177,6 +184,7 @@ def count_seed(
     seeds: Seeds,
     seed: int,
     most: int,
+    room: SeedRoom,
 ) -> int:
     """Return how often a seed occurs; if that is more than `most`, any larger number."""
     count = as_int64(0)
@@ -190,17 +198,71 @@ def count_seed(
         if is_exact(sample, places):
             count += places.end - places.begin
         else:
-            for place in range(places.begin, places.end):
-                found = occurrence_at(lookup, sample, place, places.end)
-                if found == DAMAGED:
-                    return DAMAGED
-                if found != PASSED and has_seed(lookup, queries.codes, sample, found):
-                    count += 1
-                    if count > most:
-                        break
+            found = count_listed(lookup, queries.codes, sample, places, most - count, room)
+            if found == DAMAGED:
+                return DAMAGED
+            count += found
         if count > most:
             break
     return count
+
+
+@jit_without_refcounts
+def count_listed(
+    lookup: KmerLookup,
+    codes: CodeArray,
+    sample: SeedSample,
+    places: ListedPlaces,
+    most: int,
+    room: SeedRoom,
+) -> int:
+    """Return at how many listed places a whole seed lies; if more than `most`, any such number."""
+    counted, slot = room.counted_seeds, as_int64(0)
+    is_long = places.end - places.begin > LONG_SCAN
+    if is_long:
+        # The reads of a repeat share its seeds, also those that an error has made of them.
+        slot = slot_of(room, codes, sample, lookup.kmer_length)
+        if is_counted(room, slot, codes, sample, lookup.kmer_length):
+            return as_int64(counted[slot, COUNTED_COUNT])
+    count = as_int64(0)
+    for place in range(places.begin, places.end):
+        found = occurrence_at(lookup, sample, place, places.end)
+        if found == DAMAGED:
+            return DAMAGED
+        if found != PASSED and has_seed(lookup, codes, sample, found):
+            count += 1
+            if count > most:
+                return count
+    if is_long:
+        counted[slot, COUNTED_AT] = sample.at
+        counted[slot, COUNTED_LEAD] = sample.lead
+        counted[slot, COUNTED_TAIL] = sample.tail
+        counted[slot, COUNTED_COUNT] = count
+    return count
+
+
+@inline_without_refcounts
+def slot_of(room: SeedRoom, codes: CodeArray, sample: SeedSample, kmer_length: int) -> int:
+    """Return where the count of a seed may be kept, which its last bases tell."""
+    end = MARGIN + sample.at + kmer_length + sample.tail
+    key = as_int64(sample.lead * 31 + sample.tail)
+    for place in range(end - kmer_length - sample.tail, end):
+        key = (key * 5 + as_int64(codes[as_index(place)])) & ((1 << SPREAD_BITS) - 1)
+    return as_int64((spread_key(key) * room.counted_seeds.shape[0]) >> SPREAD_BITS)
+
+
+@inline_without_refcounts
+def is_counted(
+    room: SeedRoom, slot: int, codes: CodeArray, sample: SeedSample, kmer_length: int
+) -> bool:
+    """Return whether a slot has the count of a seed with the bases of this one."""
+    counted = room.counted_seeds
+    if counted[slot, COUNTED_LEAD] != sample.lead or counted[slot, COUNTED_TAIL] != sample.tail:
+        return False
+    begin, other = MARGIN + sample.at - sample.lead, as_int64(counted[slot, COUNTED_AT])
+    bases = sample.lead + kmer_length + sample.tail
+    other += MARGIN - sample.lead
+    return bool(extend_right(codes, begin, codes, other, bases) == bases)
 
 
 @jit_without_refcounts
@@ -213,10 +275,10 @@ def choose_seeds(
     """
     most = steps.max_occurrences
     length = as_int64(queries.offsets[query + 1] - queries.offsets[query])
-    number = seed_count(length, steps.seed, steps.seed_step)
-    windows = Seeds(number, steps.seed, steps.seed_step, as_int64(0))
+    windows = windows_of(length, steps.seed, steps.seed_step, steps.window == 0)
+    number = windows.number
     for seed in range(number):
-        found = count_seed(lookup, queries, steps, query, windows, seed, most)
+        found = count_seed(lookup, queries, steps, query, windows, seed, most, room)
         if found < 0:
             return Seeds(DAMAGED, 0, 0, 0), as_int64(0)
         room.occurrences[seed] = found
@@ -226,11 +288,11 @@ def choose_seeds(
     if steps.seed_step != steps.seed:
         return windows, sure
     known = known if taken_occurrences(room, number) > 0 else as_int64(0)
-    longer = longer_seeds(lookup, queries, steps, query, number - 1, known)
+    longer = longer_seeds(lookup, queries, steps, query, number - 1, known, room)
     if longer.number == 0 and known > 0:
         return windows, sure
     if longer.number == 0:
-        return spread_places(lookup, queries, steps, query, number, room), sure
+        return spread_places(lookup, queries, steps, query, windows, room), sure
     for seed in range(longer.number):
         room.taken[seed] = 1
     return longer, longer.number
@@ -244,6 +306,7 @@ def longer_seeds(
     query: int,
     max_number: int,
     known: int,
+    room: SeedRoom,
 ) -> Seeds:
     """Cut a query into as many seeds as possible, more than `known`, that occur rarely enough."""
     length = as_int64(queries.offsets[query + 1] - queries.offsets[query])
@@ -252,7 +315,7 @@ def longer_seeds(
         seeds = Seeds(number, bases, bases, as_int64(0))
         left = as_int64(steps.max_occurrences)
         for seed in range(number):
-            found = count_seed(lookup, queries, steps, query, seeds, seed, left)
+            found = count_seed(lookup, queries, steps, query, seeds, seed, left, room)
             if found < 0:
                 return Seeds(DAMAGED, 0, 0, 0)
             left -= found
@@ -269,18 +332,18 @@ def spread_places(
     queries: QueryCodes,
     steps: SampleSteps,
     query: int,
-    windows: int,
+    windows: Seeds,
     room: SeedRoom,
 ) -> Seeds:
     """Take the first of the fewest seeds that occurs, at as many places as possible."""
     length = as_int64(queries.offsets[query + 1] - queries.offsets[query])
-    for number in range(1, windows + 1):
-        bases = as_int64(steps.seed if number == windows else length // number)
+    for number in range(1, windows.number + 1):
+        bases = as_int64(windows.bases if number == windows.number else length // number)
         seeds = Seeds(number, bases, bases, as_int64(0))
         for seed in range(number):
             room.taken[seed] = 0
         for seed in range(number):
-            found = count_seed(lookup, queries, steps, query, seeds, seed, 0)
+            found = count_seed(lookup, queries, steps, query, seeds, seed, 0, room)
             if found > 0:
                 room.taken[seed] = 1
                 found = widest_spread(lookup, queries, steps, query, seeds, seed, found, room)

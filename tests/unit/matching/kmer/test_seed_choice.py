@@ -181,9 +181,8 @@ def test_all_places_with_fewer_differences_than_seeds_are_kept(most: int) -> Non
     assert near > 5
 
 
-@pytest.mark.parametrize("most", [1, 60, 300])
-def test_places_of_seeds_that_other_reads_have_had_are_the_same(most: int) -> None:
-    """Reads of two satellites in turn, with and without differences, each several times."""
+def satellites_case() -> SearchCase:
+    """Reads of three satellites in turn, with and without differences, each several times."""
     satellites = "AC" * 2500, "AG" * 1500, "ACT" * 1000
     reads = [
         satellite[at : at + 100 + at % 3] + base * (at % 2) + satellite[: 10 * at]
@@ -191,7 +190,28 @@ def test_places_of_seeds_that_other_reads_have_had_are_the_same(most: int) -> No
         for satellite in satellites
         for base in ("", "G", "T")
     ]
-    case = SearchCase("satellites", satellites, tuple(3 * reads), 20)
+    return SearchCase("satellites", satellites, tuple(3 * reads), 20)
+
+
+@pytest.mark.parametrize("step", [20, None])
+def test_seeds_that_other_reads_have_had_are_counted_the_same(step: int | None) -> None:
+    """Each read is searched with all others, and alone."""
+    case = satellites_case()
+    (page,) = ordered(tables_of(case, KmerSampling(6, 3)), 160)
+    backend = KmerCpuBackend(Stats())
+    backend.load_pages([replace(page, sample_step=step, max_matches=60)], 20)
+    together = find_on(backend, case.block(), Strand.FORWARD)
+    assert together is not None and together.count > 1000
+    for at, (rows, query) in enumerate(zip(rows_of(together), case.queries, strict=True)):
+        alone = find_on(backend, replace(case, queries=(query,)).block(), Strand.FORWARD)
+        assert alone is not None and [rows] == rows_of(alone)
+        assert alone.seeds.size == 0 or together.seeds[at] == alone.seeds[0]
+
+
+@pytest.mark.parametrize("most", [1, 60, 300])
+def test_places_of_seeds_that_other_reads_have_had_are_the_same(most: int) -> None:
+    """Reads of satellites in turn, with and without differences, each several times."""
+    case = satellites_case()
     (page,) = ordered(tables_of(case, KmerSampling(6, 3)), 160)
     found = {}
     for kept_seeds in (KEPT_SEEDS, 0):
