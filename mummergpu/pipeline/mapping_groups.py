@@ -19,7 +19,6 @@ from mummergpu.mapping.alignments.replacement import replace_reads
 from mummergpu.mapping.candidates.candidates import NUMBERS
 from mummergpu.mapping.placing.insert_size import PairSizes
 from mummergpu.mapping.placing.second_pass import DoubtfulReads, part_of_reads
-from mummergpu.matching.merge import join_all
 from mummergpu.matching.search import BlockSearch
 from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.kept_matches import KeptMatches
@@ -197,7 +196,8 @@ class ReadMapping:
         assert second is not None
 
         def keep(block: QueryBlock, mems: BlockMems) -> FoundAgain:
-            return cast(ReadBlock, block), mems
+            reads = cast(ReadBlock, block)
+            return reads, second.chosen(mems, reads)
 
         if again.block_count:
             progress = QueryProgress(self._context.progress.tell, _STRANDS)
@@ -216,18 +216,17 @@ class ReadMapping:
 
         def map_and_prepare(task: tuple[FirstPass, list[FoundAgain]]) -> Result:
             (block, columns, doubtful), found = task
-            with self._context.stats.stage("mapping"):
-                # The reads of a block may have been searched in parts, whose matches are joined.
-                if found:
-                    mems = {s: join_all([mems[s] for _, mems in found]) for s in found[0][1]}
-                    part = part_of_reads(block, doubtful.numbers)
-                    rare = chosen(mems, part)
-                    other = self._mapper.map_again(part, doubtful.candidates, rare, sizes)
-                    columns = replace_reads(columns, doubtful.numbers, other)
+            begin = 0
+            # The reads of a block may have been searched in parts; so are they mapped.
+            for reads, mems in found:
+                some = doubtful.part(begin, begin + reads.query_count)
+                begin += reads.query_count
+                part = part_of_reads(block, some.numbers)
+                with self._mapping_of(mems):
+                    other = self._mapper.map_again(part, some.candidates, mems, sizes)
+                columns = replace_reads(columns, some.numbers, other)
             return prepare(block, columns)
 
-        assert self._search.second is not None
-        chosen = self._search.second.chosen
         tasks, context = _with_second(first, second), self._context
         yield from ordered_results(context.executor, context.window, tasks, map_and_prepare)
 

@@ -8,6 +8,7 @@ import random
 import shlex
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from helpers.loops import each
@@ -15,6 +16,9 @@ from helpers.read_pairs import write_drifting_pairs
 from helpers.sequences import random_bases
 
 from mummergpu.cli.main import main
+from mummergpu.mapping.alignments.columns import AlignmentColumns
+from mummergpu.mapping.block_mapper import BlockMapper
+from mummergpu.pipeline.passes import BlockParts
 from mummergpu.runtime.progress import NullProgress, Phase, Work
 
 PAIRS = 240
@@ -85,6 +89,24 @@ def test_the_second_pass_has_all_groups(monkeypatch: pytest.MonkeyPatch) -> None
         for rows in (both, first)
     ]
     assert mapped[0] > mapped[1] + 10
+
+
+def test_reads_of_the_second_pass_are_mapped_in_the_parts_that_are_searched(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A part has as few reads as its matches ask for, whatever the block has."""
+    expected, _ = alignments("p.mgi 1.fq 2.fq")
+    parts, map_again = [], BlockMapper.map_again
+
+    def counted(*arguments: Any) -> AlignmentColumns:
+        parts.append(arguments[1].query_count)
+        return map_again(*arguments)
+
+    monkeypatch.setattr(BlockMapper, "map_again", counted)
+    monkeypatch.setattr(BlockParts, "max_bases", lambda _self: 900)
+    found, count = alignments("p.mgi 1.fq 2.fq --max-memory 40k")
+    assert found == expected and count == MOST_GROUPS
+    assert len(parts) > 3 and max(parts) <= 900 // 40
 
 
 def test_a_reference_file_is_mapped_to_in_groups(tmp_path: Path) -> None:
