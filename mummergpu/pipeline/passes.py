@@ -161,6 +161,8 @@ class GroupPasses:
         """
         queries: SpilledQueries | None = None
         spilled: list[SpilledMems] = []
+        # All matches of a block are in memory together.
+        parts = BlockParts(self._sizes)
         with ExitStack() as stack:
             for number in range(group_count):
                 load_group(number)
@@ -171,14 +173,18 @@ class GroupPasses:
                     return
                 if queries is None:
                     queries = stack.enter_context(SpilledQueries())
-                    # All matches of a block are in memory together.
-                    parts = BlockParts(self._sizes)
                     read = (part for block in read for part in parts.parts(block))
                     read = _keep_copies(read, queries)
                 # Open files are few: from time to time, this search merges all before it.
                 earlier = spilled if len(spilled) == MOST_SPILL_FILES else []
                 file = stack.enter_context(SpilledMems())
-                self._search_and_spill(read, earlier, file)
+
+                def found(block: QueryBlock, rows: int) -> None:
+                    # The groups to come are taken to have as many matches each.
+                    if self._cuts_blocks:
+                        parts.add(block.base_count, group_count * rows)
+
+                self._search_and_spill(read, earlier, file, found)
                 for merged in earlier:
                     merged.close()
                 spilled = [*([] if earlier else spilled), file]
@@ -205,15 +211,25 @@ class GroupPasses:
             yield Task(block, groups, searched)
 
     def _search_and_spill(
-        self, blocks: Iterator[QueryBlock], spilled: Sequence[SpilledMems], file: SpilledMems
+        self,
+        blocks: Iterator[QueryBlock],
+        spilled: Sequence[SpilledMems],
+        file: SpilledMems,
+        tell: Callable[[QueryBlock, int], None],
     ) -> None:
-        """Search all blocks on one group of pages, and write the matches to a spill file."""
+        """Search all blocks on one group of pages, and write the matches to a spill file.
+
+        `tell` receives each block, and how many matches it has there.
+        """
 
         def search(task: Task) -> tuple[QueryBlock, BlockMems] | None:
             if task.searched:
                 return task.block, self._merge(task.groups)
             mems = self._search.find_mems(task.block)
-            return None if mems is None else (task.block, self._merge([*task.groups, mems]))
+            if mems is None:
+                return None
+            tell(task.block, match_count(mems))
+            return task.block, self._merge([*task.groups, mems])
 
         def keep(found: tuple[QueryBlock, BlockMems]) -> None:
             block, mems = found
