@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.stats import MATCH_PARTS
 
 
@@ -122,3 +126,14 @@ def with_gaps(lengths: Sequence[LengthCount]) -> Iterator[LengthCount]:
             yield LengthCount(behind, one.first - 1, 0)
         yield one
         behind = one.last + 1
+
+
+def visit_counts(visits: Int64Array) -> Counter[str]:
+    """Return how many occurrences all queries have visited, and a histogram by powers of two."""
+    # The exponent of a number is the bits that it has.
+    reads = np.bincount(np.frexp(visits)[1])
+    found = Counter(
+        {f"reads_visiting_{1 << bits >> 1}": int(reads[bits]) for bits in np.flatnonzero(reads)}
+    )
+    found["occurrences_visited"] = int(visits.sum())
+    return found

@@ -85,3 +85,12 @@ def sort_rows_of_queries(offsets: ColumnArray, rows: MemRows) -> None:
         for row in range(begin, end):
             query_starts[row] = reference_starts[row] >> START_BITS
             reference_starts[row] &= mask
+
+
+@inline_without_refcounts
+def decode_rows(rows: MemRows, begin: int, end: int, found_before: int) -> None:
+    """Turn the keys of rows, by which they were sorted, into their starts."""
+    for row in range(begin, end):
+        key = rows.reference_starts[row]
+        rows.query_starts[row] -= found_before - 1 - (key >> START_BITS)
+        rows.reference_starts[row] = key & ((1 << START_BITS) - 1)

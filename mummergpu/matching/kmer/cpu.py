@@ -40,7 +40,6 @@ from mummergpu.matching.backends.page_by_page import PageByPageBackend
 from mummergpu.matching.kmer import seed_choice
 from mummergpu.matching.kmer.lookup import (
     KmerLookup,
-    ListedPlaces,
     SampleSteps,
     bases_before,
     end_of_equal,
@@ -51,15 +50,22 @@ from mummergpu.matching.kmer.lookup import (
 from mummergpu.matching.kmer.seed_choice import (
     FULL,
     LONG_SCAN,
+    PLACES_AHEAD,
     UNBOUNDED_MATCHES,
-    SeedSample,
     choose_seeds,
-    count_listed,
-    count_seed,
+    counts_too_many,
+    occurs_listed,
     write_matches,
 )
+from mummergpu.matching.match_counts import visit_counts
 from mummergpu.matching.query_codes import QueryCodes
-from mummergpu.matching.row_order import LEFT_BITS, START_BITS, sort_rows, sort_rows_of_queries
+from mummergpu.matching.row_order import (
+    LEFT_BITS,
+    START_BITS,
+    decode_rows,
+    sort_rows,
+    sort_rows_of_queries,
+)
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import (
     as_index,
@@ -86,7 +92,7 @@ from mummergpu.sequence.mems import (
     new_rows,
 )
 from mummergpu.sequence.picked_kmers import picked_kmer
-from mummergpu.sequence.seed_rule import ANYWHERE, SeedRoom, Seeds, new_seed_room
+from mummergpu.sequence.seed_rule import ANYWHERE, SeedRoom, new_seed_room
 
 if TYPE_CHECKING:
     from mummergpu.index.minimizer_index import MinimizerPage
@@ -106,9 +112,6 @@ LIST_END: Final = 3
 LEAD: Final = 4
 FOUND_BEFORE: Final = 5
 BATCH_NUMBERS: Final = 6
-
-PLACES_AHEAD: Final = 8
-"""The occurrences of a list that are prefetched before the first is compared."""
 
 assert MAX_PERIOD <= 1 << LEFT_BITS
 
@@ -249,17 +252,6 @@ class KmerCpuBackend(PageByPageBackend[KmerPage]):
             if indexed.table.sampling.leads > 1 and steps.sorts_matches:
                 sort_rows_of_queries(counts, rows)
             return MemColumns(counts, *rows, chosen if state[CHOSEN] else NOTHING_LEFT_OUT)
-
-
-def visit_counts(visits: Int64Array) -> Counter[str]:
-    """Return how many occurrences all queries have visited, and a histogram by powers of two."""
-    # The exponent of a number is the bits that it has.
-    reads = np.bincount(np.frexp(visits)[1])
-    found = Counter(
-        {f"reads_visiting_{1 << bits >> 1}": int(reads[bits]) for bits in np.flatnonzero(reads)}
-    )
-    found["occurrences_visited"] = int(visits.sum())
-    return found
 
 
 def _lookup_of(page: KmerPage) -> KmerLookup:
@@ -618,21 +610,17 @@ def places_with_window(
     sample: int,
     seed_room: SeedRoom,
 ) -> PlacesToExtend:
-    """Return the places of a sample that may be the first of a MEM; none if none has its window.
-
-    The order of a list does not tell what comes behind its k-mer, but an earlier query may have.
-    """
+    """Return the places of a sample that may be the first of a MEM; none if none has its window."""
+    # The order of a list does not tell what comes behind its k-mer, but an earlier query may have.
     places = places_to_extend(lookup, queries, steps, batch, sample)
-    at, lead, codes = batch[sample, PLACE], batch[sample, LEAD], queries.codes
+    at, lead = batch[sample, PLACE], batch[sample, LEAD]
     tail = steps.window - lookup.kmer_length - lead
     if tail <= 0 or places.end - places.begin <= LONG_SCAN:
         return places
-    begin, end, zero = places.begin, places.end, as_int64(0)
-    seed = SeedSample(at, lead, tail, zero, zero, zero, bases_before(lookup, codes, at, lead))
-    listed = ListedPlaces(begin, end, zero)
-    if count_listed(lookup, codes, seed, listed, zero, seed_room) != 0:
+    if occurs_listed(lookup, queries.codes, at, lead, tail, places.begin, places.end, seed_room):
         return places
-    return PlacesToExtend(end, end, end, end, zero)
+    end = places.end
+    return PlacesToExtend(end, end, end, end, as_int64(0))
 
 
 @inline_without_refcounts
@@ -655,30 +643,6 @@ def has_too_many(
         return False
     state[CHECKED] = query + 1
     return counts_too_many(lookup, queries, steps, query, seed_room)
-
-
-@jit_without_refcounts
-def counts_too_many(
-    lookup: KmerLookup, queries: QueryCodes, steps: SampleSteps, query: int, seed_room: SeedRoom
-) -> bool:
-    """Count the places of as many bases as a match has at least: each is in a match of its own."""
-    length = queries.offsets[query + 1] - queries.offsets[query]
-    step = max(steps.min_length // 2, 1)
-    parts = Seeds((length - steps.min_length) // step + 1, steps.min_length, step, as_int64(0))
-    most = steps.max_matches
-    for part in range(parts.number):
-        if count_seed(lookup, queries, steps, query, parts, part, most, seed_room) > most:
-            return True
-    return False
-
-
-@inline_without_refcounts
-def decode_rows(rows: MemRows, begin: int, end: int, found_before: int) -> None:
-    """Turn the keys of rows, by which they were sorted, into their starts."""
-    for row in range(begin, end):
-        key = rows.reference_starts[row]
-        rows.query_starts[row] -= found_before - 1 - (key >> START_BITS)
-        rows.reference_starts[row] = key & ((1 << START_BITS) - 1)
 
 
 @jit_without_refcounts

@@ -265,6 +265,39 @@ def is_counted(
     return bool(extend_right(codes, begin, codes, other, bases) == bases)
 
 
+@inline_without_refcounts
+def occurs_listed(
+    lookup: KmerLookup,
+    codes: CodeArray,
+    at: int,
+    lead: int,
+    tail: int,
+    begin: int,
+    end: int,
+    room: SeedRoom,
+) -> bool:
+    """Return whether a seed, with so many bases beside a k-mer, lies at a listed place."""
+    zero = as_int64(0)
+    sample = SeedSample(at, lead, tail, zero, zero, zero, bases_before(lookup, codes, at, lead))
+    listed = ListedPlaces(begin, end, zero)
+    return bool(count_listed(lookup, codes, sample, listed, zero, room) != 0)
+
+
+@jit_without_refcounts
+def counts_too_many(
+    lookup: KmerLookup, queries: QueryCodes, steps: SampleSteps, query: int, seed_room: SeedRoom
+) -> bool:
+    """Count the places of as many bases as a match has at least: each is in a match of its own."""
+    length = queries.offsets[query + 1] - queries.offsets[query]
+    step = max(steps.min_length // 2, 1)
+    parts = Seeds((length - steps.min_length) // step + 1, steps.min_length, step, as_int64(0))
+    most = steps.max_matches
+    for part in range(parts.number):
+        if count_seed(lookup, queries, steps, query, parts, part, most, seed_room) > most:
+            return True
+    return False
+
+
 @jit_without_refcounts
 def choose_seeds(
     lookup: KmerLookup, queries: QueryCodes, steps: SampleSteps, query: int, room: SeedRoom
