@@ -47,7 +47,14 @@ def note(function):
 for one in made:
     if one._callers or (one._made is not None and one._made.overloads):
         note(one.function)
+from mummergpu.hmm.interleaved import can_interleave
+needless = set()
+if not can_interleave():
+    needless = {f"mummergpu.hmm.interleaved{name}" for name in ("", "_bytes", "_words")}
+    needless.add("find_undecided")
 for one in made:
+    if needless & {one.function.__module__, one.function.__qualname__}:
+        continue
     if one.function not in compiled:
         print(one.function.__module__, one.function.__qualname__)
 
@@ -59,8 +66,8 @@ for one in made:
             print(one.function.__module__, one.function.__qualname__, types, "is not listed")
 """
 """Prints the functions that were not compiled, or are not listed, except in modules that are not
-imported. What a compiled function calls is compiled with it, also if its code has been kept from an
-earlier run."""
+imported, and those of interleaved sequences on a processor that does not interleave. What a compiled
+function calls is compiled with it, also if its code has been kept from an earlier run."""
 
 NEED_LIBRARIES = ("mummergpu.__main__", "mummergpu.cuda.pycuda_device")
 
