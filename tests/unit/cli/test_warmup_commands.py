@@ -66,8 +66,8 @@ for one in made:
             print(one.function.__module__, one.function.__qualname__, types, "is not listed")
 """
 """Prints the functions that were not compiled, or are not listed, except in modules that are not
-imported, and those of interleaved sequences on a processor that does not interleave. What a compiled
-function calls is compiled with it, also if its code has been kept from an earlier run."""
+imported, and those of interleaved sequences where the processor does not interleave. What a
+compiled function calls is compiled with it, also if its code has been kept from an earlier run."""
 
 NEED_LIBRARIES = ("mummergpu.__main__", "mummergpu.cuda.pycuda_device")
 
