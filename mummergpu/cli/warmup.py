@@ -95,6 +95,8 @@ def warmup(
         # The process that has begun this one adds up what its processes have compiled.
         click.echo(_fill(context, chosen[0], parts))
         return
+    # Processes of other kinds of processors would compile for minutes what nobody can keep.
+    _folder_of_code()
     count = processes or processor_count()
     compiled = _compile_listed(chosen, count)
     for name, saved, folder in _fill_in_processes(context, chosen, count):
@@ -117,6 +119,17 @@ def _refuse_what_does_not_run_here(names: list[str]) -> None:
             raise OptionError("--cpu", f"this machine cannot run code for {name}")
 
 
+def _folder_of_code() -> str:
+    """Return where this process keeps compiled code; raise `OutputError` if that is nowhere."""
+    from mummergpu.runtime.compiled.code_cache import code_places, process_store
+
+    folder = process_store().folder()
+    if folder is None:
+        place = "; ".join(code_places()) or "no folder"
+        raise OutputError("compiled code cannot be kept there", place)
+    return folder
+
+
 def _fill(context: click.Context, name: str, parts: Sequence[str]) -> str:
     """Run parts of a warm-up in this process, which compiles for one kind of processor.
 
@@ -128,14 +141,10 @@ def _fill(context: click.Context, name: str, parts: Sequence[str]) -> str:
     from mummergpu.runtime.compiled.code_target import compile_for
 
     compile_for(next((one for one in runnable_targets() if one.name == name), None))
-    from mummergpu.runtime.compiled.code_cache import code_places, process_store
+    from mummergpu.runtime.compiled.code_cache import process_store
     from mummergpu.runtime.compiled.native.store import native_stores
 
-    store = process_store()
-    folder = store.folder()
-    if folder is None:
-        place = "; ".join(code_places()) or "no folder"
-        raise OutputError("compiled code cannot be kept there", place)
+    store, folder = process_store(), _folder_of_code()
     commands = context.find_root().command
     assert isinstance(commands, click.Group)
     with tempfile.TemporaryDirectory(prefix=f"{PROGRAM}-") as inputs:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from helpers.claimed_processor import CLAIM, describe
 
+from mummergpu.cli import warmup
 from mummergpu.cli.main import main
 from mummergpu.runtime.compiled.code_target import GENERIC_TARGETS, runnable_targets
 
@@ -128,5 +129,16 @@ def test_an_error_in_one_of_several_warm_ups_ends_the_command(
 ) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("MUMMERGPU_CACHE_DIR", str(tmp_path / "file"))
+    # This process itself keeps code elsewhere.
+    monkeypatch.setattr(warmup, "_compile_listed", lambda names, count: dict.fromkeys(names, 0))
     assert main(["warmup", "--cpu", "native", "--cpu", "x86-64-v2"]) == 1
     assert capfd.readouterr().err.count("compiled code cannot be kept") == 1
+
+
+def test_nothing_is_compiled_where_nothing_can_be_kept(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    command = [sys.executable, "-m", "mummergpu", "warmup", "--cpu", "native", "--cpu", "x86-64-v2"]
+    environment = {**os.environ, "MUMMERGPU_CACHE_DIR": str(tmp_path / "file")}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert done.stderr.count("compiled code cannot be kept") == 1
