@@ -26,6 +26,10 @@
 #include "kmer/seed_choice.cuh"
 #include "kmer/warp_tiles.cuh"
 
+// The blocks of a multiprocessor at least when matches are counted: with the compiler's own choice of
+// registers some of them spill.
+constexpr int COUNTING_BLOCKS = 2;
+
 // Where the samples of a query are if no seeds are chosen of it.
 struct QuerySampling {
     uint32 window;       // the bases of a window; 0 if samples are at every step
@@ -134,7 +138,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
 //
 // Grid: one warp for each tile, or fewer warps that take several tiles in turn.
 // Shared memory: none.
-extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
+extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, COUNTING_BLOCKS)
     count_kmer_mems(Samples samples, Table table, KeptMem* kept, Tile* tiles, uint32* counts,
                     uint64* tile_counts, uint32* frequent_samples, uint32* frequent_count,
                     uint64* skipped_count) {
