@@ -163,6 +163,12 @@ class GroupPasses:
         spilled: list[SpilledMems] = []
         # All matches of a block are in memory together.
         parts = BlockParts(self._sizes)
+
+        def found(block: QueryBlock, rows: int) -> None:
+            # The groups to come are taken to have as many matches each.
+            if self._cuts_blocks:
+                parts.add(block.base_count, group_count * rows)
+
         with ExitStack() as stack:
             for number in range(group_count):
                 load_group(number)
@@ -178,12 +184,6 @@ class GroupPasses:
                 # Open files are few: from time to time, this search merges all before it.
                 earlier = spilled if len(spilled) == MOST_SPILL_FILES else []
                 file = stack.enter_context(SpilledMems())
-
-                def found(block: QueryBlock, rows: int) -> None:
-                    # The groups to come are taken to have as many matches each.
-                    if self._cuts_blocks:
-                        parts.add(block.base_count, group_count * rows)
-
                 self._search_and_spill(read, earlier, file, found)
                 for merged in earlier:
                     merged.close()

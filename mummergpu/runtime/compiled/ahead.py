@@ -14,7 +14,6 @@ import json
 import os
 import select
 import signal
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -131,6 +130,9 @@ class Compilers:
             "processes": _useful_processes([one.cost for one in listed], processes),
             "listed": listed,
         }
+        # Most runs find everything kept, and start no process.
+        import subprocess
+
         self._process = subprocess.Popen(
             [sys.executable, "-c", _CHILD, json.dumps(sys.path)],
             stdin=subprocess.PIPE,
