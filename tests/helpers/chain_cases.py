@@ -7,7 +7,7 @@ chains in ways of their own.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -36,6 +36,7 @@ from mummergpu.hmm.language import evaluation
 from mummergpu.hmm.language.device import DeviceChains
 from mummergpu.hmm.language.device_pieces import DeviceLongSequence
 from mummergpu.hmm.language.evaluation import CompiledModel, Evaluation, evaluate
+from mummergpu.hmm.language.lanes import SymbolBlock
 from mummergpu.hmm.language.parser import parse_program
 from mummergpu.hmm.language.program import Algorithm, Attribute, Model
 from mummergpu.matching.options import DeviceOptions
@@ -47,6 +48,7 @@ OpenChains = Callable[[bool, Stats], AbstractContextManager[DeviceChains]]
 """Opens chains on a device, whose sums have 64 bits if asked; in the end nothing is left there."""
 
 SCORE, TRACE, TABLE = Attribute.SCORE, Attribute.TRACEBACK, Attribute.TABLE
+SUMS = (Algorithm.FORWARD, Algorithm.BACKWARD)
 
 NARROW = {
     "random": random_model(2),
@@ -70,6 +72,23 @@ def test_blocks_find_what_the_processor_finds(name: str, open_chains: OpenChains
     check(WIDE[name], "run_wide_chain", open_chains)
 
 
+def check_sums(
+    model: CompiledModel,
+    block: SymbolBlock,
+    chains: DeviceChains,
+    algorithms: Sequence[Algorithm] = SUMS,
+    left: int = 0,
+) -> None:
+    """Compare sums with the processor's, to which so many sequences are left for each algorithm."""
+    for algorithm in algorithms:
+        chains.left_count = 0
+        found = evaluate(model, algorithm, block, device=chains)
+        expected = evaluate(model, algorithm, block)
+        tolerance = 1e-12 if chains.double else 1e-5
+        np.testing.assert_allclose(found.scores, expected.scores, rtol=tolerance)
+        assert chains.left_count == left
+
+
 def check(model: Model, kernel: str, open_chains: OpenChains) -> None:
     compiled = CompiledModel(model)
     block = symbol_block(some_sequences(5, len(model.alphabet), 90, 40))
@@ -77,11 +96,7 @@ def check(model: Model, kernel: str, open_chains: OpenChains) -> None:
         stats = Stats()
         with open_chains(double, stats) as chains:
             assert chains.takes(compiled.chain.shape)
-            for algorithm in (Algorithm.FORWARD, Algorithm.BACKWARD, Algorithm.POSTERIOR):
-                found = evaluate(compiled, algorithm, block, device=chains)
-                expected = evaluate(compiled, algorithm, block)
-                tolerance = 1e-12 if double else 1e-5
-                np.testing.assert_allclose(found.scores, expected.scores, rtol=tolerance)
+            check_sums(compiled, block, chains, (*SUMS, Algorithm.POSTERIOR))
             found = evaluate(compiled, Algorithm.VITERBI, block, (SCORE, TRACE), device=chains)
             expected = evaluate(compiled, Algorithm.VITERBI, block, (SCORE, TRACE))
             # Best paths are integers: nothing may differ.
@@ -113,11 +128,7 @@ def test_pieces_of_long_sequences_are_joined_exactly(
     monkeypatch.setattr(evaluation, "DEVICE_LONG_SYMBOLS", 9)
     stats = Stats()
     with open_chains(double, stats) as chains:
-        for algorithm in (Algorithm.FORWARD, Algorithm.BACKWARD):
-            found = evaluate(model, algorithm, block, device=chains)
-            expected = evaluate(model, algorithm, block)
-            tolerance = 1e-12 if double else 1e-5
-            np.testing.assert_allclose(found.scores, expected.scores, rtol=tolerance)
+        check_sums(model, block, chains)
         found = evaluate(model, Algorithm.VITERBI, block, (SCORE, TRACE), device=chains)
         expected = evaluate(model, Algorithm.VITERBI, block, (SCORE, TRACE))
         np.testing.assert_array_equal(found.scores, expected.scores)
@@ -146,23 +157,10 @@ def test_what_has_no_common_scale_is_the_processor_s(
     check_left(model, double, left, open_chains)
 
 
-def check_sums_left(
-    model: CompiledModel, chains: DeviceChains, left: int, tolerance: float
-) -> None:
-    """Compare the sums of `FAR` with the processor's; so many sequences are left to it."""
-    block = symbol_block(FAR)
-    for algorithm in (Algorithm.FORWARD, Algorithm.BACKWARD):
-        chains.left_count = 0
-        found = evaluate(model, algorithm, block, device=chains)
-        expected = evaluate(model, algorithm, block)
-        np.testing.assert_allclose(found.scores, expected.scores, rtol=tolerance)
-        assert chains.left_count == left
-
-
 def check_left(model: Model, double: bool, left: int, open_chains: OpenChains) -> None:
     compiled = CompiledModel(model)
     with open_chains(double, Stats()) as chains:
-        check_sums_left(compiled, chains, left, 1e-12 if double else 1e-5)
+        check_sums(compiled, symbol_block(FAR), chains, left=left)
         check_posteriors(compiled, FAR, chains, 1)
 
 
@@ -194,7 +192,7 @@ def test_pieces_without_a_common_scale_are_the_processor_s(
     monkeypatch.setattr(DeviceLongSequence, "piece_symbols", 7)
     monkeypatch.setattr(evaluation, "DEVICE_LONG_SYMBOLS", 9)
     with open_chains(True, Stats()) as chains:
-        check_sums_left(model, chains, 1, 1e-12)
+        check_sums(model, symbol_block(FAR), chains, left=1)
 
 
 @pytest.mark.parametrize("name", ["threads", "blocks", "pieces", "within"])

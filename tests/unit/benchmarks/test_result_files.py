@@ -33,6 +33,13 @@ def test_a_file_tells_its_date_and_command(name: str) -> None:
         assert "command" in json.dumps(one) or "mummergpu" in json.dumps(one)
 
 
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_names_no_folder_of_a_machine(name: str) -> None:
+    """What programs write has the command line as it was given: files go by their names in it."""
+    text = (FOLDER / "results" / name).read_text()
+    assert not re.findall(r"[ '\"=](/(?!dev/|proc/|sys/)\w+/[^ '\"]*)", text)
+
+
 def test_programs_tell_the_commit() -> None:
     """All that write files of results; `tables.py` makes a page of them, others print lines."""
     for path in FOLDER.glob("*.py"):
