@@ -38,7 +38,7 @@ from mummergpu.pipeline.backend_opening import start_to_open, waiting_threads
 from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.first_reads import TEMPLATES_OF_ESTIMATE
 from mummergpu.pipeline.map_options import MapOptions
-from mummergpu.pipeline.map_reads import BLOCK_BASES, FileJob, MappedReads, Passes
+from mummergpu.pipeline.map_reads import FileJob, MappedReads, Passes, most_block_bases
 from mummergpu.pipeline.mapping_groups import ReadMapping
 from mummergpu.pipeline.reference_source import open_source, reference_of
 from mummergpu.runtime.output_file import OutputFile
@@ -124,7 +124,8 @@ class MapFinder:
 
     def _load(self, work: MapWork) -> ReadMapping:
         options, context = self._options, self._context
-        opening = start_to_open(context, self._stack, KmerOptions(), options.device, BLOCK_BASES)
+        most = most_block_bases(options.threads)
+        opening = start_to_open(context, self._stack, KmerOptions(), options.device, most)
         self._reading = self._stack.enter_context(ReadingThreads(1))
         source = open_source(options, context, self._reading)
         job = FileJob(options, context)

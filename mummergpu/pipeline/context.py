@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from mummergpu.index.reference_index import BuildWork
 
 TASKS_AHEAD: Final = 2
-"""Number of blocks in work at once, beyond one for each thread."""
+TASKS_AHEAD_OF_THREAD: Final = 0.5
+"""How many blocks are in work at once beyond one for each thread: at least so many, and for each
+thread. What is done waits for the block before it, while others are in work."""
 
 Words = Callable[[str], None]
 """Receives a line for the user; any thread may call it."""
@@ -62,7 +64,8 @@ class RunContext:
     @property
     def window(self) -> int:
         """The number of blocks in work at once."""
-        return self.threads + self.waiting_threads + TASKS_AHEAD
+        ahead = max(TASKS_AHEAD, int(TASKS_AHEAD_OF_THREAD * self.threads))
+        return self.threads + self.waiting_threads + ahead
 
     def build_work(self, ready: PageProgress | None = None) -> BuildWork:
         """Return what the construction of pages uses, and tells `ready` of."""

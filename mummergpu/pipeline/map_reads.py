@@ -67,8 +67,10 @@ from mummergpu.sequence.codes import Strand
 BOTH_STRANDS: Final = (Strand.FORWARD, Strand.REVERSE)
 
 BLOCK_BASES: Final = 1 << 24
-"""The bases of a block of reads, if there are enough of them. A block takes so long to map that
-many threads seldom wait for the lock of the interpreter."""
+THREADS_OF_LARGE_BLOCKS: Final = 16
+"""The bases of a block of reads, if there are enough of them, and from how many threads on it has
+twice as many. A block takes so long to map that threads seldom wait for the lock of the
+interpreter; the more threads there are, the more often they do."""
 
 UNKNOWN_READ_BASES: Final = 10**9
 """The bases of reads that are expected where nothing is known of them."""
@@ -90,7 +92,8 @@ def run(options: MapOptions, context: RunContext) -> None:
     stats = context.stats
     with stats.stage("end_to_end"), ExitStack() as stack:
         files = [stack.enter_context(OutputFile(target.path)) for target in options.outputs]
-        opening = start_to_open(context, stack, KmerOptions(), options.device, BLOCK_BASES)
+        most = most_block_bases(options.threads)
+        opening = start_to_open(context, stack, KmerOptions(), options.device, most)
         reading = stack.enter_context(ReadingThreads(options.threads))
         job = FileJob(options, context)
         reads = stack.enter_context(job.read_stream(reading))
@@ -118,6 +121,11 @@ def run(options: MapOptions, context: RunContext) -> None:
         mapped.finish()
 
 
+def most_block_bases(threads: int) -> int:
+    """Return the most bases of a block of reads that so many threads map."""
+    return BLOCK_BASES if threads < THREADS_OF_LARGE_BLOCKS else 2 * BLOCK_BASES
+
+
 class MapJob:
     """The steps that prepare the mapping of reads, in files or in memory."""
 
@@ -129,8 +137,9 @@ class MapJob:
     def read_stream(self, reading: ReadingThreads) -> ReadStream[ReadBlock]:
         """Return what reads the reads; the caller enters it."""
         options, context = self._options, self._context
+        most = most_block_bases(options.threads)
         block_size = choose_block_size(
-            options.block_size, options.read_paths, options.threads, BLOCK_BASES
+            options.block_size, options.read_paths, options.threads, most
         )
         rules = QueryRules(
             options.any_letters,

@@ -13,9 +13,9 @@ from mummergpu.index.kmer_index import UNKNOWN_QUERY_BASES, KmerIndex
 from mummergpu.index.kmer_plan import KmerCost
 from mummergpu.index.options import IndexOptions, KmerOptions, TreeOptions
 from mummergpu.index.reference_index import ReferenceIndex, StorableIndex
-from mummergpu.input.bytes.files import bytes_of_files
 from mummergpu.input.reference import Reference
 from mummergpu.pipeline.context import RunContext
+from mummergpu.pipeline.query_volume import estimate_query_bases
 from mummergpu.runtime.memory import MemoryBudget
 from mummergpu.runtime.words import counted
 
@@ -190,10 +190,9 @@ def choose_block_size(
     """
     if asked is not None:
         return asked
-    total = bytes_of_files(query_paths)
+    total = estimate_query_bases(query_paths)
     if total is None:
         return max_bases
-    # A byte of a file is about one base.
     fair = total // (BLOCKS_OF_THREAD * threads)
     return min(max_bases, max(fair, max_bases // SMALLEST_PART_OF_BLOCK))
 

@@ -105,7 +105,8 @@ def ordered_results(
     try:
         for item in items:
             under_way.append(worker.submit(item))
-            while len(under_way) >= window:
+            # What is done does not wait, and keep its memory, until the window is full.
+            while len(under_way) >= window or (under_way and under_way[0].done()):
                 if (result := finish_first()) is not None:
                     yield result
         while under_way:

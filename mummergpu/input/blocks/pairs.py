@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
+from mummergpu.errors import InputError
 from mummergpu.input.blocks.mates import (
     are_pairs,
     check_single,
@@ -22,11 +23,16 @@ from mummergpu.input.blocks.mates import (
     not_mates,
     without_mate,
 )
+from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.records.record_arrays import Limits, Records, Spans
 from mummergpu.input.records.tags import NO_TAGS, Tags, join_tags
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import writable
+from mummergpu.runtime.ordered_map import ordered_results
 from mummergpu.sequence.codes import MARGIN, empty_with_margins
+
+BLOCKS_JOINED: Final = 3
+"""The most blocks of pairs of two files that are put together at a time."""
 
 
 def reads_of_file(
@@ -163,19 +169,56 @@ class _Run(NamedTuple):
         return self.first.offsets.size - 1
 
 
+class _RunsOfBlock(NamedTuple):
+    """The pairs of a block in runs, and how many pairs come before them."""
+
+    runs: list[_Run]
+    pairs_before: int
+
+
 def mates_of_two(
-    paths: Sequence[str], files: Sequence[Iterator[Records]], limits: Limits, with_suffixes: bool
+    paths: Sequence[str],
+    files: Sequence[Iterator[Records]],
+    limits: Limits,
+    with_suffixes: bool,
+    threads: ReadingThreads | None = None,
 ) -> Generator[tuple[Records, bool]]:
     """Yield the pairs of two files: first mates and second mates, in blocks of any size.
 
     The pair that reaches one of the limits ends its block, so blocks depend on nothing but the
-    reads; each is in arrays of its own.
+    reads; each is in arrays of its own. Threads may put some blocks together at the same time.
 
     Raises
     ------
     InputError
         If the names of two mates differ, or a read has no mate.
     """
+
+    def joined(block: _RunsOfBlock | InputError) -> tuple[Records, bool]:
+        if isinstance(block, InputError):
+            raise block
+        return _joined_runs(*block, paths, with_suffixes), True
+
+    blocks = _blocks_of_runs(paths, files, limits)
+    if threads is None or not threads.are_many:
+        yield from map(joined, blocks)
+    else:
+        # An error in the files comes after those of the pairs before it.
+        yield from ordered_results(threads.executor, BLOCKS_JOINED, _or_error(blocks), joined)
+
+
+def _or_error(blocks: Iterator[_RunsOfBlock]) -> Generator[_RunsOfBlock | InputError]:
+    """Yield blocks, and the error that ends them."""
+    try:
+        yield from blocks
+    except InputError as error:
+        yield error
+
+
+def _blocks_of_runs(
+    paths: Sequence[str], files: Sequence[Iterator[Records]], limits: Limits
+) -> Generator[_RunsOfBlock]:
+    """Yield the pairs of each block in the arrays in which they were read."""
     pairs = 0
     runs: list[_Run] = []
     waiting: list[Records | None] = [None, None]
@@ -192,15 +235,15 @@ def mates_of_two(
         runs.append(_Run(first.part(0, count), second.part(0, count)))
         space -= sizes[:, count - 1]
         if is_full:
-            yield _joined_runs(runs, paths, pairs, with_suffixes), True
+            yield _RunsOfBlock(runs, pairs)
             pairs += sum(run.pairs for run in runs)
-            runs.clear()
+            runs = []
             space = np.array(limits, dtype=np.int64)
         for number, records in enumerate((first, second)):
             reads = records.offsets.size - 1
             waiting[number] = records.part(count, reads) if count < reads else None
     if runs:
-        yield _joined_runs(runs, paths, pairs, with_suffixes), True
+        yield _RunsOfBlock(runs, pairs)
         pairs += sum(run.pairs for run in runs)
     for number, rest in enumerate(waiting):
         if rest is not None:
@@ -224,7 +267,7 @@ def _fitting(sizes: Int64Array, space: Int64Array) -> tuple[int, bool]:
 
 
 def _joined_runs(
-    runs: Sequence[_Run], paths: Sequence[str], pairs_before: int, with_suffixes: bool
+    runs: Sequence[_Run], pairs_before: int, paths: Sequence[str], with_suffixes: bool
 ) -> Records:
     """Return runs of pairs as records, after a look at their names."""
     pairs = sum(run.pairs for run in runs)

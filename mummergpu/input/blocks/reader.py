@@ -5,7 +5,7 @@ Blocks of reads depend on the files and on the block size, but not on the number
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import ExitStack
 from typing import Any, Final, Generic, NamedTuple, Self, TypeVar
 
@@ -222,25 +222,31 @@ class ReadReader(ClosedAtEnd, Generic[Block]):
             (records,) = found
             return reads_of_file(source.paths[0], records, source.interleaved, True, with_suffixes)
         if isinstance(source, MateFiles):
-            files = self._side_by_side(stack)
-            return mates_of_two(source.paths, files, limits, with_suffixes)
+            threads = self._helping_threads()
+            files = self._files if threads is None else self._side_by_side(stack)
+            mates = [iter(file) for file in files]
+            return mates_of_two(source.paths, mates, limits, with_suffixes, threads)
         flags = source.interleaved, source.ignores_flags
         return reads_of_file(source.path, self._files[0], *flags, with_suffixes)
 
-    def _side_by_side(self, stack: ExitStack) -> list[Iterator[Records]]:
-        """Return the records of two files, which are read at the same time if possible.
+    def _helping_threads(self) -> ReadingThreads | None:
+        """Return the threads that help to read the two open files, None if none can.
 
         A thread that waits for a pipe could not be stopped.
         """
-        is_worth_it = self._threads is not None and self._threads.can_share
-        if not is_worth_it or bytes_of_files([file.path for file in self._files]) is None:
-            return [iter(file) for file in self._files]
+        if self._threads is None or not self._threads.can_share:
+            return None
+        is_known = bytes_of_files([file.path for file in self._files]) is not None
+        return self._threads if is_known else None
+
+    def _side_by_side(self, stack: ExitStack) -> list[Prefetcher[Records]]:
+        """Return the records of two files, which are read at the same time."""
         ahead = [Prefetcher(file, _BLOCKS_AHEAD) for file in self._files]
         for prefetcher in ahead:
             # In this order, an interrupt while the thread starts ends it.
             stack.push(prefetcher)
             prefetcher.__enter__()
-        return [iter(prefetcher) for prefetcher in ahead]
+        return ahead
 
     def _reads_of(self, source: ReadSource, records: Records, paired: bool) -> ReadBlock:
         block = ReadBlock.of_reads(records, paired)

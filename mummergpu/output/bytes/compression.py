@@ -62,7 +62,7 @@ class Compressor(ABC):
         How many threads may gainfully compress at the same time.
     """
 
-    chunk_bytes = 32 * BGZF_BLOCK_BYTES
+    chunk_bytes = 64 * BGZF_BLOCK_BYTES
     # More threads would wait for the one that passes the bytes on.
     max_threads = 32
 

@@ -173,8 +173,8 @@ def test_numbers_that_differ(door: Door, shorter: int, block_size: int, tmp_path
     sides = [reads, reads]
     sides[shorter] = reads[:7]
     paths = [written(tmp_path, f"{n}.fq", side) for n, side in enumerate(sides)]
-    with ReadingThreads(2) as two_threads:
-        for threads in (None, two_threads):
+    with ReadingThreads(4) as some_threads:
+        for threads in (None, some_threads):
             with pytest.raises(InputError, match="no mate") as error:
                 door.read_all(paths, block_size, threads)
             assert (error.value.path, error.value.line) == (paths[1 - shorter], 29)
@@ -191,11 +191,25 @@ def test_a_fault_in_one_of_two_files(door: Door, tmp_path: Path) -> None:
     paths = [written(tmp_path, f"{side}.fq", reads) for side in (0, 1)]
     wrong = Path(paths[1])
     wrong.write_bytes(wrong.read_bytes().replace(b"@r5", b"r5"))
-    with ReadingThreads(2) as two_threads:
-        for threads in (None, two_threads):
+    with ReadingThreads(4) as some_threads:
+        for threads in (None, some_threads):
             with pytest.raises(InputError, match="not with '@'") as error:
                 door.read_all(paths, 4, threads)
             assert (error.value.path, error.value.line) == (paths[1], 21)
+
+
+def test_the_first_of_two_faults_is_told(door: Door, tmp_path: Path) -> None:
+    names = [f"r{number}" for number in range(9)]
+    first, second = ([(name, "ACGT") for name in names] for _ in (0, 1))
+    second[3] = ("other", "ACGT")
+    paths = [written(tmp_path, f"{n}.fq", reads) for n, reads in enumerate((first, second))]
+    wrong = Path(paths[0])
+    wrong.write_bytes(wrong.read_bytes().replace(b"@r5", b"r5"))
+    with ReadingThreads(4) as some_threads:
+        for threads in (None, some_threads):
+            with pytest.raises(InputError, match="mate") as error:
+                door.read_all(paths, 4, threads)
+            assert (error.value.path, error.value.record) == (paths[1], "other")
 
 
 def test_the_same_file_for_both_mates(door: Door, tmp_path: Path) -> None:
@@ -227,7 +241,7 @@ def test_broken_off(door: Door, tmp_path: Path) -> None:
         written(tmp_path, f"{n}.fa", reads)
         for n, reads in enumerate(pairs_of(random.Random(1), 100))
     ]
-    with ReadingThreads(2) as threads:
+    with ReadingThreads(4) as threads:
         if door.keeps_qualities:
             with read_reader([MateFiles(*paths)], 1, threads=threads) as reads:
                 next(reads)
