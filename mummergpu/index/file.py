@@ -49,9 +49,13 @@ LETTER_SECTIONS: Final = ("letter_positions", "letter_codes")
 """The letters that stand for several bases (`codes.Letters`): in files of references that have any,
 but not in those of older versions of the program."""
 
-BASES_BEFORE: Final = "bases_before"
+BASES_BESIDE: Final = "bases_beside"
 """The array of a page that a search can do without: a device is as fast without it, and a processor
 needs less memory."""
+
+OLDER_BASES_BEFORE: Final = "bases_before"
+"""What files of earlier candidates have in its place. It is not read: of lists that are sorted it
+tells what their order does."""
 
 
 def section_name(page: int, array: str) -> str:
@@ -67,8 +71,8 @@ def write_table(writer: SectionWriter, page: Page, table: KmerTable) -> None:
         "positions": table.positions,
         "order": order,
     }
-    if table.bases_before.size:
-        arrays[BASES_BEFORE] = table.bases_before
+    if table.bases_beside.size:
+        arrays[BASES_BESIDE] = table.bases_beside
     for name, array in arrays.items():
         writer.write(section_name(page.index, name), array)
 
@@ -106,7 +110,7 @@ class IndexFile:
             self._memory = self._map(file.fileno())
         self._sections = {section.name: section for section in self.header.sections}
         self._present: list[Page] = []
-        self._reads_bases_before = False
+        self._reads_bases_beside = False
         header = self.header
         self.padded_reference: CodeArray = self._array("reference", "<u1")
         self.pages = [
@@ -129,19 +133,19 @@ class IndexFile:
         """Divide the pages into groups of at least one page whose arrays fit in memory together.
 
         The memory of a device or the user's limit bounds a group. Without either, all free memory
-        does, since the arrays are part of the file. The bases before positions are read from now on
+        does, since the arrays are part of the file. The bases beside positions are read from now on
         if a processor searches, and they fit besides.
         """
-        self._reads_bases_before = False
+        self._reads_bases_beside = False
         max_bytes = free_memory()
         if budget.device is not None:
             max_bytes = budget.device
         elif budget.is_limit:
             max_bytes = max(0, budget.host - self.padded_reference.nbytes)
         groups = groups_within(self.pages, max_bytes, lambda page: self.page_bytes(page.index))
-        self._reads_bases_before = budget.device is None
+        self._reads_bases_beside = budget.device is None
         largest = max(sum(self.page_bytes(page.index) for page in group) for group in groups)
-        self._reads_bases_before &= largest <= max_bytes
+        self._reads_bases_beside &= largest <= max_bytes
         return groups
 
     def damaged_sections(self, map_function: Callable[..., Iterable[bool]] = map) -> list[str]:
@@ -204,9 +208,9 @@ class IndexFile:
                 give_up([self._bytes_of(section) for section in self._sections_of(page.index)])
 
     def _sections_of(self, page: int) -> list[Section]:
-        prefix, unread = section_name(page, ""), set()
-        if not self._reads_bases_before:
-            unread.add(section_name(page, BASES_BEFORE))
+        prefix, unread = section_name(page, ""), {section_name(page, OLDER_BASES_BEFORE)}
+        if not self._reads_bases_beside:
+            unread.add(section_name(page, BASES_BESIDE))
         sections = self.header.sections
         return [one for one in sections if one.name.startswith(prefix) and one.name not in unread]
 
@@ -310,8 +314,8 @@ class IndexFile:
             and int(offsets[-1]) == positions.size <= page.owned_end - page.begin,
             f"table of page {page.index}",
         )
-        table = KmerTable(sampling, offsets, positions, bases_before=self._bases_before(page))
-        self._require(table.bases_before.size in (0, positions.size), f"table of page {page.index}")
+        table = KmerTable(sampling, offsets, positions, bases_beside=self._bases_beside(page))
+        self._require(table.bases_beside.size in (0, positions.size), f"table of page {page.index}")
         section = self._sections.get(section_name(page.index, "order"))
         if section is None:
             return table
@@ -321,10 +325,10 @@ class IndexFile:
         )
         return replace(table, longest_ascending=int(order[0]), ordered_bases=int(order[1]))
 
-    def _bases_before(self, page: Page) -> ByteArray:
-        """Return the bases before the positions of a page, or none if they are not to be read."""
-        name = section_name(page.index, BASES_BEFORE)
-        if not self._reads_bases_before or name not in self._sections:
+    def _bases_beside(self, page: Page) -> ByteArray:
+        """Return the bases beside the positions of a page, or none if they are not to be read."""
+        name = section_name(page.index, BASES_BESIDE)
+        if not self._reads_bases_beside or name not in self._sections:
             return NOT_KNOWN
         return self._array(name, "<u1")
 

@@ -374,12 +374,13 @@ class KmerIndex(StorableIndex[KmerPage]):
 
     def _load_page(self, page: Page, work: BuildWork, is_kept: bool = False) -> KmerPage:
         if self.file is None:
-            # The bases before positions take scratch memory, and are left out if there is little.
+            # The bases beside positions take scratch memory, and are left out if there is little.
             scratch_bytes = self.scratch_bytes
             bases = page.owned_end - page.begin
+            beside_bytes = self.sampling.positions_expected(bases)
             keeps_more = is_kept and not self.is_small
-            with_bases_before = keeps_more and 2 * scratch_bytes >= 3 * bases
-            scratch_bytes -= bases if with_bases_before else 0
+            with_bases_beside = keeps_more and 2 * scratch_bytes >= 3 * beside_bytes
+            scratch_bytes -= beside_bytes if with_bases_beside else 0
             # A bit for each base tells where picked k-mers are.
             scratch_bytes -= bases // 8 if self.sampling.is_picked else 0
             loaded = build_kmer_page(
@@ -390,7 +391,7 @@ class KmerIndex(StorableIndex[KmerPage]):
                 work.stats,
                 work.executor.map,
                 work.share_of_next,
-                with_bases_before,
+                with_bases_beside,
             )
         else:
             loaded = KmerPage(

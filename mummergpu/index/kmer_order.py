@@ -24,7 +24,7 @@ from mummergpu.index.pages import damage_error
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
-from mummergpu.sequence.extension import four_before
+from mummergpu.sequence.extension import FOUR, four_before
 
 LONGEST_ASCENDING: Final = 1024
 """Lists of at most this many positions stay in ascending order: to look for what can be skipped
@@ -75,11 +75,12 @@ def order_long_lists(
     lists = PositionLists(
         table.offsets,
         table.positions,
-        table.bases_before,
+        table.bases_beside,
         longest_ascending,
         page.padded_reference,
         page.page.begin,
         page.joined_reference.size - table.sampling.kmer_length - page.page.begin,
+        table.sampling.kmer_length,
     )
 
     def order(numbers: CountArray) -> bool:
@@ -105,24 +106,25 @@ class PositionLists(NamedTuple):
 
     Attributes
     ----------
-    offsets, positions, bases_before : ndarray
+    offsets, positions, bases_beside : ndarray
         The table (`kmer_table.KmerTable`).
     longest_ascending : int
         The most positions of a list that stays as it is.
     reference : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
         The codes of the whole reference with margins.
-    part_begin, last_position : int
-        Where in the reference the part begins, 0-based, and the last position at which a whole
-        k-mer of the reference can begin.
+    part_begin, last_position, kmer_length : int
+        Where in the reference the part begins, 0-based, the last position at which a whole k-mer
+        of the reference can begin, and the bases of one.
     """
 
     offsets: PositionArray
     positions: PositionArray
-    bases_before: ByteArray
+    bases_beside: ByteArray
     longest_ascending: int
     reference: CodeArray
     part_begin: int
     last_position: int
+    kmer_length: int
 
 
 class OrderRoom(NamedTuple):
@@ -164,11 +166,12 @@ def order_lists(
                 if positions[place] > lists.last_position:
                     return False
             order_list(lists, begin, end, (bases + DIGIT_BASES - 1) // DIGIT_BASES, room)
-            # To move them with the positions would take room for both.
-            if lists.bases_before.size > 0:
+            # The order tells what comes before positions, so what lies behind k-mers tells more.
+            if lists.bases_beside.size > 0:
+                behind = MARGIN + lists.part_begin + lists.kmer_length + FOUR
                 for place in range(begin, end):
-                    at = MARGIN + lists.part_begin + as_int64(positions[place])
-                    lists.bases_before[place] = np.uint8(four_before(lists.reference, at))
+                    at = behind + as_int64(positions[place])
+                    lists.bases_beside[place] = np.uint8(four_before(lists.reference, at))
     return True
 
 

@@ -99,13 +99,13 @@ def build_kmer_page(
     stats: Stats,
     map_function: Callable[..., Iterable[object]] = map,
     tell: Callable[[float], None] = lambda share: None,
-    with_bases_before: bool = False,
+    with_bases_beside: bool = False,
 ) -> KmerPage:
     """Build the table of a page; `tell` receives the share that is done from any thread."""
     padded = reference.padded_codes
     with stats.stage("table_construction"):
         table = build_kmer_table(
             *(padded, page.begin, page.owned_end, sampling, map_function, scratch_bytes, tell),
-            with_bases_before,
+            with_bases_beside,
         )
     return KmerPage(page, table, padded)

@@ -63,7 +63,7 @@ FILLING_SHARE: Final = 0.3
 """The shares of the time that counting and filling buckets take; sorting them takes the rest."""
 
 NOT_KNOWN: Final = np.empty(0, dtype=np.uint8)
-"""The `KmerTable.bases_before` of a table without them."""
+"""The `KmerTable.bases_beside` of a table without them."""
 
 
 @dataclass(frozen=True)
@@ -83,9 +83,10 @@ class KmerTable:
         nearest counts most; 0 if they ascend too.
     longest_ascending : int
         The most positions of a list that ascends for sure.
-    bases_before : ndarray, dtype=uint8, shape=(n_kmers,)
-        The four bases before each position (`four_before`), by which a search passes over most
-        positions without a look at the reference; empty if they are not known.
+    bases_beside : ndarray, dtype=uint8, shape=(n_kmers,)
+        Four bases beside each position (`four_before`), by which a search passes over most
+        positions without a look at the reference: those before it in a list that ascends, those
+        behind its k-mer in one that is sorted by what comes before. Empty if they are not known.
     """
 
     sampling: KmerSampling
@@ -93,12 +94,12 @@ class KmerTable:
     positions: PositionArray
     ordered_bases: int = 0
     longest_ascending: int = MAX_TABLE_BASES
-    bases_before: ByteArray = field(default_factory=lambda: NOT_KNOWN)
+    bases_beside: ByteArray = field(default_factory=lambda: NOT_KNOWN)
 
     @property
     def byte_count(self) -> int:
         """The size of the table in bytes."""
-        return self.offsets.nbytes + self.positions.nbytes + self.bases_before.nbytes
+        return self.offsets.nbytes + self.positions.nbytes + self.bases_beside.nbytes
 
 
 class KmerSlice(NamedTuple):
@@ -144,13 +145,13 @@ def build_kmer_table(
     map_function: Callable[..., Iterable[object]] = map,
     scratch_bytes: int = 1 << 30,
     tell: Callable[[float], None] = lambda share: None,
-    with_bases_before: bool = False,
+    with_bases_beside: bool = False,
 ) -> KmerTable:
     """Return the table of the k-mers that begin in a part of a reference with margins.
 
     A k-mer may reach beyond the end of the part. The less scratch memory there is, the more often
     the construction passes over the reference; the table does not depend on that. Any thread calls
-    `tell` with the share that is done, 0 to 1. The `KmerTable.bases_before` are optional.
+    `tell` with the share that is done, 0 to 1. The `KmerTable.bases_beside` are optional.
     """
     assert end - begin <= MAX_TABLE_BASES
     kmer_length, step = sampling.kmer_length, sampling.reference_step
@@ -185,7 +186,7 @@ def build_kmer_table(
     bounds = np.concatenate(([0], np.cumsum(counts.sum(axis=0))))
     offsets = np.empty((1 << 2 * kmer_length) + 1, dtype=np.uint32)
     positions = np.empty(bounds[-1], dtype=np.uint32)
-    bases_before = np.empty(bounds[-1], dtype=np.uint8) if with_bases_before else NOT_KNOWN
+    bases_beside = np.empty(bounds[-1], dtype=np.uint8) if with_bases_beside else NOT_KNOWN
     offsets[-1] = bounds[-1]
     # The index at which each slice writes its first entry of each bucket.
     places = np.cumsum(counts, axis=0) - counts + bounds[:-1]
@@ -204,7 +205,7 @@ def build_kmer_table(
     def sort(
         buckets: tuple[int, int], base: int, entries: EntryArray, is_sorted: Callable[[], None]
     ) -> None:
-        sort_buckets(entries, base, bounds, *buckets, shift, offsets, positions, bases_before)
+        sort_buckets(entries, base, bounds, *buckets, shift, offsets, positions, bases_beside)
         is_sorted()
 
     # What a bucket writes: its positions, and the offsets of its k-mers.
@@ -219,7 +220,7 @@ def build_kmer_table(
         tasks = _ranges_of_buckets(written, TASK_NUMBERS, *group)
         is_sorted = shares.part((1 - COUNTING_SHARE - FILLING_SHARE) * share, len(tasks))
         list(map_function(partial(sort, base=base, entries=entries, is_sorted=is_sorted), tasks))
-    return KmerTable(sampling, offsets, positions, bases_before=bases_before)
+    return KmerTable(sampling, offsets, positions, bases_beside=bases_beside)
 
 
 def _ranges_of_buckets(
@@ -314,7 +315,7 @@ def sort_buckets(
     shift: int,
     offsets: PositionArray,
     positions: PositionArray,
-    bases_before: ByteArray,
+    bases_beside: ByteArray,
 ) -> None:
     """Sort the entries of some buckets by k-mer, and write them to the arrays of the table.
 
@@ -342,5 +343,5 @@ def sort_buckets(
             place = offsets[word] - np.uint32(1)
             offsets[word] = place
             positions[place] = np.uint32(entries[entry] & np.uint64(0xFFFFFFFF))
-            if bases_before.size > 0:
-                bases_before[place] = np.uint8(number >> np.uint64(ENTRY_KMER_BITS))
+            if bases_beside.size > 0:
+                bases_beside[place] = np.uint8(number >> np.uint64(ENTRY_KMER_BITS))

@@ -23,11 +23,11 @@ def build_kmer_pages(
     reference: Reference,
     pages: Sequence[Page],
     sampling: KmerSampling,
-    with_bases_before: bool = False,
+    with_bases_beside: bool = False,
 ) -> list[KmerPage]:
     return [
         build_kmer_page(
-            *(reference, page, sampling, 1 << 20, Stats()), with_bases_before=with_bases_before
+            *(reference, page, sampling, 1 << 20, Stats()), with_bases_beside=with_bases_beside
         )
         for page in pages
     ]

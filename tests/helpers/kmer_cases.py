@@ -19,12 +19,12 @@ from mummergpu.sequence.picked_kmers import MAX_BASES
 
 
 def tables_of(
-    case: SearchCase, sampling: KmerSampling, with_bases_before: bool = False
+    case: SearchCase, sampling: KmerSampling, with_bases_beside: bool = False
 ) -> list[KmerPage]:
     """The tables of a case's reference, in parts of its page size."""
     reference = reference_of(case.records)
     pages = plan_pages(reference.codes.size, case.page_size, 0)
-    return build_kmer_pages(reference, pages, sampling, with_bases_before)
+    return build_kmer_pages(reference, pages, sampling, with_bases_beside)
 
 
 def ordered_tables_of(case: SearchCase, sampling: KmerSampling) -> list[KmerPage]:

@@ -40,10 +40,12 @@ from mummergpu.matching.backends.page_by_page import PageByPageBackend
 from mummergpu.matching.kmer import seed_choice
 from mummergpu.matching.kmer.lookup import (
     KmerLookup,
+    ListedPlaces,
     SampleSteps,
-    bases_before,
+    bases_beside,
     end_of_equal,
-    may_precede,
+    is_long_list,
+    may_count,
     place_by_bases,
     prefetch_place,
 )
@@ -256,8 +258,8 @@ def _lookup_of(page: KmerPage) -> KmerLookup:
     return KmerLookup(
         table.offsets,
         table.positions,
-        table.bases_before,
-        0xFF if table.bases_before.size else 0,
+        table.bases_beside,
+        0xFF if table.bases_beside.size else 0,
         kmer_length,
         page.page.begin,
         page.joined_reference.size - kmer_length - page.page.begin,
@@ -401,10 +403,9 @@ def extend_sample(
     at = batch[sample, PLACE]
     query_begin = queries.offsets[batch[sample, QUERY_OF]]
     query_end = queries.offsets[batch[sample, QUERY_OF] + 1]
-    is_sorted_by_bases = (
-        batch[sample, LIST_END] - batch[sample, LIST_BEGIN] > lookup.longest_ascending
-    )
-    wanted = bases_before(lookup, codes, at, lead)
+    is_sorted_by_bases = is_long_list(lookup, batch[sample, LIST_BEGIN], batch[sample, LIST_END])
+    tail = max(0, steps.window - kmer_length - lead)
+    wanted = bases_beside(lookup, codes, at, lead, tail, is_sorted_by_bases)
     places = places_with_window(lookup, queries, steps, batch, sample, seed_room)
     if places.sure >= most or has_too_many(lookup, queries, steps, batch, sample, seed_room, state):
         # The caller drops them.
@@ -415,7 +416,7 @@ def extend_sample(
     while place < places.end:
         for one in range(place, stop):
             prefetch_place(lookup, wanted, one + PLACES_AHEAD, places.end)
-            if not may_precede(lookup, wanted, one):
+            if not may_count(lookup, wanted, one):
                 continue
             position = as_int64(positions[as_index(one)])
             if position > lookup.last_position:
@@ -478,7 +479,9 @@ def places_with_window(
     tail = steps.window - lookup.kmer_length - lead
     if tail <= 0 or places.end - places.begin <= LONG_SCAN:
         return places
-    if occurs_listed(lookup, queries.codes, at, lead, tail, places.begin, places.end, seed_room):
+    is_sorted = is_long_list(lookup, batch[sample, LIST_BEGIN], batch[sample, LIST_END])
+    listed = ListedPlaces(places.begin, places.end, as_int64(0), is_sorted)
+    if occurs_listed(lookup, queries.codes, at, lead, tail, listed, seed_room):
         return places
     end = places.end
     return PlacesToExtend(end, end, end, end, as_int64(0))
@@ -540,7 +543,7 @@ def places_to_extend(
     """Return the places of a sample's list that may be the first of a MEM, or a few more."""
     codes, lead, at = queries.codes, batch[sample, LEAD], batch[sample, PLACE]
     begin, end = batch[sample, LIST_BEGIN], batch[sample, LIST_END]
-    if end - begin <= lookup.longest_ascending:
+    if not is_long_list(lookup, begin, end):
         return PlacesToExtend(begin, end, end, end, as_int64(0))
     # In a list that is sorted by the bases before each position, those lie side by side that have
     # the bases of a window before them, or as many of these as the list is sorted by.

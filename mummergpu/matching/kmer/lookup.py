@@ -21,9 +21,9 @@ class KmerLookup(NamedTuple):
     ----------
     offsets, positions : ndarray, dtype=uint32
         The table; positions count from `part_begin`.
-    bases_before : ndarray, dtype=uint8
-        The four bases before each position (`KmerTable`).
-    before_of_all : int
+    bases_beside : ndarray, dtype=uint8
+        Four bases beside each position (`KmerTable`).
+    beside_of_all : int
         The bits of these bases that may be compared: 0 if they are not known.
     kmer_length, part_begin : int
         The bases of a k-mer, and where in the reference the part begins, 0-based.
@@ -41,8 +41,8 @@ class KmerLookup(NamedTuple):
 
     offsets: PositionArray
     positions: PositionArray
-    bases_before: ByteArray
-    before_of_all: int
+    bases_beside: ByteArray
+    beside_of_all: int
     kmer_length: int
     part_begin: int
     last_position: int
@@ -146,37 +146,46 @@ def end_of_equal(
     return place_by_bases(lookup, codes, at, bases, low, min(low + step - 1, list_end), True)
 
 
-class BasesBefore(NamedTuple):
-    """The bases that must precede a listed position, and which of their bits (`four_before`)."""
+class BasesBeside(NamedTuple):
+    """The bases that must lie beside a listed position, and which of their bits (`four_before`)."""
 
     bases: int
     bits: int
 
 
 @inline_without_refcounts
-def bases_before(lookup: KmerLookup, codes: CodeArray, at: int, lead: int) -> BasesBefore:
-    """Return what tells where so many bases before a place may lie, without the reference."""
-    bits = as_int64(lookup.before_of_all)
+def bases_beside(
+    lookup: KmerLookup, codes: CodeArray, at: int, lead: int, tail: int, is_sorted: bool
+) -> BasesBeside:
+    """Return what tells where a k-mer with so many bases on both sides may lie.
+
+    In a list that ascends the bases before a position tell it, in one that is sorted by those the
+    bases behind its k-mer.
+    """
+    bits = as_int64(lookup.beside_of_all)
     if bits == 0:
-        return BasesBefore(bits, bits)
-    if lead < FOUR:
-        bits &= 0xFF << 2 * (FOUR - lead)
+        return BasesBeside(bits, bits)
+    if is_sorted:
+        bits &= 0xFF >> 2 * (FOUR - min(tail, FOUR))
+        at += lookup.kmer_length + FOUR
+    else:
+        bits &= 0xFF << 2 * (FOUR - min(lead, FOUR))
     found = int(four_before(codes, MARGIN + at))
-    return BasesBefore(found & bits, bits)
+    return BasesBeside(found & bits, bits)
 
 
 @inline_without_refcounts
-def may_precede(lookup: KmerLookup, wanted: BasesBefore, place: int) -> bool:
-    """Return whether the bases before a listed position may be those that are wanted."""
+def may_count(lookup: KmerLookup, wanted: BasesBeside, place: int) -> bool:
+    """Return whether the bases beside a listed position may be those that are wanted."""
     if wanted.bits == 0:
         return True
-    return as_int64(lookup.bases_before[as_index(place)]) & wanted.bits == wanted.bases
+    return as_int64(lookup.bases_beside[as_index(place)]) & wanted.bits == wanted.bases
 
 
 @inline_without_refcounts
-def prefetch_place(lookup: KmerLookup, wanted: BasesBefore, place: int, end: int) -> None:
-    """Prefetch the reference on both sides of a listed position, unless other bases precede it."""
-    if place < end and may_precede(lookup, wanted, place):
+def prefetch_place(lookup: KmerLookup, wanted: BasesBeside, place: int, end: int) -> None:
+    """Prefetch the reference on both sides of a listed position, unless other bases lie there."""
+    if place < end and may_count(lookup, wanted, place):
         position = as_int64(lookup.positions[as_index(place)])
         found = MARGIN + lookup.part_begin + position
         prefetch(lookup.reference, found)
@@ -186,11 +195,21 @@ def prefetch_place(lookup: KmerLookup, wanted: BasesBefore, place: int, end: int
 
 
 class ListedPlaces(NamedTuple):
-    """A part of the list of a k-mer, and how many bases before it all of its places share."""
+    """A part of the list of a k-mer, and how many bases before it all of its places share.
+
+    `is_sorted` tells how: whether the whole list is sorted by what comes before its places.
+    """
 
     begin: int
     end: int
     known: int
+    is_sorted: bool
+
+
+@inline_without_refcounts
+def is_long_list(lookup: KmerLookup, begin: int, end: int) -> bool:
+    """Return whether the whole list of a k-mer is sorted by the bases before its places."""
+    return end - begin > lookup.longest_ascending
 
 
 @inline_without_refcounts
@@ -199,17 +218,19 @@ def listed_places(lookup: KmerLookup, queries: QueryCodes, at: int, lead: int) -
 
     Where the list is not sorted by so many bases, it may be more. An end of -1 tells of damage.
     """
+    zero = as_int64(0)
     kmer = kmer_at(queries.codes, MARGIN + at, lookup.kmer_length)
     if kmer < 0:
-        return ListedPlaces(as_int64(0), as_int64(0), as_int64(0))
+        return ListedPlaces(zero, zero, zero, False)
     begin = as_int64(lookup.offsets[as_index(kmer)])
     end = as_int64(lookup.offsets[as_index(kmer) + np.uint64(1)])
     if begin > end or end > lookup.positions.size:
-        return ListedPlaces(as_int64(0), as_int64(-1), as_int64(0))
+        return ListedPlaces(zero, as_int64(-1), zero, False)
+    is_sorted = is_long_list(lookup, begin, end)
     known = as_int64(min(lead, lookup.ordered_bases))
-    if end - begin <= lookup.longest_ascending or known <= 0:
-        return ListedPlaces(begin, end, as_int64(0))
+    if not is_sorted or known <= 0:
+        return ListedPlaces(begin, end, zero, is_sorted)
     codes = queries.codes
     begin = place_by_bases(lookup, codes, at, known, begin, end, False)
     end = end_of_equal(lookup, codes, at, known, begin, end)
-    return ListedPlaces(begin, end, known)
+    return ListedPlaces(begin, end, known, True)

@@ -9,7 +9,13 @@ from typing import Final
 
 import numpy as np
 
-from mummergpu.matching.kmer.lookup import KmerLookup, SampleSteps, bases_before, prefetch_place
+from mummergpu.matching.kmer.lookup import (
+    KmerLookup,
+    SampleSteps,
+    bases_beside,
+    is_long_list,
+    prefetch_place,
+)
 from mummergpu.matching.kmer.seed_choice import PLACES_AHEAD
 from mummergpu.matching.query_codes import QueryCodes
 from mummergpu.runtime.arrays import Int64Array
@@ -168,13 +174,21 @@ def find_lists(lookup: KmerLookup, codes: CodeArray, batch: Int64Array, size: in
             return False
         batch[sample, LIST_BEGIN] = begin
         batch[sample, LIST_END] = end
+        if is_long_list(lookup, begin, end):
+            prefetch(positions, (begin + end) // 2)
+            continue
         prefetch(positions, begin)
-        if lookup.before_of_all != 0:
-            prefetch(lookup.bases_before, begin)
+        if lookup.beside_of_all != 0:
+            prefetch(lookup.bases_beside, begin)
     for sample in range(size):
         begin, at = batch[sample, LIST_BEGIN], batch[sample, PLACE]
-        wanted = bases_before(lookup, codes, at, batch[sample, LEAD])
         end = batch[sample, LIST_END]
+        if is_long_list(lookup, begin, end):
+            # A bisection looks there first.
+            middle = as_int64(positions[as_index((begin + end) // 2)])
+            prefetch(lookup.reference, MARGIN + lookup.part_begin + middle)
+            continue
+        wanted = bases_beside(lookup, codes, at, batch[sample, LEAD], as_int64(0), False)
         for place in range(begin, min(end, begin + PLACES_AHEAD)):
             prefetch_place(lookup, wanted, place, end)
     return True

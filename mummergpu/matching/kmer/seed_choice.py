@@ -11,13 +11,13 @@ import numpy as np
 
 from mummergpu.index.kmer_table import PositionArray
 from mummergpu.matching.kmer.lookup import (
-    BasesBefore,
+    BasesBeside,
     KmerLookup,
     ListedPlaces,
     SampleSteps,
-    bases_before,
+    bases_beside,
     listed_places,
-    may_precede,
+    may_count,
     prefetch_place,
 )
 from mummergpu.matching.query_codes import QueryCodes
@@ -82,8 +82,6 @@ class SeedSample(NamedTuple):
         Where its query begins and ends.
     found_before : int
         Where a match reaches so far to the left, a seed before has found it.
-    before : BasesBefore
-        The last bases of the lead, by which most occurrences are passed over.
     """
 
     at: int
@@ -92,17 +90,24 @@ class SeedSample(NamedTuple):
     query_begin: int
     query_end: int
     found_before: int
-    before: BasesBefore
 
 
 @inline_without_refcounts
-def occurrence_at(lookup: KmerLookup, sample: SeedSample, place: int, end: int) -> int:
+def beside_sample(
+    lookup: KmerLookup, codes: CodeArray, sample: SeedSample, places: ListedPlaces
+) -> BasesBeside:
+    """Return what tells at which listed places a seed may lie."""
+    return bases_beside(lookup, codes, sample.at, sample.lead, sample.tail, places.is_sorted)
+
+
+@inline_without_refcounts
+def occurrence_at(lookup: KmerLookup, wanted: BasesBeside, place: int, end: int) -> int:
     """Return where in the reference a listed k-mer occurs; `PASSED` if it does not count.
 
     The bases of those that come later are prefetched.
     """
-    prefetch_place(lookup, sample.before, place + PLACES_AHEAD, end)
-    if not may_precede(lookup, sample.before, place):
+    prefetch_place(lookup, wanted, place + PLACES_AHEAD, end)
+    if not may_count(lookup, wanted, place):
         return PASSED
     position = as_int64(lookup.positions[as_index(place)])
     if position > lookup.last_position:
@@ -145,8 +150,7 @@ def sample_of_seed(
     lead = seeds.bases - lookup.kmer_length - tail
     at = begin + seed * seeds.step + lead
     found_before = lead + before if before > 0 else at - begin + 1
-    wanted = bases_before(lookup, queries.codes, at, lead)
-    return SeedSample(at, lead, tail, begin, end, found_before, wanted)
+    return SeedSample(at, lead, tail, begin, end, found_before)
 
 
 @inline_without_refcounts
@@ -225,8 +229,9 @@ def count_listed(
         if is_counted(room, slot, codes, sample, lookup.kmer_length):
             return as_int64(counted[slot, COUNTED_COUNT])
     count = as_int64(0)
+    wanted = beside_sample(lookup, codes, sample, places)
     for place in range(places.begin, places.end):
-        found = occurrence_at(lookup, sample, place, places.end)
+        found = occurrence_at(lookup, wanted, place, places.end)
         if found == DAMAGED:
             return DAMAGED
         if found != PASSED and has_seed(lookup, codes, sample, found):
@@ -272,14 +277,12 @@ def occurs_listed(
     at: int,
     lead: int,
     tail: int,
-    begin: int,
-    end: int,
+    listed: ListedPlaces,
     room: SeedRoom,
 ) -> bool:
     """Return whether a seed, with so many bases beside a k-mer, lies at a listed place."""
     zero = as_int64(0)
-    sample = SeedSample(at, lead, tail, zero, zero, zero, bases_before(lookup, codes, at, lead))
-    listed = ListedPlaces(begin, end, zero)
+    sample = SeedSample(at, lead, tail, zero, zero, zero)
     return bool(count_listed(lookup, codes, sample, listed, zero, room) != 0)
 
 
@@ -463,6 +466,7 @@ def spread_bits(
         if places.end < 0:
             return DAMAGED
         all_have_it = is_exact(sample, places)
+        wanted = beside_sample(lookup, queries.codes, sample, places)
         first_begin = lookup.part_begin - sample.lead
         for first in range(places.begin, places.end, PLACES_AT_ONCE):
             # Most places of a long list do not count, which their numbers alone tell.
@@ -473,7 +477,7 @@ def spread_bits(
                 key = spread_key(first_begin + as_int64(lookup.positions[as_index(place)]))
                 if key >> bits != 0:
                     continue
-                found = occurrence_at(lookup, sample, place, places.end)
+                found = occurrence_at(lookup, wanted, place, places.end)
                 if found == DAMAGED:
                     return DAMAGED
                 if found == PASSED:
@@ -517,8 +521,7 @@ def write_listed(
     lookup: KmerLookup,
     codes: CodeArray,
     sample: SeedSample,
-    begin: int,
-    end: int,
+    places: ListedPlaces,
     filled: int,
     rows: MemRows,
 ) -> int:
@@ -527,8 +530,9 @@ def write_listed(
     row = filled
     max_left = min(sample.found_before, sample.at - sample.query_begin)
     max_right = sample.query_end - sample.at - kmer_length
-    for place in range(begin, end):
-        found = occurrence_at(lookup, sample, place, end)
+    wanted = beside_sample(lookup, codes, sample, places)
+    for place in range(places.begin, places.end):
+        found = occurrence_at(lookup, wanted, place, places.end)
         if found < 0:
             if found == DAMAGED:
                 return DAMAGED
@@ -606,7 +610,7 @@ def write_matches(
             places = listed_places(lookup, queries, sample.at, sample.lead)
             if places.end < 0:
                 return DAMAGED
-            row = write_listed(lookup, queries.codes, sample, places.begin, places.end, row, rows)
+            row = write_listed(lookup, queries.codes, sample, places, row, rows)
             if row < 0:
                 return row
         last = as_int64(seed)

@@ -81,7 +81,7 @@ def test_what_is_written_comes_back(told: dict[str, Any], fasta: Path, tmp_path:
     assert len(counted) == len(index.pages)
     if told["search"] == "kmer":
         sampling = KmerSampling(index.header.kmer_length, index.header.reference_step)
-        built: Any = build_kmer_pages(reference, index.pages, sampling, with_bases_before=True)
+        built: Any = build_kmer_pages(reference, index.pages, sampling, with_bases_beside=True)
         for one, other in zip(built, loaded, strict=True):
             assert isinstance(other, KmerPage)
             assert_same(one, replace(other, table=one.table))
@@ -198,7 +198,7 @@ def test_all_pages_are_one_group_if_there_is_room(
     assert [len(group) for group in plan(path).groups] == [1] * count
 
 
-def test_the_bases_before_positions_are_read_where_they_help_and_fit(
+def test_the_bases_beside_positions_are_read_where_they_help_and_fit(
     fasta: Path, tmp_path: Path
 ) -> None:
     """A device, a limit that only the rest fits, and a small index do without."""
@@ -207,17 +207,17 @@ def test_the_bases_before_positions_are_read_where_they_help_and_fit(
     reference = index.padded_reference.nbytes
     index.groups_within(MemoryBudget(1 << 40))
     whole = sum(index.page_bytes(page.index) for page in index.pages)
-    positions = sum(index.table(page).bases_before.size for page in index.pages)
+    positions = sum(index.table(page).bases_beside.size for page in index.pages)
     assert positions == sum(index.table(page).positions.size for page in index.pages) > 0
     for limit, read in ((whole, positions), (whole - 1, 0)):
         groups = index.groups_within(MemoryBudget(reference + limit, is_limit=True))
         assert [len(group) for group in groups] == [len(index.pages)]
-        assert sum(index.table(page).bases_before.size for page in index.pages) == read
+        assert sum(index.table(page).bases_beside.size for page in index.pages) == read
     index.groups_within(MemoryBudget(1 << 40, 1 << 40))
-    assert all(index.table(page).bases_before.size == 0 for page in index.pages)
+    assert all(index.table(page).bases_beside.size == 0 for page in index.pages)
     small = IndexFile(str(index_of(fasta, tmp_path, "small.mgi", purpose="memory", **SAMPLED)))
     small.groups_within(MemoryBudget(1 << 40))
-    assert all(small.table(page).bases_before.size == 0 for page in small.pages)
+    assert all(small.table(page).bases_beside.size == 0 for page in small.pages)
 
 
 def test_a_file_of_the_version_before_is_read(
@@ -241,7 +241,7 @@ def test_a_file_of_the_version_before_is_read(
     assert index.version == 2
     monkeypatch.setattr(kmer_index, "order_long_lists", order_long_lists)
     older = load_pages(index)[0]
-    assert older.table.ordered_bases == LEAST_ORDERED_BASES and older.table.bases_before.size == 0
+    assert older.table.ordered_bases == LEAST_ORDERED_BASES and older.table.bases_beside.size == 0
     (ascending,) = build_kmer_pages(reference, index.pages, older.table.sampling)
     expected = order_long_lists(ascending, FILE_ORDERED_BASES).table
     np.testing.assert_array_equal(expected.positions, loaded.table.positions)

@@ -25,7 +25,7 @@ CODES = np.array([0, 1] * 60 + [BREAK, 2] + [0, 1] * 60 + [3] * 70 + [0, 1] * 9,
 def page_of(codes: Any, begin: int, length: int, step: int = 1) -> KmerPage:
     padded = with_margins(np.asarray(codes, dtype=np.uint8))
     table = build_kmer_table(
-        padded, begin, len(codes), KmerSampling(length, step), with_bases_before=True
+        padded, begin, len(codes), KmerSampling(length, step), with_bases_beside=True
     )
     return KmerPage(Page(2, begin, len(codes), len(codes)), table, padded, "r.mgi")
 
@@ -50,8 +50,15 @@ def bases_before(page: KmerPage, position: int, count: int) -> list[int]:
     return [*codes, *[BREAK] * (count - len(codes))]
 
 
+def bases_behind(page: KmerPage, position: int, length: int) -> list[int]:
+    """The four bases behind a k-mer, the last one first; behind the reference are breaks."""
+    begin = page.page.begin + position + length
+    codes = page.joined_reference[begin : begin + 4].tolist()
+    return [*codes, *[BREAK] * (4 - len(codes))][::-1]
+
+
 def as_byte(bases: list[int]) -> int:
-    """Four bases before a position, the nearest of which counts most; breaks count as A."""
+    """Four bases, of which the first one counts most; breaks count as A."""
     return sum(base % 4 << 2 * place for place, base in zip((3, 2, 1, 0), bases, strict=True))
 
 
@@ -62,8 +69,16 @@ def check(codes: Any, begin: int, length: int, step: int, longest: int, period: 
     found = ordered(page, longest, period)
     assert found.table.ordered_bases == period
     assert found.table.longest_ascending == longest
-    last_four = [bases_before(found, position, 4) for position in found.table.positions.tolist()]
-    assert found.table.bases_before.tolist() == list(map(as_byte, last_four))
+    beside = [
+        as_byte(
+            bases_behind(found, position, length)
+            if len(list_found) > longest
+            else bases_before(found, position, 4)
+        )
+        for list_found in lists_in(found)
+        for position in list_found
+    ]
+    assert found.table.bases_beside.tolist() == beside
     for ascending, list_found in zip(before, lists_in(found), strict=True):
         assert sorted(list_found) == ascending
         keys = [bases_before(found, position, period) for position in list_found]

@@ -83,7 +83,7 @@ def test_every_kmer_of_a_part_is_listed_where_it_begins(
     assert told_lists(table) == lists_of(codes, begin, end, length, step)
     assert table.sampling == sampling
     assert table.byte_count <= sampling.table_bytes(end - begin)
-    assert table.bases_before.size == 0
+    assert table.bases_beside.size == 0
 
 
 @each("length", [1, 4, 6, 11])
@@ -94,10 +94,10 @@ def test_the_bases_before_each_position_may_be_kept(length: int) -> None:
         sampling = KmerSampling(length, step)
         padded = with_margins(codes)
         without = build_kmer_table(padded, begin, 1990, sampling)
-        table = build_kmer_table(padded, begin, 1990, sampling, map, 4000, with_bases_before=True)
+        table = build_kmer_table(padded, begin, 1990, sampling, map, 4000, with_bases_beside=True)
         assert told_lists(table) == told_lists(without)
-        assert table.bases_before.dtype == np.uint8
-        for position, found in zip(table.positions.tolist(), table.bases_before, strict=True):
+        assert table.bases_beside.dtype == np.uint8
+        for position, found in zip(table.positions.tolist(), table.bases_beside, strict=True):
             before = [0] * 4 + (codes[: begin + position] % 4).tolist()
             assert found == sum(base << 2 * place for place, base in enumerate(before[-4:]))
 

@@ -48,7 +48,7 @@ def test_each_damaged_section_is_named(index: IndexFile) -> None:
     for section in index.header.sections[-2:]:
         data[section.offset] ^= 1
     Path(index.path).write_bytes(data)
-    with pytest.raises(InputError, match=r"in its sections 0\.order, 0\.bases_before$"):
+    with pytest.raises(InputError, match=r"in its sections 0\.order, 0\.bases_beside$"):
         verify(IndexFile(index.path))
 
 

@@ -76,7 +76,7 @@ def test_the_choice_is_that_of_the_rule_whatever_the_table(most: int) -> None:
         (KmerSampling(7, 9, is_picked=True), 60),
     ):
         # The bases before positions, which a table may have, change nothing.
-        (page,) = ordered(tables_of(CASE, sampling, with_bases_before=bases > 14), bases)
+        (page,) = ordered(tables_of(CASE, sampling, with_bases_beside=bases > 14), bases)
         stats = Stats()
         backend = KmerCpuBackend(stats)
         backend.load_pages([replace(page, sample_step=20, max_matches=most)], 20)
@@ -105,7 +105,7 @@ def test_without_windows_all_matches_are_counted(most: int) -> None:
         (KmerSampling(7, 9, is_picked=True), 8),
     ):
         # The bases before positions, which a table may have, change nothing.
-        (page,) = ordered(tables_of(CASE, sampling, with_bases_before=bases > 14), bases)
+        (page,) = ordered(tables_of(CASE, sampling, with_bases_beside=bases > 14), bases)
         backend = KmerCpuBackend(Stats())
         backend.load_pages([replace(page, max_matches=most)], 20)
         with_seeds = 0

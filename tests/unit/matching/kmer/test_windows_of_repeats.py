@@ -35,8 +35,8 @@ def test_all_matches_with_a_window_are_found_in_sorted_lists(
     complete = KmerCpuBackend(Stats())
     complete.load_pages(pages, window)
     expected = [find_on(complete, case.block(), strand) for strand in STRANDS]
-    for with_bases_before in (False, True):
-        pages = tables_of(case, sampling, with_bases_before)
+    for with_bases_beside in (False, True):
+        pages = tables_of(case, sampling, with_bases_beside)
         with patch.object(kmer_order, "LONGEST_ASCENDING", 16):
             ordered = [kmer_order.order_long_lists(page, ordered_bases) for page in pages]
         by_windows = KmerCpuBackend(Stats())
