@@ -139,6 +139,64 @@ __device__ __forceinline__ bool has_too_many(const Samples& samples, const Table
     return false;
 }
 
+// Return whether a query differs in at most NEAR_EDITS bases from the reference on the diagonal of a
+// match. What lies outside the reference differs, so no more than a word of that is read.
+__device__ __forceinline__ bool is_near(const Samples& samples, const Table& table,
+                                        const ChosenQuery& query, const Sample& sample,
+                                        const Extension& match) {
+    const long long begin = static_cast<long long>(query.begin);
+    const long long diagonal = static_cast<long long>(table.part_begin + match.occurrence) -
+                               static_cast<long long>(sample.position);
+    uint32 before = sample.position - match.left - query.begin;
+    uint32 behind = before + match.length;
+    uint32 edits = 0;
+    while (before > 0 && edits <= NEAR_EDITS) {
+        const uint32 bases = min(before, WORD_BASES);
+        const long long at = begin + before;
+        const uint32 different = mismatches(bases_before(samples.queries, at),
+                                            bases_before(table.reference, at + diagonal));
+        edits += __popc(different >> (WORD_BASES - bases));
+        before -= bases;
+    }
+    while (behind < query.length && edits <= NEAR_EDITS) {
+        const uint32 bases = min(query.length - behind, WORD_BASES);
+        const long long at = begin + behind;
+        const uint32 different = mismatches(bases_from(samples.queries, at),
+                                            bases_from(table.reference, at + diagonal));
+        edits += __popc(different << (WORD_BASES - bases));
+        behind += bases;
+    }
+    return edits <= NEAR_EDITS;
+}
+
+// Return whether too many matches of a query are near. They have one of its parts of so many bases,
+// which begin at every half of that. All lanes of a warp must call.
+__device__ __forceinline__ bool has_too_many_near(const Samples& samples, const Table& table,
+                                                  const ChosenQuery& query, uint32 bases) {
+    const uint32 step = max(bases / 2, 1u);
+    const uint32 number = (query.length - bases) / step + 1;
+    uint32 count = 0;
+    for (uint32 item = 0; item < number * query.leads; ++item) {
+        const uint32 part = item / query.leads;
+        const Sample sample = sample_of_seed(samples, table, query, part * step, bases,
+                                             part == 0 ? NO_SEED_BEFORE : step, ALL_PLACES,
+                                             item % query.leads);
+        for (uint32 first = sample.list_begin; first < sample.list_end; first += WARP_LANES) {
+            const uint32 index = first + lane_number();
+            bool counts = false;
+            if (index < sample.list_end) {
+                const Extension match = extend(samples, table, sample, index);
+                counts = match.length > 0 && is_near(samples, table, query, sample, match);
+            }
+            count += __popc(__ballot_sync(ALL_LANES, counts));
+            if (count > NEAR * query.most) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 // Return the rarest windows that occur, but at most so often together. All lanes of a warp must
 // call.
 __device__ __forceinline__ SeedChoice take_rarest(const Samples& samples, const Table& table,
@@ -231,7 +289,8 @@ __device__ __forceinline__ SeedChoice choose_seeds(const Samples& samples, const
 // seed         the fewest bases of a window of which seeds are chosen; those of the samples' if they
 //              have one
 // leads        the places of a seed of which one is listed
-// too_many     where a query has more matches, its seeds are chosen
+// too_many     where a query has more matches, its seeds are chosen; without windows also where more
+//              than NEAR times `most` of them are near
 // most         seeds that are taken occur so often together at most
 // choices      SeedChoice[query_count], receives the seeds
 // known        uint8[query_count], receives of how many seeds all matches are found; ALL_SEEDS if no
@@ -252,8 +311,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, 4)
         const ChosenQuery query = {begin, length, too_many, most,
                                    window_bases(samples, length, seed), leads};
         SeedChoice choice = {0, 0, ALL_SEEDS, 0, ALL_PLACES};
-        if (query.length >= seed && occurrences_of_query(samples, table, query) > too_many &&
-            has_too_many(samples, table, query)) {
+        const bool anywhere = samples.window == 0;
+        const uint32 few = anywhere ? NEAR * most : too_many;
+        if (query.length >= seed && occurrences_of_query(samples, table, query) > few &&
+            ((anywhere && has_too_many_near(samples, table, query, seed)) ||
+             has_too_many(samples, table, query))) {
             choice = choose_seeds(samples, table, query);
             if (lane_number() == 0) {
                 atomicAdd(counters, uint64{1});

@@ -117,7 +117,7 @@ class BlockMapper:
         Sizes are in bases, in the order of the pairs, qualities the lower ones of both mates
         (`insert_size.measure_templates`); the matches are of at least the seed length.
         """
-        seeds = without_frequent_pairs(self._finder.seeds_of(mems, block.offsets))
+        seeds = without_frequent_pairs(self._finder.seeds_of(mems, block, self._target.codes))
         find = self._search(seeds, no_candidates(block.query_count))
         placed = self._place(block, find, self.pair_sizes(None))
         measured = np.empty((2, block.query_count // 2), dtype=np.int64)
@@ -196,7 +196,7 @@ class BlockMapper:
 
     def _search_first(self, block: ReadBlock, mems: BlockMems) -> _Find:
         """Return what finds candidates from the matches of the first pass."""
-        seeds = self._finder.seeds_of(mems, block.offsets)
+        seeds = self._finder.seeds_of(mems, block, self._target.codes)
         return self._search(seeds, no_candidates(block.query_count))
 
     def _search(self, mems: BlockMems, earlier: Candidates) -> _Find:

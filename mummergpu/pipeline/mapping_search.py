@@ -19,7 +19,7 @@ from mummergpu.mapping.block_mapper import BlockMapper
 from mummergpu.mapping.options import MappingOptions
 from mummergpu.mapping.placing.insert_size import PairSizes
 from mummergpu.mapping.seeding.seeds import second_seed_length
-from mummergpu.mapping.seeding.windows import ChosenBy, chosen_matches
+from mummergpu.mapping.seeding.windows import ChosenBy, ReadCodes, chosen_matches
 from mummergpu.matching.backends.interface import Backend, ResidentBackend
 from mummergpu.matching.kmer.cpu import KmerCpuBackend
 from mummergpu.matching.search import BlockSearch
@@ -100,7 +100,7 @@ class SecondSearch:
         if self._is_whole:
             return mems
         by = ChosenBy(self._length, SECOND_DISTANCE, SECOND_MATCHES)
-        return {s: chosen_matches(one, part.offsets, by) for s, one in mems.items()}
+        return {s: chosen_matches(one, ReadCodes(part.offsets), by) for s, one in mems.items()}
 
     def find_mems(self, block: ReadBlock) -> BlockMems:
         """Return the matches of a block that count, if all pages are loaded."""

@@ -12,7 +12,8 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from mummergpu.runtime.jit import inline_without_refcounts
+from mummergpu.runtime.bits import bit_count
+from mummergpu.runtime.jit import as_int64, inline_without_refcounts
 from mummergpu.runtime.llvm import intrinsic, ir, load_from, types
 from mummergpu.sequence.codes import BREAK, STEP, CodeArray
 
@@ -81,6 +82,26 @@ def differences(before: int) -> Callable[[Any, Any, Any, Any], Any]:
     return differs
 
 
+def _differences_right(typing_context: Any, one: Any, at: Any, other: Any, other_at: Any) -> Any:
+    """Return a mask of the next `STEP` bases that differ, the nearest base in the lowest bit."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        mask = differences(0)(context, builder, signature, arguments)
+        return builder.zext(mask, ir.IntType(64))
+
+    return types.uint64(one, types.int64, other, types.int64), generate
+
+
+def _differences_left(typing_context: Any, one: Any, at: Any, other: Any, other_at: Any) -> Any:
+    """Return a mask of the `STEP` bases before that differ, the nearest in the lowest bit."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        mask = differences(STEP)(context, builder, signature, arguments)
+        return builder.zext(builder.bitreverse(mask), ir.IntType(64))
+
+    return types.uint64(one, types.int64, other, types.int64), generate
+
+
 def _extend_word_left(typing_context: Any, one: Any, at: Any, other: Any, other_at: Any) -> Any:
     """Return how many of the `WORD_STEP` bases before these positions match, without a break."""
 
@@ -108,6 +129,9 @@ def _eight_codes(typing_context: Any, codes: Any, at: Any) -> Any:
     return types.uint64(codes, types.int64), generate
 
 
+_Masks = Callable[[CodeArray, int, CodeArray, int], np.uint64]
+differences_right = cast(_Masks, intrinsic(_differences_right))
+differences_left = cast(_Masks, intrinsic(_differences_left))
 _extend_lanes_right = counting(differences(0), True)
 _extend_lanes_left = counting(differences(STEP), False)
 extend_word_left = cast(Compare, intrinsic(_extend_word_left))
@@ -142,6 +166,42 @@ def extend_left(one: CodeArray, at: int, other: CodeArray, other_at: int, most: 
             return min(equal + run, most)
         # Not `run`, on which the next addresses would wait: the processor guesses branches.
         equal += STEP
+
+
+@inline_without_refcounts
+def first_of_step(bases: int) -> np.uint64:
+    """Return a mask of as many of `STEP` bases, the nearest ones."""
+    return (np.uint64(1) << np.uint64(min(STEP, bases))) - np.uint64(1)
+
+
+@inline_without_refcounts
+def is_near(
+    one: CodeArray,
+    at: int,
+    other: CodeArray,
+    other_at: int,
+    bases: int,
+    before: int,
+    behind: int,
+    most: int,
+) -> bool:
+    """Return whether at most so many bases differ before and behind `bases` that match.
+
+    So many are compared there, where a break differs. Both sequences have margins, which the
+    indices of the first bases that match include; one may end in its margin before the other does.
+    """
+    # From the match on: what lies in a margin differs, so that no more than one step does.
+    found, done = as_int64(0), as_int64(0)
+    while done < before and found <= most:
+        mask = differences_left(one, at - done, other, other_at - done)
+        found += bit_count(mask & first_of_step(before - done))
+        done += STEP
+    done = as_int64(0)
+    while done < behind and found <= most:
+        mask = differences_right(one, at + bases + done, other, other_at + bases + done)
+        found += bit_count(mask & first_of_step(behind - done))
+        done += STEP
+    return bool(found <= most)
 
 
 @inline_without_refcounts

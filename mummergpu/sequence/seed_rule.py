@@ -15,8 +15,12 @@ and not on the table that lists them:
    most C are kept that are spread evenly over the reference.
 
 A read of too few windows to bear differences has matches that begin anywhere. They are all kept if
-there are at most 8 C of a least length. The windows of the other rules are as many as that length
-allows, and as long as the read allows.
+there are at most 32 C of a least length, and if at most 3 C of them are near: on their diagonals
+the read differs in at most 4 bases from the reference. So seeds are chosen of reads of young
+repeats, which have many such places, and not of those of which only a part is frequent. A match
+counts as near if it has one of the parts of the read that have the least length and begin at every
+half of it.
+The windows of such a read are as many as that length allows, and as long as the read allows.
 
 A match is kept if it has a seed that is taken. With k disjoint seeds, all places with fewer than k
 differences are among them; if k windows occur nowhere, there are no such places. The same rule for
@@ -35,8 +39,14 @@ from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_withou
 MAX_SEEDS: Final = 32
 """So many windows of a read are counted, the first ones: as many as a device's warp has lanes."""
 
-ANYWHERE: Final = 8
+ANYWHERE: Final = 32
 """How many times as many matches are kept if they may begin anywhere."""
+
+NEAR: Final = 3
+"""How many times as many of these may be near."""
+
+NEAR_EDITS: Final = 4
+"""In so many bases at most a read differs from the reference where it is near."""
 
 MAX_OVERLAPPING: Final = 512
 """So many windows that overlap."""
@@ -172,6 +182,13 @@ def windows_of(length: int, window: int, step: int, any_match: bool) -> Seeds:
         bases = as_int64(length // max(number, 1))
         return Seeds(number, bases, bases, as_int64(0))
     return Seeds(number, window, step, as_int64(0))
+
+
+@inline_without_refcounts
+def parts_of(length: int, min_length: int) -> Seeds:
+    """Return the parts of a read of which near matches have one: at each half of a part."""
+    step = max(as_int64(min_length // 2), 1)
+    return Seeds(max((length - min_length) // step + 1, 0), min_length, step, as_int64(0))
 
 
 @inline_without_refcounts

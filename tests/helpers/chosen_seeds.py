@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from mummergpu.sequence.seed_rule import ANYWHERE, MAX_SEEDS, SPREAD_BITS, SPREAD_FACTOR
+from mummergpu.sequence.seed_rule import (
+    ANYWHERE,
+    MAX_SEEDS,
+    NEAR,
+    NEAR_EDITS,
+    SPREAD_BITS,
+    SPREAD_FACTOR,
+)
 
 Match = tuple[int, int, int]
 """Where it begins in the query and in the joined reference, and its bases."""
@@ -35,6 +42,15 @@ def covers(match: Match, begin: int, bases: int) -> bool:
     return match[0] <= begin and begin + bases <= match[0] + match[2]
 
 
+def is_near(records: Sequence[str], query: str, match: Match) -> bool:
+    """Whether a query differs in few bases from the reference on the diagonal of a match."""
+    first = match[1] - match[0]
+    joined = "#" * len(query) + "#".join(records) + "#" * len(query)
+    there = joined[len(query) + first : 2 * len(query) + first]
+    equal = sum(one == other != "N" for one, other in zip(query, there, strict=True))
+    return len(query) - equal <= NEAR_EDITS
+
+
 def spread_key(position: int) -> int:
     return position * SPREAD_FACTOR % (1 << SPREAD_BITS)
 
@@ -59,14 +75,19 @@ def chosen(
         return [occurrences(records, query[at : at + bases]) for at in begins]
 
     windows = range(0, len(query) - window + 1, window)
+    all_windows = len(windows)
     with_window = list(matches) if any_match else kept(windows, window)
-    if len(with_window) <= most * (ANYWHERE if any_match else 1):
-        return Chosen(with_window, len(windows), False)
     windows = windows[:MAX_SEEDS]
-    if any_match:
+    too_many = len(with_window) > most * (ANYWHERE if any_match else 1)
+    if any_match and len(windows) > 0:
+        parts = range(0, len(query) - window + 1, window // 2)
+        near = sum(is_near(records, query, row) for row in kept(parts, window))
+        too_many = too_many or near > NEAR * most
         count = len(windows)
         window = len(query) // count
         windows = range(0, count * window, window)
+    if not too_many:
+        return Chosen(with_window, all_windows, False)
     counts = dict(zip(windows, counts_of(windows, window), strict=True))
     rarest, total = [], 0
     for at in sorted(windows, key=lambda at: (counts[at], at)):

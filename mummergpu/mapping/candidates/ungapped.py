@@ -6,17 +6,15 @@ diagonal of the match, one vector register at a time; only the bases that differ
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 
 from mummergpu.mapping.candidates.candidates import Scoring
 from mummergpu.runtime.bits import lowest_bit
 from mummergpu.runtime.jit import inline_without_refcounts
-from mummergpu.runtime.llvm import intrinsic, ir, types
 from mummergpu.sequence.codes import BREAK, STEP, CodeArray
-from mummergpu.sequence.extension import differences
+from mummergpu.sequence.extension import differences_left, differences_right
 
 Part = tuple[int, int, int]
 """The score of the best part of a flank, the bases of the read in it, and its credit."""
@@ -46,31 +44,6 @@ class Flank(NamedTuple):
     reference_bases: int
     quality_at: int
     quality_step: int
-
-
-def _differences_right(typing_context: Any, one: Any, at: Any, other: Any, other_at: Any) -> Any:
-    """Return a mask of the next `STEP` bases that differ, the nearest base in the lowest bit."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        mask = differences(0)(context, builder, signature, arguments)
-        return builder.zext(mask, ir.IntType(64))
-
-    return types.uint64(one, types.int64, other, types.int64), generate
-
-
-def _differences_left(typing_context: Any, one: Any, at: Any, other: Any, other_at: Any) -> Any:
-    """Return a mask of the `STEP` bases before that differ, the nearest in the lowest bit."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        mask = differences(STEP)(context, builder, signature, arguments)
-        return builder.zext(builder.bitreverse(mask), ir.IntType(64))
-
-    return types.uint64(one, types.int64, other, types.int64), generate
-
-
-_Compare = Callable[[CodeArray, int, CodeArray, int], np.uint64]
-differences_right = cast(_Compare, intrinsic(_differences_right))
-differences_left = cast(_Compare, intrinsic(_differences_left))
 
 
 @inline_without_refcounts

@@ -22,7 +22,6 @@ from mummergpu.mapping.candidates.candidates import (
     Scoring,
     read_length,
 )
-from mummergpu.mapping.candidates.ungapped import differences_right
 from mummergpu.mapping.options import Limits
 from mummergpu.mapping.placing.log_odds import UNIT
 from mummergpu.mapping.placing.marked_diagonals import (
@@ -35,6 +34,7 @@ from mummergpu.mapping.placing.marked_diagonals import (
 from mummergpu.mapping.placing.pairing import Pairing, best_partner, mate_diagonals
 from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.codes import BREAK, MARGIN, STEP, CodeArray
+from mummergpu.sequence.extension import differences_right
 from mummergpu.viterbi.recurrence.model import Costs
 
 MIN_RUN: Final = WORD_BASES

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.mapping.candidates.candidate_scores import find_record, score_candidate
 from mummergpu.mapping.candidates.candidates import (
     ALL_FOUND,
@@ -30,6 +31,7 @@ from mummergpu.mapping.placing.pairing import Pairing
 from mummergpu.mapping.seeding.pruning import prune_template
 from mummergpu.mapping.seeding.windows import (
     ChosenBy,
+    ReadCodes,
     chosen_matches,
     matches_of_windows,
     shortest_sure_match,
@@ -37,7 +39,13 @@ from mummergpu.mapping.seeding.windows import (
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
 from mummergpu.runtime.thread_array import ThreadArray
-from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray, Strand
+from mummergpu.sequence.codes import (
+    BREAK,
+    MARGIN,
+    CodeArray,
+    Strand,
+    padded_reverse_complements,
+)
 from mummergpu.sequence.mems import BlockMems, MemColumns
 
 MATCHES_AHEAD: Final = 32
@@ -245,14 +253,22 @@ class CandidateFinder:
         self._is_chosen = is_chosen
         self._diagonals, self._numbers = ThreadArray(np.int64), ThreadArray(np.int32)
 
-    def seeds_of(self, mems: BlockMems, read_offsets: Int64Array) -> BlockMems:
-        """Return the matches that count: those of whole windows that are chosen, or all."""
+    def seeds_of(self, mems: BlockMems, block: ReadBlock, reference: CodeArray) -> BlockMems:
+        """Return the matches that count: those of whole windows that are chosen, or all.
+
+        `reference` has margins.
+        """
         options, length = self._options, self._options.seed_length
         if self._is_chosen:
             return mems
         if options.max_occurrences is not None:
             by = ChosenBy(length, length, options.max_occurrences, not options.by_windows)
-            return {s: chosen_matches(one, read_offsets, by) for s, one in mems.items()}
+            codes = {Strand.FORWARD: block.padded_codes}
+            codes[Strand.REVERSE] = padded_reverse_complements(block.padded_codes, block.offsets)
+            return {
+                s: chosen_matches(one, ReadCodes(block.offsets, codes[s], reference), by)
+                for s, one in mems.items()
+            }
         if not options.by_windows:
             return mems
         return {s: matches_of_windows(one, options.seed_length) for s, one in mems.items()}

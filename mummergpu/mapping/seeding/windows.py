@@ -7,21 +7,26 @@ Which matches are kept depends on the matches alone, and not on the k-mers that 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
+from mummergpu.sequence.codes import MARGIN, CodeArray
+from mummergpu.sequence.extension import is_near
 from mummergpu.sequence.mems import ALL_SEEDS, BlockMems, MemColumns, MemRows
 from mummergpu.sequence.seed_rule import (
     ANYWHERE,
+    NEAR,
+    NEAR_EDITS,
     SPREAD_BITS,
     SeedRoom,
     Seeds,
     disjoint_seeds,
     new_seed_room,
+    parts_of,
     spread_key,
     take_rarest,
     taken_occurrences,
@@ -67,6 +72,21 @@ def keep_windows(matches: MemColumns, window: int, kept: MemColumns) -> int:
     return end
 
 
+NO_CODES: Final = np.zeros(0, dtype=np.uint8)
+
+
+class ReadCodes(NamedTuple):
+    """Where reads begin and the last one ends, not counting margins, and what is compared.
+
+    That are the codes of the reads on the strand of their matches, and those of the reference, with
+    margins; they are needed if matches count that contain no window.
+    """
+
+    offsets: Int64Array
+    codes: CodeArray = NO_CODES
+    reference: CodeArray = NO_CODES
+
+
 class ChosenBy(NamedTuple):
     """What matches are chosen by, if a read has too many on a strand (`seed_rule`).
 
@@ -86,7 +106,7 @@ class ChosenBy(NamedTuple):
     any_match: bool = False
 
 
-def chosen_matches(matches: MemColumns, read_offsets: Int64Array, by: ChosenBy) -> MemColumns:
+def chosen_matches(matches: MemColumns, reads: ReadCodes, by: ChosenBy) -> MemColumns:
     """Return the matches that a search on the whole reference would have chosen.
 
     They are all matches on one strand that contain a window; if `distance` is `window`, all with so
@@ -100,7 +120,7 @@ def chosen_matches(matches: MemColumns, read_offsets: Int64Array, by: ChosenBy) 
         np.empty(count, dtype=np.int64),
         np.empty(matches.offsets.size - 1, dtype=np.uint8),
     )
-    end = keep_chosen(matches, read_offsets, by, new_seed_room(), kept)
+    end = keep_chosen(matches, reads, by, new_seed_room(), kept)
     rows = MemRows(*(column[:end] for column in kept.rows))
     return MemColumns(kept.offsets, *rows, kept.seeds)
 
@@ -130,7 +150,7 @@ def matches_of(matches: MemColumns, kept: npt.NDArray[np.bool_]) -> MemColumns:
 @jit_without_refcounts
 def keep_chosen(
     matches: MemColumns,
-    read_offsets: Int64Array,
+    reads: ReadCodes,
     by: ChosenBy,
     room: SeedRoom,
     kept: MemColumns,
@@ -140,12 +160,14 @@ def keep_chosen(
     end = as_int64(0)
     for read in range(matches.offsets.size - 1):
         begin, behind = as_int64(matches.offsets[read]), as_int64(matches.offsets[read + 1])
-        length = as_int64(read_offsets[read + 1] - read_offsets[read])
+        length = as_int64(reads.offsets[read + 1] - reads.offsets[read])
         with_window = as_int64(0)
         for row in range(begin, behind):
             counts = by.any_match or has_seed(matches, row, by.window, by.distance)
             with_window += 1 if counts else 0
         is_complete = with_window <= by.most * (ANYWHERE if by.any_match else 1)
+        if by.any_match and with_window > NEAR * by.most:
+            is_complete &= count_near(matches, read, reads, by) <= NEAR * by.most
         # A read with few matches keeps all of them, so that its quality misses nothing.
         seeds, sure = Seeds(0, by.window, by.distance, as_int64(0)), as_int64(ALL_SEEDS)
         if not is_complete:
@@ -163,6 +185,25 @@ def keep_chosen(
                 end += 1
         kept.offsets[read + 1] = end
     return end
+
+
+@inline_without_refcounts
+def count_near(matches: MemColumns, read: int, reads: ReadCodes, by: ChosenBy) -> int:
+    """Count the matches of a read that have one of its parts and are near."""
+    begin = as_int64(reads.offsets[read])
+    length = as_int64(reads.offsets[read + 1]) - begin
+    parts = parts_of(length, by.window)
+    count = as_int64(0)
+    for row in range(matches.offsets[read], matches.offsets[read + 1]):
+        start, bases = matches.query_starts[row], matches.lengths[row]
+        if not has_seed(matches, row, parts.bases, parts.step):
+            continue
+        at, other_at = MARGIN + begin + start, MARGIN + matches.reference_starts[row]
+        behind = length - start - bases
+        count += is_near(
+            *(reads.codes, at, reads.reference, other_at, bases, start, behind, NEAR_EDITS)
+        )
+    return count
 
 
 @inline_without_refcounts

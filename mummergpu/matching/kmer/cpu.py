@@ -68,7 +68,7 @@ from mummergpu.matching.kmer.seed_choice import (
     PLACES_AHEAD,
     UNBOUNDED_MATCHES,
     choose_seeds,
-    counts_too_many,
+    has_too_many_near,
     occurs_listed,
     write_matches,
 )
@@ -104,7 +104,7 @@ from mummergpu.sequence.mems import (
     longer_rows,
     new_rows,
 )
-from mummergpu.sequence.seed_rule import ANYWHERE, SeedRoom, new_seed_room
+from mummergpu.sequence.seed_rule import ANYWHERE, NEAR, SeedRoom, new_seed_room
 
 if TYPE_CHECKING:
     from mummergpu.index.minimizer_index import MinimizerPage
@@ -342,7 +342,9 @@ def kmer_kernel(
             filled = row
             if is_bounded:
                 visits[one, LOOKED_UP] += 1
-            if counts[one] > steps.max_matches:
+            if counts[one] > steps.max_matches or has_too_many(
+                lookup, queries, steps, one, counts[one], state
+            ):
                 filled -= counts[one]
                 counts[one] = 0
                 row = find_chosen(
@@ -407,7 +409,10 @@ def extend_sample(
     tail = max(0, steps.window - kmer_length - lead)
     wanted = bases_beside(lookup, codes, at, lead, tail, is_sorted_by_bases)
     places = places_with_window(lookup, queries, steps, batch, sample, seed_room)
-    if places.sure >= most or has_too_many(lookup, queries, steps, batch, sample, seed_room, state):
+    listed = (batch[sample, LIST_END] - batch[sample, LIST_BEGIN]) * steps.seed_leads
+    if places.sure >= most or has_too_many(
+        lookup, queries, steps, batch[sample, QUERY_OF], listed, state
+    ):
         # The caller drops them.
         return filled + most
     place, stop = places.begin, places.skipped_begin
@@ -492,21 +497,19 @@ def has_too_many(
     lookup: KmerLookup,
     queries: QueryCodes,
     steps: SampleSteps,
-    batch: Int64Array,
-    sample: int,
-    seed_room: SeedRoom,
+    query: int,
+    count: int,
     state: Int64Array,
 ) -> bool:
-    """Return whether parts of the query of a sample alone have more matches than it may have.
+    """Return whether too many matches of a query, which has so many, are near (`seed_rule`).
 
-    Only samples without windows are looked at, of each query the first one of a long list.
+    Only queries without windows are looked at, each once.
     """
-    query = batch[sample, QUERY_OF]
-    listed = (batch[sample, LIST_END] - batch[sample, LIST_BEGIN]) * steps.seed_leads
-    if steps.window > 0 or listed <= steps.max_matches or state[CHECKED] == query + 1:
+    most = NEAR * steps.max_occurrences
+    if steps.window > 0 or count <= most or state[CHECKED] == query + 1:
         return False
     state[CHECKED] = query + 1
-    return counts_too_many(lookup, queries, steps, query, seed_room)
+    return has_too_many_near(lookup, queries, steps, query)
 
 
 @jit_without_refcounts

@@ -8,7 +8,7 @@ from mummergpu.cuda.program import WARP_LANES, ProgramSource
 from mummergpu.sequence.bit_planes import BIT_PLANES_CONSTANTS
 from mummergpu.sequence.codes import BREAK
 from mummergpu.sequence.picked_kmers import RANK_FACTOR, RANK_SALT, SHORTEST_WORD
-from mummergpu.sequence.seed_rule import SPREAD_BITS, SPREAD_FACTOR
+from mummergpu.sequence.seed_rule import NEAR, NEAR_EDITS, SPREAD_BITS, SPREAD_FACTOR
 
 TILE_SAMPLES: Final = WARP_LANES
 """The samples that a warp searches at a time."""
@@ -46,6 +46,8 @@ KMER_PROGRAM: Final = ProgramSource(
         ("TILE_BYTES", TILE_BYTES),
         ("SEED_CHOICE_BYTES", SEED_CHOICE_BYTES),
         ("PLACED_SAMPLE_BYTES", PLACED_SAMPLE_BYTES),
+        ("NEAR", NEAR),
+        ("NEAR_EDITS", NEAR_EDITS),
         ("SPREAD_BITS", SPREAD_BITS),
         ("SPREAD_FACTOR", SPREAD_FACTOR),
         ("SHORTEST_WORD", SHORTEST_WORD),

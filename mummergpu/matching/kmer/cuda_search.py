@@ -243,7 +243,7 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
                 *(queries.offsets, queries.count),
                 np.uint32(context.window or context.minimum_length),
                 np.uint32(context.leads),
-                np.uint32(most if context.window else ANYWHERE * most),
+                np.uint32(most if context.window else min(ANYWHERE * most, NO_LIMIT)),
                 *(np.uint32(most), choices, known, counters),
             ),
         )

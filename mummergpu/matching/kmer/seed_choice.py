@@ -29,7 +29,7 @@ from mummergpu.runtime.jit import (
     jit_without_refcounts,
 )
 from mummergpu.sequence.codes import MARGIN, CodeArray
-from mummergpu.sequence.extension import extend_left, extend_right
+from mummergpu.sequence.extension import extend_left, extend_right, is_near
 from mummergpu.sequence.mems import MemRows
 from mummergpu.sequence.picked_kmers import picked_kmer
 from mummergpu.sequence.seed_rule import (
@@ -41,10 +41,13 @@ from mummergpu.sequence.seed_rule import (
     KEPT_BASES,
     KEPT_BITS,
     KEPT_COUNT,
+    NEAR,
+    NEAR_EDITS,
     SPREAD_BITS,
     SeedRoom,
     Seeds,
     disjoint_seeds,
+    parts_of,
     spread_key,
     take_rarest,
     taken_occurrences,
@@ -287,18 +290,53 @@ def occurs_listed(
 
 
 @jit_without_refcounts
-def counts_too_many(
-    lookup: KmerLookup, queries: QueryCodes, steps: SampleSteps, query: int, seed_room: SeedRoom
+def has_too_many_near(
+    lookup: KmerLookup, queries: QueryCodes, steps: SampleSteps, query: int
 ) -> bool:
-    """Count the places of as many bases as a match has at least: each is in a match of its own."""
-    length = queries.offsets[query + 1] - queries.offsets[query]
-    step = max(steps.min_length // 2, 1)
-    parts = Seeds((length - steps.min_length) // step + 1, steps.min_length, step, as_int64(0))
-    most = steps.max_matches
+    """Return whether a query has too many matches with a part that are near (`seed_rule`).
+
+    Damage that it meets counts as many: whoever chooses seeds meets it again.
+    """
+    length = as_int64(queries.offsets[query + 1] - queries.offsets[query])
+    parts = parts_of(length, steps.min_length)
+    left = NEAR * as_int64(steps.max_occurrences)
     for part in range(parts.number):
-        if count_seed(lookup, queries, steps, query, parts, part, most, seed_room) > most:
-            return True
+        before = parts.step if part > 0 else as_int64(0)
+        most_behind, fewest_behind = tails_of_seed(lookup, queries, steps, query, parts, part)
+        for tail in range(most_behind, fewest_behind - 1, -1):
+            sample = sample_of_seed(lookup, queries, query, parts, part, tail, before)
+            places = listed_places(lookup, queries, sample.at, sample.lead)
+            if places.end < 0:
+                return True
+            wanted = beside_sample(lookup, queries.codes, sample, places)
+            for place in range(places.begin, places.end):
+                found = occurrence_at(lookup, wanted, place, places.end)
+                if found == DAMAGED:
+                    return True
+                if found != PASSED and is_near_match(lookup, queries.codes, sample, found):
+                    left -= 1
+                    if left < 0:
+                        return True
     return False
+
+
+@inline_without_refcounts
+def is_near_match(lookup: KmerLookup, codes: CodeArray, sample: SeedSample, found: int) -> bool:
+    """Return whether a k-mer is in a match of its seed, but of none before it, that is near."""
+    at, reference, found = MARGIN + sample.at, lookup.reference, MARGIN + found
+    before = sample.at - sample.query_begin
+    left = extend_left(codes, at, reference, found, min(sample.found_before, before))
+    if left < sample.lead or left == sample.found_before:
+        return False
+    behind = sample.query_end - sample.at - lookup.kmer_length
+    right = extend_right(
+        codes, at + lookup.kmer_length, reference, found + lookup.kmer_length, behind
+    )
+    if right < sample.tail:
+        return False
+    bases = left + lookup.kmer_length + right
+    before, behind = before - left, behind - right
+    return is_near(codes, at - left, reference, found - left, bases, before, behind, NEAR_EDITS)
 
 
 @jit_without_refcounts

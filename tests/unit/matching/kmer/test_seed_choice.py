@@ -10,19 +10,20 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 from helpers.chosen_seeds import Chosen, chosen
+from helpers.in_memory import reference_of
 from helpers.kmer_cases import satellite_case, tables_of
 from helpers.loops import each
-from helpers.search_cases import STRANDS, SearchCase, find_on, rows_of
+from helpers.search_cases import STRANDS, SearchCase, find_on, made_bases, rows_of
 from helpers.sequences import reverse_complement
 
 from mummergpu.index import kmer_order
 from mummergpu.index.kmer_page import KmerPage
 from mummergpu.index.kmer_sampling import KmerSampling
-from mummergpu.mapping.seeding.windows import ChosenBy, chosen_matches
+from mummergpu.mapping.seeding.windows import ChosenBy, ReadCodes, chosen_matches
 from mummergpu.matching.kmer.cpu import KmerCpuBackend
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence import seed_rule
-from mummergpu.sequence.codes import Strand
+from mummergpu.sequence.codes import Strand, padded_reverse_complements, with_margins
 from mummergpu.sequence.mems import ALL_SEEDS
 from mummergpu.sequence.seed_rule import KEPT_SEEDS, new_seed_room, take_rarest
 
@@ -96,7 +97,11 @@ def test_without_windows_all_matches_are_counted(most: int) -> None:
     assert most > 9 or sum(one.is_spread for one in wanted[Strand.FORWARD]) > 3
     complete = KmerCpuBackend(Stats())
     complete.load_pages(tables_of(CASE, KmerSampling(6)), CASE.minimum_length)
-    offsets = CASE.block().offsets
+    block = CASE.block()
+    offsets = block.offsets
+    codes = {Strand.FORWARD: block.padded_codes}
+    codes[Strand.REVERSE] = padded_reverse_complements(block.padded_codes, offsets)
+    reference = with_margins(reference_of(CASE.records).codes)
     for sampling, bases in (
         (KmerSampling(6), 14),
         (KmerSampling(8, 5), 60),
@@ -112,7 +117,8 @@ def test_without_windows_all_matches_are_counted(most: int) -> None:
         for strand in STRANDS:
             found, every = (find_on(one, CASE.block(), strand) for one in (backend, complete))
             assert found is not None and every is not None
-            by_parts = chosen_matches(every, offsets, ChosenBy(20, 20, most, any_match=True))
+            by = ChosenBy(20, 20, most, any_match=True)
+            by_parts = chosen_matches(every, ReadCodes(offsets, codes[strand], reference), by)
             for columns in (found, by_parts):
                 for rows, one in zip(rows_of(columns), wanted[strand], strict=True):
                     assert sorted(rows) == sorted(one.matches)
@@ -124,6 +130,26 @@ def test_without_windows_all_matches_are_counted(most: int) -> None:
                 ] == [number for number in columns.seeds if number < ALL_SEEDS]
                 with_seeds += sum(chosen_at)
         assert with_seeds > 5 or most == 60
+
+
+@each("is_young", [False, True])
+def test_reads_without_windows_lose_matches_only_if_many_are_near(is_young: bool) -> None:
+    """Copies that share a part with a read, or all of it but for up to four bases."""
+    random = np.random.default_rng(7)
+    read = made_bases(random, 60, "ACGT")
+    turned = str.maketrans("ACGT", "CAGT" if is_young else "TGCA")
+    copies = (read[:25] + read[25:32].translate(turned) + read[32:] for _ in range(50))
+    if not is_young:
+        copies = (read[:25] + read[25:].translate(turned) for _ in range(50))
+    record = "".join(copy + made_bases(random, 90, "ACGT") for copy in copies)
+    case = SearchCase("copies", (record, read + "G"), (read,), 20)
+    (page,) = tables_of(case, KmerSampling(8, 3))
+    backend = KmerCpuBackend(Stats())
+    backend.load_pages([replace(page, max_matches=10)], 20)
+    found = find_on(backend, case.block(), Strand.FORWARD)
+    assert found is not None
+    assert found.count == 51 if not is_young else found.count < 51
+    assert (found.seeds.size > 0) == is_young
 
 
 @pytest.mark.parametrize("most", [1, 60, 300])
@@ -151,7 +177,9 @@ def test_matches_of_parts_of_a_reference_are_chosen_as_by_one_search(
         for strand in STRANDS:
             one, all_matches = find_on(by_one, block, strand), find_on(by_parts, block, strand)
             assert one is not None and all_matches is not None
-            found = chosen_matches(all_matches, block.offsets, ChosenBy(20, distance, most))
+            found = chosen_matches(
+                all_matches, ReadCodes(block.offsets), ChosenBy(20, distance, most)
+            )
             assert list(map(sorted, rows_of(found))) == list(map(sorted, rows_of(one)))
             if distance == 20:
                 kept = [sorted(each.matches) for each in wanted[strand]]
