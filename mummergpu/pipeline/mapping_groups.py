@@ -23,7 +23,7 @@ from mummergpu.matching.search import BlockSearch
 from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.kept_matches import KeptMatches
 from mummergpu.pipeline.mapping_search import MappingSearch
-from mummergpu.pipeline.passes import GroupPasses
+from mummergpu.pipeline.passes import MOST_ROWS_IF_LIMITED, GroupPasses
 from mummergpu.pipeline.query_progress import QueryProgress
 from mummergpu.pipeline.shortcut import Shortcut
 from mummergpu.pipeline.spill import SpilledQueries
@@ -42,9 +42,6 @@ Prepare = Callable[[ReadBlock, AlignmentColumns], Result]
 MOST_ROWS: Final = 1 << 22
 """The most matches of the reads that a thread maps at a time. Each may become a candidate, which
 takes some 70 bytes."""
-
-MOST_ROWS_IF_LIMITED: Final = 1 << 19
-"""The same where the memory of a run is limited: what a run may take for each thread holds them."""
 
 CANDIDATES_BYTES: Final = 256 << 20
 CANDIDATES_BYTES_PER_THREAD: Final = 16 << 20

@@ -27,6 +27,7 @@ from mummergpu.input.reference import Reference
 from mummergpu.matching.backends.interface import Backend
 from mummergpu.matching.open_backend import likely_block_bases
 from mummergpu.matching.options import DeviceOptions
+from mummergpu.matching.search import UNBOUNDED
 from mummergpu.output.bytes.text_stores import TextArray
 from mummergpu.output.open_sink import check_targets, open_sink
 from mummergpu.output.run_facts import RunFacts
@@ -42,7 +43,7 @@ from mummergpu.pipeline.found_matches import FoundMatches, summary_bytes
 from mummergpu.pipeline.open_search import OpenSearch
 from mummergpu.pipeline.options import MatchOptions
 from mummergpu.pipeline.page_progress import PageProgress
-from mummergpu.pipeline.passes import GroupPasses
+from mummergpu.pipeline.passes import MOST_ROWS_IF_LIMITED, GroupPasses
 from mummergpu.pipeline.plan import choose_block_size, describe_plan, plan_index
 from mummergpu.pipeline.query_progress import QueryProgress
 from mummergpu.pipeline.reference_source import open_source, reference_of
@@ -100,7 +101,9 @@ def run(
         found = FoundMatches(options, reference, sink, context.stats)
         row_format = found.row_format(len(index.groups))
         search = opened.block_search(options.search, row_format, job.done.searched)
-        results = GroupPasses(search, context, job.done).results(
+        is_limited = options.index.memory is not None
+        max_rows = MOST_ROWS_IF_LIMITED if is_limited else UNBOUNDED
+        results = GroupPasses(search, context, job.done, max_rows=max_rows).results(
             len(index.groups),
             lambda number: opened.load_group(number, context, ready, tree_files),
             queries.blocks(options.search.block_size or backend.sizes.block_bases),

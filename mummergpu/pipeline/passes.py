@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
+from itertools import chain, repeat
 from typing import Final, TypeVar
 
 from mummergpu.input.blocks.queries import QueryBlock
@@ -25,6 +26,7 @@ from mummergpu.pipeline.query_progress import QueryProgress
 from mummergpu.pipeline.shortcut import Shortcut
 from mummergpu.pipeline.spill import SpilledMems, SpilledQueries
 from mummergpu.runtime.ordered_map import ordered_map, ordered_results
+from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import BlockMems, match_count
 
 SAFETY: Final = 4.0
@@ -37,6 +39,11 @@ FORGETTING: Final = 0.75
 LEAST_SHARE: Final = 64
 """Where there are very many matches, parts are so many times as small as the first one: to search
 one in vain costs as much as all the matches that fit."""
+
+
+MOST_ROWS_IF_LIMITED: Final = 1 << 19
+"""The most matches of a part where the memory of a run is limited: what a run may take for each
+thread holds them, and what is made of them."""
 
 
 class BlockParts:
@@ -86,14 +93,48 @@ class Task:
     block : QueryBlock
         The queries.
     groups : list of BlockMems
-        The matches on each group, in the order of the groups.
+        The matches on each group whose spill file is read, in the order of the groups.
+    earlier_rows : int
+        About how many matches there are on all groups before.
     searched : bool
         Whether `groups` already has the matches on the group that is loaded now.
     """
 
     block: QueryBlock
     groups: list[BlockMems]
+    earlier_rows: int = 0
     searched: bool = False
+
+    def halves(self) -> list[Task]:
+        """Return the task in two, each with its share of the matches."""
+        halves, begin = [], 0
+        for block in self.block.halves():
+            end = begin + block.query_count
+            groups: list[BlockMems] = [
+                {s: one.part(begin, end) for s, one in mems.items()} for mems in self.groups
+            ]
+            halves.append(Task(block, groups, self.earlier_rows // 2))
+            begin = end
+        return halves
+
+
+class SpilledGroup:
+    """What temporary files keep when a group has been searched: queries, and matches on it.
+
+    The blocks are those of the group before, or parts of them.
+    """
+
+    def __init__(self, stack: ExitStack, strands: Sequence[Strand]) -> None:
+        self.queries = stack.enter_context(SpilledQueries())
+        self.mems = stack.enter_context(SpilledMems(strands))
+        self.rows: list[int] = []
+        """How many matches each block has on all groups so far."""
+
+    def keep(self, block: QueryBlock, mems: BlockMems, rows: int) -> None:
+        """Append a block, its matches, and their number with those on other groups."""
+        self.queries.write_block(block)
+        self.mems.write_mems(mems)
+        self.rows.append(rows)
 
 
 class GroupPasses:
@@ -159,38 +200,37 @@ class GroupPasses:
             What `prepare` or `shortcut` returns, in the order of the blocks. When the next one
             is asked for, a block counts as done.
         """
-        queries: SpilledQueries | None = None
         spilled: list[SpilledMems] = []
-        # All matches of a block are in memory together.
+        before: SpilledGroup | None = None
         parts = BlockParts(self._sizes)
 
-        def found(block: QueryBlock, rows: int) -> None:
+        def tell(bases: int, rows: int) -> None:
             # The groups to come are taken to have as many matches each.
-            if self._cuts_blocks:
-                parts.add(block.base_count, group_count * rows)
+            parts.add(bases, group_count * rows)
 
         with ExitStack() as stack:
             for number in range(group_count):
                 load_group(number)
                 self._progress.begin_group(number, group_count)
-                read = blocks if queries is None else queries.read_blocks()
+                if before is not None:
+                    blocks = before.queries.read_blocks()
+                rows = () if before is None else before.rows
                 if number == group_count - 1:
-                    yield from self._search_last(read, spilled, prepare, shortcut)
+                    yield from self._search_last(blocks, spilled, rows, prepare, shortcut)
                     return
-                if queries is None:
-                    queries = stack.enter_context(SpilledQueries())
-                    read = (part for block in read for part in parts.parts(block))
-                    read = _keep_copies(read, queries)
+                if before is None and self._cuts_blocks:
+                    blocks = (part for block in blocks for part in parts.parts(block))
                 # Open files are few: from time to time, this search merges all before it.
-                earlier = spilled if len(spilled) == MOST_SPILL_FILES else []
-                file = stack.enter_context(SpilledMems())
-                self._search_and_spill(read, earlier, file, found)
-                for merged in earlier:
-                    merged.close()
-                spilled = [*([] if earlier else spilled), file]
+                merged = spilled if len(spilled) == MOST_SPILL_FILES else []
+                kept = SpilledGroup(stack, self._search.strands)
+                self._search_and_spill(self._tasks(blocks, merged, rows), kept, tell)
+                for file in (*merged, *([before.queries] if before else [])):
+                    file.close()
+                spilled = [*([] if merged else spilled), kept.mems]
+                before = kept
 
     def _tasks(
-        self, blocks: Iterator[QueryBlock], spilled: Sequence[SpilledMems]
+        self, blocks: Iterator[QueryBlock], spilled: Sequence[SpilledMems], rows: Sequence[int]
     ) -> Iterator[Task]:
         """Yield each block with its matches from the spill files.
 
@@ -198,52 +238,58 @@ class GroupPasses:
         it among all threads of the pool. A task of the pool could not do that, because it must
         not wait for another task.
         """
-        strands = self._search.strands
-        for block in blocks:
-            groups: list[BlockMems] = [
-                {s: file.read_columns() for s in strands} for file in spilled
-            ]
+        for file in spilled:
+            file.rewind()
+        for block, earlier in zip(blocks, chain(rows, repeat(0)), strict=False):
+            groups = [file.read_mems(block.query_count) for file in spilled]
             searched = self._search.needs_all_threads(block)
             if searched:
                 mems = self._search.find_mems(block, UNBOUNDED, self._executor.map)
                 assert mems is not None
                 groups.append(mems)
-            yield Task(block, groups, searched)
+            yield Task(block, groups, earlier, searched)
+
+    def _find(self, task: Task) -> BlockMems | None:
+        """Return the matches of a task on the loaded group; None if its block has to be cut.
+
+        All matches of a block, on all groups, will be in memory together.
+        """
+        if not task.block.can_be_cut:
+            return self._search.find_mems(task.block)
+        left = self._sizes.max_rows - task.earlier_rows
+        return self._search.find_mems(task.block, max(1, left))
 
     def _search_and_spill(
-        self,
-        blocks: Iterator[QueryBlock],
-        spilled: Sequence[SpilledMems],
-        file: SpilledMems,
-        tell: Callable[[QueryBlock, int], None],
+        self, tasks: Iterator[Task], kept: SpilledGroup, tell: Callable[[int, int], None]
     ) -> None:
-        """Search all blocks on one group of pages, and write the matches to a spill file.
+        """Search all blocks on one group of pages, and write them and their matches to files.
 
-        `tell` receives each block, and how many matches it has there.
+        `tell` receives the bases of each block, and how many matches it has there.
         """
 
-        def search(task: Task) -> tuple[QueryBlock, BlockMems] | None:
+        def search(task: Task) -> tuple[QueryBlock, BlockMems, int] | None:
             if task.searched:
-                return task.block, self._merge(task.groups)
-            mems = self._search.find_mems(task.block)
+                found = match_count(task.groups[-1])
+                return task.block, self._merge(task.groups), task.earlier_rows + found
+            mems = self._find(task)
             if mems is None:
                 return None
-            tell(task.block, match_count(mems))
-            return task.block, self._merge([*task.groups, mems])
+            found = match_count(mems)
+            tell(task.block.base_count, found)
+            merged = self._merge([*task.groups, mems])
+            return task.block, merged, task.earlier_rows + found
 
-        def keep(found: tuple[QueryBlock, BlockMems]) -> None:
-            block, mems = found
-            for strand in self._search.strands:
-                file.write_columns(mems[strand])
-            self._progress.done(block)
+        def keep(found: tuple[QueryBlock, BlockMems, int]) -> None:
+            kept.keep(*found)
+            self._progress.done(found[0])
 
-        ordered_map(self._executor, self._window, self._tasks(blocks, spilled), search, keep)
-        file.rewind()
+        ordered_map(self._executor, self._window, tasks, search, keep, Task.halves)
 
     def _search_last(
         self,
         blocks: Iterator[QueryBlock],
         spilled: Sequence[SpilledMems],
+        rows: Sequence[int],
         prepare: Callable[[QueryBlock, BlockMems], Result],
         shortcut: Shortcut[Result] | None,
     ) -> Generator[Result]:
@@ -254,29 +300,23 @@ class GroupPasses:
             block = task.block
             if task.searched:
                 return block, prepare(block, self._merge(task.groups))
-            # A block cannot be halved if a spill file holds matches of the whole block.
-            whole = bool(task.groups) or not block.can_be_cut
-            if shortcut is not None and not task.groups and shortcut.suits(block):
+            if shortcut is not None and not spilled and shortcut.suits(block):
                 prepared = shortcut.prepared(block)
                 if prepared is not None:
                     return block, prepared[0]
-                if not whole:
+                if block.can_be_cut:
                     return None
-            max_rows = UNBOUNDED if whole else self._sizes.max_rows
-            mems = self._search.find_mems(block, max_rows)
+            mems = self._find(task)
             # None has the block cut in halves, each of which is searched again.
             if mems is None:
                 return None
             parts.add(block.base_count, match_count(mems))
             return block, prepare(block, self._merge([*task.groups, mems]))
 
-        def halves(task: Task) -> list[Task]:
-            return [Task(half, []) for half in task.block.halves()]
-
         if self._cuts_blocks and not spilled:
             blocks = (part for block in blocks for part in self._parts(block, parts))
-        tasks = self._tasks(blocks, spilled)
-        results = ordered_results(self._executor, self._window, tasks, search, halves)
+        tasks = self._tasks(blocks, spilled, rows)
+        results = ordered_results(self._executor, self._window, tasks, search, Task.halves)
         with closing(results):
             for block, result in results:
                 yield result
@@ -293,10 +333,3 @@ class GroupPasses:
     def _merge(self, groups: Sequence[BlockMems]) -> BlockMems:
         with self._stats.stage("coords_to_buffers"):
             return self._search.merge_groups(groups)
-
-
-def _keep_copies(blocks: Iterator[QueryBlock], queries: SpilledQueries) -> Iterator[QueryBlock]:
-    """Yield the blocks, and write a copy of each to a file for the next group."""
-    for block in blocks:
-        queries.write_block(block)
-        yield block

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import errno
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields
 from typing import IO, Any
@@ -22,7 +22,8 @@ from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.blocks.read_block import ReadBlock, WrittenReads
 from mummergpu.input.records.tags import Tags
 from mummergpu.runtime.closing import ClosedAtEnd
-from mummergpu.sequence.mems import MemColumns
+from mummergpu.sequence.codes import Strand
+from mummergpu.sequence.mems import BlockMems, MemColumns
 
 
 class ArrayFile(ClosedAtEnd):
@@ -150,10 +151,23 @@ class _KindOfBlock:
 class SpilledMems(ArrayFile):
     """A temporary file with the matches of all blocks on one group of pages."""
 
-    def write_columns(self, columns: MemColumns) -> None:
-        """Append the matches of a block on one strand."""
-        self.write(columns.offsets, columns.query_starts, columns.reference_starts, columns.lengths)
+    def __init__(self, strands: Sequence[Strand]) -> None:
+        super().__init__()
+        self._strands = strands
+        self._left: BlockMems = {}
 
-    def read_columns(self) -> MemColumns:
-        """Return the next matches, in the order in which they were written."""
-        return MemColumns(self.read(), self.read(), self.read(), self.read())
+    def write_mems(self, mems: BlockMems) -> None:
+        """Append the matches of a block."""
+        for strand in self._strands:
+            columns = mems[strand]
+            self.write(columns.offsets, *columns.rows)
+
+    def read_mems(self, query_count: int) -> BlockMems:
+        """Return the matches of the next queries, which are a block that was written or a part."""
+        left = self._left
+        if not left or left[self._strands[0]].query_count == 0:
+            left = {
+                strand: MemColumns(*(self.read() for _ in range(4))) for strand in self._strands
+            }
+        self._left = {s: one.part(query_count, one.query_count) for s, one in left.items()}
+        return {s: one.part(0, query_count) for s, one in left.items()}

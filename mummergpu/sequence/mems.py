@@ -61,9 +61,20 @@ class MemColumns(NamedTuple):
         return self.lengths.size
 
     @property
+    def query_count(self) -> int:
+        """The number of queries."""
+        return self.offsets.size - 1
+
+    @property
     def rows(self) -> MemRows:
         """The columns without the offsets."""
         return MemRows(self.query_starts, self.reference_starts, self.lengths)
+
+    def part(self, first: int, end: int) -> MemColumns:
+        """Return the matches of a range of the queries, as views of the arrays."""
+        offsets = self.offsets[first : end + 1]
+        rows = MemRows(*(column[offsets[0] : offsets[-1]] for column in self.rows))
+        return MemColumns(offsets - offsets[0], *rows, self.seeds[first:end])
 
 
 BlockMems = Mapping[Strand, MemColumns]

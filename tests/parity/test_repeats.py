@@ -9,6 +9,7 @@ import pytest
 from helpers.mummer_comparison import (
     count_rows,
     difference,
+    fasta_of,
     in_our_order,
     mummer_text,
     our_text,
@@ -16,6 +17,8 @@ from helpers.mummer_comparison import (
 )
 from helpers.oracle import reverse_complement
 from helpers.sequences import random_bases
+
+from mummergpu.cli.main import main
 
 
 def bases(random: Random, length: int) -> str:
@@ -129,6 +132,18 @@ def test_a_repeat_against_itself(
         mummer_binary, tmp_path, f">r\n{array}\n", queries, "-maxmatch -b -l 20", setting
     )
     assert rows > 1000
+
+
+@pytest.mark.parametrize("mode", ["-maxmatch", "-mumreference", "-mum"])
+def test_repeats_of_a_human_genome(mode: str, mummer_binary: str, tmp_path: Path) -> None:
+    """Old and young families, segmental copies, satellites of higher order and runs of N."""
+    made = ["workload", "REPEATS", "--scale", "0.0003", "-q", "-o", str(tmp_path / "made")]
+    assert main(made) == 0
+    reference = (tmp_path / "made" / "reference.fa").read_text()
+    # A read of a satellite has hundreds of rows.
+    reads = fasta_of((tmp_path / "made" / "reads_1.fq").read_bytes(), 8).decode()
+    rows = compare(mummer_binary, tmp_path, reference, reads, f"{mode} -b -l 31")
+    assert rows > (2000 if mode == "-maxmatch" else 100)
 
 
 HEADERS = [

@@ -20,7 +20,8 @@ from mummergpu.mapping.candidates.candidates import no_candidates
 from mummergpu.mapping.placing.second_pass import DoubtfulReads
 from mummergpu.pipeline.spill import ArrayFile, SpilledMems, SpilledQueries
 from mummergpu.pipeline.spilled_alignments import SpilledAlignments
-from mummergpu.sequence.mems import MemColumns
+from mummergpu.sequence.codes import Strand
+from mummergpu.sequence.mems import BlockMems, MemColumns
 
 NUMBERS = np.arange(5, dtype=np.int64)
 BYTES = np.arange(7, dtype=np.uint8)
@@ -32,20 +33,30 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_columns_come_back_in_order(folder: Path) -> None:
-    columns = [
-        MemColumns(np.arange(n + 1), *(np.arange(n) + offset for offset in (1, 2, 3)))
-        for n in range(4)
-    ]
-    with SpilledMems() as file:
-        for one in columns:
-            file.write_columns(one)
-        for _ in range(2):
+def mems_of(counts: list[int]) -> BlockMems:
+    """Matches of queries, so many of each, with other numbers on the other strand."""
+    offsets = np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
+    rows = np.arange(offsets[-1])
+    forward = MemColumns(offsets, *(rows + offset for offset in (1, 2, 3)))
+    return {Strand.FORWARD: forward, Strand.REVERSE: forward._replace(lengths=rows + 9)}
+
+
+def test_matches_come_back_in_order_in_parts_of_their_blocks(folder: Path) -> None:
+    written = [mems_of(counts) for counts in ([], [1], [2, 0, 3, 1], [0, 4])]
+    with SpilledMems(tuple(Strand)) as file:
+        for one in written:
+            file.write_mems(one)
+        for cuts in ([[0], [1], [4], [2]], [[0], [1], [1, 2, 1], [1, 1]]):
             file.rewind()
-            for one in columns:
-                back = file.read_columns()
-                for name in ("offsets", "query_starts", "reference_starts", "lengths"):
-                    np.testing.assert_array_equal(getattr(back, name), getattr(one, name))
+            for one, parts in zip(written, cuts, strict=True):
+                begin = 0
+                for count in parts:
+                    back = file.read_mems(count)
+                    for strand in Strand:
+                        expected = one[strand].part(begin, begin + count)
+                        for column, wanted in zip(back[strand], expected, strict=True):
+                            np.testing.assert_array_equal(column, wanted)
+                    begin += count
         assert os.listdir(folder) == []
 
 
