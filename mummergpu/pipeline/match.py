@@ -101,7 +101,8 @@ def run(
         found = FoundMatches(options, reference, sink, context.stats)
         row_format = found.row_format(len(index.groups))
         search = opened.block_search(options.search, row_format, job.done.searched)
-        is_limited = options.index.memory is not None
+        # Its own memory bounds what a device finds at once.
+        is_limited = options.index.memory is not None and backend.name == "cpu"
         max_rows = MOST_ROWS_IF_LIMITED if is_limited else UNBOUNDED
         results = GroupPasses(search, context, job.done, max_rows=max_rows).results(
             len(index.groups),
