@@ -76,7 +76,9 @@ COSTS: Final = MinimizerCosts(
 
 
 FEW_QUERY_BASES: Final = 1 << 18
-"""For fewer bases of queries it is not asked how alike the k-mers of a reference are."""
+FEW_REFERENCE_BASES: Final = 1 << 22
+"""For fewer bases of queries and of a reference it is not asked how alike the k-mers of that are: it
+takes some milliseconds, and a table of more bases ten times as long."""
 
 SLOWDOWN_BEYOND_CACHES: Final = 1.6
 """How many times as long as its costs tell a search of a table of k-mers takes for unique matches,
@@ -162,7 +164,8 @@ class MinimizerIndex(ReferenceIndex[MinimizerPage]):
             worth = kept_seconds(kept, bases)
         else:
             worth = kmer_seconds(job)
-            if worth < cost.seconds and query_bases >= FEW_QUERY_BASES:
+            is_few = query_bases < FEW_QUERY_BASES and bases < FEW_REFERENCE_BASES
+            if worth < cost.seconds and not is_few:
                 # The occurrences of k-mers of repeats make a search of tables of k-mers dearer.
                 job = replace(job, likeness=kmer_likeness(reference.padded_codes))
                 worth = kmer_seconds(job)

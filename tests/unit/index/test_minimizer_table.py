@@ -166,6 +166,16 @@ def test_the_cheaper_one_of_both_tables_is_chosen() -> None:
     assert twice == pytest.approx(2 * once)
 
 
+def test_few_queries_of_a_large_repeat_are_searched_by_minimizers() -> None:
+    def plan(base: str, bases: int) -> MinimizerIndex | None:
+        options = KmerOptions(unique_strands=1)
+        return MinimizerIndex.plan(reference_of([base * bases]), options, 20, PLENTY, 3000)
+
+    # All k-mers of the first one are the same.
+    assert plan("A", 5_000_000) is not None
+    assert plan("ACGTGTCATTGC", 60_000) is None
+
+
 def test_minimizers_beside_a_table_that_there_is_have_to_pay() -> None:
     bases = 1 << 17
     reference = reference_of([made_bases(np.random.default_rng(1), bases, "ACGT")])
