@@ -77,8 +77,8 @@ COSTS: Final = MinimizerCosts(
 
 FEW_QUERY_BASES: Final = 1 << 18
 FEW_REFERENCE_BASES: Final = 1 << 22
-"""For fewer bases of queries and of a reference it is not asked how alike the k-mers of that are: it
-takes some milliseconds, and a table of more bases ten times as long."""
+"""For fewer bases of queries and of a reference it is not asked how alike the k-mers of that are.
+It takes some milliseconds, and a table of more bases ten times as long."""
 
 SLOWDOWN_BEYOND_CACHES: Final = 1.6
 """How many times as long as its costs tell a search of a table of k-mers takes for unique matches,
