@@ -18,6 +18,7 @@ import pytest
 
 from mummergpu import __version__
 from mummergpu.cli.main import commands
+from mummergpu.runtime.cache_places import CACHE_VARIABLE, cache_folder
 
 SOURCE = Path(__file__).resolve().parents[2]
 PACKAGING = SOURCE / "packaging"
@@ -236,6 +237,9 @@ def run_workflow(verb: str, snakemake: str, path: str, work: Path) -> Path:
     shutil.copytree(WRAPPERS / verb, wrapper)
     folder = wrapper / "test"
     environment = {**os.environ, "PATH": path, "HOME": str(work)}
+    # What has been compiled is not compiled in each new home.
+    if (kept := cache_folder(os.environ)) is not None:
+        environment[CACHE_VARIABLE] = str(kept)
     # Snakemake's jobs are to find the libraries of its own Python.
     environment.pop("PYTHONPATH", None)
     done = subprocess.run(
