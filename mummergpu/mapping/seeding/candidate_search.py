@@ -263,10 +263,13 @@ class CandidateFinder:
             return mems
         if options.max_occurrences is not None:
             by = ChosenBy(length, length, options.max_occurrences, not options.by_windows)
-            codes = {Strand.FORWARD: block.padded_codes}
-            codes[Strand.REVERSE] = padded_reverse_complements(block.padded_codes, block.offsets)
+            forward = reverse = ReadCodes(block.offsets)
+            if by.any_match:
+                codes = padded_reverse_complements(block.padded_codes, block.offsets)
+                forward = ReadCodes(block.offsets, block.padded_codes, reference)
+                reverse = ReadCodes(block.offsets, codes, reference)
             return {
-                s: chosen_matches(one, ReadCodes(block.offsets, codes[s], reference), by)
+                s: chosen_matches(one, forward if s is Strand.FORWARD else reverse, by)
                 for s, one in mems.items()
             }
         if not options.by_windows:

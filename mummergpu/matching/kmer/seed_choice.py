@@ -323,20 +323,38 @@ def has_too_many_near(
 @inline_without_refcounts
 def is_near_match(lookup: KmerLookup, codes: CodeArray, sample: SeedSample, found: int) -> bool:
     """Return whether a k-mer is in a match of its seed, but of none before it, that is near."""
-    at, reference, found = MARGIN + sample.at, lookup.reference, MARGIN + found
-    before = sample.at - sample.query_begin
-    left = extend_left(codes, at, reference, found, min(sample.found_before, before))
-    if left < sample.lead or left == sample.found_before:
+    left, right = bases_of_match(lookup, codes, sample, found)
+    if left < 0:
         return False
-    behind = sample.query_end - sample.at - lookup.kmer_length
-    right = extend_right(
-        codes, at + lookup.kmer_length, reference, found + lookup.kmer_length, behind
-    )
-    if right < sample.tail:
-        return False
+    first, reference = MARGIN + sample.at - left, lookup.reference
     bases = left + lookup.kmer_length + right
-    before, behind = before - left, behind - right
-    return is_near(codes, at - left, reference, found - left, bases, before, behind, NEAR_EDITS)
+    before = sample.at - sample.query_begin - left
+    behind = sample.query_end - sample.at - lookup.kmer_length - right
+    other = MARGIN + found - left
+    return is_near(codes, first, reference, other, bases, before, behind, NEAR_EDITS)
+
+
+@inline_without_refcounts
+def bases_of_match(
+    lookup: KmerLookup, codes: CodeArray, sample: SeedSample, found: int
+) -> tuple[int, int]:
+    """Return how many bases a match with a seed has before and behind its k-mer.
+
+    The first is -1 if the seed is not whole there, or if the match reaches the seed before: it is
+    met there.
+    """
+    at, kmer_length, reference = MARGIN + sample.at, lookup.kmer_length, lookup.reference
+    none = as_int64(-1)
+    max_left = min(sample.found_before, sample.at - sample.query_begin)
+    left = as_int64(extend_left(codes, at, reference, MARGIN + found, max_left))
+    if left < sample.lead or left == sample.found_before:
+        return none, none
+    max_right = sample.query_end - sample.at - kmer_length
+    behind = MARGIN + found + kmer_length
+    right = as_int64(extend_right(codes, at + kmer_length, reference, behind, max_right))
+    if right < sample.tail:
+        return none, none
+    return left, right
 
 
 @jit_without_refcounts
@@ -564,10 +582,7 @@ def write_listed(
     rows: MemRows,
 ) -> int:
     """Write the matches at the listed places of a k-mer (`write_matches`)."""
-    at, kmer_length, reference = MARGIN + sample.at, lookup.kmer_length, lookup.reference
     row = filled
-    max_left = min(sample.found_before, sample.at - sample.query_begin)
-    max_right = sample.query_end - sample.at - kmer_length
     wanted = beside_sample(lookup, codes, sample, places)
     for place in range(places.begin, places.end):
         found = occurrence_at(lookup, wanted, place, places.end)
@@ -575,19 +590,14 @@ def write_listed(
             if found == DAMAGED:
                 return DAMAGED
             continue
-        left = extend_left(codes, at, reference, MARGIN + found, max_left)
-        # A match that reaches the seed before is met there, and written once only.
-        if left < sample.lead or left == sample.found_before:
-            continue
-        behind = MARGIN + found + kmer_length
-        right = extend_right(codes, at + kmer_length, reference, behind, max_right)
-        if right < sample.tail:
+        left, right = bases_of_match(lookup, codes, sample, found)
+        if left < 0:
             continue
         if row == rows.lengths.size:
             return FULL
         rows.query_starts[row] = sample.at - sample.query_begin - left
         rows.reference_starts[row] = found - left
-        rows.lengths[row] = left + kmer_length + right
+        rows.lengths[row] = left + lookup.kmer_length + right
         row += 1
     return row
 
