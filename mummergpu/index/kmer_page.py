@@ -66,6 +66,11 @@ class KmerPage:
         return self.max_occurrences is not None
 
     @property
+    def is_for_mapping(self) -> bool:
+        """Whether a search finds the matches that a mapper wants (`seed_search`), not all."""
+        return self.sample_step is not None or self.max_matches is not None
+
+    @property
     def sample_leads(self) -> range:
         """The bases of a window before each k-mer that is looked up; 0 without windows.
 

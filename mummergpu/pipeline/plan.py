@@ -19,7 +19,7 @@ from mummergpu.pipeline.query_volume import estimate_query_bases
 from mummergpu.runtime.memory import MemoryBudget
 from mummergpu.runtime.words import counted
 
-BLOCKS_OF_THREAD: Final = 4
+BLOCKS_OF_THREAD: Final = 2
 """Number of blocks of queries for each thread, if that makes the blocks large enough."""
 
 SMALLEST_PART_OF_BLOCK: Final = 8

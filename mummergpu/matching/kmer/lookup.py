@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -11,7 +11,21 @@ from mummergpu.matching.query_codes import QueryCodes
 from mummergpu.runtime.arrays import ByteArray
 from mummergpu.runtime.jit import as_index, as_int64, inline_without_refcounts, prefetch
 from mummergpu.sequence.codes import MARGIN, STEP, CodeArray
-from mummergpu.sequence.extension import FOUR, extend_left, four_before, kmer_at
+from mummergpu.sequence.extension import (
+    FOUR,
+    WORD_STEP,
+    extend_left,
+    extend_word_left,
+    four_before,
+    kmer_at,
+)
+
+ROWS_FULL, DONE, DAMAGED = range(3)
+"""The reasons why a kernel stops: the next MEMs do not fit the rows, nothing is left to do, or a
+list is not inside the table or a position not inside the reference."""
+
+UNBOUNDED_MATCHES: Final = 1 << 60
+"""More matches than a read can have."""
 
 
 class KmerLookup(NamedTuple):
@@ -53,8 +67,24 @@ class KmerLookup(NamedTuple):
     reference: CodeArray
 
 
+class QuerySteps(NamedTuple):
+    """Where the samples of a search for all matches are: all in bases (`kmer_sampling`).
+
+    Attributes
+    ----------
+    min_length : int
+        The fewest bases of a MEM.
+    step, period : int
+        The distances from one sample to the next and from one pair of a MEM to the next.
+    """
+
+    min_length: int
+    step: int
+    period: int
+
+
 class SampleSteps(NamedTuple):
-    """Where samples are: all in bases (`kmer_sampling`).
+    """Where the samples of a mapper are: all in bases (`kmer_sampling`).
 
     Attributes
     ----------
@@ -73,8 +103,6 @@ class SampleSteps(NamedTuple):
     seed, seed_step, seed_leads : int
         The bases of a window of which seeds are chosen, from one to the next, and the places of a
         seed of which one is listed: 1 with picked k-mers.
-    sorts_matches : bool
-        Whether the matches of a query ascend; else they are in any order.
     """
 
     min_length: int
@@ -88,7 +116,16 @@ class SampleSteps(NamedTuple):
     seed: int
     seed_step: int
     seed_leads: int
-    sorts_matches: bool
+
+
+@inline_without_refcounts
+def extend_at_most(
+    codes: CodeArray, at: int, reference: CodeArray, reference_at: int, most: int
+) -> int:
+    """Return how many bases before two places match, up to `most`, which is often a few."""
+    if most <= WORD_STEP:
+        return min(extend_word_left(codes, at, reference, reference_at), most)
+    return extend_left(codes, at, reference, reference_at, most)
 
 
 @inline_without_refcounts

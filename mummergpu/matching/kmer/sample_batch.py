@@ -5,24 +5,30 @@ Each memory access is prefetched for a whole batch before its use.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from mummergpu.matching.kmer.lookup import (
     KmerLookup,
-    SampleSteps,
-    bases_beside,
+    QuerySteps,
+    end_of_equal,
     is_long_list,
-    prefetch_place,
+    place_by_bases,
 )
-from mummergpu.matching.kmer.seed_choice import PLACES_AHEAD
 from mummergpu.matching.query_codes import QueryCodes
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import as_index, as_int64, inline_without_refcounts, prefetch
 from mummergpu.sequence.codes import MARGIN, CodeArray
 from mummergpu.sequence.extension import kmer_at
 from mummergpu.sequence.picked_kmers import picked_kmer
+
+PLACES_AHEAD: Final = 4
+"""The occurrences of a list that are prefetched before the first is compared."""
+
+ROWS_FULL_HERE: Final = -1
+DAMAGED_HERE: Final = -2
+"""Returned in place of a row number: the rows are full, or a position is outside."""
 
 BATCH: Final = 64
 """The samples whose memory accesses run at the same time."""
@@ -69,98 +75,45 @@ def add_sample(
 def next_batch(
     lookup: KmerLookup,
     queries: QueryCodes,
-    steps: SampleSteps,
-    batch: Int64Array,
-    query: int,
-    at: int,
-    lead: int,
-) -> tuple[int, int, int, int]:
-    """Fill a batch with the k-mers of the next samples.
-
-    Return how many there are, and the query, the place and the lead of the sample behind them. With
-    picked k-mers, these are those of the span behind them.
-    """
-    if lookup.picked_of > 0:
-        size, query, at = next_picked(lookup, queries, steps, batch, query, at)
-        return size, query, at, lead
-    offsets = queries.offsets
-    needed = max(lookup.kmer_length, steps.window)
-    size = as_int64(0)
-    while size < BATCH and query < offsets.size - 1:
-        end = offsets[query + 1]
-        if at - lead + needed > end or end - offsets[query] < steps.min_length:
-            query += 1
-            lead = as_int64(steps.first_lead)
-            at = end + lead
-            continue
-        before = lead + steps.period
-        size = add_sample(lookup, queries.codes, batch, size, query, at, lead, before)
-        if lead < steps.last_lead:
-            at += 1
-            lead += 1
-        else:
-            at += steps.step - (lead - steps.first_lead)
-            lead = as_int64(steps.first_lead)
-    return size, query, at, lead
-
-
-@inline_without_refcounts
-def next_picked(
-    lookup: KmerLookup,
-    queries: QueryCodes,
-    steps: SampleSteps,
+    steps: QuerySteps,
     batch: Int64Array,
     query: int,
     at: int,
 ) -> tuple[int, int, int]:
-    """Fill a batch with the k-mers that are picked of the next spans (`next_batch`).
+    """Fill a batch with the k-mers of the next samples, or those picked of the next spans.
 
-    Return how many there are, and the query and the place of the span behind them.
+    Return how many there are, and the query and the place of the sample, or the span, behind them.
     """
     offsets, kmer_length, kmers = queries.offsets, lookup.kmer_length, lookup.picked_of
-    lead = as_int64(steps.first_lead)
-    needed = kmer_length + kmers - 1
+    needed = kmer_length + max(kmers - 1, 0)
     size = as_int64(0)
     while size < BATCH and query < offsets.size - 1:
         end = offsets[query + 1]
         if at + needed > end or end - offsets[query] < steps.min_length:
             query += 1
-            at = end + lead
+            at = end
             continue
-        first = at
-        picked = picked_kmer(queries.codes, MARGIN + at, kmer_length, kmers)
+        place, first, last = at, at, at
         at += steps.step
-        if picked < 0:
-            continue
-        place, last = first + picked, first
-        # Spans of which the same k-mer is picked are one sample. Windows are not: a match may have
-        # one of them and not the next.
-        while steps.window == 0 and at + needed <= end and at <= place:
-            picked = picked_kmer(queries.codes, MARGIN + at, kmer_length, kmers)
-            if picked < 0 or at + picked != place:
-                break
-            last = at
-            at += steps.step
-        before = lead + place - first + steps.period
-        mine = lead + place - last
-        size = add_sample(lookup, queries.codes, batch, size, query, place, mine, before)
+        if kmers > 0:
+            picked = picked_kmer(queries.codes, MARGIN + first, kmer_length, kmers)
+            if picked < 0:
+                continue
+            place += picked
+            # Spans of which the same k-mer is picked are one sample.
+            while at + needed <= end and at <= place:
+                picked = picked_kmer(queries.codes, MARGIN + at, kmer_length, kmers)
+                if picked < 0 or at + picked != place:
+                    break
+                last = at
+                at += steps.step
+        before = place - first + steps.period
+        size = add_sample(lookup, queries.codes, batch, size, query, place, place - last, before)
     return size, query, at
 
 
 @inline_without_refcounts
-def next_place(
-    lookup: KmerLookup, steps: SampleSteps, batch: Int64Array, sample: int
-) -> tuple[int, int]:
-    """Return the place and the lead for `next_batch` to begin with a sample, or its first span."""
-    place, lead = batch[sample, PLACE], batch[sample, LEAD]
-    if lookup.picked_of > 0:
-        first = as_int64(steps.first_lead)
-        place, lead = place - (batch[sample, FOUND_BEFORE] - steps.period) + first, first
-    return place, lead
-
-
-@inline_without_refcounts
-def find_lists(lookup: KmerLookup, codes: CodeArray, batch: Int64Array, size: int) -> bool:
+def find_lists(lookup: KmerLookup, batch: Int64Array, size: int) -> bool:
     """Replace the k-mer of each sample by its list, and prefetch the first occurrences.
 
     Return False if a list is not inside the table's positions: the table is damaged.
@@ -174,21 +127,44 @@ def find_lists(lookup: KmerLookup, codes: CodeArray, batch: Int64Array, size: in
             return False
         batch[sample, LIST_BEGIN] = begin
         batch[sample, LIST_END] = end
-        if is_long_list(lookup, begin, end):
-            prefetch(positions, (begin + end) // 2)
-            continue
         prefetch(positions, begin)
-        if lookup.beside_of_all != 0:
-            prefetch(lookup.bases_beside, begin)
     for sample in range(size):
-        begin, at = batch[sample, LIST_BEGIN], batch[sample, PLACE]
-        end = batch[sample, LIST_END]
-        if is_long_list(lookup, begin, end):
-            # A bisection looks there first.
-            middle = as_int64(positions[as_index((begin + end) // 2)])
-            prefetch(lookup.reference, MARGIN + lookup.part_begin + middle)
-            continue
-        wanted = bases_beside(lookup, codes, at, batch[sample, LEAD], as_int64(0), False)
-        for place in range(begin, min(end, begin + PLACES_AHEAD)):
-            prefetch_place(lookup, wanted, place, end)
+        begin = batch[sample, LIST_BEGIN]
+        for place in range(begin, min(batch[sample, LIST_END], begin + PLACES_AHEAD)):
+            found = lookup.part_begin + as_int64(positions[as_index(place)])
+            prefetch(lookup.reference, MARGIN + found)
     return True
+
+
+class PlacesToExtend(NamedTuple):
+    """The part of a list that a search looks at, but for the places in between that it skips."""
+
+    begin: int
+    skipped_begin: int
+    skipped_end: int
+    end: int
+
+
+@inline_without_refcounts
+def places_to_extend(
+    lookup: KmerLookup, queries: QueryCodes, batch: Int64Array, sample: int
+) -> PlacesToExtend:
+    """Return the places of a sample's list that may be the first of a MEM, or a few more."""
+    begin, end = batch[sample, LIST_BEGIN], batch[sample, LIST_END]
+    if not is_long_list(lookup, begin, end):
+        return PlacesToExtend(begin, end, end, end)
+    codes, lead, at = queries.codes, batch[sample, LEAD], batch[sample, PLACE]
+    # In a list that is sorted by the bases before each position, those lie side by side that have
+    # the bases of a window before them, or as many of these as the list is sorted by.
+    known = min(lead, lookup.ordered_bases)
+    if known > 0:
+        begin = place_by_bases(lookup, codes, at, known, begin, end, False)
+        end = end_of_equal(lookup, codes, at, known, begin, end)
+    # So do those that match as far to the left as an earlier sample, which has found them.
+    before = batch[sample, FOUND_BEFORE]
+    has_earlier = at - queries.offsets[batch[sample, QUERY_OF]] >= before
+    if before > lookup.ordered_bases or not has_earlier:
+        return PlacesToExtend(begin, end, end, end)
+    skipped = place_by_bases(lookup, codes, at, before, begin, end, False)
+    behind = end_of_equal(lookup, codes, at, before, skipped, end)
+    return PlacesToExtend(begin, skipped, behind, end)

@@ -54,9 +54,6 @@ from mummergpu.sequence.seed_rule import (
     windows_of,
 )
 
-UNBOUNDED_MATCHES: Final = 1 << 60
-"""More matches than a read can have."""
-
 PLACES_AHEAD: Final = 8
 """The occurrences whose bases are prefetched before one is compared."""
 
