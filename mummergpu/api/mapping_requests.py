@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final, TypedDict, Unpack
 
@@ -15,6 +14,7 @@ from mummergpu.input.blocks.read_files import MateFiles, ReadFile, ReadSource
 from mummergpu.mapping.placing.insert_size import InsertSizes
 from mummergpu.output.records.sam_options import ReadGroup, read_group_of, usual_read_group
 from mummergpu.pipeline.map_options import LONG_READS, MapOptions
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.option_values import (
     instance,
     meaning,
@@ -38,7 +38,7 @@ Penalty = int | tuple[int, int]
 """A penalty of all gaps, or of deletions and of insertions."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Scores:
     """The scores of alignments of reads; the defaults are those of bwa mem.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from mummergpu.api.log import context_of
@@ -24,11 +23,12 @@ from mummergpu.output.records.sam_options import SamOptions, usual_read_group
 from mummergpu.pipeline import match as pipeline
 from mummergpu.pipeline.options import MatchOptions, refuse_single_mates
 from mummergpu.pipeline.purposes import PURPOSES, TextRequest, with_needs
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.option_values import instance, one_of, path, paths, truth
 from mummergpu.runtime.stats import Stats
 
 
-@dataclass(frozen=True)
+@frozen
 class RunStats:
     """What a run did and what it cost.
 

@@ -11,10 +11,11 @@ import platform
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.libraries import Library, in_one_line, look_for
 from mummergpu.runtime.processors import processor_count
 from mummergpu.version import __version__
@@ -46,7 +47,7 @@ if sys.version_info < (3, 14):  # Later versions have zstd of their own.
 _LABEL_WIDTH: Final = 16
 
 
-@dataclass(frozen=True)
+@frozen
 class FolderFacts:
     """A folder that keeps compiled code.
 
@@ -68,7 +69,7 @@ class FolderFacts:
     bytes: int
 
 
-@dataclass(frozen=True)
+@frozen
 class Report:
     """All facts of the report.
 

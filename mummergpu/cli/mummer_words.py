@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from mummergpu.errors import MummerUsageError
 from mummergpu.index.options import DEFAULT_MINIMUM_LENGTH
+from mummergpu.runtime.frozen import frozen
 
 DEFAULT_MODE: Final = "-mumreference"
 
@@ -31,7 +31,7 @@ _LONGEST: Final = 1 << 40
 """Longer than any sequence; mummer takes larger numbers too, and then finds nothing."""
 
 
-@dataclass(frozen=True)
+@frozen
 class MummerCommand:
     """A command line of ``mummer``.
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from mummergpu.errors import MummerUsageError
+from mummergpu.runtime.frozen import frozen
 
 DEFAULT_PREFIX: Final = "out"
 
@@ -87,7 +88,7 @@ _NUMBER_OPTIONS: Final = {
 """The options of ``mummergpu align`` for those of nucmer that have a number."""
 
 
-@dataclass(frozen=True)
+@frozen
 class NucmerCommand:
     """A command line of ``nucmer``.
 

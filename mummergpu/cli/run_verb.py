@@ -6,7 +6,6 @@ import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import click
@@ -19,6 +18,7 @@ from mummergpu.cli.run_reports import RunReports
 from mummergpu.cli.run_words import RunWords, new_stats
 from mummergpu.cli.session import Session
 from mummergpu.cuda.warm_up import ask_for_contexts
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.output_file import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Options = TypeVar("Options")
 
 
-@dataclass(frozen=True)
+@frozen
 class Verb(Generic[Options]):
     """What one of these commands does.
 

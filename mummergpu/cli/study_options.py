@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -16,6 +16,7 @@ from mummergpu.cli.cache_folders import announce_compilation, tell_cache_trouble
 from mummergpu.cli.option_rules import device_options, refuse_exclusive, strands_of
 from mummergpu.cli.option_types import AUTO, MAIN_OPTIONS, PROGRAM, complete_files, one_device
 from mummergpu.cli.workload import complete_workload
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.words import counted
 
 if TYPE_CHECKING:
@@ -173,7 +174,7 @@ def study_workloads(params: dict[str, Any]) -> list[str]:
     return names
 
 
-@dataclass(frozen=True)
+@frozen
 class Study:
     """What a study works with.
 

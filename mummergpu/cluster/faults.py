@@ -5,11 +5,11 @@ from __future__ import annotations
 import pickle
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from mummergpu.errors import BackendError, ClusterError, MummergpuError, OutputError
 from mummergpu.runtime.compiled.code_generation import digest_of_sources
+from mummergpu.runtime.frozen import frozen
 
 Result = TypeVar("Result")
 
@@ -17,7 +17,7 @@ DIGEST: Final = digest_of_sources()
 """What the sources of this process were when it began."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Fault:
     """Why a worker has not done a task.
 

@@ -24,6 +24,7 @@ from typing import Any, Final
 from mummergpu.cluster.connection import OpenCluster
 from mummergpu.cluster.faults import DIGEST, Fault, guarded
 from mummergpu.errors import ClusterError
+from mummergpu.runtime.frozen import frozen
 
 FIRST_PATIENCE: Final = 900.0
 """The seconds that the first parts may take: workers compile, and read the index."""
@@ -66,7 +67,7 @@ class _Flight:
     is_done: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class Steps:
     """What workers do with a part.
 

@@ -10,7 +10,7 @@ import os
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final, NamedTuple, cast
 
 from mummergpu.cluster.checks import check_files, check_folders, check_versions
@@ -41,6 +41,7 @@ from mummergpu.pipeline.map_options import MapOptions
 from mummergpu.pipeline.map_reads import FileJob, MappedReads, Passes, most_block_bases
 from mummergpu.pipeline.mapping_groups import ReadMapping
 from mummergpu.pipeline.reference_source import open_source, reference_of
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.progress import Phase, Work
 from mummergpu.runtime.stats import Stats
@@ -73,7 +74,7 @@ class FirstReads(NamedTuple):
     blocks: Sequence[ReadBlock]
 
 
-@dataclass(frozen=True)
+@frozen
 class MapWork:
     """What workers know of a run (`worker.RowWork`).
 

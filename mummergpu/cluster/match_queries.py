@@ -10,7 +10,7 @@ import os
 import threading
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from mummergpu.cluster.checks import check_files, check_folders, check_versions
@@ -40,6 +40,7 @@ from mummergpu.pipeline.open_search import KeptIndex, OpenSearch
 from mummergpu.pipeline.options import MatchOptions
 from mummergpu.pipeline.passes import GroupPasses
 from mummergpu.pipeline.reference_source import open_source, reference_of
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.progress import Phase, Work
 from mummergpu.runtime.stats import Stats, StatsTotals
@@ -51,7 +52,7 @@ SENT_BASES: Final = 1 << 22
 _NO_ROWS: Final = 1 << 62
 
 
-@dataclass(frozen=True)
+@frozen
 class QueryWork:
     """What workers know of a run (`worker.RowWork`).
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from mummergpu.errors import OptionError
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.option_values import keep_values, positive
 
 LOCAL: Final = "local:"
@@ -17,7 +18,7 @@ PATIENCE: Final = 60.0
 """The seconds that a part may take before another worker gets it too, if others took less."""
 
 
-@dataclass(frozen=True)
+@frozen
 class ClusterOptions:
     """A cluster of Dask, and how it is used.
 

@@ -10,7 +10,7 @@ import os
 import threading
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from typing import Any, Final, NamedTuple
@@ -43,6 +43,7 @@ from mummergpu.pipeline.search_profiles import (
     ProfileSearch,
 )
 from mummergpu.runtime.arrays import ByteArray, Int64Array
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.progress import Phase
 from mummergpu.runtime.stats import Stats, StatsTotals
 
@@ -102,7 +103,7 @@ class ProfilePart(NamedTuple):
     numbers: range
 
 
-@dataclass(frozen=True)
+@frozen
 class ProfileWork:
     """What workers know of a run (`worker.Work`)."""
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
+
+from mummergpu.runtime.frozen import frozen
 
 AnyArray = npt.NDArray[Any]
 
@@ -38,7 +39,7 @@ class BlockShape(NamedTuple):
     shared_bytes: int
 
 
-@dataclass(frozen=True)
+@frozen
 class KernelResources:
     """The resources that a thread or a block of a compiled kernel uses.
 

@@ -10,11 +10,11 @@ import ctypes
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
 from mummergpu.cuda.warm_up import LIBRARY
+from mummergpu.runtime.frozen import frozen
 
 _NAME_BYTES: Final = 256
 
@@ -30,7 +30,7 @@ class DriverError(Exception):
     """A driver call returned an error; the message is one line."""
 
 
-@dataclass(frozen=True)
+@frozen
 class DeviceFacts:
     """The properties of a device that the driver reports.
 
@@ -65,7 +65,7 @@ class DeviceFacts:
     memory_clock_kilohertz: int = 0
 
 
-@dataclass(frozen=True)
+@frozen
 class DriverFacts:
     """The driver and its devices.
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, Protocol
 
 from mummergpu.cuda.driver import driver_facts
 from mummergpu.errors import BackendError, LibraryError
+from mummergpu.runtime.frozen import frozen
 
 LIBRARY: Final = "nvidia-libnvcomp-cu"
 EXTRA: Final = "nvcomp"
@@ -48,7 +48,7 @@ class Deflater(Protocol):
         ...
 
 
-@dataclass(frozen=True)
+@frozen
 class DeflateWork:
     """Pieces of text to deflate; all addresses are of a device.
 

@@ -7,12 +7,12 @@ architectures that it knows; `choose_architecture` picks one of them for a devic
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
 from mummergpu.cuda.program import ProgramSource
 from mummergpu.errors import BackendError
+from mummergpu.runtime.frozen import frozen
 
 INSTALL: Final = "pip install 'mummergpu[cuda-wheels]'"
 """The command that installs what the backend needs, without a compiler."""
@@ -47,7 +47,7 @@ class CompilationError(BackendError):
         return type(self), (self.program, self.architecture, self.log)
 
 
-@dataclass(frozen=True)
+@frozen
 class Compiled:
     """Kernels ready to be loaded.
 

@@ -8,10 +8,10 @@ every program includes, so that the two sides cannot differ.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from mummergpu.errors import BackendError
+from mummergpu.runtime.frozen import frozen
 
 BLOCK_THREADS: Final = 256
 """The number of threads per block, in every launch."""
@@ -36,7 +36,7 @@ _COMMON_CONSTANTS: Final = {
 _LARGEST_INT: Final = (1 << 32) - 1
 
 
-@dataclass(frozen=True)
+@frozen
 class ProgramSource:
     """A set of kernels that are compiled together.
 

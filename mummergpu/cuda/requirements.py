@@ -6,7 +6,6 @@ import os
 import shutil
 import sysconfig
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +18,7 @@ from mummergpu.cuda.nvrtc import (
     nvrtc_version,
 )
 from mummergpu.errors import BackendError
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.libraries import Library, look_for
 
 _CUDA_13: Final = (13, 0)
@@ -30,7 +30,7 @@ _FOLDER_VARIABLES: Final = ("CPATH", "CPLUS_INCLUDE_PATH")
 _NOT_LOOKED_FOR: Final = Library("pycuda", None, "not looked for")
 
 
-@dataclass(frozen=True)
+@frozen
 class CompilerFacts:
     """The state of NVRTC on this machine.
 
@@ -49,7 +49,7 @@ class CompilerFacts:
     problem: str | None
 
 
-@dataclass(frozen=True)
+@frozen
 class CudaFacts:
     """The state of everything that the backend needs.
 
@@ -62,7 +62,7 @@ class CudaFacts:
     compiler: CompilerFacts
 
 
-@dataclass(frozen=True)
+@frozen
 class Obstacle:
     """Something that keeps the backend from working, and a remedy: a command, where one helps."""
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from mummergpu.cuda.device import Device, Program, Stream
 from mummergpu.cuda.pinned_staging import Staging
 from mummergpu.cuda.program import ProgramSource
 from mummergpu.cuda.workspace import Workspace
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.stats import Stats
 
 
-@dataclass(frozen=True)
+@frozen
 class StreamTools:
     """What works on one block at a time; the device is current in the calling thread.
 

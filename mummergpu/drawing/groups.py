@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -21,6 +20,7 @@ from mummergpu.drawing.colours import (
 from mummergpu.drawing.segments import Segments
 from mummergpu.errors import OptionError
 from mummergpu.runtime.arrays import BoolArray
+from mummergpu.runtime.frozen import frozen
 
 STRAND_COLOURS: Final = ((FORWARD, "forward"), (REVERSE, "reverse"))
 
@@ -28,7 +28,7 @@ _IDENTITIES: Final = ((99, BLUE), (95, SKY), (90, ORANGE), (80, VERMILION), (0, 
 """The least percentage of equal columns of each colour."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Group:
     """Matches of one colour."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from array import array
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from mummergpu.errors import InputError
 from mummergpu.input.bytes.files import open_binary, reading
 from mummergpu.runtime.arrays import BoolArray, Float64Array, Int64Array, UInt32Array
+from mummergpu.runtime.frozen import frozen
 
 PAF, DELTA = "paf", "delta"
 
@@ -22,7 +22,7 @@ _HEADER_WORDS, _MATCH_WORDS = 4, 7
 """The words of the lines of .delta."""
 
 
-@dataclass(frozen=True)
+@frozen
 class FileMatches:
     """Matches that were read from a file, as the functions of `mummergpu.plot` take them.
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from mummergpu.drawing.colours import STRAND
 from mummergpu.errors import LibraryError
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.libraries import look_for
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _SIZES: Final = {"dots": (7.0, 7.0), "coverage": (9.0, 3.2), "lengths": (6.0, 4.
 """The default size of each kind: width and height in inches."""
 
 
-@dataclass(frozen=True)
+@frozen
 class PictureStyle:
     """What a picture shows, and how.
 

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, overload
 
 import numpy as np
 
 from mummergpu.runtime.arrays import BoolArray, ByteArray, Int64Array
+from mummergpu.runtime.frozen import frozen
 
 TURNED_MARK: Final = "*"
 """What stands before the name of a record that is drawn as its reverse complement, as in
 mummerplot."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Records:
     """Records in the order in which they are drawn.
 

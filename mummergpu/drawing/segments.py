@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy.typing as npt
 
 from mummergpu.drawing.records import Records
 from mummergpu.runtime.arrays import BoolArray, Float64Array, Int64Array, UInt32Array
+from mummergpu.runtime.frozen import frozen
 
 
 class Matches(Protocol):
@@ -61,7 +61,7 @@ class Matches(Protocol):
     def reference_lengths(self) -> npt.NDArray[np.integer[Any]]: ...  # noqa: D102
 
 
-@dataclass(frozen=True)
+@frozen
 class Segments:
     """Matches on the two axes of a dot plot.
 

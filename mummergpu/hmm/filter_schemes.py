@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -16,6 +16,7 @@ from typing import Final
 from mummergpu.errors import InputError, OptionError
 from mummergpu.hmm.thread_filter import ThreadPolicy
 from mummergpu.input.bytes.files import reading
+from mummergpu.runtime.frozen import frozen
 
 SCHEMES_FILE: Final = Path(__file__).with_name("filter_schemes.json")
 """The schemes that come with the package, and where their figures are from."""
@@ -24,7 +25,7 @@ AUTO: Final = "auto"
 WARP: Final = "warp"
 
 
-@dataclass(frozen=True)
+@frozen
 class FilterScheme:
     """When threads in tiles are better than a warp for each sequence.
 
@@ -47,7 +48,7 @@ class FilterScheme:
     policy: str
 
 
-@dataclass(frozen=True)
+@frozen
 class FilterChoice:
     """What decides about the Viterbi filter of a search.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
@@ -55,6 +54,7 @@ from mummergpu.hmm.thresholds import lowest_passing_score, minimal_cells
 from mummergpu.hmm.word_filter import StripedWords, score_viterbi, striped_words
 from mummergpu.runtime.arrays import BoolArray, ByteArray, Float64Array, Int64Array
 from mummergpu.runtime.flushed_floats import flushed_floats
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.stats import Stats
 
 _MIN_LENGTH_BITS: Final = 11
@@ -70,7 +70,7 @@ _ROUNDING: Final = 1e-4
 """How far HMMER's scores in float32 may be from those in doubles, in nats."""
 
 
-@dataclass(frozen=True)
+@frozen
 class FilterThresholds:
     """The P-values up to which sequences pass HMMER's filters.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -20,9 +20,10 @@ from mummergpu.hmm.profiles import Profile, pyhmmer_module
 from mummergpu.hmm.proteins import ProteinBlock
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.flushed_floats import flushed_floats
+from mummergpu.runtime.frozen import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class FinishingOptions:
     """What is reported and how it is scored: HMMER's options of the same names.
 

@@ -10,13 +10,14 @@ import io
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Final
 
 from mummergpu.hmm.finishing import FinishingOptions
 from mummergpu.hmm.profiles import pyhmmer_module
 from mummergpu.runtime.flushed_floats import flushed_floats
+from mummergpu.runtime.frozen import frozen
 
 TABLES: Final = {"tblout": "targets", "domtblout": "domains", "pfamtblout": "pfam"}
 """HMMER's tables, and pyhmmer's words for them."""
@@ -30,7 +31,7 @@ _NAME_WIDTH: Final = 20
 _ACCESSION_WIDTH: Final = 10
 
 
-@dataclass(frozen=True)
+@frozen
 class QueryWords:
     """What tables say of a query for which pyhmmer has no object: one without a comparison."""
 
@@ -38,7 +39,7 @@ class QueryWords:
     accession: str | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class HitList:
     """The hits of a query.
 

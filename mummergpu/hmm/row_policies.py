@@ -6,7 +6,6 @@ sequence search in HMMER on CUDA-enabled GPU, BMC Bioinformatics 17, 2016; see `
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import product
 from typing import Any, Final
 
@@ -27,6 +26,7 @@ from mummergpu.hmm.tables import (
     WordTables,
 )
 from mummergpu.runtime.arrays import Int32Array, UInt32Array
+from mummergpu.runtime.frozen import frozen
 
 FILTERS: Final = "SMV"
 """SSV, MSV, Viterbi."""
@@ -45,7 +45,7 @@ _LIMITS_BYTES: Final = 16
 _LOCAL_UNIT: Final = 16
 
 
-@dataclass(frozen=True)
+@frozen
 class RowPolicy:
     """How a filter with a group of lanes for a sequence works.
 

@@ -6,7 +6,7 @@ Acceleration on GPU, ICPADS 2013, and register tiles beside them; see ``kernels/
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from itertools import product
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ from mummergpu.hmm.cuda_program import CODE_CONSTANTS, TABLE_ROWS, WORD_RESIDUES
 from mummergpu.hmm.device_tables import NEVER
 from mummergpu.hmm.tables import WORD_BASE, WORD_LEAVE, WordTables
 from mummergpu.runtime.arrays import Int16Array, UInt32Array
+from mummergpu.runtime.frozen import frozen
 
 WORD_AGAIN: Final = 50_000
 """What tiles say of a path that might go through the profile once more: another filter decides."""
@@ -60,7 +61,7 @@ CHOICES: Final = {
 """The letters of each policy, in the order in which a code has them; the first is the basic one."""
 
 
-@dataclass(frozen=True)
+@frozen
 class ThreadPolicy:
     """How the Viterbi filter with a thread for a sequence works.
 

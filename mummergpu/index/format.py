@@ -15,12 +15,13 @@ import os
 import stat
 import struct
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, BinaryIO, Final
 
 from mummergpu.errors import InputError
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.input.bytes.files import reading
+from mummergpu.runtime.frozen import frozen
 
 MAGIC: Final = b"\x89MGI\r\n\x1a\n"
 """The first bytes of an index file. As in PNG, no text begins like this, and a transfer that
@@ -49,7 +50,7 @@ ITEM_BYTES: Final = {"<u1": 1, "<u4": 4, "<i8": 8}
 """The bytes of an element, for each type that a section can have, by numpy's type names."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Section:
     """The description of one array in the file.
 
@@ -75,7 +76,7 @@ class Section:
         return self.count * ITEM_BYTES[self.dtype]
 
 
-@dataclass(frozen=True)
+@frozen
 class PageEntry:
     """A page of the reference (`pages.Page`), with the node counts of its tree.
 
@@ -94,7 +95,7 @@ class PageEntry:
     leaf_count: int = 0
 
 
-@dataclass(frozen=True)
+@frozen
 class IndexHeader:
     """The header of an index file.
 

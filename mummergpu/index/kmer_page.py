@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.kmer_table import KmerTable, build_kmer_table
 from mummergpu.index.pages import Page
 from mummergpu.input.reference import Reference
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import MARGIN, CodeArray
 
 
-@dataclass(frozen=True)
+@frozen
 class KmerPage:
     """A part of a reference and its table of k-mers: the input of a k-mer search.
 

@@ -9,17 +9,18 @@ a cost (`KmerCosts`), measured by ``benchmarks/kmer_costs.py``.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import ceil, expm1, inf
 from typing import Final
 
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.kmer_table import ENTRY_BYTES, max_scratch_bytes
+from mummergpu.runtime.frozen import frozen
 from mummergpu.sequence.extension import MAXIMUM_KMER_LENGTH
 from mummergpu.sequence.picked_kmers import MAX_BASES
 
 
-@dataclass(frozen=True)
+@frozen
 class KmerCosts:
     """What the steps of building and searching a table cost, in nanoseconds of one thread.
 
@@ -151,7 +152,7 @@ SMALL_INDEX_SLOWDOWN: Final = 3.0
 """How much longer searches may take with the smallest index file than with the fastest."""
 
 
-@dataclass(frozen=True)
+@frozen
 class KmerJob:
     """The work that a table is chosen for.
 
@@ -193,7 +194,7 @@ class KmerJob:
         return cls(bases, minimum_length, expected, is_kept=True)
 
 
-@dataclass(frozen=True)
+@frozen
 class KmerCost:
     """What a choice is expected to cost, in seconds of one thread.
 

@@ -13,15 +13,16 @@ listed, so a search looks up one k-mer of a span. More k-mers are listed than on
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import gcd
 from typing import Final
+
+from mummergpu.runtime.frozen import frozen
 
 MAX_PERIOD: Final = 1 << 20
 """The longest period of pairs in bases, even for long matches."""
 
 
-@dataclass(frozen=True)
+@frozen
 class KmerSampling:
     """Which k-mers of a reference a table lists.
 

@@ -11,7 +11,7 @@ counting, which touches no more memory at once than the caches hold.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -20,6 +20,7 @@ import numpy as np
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.runtime.arrays import ByteArray, Int64Array, UInt32Array, UInt64Array
 from mummergpu.runtime.bits import lowest_bit
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
 from mummergpu.runtime.shares import Shares
 from mummergpu.sequence.codes import MARGIN, CodeArray
@@ -66,7 +67,7 @@ NOT_KNOWN: Final = np.empty(0, dtype=np.uint8)
 """The `KmerTable.bases_beside` of a table without them."""
 
 
-@dataclass(frozen=True)
+@frozen
 class KmerTable:
     """The positions at which the k-mers of a part of a reference begin.
 

@@ -10,7 +10,6 @@ group is then sorted in the caches.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -23,6 +22,7 @@ from mummergpu.index.minimizer_order import (
     OrderedLists,
     order_long_lists,
 )
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import as_index, as_int64, jit_without_refcounts
 from mummergpu.runtime.shares import Shares
 from mummergpu.runtime.thread_array import ThreadArray
@@ -84,7 +84,7 @@ class GroupedEntries(NamedTuple):
     ranks: RankArray
 
 
-@dataclass(frozen=True)
+@frozen
 class MinimizerTable:
     """The minimizers of a reference.
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar, Final
 
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.tree.policy import DEFAULT_POLICY, Policy
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.option_values import keep_values, one_of, optional_positive, positive
 
 DEFAULT_MINIMUM_LENGTH: Final = 20
@@ -20,7 +21,7 @@ PURPOSES: Final = ("reads", "genomes", "memory")
 """What an index of k-mers can be for."""
 
 
-@dataclass(frozen=True)
+@frozen
 class KmerOptions:
     """The options for building tables of k-mers.
 
@@ -56,7 +57,7 @@ class KmerOptions:
             one_of("index_for", self.purpose, PURPOSES)
 
 
-@dataclass(frozen=True)
+@frozen
 class TreeOptions:
     """The options for building suffix trees.
 
@@ -78,7 +79,7 @@ class TreeOptions:
     policy: Policy = DEFAULT_POLICY
 
 
-@dataclass(frozen=True)
+@frozen
 class IndexOptions:
     """The options for building an index of either kind.
 

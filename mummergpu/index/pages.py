@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from mummergpu.errors import InputError
+from mummergpu.runtime.frozen import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class Page:
     """A segment of the joined reference, with a suffix tree of its own.
 

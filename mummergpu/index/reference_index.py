@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
 from mummergpu.errors import OptionError
@@ -14,6 +13,7 @@ from mummergpu.index.format import IndexHeader, PageEntry, Section
 from mummergpu.index.pages import Page
 from mummergpu.index.writer import SectionWriter
 from mummergpu.input.reference import Reference
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.memory import (
     PROCESS_BYTES,
     PROCESS_BYTES_PER_THREAD,
@@ -27,7 +27,7 @@ NEGLIGIBLE_BYTES = 64 << 20
 """A run may exceed its memory limit by this; `PROCESS_BYTES` already counts it."""
 
 
-@dataclass(frozen=True)
+@frozen
 class BuildWork:
     """The resources that the construction of pages uses.
 
@@ -156,7 +156,7 @@ class StorableIndex(ReferenceIndex[PageType]):
         )
 
 
-@dataclass(frozen=True)
+@frozen
 class BuildFacts:
     """What the header of an index file records of its construction (`format.IndexHeader`)."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Final, NamedTuple
@@ -22,6 +21,7 @@ from mummergpu.input.records.record_arrays import (
 )
 from mummergpu.input.records.record_reader import RecordReader
 from mummergpu.runtime.arrays import Int32Array, Int64Array
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import as_index, as_int64, inline_without_refcounts, writable
 from mummergpu.sequence.codes import BREAK, NO_LETTERS, CodeArray, Letters, flatten, with_margins
 
@@ -31,7 +31,7 @@ _COUNT_STEP: Final = 1 << 18
 _MOST_BUCKETS: Final = 1 << 16
 
 
-@dataclass(frozen=True)
+@frozen
 class Reference:
     """All records of a reference, with one break between neighbours.
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, NamedTuple
 
+from mummergpu.runtime.frozen import frozen
 from mummergpu.viterbi.recurrence.model import Costs
 from mummergpu.viterbi.tiles.scratch import MOST_BASES
 
@@ -20,7 +21,7 @@ class Limits(NamedTuple):
     min_score: int
 
 
-@dataclass(frozen=True)
+@frozen
 class MappingOptions:
     """How reads are mapped.
 

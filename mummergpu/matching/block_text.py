@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from mummergpu.matching.merge import join_blocks
 from mummergpu.runtime.arrays import ByteArray, Int32Array, Int64Array
+from mummergpu.runtime.frozen import frozen
 from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import MemColumns
 
 TextArray = ByteArray
 
 
-@dataclass(frozen=True)
+@frozen
 class RowFormat:
     """What a backend must know to write headers and rows as the formatter of the output does.
 
@@ -58,7 +59,7 @@ class RowFormat:
     with_columns: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class BlockText:
     """The text of a block's matches.
 

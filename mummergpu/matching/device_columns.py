@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, Final
 
 import numpy as np
@@ -11,6 +11,7 @@ from mummergpu.cuda.device import Device, DeviceMemoryError, Stream
 from mummergpu.cuda.device_array import DeviceArray
 from mummergpu.errors import BackendError
 from mummergpu.runtime.arrays import Int32Array, Int64Array
+from mummergpu.runtime.frozen import frozen
 
 RecordPlaces = tuple[Int64Array, Int32Array, int]
 """Where the records of a reference begin, the last record at or before each bucket of positions,
@@ -27,7 +28,7 @@ COLUMN_TYPES: Final[dict[str, type[np.generic]]] = {
 """The types of the columns with a number for each match, in the order of the kernel's pointers."""
 
 
-@dataclass(frozen=True)
+@frozen
 class DeviceColumns:
     """Matches of some queries: query by query, forward strand before reverse.
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from mummergpu.runtime.arrays import Int64Array
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.stats import MATCH_PARTS
 
 
-@dataclass(frozen=True)
+@frozen
 class LengthCount:
     """How many matches have a length within a range.
 
@@ -30,7 +30,7 @@ class LengthCount:
     matches: int
 
 
-@dataclass(frozen=True)
+@frozen
 class FileCounts:
     """The counts of one file of queries.
 
@@ -53,7 +53,7 @@ class FileCounts:
     matches: int
 
 
-@dataclass(frozen=True)
+@frozen
 class StrandCounts:
     """The counts of one strand of the queries.
 
@@ -72,7 +72,7 @@ class StrandCounts:
     matches: int
 
 
-@dataclass(frozen=True)
+@frozen
 class MatchCounts:
     """What is counted about the matches of a run.
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
 from mummergpu.index.options import DEFAULT_MINIMUM_LENGTH
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.option_values import keep_values, meaning, one_of, positive
 from mummergpu.sequence.codes import Strand
 
@@ -37,7 +37,7 @@ MODES: Final = {
 BACKENDS: Final = ("auto", "cpu", "cuda")
 
 
-@dataclass(frozen=True)
+@frozen
 class SearchOptions:
     """The options that decide which matches are found.
 
@@ -81,7 +81,7 @@ class SearchOptions:
         return f"{found}, unique in the reference" if is_unique else found
 
 
-@dataclass(frozen=True)
+@frozen
 class DeviceOptions:
     """The options that say where the search runs.
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mummergpu.cuda.stream_tools import StreamTools
 from mummergpu.matching.backends.stream_searcher import DeviceMems
+from mummergpu.runtime.frozen import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class ResidentMatches:
     """The matches of a block on both strands, on the device.
 

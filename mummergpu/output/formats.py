@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
 from mummergpu.errors import OptionError
 from mummergpu.output.targets import BGZF, DEFAULT_FORMAT, OutputTarget
+from mummergpu.runtime.frozen import frozen
 
 if TYPE_CHECKING:
     from mummergpu.drawing.picture import PictureStyle
@@ -42,7 +43,7 @@ class Rows(Enum):
     GENOMES = "genome alignments"
 
 
-@dataclass(frozen=True)
+@frozen
 class OutputFormat:
     """A format of output.
 

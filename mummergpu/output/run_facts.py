@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 from mummergpu.input.reference import Reference
@@ -12,6 +12,7 @@ from mummergpu.output.records.record_style import RecordStyle
 from mummergpu.output.records.sam_options import SamOptions
 from mummergpu.output.sink import ByteSink, Emit, Format
 from mummergpu.output.targets import BGZF, OutputTarget
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from mummergpu.output.sorting.options import SortOptions
 
 
-@dataclass(frozen=True)
+@frozen
 class RunFacts:
     """What formats may say about the run, or need to know of it.
 
@@ -102,7 +103,7 @@ class RunFacts:
         )
 
 
-@dataclass(frozen=True)
+@frozen
 class Opening:
     """What a sink is opened with.
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.output_file import STANDARD_OUTPUT
 
 DEFAULT_FORMAT: Final = "mummer"
@@ -12,7 +12,7 @@ DEFAULT_FORMAT: Final = "mummer"
 BGZF: Final = "bgzf"
 
 
-@dataclass(frozen=True)
+@frozen
 class OutputTarget:
     """A file for rows.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Final
 
@@ -16,6 +16,7 @@ from mummergpu.output.genomes.sink import AlignmentFilter
 from mummergpu.output.targets import OutputTarget
 from mummergpu.pipeline.options import MatchOptions
 from mummergpu.pipeline.run_options import RunOptions
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.option_values import keep_values, optional_positive
 from mummergpu.viterbi.methods import AlignmentMethod
 
@@ -34,7 +35,7 @@ def refuse_options_of_matches(method: AlignmentMethod, told: Collection[str]) ->
             raise OptionError(name, f"is about matches, and {text}")
 
 
-@dataclass(frozen=True)
+@frozen
 class AlignOptions(RunOptions):
     """The options of a run that aligns genomes.
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from io import StringIO
 from typing import TYPE_CHECKING, Final
 
 from mummergpu.pipeline.page_progress import PageProgress
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.progress import NullProgress
 from mummergpu.runtime.stats import Stats
 
@@ -29,7 +30,7 @@ def say_nothing(_line: str) -> None:
     """Take a line that nobody reads."""
 
 
-@dataclass(frozen=True)
+@frozen
 class RunContext:
     """The threads of a run, and whom it tells what it does.
 

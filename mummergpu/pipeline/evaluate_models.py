@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -22,6 +21,7 @@ from mummergpu.output.model_values import PrintedBlock, PrintedColumn, open_valu
 from mummergpu.output.sink import writer_of
 from mummergpu.pipeline.context import RunContext
 from mummergpu.runtime.arrays import Float64Array, Int64Array
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.progress import Phase, Work
 from mummergpu.runtime.words import counted
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from mummergpu.hmm.language.device import DeviceChains
 
 
-@dataclass(frozen=True)
+@frozen
 class ModelRunOptions:
     """What is computed, and where it goes.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from mummergpu.errors import OptionClashError, OptionError
@@ -15,6 +15,7 @@ from mummergpu.output.records.sam_options import ReadGroup
 from mummergpu.output.sorting.options import SortOptions
 from mummergpu.output.targets import OutputTarget
 from mummergpu.pipeline.run_options import RunOptions
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.option_values import instance, keep_values, optional_positive, truth, whole
 from mummergpu.viterbi.recurrence.model import LARGEST_COST, Costs
 
@@ -28,7 +29,7 @@ LONG_READS: Final = {"unmapped": False, "error": True}
 """Whether reads that are too long to be mapped are an error; else they stay unmapped."""
 
 
-@dataclass(frozen=True)
+@frozen
 class MapOptions(RunOptions):
     """The options of mapping reads.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from mummergpu.drawing.picture import PictureStyle
 from mummergpu.errors import OptionError
@@ -13,6 +13,7 @@ from mummergpu.output.matches.mummer import TextStyle
 from mummergpu.output.records.sam_options import SamOptions
 from mummergpu.output.targets import OutputTarget
 from mummergpu.pipeline.run_options import RunOptions
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.option_values import instance, keep_values, truth
 
 
@@ -22,7 +23,7 @@ def refuse_single_mates(paths: Sequence[str], pair: bool) -> None:
         raise OptionError("pair", "needs one file of pairs, or two files for each set of pairs")
 
 
-@dataclass(frozen=True)
+@frozen
 class MatchOptions(RunOptions):
     """The options of a search.
 
@@ -76,7 +77,7 @@ class MatchOptions(RunOptions):
         return len(self.search.strands) if is_unique else 0
 
 
-@dataclass(frozen=True)
+@frozen
 class BuildOptions:
     """The options for making an index file.
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain, repeat
 from typing import Final, TypeVar
 
@@ -25,6 +25,7 @@ from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.query_progress import QueryProgress
 from mummergpu.pipeline.shortcut import Shortcut
 from mummergpu.pipeline.spill import SpilledMems, SpilledQueries
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.ordered_map import ordered_map, ordered_results
 from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import BlockMems, match_count
@@ -84,7 +85,7 @@ MOST_SPILL_FILES: Final = 16
 Result = TypeVar("Result")
 
 
-@dataclass(frozen=True)
+@frozen
 class Task:
     """A block of queries, and its matches on the groups of pages searched so far.
 

@@ -13,6 +13,7 @@ from mummergpu.hmm.profiles import Profile, read_profiles
 from mummergpu.input.blocks.proteins import NamedProteins, Warn, say_nothing
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.matching.options import DeviceOptions
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.option_values import between, keep_values, real, truth
 
 _CUTOFFS: Final = {"cut_ga": "gathering", "cut_nc": "noise", "cut_tc": "trusted"}
@@ -134,7 +135,7 @@ class ProteinSource(Protocol):
         """Yield the proteins, block by block; blocks may be `scale` times as large."""
 
 
-@dataclass(frozen=True)
+@frozen
 class ProfileSearchOptions:
     """The options of a search with profiles.
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, field
 
 from mummergpu.matching.options import DeviceOptions
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.option_values import keep_values, path, positive, truth
 
 
-@dataclass(frozen=True)
+@frozen
 class RunOptions:
     """The reference of a run, and how and where it runs.
 

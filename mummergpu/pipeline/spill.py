@@ -11,7 +11,7 @@ import errno
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import IO, Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.blocks.read_block import ReadBlock, WrittenReads
 from mummergpu.input.records.tags import Tags
 from mummergpu.runtime.closing import ClosedAtEnd
+from mummergpu.runtime.frozen import frozen
 from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import BlockMems, MemColumns
 
@@ -126,7 +127,7 @@ class SpilledQueries(ArrayFile):
         )
 
 
-@dataclass(frozen=True)
+@frozen
 class _KindOfBlock:
     """What a block has besides arrays.
 

@@ -8,9 +8,10 @@ the library for many blocks and does without the lock.
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
+
+from mummergpu.runtime.frozen import frozen
 
 STREAM_BYTES: Final = 1 << 19
 """More than the bytes of the state of a compression (``struct isal_zstream``)."""
@@ -19,7 +20,7 @@ LEVEL_BYTES: Final = 1 << 19
 """The bytes of the buffer of a compression; more would not change what a block becomes."""
 
 
-@dataclass(frozen=True)
+@frozen
 class IsalFunctions:
     """Addresses of functions of ISA-L.
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass
+
+from mummergpu.runtime.frozen import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class Library:
     """The state of a library on this machine.
 

@@ -6,9 +6,10 @@ import ctypes
 import os
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from mummergpu.runtime.frozen import frozen
 
 _MEMORY_FACTS: Final = "/proc/meminfo"
 _OWN_CGROUPS: Final = "/proc/self/cgroup"
@@ -33,7 +34,7 @@ PROCESS_BYTES_PER_THREAD: Final = 32 << 20
 """The further memory that a run may take for each thread."""
 
 
-@dataclass(frozen=True)
+@frozen
 class MemoryBudget:
     """The memory that an index may take.
 

@@ -12,10 +12,10 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final, TextIO
 
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.words import counted
 
 DELAY: Final = 2.0
@@ -57,7 +57,7 @@ class _Counted(int):
         return counted(self, form) if form.isalpha() else super().__format__(form)
 
 
-@dataclass(frozen=True)
+@frozen
 class Work:
     """What is done of a phase.
 

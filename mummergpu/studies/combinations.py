@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import product
 from typing import Final
@@ -12,6 +11,7 @@ from typing import Final
 from mummergpu.errors import OptionError
 from mummergpu.index.tree.layout import Layout
 from mummergpu.index.tree.policy import LETTERS, NO_POLICY, Policy
+from mummergpu.runtime.frozen import frozen
 
 CONTROL: Final = NO_POLICY
 """The combination that all others are compared with, as in the paper: every policy is off."""
@@ -21,7 +21,7 @@ ALL: Final = "all"
 TEXTURE_FLAGS: Final = ("query_texture", "reference_texture", "tree_texture")
 
 
-@dataclass(frozen=True)
+@frozen
 class PlannedRun:
     """A run that a sweep will make.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -14,12 +14,13 @@ from mummergpu.errors import InputError
 from mummergpu.input.blocks.queries import QueryBlock, QueryRules
 from mummergpu.input.blocks.reader import query_reader
 from mummergpu.input.reference import Reference, read_reference
+from mummergpu.runtime.frozen import frozen
 from mummergpu.sequence.codes import Strand
 
 _HASH_BYTES = 16
 
 
-@dataclass(frozen=True)
+@frozen
 class DataSet:
     """What the runs of a study search; its name is that of the workload or the reference's file."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +16,7 @@ from mummergpu.errors import OptionError, OutputError
 from mummergpu.index.tree.policy import DEFAULT_POLICY, Policy
 from mummergpu.matching.kmer.cuda_program import KMER_PROGRAM
 from mummergpu.matching.tree.cuda_program import tree_program
+from mummergpu.runtime.frozen import frozen
 from mummergpu.studies.gathers import GATHER_PROGRAM
 from mummergpu.studies.policy_choice import KNOWN_DEVICES, read_tuned
 
@@ -25,7 +25,7 @@ OPTION: Final = "--gpu"
 _ARCHITECTURE: Final = re.compile("(?:sm|compute)_([0-9]+)")
 
 
-@dataclass(frozen=True)
+@frozen
 class KernelCounts:
     """How many programs a warm-up has compiled, and found as they had been kept before."""
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, Final
 
 from mummergpu.errors import InputError, OptionError
 from mummergpu.index.tree.policy import DEFAULT_POLICY, Policy
 from mummergpu.input.bytes.files import reading
+from mummergpu.runtime.frozen import frozen
 
 KNOWN_DEVICES: Final = Path(__file__).with_name("known_devices.json")
 """The records that come with the package."""
@@ -23,7 +24,7 @@ KNOWN_DEVICES: Final = Path(__file__).with_name("known_devices.json")
 FILE_NAME: Final = "policies.json"
 
 
-@dataclass(frozen=True)
+@frozen
 class Work:
     """What is known about a run before it begins.
 
@@ -51,7 +52,7 @@ class Work:
     minimum_length: int
 
 
-@dataclass(frozen=True)
+@frozen
 class TunedPolicy:
     """The best policy that was measured for a device and a kind of work.
 
@@ -88,7 +89,7 @@ class TunedPolicy:
         return _identity(self) == _identity(other)
 
 
-@dataclass(frozen=True)
+@frozen
 class Choice:
     """A chosen policy.
 

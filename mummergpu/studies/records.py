@@ -11,12 +11,13 @@ import gzip
 import json
 import zlib
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, ClassVar, Final, TypeVar
 
 from mummergpu.errors import InputError, OptionError
 from mummergpu.input.bytes.files import reading
+from mummergpu.runtime.frozen import frozen
 from mummergpu.studies.combinations import CONTROL, checked_code, every_policy
 from mummergpu.studies.profiles.records import PROFILES, ProfileRun, ProfileSetup, ProfileSweep
 from mummergpu.studies.record_types import type_fault
@@ -62,7 +63,7 @@ KERNEL_STAGES: Final = ("match", "print", "ordering")
 RecordType = TypeVar("RecordType")
 
 
-@dataclass(frozen=True)
+@frozen
 class SweepRun(StudyRun):
     """One measured run of one combination of policies of trees.
 
@@ -78,7 +79,7 @@ class SweepRun(StudyRun):
     candidate_matches: int
 
 
-@dataclass(frozen=True)
+@frozen
 class SweepInput:
     """The reference and the queries that all runs of a sweep search.
 
@@ -121,14 +122,14 @@ class SweepInput:
     address_bits: int
 
 
-@dataclass(frozen=True)
+@frozen
 class SweepSetup(StudySetup):
     """All that the runs of a sweep of trees have in common."""
 
     input: SweepInput
 
 
-@dataclass(frozen=True)
+@frozen
 class Sweep:
     """A sweep as it was read from its folder.
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
+from mummergpu.runtime.frozen import frozen
 
-@dataclass(frozen=True)
+
+@frozen
 class KernelRecord:
     """The cost of one kernel in one run, and the resources that the driver reports.
 
@@ -33,7 +34,7 @@ class KernelRecord:
     occupancy: float | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class StudyRun:
     """One measured run of one policy.
 
@@ -76,7 +77,7 @@ class StudyRun:
         return sum(self.seconds.get(stage, 0.0) for stage in self.KERNEL_STAGES)
 
 
-@dataclass(frozen=True)
+@frozen
 class SweepMachine:
     """The machine of a sweep, and the versions of what ran on it.
 
@@ -120,7 +121,7 @@ class SweepMachine:
         return "pycuda" in self.versions
 
 
-@dataclass(frozen=True)
+@frozen
 class StudySetup:
     """All that the runs of a sweep have in common, but for what they search.
 
@@ -146,7 +147,7 @@ class StudySetup:
     machine: SweepMachine
 
 
-@dataclass(frozen=True)
+@frozen
 class Subject:
     """What a study is about: suffix trees, or filters of profiles.
 

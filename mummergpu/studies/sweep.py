@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -22,6 +22,7 @@ from mummergpu.index.tree.layout import Layout
 from mummergpu.index.tree.page import TreePage
 from mummergpu.index.tree.policy import Policy
 from mummergpu.index.tree_index import TreeIndex, tree_bytes
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.memory import MemoryBudget
 from mummergpu.runtime.step_progress import StepProgress
 from mummergpu.studies.combinations import CONTROL, PlannedRun, by_layout, order_of_visits
@@ -40,7 +41,7 @@ DEVICE_ROUNDS: Final = 2
 takes longer than the search."""
 
 
-@dataclass(frozen=True)
+@frozen
 class SweepOptions:
     """What a sweep measures, and how often.
 

@@ -16,7 +16,6 @@ import random
 import statistics
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
@@ -28,6 +27,7 @@ from mummergpu.index.tree.layout import Layout
 from mummergpu.index.tree.page import TreePage
 from mummergpu.index.tree.policy import DEFAULT_POLICY
 from mummergpu.index.tree_index import TreeIndex
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.memory import MemoryBudget
 from mummergpu.runtime.step_progress import StepProgress
 from mummergpu.studies.combinations import PlannedRun, by_layout, differing_policies
@@ -52,7 +52,7 @@ RESAMPLES: Final = 2000
 """The bootstrap's samples."""
 
 
-@dataclass(frozen=True)
+@frozen
 class TunedResult:
     """The outcome of tuning.
 

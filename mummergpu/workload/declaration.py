@@ -7,14 +7,15 @@ editable install, they are beside the package.
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from mummergpu.errors import InputError, OptionError
+from mummergpu.runtime.frozen import frozen
 from mummergpu.workload.toml_table import CheckedTable, Profile
 
 
-@dataclass(frozen=True)
+@frozen
 class Repeats:
     """Families of dispersed repeats: diverged copies of a consensus, in both orientations.
 
@@ -42,7 +43,7 @@ class Repeats:
     is_cut: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class Segments:
     """Segmental duplications: diverged copies of parts of the genome, in both orientations.
 
@@ -61,7 +62,7 @@ class Segments:
     divergence: tuple[float, float]
 
 
-@dataclass(frozen=True)
+@frozen
 class Satellites:
     """Satellites of a higher order: arrays of a unit that is made of diverged monomers.
 
@@ -89,7 +90,7 @@ class Satellites:
     divergence: tuple[float, float]
 
 
-@dataclass(frozen=True)
+@frozen
 class Tandems:
     """Tandem arrays, which are adjacent copies of a unit: satellites and microsatellites.
 
@@ -111,7 +112,7 @@ class Tandems:
     divergence: tuple[float, float]
 
 
-@dataclass(frozen=True)
+@frozen
 class Gaps:
     """Runs of N.
 
@@ -127,7 +128,7 @@ class Gaps:
     length: tuple[int, int]
 
 
-@dataclass(frozen=True)
+@frozen
 class Genome:
     """The declaration of a synthetic reference.
 
@@ -182,7 +183,7 @@ class Genome:
         return max(lengths)
 
 
-@dataclass(frozen=True)
+@frozen
 class Reads:
     """The declaration of reads of one sequencing platform.
 
@@ -232,7 +233,7 @@ class Reads:
         return self.template_mean > 0
 
 
-@dataclass(frozen=True)
+@frozen
 class Copy:
     """The declaration of a diverged copy of the whole reference, like a related genome.
 
@@ -248,7 +249,7 @@ class Copy:
     deletion: float
 
 
-@dataclass(frozen=True)
+@frozen
 class Workload:
     """A declared workload.
 

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +16,7 @@ import numpy as np
 
 from mummergpu.errors import OptionError, OutputError
 from mummergpu.input.reference import Reference, read_reference
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.progress import Phase, Work
 from mummergpu.sequence.codes import CodeArray, decode
@@ -35,7 +36,7 @@ MAXIMUM_READS: Final = 1 << 32
 _BLOCK_LINES: Final = 1 << 16
 
 
-@dataclass(frozen=True)
+@frozen
 class WorkloadFiles:
     """The files of a generated workload.
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import NamedTuple
+
+from mummergpu.runtime.frozen import frozen
 
 
 class Algorithm(Enum):
@@ -50,7 +52,7 @@ class Transition(NamedTuple):
     emission: str | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class Model:
     """A hidden Markov model as it is declared.
 
@@ -102,7 +104,7 @@ class Printed(NamedTuple):
     attribute: Attribute
 
 
-@dataclass(frozen=True)
+@frozen
 class Program:
     """Models by their names, and what is printed, in the order of the program."""
 

@@ -5,7 +5,6 @@ It serves inspection and tests; the kernels read the arrays directly.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -23,6 +22,7 @@ from mummergpu.index.tree.layout import (
 )
 from mummergpu.index.tree.node_fields import load_flags, load_number
 from mummergpu.runtime.arrays import BoolArray, Int32Array
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import jit
 from mummergpu.sequence.codes import BREAK
 
@@ -35,7 +35,7 @@ _FIELDS: Final = _SLOTS + BREAK + 2
 of the second half."""
 
 
-@dataclass(frozen=True)
+@frozen
 class NodeColumns:
     """The fields of nodes that are consecutive in the tree's order.
 

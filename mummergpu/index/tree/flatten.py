@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -34,6 +33,7 @@ from mummergpu.index.tree.ukkonen import (
     GrownTree,
 )
 from mummergpu.runtime.arrays import ByteArray, Int32Array, Int64Array
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import as_index, as_int64, inline, jit, prefetch
 from mummergpu.sequence.codes import BREAK, CodeArray
 
@@ -49,7 +49,7 @@ NEAR_AHEAD: Final = 16
 """The numbers of nodes by which prefetching runs ahead."""
 
 
-@dataclass(frozen=True)
+@frozen
 class FlatTree:
     """The suffix tree of a page in the form that the kernels read.
 

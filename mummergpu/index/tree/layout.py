@@ -31,13 +31,13 @@ of 4 rows. Both arrays are stored row after row, so an address is also the index
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from mummergpu.index.tree.policy import Policy
 from mummergpu.runtime.arrays import ByteArray, UInt32Array
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import inline_without_refcounts
 
 NodeHalfArray = ByteArray | UInt32Array
@@ -79,7 +79,7 @@ CACHE_LINE: Final = 64
 HUGE_PAGE: Final = 1 << 21
 
 
-@dataclass(frozen=True)
+@frozen
 class Layout:
     """The layout of the arrays in memory, which a policy and a format determine.
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mummergpu.index.pages import Page
+from mummergpu.runtime.frozen import frozen
 from mummergpu.sequence.codes import CodeArray
 
 if TYPE_CHECKING:
     from mummergpu.index.tree.flatten import FlatTree
 
 
-@dataclass(frozen=True)
+@frozen
 class TreePage:
     """A page of a reference and its tree: the input of a tree search.
 

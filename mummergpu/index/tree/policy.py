@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Final
 
 from mummergpu.errors import OptionError
+from mummergpu.runtime.frozen import frozen
 
 NO_POLICY: Final = "none"
 """The code of the paper's control configuration, in which every policy is off."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Policy:
     """The seven policies, each on or off.
 

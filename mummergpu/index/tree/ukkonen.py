@@ -22,13 +22,13 @@ E. Ukkonen, On-line construction of suffix trees, Algorithmica 14 (1995), 249-26
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from mummergpu.index.tree.layout import zeros_aligned
 from mummergpu.runtime.arrays import Int32Array
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import inline, jit, prefetch
 from mummergpu.sequence.codes import BREAK, CodeArray
 
@@ -46,7 +46,7 @@ RING: Final = 32
 """A power of two larger than `FAR_AHEAD`."""
 
 
-@dataclass(frozen=True)
+@frozen
 class GrownTree:
     """A suffix tree as its construction returns it.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from io import BytesIO
 from typing import Any
 
@@ -18,6 +17,7 @@ from mummergpu.input.records.qualities import LOWEST_CHARACTER, MOST_QUALITY, NO
 from mummergpu.input.records.record_arrays import UNLIMITED_BLOCK, Limits, RecordOptions, Records
 from mummergpu.input.records.record_reader import RecordReader, printable
 from mummergpu.input.reference import Reference, reference_of_records
+from mummergpu.runtime.frozen import frozen
 
 Text = str | bytes
 Qualities = str | bytes | Sequence[int] | npt.NDArray[Any] | None
@@ -122,7 +122,7 @@ def nucleotides_in_memory(
     return RecordReader(MemoryText(text), False, options, len(text)).next_block()
 
 
-@dataclass(frozen=True)
+@frozen
 class ReadsInMemory:
     """Reads that a program has in memory, as a source of reads beside files.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
 from contextlib import closing
-from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
 import numpy as np
@@ -18,6 +17,7 @@ from mummergpu.input.records.record_arrays import Limits, RecordOptions, Records
 from mummergpu.input.records.record_lines import line_of_record
 from mummergpu.input.records.record_reader import printable
 from mummergpu.runtime.arrays import ByteArray, Int64Array
+from mummergpu.runtime.frozen import frozen
 from mummergpu.sequence.alphabet import AMINO_ACIDS
 
 MOST_RESIDUES: Final = 100_000
@@ -110,7 +110,7 @@ def _as_text(name: bytes) -> str:
         return text.encode("utf-8", "replace").decode()
 
 
-@dataclass(frozen=True)
+@frozen
 class ProteinRules:
     """Which files of proteins are accepted.
 

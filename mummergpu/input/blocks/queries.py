@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from mummergpu.input.records.record_arrays import Records
 from mummergpu.runtime.arrays import ByteArray, Int64Array
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import writable
 from mummergpu.sequence.codes import MARGIN, CodeArray, empty_with_margins
 from mummergpu.sequence.offsets import longest_of
@@ -19,7 +19,7 @@ def _say_nothing(_line: str) -> None:
     """Ignore a warning."""
 
 
-@dataclass(frozen=True)
+@frozen
 class QueryRules:
     """Which query files are accepted, and who receives a warning about an empty one.
 
@@ -54,7 +54,7 @@ class QueryRules:
     keeps_comments: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class QueryBlock:
     """Queries that are read, matched and written together.
 

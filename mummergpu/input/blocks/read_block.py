@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
@@ -11,10 +11,11 @@ from mummergpu.input.records.qualities import NO_QUALITY
 from mummergpu.input.records.record_arrays import Records
 from mummergpu.input.records.tags import NO_TAGS, Tags
 from mummergpu.runtime.arrays import ByteArray, Int64Array
+from mummergpu.runtime.frozen import frozen
 from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray, with_margins
 
 
-@dataclass(frozen=True)
+@frozen
 class WrittenReads:
     """Reads as they are written, with the letters and the bases that nothing is searched with.
 
@@ -47,7 +48,7 @@ class WrittenReads:
         )
 
 
-@dataclass(frozen=True)
+@frozen
 class ReadBlock(QueryBlock):
     """Reads with their qualities; whatever searches a `QueryBlock` searches this too.
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import stat
 from contextlib import suppress
-from dataclasses import dataclass
 
 from mummergpu.errors import InputError
 from mummergpu.input.blocks.memory import ReadsInMemory
 from mummergpu.input.bytes.file_range import FileRange
+from mummergpu.runtime.frozen import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class ReadFile:
     """A file of reads.
 
@@ -45,7 +45,7 @@ class ReadFile:
         return (self.part,)
 
 
-@dataclass(frozen=True)
+@frozen
 class MateFiles:
     """Two files: the first mates, and the second mates in the same order.
 

@@ -9,7 +9,6 @@ that errors do not depend on how a file is cut.
 from __future__ import annotations
 
 from concurrent.futures import Executor
-from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Final
 
@@ -23,6 +22,7 @@ from mummergpu.input.records.fasta import parse_fasta
 from mummergpu.input.records.record_arrays import UNLIMITED_BLOCK, RecordOptions, Records
 from mummergpu.input.records.record_reader import state_of
 from mummergpu.runtime.arrays import ByteArray, Int64Array
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.ordered_map import ordered_map
 from mummergpu.sequence.codes import MARGIN, CodeArray, fill_margins
 
@@ -42,7 +42,7 @@ class UnusualTextError(Exception):
     """The file must be parsed from beginning to end."""
 
 
-@dataclass(frozen=True)
+@frozen
 class ParsedPiece:
     """A parsed piece of a file: a range of its bytes, and its records.
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
 from mummergpu.mapping.alignments.columns import NO_ROW, AlignmentColumns, SamFlag
 from mummergpu.runtime.arrays import Int64Array
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import as_int64, jit_without_refcounts
 
 MAX_INSERT: Final = 1 << 14
@@ -32,7 +32,7 @@ _NOT_PRIMARY: Final = _SECONDARY | _SUPPLEMENTARY
 Counts = Int64Array
 
 
-@dataclass(frozen=True)
+@frozen
 class MappingSummary:
     """What became of some reads; the sum of two summaries is that of all reads of both.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -29,6 +28,7 @@ from mummergpu.mapping.candidates.candidates import (
     Candidates,
 )
 from mummergpu.runtime.arrays import ByteArray, Int32Array, Int64Array
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import as_int64, jit_without_refcounts
 from mummergpu.viterbi.recurrence.model import Costs
 
@@ -47,7 +47,7 @@ CandidateArray = npt.NDArray[np.void]
 """Candidates as a device writes them, dtype=CANDIDATE."""
 
 
-@dataclass(frozen=True)
+@frozen
 class FoundCandidates:
     """The candidates of a block that a device found and kept.
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from mummergpu.runtime.arrays import ByteArray, Float64Array, Int64Array, UInt32Array
+from mummergpu.runtime.frozen import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class GenomeAlignments:
     """The alignments of a block of queries.
 

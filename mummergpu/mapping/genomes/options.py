@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.option_values import between, keep_values, number, truth, whole
 from mummergpu.viterbi.recurrence.model import LARGEST_COST, Costs
 from mummergpu.viterbi.tiles.scratch import MOST_BASES
@@ -71,7 +72,7 @@ MAX_BREAK_LENGTH: Final = 2 * MOST_BASES
 """The longest break: a window of it is a tile."""
 
 
-@dataclass(frozen=True)
+@frozen
 class ClusterOptions:
     """Which matches form a cluster.
 
@@ -102,7 +103,7 @@ class ClusterOptions:
         )
 
 
-@dataclass(frozen=True)
+@frozen
 class GenomeOptions:
     """How genomes are aligned.
 

@@ -5,7 +5,6 @@ They are measured on pairs that are well placed, described by a distribution, an
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import erfc, floor, log, sqrt
 from typing import Final
 
@@ -17,6 +16,7 @@ from mummergpu.mapping.placing.choice import Choices
 from mummergpu.mapping.placing.log_odds import UNIT
 from mummergpu.mapping.placing.pairing import Pairing, are_facing, template_size
 from mummergpu.runtime.arrays import Int32Array, Int64Array
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import jit_without_refcounts
 
 MOST_TOLD: Final = 1e6
@@ -50,7 +50,7 @@ BARELY_PLACED: Final = 1
 """The least one where too few are well placed, as in a reference of nothing but satellites."""
 
 
-@dataclass(frozen=True)
+@frozen
 class InsertSizes:
     """The distribution of the sizes of templates whose mates face each other.
 
@@ -156,7 +156,7 @@ def insert_sizes_of(measured: Int64Array) -> InsertSizes | None:
     return estimate_insert_sizes(sizes) if found is None else found
 
 
-@dataclass(frozen=True)
+@frozen
 class PairSizes:
     """What `InsertSizes` mean for the compiled functions.
 

@@ -8,7 +8,6 @@ read gets less than it had.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -25,6 +24,7 @@ from mummergpu.mapping.candidates.candidates import (
 )
 from mummergpu.mapping.placing.choice import Choices
 from mummergpu.runtime.arrays import ByteArray, Int64Array
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, writable
 from mummergpu.sequence.codes import MARGIN, empty_with_margins
 from mummergpu.viterbi.recurrence.model import Costs
@@ -77,7 +77,7 @@ def list_badly_placed(
     return end
 
 
-@dataclass(frozen=True)
+@frozen
 class DoubtfulReads:
     """Reads of a block that may have a better place, with their mates.
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.block_text import BlockText, RowFormat
+from mummergpu.runtime.frozen import frozen
 from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import MemColumns
 
@@ -20,7 +20,7 @@ IndexedPart = TypeVar("IndexedPart", contravariant=True)
 Result = TypeVar("Result")
 
 
-@dataclass(frozen=True)
+@frozen
 class WorkSizes:
     """The amounts of work that suit a backend.
 

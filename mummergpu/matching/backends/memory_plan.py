@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from mummergpu.errors import BackendError
+from mummergpu.runtime.frozen import frozen
 
 FREE_PART: Final = 0.9
 """The share of free memory that a run uses; fragmentation and the driver need the rest."""
@@ -22,7 +22,7 @@ Several streams work at the same time."""
 SMALLEST_BLOCK: Final = 1 << 16
 
 
-@dataclass(frozen=True)
+@frozen
 class MemoryPlan:
     """A division of device memory.
 

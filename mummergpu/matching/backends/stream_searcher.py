@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Generic, TypeVar
 
@@ -16,6 +15,7 @@ from mummergpu.cuda.pinned_staging import Staging
 from mummergpu.cuda.workspace import Workspace
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.backends.device_codes import PADDING_BYTES, WORD_BYTES
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import MemColumns, new_rows
@@ -30,7 +30,7 @@ MAX_BASES: Final = 1 << 30
 """The most bases of a block; positions have 32 bits on the device, with some to spare."""
 
 
-@dataclass(frozen=True)
+@frozen
 class UploadedBlock:
     """A block of queries on the device, as it was copied there.
 
@@ -47,7 +47,7 @@ class UploadedBlock:
     continues: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class DeviceMems:
     """The MEMs of a block on one strand, on the device.
 

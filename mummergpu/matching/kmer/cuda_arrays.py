@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from mummergpu.cuda.device import Argument, Buffer, Program
 from mummergpu.index.kmer_sampling import KmerSampling
+from mummergpu.runtime.frozen import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class ResidentTable:
     """The k-mer table of a part of the reference, on the device.
 
@@ -31,7 +31,7 @@ class ResidentTable:
     ordered_bases: int
 
 
-@dataclass(frozen=True)
+@frozen
 class KmerSearchContext:
     """The data that all searches of a run share.
 
@@ -81,7 +81,7 @@ class KmerSearchContext:
         )
 
 
-@dataclass(frozen=True)
+@frozen
 class QuerySamples:
     """The samples of the windows of each query of a block, on the device.
 
@@ -98,7 +98,7 @@ class QuerySamples:
     firsts: int
 
 
-@dataclass(frozen=True)
+@frozen
 class PackedQueries:
     """A block of queries on the device, packed as bit planes.
 

@@ -10,7 +10,6 @@ and then look at each row a second time instead of keeping its size.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -25,6 +24,7 @@ from mummergpu.matching.backends.stream_searcher import DeviceMems
 from mummergpu.matching.block_text import BlockText, RowFormat, TextArray
 from mummergpu.matching.kmer.cuda_program import TILE_LINES
 from mummergpu.runtime.arrays import Int64Array
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
 
@@ -42,7 +42,7 @@ NO_ROWS: Final = DeviceMems(0, (0, 0, 0), 0)
 """The rows of a strand that is not searched."""
 
 
-@dataclass(frozen=True)
+@frozen
 class ResidentFormat:
     """The format of the text, with the names of the records on the device as kernel arguments."""
 

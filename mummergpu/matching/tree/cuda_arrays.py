@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mummergpu.cuda.device import Program, Texture
 from mummergpu.matching.tree.cuda_pages import ResidentPage
+from mummergpu.runtime.frozen import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class TreeSearchContext:
     """The data that all searches of a run share.
 
@@ -36,7 +36,7 @@ class TreeSearchContext:
     profile: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class DeviceQueries:
     """A block of queries on the device.
 
@@ -60,7 +60,7 @@ class DeviceQueries:
         return self.codes, 0 if self.texture is None else self.texture.handle
 
 
-@dataclass(frozen=True)
+@frozen
 class DeviceCandidates:
     """Candidate matches on the device.
 
@@ -81,7 +81,7 @@ class DeviceCandidates:
     count: int
 
 
-@dataclass(frozen=True)
+@frozen
 class DeviceMems:
     """MEMs on the device.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -17,6 +16,7 @@ from mummergpu.mapping.genomes.columns import GenomeAlignments
 from mummergpu.mapping.genomes.ranking import find_rivals
 from mummergpu.output.sink import Format
 from mummergpu.runtime.arrays import ByteArray, Int64Array
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import writable
 from mummergpu.sequence.codes import MARGIN, CodeArray, padded_reverse_complements
 
@@ -45,7 +45,7 @@ class AlignedBases(NamedTuple):
     reference_begins: Int64Array
 
 
-@dataclass(frozen=True)
+@frozen
 class AlignedQueries:
     """Queries and their alignments.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,6 +13,7 @@ from mummergpu.mapping.genomes.columns import GenomeAlignments
 from mummergpu.mapping.genomes.one_to_one import map_one_to_one
 from mummergpu.output.genomes.format import AlignedQueries
 from mummergpu.output.sink import MatchSink, Sink
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.option_values import keep_values, number, truth, whole
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.mems import BlockMems
@@ -20,7 +21,7 @@ from mummergpu.sequence.mems import BlockMems
 Prepared = tuple[QueryBlock, BlockMems]
 
 
-@dataclass(frozen=True)
+@frozen
 class AlignmentFilter:
     """Which genome alignments are written.
 

@@ -8,7 +8,6 @@ record, and positions in the record and on the forward strand of the query.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -19,6 +18,7 @@ from mummergpu.output.bytes.text_arrays import QueryColumns, RecordTexts, query_
 from mummergpu.output.bytes.text_stores import TextArray
 from mummergpu.output.sink import PieceFormat
 from mummergpu.runtime.arrays import BoolArray, Int64Array, UInt32Array
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import as_index, jit_without_refcounts, writable
 from mummergpu.sequence.codes import CodeArray, Strand
 from mummergpu.sequence.mems import BlockMems, MemColumns, MemRows, match_count
@@ -69,7 +69,7 @@ NOT_BEGUN: Final = -1
 """The next row of a query that has not begun on a strand."""
 
 
-@dataclass(frozen=True)
+@frozen
 class MatchTable:
     """Matches of some queries of a block: query by query, forward strand before reverse.
 

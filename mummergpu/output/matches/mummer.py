@@ -16,7 +16,6 @@ record, padded to the longest name. Positions become 1-based only here.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -37,6 +36,7 @@ from mummergpu.output.bytes.text_stores import (
 )
 from mummergpu.output.matches.match_table import MatchBlock, MatchPieces
 from mummergpu.runtime.arrays import BoolArray, Int64Array
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import (
     as_index,
     inline_without_refcounts,
@@ -195,7 +195,7 @@ _GAP_BYTES: Final = 2
 """The blanks before and after the name of a record."""
 
 
-@dataclass(frozen=True)
+@frozen
 class TextStyle:
     """The options of MUMmer that change the text but not the matches.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
@@ -33,6 +33,7 @@ from mummergpu.input.reference import Reference, record_lookup
 from mummergpu.output.matches.match_table import MatchTable, match_tables
 from mummergpu.output.sink import Emit, MatchSink, made_or_left
 from mummergpu.runtime.arrays import BoolArray, ByteArray, Int64Array
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.mems import BlockMems
 
@@ -40,7 +41,7 @@ MOST_SEGMENTS: Final = 1 << 22
 """So many matches are kept: more than a picture has pixels, in some 130 megabytes."""
 
 
-@dataclass(frozen=True)
+@frozen
 class SegmentColumns:
     """Matches as columns of the same length.
 

@@ -8,7 +8,6 @@ specification. The four bits of a base are a set of the letters that it can be: 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, Final, cast
 
 import numpy as np
@@ -36,6 +35,7 @@ from mummergpu.output.records.rows import (
 )
 from mummergpu.output.records.tags import RowExtent, measure_row, orient, put_own_tags, put_tags
 from mummergpu.runtime.arrays import Int64Array
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import (
     as_index,
     as_int64,
@@ -347,7 +347,7 @@ PIECE_BYTES: Final = 64 * BGZF_BLOCK_BYTES
 """The records of a block are made in pieces of at most about this size."""
 
 
-@dataclass(frozen=True)
+@frozen
 class RecordPiece:
     """Records of consecutive rows.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 import numpy as np
@@ -13,6 +12,7 @@ from mummergpu.errors import InputError
 from mummergpu.input.reference import Reference
 from mummergpu.output.records.sam_options import ReadGroup
 from mummergpu.runtime.arrays import ByteArray, Int32Array, Int64Array
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import as_int64, jit_without_refcounts, writable
 from mummergpu.sequence.offsets import longest_of
 from mummergpu.version import __version__
@@ -61,7 +61,7 @@ class NamedSequences(Protocol):
         """Where each name begins, and where the last one ends: shape=(n_sequences + 1,)."""
 
 
-@dataclass(frozen=True)
+@frozen
 class AlignmentHead:
     """What the header of a file of alignments tells besides the records of the reference.
 
@@ -87,7 +87,7 @@ class AlignmentHead:
     input_groups: Sequence[bytes] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class SamHeader:
     """The header of a file of alignments.
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from mummergpu.errors import OptionError
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.option_values import keep_values, texts, truth
 
 EXTRA_TAGS: Final = ("tp", "de", "cs")
 """The tags of minimap2 that alignments of reads have if they are asked for, in their order."""
 
 
-@dataclass(frozen=True)
+@frozen
 class RecordStyle:
     """How alignments of reads are told, where other mappers leave it to their users.
 

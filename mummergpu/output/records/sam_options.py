@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from mummergpu.errors import OptionError
 from mummergpu.input.bytes.files import STANDARD_INPUT
+from mummergpu.runtime.frozen import frozen
 
 _FIELD: Final = re.compile(r"[A-Za-z][A-Za-z0-9]:[ -~]+")
 _OPTION: Final = "read_group"
@@ -22,7 +22,7 @@ _NUMBER_MARK: Final = re.compile(r"[._][12]$")
 """What ends the name of a file of mates: ``.R1``, ``_R1_001`` of Illumina, or ``_1`` of the SRA."""
 
 
-@dataclass(frozen=True)
+@frozen
 class SamOptions:
     """What the user decides about the alignments of SAM, BAM and CRAM.
 
@@ -41,7 +41,7 @@ class SamOptions:
     secondary_bases: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class ReadGroup:
     """A read group.
 

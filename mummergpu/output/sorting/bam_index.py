@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import struct
 import threading
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, NamedTuple
 
@@ -21,6 +20,7 @@ from mummergpu.output.sorting.merging import MergedRows
 from mummergpu.output.sorting.places import NOT_MAPPED, Axis
 from mummergpu.output.sorting.row_tables import KEY, SIZES, SPAN_SHIFT, RowTable
 from mummergpu.runtime.arrays import Int64Array, UInt64Array
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import as_index, inline_without_refcounts, jit_without_refcounts
 
 NEXT_ROW, NEXT_RECORD = 0, 1
@@ -117,7 +117,7 @@ _NUMBER: Final = struct.Struct("<i")
 _COUNT: Final = struct.Struct("<Q")
 
 
-@dataclass(frozen=True)
+@frozen
 class IndexedRows:
     """What an index tells, with places in the content of the BAM in place of those in the file.
 

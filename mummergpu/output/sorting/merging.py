@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -18,6 +17,7 @@ from mummergpu.output.sorting.row_tables import (
     order_rows,
 )
 from mummergpu.runtime.arrays import Int64Array
+from mummergpu.runtime.frozen import frozen
 
 Spread = Callable[[Callable[[int], None], Iterable[int]], Iterator[Any]]
 """Calls a function for each of some numbers: `map`, or that of a pool of threads."""
@@ -31,7 +31,7 @@ _SAMPLES: Final = 32
 """How many keys are looked at for each range, to choose where it begins."""
 
 
-@dataclass(frozen=True)
+@frozen
 class MergedRows:
     """The rows of a range in the order of their keys.
 

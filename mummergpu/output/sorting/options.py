@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.option_values import keep_values, positive, truth
 
 DEFAULT_MEMORY: Final = 4 << 30
 """About the memory that records may take before they are written to temporary files."""
 
 
-@dataclass(frozen=True)
+@frozen
 class SortOptions:
     """What is done with the alignments of a whole file before it is written.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -13,6 +12,7 @@ from mummergpu.output.records.rows import UNMAPPED
 from mummergpu.output.records.sam_fields import TAKES_REFERENCE
 from mummergpu.output.sorting.radix_order import KeyArray
 from mummergpu.runtime.arrays import Int64Array, UInt32Array
+from mummergpu.runtime.frozen import frozen
 
 NOT_MAPPED: Final = 0
 """The span of a row that is not mapped."""
@@ -20,7 +20,7 @@ NOT_MAPPED: Final = 0
 SpanArray = UInt32Array
 
 
-@dataclass(frozen=True)
+@frozen
 class Axis:
     """The records of a header one after the other.
 

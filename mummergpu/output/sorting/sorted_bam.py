@@ -6,7 +6,6 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -31,6 +30,7 @@ from mummergpu.output.sorting.record_store import RecordStore
 from mummergpu.output.sorting.row_tables import NUMBER, PLACE, RowTable, row_table
 from mummergpu.output.sorting.templates import TemplateArrays
 from mummergpu.runtime.arrays import ByteArray, Int64Array
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.ordered_map import ordered_results
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
@@ -104,7 +104,7 @@ class SortedContent:
         return self._store.read(rows, end - begin, skipped, self._marks[rows[:, NUMBER]])
 
 
-@dataclass(frozen=True)
+@frozen
 class PreparedRows:
     """The alignments of a block, as they are kept.
 

@@ -8,7 +8,6 @@ which they would be as first ends: there a template with one mapped read looks f
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -18,6 +17,7 @@ from mummergpu.output.records.rows import REVERSE, UNMAPPED
 from mummergpu.output.records.sam_fields import TAKES_REFERENCE
 from mummergpu.output.sorting.radix_order import KeyArray
 from mummergpu.runtime.arrays import Int64Array, UInt32Array
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import (
     as_index,
     as_int64,
@@ -133,7 +133,7 @@ MapFunction = Callable[[Callable[..., Any], Sequence[Any]], Any]
 """Calls a function for each of some values, maybe in other threads, and gives the results."""
 
 
-@dataclass(frozen=True)
+@frozen
 class TemplatePart:
     """The templates of a block.
 
@@ -149,7 +149,7 @@ class TemplatePart:
     first_row: int
 
 
-@dataclass(frozen=True)
+@frozen
 class Buckets:
     """All templates, by buckets.
 

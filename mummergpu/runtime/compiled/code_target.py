@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import platform
 import sys
-from dataclasses import dataclass
 from typing import Final
 
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.processors import first_processor
 
 _X86_64: Final = frozenset({"x86_64"})
@@ -24,7 +24,7 @@ _FLAGS_OF_V3: Final = _FLAGS_OF_V2 | {
 }
 
 
-@dataclass(frozen=True)
+@frozen
 class GenericTarget:
     """A set of features that many processors have.
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Final
 
 import numpy as np
 
 from mummergpu.index.tree.policy import Policy
+from mummergpu.runtime.frozen import frozen
 from mummergpu.studies.analysis.effects import Pair, PolicyEffect
 from mummergpu.studies.analysis.timings import Timings, letters_of, policy_order, ranking_of
 
@@ -20,7 +20,7 @@ CLUSTERS: Final = tuple(
 """The letters of the textures in use: the eight groups, from none to all three."""
 
 
-@dataclass(frozen=True)
+@frozen
 class TextureCluster:
     """The layouts that use the same textures.
 
@@ -44,7 +44,7 @@ class TextureCluster:
         return float(np.median(self.ratios))
 
 
-@dataclass(frozen=True)
+@frozen
 class Bar:
     """One bar of a figure of the paper: what switching a policy on does to one layout.
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
 from mummergpu.index.tree.policy import LETTERS, Policy
 from mummergpu.runtime.arrays import Float64Array
+from mummergpu.runtime.frozen import frozen
 from mummergpu.studies.analysis.timings import Timings
 
 CONFIDENCE: Final = 0.95
@@ -25,7 +26,7 @@ FLAG_NAMES: Final = {letter: name for name, letter in LETTERS.items()}
 """The name of the flag of each letter."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Pair:
     """Two layouts that differ in one policy.
 
@@ -42,7 +43,7 @@ class Pair:
     percent: float
 
 
-@dataclass(frozen=True)
+@frozen
 class PolicyEffect:
     """The effect of one policy on one stage over all pairs of layouts that differ in it alone.
 

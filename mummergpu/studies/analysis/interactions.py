@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 
 from mummergpu.index.tree.policy import LETTERS
+from mummergpu.runtime.frozen import frozen
 from mummergpu.studies.analysis.effects import is_on, mean_interval, switched
 from mummergpu.studies.analysis.timings import FloatArray, Timings
 
 
-@dataclass(frozen=True)
+@frozen
 class Interaction:
     """The interaction of two policies, over all settings of the five others.
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from statistics import median
 from typing import Final
 
 from mummergpu.index.tree.policy import Policy
+from mummergpu.runtime.frozen import frozen
 from mummergpu.studies.analysis.timings import PROFILE, TIMED_KINDS, policy_order
 from mummergpu.studies.records import Sweep
 from mummergpu.studies.subject import KernelRecord
@@ -19,7 +19,7 @@ TREE_KERNELS: Final = (MATCH_KERNEL, *PRINT_KERNELS)
 """The kernels that walk the tree."""
 
 
-@dataclass(frozen=True)
+@frozen
 class KernelFacts:
     """One kernel under one policy.
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 
 from mummergpu.index.tree.policy import LETTERS, Policy
+from mummergpu.runtime.frozen import frozen
 from mummergpu.studies.analysis.effects import is_on, t_quantile
 from mummergpu.studies.analysis.timings import FloatArray, Timings
 
 
-@dataclass(frozen=True)
+@frozen
 class Term:
     """One term of a model.
 
@@ -32,7 +32,7 @@ class Term:
     high: float
 
 
-@dataclass(frozen=True)
+@frozen
 class Misfit:
     """A layout that a model explains badly.
 
@@ -52,7 +52,7 @@ class Misfit:
         return 100 * (self.measured / self.modelled - 1)
 
 
-@dataclass(frozen=True)
+@frozen
 class LinearModel:
     """A least-squares model of the logarithm of a time.
 

@@ -7,9 +7,9 @@ values below stand in its text and tables, and no value was read off a bar.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
+from mummergpu.runtime.frozen import frozen
 from mummergpu.studies.analysis.timings import KERNELS, TOTAL
 
 DEVICE: Final = "GeForce 8800 GTX"
@@ -23,7 +23,7 @@ DEFAULT_CODE: Final = "Tn"
 """The default of MUMmerGPU 2.0 (section 4.8)."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Finding:
     """A value that the paper printed about the effect of one policy.
 
@@ -91,7 +91,7 @@ FINDINGS: Final = (
 )
 
 
-@dataclass(frozen=True)
+@frozen
 class PaperFigure:
     """A figure of the paper that shows the effect of one policy on every layout.
 
@@ -161,7 +161,7 @@ FIGURES: Final = (
 )
 
 
-@dataclass(frozen=True)
+@frozen
 class PaperWorkload:
     """A row of Table 1; lengths are in bases."""
 
@@ -180,7 +180,7 @@ TABLE_1: Final = (
 )
 
 
-@dataclass(frozen=True)
+@frozen
 class PaperTimes:
     """A row of Table 2: milliseconds of MUMmerGPU 1.0 and 2.0.
 

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from mummergpu.errors import InputError
 from mummergpu.input.bytes.files import reading
 from mummergpu.matching.match_counts import FileCounts, LengthCount, StrandCounts
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.stats import SCHEMA_VERSION
 from mummergpu.studies.record_types import type_fault
 
 WHOLE_RUN: Final = "end_to_end"
 
 
-@dataclass(frozen=True)
+@frozen
 class StageCost:
     """What a stage of a run cost.
 
@@ -35,7 +35,7 @@ class StageCost:
     peak_memory_bytes: int
 
 
-@dataclass(frozen=True)
+@frozen
 class KernelCost:
     """What a kernel of a run cost.
 
@@ -59,7 +59,7 @@ class KernelCost:
     occupancy: float | None
 
 
-@dataclass(frozen=True)
+@frozen
 class NamedNumber:
     """A count or a number of bytes, and its name."""
 
@@ -67,7 +67,7 @@ class NamedNumber:
     number: int
 
 
-@dataclass(frozen=True)
+@frozen
 class Setting:
     """A setting of a run, as text."""
 
@@ -75,7 +75,7 @@ class Setting:
     text: str
 
 
-@dataclass(frozen=True)
+@frozen
 class InsertSizeCounts:
     """The insert sizes of the proper pairs of a run.
 
@@ -99,7 +99,7 @@ class InsertSizeCounts:
     counts: tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class MappingCounts:
     """What became of the reads of a run that mapped them (`mapping.summary.MappingSummary`).
 
@@ -128,7 +128,7 @@ class MappingCounts:
     insert_size: InsertSizeCounts
 
 
-@dataclass(frozen=True)
+@frozen
 class RunStats:
     """What one run did, and what it cost.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from mummergpu.index.tree.policy import NO_POLICY, Policy
 from mummergpu.runtime.arrays import Float64Array
+from mummergpu.runtime.frozen import frozen
 from mummergpu.studies.records import STAGES, Sweep, SweepRun
 
 FloatArray = Float64Array
@@ -35,7 +35,7 @@ TIMED_KINDS: Final = (RUN, CONTROL)
 _ORDER: Final = "QRTmrtn"
 
 
-@dataclass(frozen=True)
+@frozen
 class Timings:
     """The median times of a sweep, and the noise of its machine.
 
@@ -83,7 +83,7 @@ class Timings:
         return None if np.isnan(noise) else noise
 
 
-@dataclass(frozen=True)
+@frozen
 class Ranking:
     """Layouts in the order of their times.
 
@@ -112,7 +112,7 @@ class Ranking:
         return float(self.ratios[self.policies.index(policy)])
 
 
-@dataclass(frozen=True)
+@frozen
 class Missing:
     """What a sweep lacks because it was interrupted.
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import combinations, product
 from typing import NamedTuple
 
 import numpy as np
 
 from mummergpu.hmm.thread_filter import CHOICES, ThreadPolicy
+from mummergpu.runtime.frozen import frozen
 from mummergpu.studies.analysis.effects import mean_interval
 from mummergpu.studies.profiles.policies import FILTER_NAMES, filter_of, policy_of, with_choice
 from mummergpu.studies.profiles.records import PROFILES, ProfileSweep
 
 
-@dataclass(frozen=True)
+@frozen
 class ProfileStudy:
     """A sweep of profile filters, with the medians of its kernels.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any, Final
@@ -24,6 +23,7 @@ from mummergpu.hmm.filters import ProfileFilter, lengths_up_to
 from mummergpu.hmm.proteins import ProteinBlock, are_marks
 from mummergpu.hmm.tables import BYTE_BASE, BYTE_LEAVE, BYTE_SCALE, WORD_LEAVE, word_moves
 from mummergpu.runtime.arrays import BoolArray, Int64Array
+from mummergpu.runtime.frozen import frozen
 
 MapFunction = Callable[..., Iterable[Any]]
 
@@ -31,7 +31,7 @@ _PART_RESIDUES: Final = 1 << 18
 """A task of the processor compares about so many."""
 
 
-@dataclass(frozen=True)
+@frozen
 class ProfileData:
     """What the runs of a study compare: a profile with proteins, none of them empty or with marks.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import product
 from typing import Final
@@ -17,9 +16,10 @@ from mummergpu.hmm.thread_filter import (
     ThreadPolicy,
     every_thread_policy,
 )
+from mummergpu.runtime.frozen import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class ProcessorPolicy:
     """How a filter of the processor works.
 

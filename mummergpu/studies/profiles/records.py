@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final
 
+from mummergpu.runtime.frozen import frozen
 from mummergpu.studies.subject import StudyRun, StudySetup, Subject
 
 STAGES: Final = ("filter", "again", "search")
@@ -15,7 +15,7 @@ tiles leave to a warp each, ``search`` the wall-clock time with the scores' copy
 processor ``filter`` is the time of all threads together, summed over them."""
 
 
-@dataclass(frozen=True)
+@frozen
 class ProfileRun(StudyRun):
     """One measured run of one policy of profile filters.
 
@@ -30,7 +30,7 @@ class ProfileRun(StudyRun):
     again: int
 
 
-@dataclass(frozen=True)
+@frozen
 class ProfileInput:
     """The profile and the proteins that all runs of a sweep compare.
 
@@ -63,14 +63,14 @@ class ProfileInput:
         return self.nodes * self.residues
 
 
-@dataclass(frozen=True)
+@frozen
 class ProfileSetup(StudySetup):
     """All that the runs of a sweep of profile filters have in common."""
 
     input: ProfileInput
 
 
-@dataclass(frozen=True)
+@frozen
 class ProfileSweep:
     """A sweep of profile filters as it was read from its folder, its runs in their order."""
 

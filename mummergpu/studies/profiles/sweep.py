@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.step_progress import StepProgress
 from mummergpu.studies.combinations import order_of_visits
 from mummergpu.studies.profiles.bench import ProfileMachine
@@ -19,7 +19,7 @@ from mummergpu.studies.sweeping import Sweeping, still_missing
 from mummergpu.version import __version__
 
 
-@dataclass(frozen=True)
+@frozen
 class ProfileSweepOptions:
     """What a sweep measures, and how often: as `studies.sweep.SweepOptions`."""
 

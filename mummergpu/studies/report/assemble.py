@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from mummergpu.errors import InputError, LibraryError
 from mummergpu.input.bytes.files import reading
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.libraries import look_for
 from mummergpu.studies.analysis.run_stats import RunStats, read_run_stats
 from mummergpu.studies.profiles.records import ProfileSweep
@@ -63,7 +63,7 @@ def make_report(inputs: ReportInputs) -> Report:
     return Report(title, tuple(sections), f"mummergpu {__version__}")
 
 
-@dataclass(frozen=True)
+@frozen
 class ReportInputs:
     """The data of a report: sweeps in the order of the arguments, and files of ordinary runs."""
 

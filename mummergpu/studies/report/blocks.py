@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from mummergpu.runtime.frozen import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class Paragraph:
     """Plain text; `warns` says that something is missing or wrong."""
 
@@ -14,7 +14,7 @@ class Paragraph:
     kind: str = "paragraph"
 
 
-@dataclass(frozen=True)
+@frozen
 class PointList:
     """Short texts, one below the other, under a title."""
 
@@ -23,7 +23,7 @@ class PointList:
     kind: str = "points"
 
 
-@dataclass(frozen=True)
+@frozen
 class Table:
     """A table whose columns have units; the first cell of each row is its name."""
 
@@ -33,7 +33,7 @@ class Table:
     kind: str = "table"
 
 
-@dataclass(frozen=True)
+@frozen
 class Drawing:
     """A figure, drawn.
 
@@ -59,7 +59,7 @@ class Drawing:
 Block = Paragraph | PointList | Table | Drawing
 
 
-@dataclass(frozen=True)
+@frozen
 class Section:
     """A part of a report under a title; `name` is the target of links to it."""
 
@@ -68,7 +68,7 @@ class Section:
     blocks: tuple[Block, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class Report:
     """A whole report; its first section is the summary."""
 

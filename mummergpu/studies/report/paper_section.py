@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from mummergpu.drawing.colours import BLUE, FAINT, INK, ORANGE, VERMILION
 from mummergpu.drawing.style import shortened
 from mummergpu.index.tree.policy import Policy
+from mummergpu.runtime.frozen import frozen
 from mummergpu.studies.analysis.clusters import Bar, bars_of, texture_name
 from mummergpu.studies.analysis.effects import (
     MIXED,
@@ -191,7 +191,7 @@ _PANEL_HEIGHT: Final = 1.65
 _REGISTERS: Final = ("registers of a thread, split tree", "registers of a thread, merged tree")
 
 
-@dataclass(frozen=True)
+@frozen
 class _Panel:
     """The bars of one study."""
 

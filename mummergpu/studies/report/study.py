@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from mummergpu.index.tree.policy import DEFAULT_POLICY, NO_POLICY, Policy
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.words import counted
 from mummergpu.studies.analysis.kernel_facts import KernelFacts, kernel_facts
 from mummergpu.studies.analysis.paper import DEFAULT_CODE, FIRST_VERSION_CODE
@@ -32,7 +32,7 @@ SLOWEST: Final = "the slowest"
 CONTROL_POLICY: Final = Policy.from_code(NO_POLICY)
 
 
-@dataclass(frozen=True)
+@frozen
 class NamedLayout:
     """A layout that a report mentions by its part, such as ``default``."""
 
@@ -40,7 +40,7 @@ class NamedLayout:
     policy: Policy
 
 
-@dataclass(frozen=True)
+@frozen
 class Study:
     """A sweep and what follows from it.
 
@@ -149,7 +149,7 @@ def _titles(sweeps: Sequence[Sweep]) -> list[str]:
     return titles
 
 
-@dataclass(frozen=True)
+@frozen
 class CommonLayout:
     """A layout that several sweeps measured.
 

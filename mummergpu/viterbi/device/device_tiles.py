@@ -7,7 +7,6 @@ The tiles between the matches of an alignment are independent of each other (Du,
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy.typing as npt
 
 from mummergpu.cuda.program import WARP_LANES
 from mummergpu.runtime.arrays import Int64Array
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import jit_without_refcounts
 from mummergpu.sequence.codes import CodeArray
 from mummergpu.viterbi.device.cuda_program import (
@@ -48,7 +48,7 @@ _KERNELS: Final = {
 """The kernels by the lanes that compute a pair of tiles; those of few lanes for few rows."""
 
 
-@dataclass(frozen=True)
+@frozen
 class _Batch:
     """Tiles that are computed together, by as many lanes each.
 

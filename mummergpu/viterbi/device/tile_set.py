@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from mummergpu.runtime.arrays import BoolArray, Int64Array
+from mummergpu.runtime.frozen import frozen
 from mummergpu.viterbi.recurrence.model import Costs
 from mummergpu.viterbi.recurrence.operations import OperationArray
 
@@ -15,7 +15,7 @@ CORNER_OF_TWO: Final = 1 << 14
 """What is added to the scores of tiles that a device computes two at a time."""
 
 
-@dataclass(frozen=True)
+@frozen
 class TileSet:
     """Some tiles of two sets of sequences.
 
@@ -43,7 +43,7 @@ class TileSet:
         return int((self.lengths * self.reference_lengths).sum())
 
 
-@dataclass(frozen=True)
+@frozen
 class AlignedTiles:
     """The best alignments of tiles from corner to corner.
 

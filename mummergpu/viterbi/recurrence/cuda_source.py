@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from mummergpu.runtime.frozen import frozen
 from mummergpu.viterbi.recurrence.departures import departures
 from mummergpu.viterbi.recurrence.model import Costs, Model
 
 
-@dataclass(frozen=True)
+@frozen
 class _Difference:
     """A score less some costs, both by name."""
 

@@ -7,9 +7,9 @@ choose. One arithmetic builds vector instructions for the processor, another wri
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
+from mummergpu.runtime.frozen import frozen
 from mummergpu.viterbi.recurrence.model import Model, State
 
 Number = TypeVar("Number")
@@ -32,7 +32,7 @@ class Arithmetic(Protocol[Number, Truth]):
         """Return one score where something is true, else the other."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Departure(Generic[Number, Truth]):
     """What leaves a cell for one state of a later cell."""
 

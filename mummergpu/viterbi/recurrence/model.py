@@ -10,10 +10,10 @@ All scores are integers. A penalty is a positive number that is subtracted.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from mummergpu.errors import OptionError
+from mummergpu.runtime.frozen import frozen
 
 LARGEST_COST: Final = 100
 """The largest penalty, and the longest gap: programs compute in 8 and 16 bits."""
@@ -22,7 +22,7 @@ LARGEST_MATCH: Final = 20
 """The largest score of a match: with it, the longest tile scores less than 16 bits hold."""
 
 
-@dataclass(frozen=True)
+@frozen
 class State:
     """A state of a model.
 
@@ -47,7 +47,7 @@ class State:
         return self.read_bases == self.reference_bases == 1
 
 
-@dataclass(frozen=True)
+@frozen
 class Transition:
     """A step from one state to another, which subtracts some fields of `Costs`."""
 
@@ -56,7 +56,7 @@ class Transition:
     costs: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class Model:
     """States and transitions.
 

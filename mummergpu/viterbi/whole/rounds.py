@@ -6,15 +6,15 @@ Blocks of an anti-diagonal depend on those before only, never on each other (Du,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from mummergpu.runtime.arrays import Int64Array
+from mummergpu.runtime.frozen import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class RoundPlan:
     """A matrix that is cut into blocks of so many rows and columns.
 

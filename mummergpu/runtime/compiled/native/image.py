@@ -11,8 +11,9 @@ can be written, unknown relocations) is refused; such code is not kept as an ima
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from typing import Final
+
+from mummergpu.runtime.frozen import frozen
 
 _HEADER: Final = struct.Struct("<6s10xHH20xQ10xHHH")
 """The magic bytes, type and machine of an ELF file; where its sections are, the size of each
@@ -44,7 +45,7 @@ class UnsuitedCodeError(Exception):
     """An object file with something in it that an image cannot have."""
 
 
-@dataclass(frozen=True)
+@frozen
 class MachineImage:
     """The machine code of one function, and what has to be filled in when it is loaded.
 
@@ -80,7 +81,7 @@ def image_of(object_file: bytes, entry: str) -> MachineImage:
         raise UnsuitedCodeError(f"no object file: {error}") from error
 
 
-@dataclass(frozen=True)
+@frozen
 class _Section:
     name: str
     kind: int
