@@ -27,7 +27,7 @@ struct Skipped {
 // bases.
 __device__ __forceinline__ Skipped find_skipped(const Samples& samples, const Table& table,
                                                 const Sample& sample) {
-    const uint32 bases = sample.found_before;
+    const uint32 bases = found_before(samples, sample);
     if (!sample.is_ordered || bases > table.ordered_bases) {
         return {sample.list_end, sample.list_end};
     }
@@ -60,7 +60,7 @@ struct Front {
 
 // Return whether only the front of a sample's MEMs is wanted.
 __device__ __forceinline__ bool has_front(const Samples& samples, const Sample& sample) {
-    return samples.only_fronts && sample.found_before <= FRONT_STARTS;
+    return samples.only_fronts && found_before(samples, sample) <= FRONT_STARTS;
 }
 
 // Find the front of a sample, in shared memory, and return the number of its MEMs. All threads of the
@@ -221,7 +221,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, FREQUENT_KMER_BLOCKS
         __syncthreads();
         // With a period of one base, the MEMs of an ascending list are sorted already. Whoever
         // wants whole windows sorts matches by their diagonals.
-        if (samples.window == 0 && (samples.period > 1 || sample.is_ordered)) {
+        if (!FOR_MAPPING && (samples.period > 1 || sample.is_ordered)) {
             sort_by_block<true>(rows.mems, begin, count);
         }
     }

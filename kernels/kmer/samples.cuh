@@ -28,7 +28,7 @@ constexpr uint32 NO_SEED_BEFORE = ~0u;
 // All occurrences of a sample count, wherever in the reference they are.
 constexpr uint32 ALL_PLACES = ~0u;
 
-// A k-mer of a window, or of a longer seed of a query; or the first of those of which one is picked.
+// A k-mer of a block, or of a window or a longer seed of a query; or the first of those of which one is picked.
 struct PlacedSample {
     uint32 place;         // where it begins in the block
     uint16 lead;          // the bases of its window before it
@@ -61,8 +61,9 @@ struct Sample {
     Flanks flanks;      // the bases around the position
     uint32 window;      // the bases of its window (upper half; 0 without windows), and those of it
                         // before the k-mer: one register and one shuffle for both
-    uint32 found_before;  // where a match reaches so far to the left, an earlier sample finds it
-    uint32 spread_bits;   // only occurrences count whose `spread_key` has so few bits
+    uint32 found_before;  // for a mapper: where a match reaches so far to the left, an earlier sample
+                          // finds it
+    uint32 spread_bits;   // for a mapper: only occurrences count whose `spread_key` has so few bits
     uint32 list_begin;  // the k-mer's first occurrence, as an index of `Table::positions`
     uint32 list_end;    // the end of its occurrences, as an index of `Table::positions`
     bool is_ordered;    // whether the occurrences are sorted by the bases before each
@@ -71,6 +72,18 @@ struct Sample {
 
 // Return the bases of a sample's window before its k-mer.
 __device__ __forceinline__ uint32 lead_of(const Sample& sample) { return sample.window & 0xffff; }
+
+// Return how far a match must reach to the left for an earlier sample to find it.
+__device__ __forceinline__ uint32 found_before(const Samples& samples, const Sample& sample) {
+    // Without windows, the bases before a k-mer are those of the span that it is picked of.
+    return FOR_MAPPING ? sample.found_before : samples.period + sample.window;
+}
+
+// Return whether the MEMs of a sample have to be sorted. With a period of one base they share a query
+// start and are sorted already; a mapper sorts matches by their diagonals.
+__device__ __forceinline__ bool sorts_mems(const Samples& samples) {
+    return !FOR_MAPPING && samples.period > 1;
+}
 
 // A sample extended at one occurrence.
 struct Extension {
@@ -87,7 +100,7 @@ __device__ __forceinline__ uint32 beyond_left(const Samples& samples, const Tabl
 // Return whether an occurrence of a sample counts, by where in the reference its seed begins.
 __device__ __forceinline__ bool is_spread(const Sample& sample, uint64 seed_begin) {
     const uint32 key = static_cast<uint32>(seed_begin) * SPREAD_FACTOR;
-    return sample.spread_bits >= SPREAD_BITS || key >> sample.spread_bits == 0;
+    return !FOR_MAPPING || sample.spread_bits >= SPREAD_BITS || key >> sample.spread_bits == 0;
 }
 
 // Return the first place in a sorted list at which the bases before the occurrence come after those
@@ -185,7 +198,7 @@ __device__ __forceinline__ Sample look_up(const Samples& samples, const Table& t
 
 // Return where the sample with a number is.
 __device__ __forceinline__ PlacedSample place_of_sample(const Samples& samples, uint64 number) {
-    if (samples.placed == nullptr) {
+    if (!FOR_MAPPING || samples.placed == nullptr) {
         const uint32 place = static_cast<uint32>(number) * samples.step;
         return {place, 0, 0, samples.period, ALL_PLACES};
     }
@@ -217,12 +230,13 @@ __device__ __forceinline__ Extension extend(const Samples& samples, const Table&
     const Flanks there = load_flanks(table.reference, reference);
     uint32 different = mismatches(sample.flanks.left, there.left);
     found.left = __clz(different);
-    while (different == 0 && found.left < sample.found_before) {
+    const uint32 too_far = found_before(samples, sample);
+    while (different == 0 && found.left < too_far) {
         different = mismatches(load_query_flanks(samples.queries, query - found.left).left,
                                load_flanks(table.reference, reference - found.left).left);
         found.left += __clz(different);
     }
-    if (found.left < lead_of(sample) || found.left >= sample.found_before) {
+    if (found.left < lead_of(sample) || found.left >= too_far) {
         return found;
     }
     different = mismatches(sample.flanks.right, there.right);
@@ -233,7 +247,8 @@ __device__ __forceinline__ Extension extend(const Samples& samples, const Table&
         different = mismatches(ahead, load_flanks(table.reference, reference + right).right);
         right += different == 0 ? WORD_BASES : __ffs(different) - 1;
     }
-    if (found.left + right >= samples.minimum_length && lead_of(sample) + right >= sample.window >> 16) {
+    const bool has_window = !FOR_MAPPING || lead_of(sample) + right >= sample.window >> 16;
+    if (found.left + right >= samples.minimum_length && has_window) {
         found.length = found.left + right;
     }
     return found;

@@ -14,7 +14,7 @@ from mummergpu.cuda.program import ProgramSource
 from mummergpu.cuda.sources import read_sources
 from mummergpu.errors import OptionError, OutputError
 from mummergpu.index.tree.policy import DEFAULT_POLICY, Policy
-from mummergpu.matching.kmer.cuda_program import KMER_PROGRAM
+from mummergpu.matching.kmer.cuda_program import KMER_PROGRAM, SEED_PROGRAM
 from mummergpu.matching.tree.cuda_program import tree_program
 from mummergpu.runtime.frozen import frozen
 from mummergpu.studies.gathers import GATHER_PROGRAM
@@ -78,6 +78,7 @@ def usual_programs(architecture: str) -> Iterator[ProgramSource]:
     of the nodes, and what ``sweep`` and ``tune`` measure a device with.
     """
     yield KMER_PROGRAM
+    yield SEED_PROGRAM
     yield GATHER_PROGRAM
     known = (record for record in read_tuned(KNOWN_DEVICES) if record.architecture == architecture)
     codes = dict.fromkeys([DEFAULT_POLICY.code, *(record.policy for record in known)])

@@ -147,9 +147,11 @@ extern "C" int launch_kernel(const char* name, unsigned int blocks,
     KERNEL(reverse_bit_planes)
     WARP_KERNEL(count_kmer_mems)
     KERNEL(count_frequent_kmer_mems)
+#if FOR_MAPPING
     WARP_KERNEL(choose_query_seeds)
     KERNEL(count_query_samples)
     KERNEL(place_query_samples)
+#endif
     KERNEL(offset_query_mems)
     WARP_KERNEL(write_kmer_mems)
     KERNEL(write_frequent_kmer_mems)

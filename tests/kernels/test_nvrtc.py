@@ -49,7 +49,7 @@ from mummergpu.matching.kmer import cuda as kmer_tables
 from mummergpu.matching.kmer import cuda_columns, device_text
 from mummergpu.matching.kmer import cuda_search as kmer_search
 from mummergpu.matching.kmer import cuda_text as text_search
-from mummergpu.matching.kmer.cuda_program import KMER_PROGRAM
+from mummergpu.matching.kmer.cuda_program import KMER_PROGRAM, SEED_PROGRAM
 from mummergpu.matching.tree import cuda_search as tree_search
 from mummergpu.matching.tree.cuda import KERNELS
 from mummergpu.matching.tree.cuda_program import tree_program
@@ -93,6 +93,7 @@ TREE_PROGRAM = tree_program(Policy(), wide=False, profile=False)
 PROGRAMS = [
     pytest.param(TREE_PROGRAM, id="tree"),
     pytest.param(KMER_PROGRAM, id="kmer"),
+    pytest.param(SEED_PROGRAM, id="kmer_seeds"),
     pytest.param(GATHER_PROGRAM, id="study"),
     pytest.param(MAPPING_PROGRAM, id="mapping"),
     pytest.param(VITERBI_PROGRAM, id="viterbi"),
@@ -200,6 +201,7 @@ def test_programs_that_count_node_visits_compile(wide: bool, code: str) -> None:
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_the_kmer_search_compiles(architecture: str) -> None:
     check_program(KMER_PROGRAM, architecture)
+    check_program(SEED_PROGRAM, architecture)
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
@@ -270,7 +272,9 @@ def test_the_backends_launch_what_there_is_and_all_of_it() -> None:
     for_tables = kernels_launched(
         kmer_tables, kmer_search, device_text, cuda_columns, searching, launches
     )
-    assert for_tables == kernels_written(KMER_PROGRAM)
+    assert for_tables == kernels_written(SEED_PROGRAM)
+    for_seeds = {"choose_query_seeds", "count_query_samples", "place_query_samples"}
+    assert for_tables - for_seeds == kernels_written(KMER_PROGRAM)
     assert set(text_search.KmerTextBackend.kernels) <= for_tables
     for_candidates = kernels_launched(device_candidates, launches)
     assert for_candidates == kernels_written(MAPPING_PROGRAM)

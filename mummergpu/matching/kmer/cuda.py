@@ -12,7 +12,7 @@ from mummergpu.index.kmer_page import KmerPage
 from mummergpu.matching.backends.device_codes import WORD_BYTES
 from mummergpu.matching.backends.streaming import LONGEST_MATCH, StreamingBackend
 from mummergpu.matching.kmer.cuda_arrays import KmerSearchContext, ResidentTable
-from mummergpu.matching.kmer.cuda_program import KMER_PROGRAM, MOST_OCCURRENCES
+from mummergpu.matching.kmer.cuda_program import KMER_PROGRAM, MOST_OCCURRENCES, SEED_PROGRAM
 from mummergpu.matching.kmer.cuda_search import KmerStreamSearcher
 from mummergpu.sequence.bit_planes import (
     BIT_PLANES_BYTES,
@@ -34,7 +34,7 @@ LONG_QUERY: Final = 1 << 17
 
 KERNELS: Final[tuple[str, ...]] = (
     *("pack_codes", "count_kmer_mems", "count_frequent_kmer_mems"),
-    *("write_kmer_mems", "write_frequent_kmer_mems", "choose_query_seeds"),
+    *("write_kmer_mems", "write_frequent_kmer_mems"),
 )
 """The kernels whose resources are reported."""
 
@@ -81,7 +81,7 @@ class KmerCudaBackend(StreamingBackend[KmerPage, KmerSearchContext]):
         """
         with self.device.current():
             self._let_go()
-            program = self._program(KMER_PROGRAM)
+            program = self._program_for(pages[0])
             codes = pages[0].joined_reference
             total_bytes = codes.size + sum(page.table.byte_count for page in pages)
             try:
@@ -109,10 +109,14 @@ class KmerCudaBackend(StreamingBackend[KmerPage, KmerSearchContext]):
         assert self._context is not None
         other = copy(self)
         loaded = self._context
-        other._context = _context_of(
-            page, minimum_length, loaded.program, loaded.reference, loaded.tables
-        )
+        with self.device.current():
+            program = self._program_for(page)
+        other._context = _context_of(page, minimum_length, program, loaded.reference, loaded.tables)
         return other
+
+    def _program_for(self, page: KmerPage) -> Program:
+        """Return the program that searches as a page says."""
+        return self._program(SEED_PROGRAM if page.is_for_mapping else KMER_PROGRAM)
 
     def _let_go(self) -> None:
         self._context = None

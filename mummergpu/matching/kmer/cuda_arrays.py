@@ -67,6 +67,11 @@ class KmerSearchContext:
     max_matches: int | None
     only_unique: bool = False
 
+    @property
+    def is_for_mapping(self) -> bool:
+        """Whether the matches are a mapper's, in any order (`KmerPage.is_for_mapping`)."""
+        return self.window > 0 or self.max_matches is not None
+
     def arguments(self, table: ResidentTable) -> tuple[Argument, ...]:
         """Return the kernel arguments for a table and the reference."""
         return (

@@ -33,28 +33,38 @@ COUNT_BYTES: Final = 8
 TILE_LINES: Final = WARP_LANES
 """The lines of text that a warp writes at a time."""
 
+_CONSTANTS: Final = (
+    ("BREAK", BREAK),
+    *BIT_PLANES_CONSTANTS,
+    ("TILE_SAMPLES", TILE_SAMPLES),
+    ("MOST_OCCURRENCES", MOST_OCCURRENCES),
+    ("KEPT_MEMS_OF_TILE", KEPT_MEMS_OF_TILE),
+    ("KEPT_MEM_BYTES", KEPT_MEM_BYTES),
+    ("TILE_BYTES", TILE_BYTES),
+    ("PLACED_SAMPLE_BYTES", PLACED_SAMPLE_BYTES),
+    ("SPREAD_BITS", SPREAD_BITS),
+    ("SPREAD_FACTOR", SPREAD_FACTOR),
+    ("SHORTEST_WORD", SHORTEST_WORD),
+    ("RANK_SALT", RANK_SALT),
+    ("RANK_FACTOR", RANK_FACTOR),
+    ("SCAN_COUNT_BYTES", COUNT_BYTES),
+    ("TILE_LINES", TILE_LINES),
+)
+
 KMER_PROGRAM: Final = ProgramSource(
-    "kmer",
-    "kmer/program.cu",
+    "kmer", "kmer/program.cu", (("FOR_MAPPING", 0),), constants=_CONSTANTS
+)
+"""Finds all matches; the k-mer search has no policies."""
+
+SEED_PROGRAM: Final = ProgramSource(
+    "kmer_seeds",
+    "kmer/seed_program.cu",
+    (("FOR_MAPPING", 1),),
     constants=(
-        ("BREAK", BREAK),
-        *BIT_PLANES_CONSTANTS,
-        ("TILE_SAMPLES", TILE_SAMPLES),
-        ("MOST_OCCURRENCES", MOST_OCCURRENCES),
-        ("KEPT_MEMS_OF_TILE", KEPT_MEMS_OF_TILE),
-        ("KEPT_MEM_BYTES", KEPT_MEM_BYTES),
-        ("TILE_BYTES", TILE_BYTES),
+        *_CONSTANTS,
         ("SEED_CHOICE_BYTES", SEED_CHOICE_BYTES),
-        ("PLACED_SAMPLE_BYTES", PLACED_SAMPLE_BYTES),
         ("NEAR", NEAR),
         ("NEAR_EDITS", NEAR_EDITS),
-        ("SPREAD_BITS", SPREAD_BITS),
-        ("SPREAD_FACTOR", SPREAD_FACTOR),
-        ("SHORTEST_WORD", SHORTEST_WORD),
-        ("RANK_SALT", RANK_SALT),
-        ("RANK_FACTOR", RANK_FACTOR),
-        ("SCAN_COUNT_BYTES", COUNT_BYTES),
-        ("TILE_LINES", TILE_LINES),
     ),
 )
-"""The same program for every run; the k-mer search has no policies."""
+"""Finds the matches that a mapper wants (`seed_search`)."""

@@ -356,7 +356,7 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
                 self._device.resident_blocks,
                 (*counted.searched, *counted.frequent, *rows),
             )
-            if context.period > context.step:
+            if context.period > context.step and not context.is_for_mapping:
                 self._sort(program, queries.count, query_offsets, columns)
         return DeviceMems(query_offsets, columns, found, known)
 
