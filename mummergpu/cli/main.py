@@ -16,38 +16,24 @@ from typing import Final, NoReturn
 
 import click
 
-from mummergpu.cli.align import align_command
-from mummergpu.cli.completion import VARIABLE, answer, completion
-from mummergpu.cli.doctor import doctor
+from mummergpu.cli.completion import VARIABLE, answer
 from mummergpu.cli.endings import ENDINGS, PROGRAM
-from mummergpu.cli.hmm import hmm_command
-from mummergpu.cli.hmmsearch import hmmscan_command, hmmsearch_command
-from mummergpu.cli.index import index
-from mummergpu.cli.installed_mummer import NAME as MUMMER
 from mummergpu.cli.main_group import (
     MAIN_VERB,
     MATCH_EPILOG,
     MATCH_HELP,
     MainGroup,
     MatchCommand,
+    Verbs,
     complete_reference,
 )
-from mummergpu.cli.map import map_command
 from mummergpu.cli.match import run_match
-from mummergpu.cli.mummer_shim import MUMMER_VERB, mummer_shim
-from mummergpu.cli.nucmer_shim import NUCMER, NUCMER_VERB, nucmer_shim
 from mummergpu.cli.option_types import HELP_OPTIONS, MATCH_SECTIONS, complete_files
-from mummergpu.cli.plot import plot
-from mummergpu.cli.report import report
 from mummergpu.cli.session import Session
 from mummergpu.cli.signals import SignalWatch
-from mummergpu.cli.sweep import sweep
-from mummergpu.cli.tune import tune
-from mummergpu.cli.warmup import warmup
-from mummergpu.cli.workload import workload
 from mummergpu.errors import MummergpuError, OutputError
 
-LINKS: Final = {MUMMER: MUMMER_VERB, NUCMER: NUCMER_VERB}
+LINKS: Final = {"mummer": "mummer-shim", "nucmer": "nucmer-shim"}
 """The verbs that links to this program stand for, by their names."""
 
 EXIT_USAGE: Final = 2
@@ -60,7 +46,28 @@ EXIT_BROKEN_PIPE: Final = 128 + signal.SIGPIPE
 EXIT_INTERRUPTED: Final = 128 + signal.SIGINT
 
 
-@click.group(cls=MainGroup, default=MAIN_VERB, add_help_option=False)
+VERBS: Final = {
+    "workload": "workload:workload",
+    "doctor": "doctor:doctor",
+    "index": "index:index",
+    "map": "map:map_command",
+    "align": "align:align_command",
+    "hmmsearch": "hmmsearch:hmmsearch_command",
+    "hmmscan": "hmmsearch:hmmscan_command",
+    "hmm": "hmm:hmm_command",
+    "plot": "plot:plot",
+    "report": "report:report",
+    "completion": "completion:completion",
+    "mummer-shim": "mummer_shim:mummer_shim",
+    "nucmer-shim": "nucmer_shim:nucmer_shim",
+    "sweep": "sweep:sweep",
+    "tune": "tune:tune",
+    "warmup": "warmup:warmup",
+}
+"""The module and the name of each command: a run imports the one that it is."""
+
+
+@click.group(cls=MainGroup, default=MAIN_VERB, add_help_option=False, commands=Verbs(VERBS))
 def commands() -> None:
     """Find maximal exact matches."""
 
@@ -80,24 +87,6 @@ commands.add_command(
         context_settings=HELP_OPTIONS,
     )
 )
-
-
-commands.add_command(workload)
-commands.add_command(doctor)
-commands.add_command(index)
-commands.add_command(map_command)
-commands.add_command(align_command)
-commands.add_command(hmmsearch_command)
-commands.add_command(hmmscan_command)
-commands.add_command(hmm_command)
-commands.add_command(plot)
-commands.add_command(report)
-commands.add_command(completion)
-commands.add_command(mummer_shim)
-commands.add_command(nucmer_shim)
-commands.add_command(sweep)
-commands.add_command(tune)
-commands.add_command(warmup)
 
 
 def _occupy_closed_descriptors() -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 import click
 from click_default_group import DefaultGroup
 
 from mummergpu.cli.endings import PROGRAM
-from mummergpu.cli.map_habits import in_words_of_map
 from mummergpu.cli.option_types import HELP_NAMES, HELP_OPTIONS, SectionedCommand, complete_files
 from mummergpu.cli.spellings import END_OF_OPTIONS, Spellings, verb_meant, with_words_of_mummer
 from mummergpu.errors import MummergpuError, MummerUsageError
@@ -62,6 +62,45 @@ The steps of nucmer 3, which also joins the reference into one record:
 BASES and BYTES may end in k, M or G: 8M is 8 x 1024 x 1024.
 
 Exit codes: 0 done, 1 failure, 2 wrong usage, 130 interrupted, 141 nobody reads the output."""
+
+
+class Verbs(MutableMapping[str, click.Command]):
+    """Commands by their names; one is imported when it is asked for.
+
+    Parameters
+    ----------
+    places : mapping of str to str
+        The module of `mummergpu.cli` that has a command, a colon, and its name there.
+    """
+
+    def __init__(self, places: Mapping[str, str]) -> None:
+        self._places = dict(places)
+        self._loaded: dict[str, click.Command] = {}
+
+    def __getitem__(self, name: str) -> click.Command:
+        if name not in self._loaded:
+            module, _, attribute = self._places[name].partition(":")
+            command = getattr(import_module(f"mummergpu.cli.{module}"), attribute)
+            assert isinstance(command, click.Command)
+            self._loaded[name] = command
+        return self._loaded[name]
+
+    def __setitem__(self, name: str, command: click.Command) -> None:
+        self._places[name] = ""
+        self._loaded[name] = command
+
+    def __delitem__(self, name: str) -> None:
+        del self._places[name]
+        self._loaded.pop(name, None)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._places
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
 
 
 class MatchCommand(SectionedCommand):
@@ -135,10 +174,7 @@ class MainGroup(DefaultGroup):  # type: ignore[misc]
         if isinstance(self.commands.get(args[0]), VerbatimCommand):
             return args
         main = Spellings(self.commands[MAIN_VERB].params, HELP_NAMES)
-        # Before the verb is known, a letter means what it does in the main job, if it has it.
-        every = main.with_others(
-            Spellings(command.params, HELP_NAMES) for command in self.commands.values()
-        )
+        every = self._spellings_before_verb(main, args)
         words = args
         first = next(
             (position for position, is_option in every.positions(words) if not is_option), None
@@ -152,12 +188,14 @@ class MainGroup(DefaultGroup):  # type: ignore[misc]
             elif not ctx.resilient_parsing:
                 self._refuse_misspelt_verb(words[first])
         if not ctx.resilient_parsing:
-            words = with_words_of_mummer(words, main if verb == MAIN_VERB else every)
-        if not ctx.resilient_parsing:
             command = self.commands[verb]
             spellings = Spellings(command.params, HELP_NAMES)
+            known = main if verb == MAIN_VERB else every.with_others([spellings])
+            words = with_words_of_mummer(words, known)
             try:
                 if verb == MAP_VERB:
+                    from mummergpu.cli.map_habits import in_words_of_map
+
                     words = in_words_of_map(words, spellings)
                 spellings.refuse_unknown(words)
             except click.UsageError as error:
@@ -165,6 +203,21 @@ class MainGroup(DefaultGroup):  # type: ignore[misc]
                 error.ctx = click.Context(command, parent=ctx, info_name=verb)
                 raise
         return [verb, *words]
+
+    def _spellings_before_verb(self, main: Spellings, words: Sequence[str]) -> Spellings:
+        """Return what options mean before the verb is known: first what they mean in the main job.
+
+        The other commands are imported only if one of their options comes first.
+        """
+        for position, is_option in main.positions(words):
+            if not is_option:
+                return main
+            if not main.knows(words[position]):
+                others = (
+                    Spellings(self.commands[name].params, HELP_NAMES) for name in self.commands
+                )
+                return main.with_others(others)
+        return main
 
     def _refuse_misspelt_verb(self, word: str) -> None:
         meant = verb_meant(word, self.commands)

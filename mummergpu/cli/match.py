@@ -18,33 +18,30 @@ from mummergpu.runtime.words import counted
 
 if TYPE_CHECKING:
     from mummergpu.cli.run_words import RunWords
-    from mummergpu.index.options import IndexOptions
     from mummergpu.pipeline.options import MatchOptions
-    from mummergpu.pipeline.purposes import TextRequest
     from mummergpu.runtime.stats import Stats
 
 
 def run_match(**params: Any) -> None:
     """Run the main job with the options of the command line, given by their parameter names."""
-    from mummergpu.cli.index_rules import index_options, policy_reason
-    from mummergpu.index.options import TreeOptions
-
-    request = text_request(params)
-    index = index_options(params)
-
-    def tell_policy(options: MatchOptions, words: RunWords) -> None:
-        if isinstance(index.kind, TreeOptions) and (reason := policy_reason(params)) is not None:
-            words.notice(f"policy {index.kind.policy.code}: {reason}")
 
     def tell_skipped(stats: Stats, words: RunWords) -> None:
         if skipped := stats.counts.get("skipped_lookups", 0):
             words.say(_skipped(skipped, params["max_occurrences"]))
 
+    def tell_policy(options: MatchOptions, words: RunWords) -> None:
+        from mummergpu.cli.index_rules import policy_reason
+        from mummergpu.index.options import TreeOptions
+
+        kind = options.index.kind
+        if isinstance(kind, TreeOptions) and (reason := policy_reason(params)) is not None:
+            words.notice(f"policy {kind.policy.code}: {reason}")
+
     files = {**output_files(params), "--dot": params["dot"], "--dump-tree": params["dump_tree"]}
     verb = Verb(
         [params["reference"], *params["query"]],
         files,
-        lambda params, command: _match_options(params, index, request, command),
+        _match_options,
         lambda: _load_job(params),
         lambda options: options.search.uniqueness.value,
         tell_policy,
@@ -81,18 +78,19 @@ def _skipped(count: int, max_occurrences: int) -> str:
     )
 
 
-def _match_options(
-    params: Params, index: IndexOptions, request: TextRequest, command: str
-) -> MatchOptions:
+def _match_options(params: Params, command: str) -> MatchOptions:
+    # These bring numpy: a device wakes up in the meantime.
+    from mummergpu.cli.index_rules import index_options
     from mummergpu.cli.picture_options import picture_style
     from mummergpu.pipeline.options import MatchOptions
 
+    request = text_request(params)
     return MatchOptions(
         **run_options(params, command),
         query_paths=params["query"],
         paired=params["pair"],
         outputs=output_targets(params),
-        index=index,
+        index=index_options(params),
         search=search_options(params, request),
         style=request.style,
         sam=alignment_options(params),

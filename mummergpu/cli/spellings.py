@@ -58,6 +58,10 @@ class Spellings:
     def __contains__(self, name: str) -> bool:
         return name in self.with_value or name in self.flags
 
+    def knows(self, word: str) -> bool:
+        """Return whether a word is one of these options, or several of one letter."""
+        return word.partition("=")[0] in self or self._taken_apart(word) is not None
+
     def wants_next(self, word: str) -> bool:
         """Return whether the next word is the value of this option.
 

@@ -13,7 +13,7 @@ from mummergpu.runtime.frozen import frozen
 
 Result = TypeVar("Result")
 
-DIGEST: Final = digest_of_sources()
+DIGEST: Final = digest_of_sources(left_out=())
 """What the sources of this process were when it began."""
 
 

@@ -2,14 +2,14 @@
 
 Numba checks only the file of a function to see whether its machine code is out of date. It does
 not check functions and constants from other files that were compiled into it. The name here
-depends on the sources of the whole package.
+depends on all sources that a compiled function can reach.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from hashlib import blake2b
 from pathlib import Path
 from typing import Final
@@ -18,6 +18,10 @@ import numpy as np
 
 PACKAGE: Final = str(Path(os.path.abspath(__file__)).parents[2])
 """The folder of the package."""
+
+ROOMS_WITHOUT_CODE: Final = frozenset({"cli", "api", "cluster", "pipeline"})
+"""The folders of the package that have no compiled functions, and that no module with one imports:
+a change there compiles nothing again."""
 
 _DIGEST_BYTES: Final = 16
 _BYTES_AT_ONCE: Final = 1 << 16
@@ -46,15 +50,17 @@ def generation_of_code(sources: str) -> str:
     return blake2b("\0".join(map(str, parts)).encode(), digest_size=_DIGEST_BYTES).hexdigest()
 
 
-def digest_of_sources(package: str = PACKAGE) -> str | None:
-    """Return a digest of the names and texts of all Python files of a package.
+def digest_of_sources(
+    package: str = PACKAGE, left_out: Collection[str] = ROOMS_WITHOUT_CODE
+) -> str | None:
+    """Return a digest of the names and texts of the Python files of a package but for some folders.
 
     The texts are read each time, which takes a millisecond, because two versions of a file can
     have the same modification time. None stands for sources that are missing or cannot be read.
     """
     digest = blake2b(digest_size=_DIGEST_BYTES)
     try:
-        paths = sorted(_python_files(package))
+        paths = sorted(_python_files(package, left_out))
         for path in paths:
             name, text = os.fsencode(path[len(package) :]), _read(path)
             # The lengths separate the parts.
@@ -78,10 +84,10 @@ def _read(path: str) -> bytes:
         os.close(descriptor)
 
 
-def _python_files(folder: str) -> Iterator[str]:
+def _python_files(folder: str, left_out: Collection[str] = ()) -> Iterator[str]:
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.endswith(".py"):
                 yield entry.path
-            elif entry.name != "__pycache__" and entry.is_dir():
+            elif entry.name not in left_out and entry.name != "__pycache__" and entry.is_dir():
                 yield from _python_files(entry.path)

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import numba
 import pytest
 
-from mummergpu.runtime.compiled.code_generation import digest_of_sources, generation_of_code
+from mummergpu.runtime.compiled.code_generation import (
+    PACKAGE,
+    ROOMS_WITHOUT_CODE,
+    digest_of_sources,
+    generation_of_code,
+)
 
 
 @pytest.fixture
@@ -74,3 +80,30 @@ def test_a_generation_depends_on_sources_versions_and_settings(
             changed.setattr(owner, name, value)
             names.append(generation_of_code("a"))
     assert len(set(names)) == len(names)
+
+
+def test_no_compiled_function_can_reach_what_the_digest_leaves_out() -> None:
+    compiled = re.compile(r"^\s*@(jit|inline)", re.MULTILINE)
+    imports = re.compile(
+        rf"^\s*(?:from|import) mummergpu\.({'|'.join(ROOMS_WITHOUT_CODE)})\b", re.M
+    )
+    found = 0
+    for path in Path(PACKAGE).rglob("*.py"):
+        text = path.read_text()
+        if compiled.search(text):
+            found += 1
+            assert path.relative_to(PACKAGE).parts[0] not in ROOMS_WITHOUT_CODE, path
+            assert not imports.search(text), path
+    assert found > 50
+
+
+def test_an_edit_of_a_room_without_code_keeps_the_digest(tmp_path: Path) -> None:
+    for room in ("cli", "mapping"):
+        (tmp_path / room).mkdir()
+        (tmp_path / room / "a.py").write_text("a = 1")
+    before, whole = digest_of_sources(str(tmp_path)), digest_of_sources(str(tmp_path), ())
+    (tmp_path / "cli" / "a.py").write_text("a = 2")
+    assert digest_of_sources(str(tmp_path)) == before
+    assert digest_of_sources(str(tmp_path), ()) != whole
+    (tmp_path / "mapping" / "a.py").write_text("a = 2")
+    assert digest_of_sources(str(tmp_path)) != before
