@@ -166,8 +166,9 @@ class _Job:
             self._wanted.setdefault(task, set()).add(Attribute.SCORE)
         names = dict.fromkeys(task.model for task in self._wanted)
         for name in names:
-            for line in program.models[name].unusual_sums():
-                context.notice(line)
+            for row, line in program.models[name].unusual_sums:
+                tell = context.warn if row.total > 1 else context.notice
+                tell(f"{path}:{line}: {row}")
         self._models = {name: CompiledModel(program.models[name], path) for name in names}
         self.alphabet = self._models[program.printed[0].model].model.alphabet
         self._codes = {name: self._codes_of(name, path) for name in names}

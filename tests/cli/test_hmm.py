@@ -98,7 +98,7 @@ def test_bed_joins_the_states_of_a_family(
 ) -> None:
     text = "hmm m { alphabet [A, C]; startstate s; emission a = [1, 0]; emission c = [0, 1];"
     text += " state in[1] emits a; state in[2] emits c; state out emits a; s -> in[1] 1;"
-    text += " in[1] -> in[2] 1; in[2] -> in[1] 0.5; in[1] -> out 0.1; out -> out 0.5; }"
+    text += " in[1] -> in[2] 0.9; in[2] -> in[1] 0.5; in[1] -> out 0.1; out -> out 0.5; }"
     (tmp_path / "m.hmm").write_text(text + " main() { print viterbi(new m()).traceback; }")
     (tmp_path / "s.fa").write_text(">x note\nACAC\nacaaa\n>y\nC\n")
     assert main(["hmm", "-q", str(tmp_path / "m.hmm"), str(tmp_path / "s.fa"), "--bed"]) == 0
@@ -118,23 +118,40 @@ def test_log_odds_against_another_model(tmp_path: Path, capfd: pytest.CaptureFix
     assert "--null: the program has casino, uniform, and no model 'no'" in capfd.readouterr().err
 
 
+def test_rows_of_probabilities_that_sum_to_more_than_1(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The paper's casino has a row of 1.00001."""
+    words = write(tmp_path, "print forward(cas).score;")
+    assert main(["hmm", *words[2:]]) == 0
+    warned = "casino.hmm:8: the transitions of fair sum to 1.00001"
+    assert [line for line in capfd.readouterr().err.splitlines() if "sum to" in line] == [
+        f"mummergpu: warning: {tmp_path}/{warned}"
+    ]
+    program = Path(words[2])
+    program.write_text(program.read_text().replace("fair -> fair 0.95", "fair -> fair 0.96"))
+    assert main(words) == 1
+    said = f"{program}:8:3: the transitions of fair sum to 1.01001, which is more than 1\n"
+    assert capfd.readouterr() == ("", f"mummergpu: error: {said}")
+
+
 def test_log_odds_against_an_impossible_null(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """JSON has no infinity, and no program may fail to read a line."""
     one = "hmm one { alphabet [A, B]; startstate s; state n emits e; emission e = [1, 0]; "
-    text = f"{one} s -> n 1; n -> n 1; }} {one.replace('one', 'both').replace('0', '1')}"
+    text = f"{one} s -> n 1; n -> n 1; }} {one.replace('one', 'both').replace('1, 0', '.5, .5')}"
     text += " s -> n 1; n -> n 1; } main() { print forward(new both()).score; }"
     (tmp_path / "m.hmm").write_text(text)
     (tmp_path / "s.txt").write_text("AB\nAA\n")
     words = ["hmm", "-q", str(tmp_path / "m.hmm"), str(tmp_path / "s.txt"), "--null", "one"]
     assert main(words) == 0
-    assert [row[1] for row in rows(capfd.readouterr().out)[1:]] == ["inf", "0"]
+    assert [row[1] for row in rows(capfd.readouterr().out)[1:]] == ["inf", "-1.386294361"]
     assert main([*words, "--json"]) == 0
     out = capfd.readouterr().out
     assert "Infinity" not in out
     found = [json.loads(line)["forward(new both()).score"] for line in out.splitlines()]
-    assert found == [math.inf, 0]
+    assert found == [math.inf, pytest.approx(2 * math.log(0.5))]
 
 
 SCORES = [

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+MAX_SUM: Final = 1.001
+"""A row of probabilities that sum to more is refused."""
+
+_MAX_EXCESS: Final = 1e-6
+_MAX_LACK: Final = 1e-3
 
 
 class Algorithm(Enum):
@@ -50,6 +56,26 @@ class Transition(NamedTuple):
     emission: str | None = None
 
 
+class RowSum(NamedTuple):
+    """The sum of a row of probabilities, and what the row is called."""
+
+    row: str
+    total: float
+
+    def __str__(self) -> str:
+        return f"the {self.row} sum to {self.total:.9g}"
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether it is no rounding of 1."""
+        return self.total > MAX_SUM
+
+    @property
+    def is_unusual(self) -> bool:
+        """Whether it is told: more than 1 by a warning."""
+        return self.total > 1 + _MAX_EXCESS or self.total < 1 - _MAX_LACK
+
+
 @dataclass(frozen=True)
 class Model:
     """A hidden Markov model as it is declared.
@@ -70,6 +96,8 @@ class Model:
         The probabilities of the symbols, by name.
     transitions : tuple of Transition
         The steps, in the order of their declaration.
+    unusual_sums : tuple of (RowSum, int)
+        Rows of probabilities that do not sum to 1, and the lines of the program.
     """
 
     name: str
@@ -79,18 +107,7 @@ class Model:
     end: str | None
     emissions: dict[str, tuple[float, ...]]
     transitions: tuple[Transition, ...]
-
-    def unusual_sums(self) -> list[str]:
-        """Return a line for each emission, and each state, whose probabilities do not sum to 1."""
-        sums = {f"probabilities of {name}": sum(values) for name, values in self.emissions.items()}
-        for step in self.transitions:
-            key = f"transitions of {step.source}"
-            sums[key] = sums.get(key, 0.0) + step.probability
-        return [
-            f"{self.name}: the {name} sum to {total:g}"
-            for name, total in sums.items()
-            if abs(total - 1) > 1e-3
-        ]
+    unusual_sums: tuple[tuple[RowSum, int], ...] = ()
 
 
 class Printed(NamedTuple):
