@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -30,6 +31,20 @@ _FORMATS: Final = {
     "bed": "Write the segments of the states of the first traceback, as BED.",
 }
 
+
+def _letters(
+    _context: click.Context, _option: click.Parameter, values: Sequence[str]
+) -> tuple[tuple[str, str], ...]:
+    """Return letters, and the symbols that each of them stands for."""
+    found = []
+    for value in values:
+        letter, _, symbols = value.partition("=")
+        if len(letter) != 1 or not letter.isascii() or not symbols:
+            raise click.BadParameter(f"'{value}' is no letter and its symbols, as N=* or R=AG")
+        found.append((letter, symbols))
+    return tuple(found)
+
+
 _SECTIONS: Final[Sections] = {
     "Output": [
         click.Option(
@@ -47,6 +62,13 @@ _SECTIONS: Final[Sections] = {
         ),
     ],
     "Search": [
+        click.Option(
+            ["--any-letter"],
+            metavar="LETTER=SYMBOLS",
+            callback=_letters,
+            multiple=True,
+            help="Take LETTER for any of SYMBOLS, '*' for each: 'N=*', 'R=AG'; may be repeated.",
+        ),
         MAIN_OPTIONS["threads"],
         click.Option(
             ["--backend"],
@@ -97,6 +119,7 @@ def hmm_command(**params: Any) -> None:
             params["threads"],
             device_options(told) if params["backend"] == "cuda" else None,
             params["double"],
+            params["any_letter"],
         )
 
     device = {"gpu_memory": None, "device_library": "cuda-bindings"}

@@ -14,6 +14,7 @@ from helpers.hidden_models import whole_matrix_scores
 
 from mummergpu.cli.main import main
 from mummergpu.hmm.language.parser import parse_program
+from mummergpu.input.blocks.symbols import SymbolFiles
 
 CASINO = """hmm casino {
   alphabet [1, 2, 3, 4, 5, 6];
@@ -187,6 +188,112 @@ FAULTS = {
     "@a\n316\n": ": the file ends inside a record (record 'a')",
     "@HD\tVN:1.6\n": ": no FASTA, FASTQ or lines of symbols",
 }
+
+
+BASES = """hmm m { alphabet [A, C, G, T]; startstate s; state a emits x; state b emits y;
+  emission x = [0.1, 0.2, 0.3, 0.4]; emission y = [0.25, 0.25, 0.25, 0.2]; s -> a 0.5; s -> b 0.5;
+  a -> a 0.9; a -> b 0.1; b -> b 0.8; b -> a 0.2; }
+"""
+
+
+def bases(folder: Path, sequences: bytes, printed: str = "forward(new m()).score") -> list[str]:
+    """The words that print something of sequences of bases, behind the names."""
+    (folder / "m.hmm").write_text(f"{BASES} main() {{ print {printed}; }}")
+    (folder / "s.fa").write_bytes(sequences)
+    return ["hmm", "-q", str(folder / "m.hmm"), str(folder / "s.fa")]
+
+
+def test_u_is_t_where_one_of_them_is_in_the_alphabet(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    words = bases(tmp_path, b">r\nACGUu\n>d\nACGTt\n")
+    for alphabet in ("[A, C, G, T]", "[A, C, G, U]", "[a, c, g, t]"):
+        program = Path(words[2])
+        program.write_text(program.read_text().replace("[A, C, G, T]", alphabet))
+        assert main(words) == 0
+        first, second = rows(capfd.readouterr().out)[1:]
+        assert (first[0], second[0]) == ("r", "d") and first[1] == second[1]
+        program.write_text(program.read_text().replace(alphabet, "[A, C, G, T]"))
+    # Of proteins they are two residues.
+    program.write_text(program.read_text().replace("[A, C, G, T]", "[A, C, L, T]"))
+    Path(words[3]).write_text("ACLU\n")
+    assert main(words) == 1
+    assert "the symbol 'U' at position 4" in capfd.readouterr().err
+
+
+def test_a_letter_stands_for_any_of_its_symbols(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The sum over all sequences that it may stand for."""
+    words = bases(tmp_path, b">x\nANGr\n>y\nn\n")
+    assert main(words) == 1
+    assert capfd.readouterr() == (
+        "",
+        f"mummergpu: error: {words[3]}:2: the symbol 'N' at position 2 is not in the model's "
+        "alphabet (record 'x')\n",
+    )
+    assert main([*words, "--any-letter", "N=*", "--any-letter=R=AG"]) == 0
+    found = [float(row[1]) for row in rows(capfd.readouterr().out)[1:]]
+    model = parse_program(BASES).models["m"]
+    every = [[0, one, 2, other] for one in range(4) for other in (0, 2)], [[0], [1], [2], [3]]
+    sums = [sum(math.exp(whole_matrix_scores(model, one)[0]) for one in some) for some in every]
+    assert [math.exp(score) for score in found] == pytest.approx(sums, rel=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("letter", "message"),
+    [
+        ("N", "'N' is no letter and its symbols"),
+        ("=A", "'=A' is no letter"),
+        ("NN=A", "'NN=A' is no letter"),
+        ("N=", "'N=' is no letter"),
+        ("\u00e9=A", "is no letter"),
+        ("a=*", "'a' is in the alphabet of 'm'"),
+        ("R=AX", "'X' is not in the alphabet of 'm'"),
+    ],
+)
+def test_letters_that_cannot_stand_for_symbols(
+    letter: str, message: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*bases(tmp_path, b">x\nAN\n"), "--any-letter", letter]) == 2
+    out, err = capfd.readouterr()
+    assert out == "" and message in err and "--any-letter" in err
+
+
+def test_a_wrong_symbol_is_told_before_anything_is_printed(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SymbolFiles.__init__, "__defaults__", (16,))
+    text = b">x\n" + b"ACGT" * 9 + b"\n>y\nAC\n>z\nAXC\n"
+    words = bases(tmp_path, text)
+    for option in ((), ("--json",), ("--bed",)):
+        bases(tmp_path, text, "viterbi(new m()).traceback")
+        assert main([*words, *option]) == 1
+        out, err = capfd.readouterr()
+        assert out == "" and "the symbol 'X' at position 2" in err
+    (tmp_path / "other.fa").write_bytes(b">z\nAXC\n")
+    bases(tmp_path, b">x\nACGT\n")
+    assert main([*words, str(tmp_path / "other.fa")]) == 1
+    assert capfd.readouterr().out == ""
+
+
+def test_letters_beyond_ascii_in_names_go_through(
+    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    text = b">caf\xc3\xa9 one\nACGT\n>\xffb\nAC\n"
+    for fastq in (False, True):
+        own = b"@\xe9 x\nAC\n+\nII\n" if fastq else text
+        for option in ((), ("--bed",)):
+            assert main([*bases(tmp_path, own, "viterbi(new m()).traceback"), *option]) == 0
+            names = [line.split(b"\t")[0] for line in capfdbinary.readouterr().out.splitlines()]
+            expected = [b"\xe9"] if fastq else [b"caf\xc3\xa9", b"\xffb"]
+            assert list(dict.fromkeys(names))[not option :] == expected
+    parquet = pytest.importorskip("pyarrow.parquet")
+    assert main([*bases(tmp_path, text), "--parquet", "-o", str(tmp_path / "t.parquet")]) == 0
+    table = parquet.read_table(tmp_path / "t.parquet")
+    assert table["sequence"].to_pylist() == ["caf\u00e9", "\ufffdb"]
+    assert main(bases(tmp_path, b"\xe9\x01\x02\n")) == 1
+    assert b"no FASTA, FASTQ or lines of symbols" in capfdbinary.readouterr().err
 
 
 @pytest.mark.parametrize("text", FAULTS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Final, NamedTuple
 
@@ -108,6 +108,19 @@ class Model:
     emissions: dict[str, tuple[float, ...]]
     transitions: tuple[Transition, ...]
     unusual_sums: tuple[tuple[RowSum, int], ...] = ()
+
+    def with_any_letter(self, letter: str, symbols: str) -> Model:
+        """Return the model with a letter that stands for any of some symbols, ``*`` for each.
+
+        A state emits it as likely as one of them.
+        """
+        chosen = [
+            code for code, one in enumerate(self.alphabet) if symbols == "*" or one in symbols
+        ]
+        emissions = {
+            name: (*row, sum(row[code] for code in chosen)) for name, row in self.emissions.items()
+        }
+        return replace(self, alphabet=(*self.alphabet, letter), emissions=emissions)
 
 
 class Printed(NamedTuple):
