@@ -328,3 +328,23 @@ def test_impossible_sequences_and_none(tmp_path: Path, capfd: pytest.CaptureFixt
     for option in ("--tsv", "--json", "--bed"):
         assert main([*write(tmp_path, "print viterbi(cas).traceback;", ""), option]) == 0
     assert capfd.readouterr().out == "sequence\tviterbi(cas).traceback\n"
+
+
+def test_the_name_of_the_output_tells_its_format(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    words = bases(tmp_path, b">x\nACGT\n", "viterbi(new m()).traceback")
+    texts = {}
+    for name in ("tsv", "json", "bed"):
+        assert main([*words, f"--{name}"]) == 0
+        texts[name] = capfd.readouterr().out
+    for name in ("o", "o.txt", "o.tsv", "o.json", "o.BED"):
+        output = tmp_path / name
+        assert main([*words, "-o", str(output)]) == 0
+        assert output.read_text() == texts[output.suffix.lower()[1:].replace("txt", "") or "tsv"]
+    for name in ("o.unknown", "o.tsv.gz", "o.jsn"):
+        assert main([*words, "-o", str(tmp_path / name)]) == 2
+        assert "no format has names that end in" in capfd.readouterr().err
+        assert not (tmp_path / name).exists()
+    assert main([*words, "--bed", "-o", str(tmp_path / "o.unknown")]) == 0
+    assert (tmp_path / "o.unknown").read_text() == texts["bed"]
