@@ -160,7 +160,7 @@ def build_kmer_table(
     slices = slices_of(codes, begin, end, sampling)
     shares = Shares(tell)
     counted = shares.part(COUNTING_SHARE, len(slices))
-    counts = bucket_counts(slices, map_function, counted)
+    counts = bucket_counts(slices, kmer_length, map_function, counted)
     bucket_count = counts.shape[1]
     bounds = np.concatenate(([0], np.cumsum(counts.sum(axis=0))))
     offsets = np.empty((1 << 2 * kmer_length) + 1, dtype=np.uint32)
@@ -226,12 +226,13 @@ def slices_of(codes: CodeArray, begin: int, end: int, sampling: KmerSampling) ->
 
 def bucket_counts(
     slices: Sequence[KmerSlice],
+    kmer_length: int,
     map_function: Callable[..., Iterable[object]] = map,
     counted: Callable[[], None] = lambda: None,
 ) -> CountArray:
     """Return the listed k-mers of each slice in each bucket; picked ones are marked."""
-    shift, kmer_length = slices[0].shift, slices[0].kmer_length
-    counts = np.zeros((len(slices), 1 << (2 * kmer_length - shift)), dtype=np.int64)
+    buckets = 1 << (2 * kmer_length - bucket_shift(kmer_length))
+    counts = np.zeros((len(slices), buckets), dtype=np.int64)
 
     def count(number: int) -> None:
         part = slices[number]

@@ -51,11 +51,10 @@ def _is_own_tree(index: IndexFile, page: Page, _: Callable[..., Iterable[Any]]) 
 def _is_own_table(index: IndexFile, page: Page, map_function: Callable[..., Iterable[Any]]) -> bool:
     """Return whether a table lists the reference's k-mers: how many of each bucket, and where."""
     table, step = index.table(page), index.header.reference_step
+    length = table.sampling.kmer_length
     slices = slices_of(index.padded_reference, page.begin, page.owned_end, table.sampling)
-    counts = bucket_counts(slices, map_function).sum(axis=0) if slices else 0
-    listed = np.diff(
-        table.offsets[:: 1 << bucket_shift(table.sampling.kmer_length)].astype(np.int64)
-    )
+    counts = bucket_counts(slices, length, map_function).sum(axis=0)
+    listed = np.diff(table.offsets[:: 1 << bucket_shift(length)].astype(np.int64))
     if not (listed == counts).all():
         return False
     pieces = range(0, 0 if table.sampling.is_picked else table.positions.size, PIECE_BYTES)
