@@ -220,6 +220,26 @@ class LibraryError(MummergpuError):
         return f"{self.purpose} needs {self.library} ({remedy}): {self.problem}"
 
 
+class VariableError(MummergpuError):
+    """Variables of the environment set a library up in a way that this package cannot use.
+
+    Parameters
+    ----------
+    names : list of str
+        The variables, or the file of settings.
+    problem : str
+        What is wrong, in one line.
+    """
+
+    def __init__(self, names: list[str], problem: str) -> None:
+        super().__init__(names, problem)
+        self.names = names
+        self.problem = problem
+
+    def __str__(self) -> str:
+        return f"{self.problem}: unset {', '.join(self.names)}"
+
+
 class ClusterError(MummergpuError):
     """The machines of a cluster cannot be used, or have not done their work.
 

@@ -11,11 +11,19 @@ from typing import Any, Final, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from mummergpu.api.log import LOG
 from mummergpu.errors import ModelError, OptionError
 from mummergpu.hmm.language.evaluation import CompiledModel, Evaluation, evaluate
 from mummergpu.hmm.language.lanes import SymbolBlock, offsets_of_counts
 from mummergpu.hmm.language.parser import parse_program
-from mummergpu.hmm.language.program import Algorithm, Attribute, Model, State, Transition
+from mummergpu.hmm.language.program import (
+    Algorithm,
+    Attribute,
+    Model,
+    RowSum,
+    State,
+    Transition,
+)
 from mummergpu.input.blocks.symbols import BLANK, code_table
 from mummergpu.runtime.arrays import Float64Array, Int64Array
 
@@ -62,7 +70,8 @@ class HiddenMarkovModel:
     Raises
     ------
     OptionError
-        If the arrays do not fit each other, or a probability is negative or not finite.
+        If the arrays do not fit each other, a probability is negative or not finite, or a row sums
+        to more than 1.001. The log warns of one that sums to more than 1.000001.
 
     Examples
     --------
@@ -106,12 +115,16 @@ class HiddenMarkovModel:
         steps = _probabilities("transitions", transitions, (count, count))
         first = np.full(count, 1 / count) if start is None else start
         first = _probabilities("start", first, (count,))
+        _check_sums("start", first[None])
+        _check_sums("emissions", chances)
         edges = [("start", f"{number}", value) for number, value in enumerate(first.tolist())]
         for source, row in enumerate(steps.tolist()):
             edges += [(f"{source}", f"{target}", value) for target, value in enumerate(row)]
         if end is not None:
-            last = _probabilities("end", end, (count,)).tolist()
-            edges += [(f"{number}", "end", value) for number, value in enumerate(last)]
+            last = _probabilities("end", end, (count,))
+            edges += [(f"{number}", "end", value) for number, value in enumerate(last.tolist())]
+            steps = np.append(steps, last[:, None], axis=1)
+        _check_sums("transitions", steps)
         ends = [] if end is None else [State("end")]
         self._names = names
         self._alphabet = known
@@ -147,6 +160,9 @@ class HiddenMarkovModel:
         model = next(iter(models.values()), None) if name is None else models.get(name)
         if model is None:
             raise ModelError("no model" if name is None else f"no model '{name}'", "<text>")
+        for row, line in model.unusual_sums:
+            if row.total > 1:
+                LOG.warning("<text>:%d: %s", line, row)
         return cls._of_model(model, "<text>")
 
     @classmethod
@@ -325,6 +341,8 @@ class HiddenMarkovModel:
             wrong = codes >= BLANK
         else:
             found = np.asarray(sequence)
+            if found.ndim == 2 and found.shape[1] == 1:
+                found = found[:, 0]
             if found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
                 raise OptionError("sequences", f"sequence {number} is no row of integers")
             wrong = (found < 0) | (found >= len(self._compiled.model.alphabet))
@@ -339,9 +357,29 @@ def _is_sequence(sequences: Any) -> bool:
     """Return whether something is one sequence, and not several."""
     if isinstance(sequences, str | bytes):
         return True
-    if isinstance(sequences, np.ndarray):
-        return sequences.ndim == 1 and sequences.dtype.kind in "iu"
-    return isinstance(sequences, Sequence) and bool(sequences) and isinstance(sequences[0], int)
+    if hasattr(sequences, "__array__"):
+        # A table of one column is how hmmlearn has a sequence.
+        found = np.asarray(sequences)
+        if found.ndim > 1 and found.shape[1:] != (1,):
+            raise OptionError(
+                "sequences",
+                f"an array of shape {found.shape}: a sequence has the shape (n,) or (n, 1), and "
+                "several are a list of these",
+            )
+        return found.ndim == 2 or found.dtype.kind in "iu"
+    several = isinstance(sequences, Sequence) and bool(sequences)
+    return several and isinstance(sequences[0], int | np.integer)
+
+
+def _check_sums(option: str, rows: Float64Array) -> None:
+    """Refuse rows that sum to much more than 1, and warn of the first of more than 1."""
+    totals = rows.sum(axis=1)
+    worst = int(totals.argmax())
+    row = RowSum(f"probabilities of row {worst}", float(totals[worst]))
+    if row.is_refused:
+        raise OptionError(option, f"{row}, which is more than 1")
+    if row.is_unusual and row.total > 1:
+        LOG.warning("%s: %s", option, row)
 
 
 def _probabilities(option: str, values: Any, shape: tuple[int | None, ...]) -> Float64Array:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import replace
+from functools import partial
 from itertools import groupby
+from os.path import abspath
 
 import numpy as np
 import numpy.typing as npt
@@ -48,7 +51,8 @@ class Index(ClosedAtEnd):
     """The index of a reference, from `Index.build` or `Index.open`.
 
     Several threads may search one index at the same time. It is a context manager; without a
-    ``with`` block, its memory goes when nothing refers to it any more.
+    ``with`` block, its memory goes when nothing refers to it any more. Another process that gets
+    it by ``pickle`` opens its file again, or builds it again of the same sequences.
 
     Attributes
     ----------
@@ -70,10 +74,16 @@ class Index(ClosedAtEnd):
       q:0-12 - one:10-22
     """
 
-    def __init__(self, engine: Engine, path: str) -> None:
+    def __init__(self, engine: Engine, path: str, remake: Callable[[], Index]) -> None:
         self._engine = engine
         self._path = path
+        self._remake = remake
         self._searched = SearchedReference(engine.reference)
+
+    def __reduce__(self) -> tuple[Callable[[], Index], tuple[()]]:
+        """Let another process open the file, or build the index again."""
+        self._engine.refuse_if_closed()
+        return self._remake, ()
 
     @classmethod
     def build(
@@ -124,9 +134,26 @@ class Index(ClosedAtEnd):
             kind = KmerOptions(purpose=index_for)
         options = IndexOptions(min_length, kind, max_memory)
         source = _source_of(reference, truth("any_letters", any_letters), count)
+        found = cls._of_reference(source, options, threads)
+        if os.path.isfile(source.path):
+            found._remake = partial(
+                cls.build,
+                abspath(source.path),
+                min_length,
+                index_for=index_for,
+                threads=threads,
+                max_memory=max_memory,
+                any_letters=any_letters,
+            )
+        return found
+
+    @classmethod
+    def _of_reference(cls, source: Reference, options: IndexOptions, threads: int | None) -> Index:
         engine = Engine(source, options)
-        engine.prepare(count)
-        return cls(engine, source.path)
+        engine.prepare(thread_count(threads))
+        # No caches, and the bases once.
+        own = replace(source, padded=None)
+        return cls(engine, source.path, partial(cls._of_reference, own, options, threads))
 
     @classmethod
     def open(cls, path: PathLike, *, max_memory: int | None = None) -> Index:
@@ -152,7 +179,7 @@ class Index(ClosedAtEnd):
         name, memory = path_of("path", path), optional_positive("max_memory", max_memory)
         file = IndexFile(name)
         options = IndexOptions(file.header.minimum_length, kind_of_file(file), memory)
-        return cls(Engine(file, options), name)
+        return cls(Engine(file, options), name, partial(cls.open, abspath(name), max_memory=memory))
 
     @property
     def names(self) -> list[str]:
@@ -233,7 +260,8 @@ class Index(ClosedAtEnd):
         Parameters
         ----------
         queries : str, bytes, or iterable of tuple
-            One sequence, or names and sequences.
+            One sequence, or names and sequences; records of pysam, pyhmmer and Biopython, and its
+            ``Seq``, are taken as well.
         min_length : int, optional
             The fewest bases of a match; by default what the index was made for.
         strands : str, default "forward"
@@ -383,10 +411,11 @@ class Index(ClosedAtEnd):
 
         Parameters
         ----------
-        reads : iterable of tuple, path, or iterable of paths
+        reads : str, iterable of tuple, path, or iterable of paths
             The reads: names and sequences, and after them the qualities of the bases, if there are
-            any: a text as in FASTQ, numbers from 0 to 93, or None. Or pairs of such reads. Or the
-            files that have reads; a plain text is the name of a file.
+            any: a text as in FASTQ, numbers from 0 to 93, or None. Or pairs of such reads; or
+            records of pysam and Biopython. Or the files that have reads; a plain text is a read if
+            it has A, C, G, T, U and N alone and no file has this name.
         mates : iterable of tuple, path, or iterable of paths, optional
             The second read of each template, if `reads` has the first ones; or the files of them,
             one for each of `reads`.

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, Final, TypedDict, Unpack
 
 from mummergpu.api.requests import PathLike, device_options, thread_count
 from mummergpu.errors import OptionError
-from mummergpu.input.blocks.memory import NamedPair, NamedSequence, ReadsInMemory, is_pair
+from mummergpu.input.blocks.memory import NamedPair, NamedSequence, ReadsInMemory, is_pair, several
 from mummergpu.input.blocks.read_files import MateFiles, ReadFile, ReadSource
 from mummergpu.mapping.placing.insert_size import InsertSizes
 from mummergpu.output.records.sam_options import ReadGroup, read_group_of, usual_read_group
@@ -33,6 +34,8 @@ Reads = PathLike | Iterable[PathLike] | Iterable[NamedSequence] | Iterable[Named
 Mates = PathLike | Iterable[PathLike] | Iterable[NamedSequence]
 """Files of second mates, or second mates in memory."""
 
+
+_BASES: Final = re.compile("[ACGTUN]+", re.IGNORECASE)
 
 Penalty = int | tuple[int, int]
 """A penalty of all gaps, or of deletions and of insertions."""
@@ -188,8 +191,12 @@ def read_sources(
 
 def _files_or_reads(option: str, given: object) -> tuple[tuple[str, ...], Any, Iterator[Any]]:
     """Return the names of files; or none, the first of what is in memory, and all of that."""
+    if isinstance(given, str) and _BASES.fullmatch(given) and not os.path.exists(given):
+        given = [("read", given)]
     if isinstance(given, str | os.PathLike):
         return (path(option, given),), None, iter(())
+    if not isinstance(given, bytes):
+        given = several(given, "read")
     if isinstance(given, bytes) or not isinstance(given, Iterable):
         wrong = "is neither a file nor reads with their names, such as [('read', 'ACGT')]"
         raise OptionError(option, f"{shown(given)} {wrong}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any, ClassVar, NamedTuple
@@ -11,9 +12,10 @@ import numpy.typing as npt
 
 from mummergpu.api.requests import device_options
 from mummergpu.api.tables import ROWS_SHOWN, ResultRows
+from mummergpu.errors import OptionError
 from mummergpu.hmm.profiles import Profile, profile_of
 from mummergpu.hmm.translation import TranslatedFiles, TranslatedInMemory
-from mummergpu.input.blocks.memory import NamedSequence
+from mummergpu.input.blocks.memory import NamedSequence, several
 from mummergpu.input.blocks.proteins import ProteinFiles, ProteinRules, ProteinsInMemory
 from mummergpu.matching.options import DeviceOptions
 from mummergpu.output.profile_columns import (
@@ -26,7 +28,7 @@ from mummergpu.output.profile_columns import (
 from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.profile_options import HmmerOptions, ProfileSearchOptions, ProteinSource
 from mummergpu.pipeline.search_profiles import run
-from mummergpu.runtime.option_values import truth
+from mummergpu.runtime.option_values import path, shown, truth
 from mummergpu.runtime.words import counted
 
 
@@ -138,8 +140,8 @@ def hmmsearch(
     profiles : path, pyhmmer HMM, or sequence of them
         Files of HMMER, also pressed or compressed, or profiles of pyhmmer.
     sequences : path, or iterable of (str, str)
-        A FASTA file of proteins, also compressed, or names and sequences; with ``translate``,
-        reads or contigs in any format.
+        A FASTA file of proteins, also compressed, or names and sequences, or sequences of pyhmmer;
+        with ``translate``, reads or contigs in any format.
     threads : int, optional
         The number of threads; by default all processors.
     backend : {"auto", "cpu", "cuda"}
@@ -208,20 +210,32 @@ def _search(
 
 
 def _profiles(profiles: Any) -> tuple[str | Profile, ...]:
-    def is_path(one: Any) -> bool:
-        return isinstance(one, str) or hasattr(one, "__fspath__")
+    if _is_path(profiles) or hasattr(profiles, "evalue_parameters"):
+        profiles = [profiles]
+    if not isinstance(profiles, Iterable):
+        raise OptionError("profiles", f"{shown(profiles)} is neither a file nor a profile")
+    return tuple(_profile(one) for one in profiles)
 
-    several = (
-        [profiles] if is_path(profiles) or hasattr(profiles, "evalue_parameters") else profiles
-    )
-    return tuple(
-        one if isinstance(one, Profile) else str(one) if is_path(one) else profile_of(one)
-        for one in several
-    )
+
+def _profile(given: Any) -> str | Profile:
+    """Return the name of a file, or a profile of proteins from one of pyhmmer."""
+    if isinstance(given, Profile) or _is_path(given):
+        return given if isinstance(given, Profile) else path("profiles", given)
+    if not hasattr(given, "evalue_parameters") or not hasattr(given, "match_emissions"):
+        raise OptionError("profiles", f"{shown(given)} is neither a file nor a profile of pyhmmer")
+    if not given.alphabet.is_amino():
+        text = f"'{given.name}' is of {given.alphabet.type}, not of proteins"
+        raise OptionError("profiles", text)
+    return profile_of(given)
+
+
+def _is_path(given: Any) -> bool:
+    return isinstance(given, str | bytes | os.PathLike)
 
 
 def _source(sequences: Any, rules: ProteinRules, translates: bool) -> ProteinSource:
-    if isinstance(sequences, str) or hasattr(sequences, "__fspath__"):
-        return (TranslatedFiles if translates else ProteinFiles)([str(sequences)], rules)
-    named: Iterable[NamedSequence] = sequences
+    if _is_path(sequences):
+        names = [path("sequences", sequences)]
+        return (TranslatedFiles if translates else ProteinFiles)(names, rules)
+    named: Iterable[NamedSequence] = several(sequences, "sequence")
     return (TranslatedInMemory if translates else ProteinsInMemory)(named, rules)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import cast
 
 from mummergpu.api.log import LOG
 from mummergpu.api.requests import PathLike
-from mummergpu.input.blocks.memory import NamedSequence, block_in_memory
+from mummergpu.input.blocks.memory import NamedSequence, block_in_memory, several
 from mummergpu.input.blocks.queries import QueryBlock, QueryRules
 from mummergpu.input.blocks.reader import query_reader
 from mummergpu.input.blocks.stream import ReadStream
@@ -48,13 +47,11 @@ class QuerySource:
         pair: bool = False,
     ) -> QuerySource:
         """Return the queries that an argument means; a plain text is a sequence, and no file."""
-        several = list(queries) if isinstance(queries, list | tuple) else [queries]
-        if several and all(isinstance(path, os.PathLike) for path in several):
+        given = list(queries) if isinstance(queries, list | tuple) else [queries]
+        if given and all(isinstance(path, os.PathLike) for path in given):
             return cls.of_files(paths("queries", queries), any_letters, pair)
         rules = _rules(any_letters, pair)
-        named = cast("Queries", queries)
-        if isinstance(named, str | bytes):
-            named = [("query", named)]
+        named = several(queries, "query")
         block = block_in_memory(named, any_letters=rules.any_letters, paired=rules.paired)
         return cls(None, block, rules)
 

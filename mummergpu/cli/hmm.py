@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -24,11 +26,37 @@ if TYPE_CHECKING:
     from mummergpu.pipeline.evaluate_models import ModelRunOptions
 
 _FORMATS: Final = {
-    "tsv": "Write a line of tab-separated values for each sequence.  [default]",
+    "tsv": "Write a line of tab-separated values for each sequence: also on standard output.",
     "json": "Write a JSON object a line for each sequence; null for an impossible one.",
     "parquet": "Write Parquet.",
     "bed": "Write the segments of the states of the first traceback, as BED.",
 }
+
+
+def _format_of(output: str) -> str:
+    """Return the format that a name ends with."""
+    suffix = os.path.splitext(output)[1].lower()
+    if suffix in ("", ".txt"):
+        return "tsv"
+    if suffix[1:] not in _FORMATS:
+        known = ", ".join(f".{name}" for name in _FORMATS)
+        text = f"no format has names that end in '{suffix}': choose {known}, or one with --tsv"
+        raise click.UsageError(f"-o {output}: {text} and the like")
+    return suffix[1:]
+
+
+def _letters(
+    _context: click.Context, _option: click.Parameter, values: Sequence[str]
+) -> tuple[tuple[str, str], ...]:
+    """Return letters, and the symbols that each of them stands for."""
+    found = []
+    for value in values:
+        letter, _, symbols = value.partition("=")
+        if len(letter) != 1 or not letter.isascii() or not symbols:
+            raise click.BadParameter(f"'{value}' is no letter and its symbols, as N=* or R=AG")
+        found.append((letter, symbols))
+    return tuple(found)
+
 
 _SECTIONS: Final[Sections] = {
     "Output": [
@@ -37,7 +65,7 @@ _SECTIONS: Final[Sections] = {
             metavar="FILE",
             default=STANDARD_OUTPUT,
             shell_complete=complete_files,
-            help="Write to FILE.  [default: standard output]",
+            help="Write to FILE, in the format of its name's end.  [default: standard output]",
         ),
         *(flag(f"--{name} as_{name}", text) for name, text in _FORMATS.items()),
         click.Option(
@@ -47,6 +75,13 @@ _SECTIONS: Final[Sections] = {
         ),
     ],
     "Search": [
+        click.Option(
+            ["--any-letter"],
+            metavar="LETTER=SYMBOLS",
+            callback=_letters,
+            multiple=True,
+            help="Take LETTER for any of SYMBOLS, '*' for each: 'N=*', 'R=AG'; may be repeated.",
+        ),
         MAIN_OPTIONS["threads"],
         click.Option(
             ["--backend"],
@@ -92,11 +127,12 @@ def hmm_command(**params: Any) -> None:
             params["program"],
             params["sequences"],
             params["output"],
-            chosen[0] if chosen else "tsv",
+            chosen[0] if chosen else _format_of(params["output"]),
             params["null"],
             params["threads"],
             device_options(told) if params["backend"] == "cuda" else None,
             params["double"],
+            params["any_letter"],
         )
 
     device = {"gpu_memory": None, "device_library": "cuda-bindings"}

@@ -203,7 +203,10 @@ def main(arguments: Iterable[str] | None = None) -> int:
             return _fail(f"{text} (see ulimit)", 1)
         if session.verbose:
             _show_traceback()
-        return _fail(f"internal: {type(error).__name__}: {error}", 1)
+        text = f"{type(error).__name__}: {error}"
+        if names := [name for name in os.environ if name.startswith("NUMBA_")]:
+            return _fail(f"with {', '.join(sorted(names))} in the environment: {text}", 1)
+        return _fail(f"internal: {text}", 1)
 
 
 def _remove_matplotlib_folder(own: str | None) -> None:

@@ -37,6 +37,9 @@ MATCH_EPILOG: Final = """\b
 Other commands; each has its own --help:
   mummergpu map          map reads to a reference, to SAM, BAM, CRAM or PAF
   mummergpu align        align genomes, to .delta, PAF, BAM or VCF
+  mummergpu hmmsearch    search profile HMMs among proteins or translated DNA
+  mummergpu hmmscan      search proteins among profile HMMs
+  mummergpu hmm          compute hidden Markov models that a program describes
   mummergpu index        make an index file to use in place of a reference
   mummergpu workload     make a reference and reads to try mummergpu on
   mummergpu plot         draw the matches of two genomes

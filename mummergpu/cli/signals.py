@@ -50,7 +50,7 @@ class SignalWatch:
         while data := os.read(self._reading, 1):
             if data[0] in self._previous:
                 remove_unfinished()
-                end_now(signal.Signals(data[0]))
+                end_now(data[0])
 
 
 def _leave_to_the_watch(_number: int, _frame: FrameType | None) -> None:

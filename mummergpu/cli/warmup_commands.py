@@ -175,17 +175,17 @@ def _evaluate_models(folder: Path, commands: click.Group) -> None:
     path_alone, bed = "main() { m = new model(); print viterbi(m).traceback; }", folder / "hmm.bed"
     for states in (3, 8, 12):
         names = [f"s{number}" for number in range(states)]
-        text = "".join(f"state {name} emits e; start -> {name} 0.1; " for name in names)
+        text = "".join(f"state {name} emits e; start -> {name} 0.05; " for name in names)
         if states > 3:
-            text += "".join(f"{one} -> {other} 0.1; " for one in names for other in names)
+            text += "".join(f"{one} -> {other} 0.05; " for one in names for other in names)
         # A silent state that is kept, as it has many ways in and out.
-        text += "state hub; " + "".join(f"{one} -> hub 0.1; hub -> {one} 0.1; " for one in names)
+        text += "state hub; " + "".join(f"{one} -> hub 0.05; hub -> {one} 0.05; " for one in names)
         prints = "print viterbi(m).traceback; print viterbi(m).score&; print forward(m).score&; "
         prints += "print backward(m).score&; print posterior(m).traceback; "
         plain = "print viterbi(m).score; print viterbi(m).traceback; print forward(m).score; "
         for number, printed in enumerate((prints, plain)):
             program = folder / f"{states}-{number}.hmm"
-            declared = "alphabet [A, C, G, T]; startstate start; emission e = [1, 1, 1, 1];"
+            declared = "alphabet [A, C, G, T]; startstate start; emission e = [.25, .25, .25, .25];"
             main = f"main() {{ m = new model(); {printed} }}"
             _write(program, f"hmm model {{ {declared} {text} }} {main}")
             line = ["hmm", "-q", str(program), str(folder / _FASTA), "-o", str(folder / "hmm.tsv")]

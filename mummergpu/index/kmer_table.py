@@ -10,7 +10,7 @@ counting, which touches no more memory at once than the caches hold.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field
 from functools import partial
 from typing import Final, NamedTuple
@@ -155,35 +155,14 @@ def build_kmer_table(
     `tell` with the share that is done, 0 to 1. The `KmerTable.bases_beside` are optional.
     """
     assert end - begin <= MAX_TABLE_BASES
-    kmer_length, step = sampling.kmer_length, sampling.reference_step
+    kmer_length = sampling.kmer_length
     assert 1 <= kmer_length <= MAXIMUM_KMER_LENGTH
-    shift = max(0, 2 * kmer_length - MAX_BUCKET_BITS)
-    bucket_count = 1 << (2 * kmer_length - shift)
-    slices = [
-        KmerSlice(
-            codes,
-            MARGIN + (first if sampling.is_picked else -(-first // step) * step),
-            MARGIN + min(first + SLICE_BASES, end),
-            step,
-            np.zeros((SLICE_BASES if sampling.is_picked else 0) // WORD_BITS, dtype=np.uint64),
-            kmer_length,
-            shift,
-        )
-        for first in range(begin, end, SLICE_BASES)
-    ]
-    counts = np.zeros((len(slices), bucket_count), dtype=np.int64)
-
+    shift = bucket_shift(kmer_length)
+    slices = slices_of(codes, begin, end, sampling)
     shares = Shares(tell)
     counted = shares.part(COUNTING_SHARE, len(slices))
-
-    def count(number: int) -> None:
-        part = slices[number]
-        if sampling.is_picked:
-            mark_picked(part.codes, part.begin, part.end, kmer_length, step, part.picked)
-        count_buckets(part, counts[number])
-        counted()
-
-    list(map_function(count, range(len(slices))))
+    counts = bucket_counts(slices, kmer_length, map_function, counted)
+    bucket_count = counts.shape[1]
     bounds = np.concatenate(([0], np.cumsum(counts.sum(axis=0))))
     offsets = np.empty((1 << 2 * kmer_length) + 1, dtype=np.uint32)
     positions = np.empty(bounds[-1], dtype=np.uint32)
@@ -222,6 +201,49 @@ def build_kmer_table(
         is_sorted = shares.part((1 - COUNTING_SHARE - FILLING_SHARE) * share, len(tasks))
         list(map_function(partial(sort, base=base, entries=entries, is_sorted=is_sorted), tasks))
     return KmerTable(sampling, offsets, positions, bases_beside=bases_beside)
+
+
+def bucket_shift(kmer_length: int) -> int:
+    """Return by how many bits a k-mer is shifted to become the number of its bucket."""
+    return max(0, 2 * kmer_length - MAX_BUCKET_BITS)
+
+
+def slices_of(codes: CodeArray, begin: int, end: int, sampling: KmerSampling) -> list[KmerSlice]:
+    """Return the slices of a part of a reference with margins; picked k-mers are still to mark."""
+    step = sampling.reference_step
+    return [
+        KmerSlice(
+            codes,
+            MARGIN + (first if sampling.is_picked else -(-first // step) * step),
+            MARGIN + min(first + SLICE_BASES, end),
+            step,
+            np.zeros((SLICE_BASES if sampling.is_picked else 0) // WORD_BITS, dtype=np.uint64),
+            sampling.kmer_length,
+            bucket_shift(sampling.kmer_length),
+        )
+        for first in range(begin, end, SLICE_BASES)
+    ]
+
+
+def bucket_counts(
+    slices: Sequence[KmerSlice],
+    kmer_length: int,
+    map_function: Callable[..., Iterable[object]] = map,
+    counted: Callable[[], None] = lambda: None,
+) -> CountArray:
+    """Return the listed k-mers of each slice in each bucket; picked ones are marked."""
+    buckets = 1 << (2 * kmer_length - bucket_shift(kmer_length))
+    counts = np.zeros((len(slices), buckets), dtype=np.int64)
+
+    def count(number: int) -> None:
+        part = slices[number]
+        if part.picked.size:
+            mark_picked(part.codes, part.begin, part.end, kmer_length, part.step, part.picked)
+        count_buckets(part, counts[number])
+        counted()
+
+    list(map_function(count, range(len(slices))))
+    return counts
 
 
 def _ranges_of_buckets(

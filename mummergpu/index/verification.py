@@ -14,6 +14,8 @@ import numpy as np
 from mummergpu.errors import InputError, OptionError
 from mummergpu.index.checksums import PIECE_BYTES, digest_of
 from mummergpu.index.file import IndexFile
+from mummergpu.index.kmer_table import bucket_counts, bucket_shift, slices_of
+from mummergpu.index.pages import Page
 from mummergpu.input.reference import Reference
 from mummergpu.runtime.words import counted
 
@@ -29,6 +31,37 @@ def verify(index: IndexFile, map_function: Callable[..., Iterable[Any]] = map) -
         raise InputError(f"the index is damaged in its sections {', '.join(damaged)}", index.path)
     if digest_of(index.reference, map_function) != index.header.digest:
         raise InputError("the index is not of the reference that it names", index.path)
+    for page in index.pages:
+        is_own = _is_own_tree if index.header.search == "tree" else _is_own_table
+        if not is_own(index, page, map_function):
+            text = f"the index is damaged: its page {page.index} is of another reference"
+            raise InputError(f"{text}, or of another step", index.path)
+
+
+def _is_own_tree(index: IndexFile, page: Page, _: Callable[..., Iterable[Any]]) -> bool:
+    """Return whether the bases that a tree has beside its nodes are those of the reference."""
+    from mummergpu.index.tree.build import page_codes
+    from mummergpu.index.tree.flatten import lay_out_reference
+
+    tree = index.tree(page)
+    laid_out = lay_out_reference(page_codes(index.reference, page), tree.layout)
+    return np.array_equal(tree.reference, laid_out)
+
+
+def _is_own_table(index: IndexFile, page: Page, map_function: Callable[..., Iterable[Any]]) -> bool:
+    """Return whether a table lists the reference's k-mers: how many of each bucket, and where."""
+    table, step = index.table(page), index.header.reference_step
+    length = table.sampling.kmer_length
+    slices = slices_of(index.padded_reference, page.begin, page.owned_end, table.sampling)
+    counts = bucket_counts(slices, length, map_function).sum(axis=0)
+    listed = np.diff(table.offsets[:: 1 << bucket_shift(length)].astype(np.int64))
+    if not (listed == counts).all():
+        return False
+    pieces = range(0, 0 if table.sampling.is_picked else table.positions.size, PIECE_BYTES)
+    first = -page.begin % step
+    return not any(
+        (table.positions[at : at + PIECE_BYTES] % np.uint32(step) != first).any() for at in pieces
+    )
 
 
 def verify_for_run(

@@ -335,11 +335,12 @@ def target_of(
     ------
     OptionError
         If the rows cannot be written in the format; or the name asks to compress a format that is
-        compressed already, or is to be a picture and does not say of which kind.
+        compressed already, is to be a picture and does not say of which kind, or ends as that of no
+        format does. Matches are text then.
     """
     compression = COMPRESSIONS.get(os.path.splitext(path)[1].lower())
     suffix = _suffix_of(path)
-    found = format_name or _format_of_suffix(suffix, rows)
+    found = format_name or _format_of_suffix(suffix, rows, option)
     if compression is not None and FORMATS[found].holds_compression:
         raise OptionError(option, f"'{path}' would compress {found} once more; leave the end out")
     if rows not in FORMATS[found].openers:
@@ -360,15 +361,19 @@ def targets_of(
     return tuple(target_of(path, format_name, rows=rows) for path in paths)
 
 
-def _format_of_suffix(suffix: str, rows: Rows) -> str:
+def _format_of_suffix(suffix: str, rows: Rows, option: str) -> str:
     """Return the format of files that end so; one that only other rows have is told of in errors.
 
-    Matches and reads have no differences: for them, a name in ``.vcf`` says nothing.
+    Matches have no differences: for them, a name in ``.vcf`` says nothing.
     """
     for one in FORMATS.values():
         is_known = rows in one.openers or Rows.MATCHES in one.openers
         if suffix in one.suffixes and is_known and one.name != DEFAULT_FORMAT:
             return one.name
+    if suffix and rows is not Rows.MATCHES:
+        known = ", ".join(f".{name}" for name in names_of(rows))
+        text = f"no format has names that end in '{suffix}': choose {known}, or one with --format"
+        raise OptionError(option, text)
     return USUAL[rows]
 
 

@@ -127,13 +127,20 @@ class TsvSink(ValueSink):
 
     def __init__(self, emit: Emit, texts: list[str]) -> None:
         self._emit = emit
-        emit(("\t".join(["sequence", *texts]) + "\n").encode())
+        self._head = "\t".join(["sequence", *texts]) + "\n"
 
     def write(self, block: PrintedBlock) -> None:
         """Write the lines of a block."""
         columns = [[_tsv(value) for value in column.values()] for column in block.columns]
         rows = zip(block.names, *columns, strict=True)
-        self._emit("".join("\t".join(row) + "\n" for row in rows).encode())
+        lines = "".join("\t".join(row) + "\n" for row in rows)
+        self._emit((self._head + lines).encode("utf-8", "surrogateescape"))
+        self._head = ""
+
+    def finish(self) -> None:
+        """Write the first line if there is no sequence."""
+        if self._head:
+            self._emit(self._head.encode())
 
 
 def _tsv(value: Value) -> str:
@@ -188,7 +195,10 @@ class ParquetSink(ValueSink):
                 pa.struct([("state", pa.string()), ("values", pa.list_(pa.float64()))])
             ),
         }
-        arrays = {"sequence": pa.array(block.names, pa.string())}
+        # Text in Parquet is UTF-8.
+        names = [name.encode("utf-8", "surrogateescape") for name in block.names]
+        readable = [name.decode("utf-8", "replace") for name in names]
+        arrays = {"sequence": pa.array(readable, pa.string())}
         for column in block.columns:
             values: list[Any] = list(column.values())
             if column.attribute is Attribute.TABLE:
@@ -245,7 +255,7 @@ class BedSink(ValueSink):
         for name, (first, last) in zip(block.names, pairwise(counts.tolist()), strict=True):
             rows = segments[first:last].tolist()
             lines += [f"{name}\t{start}\t{stop}\t{shown[state]}\n" for start, stop, state in rows]
-        self._emit("".join(lines).encode())
+        self._emit("".join(lines).encode("utf-8", "surrogateescape"))
 
 
 @jit_without_refcounts

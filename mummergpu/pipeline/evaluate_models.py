@@ -12,7 +12,7 @@ from mummergpu.errors import ModelError, OptionError
 from mummergpu.hmm.language.evaluation import CompiledModel, Evaluation, evaluate
 from mummergpu.hmm.language.lanes import SymbolBlock
 from mummergpu.hmm.language.parser import parse_program
-from mummergpu.hmm.language.program import Algorithm, Attribute, Program
+from mummergpu.hmm.language.program import Algorithm, Attribute, Model, Program
 from mummergpu.input.blocks.symbols import SymbolFiles, SymbolRecords, code_table
 from mummergpu.input.bytes.files import STANDARD_INPUT, open_binary, reading
 from mummergpu.input.bytes.reading_threads import ReadingThreads
@@ -22,7 +22,7 @@ from mummergpu.output.sink import writer_of
 from mummergpu.pipeline.context import RunContext
 from mummergpu.runtime.arrays import Float64Array, Int64Array
 from mummergpu.runtime.frozen import frozen
-from mummergpu.runtime.output_file import OutputFile
+from mummergpu.runtime.output_file import STANDARD_OUTPUT, OutputFile
 from mummergpu.runtime.progress import Phase, Work
 from mummergpu.runtime.words import counted
 
@@ -50,6 +50,8 @@ class ModelRunOptions:
         The device that computes scores and best paths; None: the processor.
     double : bool
         Whether sums are computed with 64 bits on a device.
+    any_letters : tuple of (str, str)
+        Letters that stand for any of some symbols, ``*`` for each.
     """
 
     program: str
@@ -60,6 +62,7 @@ class ModelRunOptions:
     threads: int = 1
     device: DeviceOptions | None = None
     double: bool = False
+    any_letters: tuple[tuple[str, str], ...] = ()
 
 
 class _Task(NamedTuple):
@@ -112,6 +115,10 @@ def run(options: ModelRunOptions, context: RunContext) -> None:
         texts = [(one.text, one.attribute) for one in program.printed]
         sink = open_value_sink(options.format, writer_of(output, context.stats), texts)
         files = SymbolFiles(options.sequences, code_table(job.alphabet))
+        if options.output == STANDARD_OUTPUT and files.bytes_total is not None:
+            # Lines on standard output cannot be taken back: a wrong symbol is told before them.
+            for _ in files.blocks(threads):
+                pass
         done = 0
         for records in files.blocks(threads):
             block = job.printed(records)
@@ -125,6 +132,18 @@ def run(options: ModelRunOptions, context: RunContext) -> None:
         job.tell_left()
         context.stats.set(backend="cpu" if job.device is None else "cuda")
         context.executor.shutdown()
+
+
+def _with_any_letter(model: Model, letter: str, symbols: str) -> Model:
+    """Return a model in which a letter stands for any of some symbols."""
+    if letter.swapcase() in model.alphabet or letter in model.alphabet:
+        raise OptionError("--any-letter", f"'{letter}' is in the alphabet of '{model.name}'")
+    for symbol in symbols if symbols != "*" else "":
+        if symbol not in model.alphabet:
+            raise OptionError(
+                "--any-letter", f"'{symbol}' is not in the alphabet of '{model.name}'"
+            )
+    return model.with_any_letter(letter, symbols)
 
 
 def _open_device(
@@ -166,9 +185,15 @@ class _Job:
             self._wanted.setdefault(task, set()).add(Attribute.SCORE)
         names = dict.fromkeys(task.model for task in self._wanted)
         for name in names:
-            for line in program.models[name].unusual_sums():
-                context.notice(line)
-        self._models = {name: CompiledModel(program.models[name], path) for name in names}
+            for row, line in program.models[name].unusual_sums:
+                tell = context.warn if row.total > 1 else context.notice
+                tell(f"{path}:{line}: {row}")
+        models = {name: program.models[name] for name in names}
+        for letter, symbols in options.any_letters:
+            models = {
+                name: _with_any_letter(model, letter, symbols) for name, model in models.items()
+            }
+        self._models = {name: CompiledModel(model, path) for name, model in models.items()}
         self.alphabet = self._models[program.printed[0].model].model.alphabet
         self._codes = {name: self._codes_of(name, path) for name in names}
 

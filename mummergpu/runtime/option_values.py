@@ -81,12 +81,17 @@ def optional_positive(option: str, number: object) -> int | None:
     return None if number is None else positive(option, number)
 
 
+def _float(option: str, given: object) -> float:
+    with suppress(TypeError, ValueError, OverflowError):
+        # A truth value would be 0 or 1.
+        if not isinstance(given, bool | np.bool_):
+            return float(given)  # type: ignore[arg-type]
+    raise OptionError(option, f"{shown(given)} is not a number")
+
+
 def number(option: str, given: object, most: float = LARGEST_FACTOR) -> float:
     """Return a number as a plain float; refuse one that is negative, or too large."""
-    try:
-        found = float(given)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
-        raise OptionError(option, f"{shown(given)} is not a number") from None
+    found = _float(option, given)
     if not found >= 0:
         raise OptionError(option, f"{found} is not at least 0")
     if found > most:
@@ -97,10 +102,7 @@ def number(option: str, given: object, most: float = LARGEST_FACTOR) -> float:
 
 def real(option: str, given: object, is_positive: bool) -> float:
     """Return a finite number as a plain float, which may have to be positive."""
-    try:
-        found = float(given)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
-        raise OptionError(option, f"{shown(given)} is not a number") from None
+    found = _float(option, given)
     if not math.isfinite(found):
         raise OptionError(option, f"{found} is not finite")
     if is_positive and found <= 0:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
 from typing import Final
+
+_NO_QUOTA: Final = 1 << 20
+_FILES_OF_1: Final[tuple[str, ...]] = ("cpu.cfs_quota_us", "cpu.cfs_period_us")
+_FILES_OF_2: Final[tuple[str, ...]] = ("cpu.max",)
 
 _DESCRIPTION: Final = "/proc/cpuinfo"
 _ENOUGH_OF_IT: Final = 8192
@@ -11,14 +16,57 @@ _ENOUGH_OF_IT: Final = 8192
 
 
 def processor_count() -> int:
-    """Return how many processors this process may use.
+    """Return how many processors this process may use: those of its affinity and its quota.
 
     Where the system does not tell that, such as macOS, all processors of the machine count.
     """
     try:
-        return len(os.sched_getaffinity(0))
+        count = len(os.sched_getaffinity(0))
     except AttributeError:
-        return os.cpu_count() or 1
+        count = os.cpu_count() or 1
+    return min(count, _quota("/"))
+
+
+def _quota(root: str) -> int:
+    """Return how many processors the quotas of cgroups leave to this process, rounded up.
+
+    A container may see its group as the topmost one, or under its name on the host: every group of
+    the path that is there counts, of both versions of cgroups.
+    """
+    try:
+        with open(f"{root}proc/self/cgroup", encoding="utf-8", errors="surrogateescape") as file:
+            lines = file.read().splitlines()
+    except OSError:
+        return _NO_QUOTA
+    folder, least = f"{root}sys/fs/cgroup", float(_NO_QUOTA)
+    for line in lines:
+        number, _, rest = line.partition(":")
+        controllers, _, path = rest.partition(":")
+        if number == "0":
+            mounts, files = (folder, f"{folder}/unified"), _FILES_OF_2
+        elif "cpu" in controllers.split(","):
+            mounts, files = (f"{folder}/cpu", f"{folder}/{controllers}"), _FILES_OF_1
+        else:
+            continue
+        names = [name for name in path.split("/") if name not in ("", "..")]
+        for depth in range(len(names) + 1):
+            for mount in mounts:
+                least = min(least, _share("/".join((mount, *names[:depth])), files))
+    return math.ceil(least)
+
+
+def _share(group: str, files: tuple[str, ...]) -> float:
+    """Return the processors of a cgroup: its quota of time in each period."""
+    try:
+        texts = []
+        for name in files:
+            with open(f"{group}/{name}", encoding="ascii") as file:
+                texts.append(file.read())
+        quota, period = map(float, " ".join(texts).split())
+    except (OSError, ValueError):
+        # There is no such group, or no quota: "max" is no number.
+        return _NO_QUOTA
+    return quota / period if quota > 0 and period > 0 else _NO_QUOTA
 
 
 def first_processor() -> dict[bytes, bytes]:

@@ -14,6 +14,7 @@ from helpers.hidden_models import whole_matrix_scores
 
 from mummergpu.cli.main import main
 from mummergpu.hmm.language.parser import parse_program
+from mummergpu.input.blocks.symbols import SymbolFiles
 
 CASINO = """hmm casino {
   alphabet [1, 2, 3, 4, 5, 6];
@@ -98,7 +99,7 @@ def test_bed_joins_the_states_of_a_family(
 ) -> None:
     text = "hmm m { alphabet [A, C]; startstate s; emission a = [1, 0]; emission c = [0, 1];"
     text += " state in[1] emits a; state in[2] emits c; state out emits a; s -> in[1] 1;"
-    text += " in[1] -> in[2] 1; in[2] -> in[1] 0.5; in[1] -> out 0.1; out -> out 0.5; }"
+    text += " in[1] -> in[2] 0.9; in[2] -> in[1] 0.5; in[1] -> out 0.1; out -> out 0.5; }"
     (tmp_path / "m.hmm").write_text(text + " main() { print viterbi(new m()).traceback; }")
     (tmp_path / "s.fa").write_text(">x note\nACAC\nacaaa\n>y\nC\n")
     assert main(["hmm", "-q", str(tmp_path / "m.hmm"), str(tmp_path / "s.fa"), "--bed"]) == 0
@@ -118,23 +119,40 @@ def test_log_odds_against_another_model(tmp_path: Path, capfd: pytest.CaptureFix
     assert "--null: the program has casino, uniform, and no model 'no'" in capfd.readouterr().err
 
 
+def test_rows_of_probabilities_that_sum_to_more_than_1(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The paper's casino has a row of 1.00001."""
+    words = write(tmp_path, "print forward(cas).score;")
+    assert main(["hmm", *words[2:]]) == 0
+    warned = "casino.hmm:8: the transitions of fair sum to 1.00001"
+    assert [line for line in capfd.readouterr().err.splitlines() if "sum to" in line] == [
+        f"mummergpu: warning: {tmp_path}/{warned}"
+    ]
+    program = Path(words[2])
+    program.write_text(program.read_text().replace("fair -> fair 0.95", "fair -> fair 0.96"))
+    assert main(words) == 1
+    said = f"{program}:8:3: the transitions of fair sum to 1.01001, which is more than 1\n"
+    assert capfd.readouterr() == ("", f"mummergpu: error: {said}")
+
+
 def test_log_odds_against_an_impossible_null(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """JSON has no infinity, and no program may fail to read a line."""
     one = "hmm one { alphabet [A, B]; startstate s; state n emits e; emission e = [1, 0]; "
-    text = f"{one} s -> n 1; n -> n 1; }} {one.replace('one', 'both').replace('0', '1')}"
+    text = f"{one} s -> n 1; n -> n 1; }} {one.replace('one', 'both').replace('1, 0', '.5, .5')}"
     text += " s -> n 1; n -> n 1; } main() { print forward(new both()).score; }"
     (tmp_path / "m.hmm").write_text(text)
     (tmp_path / "s.txt").write_text("AB\nAA\n")
     words = ["hmm", "-q", str(tmp_path / "m.hmm"), str(tmp_path / "s.txt"), "--null", "one"]
     assert main(words) == 0
-    assert [row[1] for row in rows(capfd.readouterr().out)[1:]] == ["inf", "0"]
+    assert [row[1] for row in rows(capfd.readouterr().out)[1:]] == ["inf", "-1.386294361"]
     assert main([*words, "--json"]) == 0
     out = capfd.readouterr().out
     assert "Infinity" not in out
     found = [json.loads(line)["forward(new both()).score"] for line in out.splitlines()]
-    assert found == [math.inf, 0]
+    assert found == [math.inf, pytest.approx(2 * math.log(0.5))]
 
 
 SCORES = [
@@ -172,6 +190,112 @@ FAULTS = {
 }
 
 
+BASES = """hmm m { alphabet [A, C, G, T]; startstate s; state a emits x; state b emits y;
+  emission x = [0.1, 0.2, 0.3, 0.4]; emission y = [0.25, 0.25, 0.25, 0.2]; s -> a 0.5; s -> b 0.5;
+  a -> a 0.9; a -> b 0.1; b -> b 0.8; b -> a 0.2; }
+"""
+
+
+def bases(folder: Path, sequences: bytes, printed: str = "forward(new m()).score") -> list[str]:
+    """The words that print something of sequences of bases, behind the names."""
+    (folder / "m.hmm").write_text(f"{BASES} main() {{ print {printed}; }}")
+    (folder / "s.fa").write_bytes(sequences)
+    return ["hmm", "-q", str(folder / "m.hmm"), str(folder / "s.fa")]
+
+
+def test_u_is_t_where_one_of_them_is_in_the_alphabet(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    words = bases(tmp_path, b">r\nACGUu\n>d\nACGTt\n")
+    for alphabet in ("[A, C, G, T]", "[A, C, G, U]", "[a, c, g, t]"):
+        program = Path(words[2])
+        program.write_text(program.read_text().replace("[A, C, G, T]", alphabet))
+        assert main(words) == 0
+        first, second = rows(capfd.readouterr().out)[1:]
+        assert (first[0], second[0]) == ("r", "d") and first[1] == second[1]
+        program.write_text(program.read_text().replace(alphabet, "[A, C, G, T]"))
+    # Of proteins they are two residues.
+    program.write_text(program.read_text().replace("[A, C, G, T]", "[A, C, L, T]"))
+    Path(words[3]).write_text("ACLU\n")
+    assert main(words) == 1
+    assert "the symbol 'U' at position 4" in capfd.readouterr().err
+
+
+def test_a_letter_stands_for_any_of_its_symbols(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The sum over all sequences that it may stand for."""
+    words = bases(tmp_path, b">x\nANGr\n>y\nn\n")
+    assert main(words) == 1
+    assert capfd.readouterr() == (
+        "",
+        f"mummergpu: error: {words[3]}:2: the symbol 'N' at position 2 is not in the model's "
+        "alphabet (record 'x')\n",
+    )
+    assert main([*words, "--any-letter", "N=*", "--any-letter=R=AG"]) == 0
+    found = [float(row[1]) for row in rows(capfd.readouterr().out)[1:]]
+    model = parse_program(BASES).models["m"]
+    every = [[0, one, 2, other] for one in range(4) for other in (0, 2)], [[0], [1], [2], [3]]
+    sums = [sum(math.exp(whole_matrix_scores(model, one)[0]) for one in some) for some in every]
+    assert [math.exp(score) for score in found] == pytest.approx(sums, rel=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("letter", "message"),
+    [
+        ("N", "'N' is no letter and its symbols"),
+        ("=A", "'=A' is no letter"),
+        ("NN=A", "'NN=A' is no letter"),
+        ("N=", "'N=' is no letter"),
+        ("\u00e9=A", "is no letter"),
+        ("a=*", "'a' is in the alphabet of 'm'"),
+        ("R=AX", "'X' is not in the alphabet of 'm'"),
+    ],
+)
+def test_letters_that_cannot_stand_for_symbols(
+    letter: str, message: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*bases(tmp_path, b">x\nAN\n"), "--any-letter", letter]) == 2
+    out, err = capfd.readouterr()
+    assert out == "" and message in err and "--any-letter" in err
+
+
+def test_a_wrong_symbol_is_told_before_anything_is_printed(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SymbolFiles.__init__, "__defaults__", (16,))
+    text = b">x\n" + b"ACGT" * 9 + b"\n>y\nAC\n>z\nAXC\n"
+    words = bases(tmp_path, text)
+    for option in ((), ("--json",), ("--bed",)):
+        bases(tmp_path, text, "viterbi(new m()).traceback")
+        assert main([*words, *option]) == 1
+        out, err = capfd.readouterr()
+        assert out == "" and "the symbol 'X' at position 2" in err
+    (tmp_path / "other.fa").write_bytes(b">z\nAXC\n")
+    bases(tmp_path, b">x\nACGT\n")
+    assert main([*words, str(tmp_path / "other.fa")]) == 1
+    assert capfd.readouterr().out == ""
+
+
+def test_letters_beyond_ascii_in_names_go_through(
+    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    text = b">caf\xc3\xa9 one\nACGT\n>\xffb\nAC\n"
+    for fastq in (False, True):
+        own = b"@\xe9 x\nAC\n+\nII\n" if fastq else text
+        for option in ((), ("--bed",)):
+            assert main([*bases(tmp_path, own, "viterbi(new m()).traceback"), *option]) == 0
+            names = [line.split(b"\t")[0] for line in capfdbinary.readouterr().out.splitlines()]
+            expected = [b"\xe9"] if fastq else [b"caf\xc3\xa9", b"\xffb"]
+            assert list(dict.fromkeys(names))[not option :] == expected
+    parquet = pytest.importorskip("pyarrow.parquet")
+    assert main([*bases(tmp_path, text), "--parquet", "-o", str(tmp_path / "t.parquet")]) == 0
+    table = parquet.read_table(tmp_path / "t.parquet")
+    assert table["sequence"].to_pylist() == ["caf\u00e9", "\ufffdb"]
+    assert main(bases(tmp_path, b"\xe9\x01\x02\n")) == 1
+    assert b"no FASTA, FASTQ or lines of symbols" in capfdbinary.readouterr().err
+
+
 @pytest.mark.parametrize("text", FAULTS)
 def test_a_wrong_file_is_told_with_its_place(
     text: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
@@ -204,3 +328,23 @@ def test_impossible_sequences_and_none(tmp_path: Path, capfd: pytest.CaptureFixt
     for option in ("--tsv", "--json", "--bed"):
         assert main([*write(tmp_path, "print viterbi(cas).traceback;", ""), option]) == 0
     assert capfd.readouterr().out == "sequence\tviterbi(cas).traceback\n"
+
+
+def test_the_name_of_the_output_tells_its_format(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    words = bases(tmp_path, b">x\nACGT\n", "viterbi(new m()).traceback")
+    texts = {}
+    for name in ("tsv", "json", "bed"):
+        assert main([*words, f"--{name}"]) == 0
+        texts[name] = capfd.readouterr().out
+    for name in ("o", "o.txt", "o.tsv", "o.json", "o.BED"):
+        output = tmp_path / name
+        assert main([*words, "-o", str(output)]) == 0
+        assert output.read_text() == texts[output.suffix.lower()[1:].replace("txt", "") or "tsv"]
+    for name in ("o.unknown", "o.tsv.gz", "o.jsn"):
+        assert main([*words, "-o", str(tmp_path / name)]) == 2
+        assert "no format has names that end in" in capfd.readouterr().err
+        assert not (tmp_path / name).exists()
+    assert main([*words, "--bed", "-o", str(tmp_path / "o.unknown")]) == 0
+    assert (tmp_path / "o.unknown").read_text() == texts["bed"]

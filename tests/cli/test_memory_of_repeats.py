@@ -43,10 +43,10 @@ def run(folder: Path, limit: str, *words: str) -> tuple[int, int, list[str]]:
     """Return the peak of a process, the groups of pages, and the lines but that of the command."""
     command = [sys.executable, "-m", "mummergpu", *words, "r.fa", "q.fa", "-C", "-q"]
     command += ["--backend", "cpu", "-t", str(THREADS), "--max-memory", limit]
-    files = ["-o", "x.txt", "--stats", "s.json"]
+    files = ["-o", "x", "--stats", "s.json"]
     subprocess.run([*command, *files], cwd=folder, check=True, timeout=250)
     report = json.loads((folder / "s.json").read_text())
-    lines = (folder / "x.txt").read_text().splitlines()
+    lines = (folder / "x").read_text().splitlines()
     groups = report["settings"]["page_groups"]
     return report["peak_memory_bytes"], groups, [line for line in lines if line[:3] != "@PG"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -9,6 +10,8 @@ import time
 from pathlib import Path
 
 import pytest
+
+from mummergpu.cli.endings import ENDINGS
 
 # The process says when its handlers stand; before that, Python's own decide.
 ANNOUNCED = """
@@ -81,7 +84,7 @@ print(*sorted(set(sys.modules) - before))
 from mummergpu.cli import endings
 
 def tell():
-    print(*sorted(name for name in sys.modules if name.startswith(("mummergpu", "click", "num"))))
+    print(*sorted(set(sys.modules) - before))
     raise SystemExit
 
 endings.end_at_signals = tell
@@ -89,8 +92,8 @@ mummergpu.__main__.run()
 """
     at_once, before_the_handlers = run(program).splitlines()
     assert at_once.split() == ["mummergpu", "mummergpu.__main__", "mummergpu.version"]
-    names = ["mummergpu", "mummergpu.__main__", "mummergpu.cli", "mummergpu.cli.endings"]
-    names.append("mummergpu.version")
+    names = ["__future__", "mummergpu", "mummergpu.__main__", "mummergpu.cli"]
+    names += ["mummergpu.cli.endings", "mummergpu.version"]
     assert before_the_handlers.split() == names
 
 
@@ -115,10 +118,55 @@ import signal
 from mummergpu.cli.endings import ENDINGS, end_at_signals
 
 end_at_signals()
-print(*(number.name for number in ENDINGS if signal.getsignal(number) is signal.SIG_IGN))
+ignored = [one for one in ENDINGS if signal.getsignal(one) is signal.SIG_IGN]
+print(*(signal.Signals(one).name for one in ignored))
 """
     assert run(program, ignored=(signal.SIGINT, signal.SIGHUP)).split() == ["SIGINT", "SIGHUP"]
     assert run(program, ignored=(signal.SIGHUP,)).split() == ["SIGHUP"]
+
+
+AT_AN_IMPORT = """
+import os, sys
+sys.argv = ["mummergpu", "-q", "r.fa", "-", "-o", "out"]
+number, signal_number = int(os.environ["AT"]), int(os.environ["SIGNAL"])
+from mummergpu.__main__ import run
+from mummergpu.cli import endings
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        global number
+        number -= 1
+        if number == 0:
+            os.kill(os.getpid(), signal_number)
+
+set_handlers = endings.end_at_signals
+
+def then_watch():
+    set_handlers()
+    sys.meta_path.insert(0, Finder())
+
+endings.end_at_signals = then_watch
+run()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_at_an_import_of_the_start_ends_in_one_line(
+    number: signal.Signals, tmp_path: Path
+) -> None:
+    """At the first imports behind the handlers, and at some later ones."""
+    (tmp_path / "r.fa").write_bytes(b">r\nACGTTGCATCGATCGGATCAAGCTTACG\n")
+    for at in (1, 2, 3, 5, 8, 13, 21, 34, 55, 89):
+        done = subprocess.run(
+            [sys.executable, "-c", AT_AN_IMPORT],
+            cwd=tmp_path,
+            env=os.environ | {"AT": f"{at}", "SIGNAL": f"{int(number)}"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
+        )
+        line = f"mummergpu: {ENDINGS[number]}\n".encode()
+        assert (done.returncode, done.stderr) == (128 + number, line), at
 
 
 LIBRARY_THREADS = """

@@ -27,7 +27,7 @@ main() { cas = new casino()  table = viterbi(cas); print table.score; print tabl
 PROFILE: Final = b"""// A profile.
 hmm profile { alphabet [A, C]; startstate begin; emission x = [0.5, 0.5]; state b;
   for k in 1..4 { state M[k] emits x; state D[k]; begin -> M[k] 0.1; }
-  for k in 1..3 { M[k] -> M[k+1] 0.8; M[k] -> D[k+1] 0.2; D[k] -> M[k+1] 1; D[k] -> D[k+1] 0.1; }
+  for k in 1..3 { M[k] -> M[k+1] 0.8; M[k] -> D[k+1] 0.2; D[k] -> M[k+1] 0.9; D[k] -> D[k+1] 0.1; }
   M[4] -> b 0.5 emits x; /* the end is anywhere */ }
 main() { print posterior(new profile()).traceback; }
 """

@@ -239,9 +239,9 @@ x -> x 0.95; x -> y 0.05; y -> y 0.95; y -> x 0.05; }"""
 
 ISLANDS = """hmm m { alphabet [A, C, G]; startstate s;
   emission e[1] = [1, 0, 0]; emission e[2] = [0, 1, 0]; emission e[3] = [0, 0, 0.5];
-  for k in 1..3 { state a[k] emits e[k]; state b[k] emits e[k]; s -> a[k] 0.3; s -> b[k] 0.1; }
+  for k in 1..3 { state a[k] emits e[k]; state b[k] emits e[k]; s -> a[k] 0.2; s -> b[k] 0.1; }
   for k in 1..3 { for j in 1..3 { a[j] -> a[k] 0.25; b[j] -> b[k] 0.5 * 0.5; } a[k] -> b[1] 0.1; }
-  b[2] -> a[3] 0.2; b[3] -> a[1] 0.15; a[3] -> b[2] 0.3; }"""
+  b[2] -> a[3] 0.2; b[3] -> a[1] 0.15; a[3] -> b[2] 0.1; }"""
 
 
 def long_models() -> dict[str, Model]:
@@ -262,10 +262,10 @@ APART = """hmm m { alphabet [A, B]; startstate s; state a emits x; state b emits
 """Two states that never meet."""
 
 DEAD_ENDS = """hmm m { alphabet [A, B]; startstate s; endstate e;
-    emission i = [1, 0.01]; emission j = [0.01, 1]; emission k = [0.1, 0.1];
+    emission i = [0.99, 0.01]; emission j = [0.01, 0.99]; emission k = [0.2, 0.2];
     state dead emits i; state one emits k; state two emits k; state unborn emits j;
-    s -> dead 1; s -> one 0.3; s -> two 0.7; dead -> dead 1; one -> one 1; two -> two 1;
-    unborn -> unborn 1; one -> e 1; two -> e 1; unborn -> e 1; }"""
+    s -> dead 0.5; s -> one 0.2; s -> two 0.3; dead -> dead 1; one -> one 0.5; two -> two 0.5;
+    unborn -> unborn 0.99; one -> e 0.5; two -> e 0.5; unborn -> e 0.01; }"""
 """Two states of paths, beside one where none ends and one where none begins."""
 
 
@@ -292,7 +292,7 @@ FAR_APART_CODES = runs_of((0, 50_000), (1, 50_001))
 
 TWO_WAYS = """hmm m { alphabet [B, C, D]; startstate s;
     state a emits x; state b emits y; state c emits z;
-    emission x = [1e-300, 0.9, 0.9]; emission y = [0.9, 1e-290, 1e-300];
+    emission x = [1e-300, 0.5, 0.5]; emission y = [0.9, 1e-290, 1e-300];
     emission z = [0.9, 1e-300, 1e-290];
     s -> a 0.5; s -> b 0.25; s -> c 0.25; a -> a 1;
     b -> b 0.5; b -> c 0.5; c -> b 0.5; c -> c 0.5; }"""

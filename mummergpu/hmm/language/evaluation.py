@@ -307,6 +307,11 @@ class _Work(ABC):
         """Return the codes of a sequence."""
         return self.block.codes[self.block.offsets[number] : self.block.offsets[number + 1]]
 
+    @property
+    def join_nodes(self) -> np.ufunc:
+        """How the values of the nodes of a state are joined, which differ in what they emit."""
+        return np.maximum
+
     def keep_table(self, lanes: Lanes, make: Callable[[Int64Array, int], Float64Array]) -> None:
         """Make the table of each sequence from its rows and its lane."""
         for place, number in enumerate(lanes.sequences.tolist()):
@@ -317,10 +322,10 @@ class _Work(ABC):
     def table_of(self, nodes: Float64Array) -> Float64Array:
         """Return the logarithms of states, from those of nodes."""
         table = np.full((len(self.model.state_names), nodes.shape[1]), -np.inf)
-        # Nodes of one state differ in what they emit on the way into it. What is lost is no number.
+        # What is lost is no number.
         with np.errstate(invalid="ignore"):
             for node, state in enumerate(self.model.node_states.tolist()):
-                np.logaddexp(table[state], nodes[node], out=table[state])
+                self.join_nodes(table[state], nodes[node], out=table[state])
         return table
 
 
@@ -335,6 +340,11 @@ class _Sums(_Work):
         """Whether a common scale of all states may do, until one is too far behind."""
         ends = [self.model.forward, *([self.model.backward] if self.has_both_ends else [])]
         return all(end.sums.chunk for end in ends)
+
+    @property
+    def join_nodes(self) -> np.ufunc:
+        """From the start they sum up different paths, from the end all of them the same ones."""
+        return np.maximum if self.backwards else np.logaddexp
 
     @property
     def _kept(self) -> Kept:

@@ -7,7 +7,7 @@ follows has only plain names.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final, NoReturn
 
 from mummergpu.errors import ModelError
@@ -19,6 +19,7 @@ from mummergpu.hmm.language.program import (
     Model,
     Printed,
     Program,
+    RowSum,
     State,
     Transition,
 )
@@ -333,7 +334,24 @@ class _Parser(_Words):
             found.ends.get("endstate"),
             {emission: values for emission, (values, _) in found.emissions.items()},
             tuple(step for step, _ in found.transitions),
+            tuple(self._unusual_sums(found)),
         )
+
+    def _unusual_sums(self, found: _Declarations) -> Iterator[tuple[RowSum, int]]:
+        """Yield the rows that do not sum to 1, and their lines; refuse those of much more."""
+        rows = {
+            f"probabilities of {name}": (list(values), token)
+            for name, (values, token) in found.emissions.items()
+        }
+        for step, token in found.transitions:
+            values, _ = rows.setdefault(f"transitions of {step.source}", ([], token))
+            values.append(step.probability)
+        for row, (values, token) in rows.items():
+            total = RowSum(row, sum(values))
+            if total.is_refused:
+                self.fail(f"{total}, which is more than 1", token)
+            if total.is_unusual:
+                yield total, token.line
 
     def _check_emission(self, found: _Declarations, name: str | None, token: Token) -> None:
         if name is not None and name not in found.emissions:

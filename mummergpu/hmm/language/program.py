@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import field, replace
 from enum import Enum
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+MAX_SUM: Final = 1.001
+"""A row of probabilities that sum to more is refused."""
+
+_MAX_EXCESS: Final = 1e-6
+_MAX_LACK: Final = 1e-3
 
 from mummergpu.runtime.frozen import frozen
 
@@ -52,6 +58,26 @@ class Transition(NamedTuple):
     emission: str | None = None
 
 
+class RowSum(NamedTuple):
+    """The sum of a row of probabilities, and what the row is called."""
+
+    row: str
+    total: float
+
+    def __str__(self) -> str:
+        return f"the {self.row} sum to {self.total:.9g}"
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether it is no rounding of 1."""
+        return self.total > MAX_SUM
+
+    @property
+    def is_unusual(self) -> bool:
+        """Whether it is told: more than 1 by a warning."""
+        return self.total > 1 + _MAX_EXCESS or self.total < 1 - _MAX_LACK
+
+
 @frozen
 class Model:
     """A hidden Markov model as it is declared.
@@ -72,6 +98,8 @@ class Model:
         The probabilities of the symbols, by name.
     transitions : tuple of Transition
         The steps, in the order of their declaration.
+    unusual_sums : tuple of (RowSum, int)
+        Rows of probabilities that do not sum to 1, and the lines of the program.
     """
 
     name: str
@@ -81,18 +109,20 @@ class Model:
     end: str | None
     emissions: dict[str, tuple[float, ...]]
     transitions: tuple[Transition, ...]
+    unusual_sums: tuple[tuple[RowSum, int], ...] = ()
 
-    def unusual_sums(self) -> list[str]:
-        """Return a line for each emission, and each state, whose probabilities do not sum to 1."""
-        sums = {f"probabilities of {name}": sum(values) for name, values in self.emissions.items()}
-        for step in self.transitions:
-            key = f"transitions of {step.source}"
-            sums[key] = sums.get(key, 0.0) + step.probability
-        return [
-            f"{self.name}: the {name} sum to {total:g}"
-            for name, total in sums.items()
-            if abs(total - 1) > 1e-3
+    def with_any_letter(self, letter: str, symbols: str) -> Model:
+        """Return the model with a letter that stands for any of some symbols, ``*`` for each.
+
+        A state emits it as likely as one of them.
+        """
+        chosen = [
+            code for code, one in enumerate(self.alphabet) if symbols == "*" or one in symbols
         ]
+        emissions = {
+            name: (*row, sum(row[code] for code in chosen)) for name, row in self.emissions.items()
+        }
+        return replace(self, alphabet=(*self.alphabet, letter), emissions=emissions)
 
 
 class Printed(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import reprlib
 from collections.abc import Iterable, Iterator, Sequence
 from io import BytesIO
@@ -24,7 +25,9 @@ Qualities = str | bytes | Sequence[int] | npt.NDArray[Any] | None
 """The qualities of the bases of a read: characters as in FASTQ, numbers from 0 to 93, or None."""
 
 NamedSequence = tuple[Text, Text] | tuple[Text, Text, Qualities]
-"""The name and the bases of a record, and the qualities of the bases, which only mapping uses."""
+"""The name and the bases of a record, and the qualities of the bases, which only mapping uses.
+
+Records of pysam, pyhmmer and Biopython are taken as well."""
 
 NamedPair = tuple[NamedSequence, NamedSequence]
 """The first and the second read of a template."""
@@ -157,10 +160,48 @@ class ReadsInMemory:
         return [_grouped(sequences, option, limits, any_letters) for sequences, option in given]
 
 
+def is_text(given: object) -> bool:
+    """Return whether something is text: a sequence, as `Bio.Seq` is one, or a name."""
+    return isinstance(given, str | bytes | bytearray) or (
+        hasattr(given, "__bytes__") and not isinstance(given, os.PathLike)
+    )
+
+
+def several(sequences: Any, name: str) -> Any:
+    """Return sequences as they are given, and one alone as a list of it, with a name."""
+    if is_text(sequences):
+        return [(name, sequences)]
+    is_row = isinstance(sequences, tuple | list)
+    return sequences if is_row or row_of(sequences) is None else [sequences]
+
+
+def row_of(record: Any) -> Any:
+    """Return the name, the bases and the qualities of a record; None for what is none.
+
+    Those of pysam, pyhmmer and Biopython are known by what they have.
+    """
+    if isinstance(record, tuple | list):
+        return record
+    if hasattr(record, "get_forward_sequence"):
+        # Files of alignments have the reads of the reverse strand turned.
+        has_qualities = record.query_qualities is not None
+        qualities = record.get_forward_qualities() if has_qualities else None
+        return record.query_name, record.get_forward_sequence(), qualities
+    if hasattr(record, "textize"):
+        record = record.textize()
+    if hasattr(record, "name") and hasattr(record, "sequence"):
+        return record.name, record.sequence, getattr(record, "quality", None)
+    if hasattr(record, "id") and hasattr(record, "letter_annotations"):
+        return record.id, record.seq, record.letter_annotations.get("phred_quality")
+    return None
+
+
 def is_pair(record: object) -> bool:
     """Return whether something among reads is a pair of reads, and no single one."""
     is_row = isinstance(record, tuple | list) and len(record) == 2
-    return is_row and isinstance(record[0], tuple | list)  # type: ignore[index]
+    if not is_row or is_text(record[0]):  # type: ignore[index]
+        return False
+    return row_of(record[0]) is not None  # type: ignore[index]
 
 
 def _grouped(
@@ -242,14 +283,15 @@ def _fasta_of_all(sequences: Iterable[object], option: str) -> Iterator[tuple[by
         raise OptionError(option, text) from None
     for record in records:
         name = bases = quality = None
-        if isinstance(record, tuple | list) and 2 <= len(record) <= 3:
-            name, bases = map(_bytes_of, record[:2])
-            quality = record[2] if len(record) == 3 else None
+        row = row_of(record)
+        if row is not None and 2 <= len(row) <= 3:
+            name, bases = map(_bytes_of, row[:2])
+            quality = row[2] if len(row) == 3 else None
         if name is None or bases is None:
             text = f"{reprlib.repr(record)} is not a name and a sequence: ('name', 'ACGT')"
             raise OptionError(option, text)
         if quality is not None and (quality := _characters_of(quality)) is None:
-            text = f"{reprlib.repr(record[2])} are no qualities of bases"  # type: ignore[index]
+            text = f"{reprlib.repr(row[2])} are no qualities of bases"
             raise OptionError(option, text)
         yield _fasta_of(name, bases), quality
 
@@ -262,7 +304,7 @@ def _bytes_of(text: object) -> bytes | None:
             return text.encode("utf-8", "surrogateescape")
         except UnicodeEncodeError:
             return None
-    return bytes(text) if isinstance(text, bytes | bytearray) else None
+    return bytes(text) if is_text(text) else None  # type: ignore[call-overload]
 
 
 def _characters_of(quality: object) -> bytes | None:

@@ -21,6 +21,7 @@ FOREIGN: Final = 255
 """The code of a character that is not in the alphabet."""
 BLANK: Final = 254
 """The code of a character that is skipped between symbols."""
+_BASES: Final = frozenset("ACGTURYSWKMBDHVN")
 
 
 class SymbolRecords(NamedTuple):
@@ -44,7 +45,8 @@ class SymbolRecords(NamedTuple):
 def code_table(alphabet: Sequence[str]) -> ByteArray:
     """Return the code of each byte for an alphabet of single ASCII characters.
 
-    A letter stands for both of its cases unless the alphabet has both.
+    A letter stands for both of its cases unless the alphabet has both. Of bases, U is T and T is U
+    where the alphabet has only one of them.
     """
     table = np.full(256, FOREIGN, dtype=np.uint8)
     table[[ord(blank) for blank in " \t\v\f"]] = BLANK
@@ -53,6 +55,10 @@ def code_table(alphabet: Sequence[str]) -> ByteArray:
         if other not in alphabet:
             table[ord(other)] = code
         table[ord(symbol)] = code
+    if {symbol.upper() for symbol in alphabet if symbol.isalpha()} <= _BASES:
+        for one, other in ("TU", "UT", "tu", "ut"):
+            if table[ord(one)] == FOREIGN:
+                table[ord(one)] = table[ord(other)]
     return table
 
 
@@ -186,7 +192,9 @@ class _SymbolInput(Input):
         found = format_of_text(head)
         if not head.strip():
             raise EmptyInputError("the file has no sequences", self.path, self.source.bytes_read)
-        if found is Format.SAM or is_binary(head.lstrip().split(b"\n")[0]):
+        # A header may have any letters.
+        is_unknown = found is None and is_binary(head.lstrip().split(b"\n")[0])
+        if found is Format.SAM or is_unknown:
             raise InputError("no FASTA, FASTQ or lines of symbols", self.path)
         self.lines = found is None
         return found or Format.FASTA
@@ -301,12 +309,12 @@ class _Reader:
         _, _, names, offsets = self._found
         is_last = number + 1 == self._state[_RECORDS]
         end = self._state[_NAMES] if is_last else offsets[number + 1]
-        return names[offsets[number] : end].tobytes().decode("utf-8", "replace")
+        return names[offsets[number] : end].tobytes().decode("utf-8", "surrogateescape")
 
     def _fail(self, byte: int) -> None:
         state, path = self._state, self._file.path
         line, number = int(state[_LINE]), int(state[_RECORDS]) - 1
-        record = printable(self._name(number).encode()) if number >= 0 else None
+        record = self._printable_name(number) if number >= 0 else None
         if state[_STATUS] == _BAD_SYMBOL:
             at = int(state[_SYMBOL] - self._found.offsets[number]) + 1
             shown = printable(bytes([byte]))
@@ -324,5 +332,8 @@ class _Reader:
             return
         if state[_MODE] == _QUALITIES and state[_QUALITY] == 0:
             return
-        name = printable(self._name(int(state[_RECORDS]) - 1).encode())
+        name = self._printable_name(int(state[_RECORDS]) - 1)
         raise InputError("the file ends inside a record", self._file.path, record=name)
+
+    def _printable_name(self, number: int) -> str:
+        return printable(self._name(number).encode("utf-8", "surrogateescape"))

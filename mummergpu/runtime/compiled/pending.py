@@ -8,11 +8,17 @@ ones that numba could not use otherwise. A `PendingFunction` stays, and tells nu
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from collections.abc import Callable
 from typing import Any, Final
 
+from mummergpu.errors import VariableError
+
+SETTING_PREFIX: Final = "NUMBA_"
+SETTINGS_FILE: Final = ".numba_config.yaml"
+_PRINTING: Final = tuple(SETTING_PREFIX + word for word in ("DEBUG", "DUMP_", "TRACE"))
 _LOCK: Final = threading.RLock()
 _waiting: list[Pending] = []
 _before_the_first: list[Callable[[], None]] = []
@@ -99,6 +105,8 @@ def wait_for_numba(pending: Pending) -> Any:
         _waiting.append(pending)
         # There is nothing to gain any more; and code outside this package may use numba with it.
         if _has_resolved or "numba" in sys.modules:
+            if not _has_resolved:
+                _refuse_settings()
             return pending if pending.stays() else pending.made()
     return pending
 
@@ -112,6 +120,34 @@ def before_numba_compiles(action: Callable[[], None]) -> None:
     action()
 
 
+def numba_settings() -> list[str]:
+    """Return the variables of the environment, and the file, that set numba up."""
+    names = sorted(name for name in os.environ if name.startswith(SETTING_PREFIX))
+    return [*names, SETTINGS_FILE] if os.path.exists(SETTINGS_FILE) else names
+
+
+def _refuse_settings() -> None:
+    """Import numba; raise `VariableError` if no function can be called with its settings."""
+    names = numba_settings()
+    printing = [
+        name
+        for name in names
+        if name.startswith(_PRINTING) and name != f"{SETTING_PREFIX}DEBUGINFO"
+        if os.environ.get(name, "") not in ("", "0", "none")
+    ]
+    if printing:
+        raise VariableError(printing, "numba would print to standard output, among results")
+    try:
+        from numba import config
+    except Exception as error:
+        if not names:
+            raise
+        raise VariableError(names, f"numba cannot be imported ({error})") from error
+    if getattr(config, "DISABLE_JIT", False):
+        disabling = [name for name in names if "DISABLE_JIT" in name]
+        raise VariableError(disabling or names, "numba is told to compile nothing")
+
+
 def resolve() -> None:
     """Import numba, and put its objects into the modules in place of those that cannot stay.
 
@@ -122,6 +158,8 @@ def resolve() -> None:
     with _LOCK:
         if not _waiting and _has_resolved:
             return
+        if not _has_resolved:
+            _refuse_settings()
         for pending in _waiting:
             if not pending.stays():
                 pending.make()

@@ -14,14 +14,16 @@ STEPS = [[0.95, 0.05], [0.1, 0.9]]
 CHANCES = [[1 / 6] * 6, [0.1] * 5 + [0.5]]
 
 
-def casino(**more: Any) -> mummergpu.HiddenMarkovModel:
-    return mummergpu.HiddenMarkovModel(["fair", "loaded"], STEPS, CHANCES, **more)
+def casino(steps: Any = STEPS, **more: Any) -> mummergpu.HiddenMarkovModel:
+    return mummergpu.HiddenMarkovModel(["fair", "loaded"], steps, CHANCES, **more)
 
 
-def slow_forward(codes: list[int], start: list[float], end: list[float]) -> float:
+def slow_forward(
+    codes: list[int], start: list[float], end: list[float], steps: Any = STEPS
+) -> float:
     values = np.array(start) * np.array(CHANCES)[:, codes[0]]
     for code in codes[1:]:
-        values = values @ np.array(STEPS) * np.array(CHANCES)[:, code]
+        values = values @ np.array(steps) * np.array(CHANCES)[:, code]
     return float(np.log(values @ np.array(end)))
 
 
@@ -41,9 +43,9 @@ def test_scores_of_one_and_of_several_sequences() -> None:
 
 
 def test_start_and_end_and_states_that_are_never_entered() -> None:
-    start, end = [0.0, 1.0], [0.25, 0.5]
-    model = casino(start=start, end=end)
-    expected = slow_forward([1, 2, 3], start, end)
+    start, end, steps = [0.0, 1.0], [0.25, 0.5], [[0.5, 0.25], [0.1, 0.4]]
+    model = casino(steps, start=start, end=end)
+    expected = slow_forward([1, 2, 3], start, end, steps)
     assert model.forward([1, 2, 3]) == pytest.approx(expected, rel=1e-12)
     lonely = mummergpu.HiddenMarkovModel("ab", [[0, 0], [0, 1]], [[1], [1]], start=[0, 1])
     assert lonely.viterbi([0, 0]).states.tolist() == [1, 1]
@@ -70,6 +72,10 @@ def test_a_model_of_a_text() -> None:
         ({"emissions": [[1, -1], [0, 1]]}, "emissions: a probability that is negative"),
         ({"emissions": [["x"], ["y"]]}, "emissions: no array of numbers"),
         ({"start": [1]}, "start: an array of shape"),
+        ({"start": [0.9, 0.2]}, "start: the probabilities of row 0 sum to 1.1, which is more"),
+        ({"transitions": [[1, 0], [0.9, 0.2]]}, "transitions: the probabilities of row 1 sum"),
+        ({"end": [0, 0.2]}, "transitions: the probabilities of row 1 sum to 1.2, which"),
+        ({"emissions": [[0.9, 0.2], [1, 0]]}, "emissions: the probabilities of row 0 sum"),
         ({"states": ["a", "a"]}, "states: no names"),
         ({"alphabet": "AC"}, "alphabet: not 6 different symbols"),
     ],
@@ -78,6 +84,49 @@ def test_arrays_that_do_not_fit_are_refused(given: dict[str, Any], message: str)
     words: dict[str, Any] = {"states": "ab", "transitions": STEPS, "emissions": CHANCES, **given}
     with pytest.raises(OptionError, match=message):
         mummergpu.HiddenMarkovModel(**words)
+
+
+def test_rows_of_a_little_more_than_1_are_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    casino(start=[0.5, 0.5000009])
+    mummergpu.HiddenMarkovModel.parse(
+        "hmm m { alphabet [A]; startstate s; state a emits x; emission x = [0.5]; s -> a 1; }"
+    )
+    assert caplog.messages == []
+    casino(start=[0.5, 0.50001])
+    mummergpu.HiddenMarkovModel.parse(
+        "hmm m { alphabet [A]; startstate s; state a emits x;\nemission x = [1.00001]; s -> a 1; }"
+    )
+    assert caplog.messages == [
+        "start: the probabilities of row 0 sum to 1.00001",
+        "<text>:2: the probabilities of x sum to 1.00001",
+    ]
+
+
+class Column:
+    """What has an array, as tables of pandas and tensors have."""
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.array([[2], [0], [5]], dtype=dtype)
+
+
+def test_an_array_of_one_column_is_a_sequence() -> None:
+    """As hmmlearn has it."""
+    model, column = casino(alphabet="123456"), np.array([[2], [0], [5]])
+    expected = model.forward([2, 0, 5])
+    for one in (column, Column(), column[:, 0], list(column[:, 0])):
+        assert model.forward(one) == model.backward(one) == expected
+        assert model.viterbi(one).states.size == 3 and model.posterior(one).shape == (3, 2)
+    assert model.forward([column, column[:, 0], column[:1]]).tolist()[:2] == [expected] * 2
+    assert model.forward(column[:1]) == model.forward([2]) and model.forward(column[:0]) == 0
+
+
+@pytest.mark.parametrize("shape", [(1, 3), (3, 2), (2, 0), (0, 0), (1, 3, 1), (3, 1, 1)])
+def test_arrays_of_other_shapes_are_refused(shape: tuple[int, ...]) -> None:
+    for work in (casino().forward, casino().viterbi, casino().posterior):
+        with pytest.raises(OptionError, match=r"a sequence has the shape \(n,\) or \(n, 1\)"):
+            work(np.zeros(shape, dtype=int))
+    with pytest.raises(OptionError, match="sequence 1 is no row of integers"):
+        casino().forward([[1], np.zeros(shape, dtype=int)])
 
 
 @pytest.mark.parametrize("sequence", ["317", [6], np.array([-1]), [[1.5]]])

@@ -7,11 +7,13 @@ import gc
 import logging
 import multiprocessing
 import os
+import pickle
 import random
 import subprocess
 import sys
 import textwrap
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,7 @@ import mummergpu.api.index
 import mummergpu.api.matches
 import mummergpu.api.tables
 from mummergpu.api import engine
+from mummergpu.errors import OptionError
 
 ROOT = Path(mummergpu.__file__).parents[1]
 MADE = random.Random(11)
@@ -322,3 +325,103 @@ def test_long_compiling_is_told_once(tmp_path: Path) -> None:
     folder = tmp_path / "cache" / "processor"
     line = "mummergpu compiles for this processor, once, for a minute or two; kept in"
     assert told == [f"{line} '{folder}'\n", ""]
+
+
+class Seq:
+    """A sequence as Biopython has it."""
+
+    def __init__(self, bases: str) -> None:
+        self._bases = bases
+
+    def __bytes__(self) -> bytes:
+        return self._bases.encode()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._bases)
+
+    def __len__(self) -> int:
+        return len(self._bases)
+
+
+class SeqRecord:
+    """A record as Biopython has it."""
+
+    def __init__(self, name: str, bases: str) -> None:
+        self.id, self.seq, self.description = name, Seq(bases), name
+        self.letter_annotations = {"phred_quality": [30] * len(bases)}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.seq)
+
+
+READ = BASES[5:65]
+
+
+def records() -> dict[str, Any]:
+    """The record r of other libraries."""
+    pysam = pytest.importorskip("pysam")
+    pyhmmer = pytest.importorskip("pyhmmer.easel")
+    turned = pysam.AlignedSegment()
+    turned.query_name, turned.flag = "r", 16
+    turned.query_sequence = reverse_complement(READ)
+    text = pyhmmer.TextSequence(name="r", sequence=READ)
+    return {
+        "row": ("r", READ),
+        "Seq": ("r", Seq(READ)),
+        "SeqRecord": SeqRecord("r", READ),
+        "FastxRecord": pysam.FastxRecord(name="r", sequence=READ, quality="I" * len(READ)),
+        "AlignedSegment": turned,
+        "TextSequence": text,
+        "DigitalSequence": text.digitize(pyhmmer.Alphabet.dna()),
+    }
+
+
+def test_records_of_other_libraries_are_queries_reads_and_references(
+    index: mummergpu.Index,
+) -> None:
+    given = records()
+    queries, reads = index.match([given["row"]]), index.map([given["row"]])
+    for name, record in given.items():
+        assert list(index.match([record])) == list(queries) and queries.query_names == ["r"], name
+        assert list(index.map([record])) == list(reads), name
+        other = mummergpu.Index.build([record], min_length=12)
+        assert other.names == ["r"] and other.lengths.tolist() == [len(READ)]
+        if name not in ("row", "Seq"):
+            assert list(index.match(record)) == list(queries), name
+            assert list(index.map(record)) == list(reads), name
+            mates = index.map([(record, record)])
+            assert list(mates.flag & 1) == [1, 1], name
+    index.map([given["FastxRecord"]]).write("q.sam")
+    assert Path("q.sam").read_text().splitlines()[-1].split("\t")[10] == "I" * len(READ)
+
+
+def test_a_text_is_a_query_and_a_read(index: mummergpu.Index) -> None:
+    assert list(index.match(Seq(READ))) == list(index.match(READ))
+    expected = list(index.map([("read", READ)]))
+    assert list(index.map(READ)) == list(index.map(Seq(READ))) == expected
+    (found,) = index.stream_map(READ)
+    assert list(found) == expected
+    Path(READ).write_text(f">own\n{READ}\n")
+    assert [row.name for row in index.map(READ)] == ["own"]
+    for wrong in ("ACGTX.fa", ""):
+        with pytest.raises(mummergpu.MummergpuError):
+            index.map(wrong)
+
+
+def test_an_index_goes_to_another_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    in_memory = mummergpu.Index.build(RECORDS, 12, index_for="memory", max_memory=1 << 30)
+    in_memory.save("r.mgi")
+    opened = mummergpu.Index.open("r.mgi", max_memory=1 << 30)
+    built = mummergpu.Index.build("r.fa", 12, threads=1)
+    sent = [pickle.dumps(one) for one in (in_memory, opened, built)]
+    assert max(map(len, sent[1:])) < 500
+    monkeypatch.chdir("/")
+    for one, text in zip((in_memory, opened, built), sent, strict=True):
+        other = pickle.loads(text)
+        assert list(other.match(READ)) == list(one.match(READ)) and len(other.match(READ)) > 0
+        assert list(other.map(READ)) == list(one.map(READ))
+        assert other._engine.options == one._engine.options and repr(other) == repr(one)
+        assert pickle.loads(pickle.dumps(other)).names == one.names
+    opened.close()
+    with pytest.raises(OptionError, match="the index is closed"):
+        pickle.dumps(opened)

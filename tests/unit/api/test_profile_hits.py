@@ -5,6 +5,7 @@ from __future__ import annotations
 from io import StringIO
 from pathlib import Path
 
+import numpy as np
 import pytest
 from helpers.hmmer import TABLES, write_input
 from helpers.sequences import reverse_complement
@@ -117,3 +118,45 @@ def test_progress_grows_to_the_end(scans: bool, tmp_path: Path) -> None:
     count = proteins.read_text().count(">")
     end = f"{count} sequences" if scans else f"11 of 11 profiles searched in {count} sequences"
     assert told[-1].text.startswith(end)
+
+
+def test_sequences_of_pyhmmer_and_biopython_are_searched(tmp_path: Path) -> None:
+    easel = pytest.importorskip("pyhmmer.easel")
+    profiles, proteins = write_input(tmp_path)
+    # A gap of the last record is another letter in pyhmmer.
+    proteins.write_text(proteins.read_text().replace("*ACD~.", "ACD"))
+    expected = list(mummergpu.hmmsearch(profiles, proteins))
+    with easel.SequenceFile(proteins, digital=True, alphabet=easel.Alphabet.amino()) as file:
+        found = mummergpu.hmmsearch(profiles, file)
+        assert list(found) == expected and len(expected) > 3
+    with easel.SequenceFile(proteins) as file:
+        texts = list(file)
+    assert list(mummergpu.hmmsearch(profiles, texts)) == expected
+    one = next(text for text in texts if text.name == expected[0].target)
+    (alone, *_) = mummergpu.hmmsearch(profiles, one, Z=len(texts))
+    assert alone.target == one.name
+    assert list(mummergpu.hmmsearch(bytes(profiles), bytes(proteins))) == expected
+
+
+def test_what_is_no_profile_of_proteins_is_told(tmp_path: Path) -> None:
+    pyhmmer = pytest.importorskip("pyhmmer")
+    profiles, _ = write_input(tmp_path)
+    for alphabet in (pyhmmer.easel.Alphabet.dna(), pyhmmer.easel.Alphabet.rna()):
+        hmm = pyhmmer.plan7.HMM(alphabet, 3, "some")
+        for given in (hmm, [profiles, hmm]):
+            with pytest.raises(OptionError, match=r"'some' is of [DR]NA, not of proteins"):
+                mummergpu.hmmsearch(given, [("a", "MKL")])
+    for wrong in (5, None, [5], [b"x\0y"], [None], object()):
+        with pytest.raises(OptionError, match="profiles: "):
+            mummergpu.hmmsearch(wrong, [("a", "MKL")])
+        with pytest.raises(OptionError, match="profiles: "):
+            mummergpu.hmmscan(wrong, [("a", "MKL")])
+    for name in ("E", "T", "incE", "domZ", "F1"):
+        for value in (True, False, np.True_):
+            with pytest.raises(OptionError, match=f"{name}: .* is not a number"):
+                mummergpu.hmmsearch(profiles, [("a", "MKL")], **{name: value})
+    for missing in (b"none.hmm", "none.hmm", Path("none.hmm")):
+        with pytest.raises(mummergpu.MummergpuError, match=r"none\.hmm"):
+            mummergpu.hmmsearch(missing, [("a", "MKL")])
+        with pytest.raises(mummergpu.MummergpuError, match=r"none\.hmm"):
+            mummergpu.hmmsearch(profiles, missing)

@@ -39,20 +39,22 @@ def test_the_casino_of_the_paper_with_and_without_its_semicolon() -> None:
         model = program.models["casino"]
         assert model.alphabet == tuple("123456") and (model.start, model.end) == ("start", "end")
         assert model.emissions["fairemission"][0] == 1 / 6
-        assert len(model.transitions) == 7 and model.unusual_sums() == []
+        assert len(model.transitions) == 7
+        ((row, line),) = model.unusual_sums
+        assert (str(row), line) == ("the transitions of fair sum to 1.00001", 11)
 
 
 def test_declarations_in_any_order_comments_and_main_first() -> None:
     text = """main() { print viterbi(new m()).traceback; }
     hmm m { a -> b 1 emits e; // to the end of the line
       state b; /* over
-      lines */ emission e = [.5, 1e-1, exp(-2)]; start -> a 2/4*0.5; endstate b2; a -> b2 1;
+      lines */ emission e = [.5, 1e-1, exp(-2)]; start -> a 2/4*0.5; endstate b2; a -> b2 0;
       startstate start; state a emits e; alphabet [',', '/', x]; }"""
     program = parse_program(text)
     model = program.models["m"]
     assert model.alphabet == (",", "/", "x")
     assert model.emissions["e"] == (0.5, 0.1, math.exp(-2))
-    assert [one.probability for one in model.transitions] == [1, 0.25, 1]
+    assert [one.probability for one in model.transitions] == [1, 0.25, 0]
     assert model.transitions[0].emission == "e"
     assert program.printed[0].text == "viterbi(new m()).traceback"
 
@@ -87,6 +89,9 @@ ERRORS = {
     BEGIN + "emission e = [1, 1]; }": "there is another emission 'e'",
     BEGIN + "endstate t; t -> a 1; }": "a transition from the endstate",
     BEGIN + "startstate t; }": "there is another startstate",
+    BEGIN
+    + "\nemission f = [0.9, 0.2]; }": "2:10: the probabilities of f sum to 1.1, which is more",
+    BEGIN + "a -> a 0.5;\n a -> s 0.51; }": "1:82: the transitions of a sum to 1.01, which is more",
     BEGIN + "for k in 3..1 { } }": "3..1 has no number",
     BEGIN + "for k in 1..2 { for k in 1..2 { } } }": "'k' is counted already",
     BEGIN + "for k in 1..999999999 { } }": "more than 200,000 declarations",
@@ -112,10 +117,10 @@ def test_errors_have_a_place_and_say_what_was_expected(text: str) -> None:
 
 
 def test_unusual_sums_are_told_of() -> None:
-    text = BEGIN + "emission f = [1, 1]; a -> a 0.5; a -> s 0.25; }"
-    assert parse_program(text).models["m"].unusual_sums() == [
-        "m: the probabilities of f sum to 2",
-        "m: the transitions of a sum to 0.75",
+    text = BEGIN + "emission f = [1, 1e-3];\n a -> a 0.5; a -> s 0.25; s -> a 1.0000009; }"
+    assert [(str(row), line) for row, line in parse_program(text).models["m"].unusual_sums] == [
+        ("the probabilities of f sum to 1.001", 1),
+        ("the transitions of a sum to 0.75", 2),
     ]
 
 
@@ -130,11 +135,12 @@ def programs(draw: st.DrawFn) -> tuple[str, dict]:
     states = draw(st.lists(names, min_size=2, max_size=5, unique=True))
     alphabet = draw(st.lists(symbols, min_size=1, max_size=4, unique=True))
     emissions = draw(st.lists(names, min_size=1, max_size=3, unique=True))
-    numbers = st.floats(0, 1, allow_nan=False)
+    numbers = st.floats(0, 1 / len(alphabet), allow_nan=False)
     values = {name: [draw(numbers) for _ in alphabet] for name in emissions}
     emits = {name: draw(st.sampled_from([None, *emissions])) for name in states[1:]}
+    shares = st.floats(0, 1 / 6, allow_nan=False)
     steps = draw(
-        st.lists(st.tuples(st.sampled_from(states), st.sampled_from(states), numbers), max_size=6)
+        st.lists(st.tuples(st.sampled_from(states), st.sampled_from(states), shares), max_size=6)
     )
     declared = [
         "alphabet [" + ", ".join(f"'{one}'" for one in alphabet) + "]",

@@ -174,7 +174,7 @@ def test_sums_in_lines_of_silent_states_are_seen(monkeypatch: pytest.MonkeyPatch
 
 def test_silent_states_before_a_piece_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """A row of silent states that each state might lead to, with one way through all of them."""
-    steps = [f"a -> q[1] 1; q[1] -> q[2] 1e-60; q[7] -> b 1; {'b -> e 0.5;'}"]
+    steps = [f"a -> q[1] 0.5; q[1] -> q[2] 1e-60; q[7] -> b 1; {'b -> e 0.5;'}"]
     steps += [f"{name} -> q[{k}] 0; q[{k}] -> {name} 0;" for name in "abc" for k in range(1, 8)]
     text = f"""hmm m {{ alphabet [A, B]; startstate s; endstate e;
         emission x = [1, 0]; emission y = [0, 1]; emission z = [0.5, 0.5];

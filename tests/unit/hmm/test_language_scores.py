@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -92,16 +93,23 @@ def check_posterior(
 
 
 def check_tables(compiled: CompiledModel, found: dict, sequences: list[list[int]]) -> None:
-    """Every column of forward and backward gives the same total; Viterbi's last its score."""
-    forward, backward = found[Algorithm.FORWARD], found[Algorithm.BACKWARD]
+    """Each value of a table is that of all paths to its state, or from it, one by one."""
+    model, names = compiled.model, compiled.state_names
     for number, codes in enumerate(sequences):
-        ahead, back = forward.tables[number], backward.tables[number]
-        if not codes or math.isinf(forward.scores[number]):
-            continue
-        if len(set(compiled.node_states.tolist())) == compiled.node_states.size:
-            totals = np.logaddexp.reduce(ahead + back, axis=0)
-            np.testing.assert_allclose(totals, forward.scores[number], rtol=1e-9, atol=1e-9)
-        assert found[Algorithm.VITERBI].tables[number].shape == ahead.shape
+        expected = {one: np.zeros((len(names), len(codes))) for one in Algorithm}
+        for at in range(len(codes)):
+            # A path may end here.
+            for weight, path in every_path(replace(model, end=None), codes[: at + 1]):
+                state = names.index(path[-1][0])
+                expected[Algorithm.FORWARD][state, at] += weight
+                best = expected[Algorithm.VITERBI]
+                best[state, at] = max(best[state, at], weight)
+            for state, name in enumerate(names):
+                rest = every_path(replace(model, start=name), codes[at + 1 :])
+                expected[Algorithm.BACKWARD][state, at] = sum(weight for weight, _ in rest)
+        for algorithm in (Algorithm.FORWARD, Algorithm.VITERBI, Algorithm.BACKWARD):
+            table = np.exp(found[algorithm].tables[number])
+            np.testing.assert_allclose(table, expected[algorithm], rtol=1e-9, err_msg=str(codes))
 
 
 def check_seed(seed: int) -> None:
@@ -222,7 +230,9 @@ def test_a_change_of_probabilities_compiles_nothing() -> None:
 def test_emissions_are_looked_up_alike(symbols: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """In registers, where a processor can, and in memory."""
     choice = random.Random(symbols)
-    rows = [", ".join(str(choice.randrange(1, 9)) + " / 40" for _ in range(symbols)) for _ in "ef"]
+    rows = [
+        ", ".join(f"{choice.randrange(1, 9)} / {8 * symbols}" for _ in range(symbols)) for _ in "ef"
+    ]
     alphabet = ", ".join("abcdefghijklmnopqrstuvwxyz012345"[:symbols])
     model = parse_program(
         f"hmm m {{ alphabet [{alphabet}]; startstate s; state x emits e; state y emits f;"

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from helpers.options import build_options
+from helpers.sequences import random_bases
 
+from mummergpu.cli.main import main
 from mummergpu.errors import InputError, OptionError
 from mummergpu.index import verification
+from mummergpu.index.checksums import checksum_of
 from mummergpu.index.file import IndexFile
+from mummergpu.index.format import START_BYTES, start_of
+from mummergpu.index.tree.policy import Policy
 from mummergpu.index.verification import (
     first_difference,
     require_reference,
@@ -97,3 +104,80 @@ def test_records_are_compared_in_their_order(reference: Reference) -> None:
 def test_the_same_references_do_not_differ(reference: Reference) -> None:
     with pytest.raises(ValueError, match="do not differ"):
         first_difference(reference, reference)
+
+
+def rewritten(index: IndexFile, sections: dict[str, bytes] | None = None, **fields: Any) -> str:
+    """Change an index file as another program would: with checksums of what is in it."""
+    data, header = bytearray(Path(index.path).read_bytes()), index.header
+    offset = len(data) - len(header.as_json())
+    changed = []
+    for section in header.sections:
+        content = (sections or {}).get(section.name)
+        if content is not None:
+            data[section.offset : section.offset + len(content)] = content
+            array = np.frombuffer(content, dtype=np.uint8)
+            section = replace(section, checksum=checksum_of(array))
+        changed.append(section)
+    text = replace(header, sections=tuple(changed), **fields).as_json()
+    data[:START_BYTES] = start_of(text, offset)
+    path = f"{index.path}.changed"
+    Path(path).write_bytes(bytes(data[:offset]) + text)
+    return path
+
+
+MADE = random_bases(random.Random(5), 3000)
+
+
+def made_index(folder: Path, bases: str = MADE, **options: Any) -> IndexFile:
+    (folder / "made.fa").write_text(f">a\n{bases[:1000]}\n>b\n{bases[1000:]}\n")
+    path = str(folder / "made.mgi")
+    make_index(build_options(str(folder / "made.fa"), path, **options), RunContext())
+    return IndexFile(path)
+
+
+@pytest.mark.parametrize("code", ["", "r"])
+def test_a_tree_has_the_bases_of_the_reference(code: str, tmp_path: Path) -> None:
+    """It has a copy of them, which the checksum of the reference does not cover."""
+    policy = Policy.from_code(code) if code else Policy()
+    index = made_index(tmp_path, search="tree", minimum_length=20, page_size=2000, policy=policy)
+    assert len(index.pages) > 1
+    verify(index)
+    verify(IndexFile(rewritten(index)))
+    for page in index.pages:
+        own = index.tree(page).reference.copy()
+        for at in (0, 500, 1900):
+            place = np.flatnonzero(own)[at % np.count_nonzero(own)]
+            changed = own.copy()
+            changed[place] ^= 1
+            path = rewritten(index, {f"{page.index}.reference": changed.tobytes()})
+            with pytest.raises(InputError, match=f"damaged: its page {page.index} is of another"):
+                verify(IndexFile(path))
+
+
+def test_a_table_has_the_step_of_the_header(tmp_path: Path) -> None:
+    memory = {"purpose": "memory", "minimum_length": 20}
+    index = made_index(tmp_path, search="kmer", page_size=1500, **memory)
+    step = index.header.reference_step
+    assert len(index.pages) > 1 and step > 1
+    verify(index)
+    verify(IndexFile(rewritten(index)))
+    for other in {1, 2, step - 1, step + 1, 2 * step, 1000} - {step}:
+        with pytest.raises(InputError, match="damaged: its page 0 is of another"):
+            verify(IndexFile(rewritten(index, reference_step=other)))
+    with pytest.raises(InputError, match="damaged"):
+        verify(IndexFile(rewritten(index, is_picked=True)))
+    # As many k-mers, at other places.
+    moved = index.table(index.pages[1]).positions + np.uint32(1)
+    with pytest.raises(InputError, match="damaged: its page 1 is of another"):
+        verify(IndexFile(rewritten(index, {"1.positions": moved.tobytes()})))
+
+
+def test_the_command_tells_of_both(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    index = made_index(tmp_path, search="kmer", minimum_length=20)
+    path = rewritten(index, reference_step=index.header.reference_step + 1)
+    told = f"mummergpu: error: {path}: the index is damaged: its page 0 is of another reference, "
+    told += "or of another step\n"
+    assert main(["index", "--check", path]) == 1
+    assert capfd.readouterr().err == told
+    assert main(["-C", "-q", "--verify", path, str(tmp_path / "made.fa")]) == 1
+    assert capfd.readouterr().err == told

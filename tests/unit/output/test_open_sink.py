@@ -30,7 +30,7 @@ SORTED, MARKED = SortOptions(), SortOptions(by_coordinate=False, mark_duplicates
 def test_every_format_has_rows_and_is_named_by_its_files() -> None:
     for rows in Rows:
         assert names_of(rows)[0] == USUAL[rows] and set(names_of(rows)) <= FORMATS.keys()
-        assert target_of("x.txt", rows=rows).format == USUAL[rows]
+        assert target_of("x", rows=rows).format == USUAL[rows]
         for name in names_of(rows)[1:]:
             for suffix in FORMATS[name].suffixes:
                 assert target_of(f"x{suffix}", rows=rows).format == name
@@ -43,6 +43,10 @@ def test_every_format_has_rows_and_is_named_by_its_files() -> None:
         ("x.bed", Rows.GENOMES, "genome alignments are written as delta, .* cram or vcf, .* bed"),
         ("x.delta", Rows.READS, "alignments are written as sam, .* and not as delta"),
         ("x.bam.gz", Rows.GENOMES, "compress bam once more"),
+        ("x.unknown", Rows.GENOMES, r"end in '.unknown': choose .delta, .paf, .*, or one with"),
+        ("x.txt.gz", Rows.GENOMES, "no format has names that end in '.txt'"),
+        ("a.b/x.bamm", Rows.READS, r"end in '.bamm': choose .sam, .paf, .bam, .cram, or one"),
+        ("x.vcf", Rows.READS, "no format has names that end in '.vcf'"),
     ],
 )
 def test_other_formats_are_refused(path: str, rows: Rows, expected: str) -> None:

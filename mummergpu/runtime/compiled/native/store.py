@@ -9,7 +9,6 @@ there is no store, and numba is used.
 from __future__ import annotations
 
 import importlib.util
-import os
 import platform
 import sys
 from collections.abc import Callable
@@ -23,6 +22,7 @@ import numpy as np
 from mummergpu.runtime.compiled import code_cache
 from mummergpu.runtime.compiled.code_store import CodeStore
 from mummergpu.runtime.compiled.code_target import accepted_targets, chosen_target
+from mummergpu.runtime.compiled.pending import numba_settings
 from mummergpu.runtime.processors import first_processor
 
 MAXIMUM_BYTES: Final = 16 << 20
@@ -36,9 +36,6 @@ _KEY_BYTES: Final = 32
 
 _TELLING: Final = (b"vendor_id", b"cpu family", b"model", b"model name", b"stepping", b"flags")
 """The lines that tell the processor; the others tell its clock and how much it does."""
-
-_SETTING_PREFIX: Final = "NUMBA_"
-_SETTINGS_FILE: Final = ".numba_config.yaml"
 
 
 def native_stores() -> tuple[CodeStore, ...]:
@@ -67,12 +64,11 @@ code_cache.when_places_change(_stores_in.cache_clear)
 
 def runs_here() -> bool:
     """Return whether code can be called without numba here, with numba's usual settings."""
-    return (
-        (sys.platform, platform.machine(), sys.implementation.name)
-        == ("linux", "x86_64", "cpython")
-        and not any(name.startswith(_SETTING_PREFIX) for name in os.environ)
-        and not os.path.exists(_SETTINGS_FILE)
-    )
+    return (sys.platform, platform.machine(), sys.implementation.name) == (
+        "linux",
+        "x86_64",
+        "cpython",
+    ) and not numba_settings()
 
 
 def key_of(function: Callable[..., Any], kind: str) -> bytes:
