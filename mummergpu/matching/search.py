@@ -72,6 +72,8 @@ class BlockSearch:
         self._search_length = search_length
         self._tell = tell
         self._unique_rows = unique_rows
+        # Parts with more starts are cut at once. Threads need not agree: it only saves time.
+        self._fewer_starts = UNBOUNDED
         self._text_backend: TextBackend | None = None
         # The text of a backend has all matches that it finds.
         if row_format is not None and search_length >= minimum_length:
@@ -154,14 +156,20 @@ class BlockSearch:
         queries, overlap = QueryCodes(codes, block.offsets), self._search_length - 1
 
         def search(part: Pieces) -> PartMems:
-            rows = self._unique_rows
+            rows, found = self._unique_rows, None
             most = UNBOUNDED if rows is None or not part.can_be_cut else rows
-            found = self._backend.find_mems(part.as_block(codes), (Strand.FORWARD,), most)
+            if most == UNBOUNDED or part.owned_bases <= self._fewer_starts:
+                found = self._backend.find_mems(part.as_block(codes), (Strand.FORWARD,), most)
             if found is None:
+                self._fewer_starts = min(self._fewer_starts, part.owned_bases // 2)
                 return keep_witnesses([search(half) for half in part.halves(overlap)])
             self._tell(block, part.owned_bases)
             mems = owned_mems(part, found[Strand.FORWARD], queries, self._reference)
-            return mems if rows is None else keep_witnesses([mems])
+            if rows is None:
+                return mems
+            if found[Strand.FORWARD].count < rows // 4:
+                self._fewer_starts = max(self._fewer_starts, 2 * part.owned_bases)
+            return keep_witnesses([mems])
 
         pieces = cut_queries(block.offsets, overlap, self.sizes.piece_bases)
         return join_parts(list(map_function(search, pieces.parts(self.sizes.part_bases))))
