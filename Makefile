@@ -6,7 +6,7 @@ BIN := .venv/bin
 FUZZ_TARGETS := records detection index_header programs
 FUZZ_SECONDS ?= 300
 
-.PHONY: dev test test-all fuzz lint format bench docs man wheel packaging clean
+.PHONY: dev test test-all bounds fuzz lint format bench docs man wheel packaging clean
 
 dev: $(BIN)/ruff
 
@@ -20,6 +20,10 @@ test: dev
 
 test-all: dev
 	HYPOTHESIS_PROFILE=thorough $(BIN)/pytest --all --timeout=1800
+
+bounds: dev
+	NUMBA_BOUNDSCHECK=1 MUMMERGPU_CACHE_DIR=$(CURDIR)/.fuzz/bounds $(BIN)/pytest --all \
+		--timeout=1800 tests/fuzz tests/property tests/parity
 
 fuzz: dev
 	$(BIN)/pip install --quiet --editable ".[dev,fuzz]"

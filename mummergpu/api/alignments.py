@@ -243,6 +243,7 @@ class Alignments(AlignmentRows[Alignment]):
             ("-",),
             count,
             sam=SamOptions(group),
+            checksums=reference.checksums,
             input_groups=[*groups, *style.header_bytes],
             records=style,
             sort=SortOptions(sort, mark_duplicates, threads=count).if_any,

@@ -22,12 +22,13 @@ from mummergpu.mapping.options import MappingOptions
 from mummergpu.matching.backends.interface import Backend, ColumnsBackend, WindowBackend
 from mummergpu.matching.open_backend import open_backend, open_cpu_backend
 from mummergpu.matching.options import DeviceOptions, SearchOptions, Uniqueness
+from mummergpu.matching.search import UNBOUNDED
 from mummergpu.pipeline.backend_choice import processor_is_faster
 from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.found_matches import filter_mems
 from mummergpu.pipeline.mapping_search import pages_of_first_pass
 from mummergpu.pipeline.open_search import KeptIndex, OpenSearch
-from mummergpu.pipeline.passes import GroupPasses
+from mummergpu.pipeline.passes import MOST_ROWS_IF_LIMITED, GroupPasses
 from mummergpu.pipeline.plan import plan_storable_index
 from mummergpu.pipeline.query_progress import QueryProgress
 from mummergpu.runtime.progress import Work
@@ -175,7 +176,9 @@ class Engine:
             return block, filter_mems(mems, options.uniqueness, context.stats)
 
         done = QueryProgress(_ignore, len(options.strands))
-        search = opened.block_search(options)
+        is_limited = self.options.memory is not None and opened.backend.name == "cpu"
+        max_rows = MOST_ROWS_IF_LIMITED if is_limited else UNBOUNDED
+        search = opened.block_search(options, max_rows=max_rows)
         try:
             with opened.exclusive():
                 yield from GroupPasses(search, context, done, cuts_blocks=False).results(
@@ -275,7 +278,10 @@ class Engine:
             key = built_for if is_kmer else minimum_length
             if key not in self._kept:
                 options = replace(self.options, minimum_length=key)
-                self._kept[key] = KeptIndex(plan_storable_index(self.source, options, 1))
+                plan = plan_storable_index(self.source, options, 1)
+                if plan.memory_warning:
+                    LOG.warning(plan.memory_warning)
+                self._kept[key] = KeptIndex(plan)
             kept = self._kept[key]
             if isinstance(kept.plan, KmerIndex):
                 shortest = kept.plan.sampling.shortest_match

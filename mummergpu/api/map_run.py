@@ -16,11 +16,12 @@ from mummergpu.api.mapping_requests import (
 )
 from mummergpu.api.requests import PathLike, cluster_options, targets_asked
 from mummergpu.api.run import RunStats
-from mummergpu.output.formats import Rows
+from mummergpu.output.formats import Rows, fastq_targets
 from mummergpu.output.records.record_style import USUAL_STYLE, RecordStyle
 from mummergpu.output.sorting.options import SortOptions
 from mummergpu.pipeline import map_reads as pipeline
 from mummergpu.pipeline.map_options import MAX_OCCURRENCES
+from mummergpu.runtime.option_values import paths
 
 
 def map(
@@ -51,6 +52,7 @@ def map(
     scores: Scores | None = None,
     ignore_alt: bool = False,
     style: RecordStyle | None = None,
+    unmapped: PathLike | Iterable[PathLike] | None = None,
     cluster: Any = None,
 ) -> RunStats:
     """Map reads to a reference, and write their alignments to a file.
@@ -119,6 +121,9 @@ def map(
         others; without it, a reference beside which there is such a file is an error.
     style : RecordStyle, optional
         How alignments are told, where mappers differ: ``=`` and ``X``, more tags, ...
+    unmapped : path, or iterable of paths, optional
+        A file for the reads that have no place, and whose mates have none either, as FASTQ; or two
+        files, for the first and the second mates.
     cluster : distributed.Client or str, optional
         A cluster of Dask that maps, or its address as for ``--cluster``; the output is the same.
 
@@ -161,6 +166,7 @@ def map(
         gpu_compression=gpu_compression,
         no_empty=no_empty,
         style=USUAL_STYLE if style is None else style,
+        unmapped=() if unmapped is None else fastq_targets(paths("unmapped", unmapped)),
     )
     context = context_of(options.threads)
     if cluster is None:

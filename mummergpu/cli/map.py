@@ -115,6 +115,13 @@ MAP_SECTIONS: Final[Sections] = {
             help="Write this format, whatever the name of the file.",
         ),
         click.Option(
+            ["--unmapped"],
+            metavar="FILE[,FILE]",
+            shell_complete=complete_files,
+            help="Write reads without a place, whose mates have none either, as FASTQ: mates side "
+            "by side, or into two files.",
+        ),
+        click.Option(
             ["--sort"],
             is_flag=True,
             help="Sort BAM or CRAM by coordinate; a file gets an index beside it.",
@@ -174,6 +181,12 @@ MAP_SECTIONS: Final[Sections] = {
             metavar="N",
             help="Report at most N secondary alignments of a read, the best ones, or all.  "
             "[default: none]",
+        ),
+        click.Option(
+            ["--secondary-seq"],
+            is_flag=True,
+            hidden=True,
+            help="Write the bases and qualities of a read in its secondary records, too.",
         ),
         click.Option(
             ["--max-xa", "max_xa"],
@@ -269,6 +282,7 @@ MAP_SECTIONS: Final[Sections] = {
 
 def map_options(params: Params, command: str) -> MapOptions:
     """Return the options of the job."""
+    from mummergpu.output.formats import fastq_targets
     from mummergpu.pipeline.map_options import LONG_READS, MapOptions
 
     refuse_habits(params)
@@ -293,6 +307,7 @@ def map_options(params: Params, command: str) -> MapOptions:
         refuses_long=LONG_READS[params["long_reads"]],
         style=record_style(params),
         ignore_alt=params["ignore_alt"],
+        unmapped=fastq_targets(_unmapped_files(params)),
         block_size=params["block_size"],
     )
 
@@ -301,6 +316,10 @@ def _targets(params: Params) -> tuple[OutputTarget, ...]:
     if is_paf_meant(params):
         params = {**params, "format_name": "paf"}
     return main_targets(params, Rows.READS)
+
+
+def _unmapped_files(params: Params) -> list[str]:
+    return params["unmapped"].split(",") if params["unmapped"] else []
 
 
 def _read_group(params: Params) -> ReadGroup | None:
@@ -454,6 +473,8 @@ def _load_job(params: Params) -> Any:
 def _outputs(params: dict[str, Any]) -> dict[str, str | None]:
     """Return the files of alignments and their indexes, by the options that make them."""
     files = main_files(params)
+    for number, name in enumerate(_unmapped_files(params), 1):
+        files["--unmapped" if number == 1 else f"--unmapped, number {number}"] = name
     if params["sort"]:
         for option, path in main_files(params).items():
             if path is not None and path != STANDARD_OUTPUT:

@@ -202,6 +202,7 @@ def record_style(params: Params) -> RecordStyle:
     tags += ["cs"] if params["cs"] else []
     return RecordStyle(
         shorter_are_secondary=params["m"],
+        secondary_bases=params["secondary_seq"],
         soft_clips=params["soft_clipping"],
         equal_bases=params["eqx"],
         placed_only=params["mapped_only"],

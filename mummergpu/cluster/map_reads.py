@@ -192,6 +192,8 @@ def run(options: MapOptions, context: RunContext, cluster: ClusterOptions) -> No
     check_targets(options.outputs, None, options.sort)
     if options.gpu_compression:
         raise OptionClashError("gpu_compression", "cluster", "workers compress with processors")
+    if options.unmapped:
+        raise OptionClashError("unmapped", "cluster", "workers write alignments only")
     with context.stats.stage("end_to_end"), open_cluster(cluster, context.notice) as opened:
         check_versions(opened)
         is_cut = is_cuttable(options.sources)
@@ -230,8 +232,8 @@ class _Run:
             stack.callback(told.executor.shutdown, wait=False, cancel_futures=True)
             job = FileJob(replace(options, block_size=options.block_size or SENT_BASES), told)
             reads = stack.enter_context(job.read_stream(reading))
-            source = open_source(options, context, reading)
-            checksums = job.start_checksums()
+            source = open_source(options, context, reading, wants_checksums=True)
+            checksums = job.start_checksums(source)
             first = reads.first_templates(TEMPLATES_OF_ESTIMATE)
             passes = job.plan_passes(source, first)
             facts = job.facts(reference_of(source), reads, checksums.result())

@@ -49,6 +49,9 @@ LETTER_SECTIONS: Final = ("letter_positions", "letter_codes")
 """The letters that stand for several bases (`codes.Letters`): in files of references that have any,
 but not in those of older versions of the program."""
 
+CHECKSUM_SECTION: Final = "record_checksums"
+"""The MD5 of each record, in 16 bytes: not in files of older versions of the program."""
+
 BASES_BESIDE: Final = "bases_beside"
 """The array of a page that a search can do without: a device is as fast without it, and a processor
 needs less memory."""
@@ -264,7 +267,17 @@ class IndexFile:
             tuple(names[begin:end] for begin, end in pairwise(bounds)),
             self.padded_reference,
             self._letters(),
+            self._checksums(),
         )
+
+    def _checksums(self) -> tuple[str, ...]:
+        """Return the MD5 of each record, if the file has them."""
+        if CHECKSUM_SECTION not in self._sections:
+            return ()
+        self._check_section(CHECKSUM_SECTION)
+        text = self._array(CHECKSUM_SECTION, "<u1").tobytes().hex()
+        self._require(len(text) == 32 * self.header.records, "checksums of records")
+        return tuple(text[at : at + 32] for at in range(0, len(text), 32))
 
     def _letters(self) -> Letters:
         """Return the letters of the reference that stand for several bases, as far as known."""

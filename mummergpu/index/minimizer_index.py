@@ -21,11 +21,12 @@ from mummergpu.index.minimizer_table import (
     TABLE_BYTES_OF_MINIMIZER,
     MinimizerTable,
     build_minimizer_table,
+    count_minimizers,
     max_build_bytes,
 )
 from mummergpu.index.options import KmerOptions
 from mummergpu.index.pages import Page
-from mummergpu.index.reference_index import BuildWork, ReferenceIndex
+from mummergpu.index.reference_index import NEGLIGIBLE_BYTES, BuildWork, ReferenceIndex
 from mummergpu.input.reference import Reference
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.memory import MemoryBudget
@@ -154,10 +155,8 @@ class MinimizerIndex(ReferenceIndex[MinimizerPage]):
         if chosen is None:
             return None
         kmer_length, window = chosen
-        # How many minimizers a reference with many repeats has, only their search tells.
-        expected = bases if budget.is_limit else minimizers_expected(bases, window)
-        build_bytes = max_build_bytes(bases, window, expected)
-        if reference.padded_codes.nbytes + build_bytes > budget.host:
+        build_bytes = _build_bytes_within(budget, reference, kmer_length, window)
+        if build_bytes is None:
             return None
         job = KmerJob(reference.base_count, minimum_length, query_bases)
         cost = expected_cost(reference.base_count, query_bases // options.unique_strands, window)
@@ -206,6 +205,28 @@ class MinimizerIndex(ReferenceIndex[MinimizerPage]):
     def peak_bytes(self, group: Sequence[Page], threads: int) -> int:
         """Return the most bytes that the table and its construction take."""
         return self._build_bytes
+
+
+def _build_bytes_within(
+    budget: MemoryBudget, reference: Reference, kmer_length: int, window: int
+) -> int | None:
+    """Return the most bytes that a table and its construction take; None if that is too much."""
+    bases = reference.codes.size
+    room = budget.host - reference.padded_codes.nbytes
+
+    def bytes_of(minimizers: int) -> int:
+        return max_build_bytes(bases, window, minimizers)
+
+    needed = bytes_of(minimizers_expected(bases, window))
+    if budget.is_limit:
+        room += NEGLIGIBLE_BYTES
+        most = bytes_of(bases)
+        if most <= room:
+            return most
+        if needed <= room:
+            # How many a reference with many repeats has, only their search tells.
+            needed = bytes_of(count_minimizers(reference.padded_codes, kmer_length, window))
+    return needed if needed <= room else None
 
 
 def choose_minimizers(

@@ -148,6 +148,19 @@ def build_minimizer_table(
     return MinimizerTable(kmer_length, window, offsets, entries, ordered)
 
 
+def count_minimizers(codes: CodeArray, kmer_length: int, window: int) -> int:
+    """Return how many entries the table of a reference has, whose codes have margins."""
+    behind, workspace = codes.size - MARGIN, new_workspace()
+    room = np.empty(SLICE_BASES + 1, dtype=np.int64), np.empty(SLICE_BASES + 1, dtype=np.uint32)
+    count = 0
+    for first in range(MARGIN, behind, SLICE_BASES):
+        count += find_minimizers(
+            codes, MARGIN, behind, first, min(first + SLICE_BASES, behind), kmer_length, window,
+            workspace, 0, *room,
+        )  # fmt: skip
+    return count
+
+
 def _list_minimizers(
     codes: CodeArray,
     kmer_length: int,

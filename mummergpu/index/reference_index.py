@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar, Generic, TypeVar
 
-from mummergpu.errors import OptionError
 from mummergpu.index.file import IndexFile
 from mummergpu.index.format import IndexHeader, PageEntry, Section
 from mummergpu.index.pages import Page
@@ -63,6 +62,9 @@ class ReferenceIndex(ABC, Generic[PageType]):
     search: ClassVar[str]
     """The name of this kind of index, as in ``--search``."""
 
+    memory_warning: str | None = None
+    """What a run says of a memory limit that it cannot keep."""
+
     def __init__(
         self,
         reference: Reference,
@@ -103,11 +105,11 @@ class ReferenceIndex(ABC, Generic[PageType]):
         """Return the most bytes that a group of pages and their construction take."""
 
     def check_memory(self, budget: MemoryBudget, threads: int, other_bytes: int = 0) -> None:
-        """Refuse a memory limit that is too low for even the best division into groups.
+        """Note a warning of a memory limit that even the best division into groups exceeds.
 
-        The message of the `OptionError` names a limit that suffices. Resident memory stays within
-        the sum of the limit, `memory.PROCESS_BYTES`, and `memory.PROCESS_BYTES_PER_THREAD` for each
-        thread; `other_bytes` of the budget are taken.
+        It names a limit that suffices. Resident memory stays within the sum of that,
+        `memory.PROCESS_BYTES`, and `memory.PROCESS_BYTES_PER_THREAD` for each thread; `other_bytes`
+        of the budget are taken.
         """
         if not budget.is_limit:
             return
@@ -115,11 +117,10 @@ class ReferenceIndex(ABC, Generic[PageType]):
         needed += max(self.peak_bytes(group, threads) for group in self.groups)
         if needed > budget.host + NEGLIGIBLE_BYTES:
             besides = (PROCESS_BYTES + threads * PROCESS_BYTES_PER_THREAD) >> 20
-            raise OptionError(
-                "max_memory",
-                f"this reference needs at least {-(-needed >> 20)}M (besides {besides}M for the "
-                "program itself) in pages of this size; smaller ones may need less (see "
-                "'mummergpu index --page-size')",
+            self.memory_warning = (
+                f"the limit of {budget.host >> 20}M of memory is too low: this reference takes "
+                f"{-(-needed >> 20)}M (besides {besides}M for the program itself) in pages of this "
+                "size; smaller ones may take less (see 'mummergpu index --page-size')"
             )
 
 

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from mummergpu.errors import InputError
-from mummergpu.input.bytes.files import Input, reading
+from mummergpu.input.bytes.files import Input, bytes_of_files, reading
 from mummergpu.input.bytes.formats import Format
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.records.parallel_fasta import LEAST_BYTES, read_fasta_in_parallel
@@ -51,6 +51,8 @@ class Reference:
         The array that contains `codes` with breaks before and after them, if there is one.
     letters : Letters
         The letters that stand for several bases, which are breaks in `codes`.
+    checksums : tuple of str
+        The MD5 of all letters of each record (`records.record_checksums`); empty if not known.
     """
 
     path: str
@@ -60,6 +62,7 @@ class Reference:
     names: tuple[bytes, ...]
     padded: CodeArray | None = None
     letters: Letters = NO_LETTERS
+    checksums: tuple[str, ...] = ()
 
     @cached_property
     def padded_codes(self) -> CodeArray:
@@ -82,6 +85,7 @@ def read_reference(
     any_letters: bool = False,
     threads: ReadingThreads | None = None,
     needs_base: bool = True,
+    wants_checksums: bool = False,
 ) -> Reference:
     """Read a reference, all its records, from FASTA, plain or compressed.
 
@@ -97,6 +101,8 @@ def read_reference(
         They decompress a large file, or parse pieces of one that is not compressed.
     needs_base : bool, default True
         Whether a reference of unknown bases alone is an error, too.
+    wants_checksums : bool, default False
+        Whether to find the checksums of records that can be read only once, as from a pipe.
 
     Raises
     ------
@@ -114,6 +120,12 @@ def read_reference(
         # The size of a file that is not compressed bounds its bases: room for all is taken at once.
         expected = 0 if file.compression else file.size or 0
         records = None
+        checksums = None
+        if wants_checksums and bytes_of_files([path]) is None:
+            from mummergpu.input.records.record_checksums import RecordChecksums
+
+            checksums = RecordChecksums()
+            file.text.watch = checksums.add
         if threads is not None and threads.can_share and expected >= LEAST_BYTES:
             with reading(path):
                 records = read_fasta_in_parallel(
@@ -124,10 +136,13 @@ def read_reference(
                 UNLIMITED_BLOCK, chunk_size, any_letters, keeps_letters=True, has_gaps=True
             )
             records = RecordReader(file, False, options, expected).next_block()
-    return reference_of_records(records, path, needs_base)
+    known = () if checksums is None else checksums.finish()
+    return reference_of_records(records, path, needs_base, known)
 
 
-def reference_of_records(records: Records | None, path: str, needs_base: bool = True) -> Reference:
+def reference_of_records(
+    records: Records | None, path: str, needs_base: bool = True, checksums: tuple[str, ...] = ()
+) -> Reference:
     """Return parsed records, with one break between two and letters kept, as a reference.
 
     The arrays of the reference are those of the records. Raise `InputError` if there is no base
@@ -147,6 +162,7 @@ def reference_of_records(records: Records | None, path: str, needs_base: bool = 
         tuple(text[begin:end] for begin, end in pairwise(bounds)),
         records.padded_codes,
         letters,
+        checksums,
     )
     # A part of a genome may be nothing but N: then nothing is found in it.
     has_base = reference.base_count > 0 if needs_base else reference.record_lengths.any()

@@ -22,7 +22,9 @@ def keep_long(columns: MemColumns, minimum_length: int) -> MemColumns:
     return MemColumns(kept_before[columns.offsets], *rows)
 
 
-def keep_unique(columns: MemColumns, in_query: bool) -> MemColumns:
+def keep_unique(
+    columns: MemColumns, in_query: bool = False, keeps_witnesses: bool = False
+) -> MemColumns:
     """Keep those of all matches on the whole reference whose bases occur exactly once in it.
 
     With `in_query` they must also occur exactly once in the query, on the same strand.
@@ -32,6 +34,10 @@ def keep_unique(columns: MemColumns, in_query: bool) -> MemColumns:
     interval contains that of the first match. A match is therefore unique in the reference if and
     only if no other match's query interval contains its own. Among the matches that are left, the
     same holds with query and reference exchanged.
+
+    With `keeps_witnesses`, matches are kept that no other's query interval contains, and two of
+    those with the same interval: this filter finds the same in what is left of parts of the
+    matches as in all.
     """
     keep = np.zeros(columns.count, dtype=np.bool_)
     offsets = np.zeros_like(columns.offsets)
@@ -40,6 +46,7 @@ def keep_unique(columns: MemColumns, in_query: bool) -> MemColumns:
         columns.offsets,
         columns.rows,
         in_query,
+        keeps_witnesses,
         (np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)),
         keep,
         offsets,
@@ -63,6 +70,7 @@ def mark_unique(
     offsets: ColumnArray,
     columns: MemRows,
     in_query: bool,
+    keeps_witnesses: bool,
     room: tuple[ColumnArray, ColumnArray],
     keep: BoolArray,
     kept_offsets: ColumnArray,
@@ -78,7 +86,7 @@ def mark_unique(
         end = offsets[query + 1]
         for row in range(begin, end):
             starts[row - begin], rows[row - begin] = columns.query_starts[row], row
-        _mark_uncontained(starts, lengths, rows, end - begin, keep)
+        _mark_uncontained(starts, lengths, rows, end - begin, keeps_witnesses, keep)
         if in_query:
             # Of the rows that are unique in the reference, those whose copies on the reference's
             # side contain no other's: the same test with both sides exchanged.
@@ -89,7 +97,7 @@ def mark_unique(
                     keep[row] = False
                     count += 1
             sort_rows(starts, rows, 0, count)
-            _mark_uncontained(starts, lengths, rows, count, keep)
+            _mark_uncontained(starts, lengths, rows, count, False, keep)
         kept = 0
         for row in range(begin, end):
             kept += keep[row]
@@ -98,24 +106,31 @@ def mark_unique(
 
 @inline_without_refcounts
 def _mark_uncontained(
-    starts: ColumnArray, lengths: ColumnArray, rows: ColumnArray, count: int, keep: BoolArray
+    starts: ColumnArray,
+    lengths: ColumnArray,
+    rows: ColumnArray,
+    count: int,
+    keeps_two: bool,
+    keep: BoolArray,
 ) -> None:
     """Mark the rows whose interval no other row's interval contains; starts ascend.
 
-    An interval that occurs twice is not kept.
+    Of an interval that occurs twice or more, two rows are kept or none.
     """
     furthest = -1
     first = 0
     while first < count:
         # Of all intervals with this start, keep the longest, unless two are equally long.
-        longest, twice, end = first, False, first + 1
+        longest, twin, end = first, -1, first + 1
         while end < count and starts[end] == starts[first]:
             if lengths[rows[end]] > lengths[rows[longest]]:
-                longest, twice = end, False
+                longest, twin = end, -1
             elif lengths[rows[end]] == lengths[rows[longest]]:
-                twice = True
+                twin = end
             end += 1
         if starts[first] + lengths[rows[longest]] > furthest:
-            keep[rows[longest]] = not twice
+            keep[rows[longest]] = keeps_two or twin < 0
+            if keeps_two and twin >= 0:
+                keep[rows[twin]] = True
             furthest = starts[first] + lengths[rows[longest]]
         first = end

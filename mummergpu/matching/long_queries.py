@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mummergpu.input.blocks.queries import QueryBlock
+from mummergpu.matching.filter import keep_unique
 from mummergpu.matching.query_codes import QueryCodes
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import jit_without_refcounts
@@ -56,6 +57,22 @@ class Pieces(NamedTuple):
             part = slice(first, end)
             yield Pieces(*(column[part] for column in self))
             first = end
+
+    @property
+    def can_be_cut(self) -> bool:
+        """Whether there is more than one start to own."""
+        return self.queries.size > 1 or self.owned_bases > 1
+
+    def halves(self, overlap: int) -> tuple[Pieces, Pieces]:
+        """Return the pieces in two parts, in order; `overlap` is that of `cut_queries`."""
+        if self.queries.size > 1:
+            middle = self.queries.size // 2
+            return Pieces(*(column[:middle] for column in self)), Pieces(
+                *(column[middle:] for column in self)
+            )
+        at = (self.begins + self.ends) // 2
+        first = self._replace(ends=at, text_ends=np.minimum(at + overlap, self.text_ends))
+        return first, self._replace(begins=at, text_begins=at - 1)
 
     def as_block(self, codes: CodeArray) -> QueryBlock:
         """Return the pieces, on the strand of `codes`, as a block of queries without names."""
@@ -160,3 +177,9 @@ def join_parts(parts: Sequence[PartMems]) -> MemColumns:
     counts = np.sum([part.counts for part in parts], axis=0, dtype=np.int64)
     offsets = np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
     return MemColumns(offsets, *join_rows(part.rows for part in parts))
+
+
+def keep_witnesses(parts: Sequence[PartMems]) -> PartMems:
+    """Join parts, and leave out matches that do not decide which ones are unique."""
+    kept = keep_unique(join_parts(parts), keeps_witnesses=True)
+    return PartMems(np.diff(kept.offsets), kept.rows)

@@ -15,6 +15,7 @@ from mummergpu.matching.long_queries import (
     cut_queries,
     has_long_query,
     join_parts,
+    keep_witnesses,
     owned_mems,
 )
 from mummergpu.matching.merge import merge_pages
@@ -46,6 +47,10 @@ class BlockSearch:
     tell : callable
         Receives a block with long queries and a number of its bases whenever so many have been
         searched on one strand; any thread calls it.
+    unique_rows : int or None
+        If only matches that are unique in the reference are wanted: the most of all matches of a
+        part of a long query that are held at once. Others than those that decide what is unique
+        are left out of each part. None keeps them all.
     """
 
     def __init__(
@@ -57,6 +62,7 @@ class BlockSearch:
         search_length: int,
         row_format: RowFormat | None = None,
         tell: Callable[[QueryBlock, int], None] = lambda block, bases: None,
+        unique_rows: int | None = None,
     ) -> None:
         self.strands = strands
         self.sizes = backend.sizes
@@ -65,6 +71,9 @@ class BlockSearch:
         self.minimum_length = minimum_length
         self._search_length = search_length
         self._tell = tell
+        self._unique_rows = unique_rows
+        # Parts with more starts are cut at once. Threads need not agree: it only saves time.
+        self._fewer_starts = UNBOUNDED
         self._text_backend: TextBackend | None = None
         # The text of a backend has all matches that it finds.
         if row_format is not None and search_length >= minimum_length:
@@ -144,13 +153,23 @@ class BlockSearch:
         if strand is Strand.REVERSE:
             codes = reverse_complement_each(codes, block.offsets)
 
-        queries = QueryCodes(codes, block.offsets)
+        queries, overlap = QueryCodes(codes, block.offsets), self._search_length - 1
 
         def search(part: Pieces) -> PartMems:
-            found = self._backend.find_mems(part.as_block(codes), (Strand.FORWARD,), UNBOUNDED)
-            assert found is not None
+            rows, found = self._unique_rows, None
+            most = UNBOUNDED if rows is None or not part.can_be_cut else rows
+            if most == UNBOUNDED or part.owned_bases <= self._fewer_starts:
+                found = self._backend.find_mems(part.as_block(codes), (Strand.FORWARD,), most)
+            if found is None:
+                self._fewer_starts = min(self._fewer_starts, part.owned_bases // 2)
+                return keep_witnesses([search(half) for half in part.halves(overlap)])
             self._tell(block, part.owned_bases)
-            return owned_mems(part, found[Strand.FORWARD], queries, self._reference)
+            mems = owned_mems(part, found[Strand.FORWARD], queries, self._reference)
+            if rows is None:
+                return mems
+            if found[Strand.FORWARD].count < rows // 4:
+                self._fewer_starts = max(self._fewer_starts, 2 * part.owned_bases)
+            return keep_witnesses([mems])
 
-        pieces = cut_queries(block.offsets, self._search_length - 1, self.sizes.piece_bases)
+        pieces = cut_queries(block.offsets, overlap, self.sizes.piece_bases)
         return join_parts(list(map_function(search, pieces.parts(self.sizes.part_bases))))

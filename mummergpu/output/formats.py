@@ -361,6 +361,15 @@ def targets_of(
     return tuple(target_of(path, format_name, rows=rows) for path in paths)
 
 
+def fastq_targets(paths: Sequence[str]) -> tuple[OutputTarget, ...]:
+    """Return files for reads as FASTQ, compressed as their names say."""
+    ends = [os.path.splitext(path)[1].lower() for path in paths]
+    return tuple(
+        OutputTarget(path, "fastq", COMPRESSIONS.get(end))
+        for path, end in zip(paths, ends, strict=True)
+    )
+
+
 def _format_of_suffix(suffix: str, rows: Rows, option: str) -> str:
     """Return the format of files that end so; one that only other rows have is told of in errors.
 

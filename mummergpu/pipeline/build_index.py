@@ -6,7 +6,7 @@ is written last, and then the file gets its name. So an unfinished file is never
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -15,11 +15,13 @@ import numpy.typing as npt
 
 from mummergpu.errors import InputError, OptionError
 from mummergpu.index.checksums import digest_of
-from mummergpu.index.file import LETTER_SECTIONS
+from mummergpu.index.file import CHECKSUM_SECTION, LETTER_SECTIONS
 from mummergpu.index.format import is_index
 from mummergpu.index.reference_index import BuildFacts, BuildWork, StorableIndex
 from mummergpu.index.writer import SectionWriter
+from mummergpu.input.bytes.files import bytes_of_files
 from mummergpu.input.bytes.reading_threads import ReadingThreads
+from mummergpu.input.records.record_checksums import record_checksums
 from mummergpu.input.reference import Reference, read_reference
 from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.options import BuildOptions
@@ -46,15 +48,23 @@ def make_index(options: BuildOptions, context: RunContext) -> None:
         stack.callback(context.executor.shutdown)
         tell(Work(Phase.READING_REFERENCE))
         with stats.stage("ref_from_disk"):
-            path = options.reference_path
+            path, letters = options.reference_path, options.any_letters
+            is_file = bytes_of_files([path]) is not None
+            checksums = context.executor.submit(record_checksums, path) if is_file else None
             with ReadingThreads(options.threads) as reading:
-                reference = read_reference(path, any_letters=options.any_letters, threads=reading)
+                reference = read_reference(
+                    path, any_letters=letters, threads=reading, wants_checksums=True
+                )
         index = plan_storable_index(reference, options.index, options.threads)
         length = options.index.minimum_length
         describe_plan(index, length, "none", context)
         done = PageProgress(tell, index.pages, writes=True)
         done.begin()
-        write_index(index, length, output, context.build_work(done), context.notice)
+
+        def sums() -> Sequence[str]:
+            return reference.checksums if checksums is None else checksums.result()
+
+        write_index(index, length, output, context.build_work(done), context.notice, sums)
         done.end()
 
 
@@ -73,8 +83,12 @@ def write_index(
     output: OutputFile,
     work: BuildWork,
     notice: Callable[[str], None],
+    checksums: Callable[[], Sequence[str]] = lambda: (),
 ) -> None:
-    """Build the pages of an index one after the other, and write them with their reference."""
+    """Build the pages of an index one after the other, and write them with their reference.
+
+    `checksums` waits for those of the records, if they are known (`Reference.checksums`).
+    """
     reference = index.reference
     writer = SectionWriter(output)
     # The first table is built meanwhile.
@@ -84,6 +98,9 @@ def write_index(
         entries.append(entry)
         notice(f"page {len(entries):,} of {len(index.pages):,} is written")
     writer.wait()
+    if text := "".join(checksums()):
+        array = np.frombuffer(bytes.fromhex(text), dtype=np.uint8)
+        writer.write(CHECKSUM_SECTION, array)
     digest = digest_of(reference, work.executor.map)
     program = f"mummergpu {__version__}"
     pages, sections = tuple(entries), tuple(writer.sections)

@@ -75,6 +75,8 @@ class MapOptions(RunOptions):
         How alignments are told.
     ignore_alt : bool
         Whether contigs that are in the file of bwa-kit beside the reference are like all others.
+    unmapped : tuple of OutputTarget
+        The file of the reads without a place, as FASTQ; or one for each mate.
     block_size : int or None
         About how many bases a block of reads has; None to choose it.
     """
@@ -98,6 +100,7 @@ class MapOptions(RunOptions):
     max_occurrences: int = MAX_OCCURRENCES
     style: RecordStyle = USUAL_STYLE
     ignore_alt: bool = False
+    unmapped: tuple[OutputTarget, ...] = ()
     block_size: int | None = None
 
     def __post_init__(self) -> None:
@@ -121,6 +124,8 @@ class MapOptions(RunOptions):
         if self.max_secondary and self.max_alternatives:
             text = "other places are secondary alignments, or in XA, not both"
             raise OptionClashError("max_xa", "max_secondary", text)
+        if len(self.unmapped) > 2:
+            raise OptionError("unmapped", f"{len(self.unmapped)} files; pairs have two at most")
         instance("style", self.style, RecordStyle)
         self.style.check_formats([target.format for target in self.outputs])
         _refuse_alternative_contigs(self.reference_path, truth("ignore_alt", self.ignore_alt))

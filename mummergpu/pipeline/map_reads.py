@@ -6,7 +6,7 @@ and lays out its alignments; the main thread writes them in the order of the rea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, closing
 from dataclasses import replace
@@ -14,7 +14,6 @@ from typing import Any, Final, NamedTuple
 
 from mummergpu.errors import OptionError
 from mummergpu.index.file import IndexFile
-from mummergpu.index.format import is_index
 from mummergpu.index.kmer_page import KmerPage
 from mummergpu.index.options import IndexOptions, KmerOptions
 from mummergpu.index.reference_index import ReferenceIndex
@@ -40,7 +39,8 @@ from mummergpu.output.formats import Rows
 from mummergpu.output.open_sink import check_targets, index_path, open_sink
 from mummergpu.output.records.record_style import RecordStyle
 from mummergpu.output.records.sam_options import ReadGroup, SamOptions, check_groups
-from mummergpu.output.run_facts import RunFacts
+from mummergpu.output.run_facts import Opening, RunFacts
+from mummergpu.output.sink import SeveralSinks, writer_of
 from mummergpu.pipeline.backend_choice import TOO_LITTLE_WORK, backend_of_mapping
 from mummergpu.pipeline.backend_opening import start_to_open, waiting_threads
 from mummergpu.pipeline.context import RunContext
@@ -91,14 +91,15 @@ def run(options: MapOptions, context: RunContext) -> None:
     context = replace(context, waiting_threads=waiting_threads(options.device))
     stats = context.stats
     with stats.stage("end_to_end"), ExitStack() as stack:
-        files = [stack.enter_context(OutputFile(target.path)) for target in options.outputs]
+        targets = (*options.outputs, *options.unmapped)
+        files = [stack.enter_context(OutputFile(target.path)) for target in targets]
         most = most_block_bases(options.threads)
         opening = start_to_open(context, stack, KmerOptions(), options.device, most)
         reading = stack.enter_context(ReadingThreads(options.threads))
         job = FileJob(options, context)
         reads = stack.enter_context(job.read_stream(reading))
-        source = open_source(options, context, reading)
-        checksums = job.start_checksums()
+        source = open_source(options, context, reading, wants_checksums=True)
+        checksums = job.start_checksums(source)
         # A device has started meanwhile.
         backend = opening.result()
         compressor = None
@@ -212,13 +213,16 @@ class Passes(NamedTuple):
 class FileJob(MapJob):
     """The steps that prepare the mapping of reads to a reference in a file, into a file."""
 
-    def start_checksums(self) -> Future[Sequence[str]]:
-        """Begin to compute the checksums of the records of the reference."""
+    def start_checksums(self, source: Reference | IndexFile) -> Future[Sequence[str]]:
+        """Begin to compute the checksums of the records of the reference, unless it has them."""
         path = self._options.reference_path
-        # An index file has the bases, but not all letters; and a pipe can be read once.
-        is_known = not is_index(path) and bytes_of_files([path]) is not None
-        compute: Callable[[str], Sequence[str]] = record_checksums if is_known else _no_checksums
-        return self._context.executor.submit(compute, path)
+
+        def find() -> Sequence[str]:
+            # An index file has the bases, but not all letters.
+            known = isinstance(source, IndexFile) or bytes_of_files([path]) is None
+            return reference_of(source).checksums if known else record_checksums(path)
+
+        return self._context.executor.submit(find)
 
     def plan_passes(self, source: Reference | IndexFile, first: Sequence[ReadBlock]) -> Passes:
         """Choose the lengths of matches by the first reads."""
@@ -294,10 +298,22 @@ class FileJob(MapJob):
     def open_sink(
         self, facts: RunFacts, files: list[OutputFile], stack: ExitStack
     ) -> AlignmentSink[Any]:
-        """Return what writes the alignments, and the index of a sorted BAM."""
+        """Return what writes the alignments, the index of a sorted BAM, and unmapped reads."""
         indexes, stats = self.open_indexes(facts.reference, stack), self._context.stats
-        sink = open_sink(self._options.outputs, files, facts, stats, Rows.READS, indexes)
+        outputs, unmapped = self._options.outputs, self._options.unmapped
+        sink = open_sink(outputs, files[: len(outputs)], facts, stats, Rows.READS, indexes)
         stack.callback(sink.close)
+        if unmapped:
+            from mummergpu.output.alignments.unmapped_fastq import UnmappedFastq
+
+            sinks = [sink]
+            for number, target in enumerate(unmapped):
+                emit = writer_of(files[len(outputs) + number], stats)
+                opening = Opening(target, facts, emit, stats)
+                made = UnmappedFastq(number if len(unmapped) == 2 else None)
+                sinks.append(opening.byte_sink(made))
+                stack.callback(sinks[-1].close)
+            sink = SeveralSinks(sinks)
         return sink
 
 
@@ -372,8 +388,3 @@ def compressor_on_device(backend: Backend[Any], stats: Stats, stack: ExitStack) 
     compressor = DeviceBgzfCompressor(one.device, program, deflater, stats)
     stack.callback(compressor.close)
     return compressor
-
-
-def _no_checksums(path: str) -> Sequence[str]:
-    """Return no checksums, for a file of which they are not known."""
-    return ()

@@ -100,10 +100,10 @@ def run(
         stack.callback(sink.close)
         found = FoundMatches(options, reference, sink, context.stats)
         row_format = found.row_format(len(index.groups))
-        search = opened.block_search(options.search, row_format, job.done.searched)
         # Its own memory bounds what a device finds at once.
         is_limited = options.index.memory is not None and backend.name == "cpu"
         max_rows = MOST_ROWS_IF_LIMITED if is_limited else UNBOUNDED
+        search = opened.block_search(options.search, row_format, job.done.searched, max_rows)
         results = GroupPasses(search, context, job.done, max_rows=max_rows).results(
             len(index.groups),
             lambda number: opened.load_group(number, context, ready, tree_files),

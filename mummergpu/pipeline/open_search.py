@@ -12,8 +12,8 @@ from mummergpu.index.reference_index import BuildWork, ReferenceIndex
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.backends.interface import Backend
 from mummergpu.matching.block_text import RowFormat
-from mummergpu.matching.options import SearchOptions
-from mummergpu.matching.search import BlockSearch
+from mummergpu.matching.options import SearchOptions, Uniqueness
+from mummergpu.matching.search import UNBOUNDED, BlockSearch
 from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.page_progress import PageProgress
 
@@ -111,11 +111,20 @@ class OpenSearch:
         options: SearchOptions,
         row_format: RowFormat | None = None,
         tell: Callable[[QueryBlock, int], None] = lambda block, bases: None,
+        max_rows: int = UNBOUNDED,
     ) -> BlockSearch:
-        """Return what searches a block of queries on the pages that are loaded."""
+        """Return what searches a block of queries on the pages that are loaded.
+
+        `max_rows` is the most matches of a part of a long query to hold, if the options let others
+        than unique ones be left out.
+        """
+        is_bounded = max_rows < UNBOUNDED and options.uniqueness is not Uniqueness.ALL
         codes, strands = self.index.reference.codes, options.strands
         lengths = options.minimum_length, self.search_length
-        return BlockSearch(self.backend, codes, strands, *lengths, row_format, tell)
+        unique_rows = max_rows if is_bounded else None
+        return BlockSearch(
+            self.backend, codes, strands, *lengths, row_format, tell, unique_rows=unique_rows
+        )
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:

@@ -220,5 +220,6 @@ def describe_plan(
         f"{counted(len(index.pages), 'page')} in {counted(len(index.groups), 'group')}; "
         f"backend {backend}, {index.describe()}, {counted(threads, 'thread')}"
     )
-    if warning := index.slow_search_warning():
-        context.warn(warning)
+    for warning in (index.slow_search_warning(), index.memory_warning):
+        if warning:
+            context.warn(warning)

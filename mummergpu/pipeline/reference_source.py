@@ -13,9 +13,12 @@ from mummergpu.runtime.progress import Phase, Work
 
 
 def open_source(
-    options: RunOptions, context: RunContext, reading: ReadingThreads
+    options: RunOptions, context: RunContext, reading: ReadingThreads, wants_checksums: bool = False
 ) -> Reference | IndexFile:
-    """Read the reference or open its index file; verify the index file if the user asks for it."""
+    """Read the reference or open its index file; verify the index file if the user asks for it.
+
+    `wants_checksums` is that of `read_reference`.
+    """
     context.progress.tell(Work(Phase.READING_REFERENCE))
     path = options.reference_path
     with context.stats.stage("ref_from_disk"):
@@ -24,8 +27,13 @@ def open_source(
             verify_for_run(index, path, context.executor.map)
         if index is not None:
             return index
-        letters = options.any_letters
-        reference = read_reference(path, any_letters=letters, threads=reading, needs_base=False)
+        reference = read_reference(
+            path,
+            any_letters=options.any_letters,
+            threads=reading,
+            needs_base=False,
+            wants_checksums=wants_checksums,
+        )
     if reference.base_count == 0:
         context.warn(f"{path}: the reference holds no A, C, G or T, so nothing is found in it")
     return reference

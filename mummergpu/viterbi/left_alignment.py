@@ -8,6 +8,7 @@ import numpy as np
 
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.codes import BREAK, CodeArray
+from mummergpu.viterbi.recurrence.model import Costs
 from mummergpu.viterbi.recurrence.operations import (
     DELETION_OPERATION,
     INSERTION_OPERATION,
@@ -33,6 +34,7 @@ def align_left(
     read_at: int,
     reference: CodeArray,
     reference_at: int,
+    costs: Costs,
     over_ties: bool,
 ) -> int:
     """Move every gap as far to the left as equal bases allow, and merge neighbours.
@@ -42,9 +44,9 @@ def align_left(
     kind that meet become one, which scores more. A gap moves over matches only (``M``), and leaves
     at least one base between itself and the start of the alignment, or a gap of the other kind.
 
-    With `over_ties` a gap also moves where other pairs become mismatches, as many as become
-    matches. Beside a variant or an error of a read there are such places, and which of them is
-    found depends on where the read begins: who calls variants would see some reads with each.
+    With `over_ties` a gap also moves where other pairs of bases score the same in all. Beside a
+    variant or an error of a read there are such places, and which of them is found depends on where
+    the read begins: who calls variants would see some reads with each.
 
     Parameters
     ----------
@@ -62,6 +64,8 @@ def align_left(
         Codes.
     reference_at : int
         The index of the first base of the reference that the operations consume.
+    costs : Costs
+        What pairs of bases score.
     over_ties : bool
         Whether gaps go to the leftmost of all places with the same score.
 
@@ -101,7 +105,7 @@ def align_left(
                 if moved == 0 and over_ties:
                     of_read = length * (kind == INSERTION_OPERATION)
                     gap = of_read, length - of_read
-                    moved = _tied_before(read, i, reference, j, gap, most)
+                    moved = _tied_before(read, i, reference, j, gap, most, costs)
                 if moved == 0:
                     break
                 i -= moved
@@ -143,7 +147,13 @@ def _repeated_before(codes: CodeArray, at: int, length: int, most: int) -> int:
 
 @inline_without_refcounts
 def _tied_before(
-    read: CodeArray, i: int, reference: CodeArray, j: int, gap: tuple[int, int], most: int
+    read: CodeArray,
+    i: int,
+    reference: CodeArray,
+    j: int,
+    gap: tuple[int, int],
+    most: int,
+    costs: Costs,
 ) -> int:
     """Return the most bases, up to `most`, over which a gap moves without a change of the score.
 
@@ -156,8 +166,15 @@ def _tied_before(
         # Which base of a sequence without the gap's bases is aligned does not change.
         base, other = read[i - distance], reference[j - distance]
         new_base, new_other = read[i + of_read - distance], reference[j + of_reference - distance]
-        balance += (new_base == new_other) & (new_base < BREAK)
-        balance -= (base == other) & (base < BREAK)
+        balance += _pair_score(new_base, new_other, costs) - _pair_score(base, other, costs)
         if balance == 0:
             moved = distance
     return moved
+
+
+@inline_without_refcounts
+def _pair_score(base: int, other: int, costs: Costs) -> int:
+    """Return what a base of the read on a base of the reference scores."""
+    if base >= BREAK:
+        return -costs.unknown
+    return costs.match if base == other else -costs.mismatch

@@ -49,6 +49,7 @@ READS = [
     Case("map", IN_GROUP, "1.fq 2.fq"),
     Case("map", f"-p -a {IN_GROUP}", "both.fq"),
     Case("map", f"--single -N 2 {IN_GROUP}", "1.fq 2.fq"),
+    Case("map", f"-N 3 --secondary-seq {IN_GROUP}", "1.fq 2.fq"),
     Case("map", f"-I 360,10 --max-xa 5 {IN_GROUP}", "1.fq 2.fq"),
     Case("map", f"--max-occurrences 2 -k 25 {IN_GROUP}", "repeats.fq"),
     Case("map", "-y --no-read-group", "tags.fq"),

@@ -18,6 +18,7 @@ from helpers.alignment_tools import picard_errors, samtools
 from helpers.loops import each
 from helpers.read_pairs import PairFiles, write_pairs
 
+import mummergpu
 from mummergpu.cli.main import main
 from mummergpu.runtime.progress import NullProgress, Phase, Work
 
@@ -131,7 +132,22 @@ def test_the_header_says_what_the_file_is(capsys: pytest.CaptureFixture[str]) ->
     # The first file names the read group, as it does for matches.
     assert header_of("x.sam")[3] == "@RG\tID:1\tSM:1\tPL:OTHER"
     assert "CL:mummergpu map" in header_of("x.sam")[4]
-    assert run("16.mgi both.fq -p -o x.sam --no-read-group") == 0
+    lines = header_of("x.sam")[1:3]
+    # The same from an index, which a file or a pipe was read for, and from standard input.
+    run_main = [sys.executable, "-m", "mummergpu"]
+    for number, words in enumerate(("index -q r.fa -o m5.mgi", "index -q - -o m5.mgi")):
+        with open("r.fa", "rb") as file:
+            subprocess.run([*run_main, *words.split()], stdin=file, check=True)
+        assert run(f"m5.mgi 1.fq -o {number}.sam") == 0
+        assert header_of(f"{number}.sam")[1:3] == lines
+    piped = [*run_main, *"map --backend cpu -q - 1.fq -o in.sam".split()]
+    subprocess.run(piped, check=True, input=Path("r.fa").read_bytes())
+    assert header_of("in.sam")[1:3] == lines
+    mummergpu.Index.open("m5.mgi").map("1.fq").write("py.sam")
+    assert header_of("py.sam")[1:3] == lines
+    # An index without them is read, too.
+    mummergpu.Index.build("r.fa", 16).save("none.mgi")
+    assert run("none.mgi both.fq -p -o x.sam --no-read-group") == 0
     assert "M5:" not in "".join(header_of("x.sam"))
     assert "RG" not in Path("x.sam").read_text()
     assert run("r.fa both.fq --no-read-group -R @RG") == 2
@@ -341,14 +357,22 @@ def test_no_reads(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("r.fa empty.fq empty.fq --no-empty") == 1
 
 
-def test_too_little_memory_says_what_to_do(
+def test_too_little_memory_is_told_once(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mummergpu.index.reference_index.NEGLIGIBLE_BYTES", 0)
-    assert run("16.mgi 1.fq --max-memory 20k -o x.sam") == 2
+    assert run("16.mgi 1.fq -o all.sam") == 0
+    capsys.readouterr()
+    words = "map --backend cpu 16.mgi 1.fq --max-memory 20k -o x.sam"
+    assert main(words.split()) == 0
     message = capsys.readouterr().err
-    assert "--max-memory" in message and message.count("\n") == 1
-    assert "smaller ones may need less (see 'mummergpu index --page-size')" in message
+    assert message.startswith("mummergpu: warning: ") and message.count("\n") == 1
+    assert "smaller ones may take less (see 'mummergpu index --page-size')" in message
+    rows = [
+        [line for line in Path(name).read_text().splitlines() if line[0] != "@"]
+        for name in ("all.sam", "x.sam")
+    ]
+    assert rows[0] == rows[1]
 
 
 def test_statistics_are_those_of_samtools() -> None:

@@ -76,20 +76,6 @@ def test_an_index_file_is_let_go_group_by_group(folder: Path) -> None:
     assert peak < whole - 150 * MIB
 
 
-def test_a_limit_that_is_too_low_is_an_error(folder: Path) -> None:
-    words = ["-C", "--search", "tree", "--max-memory", "300M"]
-    done = subprocess.run(
-        [sys.executable, "-m", "mummergpu", *words, folder / "ref.fa", folder / "reads.fa"],
-        capture_output=True,
-        text=True,
-        timeout=100,
-    )
-    assert (done.returncode, done.stdout) == (2, "")
-    (line,) = done.stderr.splitlines()
-    assert line.startswith("mummergpu: error: --max-memory: this reference needs at least ")
-    assert "smaller ones may need less (see 'mummergpu index --page-size')" in line
-
-
 def test_unknown_bases_take_the_memory_of_their_codes_only(tmp_path: Path) -> None:
     write_fasta(tmp_path / "few.fa", 10_000)
     few, _, expected = run(tmp_path, str(tmp_path / "few.fa"), str(tmp_path / "few.fa"))

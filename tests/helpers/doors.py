@@ -57,6 +57,7 @@ ARGUMENTS: dict[str, dict[str, tuple[str, Any]]] = {
         **{"-T": ("scores.min_score", int), "-M": ("style.shorter_are_secondary", True)},
         **{"-Y": ("style.soft_clips", True), "--eqx": ("style.equal_bases", True)},
         **{"--no-unal": ("style.placed_only", True)},
+        **{"--secondary-seq": ("style.secondary_bases", True)},
         **{"--tags": ("style.tags", lambda text: text.split(","))},
         **{"-H": ("style.header_lines", lambda text: [text.replace("\\t", "\t")])},
     },

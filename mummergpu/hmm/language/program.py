@@ -6,13 +6,13 @@ from dataclasses import field, replace
 from enum import Enum
 from typing import Final, NamedTuple
 
+from mummergpu.runtime.frozen import frozen
+
 MAX_SUM: Final = 1.001
 """A row of probabilities that sum to more is refused."""
 
 _MAX_EXCESS: Final = 1e-6
 _MAX_LACK: Final = 1e-3
-
-from mummergpu.runtime.frozen import frozen
 
 
 class Algorithm(Enum):

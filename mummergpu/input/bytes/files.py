@@ -6,7 +6,7 @@ import os
 import select
 import stat
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from io import RawIOBase
 from typing import TYPE_CHECKING, BinaryIO, Final, cast
@@ -76,10 +76,17 @@ class EmptyInputError(InputError):
 
 
 class TextStream(RawIOBase):
-    """A text stream, already decompressed, whose beginning can be inspected before it is read."""
+    """A text stream, already decompressed, whose beginning can be inspected before it is read.
+
+    Attributes
+    ----------
+    watch : callable or None
+        Receives all that is read from now on, in parts.
+    """
 
     def __init__(self, file: Readable, path: str) -> None:
         super().__init__()
+        self.watch: Callable[[memoryview], None] | None = None
         self._file = file
         self._path = path
         self._head = b""
@@ -101,9 +108,12 @@ class TextStream(RawIOBase):
             count = min(len(self._head), len(view))
             view[:count] = self._head[:count]
             self._head = self._head[count:]
-            return count
-        with reading(self._path):
-            return self._file.readinto(buffer) or 0
+        else:
+            with reading(self._path):
+                count = self._file.readinto(buffer) or 0
+        if self.watch is not None and count:
+            self.watch(memoryview(buffer)[:count])
+        return count
 
     def peek(self) -> bytes:
         """Return the text up to the end of its first line that is not blank, or a part of it."""

@@ -37,7 +37,38 @@ _LETTERS, _IN_HEADER, _LAST_BYTE = range(3)
 """What `split_letters` keeps: the letters it copied, and where the next text goes on."""
 
 
-def record_checksums(path: str, threads: ReadingThreads | None = None) -> list[str]:
+class RecordChecksums:
+    """Finds the MD5 of each record of a FASTA file, whose text comes in parts of any size."""
+
+    def __init__(self) -> None:
+        self._state = np.array([0, 0, _LINE_FEED], dtype=np.int64)
+        self._letters = np.empty(0, dtype=np.uint8)
+        self._starts = np.empty(1, dtype=np.int64)
+        # What comes before the first record counts for none.
+        self._current = hashlib.md5(usedforsecurity=False)
+        self._found: list[str] = []
+
+    def add(self, part: memoryview | ByteArray) -> None:
+        """Take the next part of the text, of at least one byte."""
+        text = np.frombuffer(part, dtype=np.uint8)
+        if self._letters.size < text.size:
+            self._letters = np.empty(text.size, dtype=np.uint8)
+            self._starts = np.empty(text.size // 2 + 1, dtype=np.int64)
+        begun = split_letters(text, text.size, self._letters, self._starts, self._state)
+        begin, view = 0, self._letters.data
+        for start in self._starts[:begun].tolist():
+            self._current.update(view[begin:start])
+            self._found.append(self._current.hexdigest())
+            self._current = hashlib.md5(usedforsecurity=False)
+            begin = start
+        self._current.update(view[begin : int(self._state[_LETTERS])])
+
+    def finish(self) -> tuple[str, ...]:
+        """Return the MD5 of each record, as 32 hexadecimal digits."""
+        return *self._found[1:], self._current.hexdigest()
+
+
+def record_checksums(path: str, threads: ReadingThreads | None = None) -> tuple[str, ...]:
     """Return the MD5 of each record of a FASTA file, as 32 hexadecimal digits.
 
     The file is plain or compressed; it cannot be standard input, which was read before.
@@ -50,23 +81,10 @@ def record_checksums(path: str, threads: ReadingThreads | None = None) -> list[s
     with Input(path, threads) as file:
         if file.format is not Format.FASTA:
             raise InputError(f"a reference must be FASTA, and this is {file.format.value}", path)
-        text, letters = (np.empty(_CHUNK_BYTES, dtype=np.uint8) for _ in range(2))
-        starts = np.empty(_CHUNK_BYTES // 2 + 1, dtype=np.int64)
-        state = np.array([0, 0, _LINE_FEED], dtype=np.int64)
-        found: list[str] = []
-        # What comes before the first record counts for none.
-        current = hashlib.md5(usedforsecurity=False)
-        view = letters.data
+        text, checksums = np.empty(_CHUNK_BYTES, dtype=np.uint8), RecordChecksums()
         while size := file.text.readinto(text.data) or 0:
-            begun = split_letters(text, size, letters, starts, state)
-            begin = 0
-            for start in starts[:begun].tolist():
-                current.update(view[begin:start])
-                found.append(current.hexdigest())
-                current = hashlib.md5(usedforsecurity=False)
-                begin = start
-            current.update(view[begin : int(state[_LETTERS])])
-        return [*found[1:], current.hexdigest()]
+            checksums.add(text[:size])
+        return checksums.finish()
 
 
 @jit_without_refcounts

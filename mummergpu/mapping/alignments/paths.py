@@ -189,7 +189,7 @@ def trace_paths(
 ) -> None:
     """Write the CIGARs, positions and edit distances of chosen candidates."""
     reads, reference, numbers = scoring.reads, scoring.target.codes, table.numbers
-    cigars = paths.cigars
+    cigars, costs = paths.cigars, scoring.costs
     end = 0
     paths.cigar_offsets[0] = 0
     for one in range(rows.reads.size):
@@ -210,9 +210,9 @@ def trace_paths(
         at = MARGIN + reads.offsets[read] + clip
         # Only gaps can move to the left, and only then operations can become fewer.
         if numbers[row, GAPPED] != 0:
-            end = at_path + align_left(
-                cigars, at_path, end - at_path, codes, at, reference, MARGIN + position, True
-            )
+            count, start = end - at_path, MARGIN + position
+            count = align_left(cigars, at_path, count, codes, at, reference, start, costs, True)
+            end = at_path + count
         behind, edits = measure_path(codes, at, reference, MARGIN + position, cigars, at_path, end)
         paths.begins[one], paths.ends[one] = position, behind - MARGIN
         paths.edit_distances[one] = edits

@@ -141,9 +141,11 @@ def fill_rows(
                     records[row] = numbers[other, RECORD]
                     positions[row] = begins[mate_row] - record_starts[numbers[other, RECORD]]
                 elif numbers[other, RECORD] == numbers[candidate, RECORD]:
-                    own = ends[row] if flag & _REVERSE else begins[row]
-                    far = ends[mate_row] if flag & _MATE_REVERSE else begins[mate_row]
-                    columns.template_lengths[row] = far - own
+                    # From one 5' end to the other, both of them included, whatever the strands.
+                    own = ends[row] - 1 if flag & _REVERSE else begins[row]
+                    far = ends[mate_row] - 1 if flag & _MATE_REVERSE else begins[mate_row]
+                    distance = far - own
+                    columns.template_lengths[row] = distance + (distance > 0) - (distance < 0)
             mate_length = offsets[mate + 1] - offsets[mate]
             # The part of a read that is split off belongs to a pair if its primary alignment does.
             paired = candidate if is_secondary else choices.candidates[read]

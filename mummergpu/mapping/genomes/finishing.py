@@ -17,6 +17,7 @@ from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.codes import MARGIN, CodeArray, Strand
 from mummergpu.viterbi.left_alignment import align_left
+from mummergpu.viterbi.recurrence.model import Costs
 from mummergpu.viterbi.recurrence.operations import (
     INSERTION_OPERATION,
     MATCH_OPERATION,
@@ -47,7 +48,7 @@ class _Traced(NamedTuple):
 
 @jit_without_refcounts
 def _align_each_left(
-    traced: _Traced, counts: Int64Array, sequences: Sequences, first: int, end: int
+    traced: _Traced, counts: Int64Array, sequences: Sequences, costs: Costs, first: int, end: int
 ) -> None:
     """Move the gaps of some alignments to the left; `counts`, their operations, may shrink."""
     for row in range(first, end):
@@ -59,6 +60,7 @@ def _align_each_left(
             traced.query_begins[row],
             sequences.reference,
             traced.reference_begins[row],
+            costs,
             False,
         )
 
@@ -139,14 +141,14 @@ def finish_alignments(
             pass
 
     traced = _Traced(kept.query_begins, kept.reference_begins, begins, operations)
-    in_parts(lambda first, end: _align_each_left(traced, counts, sequences, first, end))
+    costs = options.costs
+    in_parts(lambda first, end: _align_each_left(traced, counts, sequences, costs, first, end))
     offsets = np.concatenate(([0], np.cumsum(counts)))
     cigars = operations[np.repeat(begins - offsets[:-1], counts) + np.arange(offsets[-1])]
     found = _Differences._make(np.empty(keep.size, dtype=np.int64) for _ in range(3))
     aligned = _Traced(kept.query_begins, kept.reference_begins, offsets, cigars)
     in_parts(lambda first, end: _count_differences(aligned, sequences, first, end, found))
     mismatches, gap_bases, gaps = found
-    costs = options.costs
     queries, records = places.keys[groups, 0], places.keys[groups, 1]
     query_starts, record_starts = places.query_starts[queries], places.record_starts[records]
     bases = kept.query_ends - kept.query_begins + kept.reference_ends - kept.reference_begins

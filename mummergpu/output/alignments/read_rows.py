@@ -86,6 +86,7 @@ class ReadRows:
         self._reference = reference
         self._with_changes = "cs" in style.tags
         self.fields = RowFields(
+            secondary_bases=style.secondary_bases,
             shorter_are_secondary=style.shorter_are_secondary,
             types="tp" in style.tags,
             divergences="de" in style.tags,

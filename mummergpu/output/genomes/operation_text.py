@@ -30,6 +30,12 @@ _STAR: Final = np.uint8(ord("*"))
 _ONE: Final = np.uint8(ord("1"))
 
 
+def _checked(text: TextArray, offsets: Int64Array) -> RecordTexts:
+    """Return texts for which there was room: wide stores are not among what numba checks."""
+    assert offsets[-1] <= text.size - OVERSHOOT
+    return RecordTexts(text, offsets)
+
+
 def cigar_texts(cigars: OperationArray, offsets: Int64Array) -> RecordTexts:
     """Return the CIGAR of each alignment as text; ``*`` if it has no operation.
 
@@ -40,7 +46,7 @@ def cigar_texts(cigars: OperationArray, offsets: Int64Array) -> RecordTexts:
     text = np.empty(size, dtype=np.uint8)
     text_offsets = np.zeros(offsets.size, dtype=np.int64)
     _write_cigars(cigars, offsets, text, text_offsets)
-    return RecordTexts(text, text_offsets)
+    return _checked(text, text_offsets)
 
 
 def distance_texts(cigars: OperationArray, offsets: Int64Array) -> RecordTexts:
@@ -54,7 +60,7 @@ def distance_texts(cigars: OperationArray, offsets: Int64Array) -> RecordTexts:
     text = np.empty(size, dtype=np.uint8)
     text_offsets = np.zeros(offsets.size, dtype=np.int64)
     _write_distances(cigars, offsets, text, text_offsets)
-    return RecordTexts(text, text_offsets)
+    return _checked(text, text_offsets)
 
 
 @jit_without_refcounts
@@ -123,7 +129,7 @@ def change_texts(columns: GenomeAlignments, bases: AlignedBases) -> RecordTexts:
     text = np.empty(size + OVERSHOOT, dtype=np.uint8)
     text_offsets = np.zeros(columns.count + 1, dtype=np.int64)
     _write_changes(columns.cigars, columns.cigar_offsets, bases, text, text_offsets)
-    return RecordTexts(text, text_offsets)
+    return _checked(text, text_offsets)
 
 
 @jit_without_refcounts

@@ -276,6 +276,8 @@ class GenomeVcf(GenomeFormat):
             own = order[begin : begin + _ROWS_OF_PIECE]
             text = np.empty(int(sizes[own].sum()) + OVERSHOOT, dtype=np.uint8)
             filled = write_rows(text, own, is_ambiguous[begin : begin + own.size], rows)
+            # Wide stores are not among what numba checks.
+            assert filled <= text.size - OVERSHOOT
             yield text[:filled].tobytes()
 
     def _are_ambiguous(self, found: Differences) -> BoolArray:

@@ -15,7 +15,7 @@ import numpy as np
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import RecordLookup, Reference, record_at, record_lookup
 from mummergpu.output.bytes.text_arrays import QueryColumns, RecordTexts, query_columns, texts_of
-from mummergpu.output.bytes.text_stores import TextArray
+from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray
 from mummergpu.output.sink import PieceFormat
 from mummergpu.runtime.arrays import BoolArray, Int64Array, UInt32Array
 from mummergpu.runtime.frozen import frozen
@@ -251,6 +251,8 @@ class MatchPieces(PieceFormat[QueryBlock, BlockMems]):
             text = self._pool.room_for(max(row_bytes, self._pool.piece_bytes))
             # A block can end without a row, such as after the matches that are too many.
             if filled := fill(text):
+                # Wide stores are not among what numba checks.
+                assert filled <= text.size - OVERSHOOT
                 yield text[:filled]
 
 

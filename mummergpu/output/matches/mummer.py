@@ -269,6 +269,8 @@ class MummerFormatter(MatchPieces):
         while state[NEXT_QUERY] < block.query_count:
             text = self._pool.room_for(min(total, max(longest, self._pool.piece_bytes)))
             filled = fill_text(text, state, arrays)
+            # Wide stores are not among what numba checks.
+            assert filled <= text.size - OVERSHOOT
             total -= filled
             yield text[:filled]
 

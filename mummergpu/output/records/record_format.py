@@ -53,6 +53,8 @@ class AlignmentFormat(PieceFormat[Any, Any]):
         while (first := int(state[NEXT_ROW])) < row_count:
             text = self._pool.room_for(max(int(state[NEEDED_BYTES]), self._pool.piece_bytes))
             if filled := write(text, state, *arguments):
+                # Wide stores are not among what numba checks.
+                assert filled <= text.size - OVERSHOOT
                 yield first, int(state[NEXT_ROW]), text[:filled]
 
 

@@ -25,6 +25,9 @@ class RecordStyle:
         with ``-M``.
     soft_clips : bool
         Whether supplementary alignments have all bases of their reads, as with ``-Y``.
+    secondary_bases : bool
+        Whether secondary alignments have the bases and qualities of their reads, as with
+        ``--secondary-seq``.
     equal_bases : bool
         Whether operations tell equal bases from different ones (= and X), as with ``--eqx``; not
         for CRAM.
@@ -54,9 +57,13 @@ class RecordStyle:
     placed_only: bool = False
     tags: Sequence[str] = ()
     header_lines: Sequence[str] = ()
+    secondary_bases: bool = False
 
     def __post_init__(self) -> None:
-        flags = ("shorter_are_secondary", "soft_clips", "equal_bases", "placed_only")
+        flags = (
+            *("shorter_are_secondary", "soft_clips", "equal_bases", "placed_only"),
+            "secondary_bases",
+        )
         keep_values(
             self,
             **{name: truth(name, getattr(self, name)) for name in flags},

@@ -92,7 +92,8 @@ def fill_gap(
             return score, as_int64(1)
     difference = abs(reference_length - length)
     least = _score_of_one_gap(query, reference, tile, costs)
-    registers = (difference + _FIRST_BAND) // LANES + 1
+    # No more than `new_scratch` has room for.
+    registers = min(difference + _FIRST_BAND, costs.max_gap) // LANES + 1
     if length < MOST_BASES:
         band = -1
         # Each turn has the best path within the band, which may be the best one of all.

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from helpers.alignment_tools import samtools
 from helpers.read_pairs import write_pairs
-from helpers.sequences import random_bases, write_fasta
+from helpers.sequences import random_bases, reverse_complement, write_fasta
 
 import mummergpu
 from mummergpu.cli.main import main
@@ -416,3 +416,21 @@ def test_no_reads_have_no_rows(index: mummergpu.Index) -> None:
 @pytest.mark.parametrize("module", ["alignments", "map_reads", "mapping_requests"])
 def test_examples(module: str) -> None:
     assert doctest.testmod(import_module(f"mummergpu.api.{module}")).failed == 0
+
+
+@pytest.mark.parametrize(
+    ("begins", "size"), [((300, 500), 200), ((300, 340), 40), ((300, 300), 0), ((300, 301), 1)]
+)
+def test_template_lengths_count_both_ends(begins: tuple[int, int], size: int) -> None:
+    """From 5' end to 5' end, both included, as bwa: on whatever strands the mates lie."""
+    bases = random_bases(random.Random(5), 900)
+    index = mummergpu.Index.build([("chr", bases)], min_length=16)
+    mates = [bases[begin : begin + 100] for begin in begins]
+    for strands, distance in (("++", size), ("--", size), ("+-", size + 99), ("-+", size - 99)):
+        pair = [
+            ("p", reverse_complement(read) if strand == "-" else read)
+            for read, strand in zip(mates, strands, strict=True)
+        ]
+        found = index.map([pair[0]], [pair[1]], insert_size=(300, 50), backend="cpu")
+        expected = distance + (distance > 0) - (distance < 0)
+        assert found.template_length.tolist() == [expected, -expected], strands

@@ -151,6 +151,7 @@ def test_a_small_index_and_a_limit_of_memory_leave_no_room_for_minimizers(
     searched: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expect_of_kmers(monkeypatch, 1e9)
+    monkeypatch.setattr("mummergpu.index.minimizer_index.NEGLIGIBLE_BYTES", 0)
     for index, is_searched in (
         (mummergpu.Index.build("r.fa", purpose="memory"), False),
         (mummergpu.Index.build("r.fa", max_memory=1), False),

@@ -193,8 +193,10 @@ def test_minimizers_beside_a_table_that_there_is_have_to_pay() -> None:
     assert 3 + 5 * 1.5 < kept_seconds(KmerCost(3, 5), 10**8) < 3 + 5 * 1.6
 
 
-def test_the_plan_keeps_to_the_memory() -> None:
-    """If the user sets a limit, it holds even if each base begins a minimizer."""
+def test_the_plan_keeps_to_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the user sets a limit, minimizers are counted where it could be exceeded."""
+    assert plan_of(4000, 20, MemoryBudget(1, is_limit=True)) is not None
+    monkeypatch.setattr(minimizer_index, "NEGLIGIBLE_BYTES", 0)
     padded = 4000 + 2 * MARGIN
     plan = plan_of(4000, 20)
     assert plan is not None
@@ -203,10 +205,16 @@ def test_the_plan_keeps_to_the_memory() -> None:
     assert plan.peak_bytes(group, 4) == expected
     assert plan_of(4000, 20, MemoryBudget(padded + expected)) is not None
     assert plan_of(4000, 20, MemoryBudget(padded + expected - 1)) is None
+    codes = reference_of([made_bases(np.random.default_rng(1), 4000, "ACGT")]).padded_codes
+    table = build_minimizer_table(codes, plan.kmer_length, plan.window)
+    counted = max_build_bytes(4000, plan.window, table.entries.size)
     most = max_build_bytes(4000, plan.window, 4000)
-    assert plan_of(4000, 20, MemoryBudget(padded + most - 1, is_limit=True)) is None
-    limited = plan_of(4000, 20, MemoryBudget(padded + most, is_limit=True))
-    assert limited is not None and limited.peak_bytes(group, 4) == most
+    assert counted < most
+    for room, taken in ((most, most), (most - 1, counted), (max(counted, expected), counted)):
+        limited = plan_of(4000, 20, MemoryBudget(padded + room, is_limit=True))
+        assert limited is not None and limited.peak_bytes(group, 4) == taken
+    too_few = min(counted, expected) - 1
+    assert plan_of(4000, 20, MemoryBudget(padded + too_few, is_limit=True)) is None
 
 
 def test_the_page_is_the_whole_reference() -> None:

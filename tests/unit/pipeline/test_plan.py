@@ -160,21 +160,34 @@ def test_the_report_tells_the_plan() -> None:
     assert "24-bit addresses" in lines[-1]
 
 
-def test_a_limit_that_nothing_keeps_to_is_refused() -> None:
+def taken_megabytes(index: Any) -> int:
+    assert index.memory_warning is not None
+    return int(index.memory_warning.split("this reference takes ")[1].split("M ")[0])
+
+
+def test_a_limit_that_nothing_keeps_to_is_told() -> None:
     bases = 100_000_000
     for told, least in (({"search": "kmer"}, 100 << 20), ({"page_size": None}, 800 << 20)):
         reference = reference_of_size(bases)
-        with pytest.raises(OptionError, match="this reference needs at least") as caught:
-            plan_index(reference, index_options(memory=1 << 20, **told), 2)
-        assert caught.value.option == "max_memory"
-        asked = int(caught.value.message.split("at least ")[1].split("M ")[0]) << 20
+        lowest = plan_index(reference, index_options(memory=1 << 20, **told), 2)
+        asked = taken_megabytes(lowest) << 20
         assert least < asked < 4 * least
-        plan_index(reference, index_options(memory=asked, **told), 2)
-        with pytest.raises(OptionError):
-            plan_index(reference, index_options(memory=asked - (80 << 20), **told), 2)
-    # What is negligible is no reason to refuse.
+        enough = plan_index(reference, index_options(memory=asked, **told), 2)
+        assert enough.memory_warning is None
+        # No limit takes more than a higher one.
+        peaks = [
+            max(index.peak_bytes(group, 2) for group in index.groups) for index in (lowest, enough)
+        ]
+        assert peaks[0] <= peaks[1]
+        less = plan_index(reference, index_options(memory=asked - (80 << 20), **told), 2)
+        assert less.memory_warning is not None
+        lines: list[str] = []
+        describe_plan(less, 20, "cpu", RunContext(2, warn=lines.append))
+        assert lines == [less.memory_warning]
+    # What is negligible is not told.
     for told in ({"search": "kmer"}, {"page_size": 300}):
-        assert plan_index(reference_of_size(1000), index_options(memory=1, **told), 2).groups
+        index = plan_index(reference_of_size(1000), index_options(memory=1, **told), 2)
+        assert index.groups and index.memory_warning is None
 
 
 @pytest.mark.parametrize(
@@ -211,9 +224,5 @@ def test_what_else_needs_memory_is_taken_from_the_limit(kind: str) -> None:
     enough = {"kmer": 700 << 20, "tree": 12 << 30}[kind]
     alone, beside = plan(enough, 0), plan(enough + other, other)
     assert (sizes_of(alone), alone.settings()) == (sizes_of(beside), beside.settings())
-    least = []
-    for other_bytes in (0, other):
-        with pytest.raises(OptionError, match="max_memory: this reference needs at least") as found:
-            plan(100 << 20, other_bytes)
-        least.append(int(found.value.message.split("at least ")[1].split("M")[0]))
+    least = [taken_megabytes(plan(100 << 20, other_bytes)) for other_bytes in (0, other)]
     assert abs(least[1] - least[0] - (other >> 20)) <= 1

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from mummergpu.sequence.codes import BREAK, encode
 from mummergpu.viterbi.left_alignment import align_left
+from mummergpu.viterbi.recurrence.model import Costs
 
 EXAMPLES = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 OPERATIONS = "MIDNSHP=X"
@@ -40,7 +41,7 @@ def aligned(
     packed = [length << 4 | OPERATIONS.index(kind) for length, kind in parsed(cigar)]
     operations = np.array([9, 9, *packed, 9], dtype=np.uint32)
     arrays = [np.array([7, *codes, 7], dtype=np.uint8) for codes in (read, reference)]
-    count = align_left(operations, 2, len(packed), arrays[0], 1, arrays[1], 1, over_ties)
+    count = align_left(operations, 2, len(packed), arrays[0], 1, arrays[1], 1, Costs(), over_ties)
     assert operations[:2].tolist() == [9, 9] and operations[-1] == 9
     return text_of([(int(one) >> 4, OPERATIONS[one & 15]) for one in operations[2:][:count]])
 
@@ -164,16 +165,21 @@ def test_gaps_move_over_a_variant_beside_them() -> None:
     assert aligned_text("5M1D5M", read, reference, True) == "4M1D6M"
     # The same for an insertion.
     assert aligned_text("5M1I5M", "TTACTGATGAA", "TTACAATGAA", True) == "4M1I6M"
-    # N is a mismatch wherever it is, and moves with nothing that is worth less.
+    # N in the read costs 1 wherever it is, and N in the reference what a mismatch does.
     assert aligned_text("4M1D4M", "ACGNACGT", "ACGTCACGT", True) == "3M1D5M"
+    assert aligned_text("4M1D4M", "ACGAACGT", "ACGNCACGT", True) == "3M1D5M"
+    # With the gap before it, N would be in the place of a base that differs: 3 less.
+    assert aligned_text("4M1I3M", "ACGNAACC", "ACGTACC", True) == "4M1I3M"
     assert aligned_text("4M1D4M", "ACGTACGT", "ACGTCACGT", True) == "4M1D4M"
 
 
 def score_at(before: int, gap: int, read: Sequence[int], reference: Sequence[int]) -> int:
-    """The matches of an alignment with one gap, of bases of the reference if it is positive."""
+    """The score of an alignment but for its gap, of bases of the reference if it is positive."""
+    costs = Costs()
     pairs = list(zip(read[:before], reference[:before], strict=False))
     pairs += zip(read[before + max(-gap, 0) :], reference[before + max(gap, 0) :], strict=False)
-    return sum(base == other < BREAK for base, other in pairs)
+    scores = {True: costs.match, False: -costs.mismatch}
+    return sum(-costs.unknown if base == BREAK else scores[base == other] for base, other in pairs)
 
 
 @EXAMPLES

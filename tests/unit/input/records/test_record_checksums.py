@@ -40,7 +40,7 @@ def test_letters_count_and_lines_do_not(
         found = record_checksums(str(path))
     finally:
         module._CHUNK_BYTES = original  # type: ignore[misc]
-    assert found == [hashlib.md5(bases.upper().encode()).hexdigest() for _, bases in records]
+    assert list(found) == [hashlib.md5(bases.upper().encode()).hexdigest() for _, bases in records]
 
 
 @pytest.mark.parametrize("compressed", [False, True])
