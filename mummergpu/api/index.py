@@ -647,4 +647,4 @@ def _source_of(
     if is_index(path):
         raise OptionError("reference", f"'{path}' is an index already; use Index.open")
     with ReadingThreads(threads) as reading:
-        return read_reference(path, any_letters=any_letters, threads=reading)
+        return read_reference(path, any_letters=any_letters, threads=reading, warn=LOG.warning)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -23,6 +24,7 @@ from mummergpu.input.records.record_arrays import (
 from mummergpu.input.records.record_reader import RecordReader
 from mummergpu.runtime.arrays import Int32Array, Int64Array
 from mummergpu.runtime.jit import as_index, as_int64, inline_without_refcounts, writable
+from mummergpu.runtime.words import say_nothing
 from mummergpu.sequence.codes import BREAK, NO_LETTERS, CodeArray, Letters, flatten, with_margins
 
 _COUNT_STEP: Final = 1 << 18
@@ -82,6 +84,7 @@ def read_reference(
     any_letters: bool = False,
     threads: ReadingThreads | None = None,
     needs_base: bool = True,
+    warn: Callable[[str], None] = say_nothing,
 ) -> Reference:
     """Read a reference, all its records, from FASTA, plain or compressed.
 
@@ -97,6 +100,8 @@ def read_reference(
         They decompress a large file, or parse pieces of one that is not compressed.
     needs_base : bool, default True
         Whether a reference of unknown bases alone is an error, too.
+    warn : callable, optional
+        Receives a warning of what follows the compressed data.
 
     Raises
     ------
@@ -124,6 +129,7 @@ def read_reference(
                 UNLIMITED_BLOCK, chunk_size, any_letters, keeps_letters=True, has_gaps=True
             )
             records = RecordReader(file, False, options, expected).next_block()
+        file.tell_of_ignored(warn)
     return reference_of_records(records, path, needs_base)
 
 

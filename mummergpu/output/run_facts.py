@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from mummergpu.output.sink import ByteSink, Emit, Format
 from mummergpu.output.targets import BGZF, OutputTarget
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
+from mummergpu.runtime.words import say_nothing
 
 if TYPE_CHECKING:
     from mummergpu.drawing.picture import PictureStyle
@@ -60,6 +61,8 @@ class RunFacts:
         How alignments of reads are told.
     qualities : MappingQualities or None
         Those of alignments of genomes; None to find them.
+    warn : callable
+        Receives warnings.
     """
 
     reference: Reference
@@ -78,6 +81,7 @@ class RunFacts:
     with_bases: bool = True
     records: RecordStyle = field(default_factory=RecordStyle)
     qualities: MappingQualities | None = None
+    warn: Callable[[str], None] = say_nothing
 
     @property
     def files(self) -> str:

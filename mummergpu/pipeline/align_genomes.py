@@ -42,7 +42,7 @@ def run(options: AlignOptions, context: RunContext) -> None:
     ) -> MatchSink[Any]:
         tiles = tiles_on_device(backend, options.genomes.costs, context)
         aligner = GenomeAligner(reference, options.genomes, tiles)
-        return open_genome_sink(options, reference, files, aligner, context.executor, context.stats)
+        return open_genome_sink(options, reference, files, aligner, context)
 
     if options.method is AlignmentMethod.TILE:
         match.run(options.anchors, context, open_sink)

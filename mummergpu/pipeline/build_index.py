@@ -48,7 +48,10 @@ def make_index(options: BuildOptions, context: RunContext) -> None:
         with stats.stage("ref_from_disk"):
             path = options.reference_path
             with ReadingThreads(options.threads) as reading:
-                reference = read_reference(path, any_letters=options.any_letters, threads=reading)
+                letters = options.any_letters
+                reference = read_reference(
+                    path, any_letters=letters, threads=reading, warn=context.warn
+                )
         index = plan_storable_index(reference, options.index, options.threads)
         length = options.index.minimum_length
         describe_plan(index, length, "none", context)

@@ -113,7 +113,7 @@ def run(options: ModelRunOptions, context: RunContext) -> None:
         sink = open_value_sink(options.format, writer_of(output, context.stats), texts)
         files = SymbolFiles(options.sequences, code_table(job.alphabet))
         done = 0
-        for records in files.blocks(threads):
+        for records in files.blocks(threads, context.warn):
             block = job.printed(records)
             with context.stats.stage("format"):
                 sink.write(block)

@@ -25,7 +25,9 @@ def open_source(
         if index is not None:
             return index
         letters = options.any_letters
-        reference = read_reference(path, any_letters=letters, threads=reading, needs_base=False)
+        reference = read_reference(
+            path, any_letters=letters, threads=reading, needs_base=False, warn=context.warn
+        )
     if reference.base_count == 0:
         context.warn(f"{path}: the reference holds no A, C, G or T, so nothing is found in it")
     return reference

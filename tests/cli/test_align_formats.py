@@ -270,3 +270,28 @@ def test_other_programs_accept_sam_and_bam(
         if not int(flag) & 2048:
             turned = reverse_complement(bases)
             assert queries[name] == (turned if int(flag) & 16 else bases)
+
+
+def test_a_repeat_at_both_ends_of_a_record_is_found_in_it(tmp_path: Path) -> None:
+    """nucmer finds it only if other bases are before and behind it."""
+    made = random.Random(9)
+    repeat, middle, unit = (random_bases(made, size) for size in (900, 5000, 700))
+    genomes = {
+        "both": repeat + middle + repeat,
+        "behind": "A" * 120 + repeat + middle + "A" * 120 + repeat,
+        "thrice": repeat + middle + repeat + middle[::-1] + repeat,
+        # Copies that follow each other are told by the first shift alone.
+        "tandem": unit * 3 + unit[:300],
+    }
+    found = {}
+    for name, bases in genomes.items():
+        path = write_fasta(tmp_path / f"{name}.fa", {name: bases})
+        align("-maxmatch", "--nosimplify", path, path, "-o", tmp_path / "x.delta")
+        rows = [line.split() for line in (tmp_path / "x.delta").read_text().splitlines()]
+        starts = sorted((int(row[0]), int(row[2])) for row in rows if len(row) == 7)
+        found[name] = [start for start in starts if start[0] != start[1]]
+    assert found["both"] == [(1, 5901), (5901, 1)]
+    assert found["behind"] == [(1, 6021), (6021, 1)]
+    places = (1, 5901, 11801)
+    assert found["thrice"] == sorted((a, b) for a in places for b in places if a != b)
+    assert found["tandem"] == []
