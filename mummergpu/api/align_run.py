@@ -53,6 +53,7 @@ def align(
     max_memory: int | None = None,
     any_letters: bool = False,
     no_empty: bool = False,
+    equal_bases: bool = False,
     min_aligned: int | None = None,
     cluster: Any = None,
 ) -> RunStats:
@@ -121,6 +122,8 @@ def align(
         Accept records whose letters are mostly not DNA or RNA.
     no_empty : bool, default False
         Treat a file without queries as an error.
+    equal_bases : bool, default False
+        Write ``=`` and ``X`` in the CIGARs of PAF, SAM and BAM, in place of ``M``.
     min_aligned : int, optional
         The former name of `min_alignment_length`.
     cluster : distributed.Client or str, optional
@@ -163,6 +166,7 @@ def align(
         device=device,
         any_letters=any_letters,
         no_empty=no_empty,
+        equal_bases=equal_bases,
     )
     context = context_of(device.threads)
     if cluster is None:

@@ -177,6 +177,7 @@ ALIGN_SECTIONS: Final[Sections] = {
             "x.vcf does the same.",
         ),
         flag("--cs with_changes", "Let PAF tell the bases of the differences, as cs:Z."),
+        flag("--eqx equal_bases", "Let PAF, SAM and BAM write = and X in CIGARs, in place of M."),
         flag("--no-bases", "Let SAM leave out the bases of the queries, and MD."),
     ],
     "Search": [
@@ -239,6 +240,7 @@ def align_options(params: Params, command: str) -> AlignOptions:
         kept=AlignmentFilter(params["one_to_one"], identity, length),
         with_changes=params["with_changes"],
         with_bases=not params["no_bases"],
+        equal_bases=params["equal_bases"],
         method=method,
     )
 

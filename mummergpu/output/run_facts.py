@@ -58,7 +58,7 @@ class RunFacts:
     with_changes, with_bases : bool
         Whether PAF of genomes has cs:Z, and SAM of genomes the bases of the queries, and MD.
     records : RecordStyle
-        How alignments of reads are told.
+        How alignments of reads are told, and of genomes whether = and X are.
     qualities : MappingQualities or None
         Those of alignments of genomes; None to find them.
     warn : callable

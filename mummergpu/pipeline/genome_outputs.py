@@ -7,6 +7,7 @@ from mummergpu.mapping.genomes.mapping_quality import MappingQualities
 from mummergpu.output.formats import Rows
 from mummergpu.output.genomes.sink import BlockAligner, GenomeSink
 from mummergpu.output.open_sink import open_sink
+from mummergpu.output.records.record_style import RecordStyle
 from mummergpu.output.records.sam_options import SamOptions, usual_read_group
 from mummergpu.output.run_facts import RunFacts
 from mummergpu.pipeline.align_options import AlignOptions
@@ -30,6 +31,7 @@ def open_genome_sink(
         SamOptions(usual_read_group(options.query_paths)),
         with_changes=options.with_changes,
         with_bases=options.with_bases,
+        records=RecordStyle(equal_bases=options.equal_bases),
         qualities=MappingQualities(reference, context.executor.map),
         warn=context.warn,
     )

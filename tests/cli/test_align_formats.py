@@ -129,6 +129,63 @@ def test_the_changes_of_paf_make_the_query_of_the_reference(
     assert strands == {("a2", "+"), ("a2", "-"), ("b2", "+")}
 
 
+def test_equal_bases_are_told_from_different_ones(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    """With --eqx, only the CIGARs of rows differ, and those say what the bases say."""
+    folder = [write_fasta(tmp_path / f"{name}.fa", {}) for name in "rq"]
+    for path, own in zip(folder, pair, strict=True):
+        # N and letters for several bases differ from what they are beside.
+        bases = read_fasta(own)
+        first = next(iter(bases))
+        changed = bases[first][:2000] + "NNR" + bases[first][2003:]
+        write_fasta(path, {**bases, first: changed})
+    outputs = [*("-o", tmp_path / "x.sam"), *("-o", tmp_path / "x.paf")]
+    align(*folder, "--cs", *outputs)
+    plain = [row for row in rows_of(tmp_path / "x.sam") if row[0][0] != "@"]
+    align(*folder, "--cs", "--eqx", *outputs, "-o", tmp_path / "x.bam")
+    sam, paf = (rows_of(tmp_path / name) for name in ("x.sam", "x.paf"))
+    told = [row for row in sam if row[0][0] != "@"]
+    references, letters = read_fasta(folder[0]), set()
+    for row, before in zip(told, plain, strict=True):
+        cigar = re.findall(r"(\d+)([MIDSH=X])", row[5])
+        at, position, different = 0, int(row[3]) - 1, 0
+        for number, kind in cigar:
+            length = int(number)
+            if kind in "=X":
+                pairs = zip(
+                    row[9][at : at + length],
+                    references[row[2]][position : position + length],
+                    strict=True,
+                )
+                assert {one == other and one in "ACGT" for one, other in pairs} == {kind == "="}
+            different += length * (kind in "XID")
+            at += length * (kind in "=XIS")
+            position += length * (kind in "=XD")
+            letters.add(kind)
+        nm = next(field for field in row if field.startswith("NM:i:"))
+        assert nm == f"NM:i:{different}"
+        same = [field for field in row if not field.startswith("SA:Z:")]
+        others = [field for field in before if not field.startswith("SA:Z:")]
+        assert [*same[:5], *same[6:]] == [*others[:5], *others[6:]]
+    assert letters >= {"=", "X", "I", "D"}
+    # PAF has the CIGARs of SAM without what is clipped; BAM has the rows of SAM.
+    cigars = [next(f[5:] for f in row if f.startswith("cg:Z:")) for row in paf]
+    assert sorted(cigars) == sorted(re.sub(r"\d+[SH]", "", row[5]) for row in told)
+    bam = samtools("view", tmp_path / "x.bam").decode().splitlines()
+    assert [line.split("\t")[:12] for line in bam] == [row[:12] for row in told]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"), [("x.cram", "CRAM has no operations"), ("x.delta", "PAF, SAM and BAM")]
+)
+def test_equal_bases_are_for_cigars(
+    name: str, message: str, pair: tuple[Path, Path], capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["align", "-C", "-q", *map(str, pair), "--eqx", "-o", name]) == 2
+    error = capfd.readouterr().err
+    assert "--eqx" in error
+    assert message in error
+
+
 def test_only_paf_has_changes(
     pair: tuple[Path, Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
