@@ -127,6 +127,13 @@ ALIGN_SECTIONS: Final[Sections] = {
             "Keep alignments that lie inside another one: to find the repeats of a genome in "
             "itself.",
         ),
+        click.Option(
+            ["--circular"],
+            metavar="NAME",
+            multiple=True,
+            help="Let alignments go on behind the last base of this record of the reference at its "
+            "first one, in two pieces; may be given several times, 'all' for all records.",
+        ),
     ],
     "Alignments that are written": [
         flag(
@@ -218,6 +225,7 @@ def align_options(params: Params, command: str) -> AlignOptions:
     genomes = GenomeOptions(
         *(clusters, params["break_length"], not params["no_extend"], not params["no_simplify"]),
         costs_of_gaps(params["gap_open"], params["gap_extend"], formats),
+        params["circular"],
     )
     identity, length = params["min_identity"] / 100, params["min_alignment_length"]
     method = AlignmentMethod(params["method"])

@@ -22,7 +22,7 @@ from mummergpu.viterbi.methods import AlignmentMethod
 
 _OF_MATCHES: Final = (
     *("min_length", "mode", "min_cluster", "max_gap", "diagonal_difference", "diagonal_factor"),
-    *("break_length", "extend"),
+    *("break_length", "extend", "circular"),
 )
 """The parameters that are about matches and what is between them."""
 

@@ -12,6 +12,7 @@ from helpers.alignment_tools import NO_QUALITIES, output_of, picard_errors, samt
 from helpers.requirements import program_of
 from helpers.sequences import random_bases, read_fasta, reverse_complement, write_fasta
 
+import mummergpu
 from mummergpu.cli.main import main
 
 
@@ -352,3 +353,35 @@ def test_a_repeat_at_both_ends_of_a_record_is_found_in_it(tmp_path: Path) -> Non
     places = (1, 5901, 11801)
     assert found["thrice"] == sorted((a, b) for a in places for b in places if a != b)
     assert found["tandem"] == []
+
+
+def test_a_rotation_of_a_circular_record_is_one_query_in_two_pieces(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The second piece, of 50 bases, has no cluster of its own."""
+    made = random.Random(10)
+    genome, other = random_bases(made, 4000), random_bases(made, 3000)
+    reference = write_fasta(tmp_path / "r.fa", {"chr": other, "plasmid": genome})
+    query = write_fasta(tmp_path / "q.fa", {"q": genome[50:] + genome[:50]})
+    align(reference, query, "-o", tmp_path / "plain.paf")
+    assert len(rows_of(tmp_path / "plain.paf")) == 1
+    outputs = "-o", tmp_path / "x.paf", "-o", tmp_path / "x.sam", "-o", tmp_path / "x.delta"
+    align(reference, query, "--circular", "plasmid", *outputs)
+    assert [row[2:4] + row[5:9] for row in rows_of(tmp_path / "x.paf")] == [
+        ["3950", "4000", "plasmid", "4000", "0", "50"],
+        ["0", "3950", "plasmid", "4000", "50", "4000"],
+    ]
+    rows = [row for row in rows_of(tmp_path / "x.sam") if row[0][0] != "@"]
+    assert [(row[1], row[5]) for row in rows] == [("2048", "3950H50M"), ("0", "3950M50S")]
+    assert all(any(field.startswith("SA:Z:plasmid,") for field in row) for row in rows)
+    mummergpu.align(reference, query, tmp_path / "y.delta", circular="all")
+    texts = [(tmp_path / name).read_text() for name in ("x.delta", "y.delta")]
+    assert texts[0] == texts[1]
+    found = mummergpu.Index.build(reference).align(query, circular=["chr", "plasmid"])
+    assert len(found) == 2
+    for words, message in (
+        (["--circular", "x"], "--circular: the reference has no record named 'x'"),
+        (["--circular", "all", "--method", "wavefront"], "--circular is about matches"),
+    ):
+        assert main(["align", "-C", *map(str, (reference, query)), *words]) == 2
+        assert message in capfd.readouterr().err
