@@ -20,8 +20,12 @@ from mummergpu.input.bytes.inflate import PieceReader
 from mummergpu.runtime.libraries import look_for
 from mummergpu.runtime.words import counted
 
-COMPRESSED_BYTES: Final = 1 << 18
+COMPRESSED_BYTES: Final = 1 << 16
 """The most compressed bytes that are read at once."""
+
+_TEXT_BYTES: Final = 1 << 16
+"""The most bytes that a decoder returns at once: for more, it gets new memory from the system each
+time, which takes half as long again as decompressing."""
 
 _PADDING_UNIT: Final = 4
 """Streams of xz may be followed by zeros, whose number is a multiple of this."""
@@ -89,17 +93,36 @@ class DecodedStreams(PieceReader):
         self._new_decoder, self._faults = _decoders_of(compression, path)
         self._decoder: Decoder | None = self._new_decoder() if has_text is None else None
         self._compressed = b""
+        self._fault: Exception | None = None
         self._is_bgzf = is_bgzf
         self._has_text = bool(has_text)
         self._ignore = ignore
 
     def read_some(self, size: int) -> bytes:
         """Return some of the text (`PieceReader.read_some`)."""
-        while self._decoder is not None or self._begin_stream():
-            text = self._decode(size)
-            if text:
-                return text
-        return b""
+        if self._fault is not None:
+            fault, self._fault = self._fault, None
+            raise fault
+        parts: list[bytes] = []
+        left = size
+        try:
+            while left > 0:
+                # What is at hand comes before what the file may have to be waited for.
+                if self._decoder is None:
+                    if parts and len(self._compressed) < LONGEST_MAGIC:
+                        break
+                    if not self._begin_stream():
+                        break
+                elif parts and self._decoder.needs_input and not self._compressed:
+                    break
+                parts.append(self._decode(min(left, _TEXT_BYTES)))
+                left -= len(parts[-1])
+                parts = parts if parts[-1] else parts[:-1]
+        except Exception as error:
+            if not parts:
+                raise
+            self._fault = error
+        return b"".join(parts)
 
     def _decode(self, size: int) -> bytes:
         """Return text of the stream, or nothing if it needs more data or has ended."""
