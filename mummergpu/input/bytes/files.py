@@ -204,15 +204,18 @@ class Input(ClosedAtEnd):
         self, magic: bytes, compression: Compression, threads: ReadingThreads | None
     ) -> Decompressor:
         # A plain file does not wait for these imports.
-        if is_bgzf(magic):
+        if threads is not None and threads.are_many and is_bgzf(magic):
             from mummergpu.input.bytes.inflated_blocks import InflatedBlocks
 
-            helping = threads if threads is not None and threads.are_many else None
-            return InflatedBlocks(self.source, helping, self._ignore, self._is_ready)
+            return InflatedBlocks(self.source, threads, self._ignore, self._is_ready)
         from mummergpu.input.bytes.stream_decoders import DecodedStreams
 
-        inflated = DecodedStreams(self.source, compression, self.path, ignore=self._ignore)
-        if threads is None or self.size is None:
+        inflated = DecodedStreams(
+            *(self.source, compression, self.path),
+            is_bgzf=is_bgzf(magic),
+            ignore=self._ignore,
+        )
+        if threads is None or self.size is None or is_bgzf(magic):
             return inflated
         return InflatedAhead(inflated, threads)
 

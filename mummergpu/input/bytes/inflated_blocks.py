@@ -28,15 +28,13 @@ _LENGTH_BYTES: Final = 4
 
 
 class InflatedBlocks:
-    """Reads bgzf, and decompresses pieces of several blocks, in threads ahead of the reader.
+    """Reads bgzf, and decompresses pieces of several blocks in threads, ahead of the reader.
 
     Whatever is wrong with a piece, `DecodedStreams` goes on from its first byte: it raises the
     errors, and decompresses what is gzip but no bgzf. It also checks the end of the file.
 
     Parameters
     ----------
-    threads : ReadingThreads or None
-        None to decompress what is asked for.
     ignore : callable
         Receives the number of bytes that follow the last block.
     is_ready : callable
@@ -51,7 +49,7 @@ class InflatedBlocks:
     def __init__(
         self,
         source: Source,
-        threads: ReadingThreads | None,
+        threads: ReadingThreads,
         ignore: Callable[[int], None],
         is_ready: Callable[[], bool],
         piece_size: int = COMPRESSED_PIECE_SIZE,
@@ -93,7 +91,7 @@ class InflatedBlocks:
         if self._last:
             self._buffers.append(self._last)
             self._last = bytearray()
-        if self._threads is None or self._before > 0:
+        if self._before > 0:
             return self._text_without_threads()
         window = self._threads.window
         while len(self._under_way) < window and (not self._under_way or self._is_ready()):

@@ -8,10 +8,10 @@ here.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from io import RawIOBase
-from typing import Any, Final, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from mummergpu.errors import InputError, LibraryError
 from mummergpu.input.bytes.containers import MissingEndError
@@ -19,6 +19,9 @@ from mummergpu.input.bytes.formats import LONGEST_MAGIC, Compression, compressio
 from mummergpu.input.bytes.inflate import PieceReader
 from mummergpu.runtime.libraries import look_for
 from mummergpu.runtime.words import counted
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 COMPRESSED_BYTES: Final = 1 << 16
 """The most compressed bytes that are read at once."""
@@ -100,29 +103,42 @@ class DecodedStreams(PieceReader):
 
     def read_some(self, size: int) -> bytes:
         """Return some of the text (`PieceReader.read_some`)."""
+        return b"".join(self._parts(size))
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
+        """Fill a part of the buffer; return the number of bytes, 0 at the end."""
+        view, filled = memoryview(buffer), 0
+        for part in self._parts(len(view)):
+            view[filled : filled + len(part)] = part
+            filled += len(part)
+        return filled
+
+    def _parts(self, size: int) -> Iterator[bytes]:
+        """Yield some of the text; what is at hand comes before what may have to be waited for."""
         if self._fault is not None:
             fault, self._fault = self._fault, None
             raise fault
-        parts: list[bytes] = []
         left = size
-        try:
-            while left > 0:
-                # What is at hand comes before what the file may have to be waited for.
-                if self._decoder is None:
-                    if parts and len(self._compressed) < LONGEST_MAGIC:
-                        break
-                    if not self._begin_stream():
-                        break
-                elif parts and self._decoder.needs_input and not self._compressed:
-                    break
-                parts.append(self._decode(min(left, _TEXT_BYTES)))
-                left -= len(parts[-1])
-                parts = parts if parts[-1] else parts[:-1]
-        except Exception as error:
-            if not parts:
-                raise
-            self._fault = error
-        return b"".join(parts)
+        while left > 0 and (left == size or self._has_more()):
+            try:
+                if self._decoder is None and not self._begin_stream():
+                    return
+                text = self._decode(min(left, _TEXT_BYTES))
+            except Exception as error:
+                if left == size:
+                    raise
+                # The text before it comes first.
+                self._fault = error
+                return
+            if text:
+                left -= len(text)
+                yield text
+
+    def _has_more(self) -> bool:
+        """Return whether decoding can go on without a read."""
+        if self._decoder is None:
+            return len(self._compressed) >= LONGEST_MAGIC
+        return bool(self._compressed) or not self._decoder.needs_input
 
     def _decode(self, size: int) -> bytes:
         """Return text of the stream, or nothing if it needs more data or has ended."""
