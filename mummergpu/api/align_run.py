@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mummergpu.api.genome_requests import alignment_method, genome_options
@@ -53,6 +53,8 @@ def align(
     max_memory: int | None = None,
     any_letters: bool = False,
     no_empty: bool = False,
+    equal_bases: bool = False,
+    circular: str | Sequence[str] = (),
     min_aligned: int | None = None,
     cluster: Any = None,
 ) -> RunStats:
@@ -121,6 +123,11 @@ def align(
         Accept records whose letters are mostly not DNA or RNA.
     no_empty : bool, default False
         Treat a file without queries as an error.
+    equal_bases : bool, default False
+        Write ``=`` and ``X`` in the CIGARs of PAF, SAM and BAM, in place of ``M``.
+    circular : str or sequence of str, optional
+        The names of circular records of the reference, ``all`` for all: an alignment goes on
+        behind the last base at the first one, and is written in two pieces.
     min_aligned : int, optional
         The former name of `min_alignment_length`.
     cluster : distributed.Client or str, optional
@@ -142,6 +149,7 @@ def align(
         ClusterOptions(min_cluster, max_gap, diagonal_difference, diagonal_factor),
         *(break_length, gap_open, gap_extend, extend, simplify),
         [target.format for target in targets],
+        circular,
     )
     word, least = new_or_former(
         "min_alignment_length", min_alignment_length, "min_aligned", min_aligned
@@ -163,6 +171,7 @@ def align(
         device=device,
         any_letters=any_letters,
         no_empty=no_empty,
+        equal_bases=equal_bases,
     )
     context = context_of(device.threads)
     if cluster is None:

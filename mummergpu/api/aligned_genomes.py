@@ -11,6 +11,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from mummergpu.api.log import LOG
 from mummergpu.api.requests import PathLike, target_asked
 from mummergpu.api.tables import (
     ROWS_SHOWN,
@@ -206,6 +207,7 @@ class AlignedGenomes(AlignmentRows[GenomeAlignment]):
         facts = RunFacts(
             *(self._searched.reference, paths, positive("threads", threads)),
             sam=SamOptions(usual_read_group(paths)),
+            warn=LOG.warning,
         )
         with ExitStack() as stack:
             file = stack.enter_context(OutputFile(target.path))

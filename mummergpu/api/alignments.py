@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from mummergpu.api.log import LOG
 from mummergpu.api.mapping_requests import read_group_asked
 from mummergpu.api.requests import PathLike, target_asked
 from mummergpu.api.tables import AlignmentRows, Scalar, SearchedReference, joined, names_of_queries
@@ -247,6 +248,7 @@ class Alignments(AlignmentRows[Alignment]):
             input_groups=[*groups, *style.header_bytes],
             records=style,
             sort=SortOptions(sort, mark_duplicates, threads=count).if_any,
+            warn=LOG.warning,
         )
         check_targets([target], None, facts.sort)
         with ExitStack() as stack:

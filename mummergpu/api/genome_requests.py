@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from mummergpu.mapping.genomes.options import ClusterOptions, GenomeOptions, costs_of_gaps
@@ -20,10 +20,11 @@ def genome_options(
     extend: bool,
     simplify: bool,
     formats: Collection[str] = (),
+    circular: str | Sequence[str] = (),
 ) -> GenomeOptions:
     """Return how genomes are aligned; what is written decides on the usual penalties of gaps."""
     costs = costs_of_gaps(gap_open, gap_extend, formats)
-    return GenomeOptions(clusters, break_length, extend, simplify, costs)
+    return GenomeOptions(clusters, break_length, extend, simplify, costs, circular)
 
 
 def alignment_method(
@@ -48,4 +49,5 @@ def _about_matches(genomes: GenomeOptions) -> dict[str, Any]:
         "diagonal_factor": clusters.diagonal_factor,
         "break_length": genomes.break_length,
         "extend": genomes.extend,
+        "circular": genomes.circular,
     }

@@ -569,6 +569,7 @@ class Index(ClosedAtEnd):
         simplify: bool = True,
         method: str = "tile",
         any_letters: bool = False,
+        circular: str | Sequence[str] = (),
     ) -> AlignedGenomes:
         """Align genomes, contigs or long reads, and return the alignments in memory.
 
@@ -621,6 +622,9 @@ class Index(ClosedAtEnd):
             option about matches.
         any_letters : bool, default False
             Accept queries whose letters are mostly not DNA or RNA.
+        circular : str or sequence of str, optional
+            The names of circular records of the reference, ``all`` for all: an alignment goes on
+            behind the last base at the first one, in two pieces.
 
         Returns
         -------
@@ -636,6 +640,7 @@ class Index(ClosedAtEnd):
         genomes = genome_options(
             ClusterOptions(min_cluster, max_gap, diagonal_difference, diagonal_factor),
             *(break_length, gap_open, gap_extend, extend, simplify),
+            circular=circular,
         )
         search = SearchOptions.of_words(length, strands, mode)
         method_asked = alignment_method(method, genomes, search, min_length is not None)
@@ -676,4 +681,4 @@ def _source_of(
     if is_index(path):
         raise OptionError("reference", f"'{path}' is an index already; use Index.open")
     with ReadingThreads(threads) as reading:
-        return read_reference(path, any_letters=any_letters, threads=reading)
+        return read_reference(path, any_letters=any_letters, threads=reading, warn=LOG.warning)

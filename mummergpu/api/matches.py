@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from mummergpu.api.log import LOG
 from mummergpu.api.requests import PathLike, target_asked
 from mummergpu.api.tables import (
     ROWS_SHOWN,
@@ -160,7 +161,7 @@ class Matches(FoundInReference, ResultRows[Match]):
         target = target_asked(path, format, Rows.MATCHES)
         sam = SamOptions(usual_read_group(["-"]))
         searched = self._searched.reference
-        facts = RunFacts(searched, ("-",), sam=sam, max_rows=len(self) + 1)
+        facts = RunFacts(searched, ("-",), sam=sam, max_rows=len(self) + 1, warn=LOG.warning)
         with (
             OutputFile(target.path) as file,
             closing(open_sink([target], [file], facts, Stats())) as sink,

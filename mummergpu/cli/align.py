@@ -127,6 +127,13 @@ ALIGN_SECTIONS: Final[Sections] = {
             "Keep alignments that lie inside another one: to find the repeats of a genome in "
             "itself.",
         ),
+        click.Option(
+            ["--circular"],
+            metavar="NAME",
+            multiple=True,
+            help="Let alignments go on behind the last base of this record of the reference at its "
+            "first one, in two pieces; may be given several times, 'all' for all records.",
+        ),
     ],
     "Alignments that are written": [
         flag(
@@ -177,6 +184,7 @@ ALIGN_SECTIONS: Final[Sections] = {
             "x.vcf does the same.",
         ),
         flag("--cs with_changes", "Let PAF tell the bases of the differences, as cs:Z."),
+        flag("--eqx equal_bases", "Let PAF, SAM and BAM write = and X in CIGARs, in place of M."),
         flag("--no-bases", "Let SAM leave out the bases of the queries, and MD."),
     ],
     "Search": [
@@ -217,6 +225,7 @@ def align_options(params: Params, command: str) -> AlignOptions:
     genomes = GenomeOptions(
         *(clusters, params["break_length"], not params["no_extend"], not params["no_simplify"]),
         costs_of_gaps(params["gap_open"], params["gap_extend"], formats),
+        params["circular"],
     )
     identity, length = params["min_identity"] / 100, params["min_alignment_length"]
     method = AlignmentMethod(params["method"])
@@ -239,6 +248,7 @@ def align_options(params: Params, command: str) -> AlignOptions:
         kept=AlignmentFilter(params["one_to_one"], identity, length),
         with_changes=params["with_changes"],
         with_bases=not params["no_bases"],
+        equal_bases=params["equal_bases"],
         method=method,
     )
 

@@ -12,6 +12,7 @@ from mummergpu.cluster.packed_parts import PackedPart, PartJoiner
 from mummergpu.errors import OutputError
 from mummergpu.output.bytes.compression import Piece
 from mummergpu.output.formats import FORMATS, Rows
+from mummergpu.output.open_sink import warn_of_names
 from mummergpu.output.run_facts import Opening, RunFacts
 from mummergpu.output.sink import ByteSink, SeveralSinks, Sink
 from mummergpu.output.targets import BGZF, OutputTarget
@@ -66,6 +67,7 @@ class JoinedFiles:
             opening = Opening(target, facts, joiner.add, stats)
             joiner.begin(opening.compressor() if isinstance(sink, ByteSink) else None)
         self.compressions, self.folders = tuple(compressions), tuple(folders)
+        warn_of_names(targets, facts)
 
     def write(self, packed: Sequence[PackedPart | list[Any]]) -> None:
         """Write what workers have made of a part."""

@@ -207,9 +207,7 @@ def run_align(options: AlignOptions, context: RunContext, cluster: ClusterOption
     with context.stats.stage("end_to_end"), _Run(anchors, context, cluster) as run:
         files = [run.stack.enter_context(OutputFile(target.path)) for target in options.outputs]
         aligner = GenomeAligner(run.reference, options.genomes)
-        sink = open_genome_sink(
-            *(options, run.reference, files, aligner, context.executor, context.stats)
-        )
+        sink = open_genome_sink(options, run.reference, files, aligner, context)
         run.stack.callback(sink.close)
         everywhere = run.everywhere(anchors)
         aligned = replace(options, reference_path=everywhere.reference_path)

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, cast
 import numpy as np
 
 from mummergpu.errors import InputError, LibraryError
+from mummergpu.input.bytes.containers import BGZF_HEAD, is_bgzf
 from mummergpu.input.bytes.files import STANDARD_INPUT, open_binary, reading
-from mummergpu.input.bytes.formats import LONGEST_MAGIC, Compression, compression_of
-from mummergpu.input.bytes.inflate import Inflated
+from mummergpu.input.bytes.formats import compression_of
 from mummergpu.input.bytes.source import Readable, Source
 from mummergpu.input.records.record_reader import printable
 from mummergpu.runtime.arrays import Float32Array
@@ -236,16 +236,15 @@ def _identity(profile: Any) -> tuple[Any, ...]:
 def _decompressed(file: BinaryIO, path: str) -> Readable:
     source = Source(cast(Readable, file))
     with reading(path):
-        compression = compression_of(source.read(LONGEST_MAGIC) or b"")
+        magic = source.read(BGZF_HEAD) or b""
+    compression = compression_of(magic)
     source.rewind()
     source.commit()
     if compression is None:
         return source
-    if compression is Compression.GZIP:
-        return Inflated(source, source.check_end)
     from mummergpu.input.bytes.stream_decoders import DecodedStreams
 
-    return DecodedStreams(source, compression, path)
+    return DecodedStreams(source, compression, path, is_bgzf=is_bgzf(magic))
 
 
 class _Watched(RawIOBase):

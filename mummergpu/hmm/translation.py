@@ -463,6 +463,7 @@ class TranslatedFiles(RecordFiles):
             no_empty=self._rules.no_empty,
             keeps_qualities=True,
             keeps_headers=True,
+            warn=warn,
         )
         with closing(self._opened(options, threads)) as files:
             for file in files:

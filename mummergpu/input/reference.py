@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from itertools import pairwise
 from typing import Final, NamedTuple
@@ -23,6 +24,7 @@ from mummergpu.input.records.record_reader import RecordReader
 from mummergpu.runtime.arrays import Int32Array, Int64Array
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import as_index, as_int64, inline_without_refcounts, writable
+from mummergpu.runtime.words import say_nothing
 from mummergpu.sequence.codes import BREAK, NO_LETTERS, CodeArray, Letters, flatten, with_margins
 
 _COUNT_STEP: Final = 1 << 18
@@ -86,6 +88,7 @@ def read_reference(
     threads: ReadingThreads | None = None,
     needs_base: bool = True,
     wants_checksums: bool = False,
+    warn: Callable[[str], None] = say_nothing,
 ) -> Reference:
     """Read a reference, all its records, from FASTA, plain or compressed.
 
@@ -103,6 +106,8 @@ def read_reference(
         Whether a reference of unknown bases alone is an error, too.
     wants_checksums : bool, default False
         Whether to find the checksums of records that can be read only once, as from a pipe.
+    warn : callable, optional
+        Receives a warning of what follows the compressed data.
 
     Raises
     ------
@@ -136,6 +141,7 @@ def read_reference(
                 UNLIMITED_BLOCK, chunk_size, any_letters, keeps_letters=True, has_gaps=True
             )
             records = RecordReader(file, False, options, expected).next_block()
+        file.tell_of_ignored(warn)
     known = () if checksums is None else checksums.finish()
     return reference_of_records(records, path, needs_base, known)
 

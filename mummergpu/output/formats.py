@@ -142,7 +142,10 @@ def _genome_rows(opening: Opening) -> RecordSource:
 
     facts = opening.facts
     with_bases = facts.with_bases or opening.target.format != "sam"
-    return GenomeRows(facts.reference, facts.qualities, with_bases)
+    return GenomeRows(
+        *(facts.reference, facts.qualities, with_bases),
+        equal_bases=facts.records.equal_bases,
+    )
 
 
 _SOURCES: Final = {
@@ -197,7 +200,7 @@ def _genome_delta(opening: Opening) -> Sink[Any, Any, Any]:
     facts = opening.facts
     if len(facts.query_paths) > 1:
         raise OptionError("format", "a .delta is of one file of queries: write PAF, or join them")
-    return opening.byte_sink(GenomeDelta(facts.reference, facts.query_paths[0]))
+    return opening.byte_sink(GenomeDelta(facts.reference, facts.query_paths[0], facts.warn))
 
 
 def _genome_paf(opening: Opening) -> Sink[Any, Any, Any]:
@@ -205,7 +208,10 @@ def _genome_paf(opening: Opening) -> Sink[Any, Any, Any]:
     from mummergpu.output.records.paf import AlignmentPaf
 
     facts = opening.facts
-    source = GenomeRows(facts.reference, facts.qualities, False, facts.with_changes)
+    source = GenomeRows(
+        *(facts.reference, facts.qualities, False, facts.with_changes),
+        equal_bases=facts.records.equal_bases,
+    )
     return opening.byte_sink(AlignmentPaf(facts.reference, source, no_name=b""))
 
 

@@ -11,7 +11,7 @@ from mummergpu.drawing.picture import PictureStyle
 from mummergpu.errors import OptionError
 from mummergpu.input.reference import Reference
 from mummergpu.output.bytes.compression import compressor_of
-from mummergpu.output.formats import FORMATS, Rows
+from mummergpu.output.formats import FORMATS, SAM_FORMATS, Rows
 from mummergpu.output.run_facts import Opening, RunFacts
 from mummergpu.output.sink import SeveralSinks, Sink, writer_of
 from mummergpu.output.sorting.options import SortOptions
@@ -120,4 +120,14 @@ def open_sink(
             sinks.append(FORMATS[target.format].openers[rows](opening))
             failure.callback(sinks[-1].close)
         failure.pop_all()
+    warn_of_names(targets, facts)
     return sinks[0] if len(sinks) == 1 else SeveralSinks(sinks)
+
+
+def warn_of_names(targets: Sequence[OutputTarget], facts: RunFacts) -> None:
+    """Warn once of names of records that some programs refuse in files of alignments or VCF."""
+    if any(target.format in SAM_FORMATS or target.format == "vcf" for target in targets):
+        from mummergpu.output.records.header import unusual_names
+
+        if warning := unusual_names(facts.reference):
+            facts.warn(warning)

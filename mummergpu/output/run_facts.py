@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from mummergpu.output.targets import BGZF, OutputTarget
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
+from mummergpu.runtime.words import say_nothing
 
 if TYPE_CHECKING:
     from mummergpu.drawing.picture import PictureStyle
@@ -58,9 +59,11 @@ class RunFacts:
     with_changes, with_bases : bool
         Whether PAF of genomes has cs:Z, and SAM of genomes the bases of the queries, and MD.
     records : RecordStyle
-        How alignments of reads are told.
+        How alignments of reads are told, and of genomes whether = and X are.
     qualities : MappingQualities or None
         Those of alignments of genomes; None to find them.
+    warn : callable
+        Receives warnings.
     """
 
     reference: Reference
@@ -79,6 +82,7 @@ class RunFacts:
     with_bases: bool = True
     records: RecordStyle = field(default_factory=RecordStyle)
     qualities: MappingQualities | None = None
+    warn: Callable[[str], None] = say_nothing
 
     @property
     def files(self) -> str:

@@ -10,6 +10,7 @@ from mummergpu.input.reference import Reference
 from mummergpu.mapping.genomes.aligner import GenomeAligner
 from mummergpu.mapping.genomes.device_tiles import TileAligner
 from mummergpu.matching.backends.interface import Backend
+from mummergpu.output.genomes.delta import named_path
 from mummergpu.output.sink import MatchSink
 from mummergpu.pipeline import match
 from mummergpu.pipeline.align_options import AlignOptions
@@ -20,6 +21,9 @@ from mummergpu.sequence.codes import CodeArray
 from mummergpu.viterbi.device.tile_set import AlignedTiles, TileSet
 from mummergpu.viterbi.methods import AlignmentMethod
 from mummergpu.viterbi.recurrence.model import Costs
+
+_HEAD_BYTES: Final = 1 << 16
+"""The bytes that show how the lines of a file end."""
 
 PART_OF_MEMORY: Final = 4
 """Tiles take at most this part of the memory that is free when they are aligned."""
@@ -42,7 +46,7 @@ def run(options: AlignOptions, context: RunContext) -> None:
     ) -> MatchSink[Any]:
         tiles = tiles_on_device(backend, options.genomes.costs, context)
         aligner = GenomeAligner(reference, options.genomes, tiles)
-        return open_genome_sink(options, reference, files, aligner, context.executor, context.stats)
+        return open_genome_sink(options, reference, files, aligner, context)
 
     if options.method is AlignmentMethod.TILE:
         match.run(options.anchors, context, open_sink)
@@ -55,21 +59,29 @@ def run(options: AlignOptions, context: RunContext) -> None:
 
 def tell_of_delta(options: AlignOptions, context: RunContext) -> None:
     """Warn of files that programs which read a .delta cannot read again."""
-    if any(target.format == "delta" for target in options.outputs):
-        for path in (options.reference_path, *options.query_paths):
-            if not _is_plain_fasta(path):
-                context.warn(
-                    f"the .delta names '{path}', which is not plain FASTA: show-snps, dnadiff and "
-                    "mummerplot read such files again, and cannot read this one"
-                )
+    if all(target.format != "delta" for target in options.outputs):
+        return
+    for path in (options.reference_path, *options.query_paths):
+        if fault := _fault_of_fasta(path):
+            context.warn(
+                f"the .delta names '{path}', {fault}: show-snps, dnadiff and mummerplot read such "
+                "files again, and cannot read this one"
+            )
+        elif not os.path.isabs(named_path(path)):
+            context.warn(
+                f"the .delta names '{path}' as it is called from here, for a folder of its has a "
+                "blank: show-snps, dnadiff and mummerplot find it only from this folder"
+            )
 
 
-def _is_plain_fasta(path: str) -> bool:
-    """Return whether a file can be read again, by programs that know nothing but FASTA."""
-    if not os.path.isfile(path):
-        return False
-    with reading(path), open_binary(path) as file:
-        return file.read(1) == b">"
+def _fault_of_fasta(path: str) -> str:
+    """Return why a file cannot be read again by programs that know nothing but FASTA."""
+    if os.path.isfile(path):
+        with reading(path), open_binary(path) as file:
+            head = file.read(_HEAD_BYTES)
+        if head.startswith(b">"):
+            return "whose lines end with CR and LF" if b"\r" in head else ""
+    return "which is not plain FASTA"
 
 
 def tiles_on_device(backend: Backend[Any], costs: Costs, context: RunContext) -> TileAligner | None:

@@ -13,16 +13,17 @@ from mummergpu.index.options import IndexOptions
 from mummergpu.mapping.genomes.options import GenomeOptions
 from mummergpu.matching.options import STRANDS, SearchOptions, Uniqueness
 from mummergpu.output.genomes.sink import AlignmentFilter
+from mummergpu.output.records.record_style import RecordStyle
 from mummergpu.output.targets import OutputTarget
 from mummergpu.pipeline.options import MatchOptions
 from mummergpu.pipeline.run_options import RunOptions
 from mummergpu.runtime.frozen import frozen
-from mummergpu.runtime.option_values import keep_values, optional_positive
+from mummergpu.runtime.option_values import keep_values, optional_positive, truth
 from mummergpu.viterbi.methods import AlignmentMethod
 
 _OF_MATCHES: Final = (
     *("min_length", "mode", "min_cluster", "max_gap", "diagonal_difference", "diagonal_factor"),
-    *("break_length", "extend"),
+    *("break_length", "extend", "circular"),
 )
 """The parameters that are about matches and what is between them."""
 
@@ -57,6 +58,8 @@ class AlignOptions(RunOptions):
         Whether PAF tells the bases of the differences (cs:Z).
     with_bases : bool
         Whether SAM has the bases of the queries.
+    equal_bases : bool
+        Whether PAF, SAM and BAM tell equal bases from different ones (= and X).
     method : AlignmentMethod
         Whether matches cut the sequences into tiles, or they are aligned from end to end.
     """
@@ -71,11 +74,20 @@ class AlignOptions(RunOptions):
     kept: AlignmentFilter = field(default_factory=AlignmentFilter)
     with_changes: bool = False
     with_bases: bool = True
+    equal_bases: bool = False
     method: AlignmentMethod = AlignmentMethod.TILE
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        keep_values(self, memory=optional_positive("max_memory", self.memory))
+        keep_values(
+            self,
+            memory=optional_positive("max_memory", self.memory),
+            equal_bases=truth("equal_bases", self.equal_bases),
+        )
+        formats = {target.format for target in self.outputs}
+        RecordStyle(equal_bases=self.equal_bases).check_formats(formats)
+        if self.equal_bases and formats.isdisjoint({"paf", "sam", "bam"}):
+            raise OptionError("equal_bases", "is for PAF, SAM and BAM")
 
     @cached_property
     def anchors(self) -> MatchOptions:

@@ -53,7 +53,7 @@ def run_whole(options: AlignOptions, context: RunContext) -> None:
         costs, strands = options.genomes.costs, options.search.strands
         matrix = open_matrix(options.method, costs, options.device, context, stack)
         aligner = WholeAligner(reference, options.genomes, strands, *matrix)
-        sink = open_genome_sink(options, reference, outputs, aligner, context.executor, stats)
+        sink = open_genome_sink(options, reference, outputs, aligner, context)
         stack.callback(sink.close)
         done.begin_group(0, 1)
         for block in queries.blocks(block_bases):

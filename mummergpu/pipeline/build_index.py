@@ -53,7 +53,11 @@ def make_index(options: BuildOptions, context: RunContext) -> None:
             checksums = context.executor.submit(record_checksums, path) if is_file else None
             with ReadingThreads(options.threads) as reading:
                 reference = read_reference(
-                    path, any_letters=letters, threads=reading, wants_checksums=True
+                    path,
+                    any_letters=letters,
+                    threads=reading,
+                    wants_checksums=True,
+                    warn=context.warn,
                 )
         index = plan_storable_index(reference, options.index, options.threads)
         length = options.index.minimum_length

@@ -13,6 +13,7 @@ from mummergpu.pipeline.page_progress import PageProgress
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.progress import NullProgress
 from mummergpu.runtime.stats import Stats
+from mummergpu.runtime.words import say_nothing
 
 if TYPE_CHECKING:
     from mummergpu.index.reference_index import BuildWork
@@ -24,10 +25,6 @@ thread. What is done waits for the block before it, while others are in work."""
 
 Words = Callable[[str], None]
 """Receives a line for the user; any thread may call it."""
-
-
-def say_nothing(_line: str) -> None:
-    """Take a line that nobody reads."""
 
 
 @frozen

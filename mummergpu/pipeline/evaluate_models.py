@@ -120,7 +120,7 @@ def run(options: ModelRunOptions, context: RunContext) -> None:
             for _ in files.blocks(threads):
                 pass
         done = 0
-        for records in files.blocks(threads):
+        for records in files.blocks(threads, context.warn):
             block = job.printed(records)
             with context.stats.stage("format"):
                 sink.write(block)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.genomes.mapping_quality import MappingQualities
 from mummergpu.output.formats import Rows
 from mummergpu.output.genomes.sink import BlockAligner, GenomeSink
 from mummergpu.output.open_sink import open_sink
+from mummergpu.output.records.record_style import RecordStyle
 from mummergpu.output.records.sam_options import SamOptions, usual_read_group
 from mummergpu.output.run_facts import RunFacts
 from mummergpu.pipeline.align_options import AlignOptions
+from mummergpu.pipeline.context import RunContext
 from mummergpu.runtime.output_file import OutputFile
-from mummergpu.runtime.stats import Stats
 
 
 def open_genome_sink(
@@ -21,8 +20,7 @@ def open_genome_sink(
     reference: Reference,
     files: list[OutputFile],
     aligner: BlockAligner,
-    executor: ThreadPoolExecutor,
-    stats: Stats,
+    context: RunContext,
 ) -> GenomeSink:
     """Return what aligns blocks of queries and writes the alignments."""
     facts = RunFacts(
@@ -33,7 +31,9 @@ def open_genome_sink(
         SamOptions(usual_read_group(options.query_paths)),
         with_changes=options.with_changes,
         with_bases=options.with_bases,
-        qualities=MappingQualities(reference, executor.map),
+        records=RecordStyle(equal_bases=options.equal_bases),
+        qualities=MappingQualities(reference, context.executor.map),
+        warn=context.warn,
     )
-    output = open_sink(options.outputs, files, facts, stats, Rows.GENOMES)
-    return GenomeSink(aligner, options.kept, output, stats, executor.map)
+    output = open_sink(options.outputs, files, facts, context.stats, Rows.GENOMES)
+    return GenomeSink(aligner, options.kept, output, context.stats, context.executor.map)

@@ -285,6 +285,7 @@ class FileJob(MapJob):
             sort=options.sort,
             compressor=compressor,
             records=options.style,
+            warn=self._context.warn,
         )
 
     def open_indexes(self, reference: Reference, stack: ExitStack) -> list[OutputFile | None]:

@@ -189,6 +189,7 @@ class MatchJob:
         return RunFacts(
             *(reference, options.query_paths, options.threads, options.command),
             *(options.sam, options.style, picture, max_rows),
+            warn=self._context.warn,
         )
 
 

@@ -33,6 +33,7 @@ def open_source(
             threads=reading,
             needs_base=False,
             wants_checksums=wants_checksums,
+            warn=context.warn,
         )
     if reference.base_count == 0:
         context.warn(f"{path}: the reference holds no A, C, G or T, so nothing is found in it")

@@ -26,7 +26,7 @@ from mummergpu.input.blocks.proteins import NamedProteins
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.output.profiles import ALIGNMENT, PARQUET, AlignmentSink, HitSink, TableSink
 from mummergpu.output.sink import writer_of
-from mummergpu.pipeline.context import RunContext, say_nothing
+from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.profile_device import ProfileDevice, filtered
 from mummergpu.pipeline.profile_options import ProfileSearchOptions
 from mummergpu.runtime.arrays import Int64Array
@@ -34,6 +34,7 @@ from mummergpu.runtime.ordered_map import Prefetcher, ordered_results
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.progress import Phase, Work
 from mummergpu.runtime.stats import Stats
+from mummergpu.runtime.words import say_nothing
 
 if TYPE_CHECKING:
     from mummergpu.hmm.device_filters import DeviceFilters

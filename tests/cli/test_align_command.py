@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 import random
+import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -184,3 +186,42 @@ def test_a_delta_of_files_that_mummer_cannot_read_is_told_of(
         assert main(["align", "-C", "--no-progress", *words]) == 0
         errors = capfd.readouterr().err
         assert errors.count("not plain FASTA") == errors.count(str(packed)) == count
+
+
+def test_a_delta_that_its_readers_would_misread_is_told_of(
+    capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With CR LF or two records of a name, show-snps fails; from here it finds a blank folder."""
+    (tmp_path / "a blank").mkdir()
+    monkeypatch.chdir(tmp_path / "a blank")
+    made = random.Random(3)
+    one, two = (random_bases(made, 3000) for _ in range(2))
+    changed = one[:1500] + "ACGT"["CGTA".index(one[1500])] + one[1501:]
+    Path("r.fa").write_text(f">a\n{one}\n>b\n{two}\n")
+    Path("q.fa").write_text(f">a\n{changed}\n>c\n{two}\n")
+    for name in ("r", "q"):
+        plain = Path(f"{name}.fa").read_bytes()
+        Path(f"{name}_crlf.fa").write_bytes(plain.replace(b"\n", b"\r\n"))
+        Path(f"{name}_twice.fa").write_bytes(re.sub(rb">[bc]", b">a", plain))
+        Path(f"{name}.fa.gz").write_bytes(gzip.compress(plain))
+    show_snps = program_of("show-snps")
+    for reference, query, words in (
+        ("r.fa", "q.fa", ()),
+        ("r_crlf.fa", "q.fa", ("'r_crlf.fa', whose lines end with CR and LF",)),
+        ("r.fa", "q_crlf.fa", ("'q_crlf.fa', whose lines end with CR and LF",)),
+        ("r_twice.fa", "q.fa", ("r_twice.fa: several records are named 'a'",)),
+        ("r.fa", "q_twice.fa", ("q_twice.fa: several records are named 'a'",)),
+        ("r.fa.gz", "q_twice.fa", ("r.fa.gz', which is not plain", "q_twice.fa: several")),
+    ):
+        assert main(["align", "-C", "--no-progress", reference, query, "-o", "x.delta"]) == 0
+        told = [
+            line for line in capfd.readouterr().err.splitlines() if "a folder of its" not in line
+        ]
+        assert len(told) == len(words)
+        assert all(any(word in line for line in told) for word in words)
+        done = subprocess.run([show_snps, "-CHT", "x.delta"], capture_output=True, check=False)
+        assert (len(done.stdout.splitlines()) == 1) == (not words)
+    # Of another folder, no name of a file is without the blank.
+    monkeypatch.chdir(tmp_path)
+    assert main(["align", "-C", "-q", "a blank/r.fa", "a blank/q.fa", "-o", "x.delta"]) == 1
+    assert "a blank in its path" in capfd.readouterr().err

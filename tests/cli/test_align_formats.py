@@ -12,6 +12,7 @@ from helpers.alignment_tools import NO_QUALITIES, output_of, picard_errors, samt
 from helpers.requirements import program_of
 from helpers.sequences import random_bases, read_fasta, reverse_complement, write_fasta
 
+import mummergpu
 from mummergpu.cli.main import main
 
 
@@ -127,6 +128,63 @@ def test_the_changes_of_paf_make_the_query_of_the_reference(
         assert rebuilt(references[record][int(first) : int(last)], changes[5:]) == bases
         strands.add((name, strand))
     assert strands == {("a2", "+"), ("a2", "-"), ("b2", "+")}
+
+
+def test_equal_bases_are_told_from_different_ones(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    """With --eqx, only the CIGARs of rows differ, and those say what the bases say."""
+    folder = [write_fasta(tmp_path / f"{name}.fa", {}) for name in "rq"]
+    for path, own in zip(folder, pair, strict=True):
+        # N and letters for several bases differ from what they are beside.
+        bases = read_fasta(own)
+        first = next(iter(bases))
+        changed = bases[first][:2000] + "NNR" + bases[first][2003:]
+        write_fasta(path, {**bases, first: changed})
+    outputs = [*("-o", tmp_path / "x.sam"), *("-o", tmp_path / "x.paf")]
+    align(*folder, "--cs", *outputs)
+    plain = [row for row in rows_of(tmp_path / "x.sam") if row[0][0] != "@"]
+    align(*folder, "--cs", "--eqx", *outputs, "-o", tmp_path / "x.bam")
+    sam, paf = (rows_of(tmp_path / name) for name in ("x.sam", "x.paf"))
+    told = [row for row in sam if row[0][0] != "@"]
+    references, letters = read_fasta(folder[0]), set()
+    for row, before in zip(told, plain, strict=True):
+        cigar = re.findall(r"(\d+)([MIDSH=X])", row[5])
+        at, position, different = 0, int(row[3]) - 1, 0
+        for number, kind in cigar:
+            length = int(number)
+            if kind in "=X":
+                pairs = zip(
+                    row[9][at : at + length],
+                    references[row[2]][position : position + length],
+                    strict=True,
+                )
+                assert {one == other and one in "ACGT" for one, other in pairs} == {kind == "="}
+            different += length * (kind in "XID")
+            at += length * (kind in "=XIS")
+            position += length * (kind in "=XD")
+            letters.add(kind)
+        nm = next(field for field in row if field.startswith("NM:i:"))
+        assert nm == f"NM:i:{different}"
+        same = [field for field in row if not field.startswith("SA:Z:")]
+        others = [field for field in before if not field.startswith("SA:Z:")]
+        assert [*same[:5], *same[6:]] == [*others[:5], *others[6:]]
+    assert letters >= {"=", "X", "I", "D"}
+    # PAF has the CIGARs of SAM without what is clipped; BAM has the rows of SAM.
+    cigars = [next(f[5:] for f in row if f.startswith("cg:Z:")) for row in paf]
+    assert sorted(cigars) == sorted(re.sub(r"\d+[SH]", "", row[5]) for row in told)
+    bam = samtools("view", tmp_path / "x.bam").decode().splitlines()
+    assert [line.split("\t")[:12] for line in bam] == [row[:12] for row in told]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"), [("x.cram", "CRAM has no operations"), ("x.delta", "PAF, SAM and BAM")]
+)
+def test_equal_bases_are_for_cigars(
+    name: str, message: str, pair: tuple[Path, Path], capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["align", "-C", "-q", *map(str, pair), "--eqx", "-o", name]) == 2
+    error = capfd.readouterr().err
+    assert "--eqx" in error
+    assert message in error
 
 
 def test_only_paf_has_changes(
@@ -270,3 +328,60 @@ def test_other_programs_accept_sam_and_bam(
         if not int(flag) & 2048:
             turned = reverse_complement(bases)
             assert queries[name] == (turned if int(flag) & 16 else bases)
+
+
+def test_a_repeat_at_both_ends_of_a_record_is_found_in_it(tmp_path: Path) -> None:
+    """nucmer finds it only if other bases are before and behind it."""
+    made = random.Random(9)
+    repeat, middle, unit = (random_bases(made, size) for size in (900, 5000, 700))
+    genomes = {
+        "both": repeat + middle + repeat,
+        "behind": "A" * 120 + repeat + middle + "A" * 120 + repeat,
+        "thrice": repeat + middle + repeat + middle[::-1] + repeat,
+        # Copies that follow each other are told by the first shift alone.
+        "tandem": unit * 3 + unit[:300],
+    }
+    found = {}
+    for name, bases in genomes.items():
+        path = write_fasta(tmp_path / f"{name}.fa", {name: bases})
+        align("-maxmatch", "--nosimplify", path, path, "-o", tmp_path / "x.delta")
+        rows = [line.split() for line in (tmp_path / "x.delta").read_text().splitlines()]
+        starts = sorted((int(row[0]), int(row[2])) for row in rows if len(row) == 7)
+        found[name] = [start for start in starts if start[0] != start[1]]
+    assert found["both"] == [(1, 5901), (5901, 1)]
+    assert found["behind"] == [(1, 6021), (6021, 1)]
+    places = (1, 5901, 11801)
+    assert found["thrice"] == sorted((a, b) for a in places for b in places if a != b)
+    assert found["tandem"] == []
+
+
+def test_a_rotation_of_a_circular_record_is_one_query_in_two_pieces(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The second piece, of 50 bases, has no cluster of its own."""
+    made = random.Random(10)
+    genome, other = random_bases(made, 4000), random_bases(made, 3000)
+    reference = write_fasta(tmp_path / "r.fa", {"chr": other, "plasmid": genome})
+    query = write_fasta(tmp_path / "q.fa", {"q": genome[50:] + genome[:50]})
+    align(reference, query, "-o", tmp_path / "plain.paf")
+    assert len(rows_of(tmp_path / "plain.paf")) == 1
+    outputs = "-o", tmp_path / "x.paf", "-o", tmp_path / "x.sam", "-o", tmp_path / "x.delta"
+    align(reference, query, "--circular", "plasmid", *outputs)
+    assert [row[2:4] + row[5:9] for row in rows_of(tmp_path / "x.paf")] == [
+        ["3950", "4000", "plasmid", "4000", "0", "50"],
+        ["0", "3950", "plasmid", "4000", "50", "4000"],
+    ]
+    rows = [row for row in rows_of(tmp_path / "x.sam") if row[0][0] != "@"]
+    assert [(row[1], row[5]) for row in rows] == [("2048", "3950H50M"), ("0", "3950M50S")]
+    assert all(any(field.startswith("SA:Z:plasmid,") for field in row) for row in rows)
+    mummergpu.align(reference, query, tmp_path / "y.delta", circular="all")
+    texts = [(tmp_path / name).read_text() for name in ("x.delta", "y.delta")]
+    assert texts[0] == texts[1]
+    found = mummergpu.Index.build(reference).align(query, circular=["chr", "plasmid"])
+    assert len(found) == 2
+    for words, message in (
+        (["--circular", "x"], "--circular: the reference has no record named 'x'"),
+        (["--circular", "all", "--method", "wavefront"], "--circular is about matches"),
+    ):
+        assert main(["align", "-C", *map(str, (reference, query)), *words]) == 2
+        assert message in capfd.readouterr().err

@@ -98,9 +98,7 @@ def _fastq_records(lines: list[bytes]) -> Pairs:
             raise WrongTextError("a record begins with '@'")
         name = _name_of(header)
         sequence = _take_sequence(left)
-        repeated = _name_of(left.pop())
-        if repeated not in (b"", name):
-            raise WrongTextError("another name behind '+'")
+        left.pop()
         _take_quality(left, len(sequence))
         pairs.append((name, sequence))
     return pairs

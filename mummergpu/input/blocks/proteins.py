@@ -205,6 +205,7 @@ class ProteinFiles(RecordFiles):
             no_empty=self._rules.no_empty,
             keeps_headers=True,
             is_protein=True,
+            warn=warn,
         )
         with closing(self._opened(options, threads)) as files:
             for file in files:

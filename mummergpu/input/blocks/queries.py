@@ -11,12 +11,9 @@ from mummergpu.input.records.record_arrays import Records
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import writable
+from mummergpu.runtime.words import say_nothing
 from mummergpu.sequence.codes import MARGIN, CodeArray, empty_with_margins
 from mummergpu.sequence.offsets import longest_of
-
-
-def _say_nothing(_line: str) -> None:
-    """Ignore a warning."""
 
 
 @frozen
@@ -46,7 +43,7 @@ class QueryRules:
 
     any_letters: bool = False
     no_empty: bool = False
-    warn: Callable[[str], None] = _say_nothing
+    warn: Callable[[str], None] = say_nothing
     paired: bool = False
     max_bases: int | None = None
     refuses_long: bool = False

@@ -203,6 +203,7 @@ class ReadReader(ClosedAtEnd, Generic[Block]):
             keeps_qualities=self._keeps_qualities,
             keeps_groups=self._rules.keeps_groups,
             keeps_comments=self._rules.keeps_comments,
+            warn=self._rules.warn,
         )
 
     def _records_of(self, source: ReadSource, stack: ExitStack) -> Iterable[tuple[Records, bool]]:

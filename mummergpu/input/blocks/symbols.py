@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
@@ -14,6 +14,7 @@ from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.records.record_reader import printable
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import as_index, jit_without_refcounts
+from mummergpu.runtime.words import say_nothing
 
 BLOCK_SYMBOLS: Final = 1 << 22
 _CHUNK_BYTES: Final = 1 << 20
@@ -220,8 +221,12 @@ class SymbolFiles:
         self.bytes_total = bytes_of_files(self.paths)
         self.bytes_read = 0
 
-    def blocks(self, threads: ReadingThreads | None = None) -> Generator[SymbolRecords]:
-        """Yield the sequences in blocks.
+    def blocks(
+        self,
+        threads: ReadingThreads | None = None,
+        warn: Callable[[str], None] = say_nothing,
+    ) -> Generator[SymbolRecords]:
+        """Yield the sequences in blocks; `warn` is told of what follows compressed data.
 
         Raises
         ------
@@ -240,6 +245,7 @@ class SymbolFiles:
                 for records in _Reader(file, self._table, self._block_symbols).blocks():
                     self.bytes_read = before + file.source.bytes_read
                     yield records
+                file.tell_of_ignored(warn)
                 before += file.source.bytes_read
 
 

@@ -26,16 +26,23 @@ _CRAM_ENDS: Final = {(2, 1): _CRAM_2_END, (3, 0): _CRAM_3_END, (3, 1): _CRAM_3_E
 _LOOSE_BYTE: Final = 8
 """The byte of CRAM's last container whose upper half old writers filled with zeros."""
 
-_FIRST_SIZE: Final = 18
-_LAST_SIZE: Final = len(_CRAM_3_END)
+BGZF_HEAD: Final = 18
+"""The bytes that tell bgzf from plain gzip."""
+
+_LAST_SIZE: Final = 1 << 16
+"""The bytes in which the end mark of a file is looked for."""
+
+_NO_BGZF_END: Final = (
+    "the compressed data lack bgzf's empty block at their end (truncated? "
+    "if not, let zcat decompress them)"
+)
 
 
 class MissingEndError(EOFError):
     """A container lacks the mark that it must end with."""
 
-
-class TrailingDataError(OSError):
-    """Something that is not compressed in the same way follows compressed data."""
+    def __init__(self, message: str = _NO_BGZF_END) -> None:
+        super().__init__(message)
 
 
 def is_bgzf(first: bytes) -> bool:
@@ -54,13 +61,10 @@ def check_end(first: bytes, last: bytes) -> None:
     Parameters
     ----------
     first, last : bytes
-        The first 18 and the last 38 bytes of the file, or all bytes if it has fewer.
+        The first 18 and the last bytes of the file, or all bytes if it has fewer.
     """
-    if is_bgzf(first) and not last.endswith(BGZF_END):
-        raise MissingEndError(
-            "the compressed data lack bgzf's empty block at their end (truncated? "
-            "if not, let zcat decompress them)"
-        )
+    if is_bgzf(first) and BGZF_END not in last:
+        raise MissingEndError
     if first.startswith(b"CRAM"):
         mark = _CRAM_ENDS.get((first[4], first[5])) if len(first) > 5 else None
         if mark is not None and _strict(last[-len(mark) :]) != _strict(mark):
@@ -78,6 +82,9 @@ def _strict(mark: bytes) -> bytes:
 def check_end_of_file(file: BinaryIO) -> None:
     """Check that a regular file ends as its kind of container must; the file position stays.
 
+    Something may follow the mark of bgzf: who decompresses the file finds the end of the data, and
+    whether the mark is there.
+
     Raises
     ------
     MissingEndError
@@ -88,23 +95,4 @@ def check_end_of_file(file: BinaryIO) -> None:
     descriptor = file.fileno()
     size = os.fstat(descriptor).st_size
     last = os.pread(descriptor, _LAST_SIZE, max(0, size - _LAST_SIZE))
-    check_end(os.pread(descriptor, _FIRST_SIZE, 0), last)
-
-
-class EndWatch:
-    """Keeps the first and the last bytes of a file that is read piece by piece."""
-
-    def __init__(self) -> None:
-        self._first = b""
-        self._last = b""
-
-    def see(self, piece: memoryview) -> None:
-        """Record the next bytes."""
-        if len(self._first) < _FIRST_SIZE:
-            self._first += piece[: _FIRST_SIZE - len(self._first)]
-        last = bytes(piece[-_LAST_SIZE:])
-        self._last = last if len(last) == _LAST_SIZE else (self._last + last)[-_LAST_SIZE:]
-
-    def check(self) -> None:
-        """Check the bytes seen so far as a whole file; see `check_end`."""
-        check_end(self._first, self._last)
+    check_end(os.pread(descriptor, BGZF_HEAD, 0), last)

@@ -12,7 +12,7 @@ from io import RawIOBase
 from typing import TYPE_CHECKING, BinaryIO, Final, cast
 
 from mummergpu.errors import InputError
-from mummergpu.input.bytes.containers import MissingEndError, TrailingDataError, is_bgzf
+from mummergpu.input.bytes.containers import BGZF_HEAD, MissingEndError, is_bgzf
 from mummergpu.input.bytes.formats import (
     BYTE_ORDER_MARK,
     LONGEST_MAGIC,
@@ -23,28 +23,23 @@ from mummergpu.input.bytes.formats import (
     format_of_text,
     is_binary,
 )
-from mummergpu.input.bytes.inflate import Decompressor, Inflated, InflatedAhead
-from mummergpu.input.bytes.inflated_blocks import InflatedBlocks
+from mummergpu.input.bytes.inflate import Decompressor, InflatedAhead
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.bytes.source import Readable, Source
 from mummergpu.runtime.closing import ClosedAtEnd
+from mummergpu.runtime.words import counted
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
-
-    from mummergpu.input.bytes.stream_decoders import DecodedStreams
 
 STANDARD_INPUT: Final = "-"
 
 PLACE: Final = "<memory>"
 """What errors name in place of a file if a program has the records in memory."""
 
-_TRAILING_DATA: Final = "the compressed data are followed by something else"
 _HEAD_SIZE: Final = 1 << 16
 _LONGEST_BLANK_HEAD: Final = 1 << 20
 
-_GZIP_HEAD_SIZE: Final = 18
-"""The bytes that tell bgzf from plain gzip."""
 _NEVER_EMPTY: Final = (".gz", ".bgz", ".bgzf", ".bz2", ".xz", ".zst", ".bam", ".cram")
 """The name endings of files that have some bytes even if they hold no reads."""
 
@@ -56,13 +51,11 @@ def reading(path: str) -> Iterator[None]:
         yield
     except MissingEndError as error:
         raise InputError(str(error), path) from None
-    except TrailingDataError:
-        raise InputError(_TRAILING_DATA, path) from None
     except EOFError:
         raise InputError("the compressed data end too early (truncated?)", path) from None
     except OSError as error:
         if error.errno is None:  # Errors of the compressed data have no number.
-            raise InputError(_gzip_fault(str(error)), path) from None
+            raise InputError(f"the compressed data are corrupt ({error})", path) from None
         reason = os.strerror(error.errno)
         raise InputError(reason[:1].lower() + reason[1:], path) from None
 
@@ -154,6 +147,8 @@ class Input(ClosedAtEnd):
         The content of the file from its first byte, decompressed, unless it is CRAM.
     compression : Compression or None
         How the file is compressed, BAM with gzip; `text` is then decompressed.
+    ignored_bytes : int
+        The bytes that follow the compressed data, as soon as `text` has been read.
 
     Raises
     ------
@@ -165,6 +160,7 @@ class Input(ClosedAtEnd):
 
     def __init__(self, path: str, threads: ReadingThreads | None = None) -> None:
         self.path = path
+        self.ignored_bytes = 0
         self._decompressor: Decompressor | None = None
         self.file = open_binary(path)
         try:
@@ -199,7 +195,7 @@ class Input(ClosedAtEnd):
         """Return the first bytes of the file, and rewind it."""
         magic = b""
         with reading(self.path):
-            for size in (LONGEST_MAGIC, _GZIP_HEAD_SIZE):
+            for size in (LONGEST_MAGIC, BGZF_HEAD):
                 while len(magic) < size and (more := self.source.read(size)):
                     magic += more
                 if compression_of(magic) is not Compression.GZIP:
@@ -217,18 +213,30 @@ class Input(ClosedAtEnd):
     def _open_compressed(
         self, magic: bytes, compression: Compression, threads: ReadingThreads | None
     ) -> Decompressor:
+        # A plain file does not wait for these imports.
         if threads is not None and threads.are_many and is_bgzf(magic):
-            return InflatedBlocks(self.source, threads, self._is_ready)
-        inflated: Inflated | DecodedStreams
-        if compression is Compression.GZIP:
-            inflated = Inflated(self.source, self.source.check_end)
-        else:
-            from mummergpu.input.bytes.stream_decoders import DecodedStreams
+            from mummergpu.input.bytes.inflated_blocks import InflatedBlocks
 
-            inflated = DecodedStreams(self.source, compression, self.path)
+            return InflatedBlocks(self.source, threads, self._ignore, self._is_ready)
+        from mummergpu.input.bytes.stream_decoders import DecodedStreams
+
+        inflated = DecodedStreams(
+            *(self.source, compression, self.path),
+            is_bgzf=is_bgzf(magic),
+            ignore=self._ignore,
+        )
         if threads is None or self.size is None or is_bgzf(magic):
             return inflated
         return InflatedAhead(inflated, threads)
+
+    def _ignore(self, count: int) -> None:
+        self.ignored_bytes += count
+
+    def tell_of_ignored(self, warn: Callable[[str], None]) -> None:
+        """Warn of what follows the compressed data, after the text has been read."""
+        if self.ignored_bytes:
+            count = counted(self.ignored_bytes, "byte")
+            warn(f"{self.path}: {count} after the end of the compressed data are ignored")
 
     def _is_ready(self) -> bool:
         """Return whether a read would not have to wait for a pipe."""
@@ -266,12 +274,6 @@ class Input(ClosedAtEnd):
 
     def _empty(self, message: str) -> EmptyInputError:
         return EmptyInputError(message, self.path, self.source.bytes_read)
-
-
-def _gzip_fault(message: str) -> str:
-    if message.startswith("Not a gzipped file"):  # The first member was valid gzip.
-        return _TRAILING_DATA
-    return f"the compressed data are corrupt ({message})"
 
 
 def open_binary(path: str) -> BinaryIO:

@@ -1,4 +1,4 @@
-"""Decompresses gzip: while it is read, or ahead of the reader.
+"""Decompresses a file while it is read, or ahead of the reader.
 
 Decompression takes five times as long as parsing what comes out. A thread can do it while the text
 before it is parsed.
@@ -6,12 +6,9 @@ before it is parsed.
 
 from __future__ import annotations
 
-import gzip
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from concurrent.futures import Future, wait
-from io import RawIOBase
-from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 
@@ -60,31 +57,6 @@ class PieceReader(ABC):
     def stop(self) -> None:
         """Do nothing: no thread uses the file."""
         return None
-
-
-class Inflated(PieceReader):
-    """Reads gzip of one or many members.
-
-    At their end it calls `check_end`, which raises an error if something is missing there.
-    """
-
-    def __init__(self, file: RawIOBase, check_end: Callable[[], None]) -> None:
-        from isal import igzip, igzip_lib
-
-        open_gzip: Any = igzip.IGzipFile
-        self._file: Any = open_gzip(fileobj=file, mode="rb")
-        self._check_end = check_end
-        self._error = cast("type[Exception]", igzip_lib.IsalError)
-
-    def read_some(self, size: int) -> bytes:
-        """Return some of the data (`PieceReader.read_some`)."""
-        try:
-            data: bytes = self._file.read1(size)
-        except self._error as error:
-            raise gzip.BadGzipFile(str(error)) from None
-        if not data:
-            self._check_end()
-        return data
 
 
 class Leftover:

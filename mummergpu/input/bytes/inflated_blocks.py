@@ -8,10 +8,12 @@ from concurrent.futures import Future
 from io import BytesIO, RawIOBase
 from typing import TYPE_CHECKING, Any, Final
 
-from mummergpu.input.bytes.containers import BGZF_END, is_bgzf
-from mummergpu.input.bytes.inflate import AHEAD_FROM, PIECE_SIZE, Inflated, Leftover
+from mummergpu.input.bytes.containers import is_bgzf
+from mummergpu.input.bytes.formats import Compression
+from mummergpu.input.bytes.inflate import AHEAD_FROM, PIECE_SIZE, Leftover
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.bytes.source import Source
+from mummergpu.input.bytes.stream_decoders import DecodedStreams
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -28,11 +30,13 @@ _LENGTH_BYTES: Final = 4
 class InflatedBlocks:
     """Reads bgzf, and decompresses pieces of several blocks in threads, ahead of the reader.
 
-    Whatever is wrong with a piece, `Inflated` goes on from its first byte: it raises the errors,
-    and decompresses what is gzip but no bgzf. It also checks the end of the file.
+    Whatever is wrong with a piece, `DecodedStreams` goes on from its first byte: it raises the
+    errors, and decompresses what is gzip but no bgzf. It also checks the end of the file.
 
     Parameters
     ----------
+    ignore : callable
+        Receives the number of bytes that follow the last block.
     is_ready : callable
         Returns whether a read from `source` would not have to wait. If it would, the pieces at
         hand are returned first.
@@ -46,12 +50,14 @@ class InflatedBlocks:
         self,
         source: Source,
         threads: ReadingThreads,
+        ignore: Callable[[int], None],
         is_ready: Callable[[], bool],
         piece_size: int = COMPRESSED_PIECE_SIZE,
         ahead_from: int = AHEAD_FROM,
     ) -> None:
         self._source = source
         self._threads = threads
+        self._ignore = ignore
         self._is_ready = is_ready
         self._piece_size = piece_size
         self._before = ahead_from
@@ -61,8 +67,9 @@ class InflatedBlocks:
         self._buffers: list[bytearray] = []
         self._last = bytearray()
         self._is_drained = False
+        self._has_text = False
         self._fault: OSError | None = None
-        self._rest: Inflated | None = None
+        self._rest: DecodedStreams | None = None
         self._leftover = Leftover()
 
     def readinto(self, buffer: WriteableBuffer, /) -> int:
@@ -127,14 +134,14 @@ class InflatedBlocks:
         return b""
 
     def _go_on_from(self, piece: bytes) -> None:
-        """Leave all that has not been returned to `Inflated`."""
+        """Leave all that has not been returned to `DecodedStreams`."""
         self.stop()
-        # The empty block makes what follows a second member: zeros, for example, may follow one.
-        parts = [BGZF_END, piece, *(later for later, _ in self._under_way)]
+        parts = [piece, *(later for later, _ in self._under_way)]
         self._under_way.clear()
         self._buffers.clear()
         rest = _Rest(b"".join(parts) + self._compressed, self._fault, self._source)
-        self._rest = Inflated(rest, self._source.check_end)
+        ends = {"is_bgzf": True, "has_text": self._has_text}
+        self._rest = DecodedStreams(rest, Compression.GZIP, "", ignore=self._ignore, **ends)
 
     def _cut(self) -> tuple[bytes, int]:
         """Return the next whole blocks, and the size of their text; none if no block follows."""
@@ -157,6 +164,7 @@ class InflatedBlocks:
                 break
             end += length
             size += text
+            self._has_text = text > 0
         piece = bytes(data[:end])
         del data[:end]
         return piece, size

@@ -1,11 +1,9 @@
-"""Counts the bytes of an input file, can rewind it, and checks its end mark."""
+"""Counts the bytes of an input file, and can rewind it."""
 
 from __future__ import annotations
 
 from io import RawIOBase
 from typing import TYPE_CHECKING, Any, Protocol
-
-from mummergpu.input.bytes.containers import EndWatch
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -28,7 +26,6 @@ class Source(RawIOBase):
         self._fill = getattr(file, "readinto1", file.readinto)
         self._again = b""
         self._kept: bytearray | None = bytearray()
-        self._ends = EndWatch()
         self.bytes_read = 0
 
     def readable(self) -> bool:
@@ -45,14 +42,9 @@ class Source(RawIOBase):
         else:
             count = self._fill(view) or 0
             self.bytes_read += count
-            self._ends.see(view[:count])
         if self._kept is not None:
             self._kept += view[:count]
         return count
-
-    def check_end(self) -> None:
-        """Raise `MissingEndError` if a container that has been read whole lacks its end mark."""
-        self._ends.check()
 
     def rewind(self) -> None:
         """Return to the first byte; possible until `commit` is called."""

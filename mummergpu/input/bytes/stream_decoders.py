@@ -1,25 +1,34 @@
-"""Decompresses bzip2, xz and zstd, of which a file may hold several streams.
+"""Decompresses gzip, bzip2, xz and zstd, of which a file may hold several streams.
 
-Python has decoders of bzip2 and xz, and from version 3.14 on one of zstd. A decoder knows one
-stream only. What may follow a stream, and that something is missing, is decided here.
+Python has decoders of bzip2 and xz, and from version 3.14 on one of zstd; ISA-L has that of gzip. A
+decoder knows one stream only. What may follow a stream, and that something is missing, is decided
+here.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from io import RawIOBase
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from mummergpu.errors import InputError, LibraryError
-from mummergpu.input.bytes.containers import TrailingDataError
+from mummergpu.input.bytes.containers import MissingEndError
 from mummergpu.input.bytes.formats import LONGEST_MAGIC, Compression, compression_of
 from mummergpu.input.bytes.inflate import PieceReader
 from mummergpu.runtime.libraries import look_for
+from mummergpu.runtime.words import counted
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 COMPRESSED_BYTES: Final = 1 << 16
 """The most compressed bytes that are read at once."""
+
+_TEXT_BYTES: Final = 1 << 16
+"""The most bytes that a decoder returns at once: for more, it gets new memory from the system each
+time, which takes half as long again as decompressing."""
 
 _PADDING_UNIT: Final = 4
 """Streams of xz may be followed by zeros, whose number is a multiple of this."""
@@ -52,7 +61,16 @@ class Decoder(Protocol):
 
 
 class DecodedStreams(PieceReader):
-    """Reads one or many streams of a kind, from the first byte of a stream.
+    """Reads the streams of a kind, and ignores what follows the last one, as gzip does.
+
+    Parameters
+    ----------
+    is_bgzf : bool
+        Whether the last stream must hold no text: it is the mark of bgzf's end.
+    has_text : bool, optional
+        Whether the stream before these has text; None if they begin a file.
+    ignore : callable, optional
+        Receives the number of bytes that follow the last stream; without it, they are an error.
 
     Raises
     ------
@@ -62,20 +80,65 @@ class DecodedStreams(PieceReader):
         If this Python was built without the decoder.
     """
 
-    def __init__(self, file: RawIOBase, compression: Compression, path: str) -> None:
+    def __init__(
+        self,
+        file: RawIOBase,
+        compression: Compression,
+        path: str,
+        *,
+        is_bgzf: bool = False,
+        has_text: bool | None = None,
+        ignore: Callable[[int], None] | None = None,
+    ) -> None:
         self._file = file
+        self._path = path
         self._compression = compression
         self._new_decoder, self._faults = _decoders_of(compression, path)
-        self._decoder: Decoder | None = self._new_decoder()
+        self._decoder: Decoder | None = self._new_decoder() if has_text is None else None
         self._compressed = b""
+        self._fault: Exception | None = None
+        self._is_bgzf = is_bgzf
+        self._has_text = bool(has_text)
+        self._ignore = ignore
 
     def read_some(self, size: int) -> bytes:
         """Return some of the text (`PieceReader.read_some`)."""
-        while self._decoder is not None or self._begin_stream():
-            text = self._decode(size)
+        return b"".join(self._parts(size))
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
+        """Fill a part of the buffer; return the number of bytes, 0 at the end."""
+        view, filled = memoryview(buffer), 0
+        for part in self._parts(len(view)):
+            view[filled : filled + len(part)] = part
+            filled += len(part)
+        return filled
+
+    def _parts(self, size: int) -> Iterator[bytes]:
+        """Yield some of the text; what is at hand comes before what may have to be waited for."""
+        if self._fault is not None:
+            fault, self._fault = self._fault, None
+            raise fault
+        left = size
+        while left > 0 and (left == size or self._has_more()):
+            try:
+                if self._decoder is None and not self._begin_stream():
+                    return
+                text = self._decode(min(left, _TEXT_BYTES))
+            except Exception as error:
+                if left == size:
+                    raise
+                # The text before it comes first.
+                self._fault = error
+                return
             if text:
-                return text
-        return b""
+                left -= len(text)
+                yield text
+
+    def _has_more(self) -> bool:
+        """Return whether decoding can go on without a read."""
+        if self._decoder is None:
+            return len(self._compressed) >= LONGEST_MAGIC
+        return bool(self._compressed) or not self._decoder.needs_input
 
     def _decode(self, size: int) -> bytes:
         """Return text of the stream, or nothing if it needs more data or has ended."""
@@ -90,33 +153,43 @@ class DecodedStreams(PieceReader):
             text = self._decoder.decompress(data, size)
         except self._faults as error:
             raise OSError(str(error)) from None
+        self._has_text |= len(text) > 0
         if self._decoder.eof:
             self._compressed = self._decoder.unused_data
             self._decoder = None
         return text
 
     def _begin_stream(self) -> bool:
-        """Prepare for the next stream; return False at the end of the file."""
-        padding = 0
+        """Prepare for the next stream, behind zeros or not; return False if there is none."""
+        zeros = 0
         while True:
             if len(self._compressed) < LONGEST_MAGIC and (more := self._read()):
                 self._compressed += more
                 continue
-            if self._compression is not Compression.XZ or self._compressed[:1] != b"\0":
-                break
             rest = self._compressed.lstrip(b"\0")
-            padding += len(self._compressed) - len(rest)
+            if len(rest) == len(self._compressed):
+                break
+            zeros += len(self._compressed) - len(rest)
             self._compressed = rest
-        if padding % _PADDING_UNIT:
-            raise TrailingDataError
-        if not self._compressed:
-            return False
-        if compression_of(self._compressed) is not self._compression:
-            if self._compression.may_begin(self._compressed):
-                raise EOFError
-            raise TrailingDataError
-        self._decoder = self._new_decoder()
-        return True
+        if compression_of(self._compressed) is self._compression:
+            self._decoder, self._has_text = self._new_decoder(), False
+            return True
+        if self._compressed and self._compression.may_begin(self._compressed):
+            raise EOFError
+        if self._is_bgzf and self._has_text:
+            raise MissingEndError
+        count = len(self._compressed)
+        while self._compressed:
+            self._compressed = self._read()
+            count += len(self._compressed)
+        is_padding = self._compression is Compression.XZ and zeros % _PADDING_UNIT == 0
+        if count or not is_padding:
+            count += zeros
+        if count and self._ignore is None:
+            raise InputError(f"{counted(count, 'byte')} follow the compressed data", self._path)
+        if count and self._ignore is not None:
+            self._ignore(count)
+        return False
 
     def _read(self) -> bytes:
         return self._file.read(COMPRESSED_BYTES) or b""
@@ -180,6 +253,10 @@ def _decoders_of(compression: Compression, path: str) -> _Decoders:
     """Return how to decompress streams of a kind; the modules are imported when needed."""
     try:
         match compression:
+            case Compression.GZIP:
+                from isal.igzip_lib import DECOMP_GZIP, IgzipDecompressor, IsalError
+
+                return partial(IgzipDecompressor, DECOMP_GZIP), cast("type[Exception]", IsalError)
             case Compression.BZIP2:
                 from bz2 import BZ2Decompressor
 

@@ -12,7 +12,6 @@ from mummergpu.input.records.byte_runs import copy_quality, skip_quality
 from mummergpu.input.records.fastx import (
     begin_record,
     end_line,
-    is_space,
     read_bases,
     read_description,
     read_name,
@@ -24,24 +23,19 @@ from mummergpu.input.records.parser_state import (
     BASES,
     BLANK,
     BLANK_LINE,
-    COMMENT_BYTES,
     DESCRIPTION,
     GOING,
     LINE,
     LINE_START,
     MODE,
     NAME,
-    NAME_BYTES,
-    OTHER_NAME,
+    PLUS_LINE,
     QUALITY,
     QUALITY_LENGTH,
     QUALITY_LINE,
     QUALITY_MODE,
     QUALITY_START,
     RECORDS,
-    REPEATED,
-    REPEATED_DESCRIPTION,
-    REPEATED_NAME,
     SEQUENCE,
     SEQUENCE_START,
     STATUS,
@@ -63,8 +57,7 @@ def _begin_sequence_line(text: ByteArray, at: int, end: int, state: Int64Array, 
     A record without bases may have a blank line in their place; any other is `BLANK_LINE`.
     """
     if text[at] == _PLUS:
-        state[REPEATED] = 0
-        state[MODE] = REPEATED_NAME
+        state[MODE] = PLUS_LINE
         return at + 1
     after = end_line(text, at, end, state, SEQUENCE_START)
     if state[STATUS] != GOING:
@@ -79,27 +72,6 @@ def _begin_sequence_line(text: ByteArray, at: int, end: int, state: Int64Array, 
     else:
         state[BLANK] = 1
     return after
-
-
-@inline_without_refcounts
-def _compare_name(
-    text: ByteArray, at: int, end: int, state: Int64Array, names: ByteArray, name_begin: int
-) -> int:
-    """Compare what follows '+' with the name of the record; `OTHER_NAME` where they differ."""
-    length = state[NAME_BYTES] - state[COMMENT_BYTES] - name_begin
-    repeated = state[REPEATED]
-    while at < end and not is_space(text[at]):
-        if repeated == length or names[name_begin + repeated] != text[at]:
-            state[STATUS] = OTHER_NAME
-            return at
-        repeated += 1
-        at += 1
-    state[REPEATED] = repeated
-    if at < end:
-        if repeated != 0 and repeated != length:
-            state[STATUS] = OTHER_NAME
-        state[MODE] = REPEATED_DESCRIPTION
-    return at
 
 
 @inline_without_refcounts
@@ -213,12 +185,10 @@ def parse_fastq(
     # Modes of the bases come before those of the line with '+' and of the qualities.
     while at < end and state[STATUS] == GOING:
         mode = state[MODE]
-        if mode < REPEATED_NAME:
+        if mode < PLUS_LINE:
             at = _read_bases_part(text, at, end, state, columns)
-        elif mode == REPEATED_NAME:
-            begin = columns.name_offsets[state[RECORDS] - 1]
-            at = _compare_name(text, at, end, state, columns.names, begin)
-        elif mode == REPEATED_DESCRIPTION:
+        elif mode == PLUS_LINE:
+            # Programs write another name here than behind '@', which is the one that counts.
             at = skip_description(text, at, end, state, QUALITY_START)
         elif mode == QUALITY_START:
             at = _begin_quality_line(text, at, end, state, columns.offsets[state[RECORDS] - 1])

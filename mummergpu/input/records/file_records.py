@@ -81,6 +81,7 @@ class FileRecords(ClosedAtEnd):
             if isinstance(reader, BamReader | AlignmentReader):
                 self.read_groups = reader.read_groups
             yield from self._blocks_of(reader, not file.format.is_alignment)
+            file.tell_of_ignored(self._options.warn)
 
     def _read_part(self, part: FileRange) -> Generator[Records]:
         """Yield the blocks of a part of a file."""

@@ -51,21 +51,20 @@ GAP: Final = 7  # 1 if a break is put between two records
 RECORD_LIMIT: Final = 8  # a block is full as soon as it reaches one of the limits
 BASE_LIMIT: Final = 9
 NAME_BYTE_LIMIT: Final = 10
-REPEATED: Final = 11  # bytes of the name that the line with '+' has repeated
-BLANK: Final = 12  # 1 after a blank line where the bases should be
-QUALITY: Final = 13  # quality characters of the record
-SUSPECT_LINE: Final = 14  # a later quality line that starts with '@', 0 if there is none
-SUSPECT_QUALITY: Final = 15  # the quality characters before it
-ANY_LETTERS: Final = 16  # 1 if records may have any letters
-GAP_SYMBOLS: Final = 17  # the gap symbols (no letters) among the bases of the record
-FOREIGN: Final = 18  # letters of the record that are neither bases nor IUPAC codes
-FOREIGN_LINE: Final = 19  # the line of the first of them
-QUALITY_MODE: Final = 20  # QUALITY_LINE, or KEPT_QUALITY_LINE if qualities are kept
-KEEPS_LETTERS: Final = 21  # 1 if letters that stand for several bases have codes of their own
-KEEPS_COMMENTS: Final = 22  # 1 if what follows a name on its line is kept behind it
-COMMENT_BYTES: Final = 23  # the bytes behind the name of the record
-IS_PROTEIN: Final = 24  # 1 if the letters are amino acids
-STATE_SIZE: Final = 25
+BLANK: Final = 11  # 1 after a blank line where the bases should be
+QUALITY: Final = 12  # quality characters of the record
+SUSPECT_LINE: Final = 13  # a later quality line that starts with '@', 0 if there is none
+SUSPECT_QUALITY: Final = 14  # the quality characters before it
+ANY_LETTERS: Final = 15  # 1 if records may have any letters
+GAP_SYMBOLS: Final = 16  # the gap symbols (no letters) among the bases of the record
+FOREIGN: Final = 17  # letters of the record that are neither bases nor IUPAC codes
+FOREIGN_LINE: Final = 18  # the line of the first of them
+QUALITY_MODE: Final = 19  # QUALITY_LINE, or KEPT_QUALITY_LINE if qualities are kept
+KEEPS_LETTERS: Final = 20  # 1 if letters that stand for several bases have codes of their own
+KEEPS_COMMENTS: Final = 21  # 1 if what follows a name on its line is kept behind it
+COMMENT_BYTES: Final = 22  # the bytes behind the name of the record
+IS_PROTEIN: Final = 23  # 1 if the letters are amino acids
+STATE_SIZE: Final = 24
 
 # The modes of FASTA and FASTQ, then those of FASTQ alone.
 LINE_START: Final = 0
@@ -73,11 +72,10 @@ NAME: Final = 1
 DESCRIPTION: Final = 2
 SEQUENCE: Final = 3
 SEQUENCE_START: Final = 4
-REPEATED_NAME: Final = 5
-REPEATED_DESCRIPTION: Final = 6
-QUALITY_START: Final = 7
-QUALITY_LINE: Final = 8
-KEPT_QUALITY_LINE: Final = 9
+PLUS_LINE: Final = 5
+QUALITY_START: Final = 6
+QUALITY_LINE: Final = 7
+KEPT_QUALITY_LINE: Final = 8
 
 LINE_STARTS: Final = (LINE_START, SEQUENCE_START, QUALITY_START)
 """The modes in which the previous line is complete."""
@@ -91,10 +89,9 @@ BARE_RETURN: Final = 3
 BAD_BASE: Final = 4
 BAD_START: Final = 5
 BLANK_LINE: Final = 6
-OTHER_NAME: Final = 7
-BAD_QUALITY: Final = 8
-QUALITY_LENGTH: Final = 9
-NOT_DNA: Final = 10
+BAD_QUALITY: Final = 7
+QUALITY_LENGTH: Final = 8
+NOT_DNA: Final = 9
 
 
 def is_foreign(foreign: int, letters: int) -> bool:

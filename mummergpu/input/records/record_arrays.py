@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from mummergpu.input.records.tags import NO_TAGS, Tags
 from mummergpu.runtime.arrays import ByteArray, Int64Array, UInt16Array
+from mummergpu.runtime.words import say_nothing
 from mummergpu.sequence.codes import MARGIN, CodeArray
 
 CHUNK_SIZE: Final = 1 << 20
@@ -137,6 +139,8 @@ class RecordOptions(NamedTuple):
         Leave the comments of FASTA and FASTQ in the names.
     is_protein : bool
         The file is FASTA of proteins: the codes are those of `alphabet.AMINO_ACIDS`.
+    warn : callable
+        Receives a warning of what follows the compressed data of a file.
     """
 
     limits: Limits
@@ -150,3 +154,4 @@ class RecordOptions(NamedTuple):
     has_gaps: bool = False
     keeps_headers: bool = False
     is_protein: bool = False
+    warn: Callable[[str], None] = say_nothing

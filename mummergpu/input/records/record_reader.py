@@ -300,7 +300,6 @@ _FAULTS: Final = {
     parser_state.BARE_RETURN: "carriage return without line feed (old Mac text?)",
     parser_state.BAD_BASE: "{character} is not a sequence character",
     parser_state.BLANK_LINE: "blank line inside a record",
-    parser_state.OTHER_NAME: "the line with '+' repeats another name",
     parser_state.BAD_QUALITY: "{character} is not a quality character",
 }
 

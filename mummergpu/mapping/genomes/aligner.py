@@ -20,6 +20,7 @@ from mummergpu.mapping.genomes.chaining import (
     link_clusters,
     new_targets,
 )
+from mummergpu.mapping.genomes.circular import Axis, CircularRecords, Groups
 from mummergpu.mapping.genomes.clusters import Clusters, find_clusters
 from mummergpu.mapping.genomes.columns import GenomeAlignments
 from mummergpu.mapping.genomes.contained import Extents, not_contained
@@ -34,7 +35,7 @@ from mummergpu.mapping.genomes.mapping_quality import with_rivals
 from mummergpu.mapping.genomes.options import GenomeOptions
 from mummergpu.mapping.genomes.tracing import FILLED, TracedEnds, trace_anchors
 from mummergpu.runtime.arrays import Int64Array, UInt32Array
-from mummergpu.sequence.codes import MARGIN, Strand, padded_reverse_complements
+from mummergpu.sequence.codes import MARGIN, CodeArray, Strand, padded_reverse_complements
 from mummergpu.sequence.mems import BlockMems, MemColumns
 from mummergpu.viterbi.recurrence.operations import OperationArray
 from mummergpu.viterbi.tiles.scratch import MOST_BASES, Scratch, new_scratch
@@ -74,6 +75,9 @@ class GenomeAligner:
         self._reference = reference
         self._options = options
         self._costs = options.costs
+        self._circular = None
+        if options.circular:
+            self._circular = CircularRecords(reference, options.circular)
         self._rooms: queue.SimpleQueue[tuple[Scratch, MatrixScratch, OperationArray]]
         self._rooms = queue.SimpleQueue()
 
@@ -98,22 +102,46 @@ class GenomeAligner:
             so, and none is there twice.
         """
         found = [
-            self._align_strand(block, strand, columns, map_function)
+            aligned
             for strand, columns in mems.items()
+            for aligned in self._align_strand(block, strand, columns, map_function)
         ]
         return with_rivals(join_strands(found), np.diff(block.offsets), self._options.costs)
 
     def _align_strand(
         self, block: QueryBlock, strand: Strand, columns: MemColumns, map_function: MapFunction
-    ) -> GenomeAlignments:
-        """Return the alignments of a block on one strand."""
+    ) -> Iterator[GenomeAlignments]:
+        """Yield the alignments of a block on one strand: with linear and with circular records."""
         queries = block.padded_codes
         if strand is Strand.REVERSE:
             queries = padded_reverse_complements(queries, block.offsets)
-        sequences = Sequences(queries, self._reference.padded_codes)
-        keys, group_offsets, matches = self._groups(block, columns)
-        bounds = self._bounds(block, keys)
-        clusters = find_clusters(group_offsets, matches, self._options.clusters, map_function)
+        groups, circular = self._groups(block, columns), self._circular
+        if circular is None:
+            yield self._align_groups(block, queries, groups, strand, map_function)
+            return
+        are_circular = circular.are_circular[groups.keys[:, 1]]
+        linear = groups.taken(~are_circular)
+        yield self._align_groups(block, queries, linear, strand, map_function)
+        unrolled = circular.unrolled(groups.taken(are_circular))
+        found = self._align_groups(block, queries, unrolled, strand, map_function, circular)
+        yield circular.folded(found, self._options.simplify)
+
+    def _align_groups(
+        self,
+        block: QueryBlock,
+        queries: CodeArray,
+        groups: Groups,
+        strand: Strand,
+        map_function: MapFunction,
+        circular: CircularRecords | None = None,
+    ) -> GenomeAlignments:
+        """Return the alignments that begin with matches, in both copies of circular records."""
+        axis = Axis.of(self._reference) if circular is None else circular.axis
+        sequences = Sequences(queries, axis.codes)
+        bounds = self._bounds(block, groups.keys, axis)
+        clusters = find_clusters(
+            groups.offsets, groups.matches, self._options.clusters, map_function
+        )
         if self._options.simplify:
             clusters = _without_contained(clusters)
         targets = new_targets(clusters.groups.size)
@@ -121,20 +149,22 @@ class GenomeAligner:
             self._find_targets(clusters, bounds, sequences, targets, map_function)
         linked = link_clusters(clusters, bounds, targets, self._options.break_length)
         operations, ends = self._trace(linked, sequences, map_function)
+        numbers = linked.groups
+        if circular is not None:
+            rows, operations, ends = circular.cut(groups.keys[numbers, 1], operations, ends)
+            numbers = numbers[rows]
         return finish_alignments(
-            linked.groups,
+            numbers,
             operations,
             ends,
             sequences,
             self._options,
-            Places(keys, block.offsets, self._reference.record_starts),
+            Places(groups.keys, block.offsets, axis.starts),
             strand,
             map_function,
         )
 
-    def _groups(
-        self, block: QueryBlock, columns: MemColumns
-    ) -> tuple[Int64Array, Int64Array, Anchors]:
+    def _groups(self, block: QueryBlock, columns: MemColumns) -> Groups:
         """Return the groups of matches: those of a query with a record of the reference."""
         starts = self._reference.record_starts
         queries = np.repeat(np.arange(block.query_count), np.diff(columns.offsets))
@@ -150,17 +180,17 @@ class GenomeAligner:
         begins = np.flatnonzero(np.diff(key, prepend=-1))
         offsets = np.append(begins, key.size)
         keys = np.stack((key[begins] // starts.size, key[begins] % starts.size), axis=1)
-        return keys, offsets, Anchors(query_starts, reference_starts, lengths)
+        return Groups(keys, offsets, Anchors(query_starts, reference_starts, lengths))
 
-    def _bounds(self, block: QueryBlock, keys: Int64Array) -> Bounds:
+    def _bounds(self, block: QueryBlock, keys: Int64Array, axis: Axis) -> Bounds:
         """Return where the query and the record of each group begin and end."""
         queries, records = keys[:, 0], keys[:, 1]
-        starts = self._reference.record_starts[records] + MARGIN
+        starts = axis.starts[records] + MARGIN
         return Bounds(
             block.offsets[queries] + MARGIN,
             block.offsets[queries + 1] + MARGIN,
             starts,
-            starts + self._reference.record_lengths[records],
+            starts + axis.lengths[records],
         )
 
     def _find_targets(

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from mummergpu.mapping.genomes.anchors import NONE, Anchors
 from mummergpu.runtime.arrays import ByteArray, Int64Array
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
+from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
 
 
 class ClusterRule(NamedTuple):
@@ -285,8 +285,11 @@ def drop_inner_matches(
 ) -> None:
     """Drop the matches that lie inside a repeat and begin where another one does.
 
-    If one sequence has more copies of a short unit than the other, only the first and the last of
-    the matches between them say something.
+    If one sequence has more copies of a unit than the other, only the first and the last of the
+    matches between them say something. Copies of a unit follow each other: a match that is shifted
+    from another one by at most its length repeats what it is shifted by, up to its end. One that is
+    shifted further is that of a repeat at both ends of the longer one, and stays, unless it lies
+    among such copies. (MUMmer's mgaps drops it.)
     """
     query_starts, reference_starts, lengths = (
         matches.query_starts,
@@ -309,6 +312,7 @@ def drop_inner_matches(
         one = begin + row
         query_end = query_starts[one] + lengths[one]
         reference_end = reference_starts[one] + lengths[one]
+        reach = as_int64(0)
         other = row + 1
         while (
             other < size
@@ -316,15 +320,27 @@ def drop_inner_matches(
             and reference_starts[begin + other] <= reference_end
             and known[row] != DROPPED
         ):
-            overlap = reference_end - reference_starts[begin + other]
-            _drop_one(lengths, begin, row, other, overlap, known)
+            start, least = (
+                reference_starts[begin + other],
+                min(lengths[one], lengths[begin + other]),
+            )
+            if start - reference_starts[one] <= least:
+                reach = max(reach, start + least)
+            if start + least <= reach:
+                _drop_one(lengths, begin, row, other, reference_end - start, known)
             other += 1
-        other = following[row]
+        reach, other = as_int64(0), following[row]
         while other != NONE and query_starts[begin + other] <= query_end and known[row] != DROPPED:
             same = reference_starts[begin + other] == reference_starts[one]
             if same and query_starts[begin + other] > query_starts[one]:
-                overlap = query_end - query_starts[begin + other]
-                _drop_one(lengths, begin, row, other, overlap, known)
+                start, least = (
+                    query_starts[begin + other],
+                    min(lengths[one], lengths[begin + other]),
+                )
+                if start - query_starts[one] <= least:
+                    reach = max(reach, start + least)
+                if start + least <= reach:
+                    _drop_one(lengths, begin, row, other, query_end - start, known)
             other = following[other]
 
 

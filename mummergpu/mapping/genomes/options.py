@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import field
 from typing import Final
 
 from mummergpu.runtime.frozen import frozen
-from mummergpu.runtime.option_values import between, keep_values, number, truth, whole
+from mummergpu.runtime.option_values import between, keep_values, number, texts, truth, whole
 from mummergpu.viterbi.recurrence.model import LARGEST_COST, Costs
 from mummergpu.viterbi.tiles.scratch import MOST_BASES
 
@@ -121,6 +121,9 @@ class GenomeOptions:
         genome are found if it is aligned with itself without that.
     costs : Costs
         The scores of alignments.
+    circular : sequence of str
+        The names of circular records of the reference, behind whose last bases alignments go on at
+        the first; ``all`` for all records.
     """
 
     clusters: ClusterOptions = field(default_factory=ClusterOptions)
@@ -128,6 +131,7 @@ class GenomeOptions:
     extend: bool = True
     simplify: bool = True
     costs: Costs = NUCMER_COSTS
+    circular: Sequence[str] = ()
 
     @property
     def window(self) -> int:
@@ -144,4 +148,5 @@ class GenomeOptions:
             break_length=between("break_length", self.break_length, 2, MAX_BREAK_LENGTH),
             extend=truth("extend", self.extend),
             simplify=truth("simplify", self.simplify),
+            circular=texts("circular", self.circular),
         )

@@ -18,8 +18,8 @@ from mummergpu.input.records.tags import Tags
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.mapping.alignments.xa_columns import FoldedColumns, ToldColumns
-from mummergpu.output.alignments.base_pairs import aligned_reads, change_texts
 from mummergpu.output.bytes.text_stores import TextArray
+from mummergpu.output.records.base_pairs import aligned_reads, change_texts
 from mummergpu.output.records.record_style import USUAL_STYLE, RecordStyle
 from mummergpu.output.records.rows import (
     NO_TEXTS,

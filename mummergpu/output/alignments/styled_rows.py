@@ -8,7 +8,7 @@ from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import AlignmentColumns, CigarOperation, SamFlag
 from mummergpu.mapping.alignments.xa_columns import FoldedColumns, ToldColumns
-from mummergpu.output.alignments.base_pairs import aligned_reads, with_equal_bases
+from mummergpu.output.records.base_pairs import aligned_reads, with_equal_bases
 from mummergpu.output.records.record_style import RecordStyle
 from mummergpu.runtime.arrays import BoolArray
 from mummergpu.runtime.jit import writable

@@ -20,13 +20,14 @@ the distances between the bases of gaps (`operation_text.distance_texts`), and 0
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from mummergpu.errors import InputError
 from mummergpu.input.reference import Reference
 from mummergpu.output.bytes.text_arrays import check_names
 from mummergpu.output.genomes.format import AlignedQueries, GenomeFormat
 from mummergpu.output.genomes.operation_text import distance_texts
+from mummergpu.runtime.words import say_nothing
 
 
 class GenomeDelta(GenomeFormat):
@@ -35,23 +36,26 @@ class GenomeDelta(GenomeFormat):
     Raises
     ------
     InputError
-        If the path of a file has a blank, or a record of the reference has no name: the format has
+        If the name of a file has a blank, or a record of the reference has no name: the format has
         no room for them.
     """
 
-    def __init__(self, reference: Reference, query_path: str) -> None:
-        for path in (reference.path, query_path):
-            if len(os.path.abspath(path).split()) != 1:
-                raise InputError("a .delta cannot name a file with a blank in its path", path)
+    def __init__(
+        self, reference: Reference, query_path: str, warn: Callable[[str], None] = say_nothing
+    ) -> None:
+        self._paths = [named_path(path) for path in (reference.path, query_path)]
         check_names(reference, "a .delta")
         self._reference = reference
         self._query_path = query_path
+        self._warn = warn
+        self._seen: set[bytes] | None = set()
+        self._tell_of_repeated(reference.names, reference.path)
+        self._seen = set()
         self._lengths = reference.record_lengths.tolist()
 
     def head(self) -> bytes:
-        """Return the whole names of the files, for programs in other folders, and the kind."""
-        paths = (os.path.abspath(path) for path in (self._reference.path, self._query_path))
-        return " ".join(paths).encode(errors="surrogateescape") + b"\nNUCMER\n"
+        """Return the names of the files, and the kind."""
+        return " ".join(self._paths).encode(errors="surrogateescape") + b"\nNUCMER\n"
 
     def format_queries(self, queries: AlignedQueries) -> Iterator[bytes]:
         """Yield the alignments of each query (`GenomeFormat.format_queries`).
@@ -61,6 +65,7 @@ class GenomeDelta(GenomeFormat):
         InputError
             If a query that is aligned has no name.
         """
+        self._tell_of_repeated(queries.names, self._query_path)
         columns = queries.alignments
         if columns.count == 0:
             return
@@ -92,3 +97,26 @@ class GenomeDelta(GenomeFormat):
             yield b"%d %d %d %d %d %d 0\n" % (first, end, begin, stop, errors, errors)
             yield text[ends[row] : ends[row + 1]]
             yield b"0\n"
+
+    def _tell_of_repeated(self, names: Sequence[bytes], path: str) -> None:
+        """Warn of the first name that two records of a file have."""
+        for name in names:
+            if self._seen is None:
+                return
+            if name in self._seen:
+                self._seen = None
+                shown = name.decode(errors="backslashreplace")
+                self._warn(
+                    f"{path}: several records are named '{shown}': show-snps, dnadiff and "
+                    "mummerplot cannot tell them apart in the .delta"
+                )
+            else:
+                self._seen.add(name)
+
+
+def named_path(path: str) -> str:
+    """Return how a .delta names a file: wholly, for programs in other folders, if it can."""
+    for name in (os.path.abspath(path), os.path.relpath(path)):
+        if len(name.split()) == 1:
+            return name
+    raise InputError("a .delta cannot name a file with a blank in its path", path)

@@ -16,16 +16,18 @@ from typing import Final
 import numpy as np
 
 from mummergpu.input.reference import Reference
-from mummergpu.mapping.alignments.columns import NO_ROW, CigarOperation, SamFlag
+from mummergpu.mapping.alignments.columns import NO_ROW, AlignmentColumns, CigarOperation, SamFlag
 from mummergpu.mapping.genomes.columns import GenomeAlignments
 from mummergpu.mapping.genomes.mapping_quality import MappingQualities
 from mummergpu.output.genomes.format import AlignedQueries
 from mummergpu.output.genomes.operation_text import change_texts
+from mummergpu.output.records.base_pairs import AlignedReads, with_equal_bases
 from mummergpu.output.records.rows import (
     NO_PLACES,
     NO_TEXTS,
     ReadColumns,
     RecordRows,
+    ReferenceColumns,
     RowFields,
     WrittenRows,
 )
@@ -52,6 +54,8 @@ class GenomeRows:
         Whether SAM has the bases of the queries, and MD, which tells those of the reference.
     with_changes : bool
         Whether PAF has the differences with their bases (cs:Z), in their short form.
+    equal_bases : bool
+        Whether operations tell equal bases from different ones (= and X).
     """
 
     def __init__(
@@ -60,16 +64,18 @@ class GenomeRows:
         qualities: MappingQualities | None = None,
         with_bases: bool = True,
         with_changes: bool = False,
+        equal_bases: bool = False,
     ) -> None:
         self._reference = reference
         self._qualities = qualities or MappingQualities(reference)
         self.fields = RowFields(with_bases, True, with_bases)
         self._with_changes = with_changes
+        self._equal_bases = equal_bases
 
     @property
     def needs_bases(self) -> bool:
         """Whether rows have bases of the queries, or differences from them."""
-        return self.fields.bases or self._with_changes
+        return self.fields.bases or self._with_changes or self._equal_bases
 
     def written_rows(
         self, block: AlignedQueries, alignments: GenomeAlignments
@@ -112,21 +118,35 @@ class GenomeRows:
         own = columns.cigars, columns.cigar_offsets
         # Both have the same arrays unless some parts are told of shortly.
         whole = parts = _clipped(own, before, after, clips)
-        has_short = _have_short_parts(columns, flags & int(SamFlag.SECONDARY) == 0)
-        if has_short.any():
-            parts = _clipped(_shortened(columns, has_short), before, after, clips)
-        return RecordRows(
+        told = AlignmentColumns(
             writable(columns.queries),
             flags.astype(np.uint16),
             columns.records.astype(np.int32),
             writable(columns.reference_starts),
             writable(self._qualities.of(columns)),
-            *(whole[1], whole[0], parts[1], parts[0]),
+            *(whole[1], whole[0]),
             np.zeros(count, dtype=np.int32),
             np.full(count, NO_ROW, dtype=np.int64),
             columns.scores.astype(np.int32),
             np.empty(0, dtype=np.int32),
             columns.errors.astype(np.int32),
+        )
+        if self._equal_bases:
+            # The same loop as for reads, which have clips as these rows have them.
+            codes = writable(queries.kept_block.padded_codes)
+            offsets = np.cumsum([0, *queries.lengths], dtype=np.int64)
+            told = with_equal_bases(
+                told, AlignedReads(offsets, codes, ReferenceColumns.of(self._reference))
+            )
+            parts = told.cigars, told.cigar_offsets
+        has_short = _have_short_parts(columns, flags & int(SamFlag.SECONDARY) == 0)
+        if has_short.any():
+            parts = _clipped(_shortened(columns, has_short), before, after, clips)
+        return RecordRows(
+            *(told.reads, told.flags, told.records, told.positions, told.qualities),
+            *(told.cigar_offsets, told.cigars, parts[1], parts[0]),
+            *(told.template_lengths, told.mate_rows, told.scores, told.second_scores),
+            told.edit_distances,
         )
 
 

@@ -225,7 +225,7 @@ class GenomeVcf(GenomeFormat):
         lines = ["##fileformat=VCFv4.2", f"##source=mummergpu {__version__}", f"##reference={path}"]
         lengths = reference.record_lengths.tolist()
         lines += [
-            f"##contig=<ID={name.decode()},length={length}>"
+            f"##contig=<ID={name.decode(errors='surrogateescape')},length={length}>"
             for name, length in zip(reference.names, lengths, strict=True)
             if length > 0
         ]

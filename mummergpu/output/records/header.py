@@ -27,9 +27,15 @@ MOST_QUERY_BASES: Final = (1 << 28) - 1
 """The most bases of a query: the length of an operation of a CIGAR has 28 bits in BAM (section
 4.2), and htslib refuses more in SAM too."""
 
-_RECORD_NAME: Final = re.compile(rb"[0-9A-Za-z!#$%&+./:;?@^_|~-][0-9A-Za-z!#$%&*+./:;=?@^_|~-]*+")
+_RECORD_NAME: Final = re.compile(rb"[^\x00- *=\x7f][^\x00- \x7f]*+")
 _RECORD_NAMES: Final = re.compile(rb"(?:%b\n)*+" % _RECORD_NAME.pattern)
-"""The names of records that the specification allows (section 1.2.1); and many, one a line."""
+"""The names of records that samtools reads; and many, one a line."""
+
+_ALLOWED_BYTES: Final = bytes(sorted({*range(ord("!"), ord("~") + 1)} - {*b"\"'(),<>[\\]`{}"}))
+"""The bytes that the specification allows in names of records (section 1.2.1)."""
+
+_NOT_IN_VCF: Final = re.compile(rb"[,<>]")
+"""What ends the name of a record in the header of VCF: bcftools reads none of the rows."""
 
 _FIRST_PRINTED: Final = ord("!")
 _LAST_PRINTED: Final = ord("~")
@@ -136,13 +142,15 @@ def check_records(reference: Reference, format_name: str) -> None:
         and len(set(names)) == len(names)
         and text.count(b"\n") == len(names)
         and _RECORD_NAMES.fullmatch(text)
+        and not (format_name == "VCF" and _NOT_IN_VCF.search(text))
     ):
         return  # Nearly always: it takes a tenth of the time of a look at each record.
     seen: set[bytes] = set()
     for name, length in zip(reference.names, reference.record_lengths.tolist(), strict=True):
         if length == 0:
             continue
-        if not _RECORD_NAME.fullmatch(name):
+        is_refused = format_name == "VCF" and _NOT_IN_VCF.search(name)
+        if is_refused or not _RECORD_NAME.fullmatch(name):
             raise _refused(reference, name, f"{format_name} allows no such name in a reference")
         if name in seen:
             raise _refused(reference, name, f"{format_name} needs records of different names")
@@ -150,6 +158,18 @@ def check_records(reference: Reference, format_name: str) -> None:
             message = f"{format_name} allows no record of more than 2,147,483,647 bases"
             raise _refused(reference, name, message)
         seen.add(name)
+
+
+def unusual_names(reference: Reference) -> str:
+    """Return a warning of names that specifications do not allow; empty if there are none."""
+    if not b"".join(reference.names).translate(None, _ALLOWED_BYTES):
+        return ""
+    first = next(name for name in reference.names if name.translate(None, _ALLOWED_BYTES))
+    return (
+        f"{reference.path}: Picard, GATK and IGV refuse names such as "
+        f"'{first.decode(errors='backslashreplace')}', which SAM and VCF do not allow; samtools "
+        "and bcftools read them"
+    )
 
 
 def check_queries(block: NamedSequences, path: str) -> None:

@@ -286,9 +286,12 @@ def test_what_a_delta_has_no_room_for(
             aligned.write("nameless.delta")
     (tmp_path / "a blank").mkdir()
     monkeypatch.chdir(tmp_path / "a blank")
+    named.write("x.delta")
+    assert Path("x.delta").read_text().splitlines()[0].endswith(" <memory>")
+    Path("a query.fa").write_text(f">a\n{bases}\n")
     with pytest.raises(mummergpu.MummergpuError, match="a blank in its path"):
-        named.write("x.delta")
-    assert not list(Path().iterdir())
+        index.align(Path("a query.fa")).write("y.delta")
+    assert not Path("y.delta").exists()
 
 
 def test_tables(found: mummergpu.AlignedGenomes) -> None:

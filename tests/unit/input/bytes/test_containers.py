@@ -15,7 +15,7 @@ from helpers.naive import Pairs, fold, pairs_of
 
 from mummergpu.errors import InputError
 from mummergpu.input.blocks.reader import query_reader
-from mummergpu.input.bytes.containers import BGZF_END, EndWatch, MissingEndError, check_end
+from mummergpu.input.bytes.containers import BGZF_END, MissingEndError, check_end
 from mummergpu.input.reference import read_reference
 from mummergpu.sequence.codes import decode
 
@@ -176,9 +176,10 @@ def test_alignments_are_told_wherever_they_are_cut(
     whole = [size for size, outcome in found.items() if outcome == "whole"]
     assert whole == [len(content)]
     assert_all_cut({size: outcome for size, outcome in found.items() if size != len(content)})
-    assert piped_outcomes(content, sorted(near), monkeypatch) == {
-        size: found[size] for size in sorted(near)
-    }
+    # A pipe shows only at its end that the mark is missing, a file before it is decompressed.
+    piped = piped_outcomes(content, sorted(near), monkeypatch)
+    assert piped.pop(len(content), "whole") == "whole"
+    assert_all_cut(piped)
     assert capfd.readouterr() == ("", "")
     assert sound_for_samtools(samtools_binary, content, sizes, tmp_path) == whole
 
@@ -214,26 +215,6 @@ def test_marks_of_old_and_new_writers_of_cram_are_the_same(folder: Path) -> None
     other[9] ^= 1
     with pytest.raises(MissingEndError, match="CRAM data lack the empty container"):
         check_end(content[:18], bytes(other))
-
-
-def test_the_watch_sees_the_same_in_pieces_of_any_size(folder: Path) -> None:
-    generator = random.Random(2)
-    contents = [bgzf(FASTA), (folder / "reads3.0.cram").read_bytes(), gzip.compress(FASTA), FASTA]
-    for content in contents:
-        has_mark = content in contents[:2]
-        for cut in (0, 1, 28, 38):
-            for most in (1, 5, 40, 10_000):
-                watch = EndWatch()
-                rest = memoryview(content[: len(content) - cut])
-                while rest:
-                    count = generator.randrange(1, most + 1)
-                    watch.see(rest[:count])
-                    rest = rest[count:]
-                if cut and has_mark:
-                    with pytest.raises(MissingEndError):
-                        watch.check()
-                else:
-                    watch.check()
 
 
 def test_what_is_compared_are_reads() -> None:

@@ -16,14 +16,17 @@ from helpers.containers import bgzf, bgzf_blocks
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mummergpu.input.bytes import files, inflated_blocks
-from mummergpu.input.bytes.containers import BGZF_END
+from mummergpu.errors import InputError
+from mummergpu.input.bytes import inflated_blocks
+from mummergpu.input.bytes.containers import BGZF_END, BGZF_HEAD, is_bgzf
 from mummergpu.input.bytes.files import Input
 from mummergpu.input.bytes.formats import Compression, Format
-from mummergpu.input.bytes.inflate import Inflated, InflatedAhead
+from mummergpu.input.bytes.inflate import InflatedAhead
 from mummergpu.input.bytes.inflated_blocks import InflatedBlocks
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.bytes.source import Source
+from mummergpu.input.bytes.stream_decoders import DecodedStreams
+from mummergpu.runtime.words import counted
 
 TEXT = b"".join(b"@r%d\nACGTTGCA\n+\nIIIIIIII\n" % number for number in range(400))
 PACKED = bgzf(TEXT, 700)
@@ -36,14 +39,20 @@ class NoThreads(ReadingThreads):
         raise AssertionError("a thread was asked for")
 
 
-def alone(source: Source) -> Inflated:
-    return Inflated(source, source.check_end)
+def alone(source: Source) -> DecodedStreams:
+    has_blocks = is_bgzf(source.read(BGZF_HEAD) or b"")
+    source.rewind()
+    return DecodedStreams(source, Compression.GZIP, "reads", is_bgzf=has_blocks)
+
+
+def refuse(count: int) -> None:
+    raise InputError(f"{counted(count, 'byte')} follow the compressed data", "reads")
 
 
 def in_blocks(
     source: Source, threads: ReadingThreads, piece_size: int = 900, ahead_from: int = 0
 ) -> InflatedBlocks:
-    return InflatedBlocks(source, threads, lambda: True, piece_size, ahead_from)
+    return InflatedBlocks(source, threads, refuse, lambda: True, piece_size, ahead_from)
 
 
 @settings(max_examples=60, deadline=None)
@@ -102,7 +111,7 @@ def test_damage_is_reported_as_without_threads(threads: ReadingThreads) -> None:
     """A flipped bit gives the same error, and the text before it is whole."""
     chance = Random(5)
     for _ in range(150):
-        place = chance.randrange(len(PACKED))
+        place = chance.randrange(2, len(PACKED))
         packed = bytearray(PACKED)
         packed[place] ^= 1 << chance.randrange(8)
         expected = outcome(alone, bytes(packed), 50)
@@ -235,9 +244,8 @@ def test_a_pipe_gives_what_it_has(tmp_path: Path) -> None:
     assert b"".join(parts) == text
 
 
-def test_two_threads_leave_blocks_to_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "InflatedBlocks", None)
+def test_two_threads_leave_blocks_to_one(tmp_path: Path) -> None:
     path = tmp_path / "reads.gz"
     path.write_bytes(bgzf(TEXT * 700, 60_000))
-    with ReadingThreads(2) as threads, Input(str(path), threads) as file:
+    with NoThreads(2) as threads, Input(str(path), threads) as file:
         assert file.text.readall() == TEXT * 700

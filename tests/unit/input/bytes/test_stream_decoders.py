@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from helpers.compressions import OTHERS, PACKERS, outcome, skippable_frame, zstd_of
+from helpers.compressions import PACKERS, outcome, skippable_frame, zstd_of
 from helpers.naive import pairs_of
 
 from mummergpu.errors import InputError, LibraryError
@@ -26,17 +26,18 @@ from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.bytes.source import Source
 from mummergpu.input.bytes.stream_decoders import DecodedStreams
 from mummergpu.input.reference import read_reference
+from mummergpu.runtime.words import counted
 from mummergpu.sequence.codes import decode
 
 TEXT = b"".join(b"@r%d\nACGTTGCA\n+\nIIIIIIII\n" % number for number in range(400))
 NOISE = random.Random(3).randbytes(3000)
 
 EARLY_END = "the compressed data end too early (truncated?)"
-TRAILING = "the compressed data are followed by something else"
 CORRUPT = "the compressed data are corrupt ("
+FOLLOW = " follow the compressed data"
 
 
-@pytest.fixture(params=OTHERS, ids=lambda kind: kind.value)
+@pytest.fixture(params=tuple(Compression), ids=lambda kind: kind.value)
 def kind(request: pytest.FixtureRequest) -> Compression:
     found: Compression = request.param
     PACKERS[found](b"")  # Skips the test if there is no zstd.
@@ -73,23 +74,33 @@ def test_a_file_that_is_cut_is_told_from_a_whole_one(kind: Compression) -> None:
 
 
 @pytest.mark.parametrize("tail", [b"x", b"\n", b"garbage, and more of it", b">a\nACGT\n", b"\1\0"])
-def test_nothing_else_may_follow(kind: Compression, tail: bytes) -> None:
+def test_what_follows_is_ignored_and_counted(kind: Compression, tail: bytes) -> None:
+    tails = [tail, bytes(5) + tail, tail + PACKERS[kind](TEXT)]
+    tails += [
+        PACKERS[other](TEXT)
+        for other in Compression
+        if other is not kind and other is not Compression.ZSTD
+    ]
+    for behind in tails:
+        ignored: list[int] = []
+
+        def open_file(source: Source) -> DecodedStreams:
+            return DecodedStreams(source, kind, "reads", ignore=ignored.append)  # noqa: B023
+
+        packed = PACKERS[kind](TEXT) + behind
+        assert outcome(open_file, packed) == (TEXT, "")
+        assert ignored == [len(behind)]
+        # Who cannot tell of it refuses it.
+        assert outcome(opener(kind), packed)[1].endswith(FOLLOW)
+
+
+def test_zeros_may_lie_between_streams_and_only_those_of_xz_are_its_own(kind: Compression) -> None:
     packed = PACKERS[kind](TEXT)
-    assert outcome(opener(kind), packed + tail) == (TEXT, TRAILING)
-    for other in Compression:
-        if other is not kind and other is not Compression.ZSTD:
-            assert outcome(opener(kind), packed + PACKERS[other](TEXT)) == (TEXT, TRAILING)
-
-
-def test_only_xz_may_be_padded_with_zeros() -> None:
-    for kind in (Compression.BZIP2, Compression.XZ):
-        packed = PACKERS[kind](TEXT)
-        for count in range(1, 14):
-            between = outcome(opener(kind), packed + bytes(count) + packed)
-            behind = outcome(opener(kind), packed + bytes(count))
-            sound = kind is Compression.XZ and count % 4 == 0
-            assert between == ((TEXT * 2, "") if sound else (TEXT, TRAILING))
-            assert behind == (TEXT, "" if sound else TRAILING)
+    for count in range(1, 14):
+        assert outcome(opener(kind), packed + bytes(count) + packed) == (TEXT * 2, "")
+        error = outcome(opener(kind), packed + bytes(count))[1]
+        is_sound = kind is Compression.XZ and count % 4 == 0
+        assert error == ("" if is_sound else f"{counted(count, 'byte')}{FOLLOW}")
 
 
 def test_damage_is_an_error_or_changes_nothing(kind: Compression) -> None:
@@ -104,7 +115,8 @@ def test_damage_is_an_error_or_changes_nothing(kind: Compression) -> None:
         assert error or text == TEXT, place
         found.add(error)
     assert any(error.startswith(CORRUPT) for error in found)
-    assert all(error.startswith(CORRUPT) or error in ("", EARLY_END, TRAILING) for error in found)
+    known = ("", EARLY_END)
+    assert all(one.startswith(CORRUPT) or one in known or one.endswith(FOLLOW) for one in found)
 
 
 def test_a_thread_ahead_gives_the_same(kind: Compression, threads: ReadingThreads) -> None:

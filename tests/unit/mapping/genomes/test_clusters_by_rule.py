@@ -32,20 +32,26 @@ OPTIONS = (
 
 
 def without_inner(group: list[Match]) -> list[Match]:
-    """Drop the matches that lie inside a repeat and begin where another one does."""
+    """Drop the matches that lie among copies of a unit and begin where another one does."""
     dropped, doubted = [False] * len(group), [False] * len(group)
     for one, (query, reference, length) in enumerate(group):
+        # How far copies of a unit reach in either sequence, which begin with the match.
+        reaches = {"query": 0, "reference": 0}
         for other in range(one + 1, len(group)):
             other_query, other_reference, other_length = group[other]
-            if dropped[one] or dropped[other]:
-                continue
+            least = min(length, other_length)
             if reference == other_reference:
-                overlap = query + length - other_query
+                axis, begin, start = "query", query, other_query
             elif query == other_query:
-                overlap = reference + length - other_reference
+                axis, begin, start = "reference", reference, other_reference
             else:
                 continue
-            if overlap < 0 or overlap < min(length, other_length) // 2:
+            overlap = begin + length - start
+            if dropped[one] or overlap < 0:
+                continue
+            if start - begin <= least:
+                reaches[axis] = max(reaches[axis], start + least)
+            if dropped[other] or overlap < least // 2 or start + least > reaches[axis]:
                 continue
             if other_length < length:
                 dropped[other] = True

@@ -10,7 +10,7 @@ from helpers.match_cases import MatchCase
 from helpers.text_cases import named_block, named_reference
 
 from mummergpu.errors import InputError, OptionError
-from mummergpu.output.records.header import AlignmentHead, check_queries, sam_header
+from mummergpu.output.records.header import AlignmentHead, check_queries, sam_header, unusual_names
 from mummergpu.output.records.sam_options import read_group_of
 from mummergpu.version import __version__
 
@@ -43,11 +43,22 @@ def test_the_read_group_is_a_line() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [b"", b"*", b"=r", b"a b", b"a,b", b"a\xff", b"(r)", b"r\n", b"r\ns"]
+    "name", [b"", b"*", b"=r", b"a b", b"a\tb", b"a\x7f", b"a\x01", b"r\n", b"r\ns"]
 )
 def test_names_of_records_that_break_the_format_are_refused(name: bytes) -> None:
     with pytest.raises(InputError, match=r"r\.fa: SAM allows no such name"):
         sam_header(named_reference([name], [9]), AlignmentHead())
+
+
+UNUSUAL = (b"A/duck/1/2015(H5N8)", b"aac(6')-Ib_1", b"a,b", b"a[1]", b'"q"', b"<x>", b"a\xc3\xa9")
+
+
+@pytest.mark.parametrize("name", UNUSUAL)
+def test_names_that_only_specifications_refuse_are_written_and_told(name: bytes) -> None:
+    reference = named_reference([b"chr1", name], [9, 9])
+    assert b"@SQ\tSN:" + name + b"\tLN:9\n" in sam_header(reference, AlignmentHead()).text
+    assert name.decode(errors="backslashreplace") in unusual_names(reference)
+    assert not unusual_names(named_reference([b"chr1", b"a:1|=*x"], [9, 9]))
 
 
 def test_records_need_different_names() -> None:
