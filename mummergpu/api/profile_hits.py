@@ -19,6 +19,7 @@ from mummergpu.matching.options import DeviceOptions
 from mummergpu.output.profile_columns import (
     FIELDS,
     NUCLEOTIDE_FIELDS,
+    TEXT_FIELDS,
     ColumnSink,
     DomainColumns,
     nucleotide_columns,
@@ -51,6 +52,12 @@ class Hit(NamedTuple):
         With ``translate``, where the domain lies on the nucleotides: its record, the frame of its
         ORF, 1 to 3 or on the other strand 4 to 6, and its bases on the strand of the record.
         Otherwise None and -1.
+    query_length, target_length : int
+        The residues of the protein, and the nodes of the profile.
+    accuracy : float
+        The mean posterior probability of the aligned residues.
+    query_accession, target_accession, description : str
+        As the files have them, empty where they have none; the description is the target's.
     """
 
     query: str
@@ -75,13 +82,20 @@ class Hit(NamedTuple):
     frame: int = -1
     nucleotide_start: int = -1
     nucleotide_end: int = -1
+    query_length: int = -1
+    target_length: int = -1
+    accuracy: float = float("nan")
+    query_accession: str = ""
+    target_accession: str = ""
+    description: str = ""
 
 
 class Hits(ResultRows[Hit]):
     """The domains that HMMER reports, query by query, the best target first.
 
     The fields of `Hit` are columns: arrays of numpy, of which `query`, `target` and `record` are
-    numbers into `query_names`, `target_names` and `record_names`. `to_arrow`, `to_pandas` and
+    numbers into `query_names`, `target_names` and `record_names`, and accessions and descriptions
+    numbers into `texts`. `to_arrow`, `to_pandas` and
     `to_polars` make tables of them.
     """
 
@@ -90,6 +104,7 @@ class Hits(ResultRows[Hit]):
         "query": ("query", "query_names"),
         "target": ("target", "target_names"),
         "record": ("record", "record_names"),
+        **{field: (field, "texts") for field in TEXT_FIELDS},
     }
     _can_lack = NUCLEOTIDE_FIELDS[1:]
 
@@ -100,6 +115,7 @@ class Hits(ResultRows[Hit]):
         self.record_names = self._places.record_names
         self.query_names = columns.query_names
         self.target_names = columns.target_names
+        self.texts = columns.texts
 
     def __getattr__(self, name: str) -> Any:
         if name in FIELDS:

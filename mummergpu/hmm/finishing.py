@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from mummergpu.hmm.filters import FilterThresholds
-from mummergpu.hmm.profiles import Profile, pyhmmer_module
+from mummergpu.hmm.profiles import Profile, bytes_of, pyhmmer_module
 from mummergpu.hmm.proteins import ProteinBlock
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.flushed_floats import flushed_floats
@@ -176,7 +176,7 @@ class Finisher:
         codes = block.codes[block.offsets[number] : block.offsets[number + 1]]
         return pyhmmer_module("easel").DigitalSequence(
             self._alphabet,
-            name=name,
-            description=description or None,
+            name=bytes_of(name),
+            description=bytes_of(description) or None,
             sequence=np.ascontiguousarray(codes),
         )

@@ -15,7 +15,8 @@ from functools import cached_property
 from typing import Any, Final
 
 from mummergpu.hmm.finishing import FinishingOptions
-from mummergpu.hmm.profiles import pyhmmer_module
+from mummergpu.hmm.hit_records import HitRecords, HitWords, sorted_state
+from mummergpu.hmm.profiles import bytes_of, pyhmmer_module, text_of
 from mummergpu.runtime.flushed_floats import flushed_floats
 
 TABLES: Final = {"tblout": "targets", "domtblout": "domains", "pfamtblout": "pfam"}
@@ -25,7 +26,6 @@ MAX_EXPONENT: Final = 300
 """E-values of less than ten to the minus this are counted as this."""
 
 _ARE_E_VALUES: Final = ("by_E", "dom_by_E", "inc_by_E", "incdom_by_E")
-_SCORES: Final = ("T", "domT", "incT", "incdomT")
 _NAME_WIDTH: Final = 20
 _ACCESSION_WIDTH: Final = 10
 
@@ -35,7 +35,6 @@ class QueryWords:
     """What tables say of a query for which pyhmmer has no object: one without a comparison."""
 
     name: str
-    accession: str | None = None
 
 
 @dataclass(frozen=True)
@@ -59,11 +58,19 @@ class HitList:
             return b""
         hits = self.hits
         if hits is None:
-            hits = pyhmmer_module("plan7").TopHits(self.query)
+            query = self.query
+            if isinstance(query, QueryWords):
+                query = pyhmmer_module("easel").TextSequence(name=bytes_of(query.name))
+            hits = pyhmmer_module("plan7").TopHits(query)
         text = io.BytesIO()
         with flushed_floats():
             hits.write(text, format=TABLES[kind], header=header)
         return text.getvalue()
+
+    @property
+    def are_profiles(self) -> bool:
+        """Whether the targets are profiles."""
+        return self.hits is not None and self.hits.mode == "scan"
 
     def reported(self) -> Iterator[Any]:
         """Yield the hits that are reported, the best first."""
@@ -86,9 +93,8 @@ class HitList:
             alignment = self.hits.to_msa(self.query.alphabet, all_consensus_cols=True)
         except ValueError:  # No domain is included.
             return b""
-        alignment.name = self.query.name
-        alignment.accession = self.query.accession
-        alignment.description = self.query.description
+        for name in ("name", "accession", "description"):
+            setattr(alignment, name, bytes_of(text_of(self.query, name)) or None)
         alignment.author = program
         text = io.BytesIO()
         alignment.write(text, "stockholm" if wraps else "pfam")
@@ -169,36 +175,42 @@ class HitCounter:
         state: dict[str, Any] = hits.__getstate__()["pipeline"]
         return state
 
-    def join(self, query: Any, parts: Sequence[Any], targets: int, compared: int) -> HitList:
+    def join(self, query: Any, parts: Sequence[HitRecords], targets: int) -> HitList:
         """Return the hits of a query.
 
         Parameters
         ----------
         query : object
             Of pyhmmer, or `QueryWords` if nothing was compared.
-        parts : sequence of pyhmmer.plan7.TopHits
+        parts : sequence of HitRecords
             In the order of the targets.
-        targets, compared : int
-            The number of all targets, and of those that were compared for these parts.
+        targets : int
+            The number of all targets.
         """
         if not parts:
             return HitList(query, None)
-        # pyhmmer adds the numbers of targets of what it merges.
-        rest = pyhmmer_module("plan7").TopHits(parts[0].query)
-        state = rest.__getstate__()
-        count = "nmodels" if self._scans else "nseqs"
-        state["pipeline"] = self._pipeline_state | {count: targets - compared}
+        plan7, easel = pyhmmer_module("plan7"), pyhmmer_module("easel")
+        pipeline = dict(self._pipeline_state)
         if self._options.bit_cutoffs is not None:
             # Those of the profile: pyhmmer merges hits of equal thresholds only.
-            state["pipeline"] |= dict.fromkeys(_ARE_E_VALUES, False)
-            state["pipeline"] |= {name: getattr(parts[0], name) for name in _SCORES}
+            pipeline |= dict.fromkeys(_ARE_E_VALUES, False) | parts[0].cutoffs
+        none = plan7.TopHits(query)
+        none.__setstate__(none.__getstate__() | {"_empty": False, "pipeline": pipeline})
         if self._Z is None:
-            state["pipeline"]["Z"] = targets - compared
-        state["_empty"] = False
-        rest.__setstate__(state)
-        return HitList(query, parts[0].merge(*parts[1:], rest))
+            pipeline = pipeline | {"Z": targets}
+        pipeline = pipeline | {"nmodels" if self._scans else "nseqs": targets}
+        hits = plan7.TopHits(query)
+        hits.__setstate__(sorted_state(parts, easel.VectorU8) | {"pipeline": pipeline})
+        # What pyhmmer merges it compares with the thresholds, also with no hits at all.
+        return HitList(query, hits.merge(none))
 
-    def without_late(self, part: Any, targets_until: int, place_of: Callable[[str], int]) -> Any:
+    def part(
+        self,
+        hits: Any,
+        keeps_alignments: bool,
+        targets_until: int,
+        place_of: Callable[[bytes], int],
+    ) -> HitRecords:
         """Return the hits of a part that HMMER would keep until it has compared all targets.
 
         It drops a hit at once if its E-value among the targets so far is too large. That matters
@@ -206,35 +218,24 @@ class HitCounter:
 
         Parameters
         ----------
+        hits : pyhmmer.plan7.TopHits
+            What has been found.
+        keeps_alignments : bool
+            Whether alignments are needed.
         targets_until : int
             The number of targets up to the last one of the part.
         place_of : callable
             Returns that number for the target of a name.
         """
         limit = self._options.E
-        if self._Z is not None or self._options.T is not None or self._options.bit_cutoffs:
-            return part
-        late = {
-            number
-            for number, hit in enumerate(part)
-            if hit.pvalue * targets_until > limit
-            and (
-                len(hit.name.encode()) > _NAME_WIDTH
-                or len((hit.accession or "").encode()) > _ACCESSION_WIDTH
+
+        def is_kept(hit: HitWords) -> bool:
+            return (
+                hit.p_value * targets_until <= limit
+                or (len(hit.name) <= _NAME_WIDTH and len(hit.accession) <= _ACCESSION_WIDTH)
+                or hit.p_value * place_of(hit.name) <= limit
             )
-            and hit.pvalue * place_of(hit.name) > limit
-        }
-        return _without(part, late) if late else part
 
-
-def _without(part: Any, places: set[int]) -> Any:
-    """Return hits without those at some places."""
-    state = part.__getstate__()
-    kept = [place for number, place in enumerate(state["hit"]) if number not in places]
-    order = {place: number for number, place in enumerate(sorted(kept))}
-    state["unsrt"] = [state["unsrt"][place] for place in order]
-    state["hit"] = [order[place] for place in kept]
-    state["N"] = state["Nalloc"] = len(kept)
-    fewer = pyhmmer_module("plan7").TopHits(part.query)
-    fewer.__setstate__(state)
-    return fewer
+        options = self._options
+        keeps_all = self._Z is not None or options.T is not None or options.bit_cutoffs is not None
+        return HitRecords.of_hits(hits, keeps_alignments, None if keeps_all else is_kept)

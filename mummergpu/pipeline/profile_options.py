@@ -179,6 +179,11 @@ class ProfileSearchOptions:
         return "hmmscan" if self.scans else "hmmsearch"
 
     @property
+    def needs_alignments(self) -> bool:
+        """Whether an output has the alignments of hits, which take ten times the memory."""
+        return any(kind == "alignment" for kind, _ in self.outputs)
+
+    @property
     def orfs(self) -> str | None:
         """Which of ``query`` and ``target`` are ORFs."""
         if not self.sequences.is_translated:
@@ -205,5 +210,7 @@ class ProfileSearchOptions:
         wanted = self.finishing.bit_cutoffs
         if wanted is not None and not profile.has_cutoffs[wanted]:
             what, option = _WHAT_IS_MISSING[wanted]
-            raise InputError(f"the profile has no {what}, for {option}", path, record=profile.name)
+            raise InputError(
+                f"the profile has no {what}, for {option}", path, record=profile.shown_name
+            )
         return profile

@@ -19,8 +19,9 @@ import numpy as np
 from mummergpu.hmm.filters import ForwardFilter, ProfileFilter
 from mummergpu.hmm.finishing import Finisher
 from mummergpu.hmm.hit_lists import HitCounter, HitCounts, HitList, QueryWords
+from mummergpu.hmm.hit_records import HitRecords
 from mummergpu.hmm.interleaved import BYTE_LANES, InterleavedBlock, can_interleave, interleaved
-from mummergpu.hmm.profiles import Profile
+from mummergpu.hmm.profiles import Profile, bytes_of
 from mummergpu.hmm.proteins import ProteinBlock, sequences_of_marks
 from mummergpu.input.blocks.proteins import NamedProteins
 from mummergpu.input.bytes.reading_threads import ReadingThreads
@@ -217,12 +218,11 @@ class _Task:
 
 
 class _Found(NamedTuple):
-    """The hits of a profile in a part of the proteins, and how many were compared to the end."""
+    """The hits of a profile in a part of the proteins, None if no protein was compared."""
 
     proteins: NumberedProteins
     number: int
-    hits: Any
-    compared: int
+    hits: HitRecords | None
 
 
 class HitParts(NamedTuple):
@@ -230,28 +230,24 @@ class HitParts(NamedTuple):
 
     Attributes
     ----------
-    hits : list of list of pyhmmer.plan7.TopHits
+    hits : list of list of HitRecords
         The hits of each in parts of the proteins.
-    compared : list of int
-        How many proteins were compared with each to the end.
     targets : int
         The number of all proteins.
     """
 
-    hits: list[list[Any]]
-    compared: list[int]
+    hits: list[list[HitRecords]]
     targets: int = 0
 
     @classmethod
     def of_profiles(cls, count: int) -> HitParts:
         """Return no hits of so many profiles."""
-        return cls([[] for _ in range(count)], [0] * count)
+        return cls([[] for _ in range(count)])
 
-    def add(self, number: int, hits: Any, count: int) -> None:
-        """Add the hits of a profile in a part, or None, of so many that were compared."""
-        if hits is not None and len(hits):
+    def add(self, number: int, hits: HitRecords | None) -> None:
+        """Add the hits of a profile in a part, or None."""
+        if hits is not None and hits.offsets.size > 1:
             self.hits[number].append(hits)
-            self.compared[number] += count
 
 
 class ProfileJob(ABC):
@@ -415,7 +411,7 @@ class ProfileSearch(ProfileJob):
         def join(number: int) -> HitList:
             hmm, own = profiles[number].hmm, parts.hits[number]
             parts.hits[number] = []
-            return counter.join(hmm, own, parts.targets, parts.compared[number])
+            return counter.join(hmm, own, parts.targets)
 
         yield from ordered_results(context.executor, context.window, range(len(profiles)), join)
 
@@ -445,10 +441,10 @@ class ProfileSearch(ProfileJob):
         # After an error, too, the device has ended its work before its memory is freed.
         ahead = tasks()
         with closing(ahead), closing(self._found(filters, ahead)) as results:
-            for proteins, number, hits, count in results:
+            for proteins, number, hits in results:
                 done = before + number + 1, before + len(filters), proteins.end
                 self.tell(Phase.PROFILES, done, proteins, (number + 1) / len(filters))
-                found.add(number, hits, count)
+                found.add(number, hits)
         return found._replace(targets=targets)
 
     def _found(self, filters: Sequence[ProfileFilter], tasks: Iterator[_Task]) -> Generator[_Found]:
@@ -468,7 +464,7 @@ class ProfileSearch(ProfileJob):
         proteins: NumberedProteins,
         numbers: range,
         on_device: DeviceFilters | None = None,
-    ) -> Iterator[tuple[int, Any, int]]:
+    ) -> Iterator[tuple[int, HitRecords]]:
         """Yield the hits of some of the profiles in a block, as `HitParts.add` takes them."""
         survivors = None if on_device is None else self._survivors(filters, on_device)
         with closing(filtered(iter([proteins]), survivors)) as blocks:
@@ -478,9 +474,9 @@ class ProfileSearch(ProfileJob):
             for one in numbers
         )
         with closing(self._found(filters, own)) as results:
-            for _, number, hits, count in results:
+            for _, number, hits in results:
                 if hits is not None:
-                    yield number, hits, count
+                    yield number, hits
 
     def _search(self, profile_filter: ProfileFilter, task: _Task) -> _Found | None:
         """Compare a profile with proteins; return None if so many pass that they are split."""
@@ -498,7 +494,7 @@ class ProfileSearch(ProfileJob):
             return None
         survivors = task.survivors
         if survivors.size == 0:
-            return _Found(task.proteins, task.number, None, 0)
+            return _Found(task.proteins, task.number, None)
         residues = int((records.offsets[survivors + 1] - records.offsets[survivors]).sum())
         stats.add_cells("profile_finishing", residues * profile_filter.profile.nodes)
         count = records.protein_count
@@ -508,11 +504,13 @@ class ProfileSearch(ProfileJob):
                 profile_filter.profile, task.proteins.block, names, descriptions, survivors
             )
 
-            def place_of(name: str) -> int:
-                return next(before + int(one) + 1 for one in survivors if names[one] == name)
+            def place_of(name: bytes) -> int:
+                text = name.decode("utf-8", "surrogateescape")
+                return next(before + int(one) + 1 for one in survivors if names[one] == text)
 
-            hits = self._counter.without_late(hits, before + int(survivors[-1]) + 1, place_of)
-        return _Found(task.proteins, task.number, hits, survivors.size)
+            until = before + int(survivors[-1]) + 1
+            found = self._counter.part(hits, self._options.needs_alignments, until, place_of)
+        return _Found(task.proteins, task.number, found)
 
 
 class ProfileScan(ProfileJob):
@@ -596,8 +594,8 @@ class ProfileScan(ProfileJob):
         self._context.stats.add_cells("profile_finishing", cells)
         hits = self._finisher.scan(block, number, name, description, models)
 
-        def place_of(target: str) -> int:
-            return next(place for profile, place in profiles if profile.name == target)
+        def place_of(target: bytes) -> int:
+            return next(place for profile, place in profiles if bytes_of(profile.name) == target)
 
-        hits = self._counter.without_late(hits, profiles[-1][1], place_of)
-        return self._counter.join(hits.query, [hits], targets, len(profiles))
+        found = self._counter.part(hits, self._options.needs_alignments, profiles[-1][1], place_of)
+        return self._counter.join(hits.query, [found], targets)

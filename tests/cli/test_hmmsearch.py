@@ -136,6 +136,32 @@ def test_sequences_of_marks_alone_are_compared_with_no_profile(
     assert found[0] == found[1] and len(found[0]["domtblout"]) > 5
 
 
+def write_odd_bytes(folder: Path) -> tuple[Path, Path]:
+    """Write a profile and proteins that differ in bytes that are not UTF-8, in all their words."""
+    data = data_folder()
+    profile, proteins = folder / "odd.hmm", folder / "odd.faa"
+    text = (data / "hmms/txt/PF02826.hmm").read_bytes()
+    name, accession = re.findall(rb"\n(?:NAME|ACC) +(\S+)", text)[:2]
+    text = text.replace(name, b"\xffd\xe9h", 1).replace(accession, b"\xfe_" + b"a" * 11, 1)
+    profile.write_bytes(re.sub(rb"\nDESC.*", b"\nDESC  \xe9 of \xc3\xa9", text))
+    best = (data / "seqs/938293.PRJEB85.HG003687.faa").read_bytes().split(b">")[1:]
+    records = [b">\xff%c_%s" % (150 + n % 100, one) for n, one in enumerate(best)]
+    proteins.write_bytes(b"".join(records))
+    return profile, proteins
+
+
+def test_words_of_any_bytes(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    need_hmmer()
+    files = write_odd_bytes(tmp_path)
+    assert_equal("hmmsearch", tmp_path, *files)
+    subprocess.run(["hmmpress", files[0]], check=True, capture_output=True)
+    assert_equal("hmmscan", tmp_path, *files)
+    broken = files[0].with_name("broken.hmm")
+    broken.write_bytes(re.sub(rb"\n(GA|TC|NC) .*", b"", files[0].read_bytes()))
+    message = "broken.hmm: the profile has no gathering cutoffs (GA), for --cut_ga (record '\ufffdd"
+    assert_refused(message, tmp_path, capfd, "--cut_ga", broken, files[1])
+
+
 def test_pipes(inputs: tuple[Path, Path], tmp_path: Path) -> None:
     profiles, proteins = inputs
     found = ours("hmmsearch", tmp_path, profiles, proteins)["tblout"]
@@ -211,6 +237,25 @@ def bad_profiles() -> dict[str, tuple[str, str]]:
         "cut later": (first + other[:9000], "(truncated?) (record 'Thioesterase')"),
         "mixed up": (begin + end, "p.hmm: profile 1 cannot be read: Expected match line to start"),
         "another text": (first + ">a\nMKL\n", "p.hmm: profile 2 cannot be read, the one after"),
+        "no alphabet": (
+            first + "".join(line for line in other.splitlines(True) if line[:4] != "ALPH"),
+            f"p.hmm:{first.count(chr(10)) + 16}: a profile without an alphabet (ALPH) (record 'Th",
+        ),
+        "a cutoff too early": (
+            first.replace("ALPH ", "GA 1 1\nALPH ", 1),
+            "p.hmm:6: a profile without an alphabet (ALPH) (record '2-Hacid_dh_C')",
+        ),
+        "no letters": (other.replace("amino", "custom"), "p.hmm:4: a profile without an alph"),
+        "nan": (
+            first + other.replace("2.25147", "    nan", 1),
+            f"p.hmm:{first.count(chr(10)) + 24}: no number where HMMER needs one (record 'Th",
+        ),
+        "infinite": (other.replace("9.57743", "-inf", 1), "p.hmm:23: no number where HMMER needs"),
+        "nan in COMPO": (
+            many.replace("COMPO ", "COMPO nan ", 1),
+            f"p.hmm:{many[: many.index('COMPO')].count(chr(10)) + 1}: no number where HMMER",
+        ),
+        "odd STATS": (other.replace("-10.1820", "nan"), "p.hmm: STATS that are no numbers (reco"),
         "RNA": (dna.replace("DNA", "RNA", 1), "p.hmm: the profile is of RNA, not of proteins ("),
         "a later one of DNA": (first + dna, "profile 2 cannot be read: it is not of proteins (nhm"),
         "named": (first + dna, "(nhmmer searches with profiles of DNA or RNA) (record '5S_rRNA')"),
@@ -222,7 +267,8 @@ def bad_profiles() -> dict[str, tuple[str, str]]:
     "what",
     [
         *("nonsense", "sequences", "nothing", "cut", "cut later", "mixed up", "another text"),
-        *("RNA", "a later one of DNA", "named", "two formats"),
+        *("RNA", "a later one of DNA", "named", "two formats", "no alphabet", "a cutoff too early"),
+        *("no letters", "nan", "infinite", "nan in COMPO", "odd STATS"),
     ],
 )
 def test_bad_profiles(

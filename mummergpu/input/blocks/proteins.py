@@ -102,12 +102,8 @@ def _first_word(header: bytes) -> bytes:
 
 
 def _as_text(name: bytes) -> str:
-    """Return a name as text; a byte that is not UTF-8 becomes one character."""
-    try:
-        return name.decode()
-    except UnicodeDecodeError:
-        text = name.decode("utf-8", "surrogateescape")
-        return text.encode("utf-8", "replace").decode()
+    """Return a name as text, from which its bytes can be made again."""
+    return name.decode("utf-8", "surrogateescape")
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
-from helpers.hmmer import TABLES, write_input
+from helpers.hmmer import TABLES, data_folder, write_input
 from helpers.sequences import reverse_complement
 
 import mummergpu
@@ -34,11 +34,53 @@ def test_searches_and_scans_are_those_of_the_command(tmp_path: Path) -> None:
         hits = search(profiles, proteins, E=1e-3, threads=2)
         assert [(hit.target, hit.query) for hit in hits] == [(row[0], row[3]) for row in lines]
         assert [f"{score:.1f}" for score in hits.domain_score] == [row[13] for row in lines]
+        lengths = zip(hits.target_length.tolist(), hits.query_length.tolist(), strict=True)
+        assert [*lengths] == [(int(row[2]), int(row[5])) for row in lines]
+        assert [f"{hit.accuracy:.2f}" for hit in hits] == [row[21] for row in lines]
+        told = [(hit.target_accession, hit.query_accession, hit.description) for hit in hits]
+        assert [tuple(" ".join(one.split()) or "-" for one in row) for row in told] == [
+            (row[1], row[4], " ".join(row[22:])) for row in lines
+        ]
         again = search(hmms, str(proteins), E=1e-3)
         assert list(again) == list(hits) and len(hits) > 3
         assert list(hits[hits.included]) == [hit for hit in hits if hit.included]
         assert repr(hits).startswith(f"{len(hits)} domains\n")
         assert list(hits.to_pandas()["target"]) == [row[0] for row in lines]
+        assert list(hits.to_pandas()["description"]) == [hit.description for hit in hits]
+
+
+def test_names_and_descriptions_of_any_bytes(tmp_path: Path) -> None:
+    profiles, proteins = write_input(tmp_path)
+    hits = mummergpu.hmmsearch(profiles, proteins, E=1e-9)
+    text = proteins.read_bytes()
+    proteins.write_bytes(text.replace(b"HG00", b"HG\xff\xe9").replace(b"ID=", b"\xfe"))
+    odd = mummergpu.hmmsearch(profiles, str(proteins), E=1e-9)
+    expected = [hit.target.replace("HG00", "HG\udcff\udce9") for hit in hits]
+    assert [hit.target for hit in odd] == expected != [hit.target for hit in hits]
+    assert any("\udcfe" in hit.description for hit in odd)
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "hits.parquet"
+    words = ["-E", "1e-9", "--parquet", str(path), str(profiles), str(proteins)]
+    assert main(["hmmsearch", "-q", *words]) == 0
+    found = parquet.read_table(path).to_pandas()
+    tables = odd.to_pandas()
+    for field in ("target", "description", "accuracy", "target_length", "query_accession"):
+        assert list(found[field]) == list(tables[field])
+    assert found["target"][0] == hits[0].target.replace("HG00", r"HG\xff\xe9")
+
+
+def test_profiles_in_memory_that_cannot_be_searched(tmp_path: Path) -> None:
+    pyhmmer = pytest.importorskip("pyhmmer")
+    profiles, proteins = write_input(tmp_path)
+    with pyhmmer.plan7.HMMFile(profiles) as file:
+        hmm = next(file)
+    hmm.match_emissions[3, 2] = float("nan")
+    with pytest.raises(mummergpu.MummergpuError, match="no number where HMMER needs one"):
+        mummergpu.hmmsearch(hmm, proteins)
+    with pyhmmer.plan7.HMMFile(data_folder() / "hmms/txt/RF00001.hmm") as file:
+        dna = next(file)
+    with pytest.raises(mummergpu.MummergpuError, match="of RNA, not of proteins"):
+        mummergpu.hmmsearch([dna], proteins)
 
 
 def test_options_and_sequences_in_memory(tmp_path: Path) -> None:
