@@ -17,7 +17,9 @@ from typing import Any, Final
 from mummergpu.hmm.finishing import FinishingOptions
 from mummergpu.hmm.hit_records import HitRecords, HitWords, sorted_state
 from mummergpu.hmm.profiles import bytes_of, pyhmmer_module, text_of
+from mummergpu.input.records.record_reader import printable
 from mummergpu.runtime.flushed_floats import flushed_floats
+from mummergpu.runtime.words import shorter
 
 TABLES: Final = {"tblout": "targets", "domtblout": "domains", "pfamtblout": "pfam"}
 """HMMER's tables, and pyhmmer's words for them."""
@@ -47,10 +49,22 @@ class HitList:
         Of pyhmmer, or `QueryWords`.
     hits : pyhmmer.plan7.TopHits or None
         Those reported, and others; None if no target was compared to the end.
+    impossible : tuple of str
+        The targets that were left out because no path emits them.
+    path : str
+        The file of a query that is a profile, for messages.
     """
 
     query: Any
     hits: Any | None
+    impossible: tuple[str, ...] = ()
+    path: str = ""
+
+    @property
+    def shown_query(self) -> str:
+        """The file and the name of the query, as messages show them."""
+        name = printable(bytes_of(text_of(self.query, "name")))
+        return f"{self.path}: profile {name}" if self.path else f"sequence {name}"
 
     def table(self, kind: str, header: bool = False) -> bytes:
         """Return the rows of one of `TABLES`; the one for Pfam always has its headings."""
@@ -77,7 +91,7 @@ class HitList:
         if self.hits is not None:
             yield from self.hits.reported
 
-    def alignment(self, program: str, wraps: bool = True) -> bytes:
+    def alignment(self, program: str, wraps: bool, warn: Callable[[str], None]) -> bytes:
         """Return the domains that are included as an alignment in Stockholm; nothing if none are.
 
         Parameters
@@ -86,19 +100,43 @@ class HitList:
             Who has made it, for the line about the author.
         wraps : bool
             Whether rows are wrapped; otherwise each is one line.
+        warn : callable
+            Receives a line about sequences that HMMER does not align.
         """
         if self.hits is None:
             return b""
+        # HMMER gives up at them: it loses a mark for a gap where it makes a sequence of a hit.
+        gaps = [
+            domain
+            for hit in self.hits.included
+            for domain in hit.domains.included
+            if _has_gap(domain.alignment)
+        ]
+        for domain in gaps:
+            domain.included = False
         try:
             alignment = self.hits.to_msa(self.query.alphabet, all_consensus_cols=True)
         except ValueError:  # No domain is included.
             return b""
+        finally:
+            for domain in gaps:
+                domain.included = True
+            if gaps:
+                names = [printable(bytes_of(text_of(one.hit, "name"))) for one in gaps]
+                warn(f"{self.shown_query}: no alignment of sequences with a gap: {shorter(names)}")
         for name in ("name", "accession", "description"):
             setattr(alignment, name, bytes_of(text_of(self.query, name)) or None)
         alignment.author = program
         text = io.BytesIO()
         alignment.write(text, "stockholm" if wraps else "pfam")
         return text.getvalue()
+
+
+def _has_gap(alignment: Any) -> bool:
+    """Return whether the residues of an alignment are fewer than their places."""
+    text = alignment.target_sequence
+    places = alignment.target_to - alignment.target_from + 1
+    return bool(len(text) - text.count("-") < places)
 
 
 class HitCounts:
@@ -175,7 +213,9 @@ class HitCounter:
         state: dict[str, Any] = hits.__getstate__()["pipeline"]
         return state
 
-    def join(self, query: Any, parts: Sequence[HitRecords], targets: int) -> HitList:
+    def join(
+        self, query: Any, parts: Sequence[HitRecords], targets: int, path: str = ""
+    ) -> HitList:
         """Return the hits of a query.
 
         Parameters
@@ -186,9 +226,12 @@ class HitCounter:
             In the order of the targets.
         targets : int
             The number of all targets.
+        path : str
+            The file of a query that is a profile.
         """
-        if not parts:
-            return HitList(query, None)
+        impossible = tuple(name for part in parts for name in part.impossible)
+        if not any(part.offsets.size > 1 for part in parts):
+            return HitList(query, None, impossible, path)
         plan7, easel = pyhmmer_module("plan7"), pyhmmer_module("easel")
         pipeline = dict(self._pipeline_state)
         if self._options.bit_cutoffs is not None:
@@ -202,7 +245,7 @@ class HitCounter:
         hits = plan7.TopHits(query)
         hits.__setstate__(sorted_state(parts, easel.VectorU8) | {"pipeline": pipeline})
         # What pyhmmer merges it compares with the thresholds, also with no hits at all.
-        return HitList(query, hits.merge(none))
+        return HitList(query, hits.merge(none), impossible, path)
 
     def part(
         self,

@@ -47,11 +47,19 @@ class HitRecords(NamedTuple):
         Where each begins in `text`, and where the last ends.
     cutoffs : dict
         The scores that HMMER has taken from the profile as thresholds, by pyhmmer's words.
+    impossible : tuple of str
+        The targets that were left out because no path emits them.
     """
 
     text: ByteArray
     offsets: Int64Array
     cutoffs: dict[str, Any]
+    impossible: tuple[str, ...] = ()
+
+    @property
+    def tells_something(self) -> bool:
+        """Whether there is a hit, or a target that was left out."""
+        return self.offsets.size > 1 or bool(self.impossible)
 
     @classmethod
     def of_hits(

@@ -77,6 +77,8 @@ class Profile:
         How the scores of random sequences are distributed.
     hmm : pyhmmer.plan7.HMM
         The profile for `finishing`.
+    path : str
+        Where it comes from, for errors.
     """
 
     name: str
@@ -87,6 +89,7 @@ class Profile:
     composition: Float32Array | None
     statistics: Statistics
     hmm: Any
+    path: str = "profiles"
     _idle_models: deque[Any] = field(default_factory=deque, init=False, repr=False)
 
     @property
@@ -176,7 +179,7 @@ def profile_of(hmm: Any, path: str = "profiles", table: int | None = None) -> Pr
     Raises
     ------
     InputError
-        If the profile is not of proteins, or a number is none.
+        If the profile is not of proteins or has no consensus, or a number is none.
     """
     name = text_of(hmm, "name")
     if not hmm.alphabet.is_amino():
@@ -193,7 +196,11 @@ def profile_of(hmm: Any, path: str = "profiles", table: int | None = None) -> Pr
         None if composition is None else np.array(composition, dtype=np.float32),
         Statistics(*map(float, hmm.evalue_parameters.as_vector())),
         hmm,
+        path,
     )
+    if hmm.consensus is None:
+        message = "the profile has no consensus (CONS), without which HMMER searches none"
+        raise InputError(message, path, record=profile.shown_name)
     if not np.isfinite(profile.statistics).all():
         raise InputError("STATS that are no numbers", path, record=profile.shown_name)
     if lines := _lines_without_numbers(profile):

@@ -25,6 +25,7 @@ from mummergpu.hmm.profiles import Profile, bytes_of
 from mummergpu.hmm.proteins import ProteinBlock, sequences_of_marks
 from mummergpu.input.blocks.proteins import NamedProteins
 from mummergpu.input.bytes.reading_threads import ReadingThreads
+from mummergpu.input.records.record_reader import printable
 from mummergpu.output.profiles import ALIGNMENT, PARQUET, AlignmentSink, HitSink, TableSink
 from mummergpu.output.sink import writer_of
 from mummergpu.pipeline.context import RunContext, say_nothing
@@ -35,6 +36,7 @@ from mummergpu.runtime.ordered_map import Prefetcher, ordered_results
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.progress import Phase, Work
 from mummergpu.runtime.stats import Stats
+from mummergpu.runtime.words import counted, shorter
 
 if TYPE_CHECKING:
     from mummergpu.hmm.device_filters import DeviceFilters
@@ -106,6 +108,8 @@ def run(
         counts = HitCounts()
         with closing(job.hits()) as found:
             for hits in found:
+                if hits.impossible:
+                    context.warn(_left_out(hits))
                 counts.add(hits)
                 with context.stats.stage("format"):
                     for sink in sinks:
@@ -117,12 +121,23 @@ def run(
         context.executor.shutdown()
 
 
+def _left_out(hits: HitList) -> str:
+    """Return a line about targets that no path of a profile emits: HMMER stops at one."""
+    count, names = len(hits.impossible), shorter(hits.impossible)
+    text = (
+        f"no path of it emits {counted(count, 'sequence')}"
+        if hits.path
+        else f"no path of {counted(count, 'profile')} emits it"
+    )
+    return f"{hits.shown_query}: {text}, left out: {names}"
+
+
 def _open_sink(
     kind: str, file: OutputFile, options: ProfileSearchOptions, context: RunContext
 ) -> HitSink:
     emit = writer_of(file, context.stats)
     if kind == ALIGNMENT:
-        return AlignmentSink(emit, options.program, options.wraps_alignments)
+        return AlignmentSink(emit, options.program, options.wraps_alignments, context.warn)
     if kind == PARQUET:
         from mummergpu.output.profile_columns import ParquetSink
 
@@ -246,7 +261,7 @@ class HitParts(NamedTuple):
 
     def add(self, number: int, hits: HitRecords | None) -> None:
         """Add the hits of a profile in a part, or None."""
-        if hits is not None and hits.offsets.size > 1:
+        if hits is not None and hits.tells_something:
             self.hits[number].append(hits)
 
 
@@ -409,9 +424,9 @@ class ProfileSearch(ProfileJob):
         counter, context = self._counter, self._context
 
         def join(number: int) -> HitList:
-            hmm, own = profiles[number].hmm, parts.hits[number]
+            own = parts.hits[number]
             parts.hits[number] = []
-            return counter.join(hmm, own, parts.targets)
+            return counter.join(profiles[number].hmm, own, parts.targets, profiles[number].path)
 
         yield from ordered_results(context.executor, context.window, range(len(profiles)), join)
 
@@ -500,7 +515,7 @@ class ProfileSearch(ProfileJob):
         count = records.protein_count
         names, descriptions = _Lazy(records.name, count), _Lazy(records.description, count)
         with stats.stage("profile_finishing"):
-            hits = self._finisher.search(
+            hits, impossible = self._finisher.search(
                 profile_filter.profile, task.proteins.block, names, descriptions, survivors
             )
 
@@ -510,6 +525,8 @@ class ProfileSearch(ProfileJob):
 
             until = before + int(survivors[-1]) + 1
             found = self._counter.part(hits, self._options.needs_alignments, until, place_of)
+            names_left_out = tuple(printable(bytes_of(names[one])) for one in impossible)
+            found = found._replace(impossible=names_left_out)
         return _Found(task.proteins, task.number, found)
 
 
@@ -592,10 +609,11 @@ class ProfileScan(ProfileJob):
         residues = int(records.offsets[number + 1] - records.offsets[number])
         cells = residues * sum(profile.nodes for profile in models)
         self._context.stats.add_cells("profile_finishing", cells)
-        hits = self._finisher.scan(block, number, name, description, models)
+        hits, impossible = self._finisher.scan(block, number, name, description, models)
 
         def place_of(target: bytes) -> int:
             return next(place for profile, place in profiles if bytes_of(profile.name) == target)
 
         found = self._counter.part(hits, self._options.needs_alignments, profiles[-1][1], place_of)
-        return self._counter.join(hits.query, [found], targets)
+        left_out = tuple(f"{one.path}: {one.shown_name}" for one in impossible)
+        return self._counter.join(hits.query, [found._replace(impossible=left_out)], targets)

@@ -42,6 +42,9 @@ OPTIONS = [
 ]
 
 
+VERBS = ("hmmsearch", "hmmscan")
+
+
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return write_input(tmp_path_factory.mktemp("hmmer"))
@@ -162,6 +165,66 @@ def test_words_of_any_bytes(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -
     assert_refused(message, tmp_path, capfd, "--cut_ga", broken, files[1])
 
 
+def test_sequences_that_no_path_emits_are_left_out(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """HMMER stops at them if no filter does before."""
+    need_hmmer()
+    alignment, profiles = tmp_path / "a.sto", tmp_path / "p.hmm"
+    profiles.write_bytes(b"")
+    for number, residues in enumerate(("ACDEFGHIKL", "MNPQRSTVWY")):
+        aligned = "".join(f"{name} {residues}\n" for name in "ab")
+        alignment.write_text(f"# STOCKHOLM 1.0\n{aligned}//\n")
+        one = tmp_path / "one.hmm"
+        words = ["-n", f"p{number}", "--pnone", str(one), str(alignment)]
+        subprocess.run(["hmmbuild", *words], check=True, capture_output=True)
+        profiles.write_bytes(profiles.read_bytes() + one.read_bytes())
+    good, proteins = "ACDEFGHIKLMNPQRSTVWY", tmp_path / "s.faa"
+    fine = f">a\n{good}\n>b\nAA{good}\n"
+    proteins.write_text(fine)
+    tables = {verb: ours(verb, tmp_path, "--max", profiles, proteins) for verb in VERBS}
+    odd = [f">w{number}\n{'WY' * 9}\n" for number in range(4)]
+    proteins.write_text(fine + "".join(odd))
+    capfd.readouterr()
+    for verb, expected in tables.items():
+        files = ["--tblout", str(tmp_path / "t"), str(profiles), str(proteins)]
+        assert main([verb, "--max", *(["-Z", "2"] if verb == "hmmsearch" else []), *files]) == 0
+        found = rows((tmp_path / "t").read_bytes())
+        assert [one for one in found if not re.match(rb"w|p1 +- +w", one)] == rows(
+            expected["tblout"]
+        )
+        error = capfd.readouterr().err
+        if verb == "hmmsearch":
+            text = "p.hmm: profile p0: no path of it emits 4 sequences, left out: w0, w1, w2, ..."
+            assert error.count("left out") == 1 and text in error
+        else:
+            text = f"sequence w3: no path of 1 profile emits it, left out: {profiles}: p0"
+            assert error.count("left out") == 4 and text in error
+
+
+def test_alignments_are_without_sequences_that_have_gaps(
+    inputs: tuple[Path, Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """HMMER stops at them."""
+    profile, proteins = inputs[0].with_name("cut.hmm"), tmp_path / "s.faa"
+    expected = ours("hmmsearch", tmp_path, profile, inputs[1])
+    names = [line.split()[0] for line in rows(expected["tblout"]) if line]
+    records = inputs[1].read_text().split(">")
+    number = next(n for n, one in enumerate(records) if one.startswith(names[0].decode()))
+    text = "".join(records[number].split("\n")[1:])
+    middle = len(text) // 2
+    for mark in "._":
+        odd = f">odd{ord(mark)}\n{text[:middle]}{mark}{text[middle:]}\n"
+        proteins.write_text(inputs[1].read_text() + odd)
+        words = ["-A", str(tmp_path / "a"), "--tblout", str(tmp_path / "t"), "-Z", "200"]
+        assert main(["hmmsearch", *words, str(profile), str(proteins)]) == 0
+        assert f"\nodd{ord(mark)} " in (tmp_path / "t").read_text()
+        found = rows((tmp_path / "a").read_bytes())
+        assert found == rows(expected["alignment"]) and len(found) > 5
+        text_told = f"profile 2-Hacid_dh_C: no alignment of sequences with a gap: odd{ord(mark)}\n"
+        assert text_told in capfd.readouterr().err
+
+
 def test_pipes(inputs: tuple[Path, Path], tmp_path: Path) -> None:
     profiles, proteins = inputs
     found = ours("hmmsearch", tmp_path, profiles, proteins)["tblout"]
@@ -255,6 +318,10 @@ def bad_profiles() -> dict[str, tuple[str, str]]:
             many.replace("COMPO ", "COMPO nan ", 1),
             f"p.hmm:{many[: many.index('COMPO')].count(chr(10)) + 1}: no number where HMMER",
         ),
+        "no consensus": (
+            other.replace("CONS  yes", "CONS  no"),
+            "p.hmm: the profile has no consensus (CONS), without which HMMER searches none (record",
+        ),
         "odd STATS": (other.replace("-10.1820", "nan"), "p.hmm: STATS that are no numbers (reco"),
         "RNA": (dna.replace("DNA", "RNA", 1), "p.hmm: the profile is of RNA, not of proteins ("),
         "a later one of DNA": (first + dna, "profile 2 cannot be read: it is not of proteins (nhm"),
@@ -268,7 +335,7 @@ def bad_profiles() -> dict[str, tuple[str, str]]:
     [
         *("nonsense", "sequences", "nothing", "cut", "cut later", "mixed up", "another text"),
         *("RNA", "a later one of DNA", "named", "two formats", "no alphabet", "a cutoff too early"),
-        *("no letters", "nan", "infinite", "nan in COMPO", "odd STATS"),
+        *("no letters", "nan", "infinite", "nan in COMPO", "odd STATS", "no consensus"),
     ],
 )
 def test_bad_profiles(
