@@ -164,7 +164,8 @@ def hmmsearch(
         HMMER's options without dashes: ``E``, ``T``, ``domE``, ``domT``, ``incE``, ``incT``,
         ``incdomE``, ``incdomT``, ``Z``, ``domZ``, ``F1``, ``F2``, ``F3`` and ``seed`` are numbers;
         ``cut_ga``, ``cut_nc``, ``cut_tc``, ``max``, ``nobias`` and ``nonull2`` are true or false,
-        as are ``any_letters`` and ``translate`` of the command.
+        as are ``any_letters`` and ``translate`` of the command. ``long_proteins``, ``code``,
+        ``min_orf`` and ``strand`` are as in the command too.
 
     Returns
     -------
@@ -203,12 +204,15 @@ def _search(
     options: dict[str, Any],
     scans: bool,
 ) -> Hits:
-    ours = {name: truth(name, options.pop(name, False)) for name in ("any_letters", "translate")}
+    translates = truth("translate", options.pop("translate", False))
+    names = [one.name for one in fields(ProteinRules) if one.name in options]
+    rules = ProteinRules(**{name: options.pop(name) for name in names})
+    rules.check_if_translated(translates)
     known = {one.name for one in fields(HmmerOptions)}
     if unknown := sorted(options.keys() - known):
         raise TypeError(f"no such option: {', '.join(unknown)}")
     hmmer = HmmerOptions(**options)
-    source = _source(sequences, ProteinRules(any_letters=ours["any_letters"]), ours["translate"])
+    source = _source(sequences, rules, translates)
     asked = ProfileSearchOptions(
         _profiles(profiles),
         source,

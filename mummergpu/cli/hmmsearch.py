@@ -69,6 +69,38 @@ def _sections(scans: bool) -> Sections:
                 "letters that do not for N.",
             ),
             flag("--no-empty", "Treat a file without sequences as an error."),
+            click.Option(
+                ["--long-proteins"],
+                type=click.Choice(["skip", "error"]),
+                default="skip",
+                show_default=True,
+                help="Leave out proteins and ORFs of more than 100,000 residues, which HMMER does "
+                "not search, with a warning, or treat them as an error.",
+            ),
+            click.Option(
+                ["--code"],
+                type=click.INT,
+                metavar="N",
+                default=1,
+                show_default=True,
+                help="With --translate, the genetic code: 1, 2, 4, 5, 6, 11, 25 and others, as "
+                "NCBI numbers them.",
+            ),
+            click.Option(
+                ["--min-orf"],
+                type=click.INT,
+                metavar="N",
+                default=20,
+                show_default=True,
+                help="With --translate, search ORFs of at least N residues.",
+            ),
+            click.Option(
+                ["--strand"],
+                type=click.Choice(["both", "plus", "minus"]),
+                default="both",
+                show_default=True,
+                help="With --translate, the strands of the records to translate.",
+            ),
         ],
         "Output": [
             *tables,
@@ -228,7 +260,8 @@ def _run(params: dict[str, Any], scans: bool) -> None:
         from mummergpu.pipeline.profile_options import HmmerOptions, ProfileSearchOptions
 
         hmmer = HmmerOptions(**{one.name: params[one.name] for one in fields(HmmerOptions)})
-        rules = ProteinRules(params["any_letters"], params["no_empty"])
+        rules = ProteinRules(**{one.name: params[one.name] for one in fields(ProteinRules)})
+        rules.check_if_translated(params["translate"])
         source = TranslatedFiles if params["translate"] else ProteinFiles
         device = device_options(
             {**params, "device": (0,), "gpu_memory": None, "device_library": "cuda-bindings"}

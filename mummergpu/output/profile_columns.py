@@ -9,7 +9,7 @@ import numpy as np
 from mummergpu.hmm.hit_lists import HitList
 from mummergpu.hmm.hit_records import accuracies
 from mummergpu.hmm.profiles import bytes_of, text_of
-from mummergpu.hmm.translation import OrfPlace
+from mummergpu.hmm.translation import FORWARD_FRAMES, OrfPlace
 from mummergpu.output.matches.arrow import import_pyarrow, readable_name
 from mummergpu.output.profiles import HitSink
 from mummergpu.runtime.arrays import Float64Array, Int64Array
@@ -104,8 +104,6 @@ class NucleotideColumns(NamedTuple):
     record_names: list[str]
 
 
-_FORWARD_FRAMES: Final = 3
-
 NUCLEOTIDE_FIELDS: Final = NucleotideColumns._fields[:-1]
 
 
@@ -131,7 +129,7 @@ def nucleotide_columns(columns: DomainColumns, orfs: str | None) -> NucleotideCo
         dtype=np.int64,
     ).reshape(-1, 3)
     record, frame, start = table[getattr(columns, orfs)].T
-    is_forward = frame <= _FORWARD_FRAMES
+    is_forward = frame <= FORWARD_FRAMES
     begin = np.where(is_forward, start - 1 + 3 * columns.start, start - 3 * columns.end)
     end = begin + 3 * (columns.end - columns.start)
     return NucleotideColumns(record, frame, begin, end, list(numbers))

@@ -237,7 +237,6 @@ SAM = "@HD\tVN:1.6\nr\t4\t*\t0\t0\t*\t*\t0\t0\tACGT\t*\n"
 BAD_SEQUENCES = {
     "gap": (">a\nAC-D\n", "s.faa:2: '-' is not a sequence character (record 'a')"),
     "nameless": (">a\nACD\n> \nACD\n", "s.faa:3: a record without a name"),
-    "long": (">a\n" + "L" * 100_001, "s.faa:1: 100,001 residues, and HMMER searches at most"),
     "nucleotides": (">a\n" + "ACGT" * 30, "s.faa: nucleotides, and the profiles are of proteins"),
     "told what to do": (">a\n" + "ACGT" * 30, "--translate searches in their six frames"),
     "FASTQ": ("@a\nACGT\n+\nIIII\n", "s.faa: FASTQ, which holds nucleotides"),
@@ -266,6 +265,16 @@ def test_bad_sequences(
     bad = tmp_path / "s.faa"
     bad.write_text(text)
     assert_refused(message, tmp_path, capfd, inputs[0], bad)
+
+
+def test_rules_of_translation_need_it(
+    inputs: tuple[Path, Path], capfd: pytest.CaptureFixture[str]
+) -> None:
+    for words in (["--code", "4"], ["--min-orf", "30"], ["--strand", "plus"]):
+        assert main(["hmmsearch", *words, *map(str, inputs)]) == 2
+        assert f"{words[0]}: it is of use with translate only" in capfd.readouterr().err
+    assert main(["hmmsearch", "--translate", "--code", "99", *map(str, inputs)]) == 2
+    assert "--code: 99 is not the number of a genetic code" in capfd.readouterr().err
 
 
 def test_bam_of_proteins_and_proteins_to_translate(
