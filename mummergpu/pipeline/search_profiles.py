@@ -606,6 +606,8 @@ class ProfileScan(ProfileJob):
         block = ProteinBlock(records.codes, records.offsets)
         description = records.description(number)
         models = [profile for profile, _ in profiles]
+        for profile in models:
+            self._options.check_cutoffs(profile)
         residues = int(records.offsets[number + 1] - records.offsets[number])
         cells = residues * sum(profile.nodes for profile in models)
         self._context.stats.add_cells("profile_finishing", cells)

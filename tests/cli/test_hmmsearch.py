@@ -94,6 +94,16 @@ def test_cutoffs_of_profiles(
     assert main(["hmmsearch", "-q", option, *map(str, inputs)]) == 1
     message = capfd.readouterr().err
     assert f"for {option} (" in message and message.count("\n") == 1
+    # A scan asks those profiles only that it compares.
+    both, few = tmp_path / "both.hmm", tmp_path / "few.faa"
+    other = (data_folder() / "hmms/txt/LuxC.hmm").read_text()
+    both.write_text(profiles.with_name("cut.hmm").read_text() + other)
+    subprocess.run(["hmmpress", both], check=True, capture_output=True)
+    hits = ours("hmmsearch", tmp_path, option, profiles.with_name("cut.hmm"), proteins)["tblout"]
+    names = {line.split()[0].decode() for line in rows(hits) if line}
+    records = [one for one in proteins.read_text().split(">")[1:] if one.split()[0] in names]
+    few.write_text("".join(f">{one}" for one in records))
+    assert_equal("hmmscan", tmp_path, option, both, few)
 
 
 @pytest.mark.parametrize("verb", ["hmmsearch", "hmmscan"])
@@ -116,9 +126,9 @@ def test_words_of_hmmer_that_scripts_have(
     inputs: tuple[Path, Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     expected = ours("hmmscan", tmp_path, *inputs)["tblout"]
-    words = "--noali --notextw --textw 200 --acc --cpu 0".split()
-    assert main(["hmmscan", "-q", *words, *map(str, inputs)]) == 0
-    assert rows(capfd.readouterr().out.encode()) == rows(expected)
+    for words in ("--noali --notextw --acc --cpu 0", "--textw 200 --cpu 1"):
+        assert main(["hmmscan", "-q", *words.split(), *map(str, inputs)]) == 0
+        assert rows(capfd.readouterr().out.encode()) == rows(expected)
     for wrong in (["--cpu", "-1"], ["--cpu", "2", "-t", "2"]):
         assert main(["hmmscan", *wrong, *map(str, inputs)]) == 2
         assert "--cpu" in capfd.readouterr().err
@@ -506,6 +516,41 @@ def test_reports_count_what_the_tables_have(
     assert sum(heights) == len(targets)
     page = tmp_path / "page"
     assert main(["report", str(files["stats"]), "-o", str(page)]) == 0
+
+
+def test_words_as_hmmer_takes_and_refuses_them(
+    inputs: tuple[Path, Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    need_hmmer()
+    for words in ("-E inf", "-T -inf --domT -inf", "--F1 0", "--F3 0", "--F2 -1", "--incE=inf"):
+        tables = []
+        for program in (["hmmsearch", "--cpu", "0"], []):
+            table = tmp_path / f"{len(program)}.table"
+            full = ["--domtbl", str(table), *words.split(), *map(str, inputs)]
+            if program:
+                subprocess.run([*program, *full], check=True, capture_output=True)
+            else:
+                assert main(["hmmsearch", "-q", *full]) == 0
+            tables.append(rows(table.read_bytes()))
+        assert tables[0] == tables[1]
+    for words, told in (
+        ("-E 1 -E 2", "-E is given twice"),
+        ("--noali --noa", "--noali is given twice"),
+        ("--no", "--no is ambiguous: --no-empty"),
+        ("--textw 200 --notextw", "--textw and --notextw exclude each other"),
+        ("--textw 119", "--textw: 119 is less than 120"),
+        ("-E nan", "is not a number"),
+        ("-Z 0", "0 is not positive"),
+        ("--tblot x", "No such option"),
+    ):
+        assert main(["hmmsearch", *words.split(), *map(str, inputs)]) == 2
+        assert told in capfd.readouterr().err
+    text, table = tmp_path / "o.txt", tmp_path / "t"
+    for words, warns in ((["-o", str(text)], True), (["-o", "/dev/null"], False)):
+        assert main(["hmmsearch", *words, "--tblout", str(table), *map(str, inputs)]) == 0
+        output = capfd.readouterr()
+        assert output.out == "" and ("no text with alignments" in output.err) is warns
+    assert rows(text.read_bytes()) == rows(table.read_bytes()) != [b""]
 
 
 def test_options_that_exclude_each_other(capfd: pytest.CaptureFixture[str]) -> None:
