@@ -101,6 +101,12 @@ def _sections(scans: bool) -> Sections:
                 "Take letters that look like nucleotides for amino acids; with --translate, "
                 "letters that do not for N.",
             ),
+            click.Option(
+                ["--qformat" if scans else "--tformat", "sequence_format"],
+                type=click.Choice(["fasta"], case_sensitive=False),
+                help="Accepted: the format of SEQUENCES, which their content tells.",
+                hidden=True,
+            ),
             flag("--no-empty", "Treat a file without sequences as an error."),
             click.Option(
                 ["--long-proteins"],

@@ -7,6 +7,7 @@ number of all targets is known. A scan is the same, but its hits are those of a 
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future
@@ -42,7 +43,16 @@ if TYPE_CHECKING:
     from mummergpu.hmm.device_filters import DeviceFilters
 
 PROFILES_AT_ONCE: Final = 2000
-"""The profiles of a pass over the proteins: memory holds the hits of all of them."""
+"""The profiles of a pass over the proteins of a file: memory holds the hits of all of them."""
+
+FEW_PROFILES: Final = 48
+"""The profiles of a pass over proteins in memory, or more if there are many threads."""
+
+_FEW_OF_THREAD: Final = 16
+"""The profiles of such a pass for each thread: threads wait for the last of them."""
+
+KEPT_RESIDUES: Final = 1 << 25
+"""Proteins of up to so many residues stay in memory for all passes."""
 
 SEQUENCES_AT_ONCE: Final = 64
 """The proteins that a task compares to the end."""
@@ -281,6 +291,8 @@ class ProfileJob(ABC):
         self._device = device
         self._has_share = True
         self._early: list[Future[ProfileFilter]] = []
+        self._kept: list[NumberedProteins] | None = None
+        self._begun = False
 
     @abstractmethod
     def hits(self) -> Generator[HitList]:
@@ -358,9 +370,20 @@ class ProfileJob(ABC):
         interleaves = on_device is None and _are_worth_lanes(filters)
         are_many = len(filters) >= self._context.threads > _FEW_THREADS
         scale = _LARGE_SCALE if are_many or on_device is not None else 1
-        every = self.blocks(count_them, scale, interleaves)
-        with closing(filtered(every, survivors)) as blocks:
+        every = self._kept or self._keeping(self.blocks(count_them, scale, interleaves))
+        with closing(filtered(iter(every), survivors)) as blocks:
             yield from blocks
+
+    def _keeping(self, blocks: Iterable[NumberedProteins]) -> Iterator[NumberedProteins]:
+        """Yield blocks, and keep them for later passes where they are few."""
+        kept: list[NumberedProteins] = []
+        residues = 0
+        for one in blocks:
+            residues += one.records.codes.size
+            kept = [*kept, one] if residues <= KEPT_RESIDUES else []
+            yield one
+        if residues <= KEPT_RESIDUES:
+            self._kept = kept
 
     def _survivors(
         self, filters: Sequence[ProfileFilter], on_device: DeviceFilters
@@ -409,15 +432,37 @@ class ProfileSearch(ProfileJob):
 
     def hits(self) -> Generator[HitList]:
         """Yield the hits of each profile."""
-        profiles = self._options.read_profiles()
-        at_once = PROFILES_AT_ONCE if self._options.sequences.can_repeat else None
+        profiles = self.read(self._options.read_profiles())
         before = 0
-        while group := list(self.read(islice(profiles, at_once))):
+        while group := self._next_group(profiles):
             self._context.stats.add(profiles=len(group), nodes=sum(one.nodes for one in group))
-            # With several passes, it is not known how many come.
-            self._has_share = before == 0 and len(group) != at_once
             yield from self._hits_of(group, before)
             before += len(group)
+            # The next ones are read when these are gone.
+            del group
+
+    def _next_group(self, profiles: Iterator[Profile]) -> list[Profile]:
+        """Return the profiles of the next pass.
+
+        A few where the proteins stay in memory, as a pass over these costs nothing; a device wants
+        many, and what can be read once only all.
+        """
+        source = self._options.sequences
+        few = max(FEW_PROFILES, _FEW_OF_THREAD * self._context.threads)
+        group = list(islice(profiles, few))
+        most = few
+        if not source.can_repeat:
+            most = sys.maxsize
+        elif len(group) == few:
+            size = source.bytes_total
+            is_kept = self._kept is not None or (not self._begun and (size or 0) <= KEPT_RESIDUES)
+            if not is_kept or self._device.is_there:
+                most = PROFILES_AT_ONCE
+        group += islice(profiles, most - len(group))
+        # With several passes, it is not known how many come.
+        self._has_share = not self._begun and len(group) < most
+        self._begun = True
+        return group
 
     def _hits_of(self, profiles: Sequence[Profile], before: int) -> Iterator[HitList]:
         parts = self._parts_of(profiles, before)

@@ -126,7 +126,9 @@ def test_words_of_hmmer_that_scripts_have(
     inputs: tuple[Path, Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     expected = ours("hmmscan", tmp_path, *inputs)["tblout"]
-    for words in ("--noali --notextw --acc --cpu 0", "--textw 200 --cpu 1"):
+    assert main(["hmmsearch", "-q", "--tformat", "afa", *map(str, inputs)]) == 2
+    assert "'afa' is not 'fasta'" in capfd.readouterr().err
+    for words in ("--noali --notextw --acc --cpu 0", "--textw 200 --cpu 1", "--qformat FASTA"):
         assert main(["hmmscan", "-q", *words.split(), *map(str, inputs)]) == 0
         assert rows(capfd.readouterr().out.encode()) == rows(expected)
     for wrong in (["--cpu", "-1"], ["--cpu", "2", "-t", "2"]):

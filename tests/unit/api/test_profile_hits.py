@@ -133,8 +133,14 @@ def test_blocks_and_passes_change_nothing(
 ) -> None:
     profiles, proteins = write_input(tmp_path)
     tables = []
-    for block_residues, at_once in ((1 << 20, 2000), (5000, 3)):
+    monkeypatch.setattr(search_profiles, "_FEW_OF_THREAD", 1)
+    for block_residues, at_once, few, kept in (
+        *((1 << 20, 2000, 128, 1 << 25), (5000, 3, 2, 10)),
+        *((5000, 2000, 3, 1 << 25), (5000, 5, 3, 20_000)),
+    ):
         monkeypatch.setattr(search_profiles, "PROFILES_AT_ONCE", at_once)
+        monkeypatch.setattr(search_profiles, "FEW_PROFILES", few)
+        monkeypatch.setattr(search_profiles, "KEPT_RESIDUES", kept)
         source = ProteinFiles([str(proteins)], ProteinRules(), block_residues)
         outputs = tuple((kind, str(tmp_path / kind)) for kind in TABLES)
         options = ProfileSearchOptions(
@@ -142,7 +148,7 @@ def test_blocks_and_passes_change_nothing(
         )
         search_profiles.run(options, RunContext(2))
         tables.append([(tmp_path / kind).read_bytes() for kind in TABLES])
-    assert tables[0] == tables[1]
+    assert tables == [tables[0]] * 4
 
 
 @pytest.mark.parametrize("scans", [False, True])
