@@ -21,6 +21,7 @@ from mummergpu.matching.options import DeviceOptions
 from mummergpu.output.profile_columns import (
     FIELDS,
     NUCLEOTIDE_FIELDS,
+    TEXT_FIELDS,
     ColumnSink,
     DomainColumns,
     nucleotide_columns,
@@ -53,6 +54,12 @@ class Hit(NamedTuple):
         With ``translate``, where the domain lies on the nucleotides: its record, the frame of its
         ORF, 1 to 3 or on the other strand 4 to 6, and its bases on the strand of the record.
         Otherwise None and -1.
+    query_length, target_length : int
+        The residues of the protein, and the nodes of the profile.
+    accuracy : float
+        The mean posterior probability of the aligned residues.
+    query_accession, target_accession, description : str
+        As the files have them, empty where they have none; the description is the target's.
     """
 
     query: str
@@ -77,13 +84,20 @@ class Hit(NamedTuple):
     frame: int = -1
     nucleotide_start: int = -1
     nucleotide_end: int = -1
+    query_length: int = -1
+    target_length: int = -1
+    accuracy: float = float("nan")
+    query_accession: str = ""
+    target_accession: str = ""
+    description: str = ""
 
 
 class Hits(ResultRows[Hit]):
     """The domains that HMMER reports, query by query, the best target first.
 
     The fields of `Hit` are columns: arrays of numpy, of which `query`, `target` and `record` are
-    numbers into `query_names`, `target_names` and `record_names`. `to_arrow`, `to_pandas` and
+    numbers into `query_names`, `target_names` and `record_names`, and accessions and descriptions
+    numbers into `texts`. `to_arrow`, `to_pandas` and
     `to_polars` make tables of them.
     """
 
@@ -92,6 +106,7 @@ class Hits(ResultRows[Hit]):
         "query": ("query", "query_names"),
         "target": ("target", "target_names"),
         "record": ("record", "record_names"),
+        **{field: (field, "texts") for field in TEXT_FIELDS},
     }
     _can_lack = NUCLEOTIDE_FIELDS[1:]
 
@@ -102,6 +117,7 @@ class Hits(ResultRows[Hit]):
         self.record_names = self._places.record_names
         self.query_names = columns.query_names
         self.target_names = columns.target_names
+        self.texts = columns.texts
 
     def __getattr__(self, name: str) -> Any:
         if name in FIELDS:
@@ -150,7 +166,8 @@ def hmmsearch(
         HMMER's options without dashes: ``E``, ``T``, ``domE``, ``domT``, ``incE``, ``incT``,
         ``incdomE``, ``incdomT``, ``Z``, ``domZ``, ``F1``, ``F2``, ``F3`` and ``seed`` are numbers;
         ``cut_ga``, ``cut_nc``, ``cut_tc``, ``max``, ``nobias`` and ``nonull2`` are true or false,
-        as are ``any_letters`` and ``translate`` of the command.
+        as are ``any_letters`` and ``translate`` of the command. ``long_proteins``, ``code``,
+        ``min_orf`` and ``strand`` are as in the command too.
 
     Returns
     -------
@@ -189,12 +206,15 @@ def _search(
     options: dict[str, Any],
     scans: bool,
 ) -> Hits:
-    ours = {name: truth(name, options.pop(name, False)) for name in ("any_letters", "translate")}
+    translates = truth("translate", options.pop("translate", False))
+    names = [one.name for one in fields(ProteinRules) if one.name in options]
+    rules = ProteinRules(**{name: options.pop(name) for name in names})
+    rules.check_if_translated(translates)
     known = {one.name for one in fields(HmmerOptions)}
     if unknown := sorted(options.keys() - known):
         raise TypeError(f"no such option: {', '.join(unknown)}")
     hmmer = HmmerOptions(**options)
-    source = _source(sequences, ProteinRules(any_letters=ours["any_letters"]), ours["translate"])
+    source = _source(sequences, rules, translates)
     asked = ProfileSearchOptions(
         _profiles(profiles),
         source,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,6 +23,7 @@ from mummergpu.cli.option_types import (
     flag,
 )
 from mummergpu.cli.run_verb import Verb, run_verb
+from mummergpu.cli.run_words import RunWords
 from mummergpu.cli.tuned_policies import with_filter_policy
 from mummergpu.runtime.output_file import STANDARD_OUTPUT
 
@@ -53,7 +56,37 @@ _TABLES: Final = {
 }
 
 
+_SHORTEST_ROW: Final = 120
+"""What HMMER demands of --textw."""
+
 _NO_TEXT: Final = "Accepted, and of no effect: there is no text with alignments."
+
+
+class HmmerCommand(SectionedCommand):
+    """A command that takes words as HMMER does: long options may be cut, and are given once."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the words, with abbreviated options written out."""
+        names = [name for one in self.get_params(ctx) for name in one.opts if name[:2] == "--"]
+        end = args.index("--") if "--" in args else len(args)
+        args = [*(_written_out(word, names, ctx) for word in args[:end]), *args[end:]]
+        if not ctx.resilient_parsing:
+            _, _, order = self.make_parser(ctx).parse_args(args=list(args))
+            for one in order:
+                if isinstance(one, click.Option) and order.count(one) > 1:
+                    raise click.UsageError(f"{one.opts[0]} is given twice", ctx)
+        return super().parse_args(ctx, args)
+
+
+def _written_out(word: str, names: Sequence[str], context: click.Context) -> str:
+    """Return a word; of an option, with its whole name."""
+    name, equals, value = word.partition("=")
+    found = [one for one in names if one.startswith(name)]
+    if not name.startswith("--") or name in names or not found:
+        return word
+    if len(found) > 1:
+        raise click.UsageError(f"{name} is ambiguous: {', '.join(found)}", context)
+    return found[0] + equals + value
 
 
 def _sections(scans: bool) -> Sections:
@@ -68,9 +101,51 @@ def _sections(scans: bool) -> Sections:
                 "Take letters that look like nucleotides for amino acids; with --translate, "
                 "letters that do not for N.",
             ),
+            click.Option(
+                ["--qformat" if scans else "--tformat", "sequence_format"],
+                type=click.Choice(["fasta"], case_sensitive=False),
+                help="Accepted: the format of SEQUENCES, which their content tells.",
+                hidden=True,
+            ),
             flag("--no-empty", "Treat a file without sequences as an error."),
+            click.Option(
+                ["--long-proteins"],
+                type=click.Choice(["skip", "error"]),
+                default="skip",
+                show_default=True,
+                help="Leave out proteins and ORFs of more than 100,000 residues, which HMMER does "
+                "not search, with a warning, or treat them as an error.",
+            ),
+            click.Option(
+                ["--code"],
+                type=click.INT,
+                metavar="N",
+                default=1,
+                show_default=True,
+                help="With --translate, the genetic code: 1, 2, 4, 5, 6, 11, 25 and others, as "
+                "NCBI numbers them.",
+            ),
+            click.Option(
+                ["--min-orf"],
+                type=click.INT,
+                metavar="N",
+                default=20,
+                show_default=True,
+                help="With --translate, search ORFs of at least N residues.",
+            ),
+            click.Option(
+                ["--strand"],
+                type=click.Choice(["both", "plus", "minus"]),
+                default="both",
+                show_default=True,
+                help="With --translate, the strands of the records to translate.",
+            ),
         ],
         "Output": [
+            _file(
+                "-o text",
+                "Accepted: FILE gets the table of targets, as there is no text with alignments.",
+            ),
             *tables,
             flag("--acc acc", "Accepted: tables have names and accessions."),
             flag("--noali noali", _NO_TEXT, hidden=True),
@@ -173,7 +248,7 @@ _ARGUMENTS: Final = [
 @click.command(
     "hmmsearch",
     context_settings=HELP_OPTIONS,
-    cls=SectionedCommand,
+    cls=HmmerCommand,
     arguments=_ARGUMENTS,
     sections=_sections(scans=False),
 )
@@ -193,7 +268,7 @@ def hmmsearch_command(**params: Any) -> None:
 @click.command(
     "hmmscan",
     context_settings=HELP_OPTIONS,
-    cls=SectionedCommand,
+    cls=HmmerCommand,
     arguments=_ARGUMENTS,
     sections=_sections(scans=True),
 )
@@ -218,9 +293,21 @@ def _run(params: dict[str, Any], scans: bool) -> None:
         if source is ParameterSource.COMMANDLINE:
             raise click.UsageError("--threads and --cpu exclude each other")
         params["threads"] = max(1, workers)
-    outputs = {kind: params[kind] for kind in _TABLES if params.get(kind) is not None}
-    if not outputs:
-        outputs = {"tblout": STANDARD_OUTPUT}
+    if (width := params["textw"]) is not None:
+        if params["notextw"]:
+            raise click.UsageError("--textw and --notextw exclude each other")
+        if width < _SHORTEST_ROW:
+            raise click.UsageError(f"--textw: {width} is less than {_SHORTEST_ROW}")
+    outputs = [(kind, params[kind]) for kind in _TABLES if params.get(kind) is not None]
+    files = {("-A" if kind == "alignment" else f"--{kind}"): path for kind, path in outputs}
+    if (text := params["text"]) is not None:
+        outputs, files = [*outputs, ("tblout", text)], {**files, "-o": text}
+    elif not outputs:
+        outputs, files = [("tblout", STANDARD_OUTPUT)], {"--tblout": STANDARD_OUTPUT}
+
+    def tell_of_text(_: ProfileSearchOptions, words: RunWords) -> None:
+        if text is not None and text != os.devnull:
+            words.warn(f"there is no text with alignments: {text} gets the table of targets")
 
     def options(_: Params, command: str) -> ProfileSearchOptions:
         from mummergpu.hmm.translation import TranslatedFiles
@@ -228,7 +315,8 @@ def _run(params: dict[str, Any], scans: bool) -> None:
         from mummergpu.pipeline.profile_options import HmmerOptions, ProfileSearchOptions
 
         hmmer = HmmerOptions(**{one.name: params[one.name] for one in fields(HmmerOptions)})
-        rules = ProteinRules(params["any_letters"], params["no_empty"])
+        rules = ProteinRules(**{one.name: params[one.name] for one in fields(ProteinRules)})
+        rules.check_if_translated(params["translate"])
         source = TranslatedFiles if params["translate"] else ProteinFiles
         device = device_options(
             {**params, "device": (0,), "gpu_memory": None, "device_library": "cuda-bindings"}
@@ -240,18 +328,18 @@ def _run(params: dict[str, Any], scans: bool) -> None:
             hmmer.finishing,
             hmmer.Z,
             scans,
-            tuple(outputs.items()),
+            tuple(outputs),
             params["threads"],
             command,
             device,
             wraps_alignments=not params["notextw"],
         )
 
-    files = {("-A" if kind == "alignment" else f"--{kind}"): path for kind, path in outputs.items()}
     inputs = [*params["profiles"], params["sequences"]]
     name = "hmmscan" if scans else "hmmsearch"
     verb = Verb(
         *(inputs, files, options, lambda: _load_job(params), lambda options: name),
+        before=tell_of_text,
         counts="profiles",
     )
     # The driver only starts now if a device is used for certain.

@@ -23,7 +23,7 @@ from mummergpu.cluster.worker import find, forget
 from mummergpu.errors import OptionError
 from mummergpu.hmm.filters import ProfileFilter
 from mummergpu.hmm.hit_lists import HitList
-from mummergpu.hmm.profiles import Profile, pyhmmer_module
+from mummergpu.hmm.profiles import Profile
 from mummergpu.input.blocks.proteins import (
     BLOCK_RESIDUES,
     NamedProteins,
@@ -143,11 +143,7 @@ class ProfileFinder:
         if isinstance(self._job, ProfileScan):
             found: list[Any] = list(self._job.hits_of(proteins, None, filters))
         else:
-            # pyhmmer's profiles do not travel, and its hits have one.
-            found = [
-                (number, hits.__getstate__(), count)
-                for number, hits, count in self._job.found_among(filters, proteins, part.numbers)
-            ]
+            found = list(self._job.found_among(filters, proteins, part.numbers))
         return found, self._stats.taken()
 
     def _read(self, group: range) -> None:
@@ -189,7 +185,6 @@ def run(
             options,
             profiles=everywhere,
             sequences=ProteinsInMemory((), ProteinRules()),
-            outputs=(),
         )
         work = ProfileWork(os.urandom(8).hex(), told)
         job = _ScanOnCluster if options.scans else _SearchOnCluster
@@ -253,16 +248,9 @@ class _SearchOnCluster(ProfileSearch):
                 done = before + part.numbers.stop, before + len(profiles), targets
                 share = part.numbers.stop / len(profiles)
                 self.tell(Phase.PROFILES, done, part.proteins, share)
-                for number, state, count in hits:
-                    found.add(number, _hits_of(profiles[number], state), count)
+                for number, records in hits:
+                    found.add(number, records)
         return found._replace(targets=targets)
-
-
-def _hits_of(profile: Profile, state: Any) -> Any:
-    """Return the hits of a profile from what pyhmmer keeps of them."""
-    hits = pyhmmer_module("plan7").TopHits(profile.hmm)
-    hits.__setstate__(state)
-    return hits
 
 
 def _parts_of_block(options: ProfileSearchOptions, cluster: OpenCluster) -> int:

@@ -8,19 +8,25 @@ there were.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import field
-from typing import Any
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
+from mummergpu.errors import InputError
 from mummergpu.hmm.filters import FilterThresholds
-from mummergpu.hmm.profiles import Profile, pyhmmer_module
+from mummergpu.hmm.profiles import Profile, bytes_of, pyhmmer_module
 from mummergpu.hmm.proteins import ProteinBlock
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.flushed_floats import flushed_floats
 from mummergpu.runtime.frozen import frozen
+
+Target = TypeVar("Target")
+
+_UNDERFLOW: Final = "score underflow (is 0.0)"
+"""What HMMER says of a sequence that no path emits."""
 
 
 @frozen
@@ -72,6 +78,13 @@ class FinishingOptions:
             F3=filters.F3,
             bias_filter=filters.bias_filter,
         )
+
+
+def first_cause(error: BaseException) -> str:
+    """Return what went wrong first, in HMMER's words: pyhmmer tells what followed from that."""
+    while (before := error.__cause__ or error.__context__) is not None:
+        error = before
+    return getattr(error, "message", None) or str(error)
 
 
 class Finisher:
@@ -128,16 +141,27 @@ class Finisher:
 
         Returns
         -------
-        pyhmmer.plan7.TopHits
+        hits : pyhmmer.plan7.TopHits
             The hits, the same as for all sequences of the block.
+        impossible : list of int
+            The numbers of the sequences that no path through the profile emits.
+
+        Raises
+        ------
+        InputError
+            If HMMER cannot compare a sequence for another reason.
         """
         easel = pyhmmer_module("easel")
-        sequences = easel.DigitalSequenceBlock(
-            self._alphabet,
-            (self._digital(block, int(n), names[n], descriptions[n]) for n in survivors),
-        )
-        with profile.lent_model() as model, flushed_floats():
-            return self._pipeline().search_hmm(model, sequences)
+
+        def compared(numbers: Iterable[int]) -> Any:
+            sequences = easel.DigitalSequenceBlock(
+                self._alphabet,
+                (self._digital(block, n, names[n], descriptions[n]) for n in numbers),
+            )
+            with profile.lent_model() as model, flushed_floats():
+                return self._pipeline().search_hmm(model, sequences)
+
+        return self._possible(survivors.tolist(), compared, lambda n: (profile, names[n]))
 
     def scan(
         self,
@@ -162,22 +186,62 @@ class Finisher:
 
         Returns
         -------
-        pyhmmer.plan7.TopHits
+        hits : pyhmmer.plan7.TopHits
             The hits, the same as for all profiles.
+        impossible : list of Profile
+            Those of which no path emits the sequence.
+
+        Raises
+        ------
+        InputError
+            If HMMER cannot compare the sequence for another reason.
         """
         plan7 = pyhmmer_module("plan7")
         sequence = self._digital(block, number, name, description)
-        with ExitStack() as stack:
-            lent = [stack.enter_context(one.lent_model()) for one in profiles]
-            models = plan7.OptimizedProfileBlock(self._alphabet, lent)
-            stack.enter_context(flushed_floats())
-            return self._pipeline().scan_seq(sequence, models)
+
+        def compared(profiles: Sequence[Profile]) -> Any:
+            with ExitStack() as stack:
+                lent = [stack.enter_context(one.lent_model()) for one in profiles]
+                models = plan7.OptimizedProfileBlock(self._alphabet, lent)
+                stack.enter_context(flushed_floats())
+                return self._pipeline().scan_seq(sequence, models)
+
+        return self._possible(profiles, compared, lambda profile: (profile, name))
+
+    def _possible(
+        self,
+        targets: Sequence[Target],
+        compared: Callable[[Sequence[Target]], Any],
+        pair_of: Callable[[Target], tuple[Profile, str]],
+    ) -> tuple[Any, list[Target]]:
+        """Return the hits of targets, and those that are left out because their score is 0.
+
+        HMMER gives up at one of these, and tells only that there is one.
+        """
+        errors = pyhmmer_module("errors")
+        failures = (SystemError, OverflowError, errors.EaselError, errors.UnexpectedError)
+        try:
+            return compared(targets), []
+        except failures:
+            del self._of_thread.pipeline
+        impossible = []
+        for target in targets:
+            try:
+                compared([target])
+            except failures as error:
+                del self._of_thread.pipeline
+                if _UNDERFLOW not in (cause := first_cause(error)):
+                    profile, name = pair_of(target)
+                    message = f"HMMER cannot compare sequence {name}: {cause}"
+                    raise InputError(message, profile.path, record=profile.shown_name) from None
+                impossible.append(target)
+        return compared([one for one in targets if one not in impossible]), impossible
 
     def _digital(self, block: ProteinBlock, number: int, name: str, description: str) -> Any:
         codes = block.codes[block.offsets[number] : block.offsets[number + 1]]
         return pyhmmer_module("easel").DigitalSequence(
             self._alphabet,
-            name=name,
-            description=description or None,
+            name=bytes_of(name),
+            description=bytes_of(description) or None,
             sequence=np.ascontiguousarray(codes),
         )

@@ -15,9 +15,12 @@ from functools import cached_property
 from typing import Any, Final
 
 from mummergpu.hmm.finishing import FinishingOptions
-from mummergpu.hmm.profiles import pyhmmer_module
+from mummergpu.hmm.hit_records import HitRecords, HitWords, sorted_state
+from mummergpu.hmm.profiles import bytes_of, pyhmmer_module, text_of
+from mummergpu.input.records.record_reader import printable
 from mummergpu.runtime.flushed_floats import flushed_floats
 from mummergpu.runtime.frozen import frozen
+from mummergpu.runtime.words import shorter
 
 TABLES: Final = {"tblout": "targets", "domtblout": "domains", "pfamtblout": "pfam"}
 """HMMER's tables, and pyhmmer's words for them."""
@@ -26,7 +29,6 @@ MAX_EXPONENT: Final = 300
 """E-values of less than ten to the minus this are counted as this."""
 
 _ARE_E_VALUES: Final = ("by_E", "dom_by_E", "inc_by_E", "incdom_by_E")
-_SCORES: Final = ("T", "domT", "incT", "incdomT")
 _NAME_WIDTH: Final = 20
 _ACCESSION_WIDTH: Final = 10
 
@@ -36,7 +38,6 @@ class QueryWords:
     """What tables say of a query for which pyhmmer has no object: one without a comparison."""
 
     name: str
-    accession: str | None = None
 
 
 @frozen
@@ -49,10 +50,22 @@ class HitList:
         Of pyhmmer, or `QueryWords`.
     hits : pyhmmer.plan7.TopHits or None
         Those reported, and others; None if no target was compared to the end.
+    impossible : tuple of str
+        The targets that were left out because no path emits them.
+    path : str
+        The file of a query that is a profile, for messages.
     """
 
     query: Any
     hits: Any | None
+    impossible: tuple[str, ...] = ()
+    path: str = ""
+
+    @property
+    def shown_query(self) -> str:
+        """The file and the name of the query, as messages show them."""
+        name = printable(bytes_of(text_of(self.query, "name")))
+        return f"{self.path}: profile {name}" if self.path else f"sequence {name}"
 
     def table(self, kind: str, header: bool = False) -> bytes:
         """Return the rows of one of `TABLES`; the one for Pfam always has its headings."""
@@ -60,18 +73,26 @@ class HitList:
             return b""
         hits = self.hits
         if hits is None:
-            hits = pyhmmer_module("plan7").TopHits(self.query)
+            query = self.query
+            if isinstance(query, QueryWords):
+                query = pyhmmer_module("easel").TextSequence(name=bytes_of(query.name))
+            hits = pyhmmer_module("plan7").TopHits(query)
         text = io.BytesIO()
         with flushed_floats():
             hits.write(text, format=TABLES[kind], header=header)
         return text.getvalue()
+
+    @property
+    def are_profiles(self) -> bool:
+        """Whether the targets are profiles."""
+        return self.hits is not None and self.hits.mode == "scan"
 
     def reported(self) -> Iterator[Any]:
         """Yield the hits that are reported, the best first."""
         if self.hits is not None:
             yield from self.hits.reported
 
-    def alignment(self, program: str, wraps: bool = True) -> bytes:
+    def alignment(self, program: str, wraps: bool, warn: Callable[[str], None]) -> bytes:
         """Return the domains that are included as an alignment in Stockholm; nothing if none are.
 
         Parameters
@@ -80,20 +101,43 @@ class HitList:
             Who has made it, for the line about the author.
         wraps : bool
             Whether rows are wrapped; otherwise each is one line.
+        warn : callable
+            Receives a line about sequences that HMMER does not align.
         """
         if self.hits is None:
             return b""
+        # HMMER gives up at them: it loses a mark for a gap where it makes a sequence of a hit.
+        gaps = [
+            domain
+            for hit in self.hits.included
+            for domain in hit.domains.included
+            if _has_gap(domain.alignment)
+        ]
+        for domain in gaps:
+            domain.included = False
         try:
             alignment = self.hits.to_msa(self.query.alphabet, all_consensus_cols=True)
         except ValueError:  # No domain is included.
             return b""
-        alignment.name = self.query.name
-        alignment.accession = self.query.accession
-        alignment.description = self.query.description
+        finally:
+            for domain in gaps:
+                domain.included = True
+            if gaps:
+                names = [printable(bytes_of(text_of(one.hit, "name"))) for one in gaps]
+                warn(f"{self.shown_query}: no alignment of sequences with a gap: {shorter(names)}")
+        for name in ("name", "accession", "description"):
+            setattr(alignment, name, bytes_of(text_of(self.query, name)) or None)
         alignment.author = program
         text = io.BytesIO()
         alignment.write(text, "stockholm" if wraps else "pfam")
         return text.getvalue()
+
+
+def _has_gap(alignment: Any) -> bool:
+    """Return whether the residues of an alignment are fewer than their places."""
+    text = alignment.target_sequence
+    places = alignment.target_to - alignment.target_from + 1
+    return bool(len(text) - text.count("-") < places)
 
 
 class HitCounts:
@@ -170,36 +214,47 @@ class HitCounter:
         state: dict[str, Any] = hits.__getstate__()["pipeline"]
         return state
 
-    def join(self, query: Any, parts: Sequence[Any], targets: int, compared: int) -> HitList:
+    def join(
+        self, query: Any, parts: Sequence[HitRecords], targets: int, path: str = ""
+    ) -> HitList:
         """Return the hits of a query.
 
         Parameters
         ----------
         query : object
             Of pyhmmer, or `QueryWords` if nothing was compared.
-        parts : sequence of pyhmmer.plan7.TopHits
+        parts : sequence of HitRecords
             In the order of the targets.
-        targets, compared : int
-            The number of all targets, and of those that were compared for these parts.
+        targets : int
+            The number of all targets.
+        path : str
+            The file of a query that is a profile.
         """
-        if not parts:
-            return HitList(query, None)
-        # pyhmmer adds the numbers of targets of what it merges.
-        rest = pyhmmer_module("plan7").TopHits(parts[0].query)
-        state = rest.__getstate__()
-        count = "nmodels" if self._scans else "nseqs"
-        state["pipeline"] = self._pipeline_state | {count: targets - compared}
+        impossible = tuple(name for part in parts for name in part.impossible)
+        if not any(part.offsets.size > 1 for part in parts):
+            return HitList(query, None, impossible, path)
+        plan7, easel = pyhmmer_module("plan7"), pyhmmer_module("easel")
+        pipeline = dict(self._pipeline_state)
         if self._options.bit_cutoffs is not None:
             # Those of the profile: pyhmmer merges hits of equal thresholds only.
-            state["pipeline"] |= dict.fromkeys(_ARE_E_VALUES, False)
-            state["pipeline"] |= {name: getattr(parts[0], name) for name in _SCORES}
+            pipeline |= dict.fromkeys(_ARE_E_VALUES, False) | parts[0].cutoffs
+        none = plan7.TopHits(query)
+        none.__setstate__(none.__getstate__() | {"_empty": False, "pipeline": pipeline})
         if self._Z is None:
-            state["pipeline"]["Z"] = targets - compared
-        state["_empty"] = False
-        rest.__setstate__(state)
-        return HitList(query, parts[0].merge(*parts[1:], rest))
+            pipeline = pipeline | {"Z": targets}
+        pipeline = pipeline | {"nmodels" if self._scans else "nseqs": targets}
+        hits = plan7.TopHits(query)
+        hits.__setstate__(sorted_state(parts, easel.VectorU8) | {"pipeline": pipeline})
+        # What pyhmmer merges it compares with the thresholds, also with no hits at all.
+        return HitList(query, hits.merge(none), impossible, path)
 
-    def without_late(self, part: Any, targets_until: int, place_of: Callable[[str], int]) -> Any:
+    def part(
+        self,
+        hits: Any,
+        keeps_alignments: bool,
+        targets_until: int,
+        place_of: Callable[[bytes], int],
+    ) -> HitRecords:
         """Return the hits of a part that HMMER would keep until it has compared all targets.
 
         It drops a hit at once if its E-value among the targets so far is too large. That matters
@@ -207,35 +262,24 @@ class HitCounter:
 
         Parameters
         ----------
+        hits : pyhmmer.plan7.TopHits
+            What has been found.
+        keeps_alignments : bool
+            Whether alignments are needed.
         targets_until : int
             The number of targets up to the last one of the part.
         place_of : callable
             Returns that number for the target of a name.
         """
         limit = self._options.E
-        if self._Z is not None or self._options.T is not None or self._options.bit_cutoffs:
-            return part
-        late = {
-            number
-            for number, hit in enumerate(part)
-            if hit.pvalue * targets_until > limit
-            and (
-                len(hit.name.encode()) > _NAME_WIDTH
-                or len((hit.accession or "").encode()) > _ACCESSION_WIDTH
+
+        def is_kept(hit: HitWords) -> bool:
+            return (
+                hit.p_value * targets_until <= limit
+                or (len(hit.name) <= _NAME_WIDTH and len(hit.accession) <= _ACCESSION_WIDTH)
+                or hit.p_value * place_of(hit.name) <= limit
             )
-            and hit.pvalue * place_of(hit.name) > limit
-        }
-        return _without(part, late) if late else part
 
-
-def _without(part: Any, places: set[int]) -> Any:
-    """Return hits without those at some places."""
-    state = part.__getstate__()
-    kept = [place for number, place in enumerate(state["hit"]) if number not in places]
-    order = {place: number for number, place in enumerate(sorted(kept))}
-    state["unsrt"] = [state["unsrt"][place] for place in order]
-    state["hit"] = [order[place] for place in kept]
-    state["N"] = state["Nalloc"] = len(kept)
-    fewer = pyhmmer_module("plan7").TopHits(part.query)
-    fewer.__setstate__(state)
-    return fewer
+        options = self._options
+        keeps_all = self._Z is not None or options.T is not None or options.bit_cutoffs is not None
+        return HitRecords.of_hits(hits, keeps_alignments, None if keeps_all else is_kept)

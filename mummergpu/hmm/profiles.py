@@ -35,7 +35,9 @@ _MODEL_LENGTH: Final = 400
 """The length of a sequence that an optimized profile is made for; any would do."""
 _END: Final = b"//"
 _TEXT: Final = b"HMMER"
-_TITLES: Final = re.compile(rb"\n(HMMER\d\S*|NAME)[ \t]+(\S+)")
+_TITLES: Final = re.compile(rb"\n[ \t]*(HMMER\d\S*|NAME|ALPH|NULE|GA|TC|NC|HMM)(?=\s)[ \t]*(\S*)")
+_CUSTOM: Final = b"custom"
+"""A word for an alphabet, of which Easel has none."""
 _TAIL_BYTES: Final = 64
 _HEAD_BYTES: Final = 64
 _PRESSED_MAGICS: Final = tuple(
@@ -75,6 +77,8 @@ class Profile:
         How the scores of random sequences are distributed.
     hmm : pyhmmer.plan7.HMM
         The profile for `finishing`.
+    path : str
+        Where it comes from, for errors.
     """
 
     name: str
@@ -85,7 +89,13 @@ class Profile:
     composition: Float32Array | None
     statistics: Statistics
     hmm: Any
+    path: str = "profiles"
     _idle_models: deque[Any] = field(default_factory=deque, init=False, repr=False)
+
+    @property
+    def shown_name(self) -> str:
+        """The name as errors show it."""
+        return printable(bytes_of(self.name))
 
     @property
     def nodes(self) -> int:
@@ -141,19 +151,79 @@ def pyhmmer_module(name: str) -> Any:
         raise LibraryError("a search with profiles", "pyhmmer", "hmm", problem) from None
 
 
-def profile_of(hmm: Any) -> Profile:
-    """Return a profile from a ``pyhmmer.plan7.HMM`` of proteins, which it keeps."""
+def text_of(owner: Any, name: str) -> str:
+    """Return a text of an object of pyhmmer, "" for none; any bytes can be made of it again."""
+    try:
+        return getattr(owner, name) or ""
+    except UnicodeDecodeError as error:
+        return error.object.decode("utf-8", "surrogateescape")
+
+
+def bytes_of(text: str) -> bytes:
+    """Return the bytes that `text_of` has read."""
+    return text.encode("utf-8", "surrogateescape")
+
+
+def profile_of(hmm: Any, path: str = "profiles", table: int | None = None) -> Profile:
+    """Return a profile from a ``pyhmmer.plan7.HMM``, which it keeps.
+
+    Parameters
+    ----------
+    hmm : pyhmmer.plan7.HMM
+        The profile.
+    path : str
+        Where it comes from, for errors.
+    table : int or None
+        The line of the text in which the table of its numbers begins, if it comes from a text.
+
+    Raises
+    ------
+    InputError
+        If the profile is not of proteins or has no consensus, or a number is none.
+    """
+    name = text_of(hmm, "name")
+    if not hmm.alphabet.is_amino():
+        what = hmm.alphabet.type
+        message = f"the profile is of {what}, not of proteins (nhmmer searches with those)"
+        raise InputError(message, path, record=printable(bytes_of(name)))
     composition = hmm.composition
-    return Profile(
-        hmm.name or "",
-        hmm.accession or "",
-        hmm.description or "",
+    profile = Profile(
+        name,
+        text_of(hmm, "accession"),
+        text_of(hmm, "description"),
         np.array(hmm.match_emissions, dtype=np.float32)[1:],
         np.array(hmm.transition_probabilities, dtype=np.float32),
         None if composition is None else np.array(composition, dtype=np.float32),
         Statistics(*map(float, hmm.evalue_parameters.as_vector())),
         hmm,
+        path,
     )
+    if hmm.consensus is None:
+        message = "the profile has no consensus (CONS), without which HMMER searches none"
+        raise InputError(message, path, record=profile.shown_name)
+    if not np.isfinite(profile.statistics).all():
+        raise InputError("STATS that are no numbers", path, record=profile.shown_name)
+    if lines := _lines_without_numbers(profile):
+        line = None if table is None else table + min(lines)
+        raise InputError("no number where HMMER needs one", path, line, profile.shown_name)
+    return profile
+
+
+def _lines_without_numbers(profile: Profile) -> list[int]:
+    """Return the lines of a profile's table, from 0 on, that have nan or the like.
+
+    Below the titles are the mean composition, two lines of the begin state and three of each node.
+    HMMER does not use the middle ones, which are of insertions.
+    """
+    bad = [~np.isfinite(rows).all(axis=1) for rows in (profile.transitions, profile.matches)]
+    lines = []
+    first = 3
+    if profile.composition is not None:
+        first = 4
+        lines += [] if np.isfinite(profile.composition).all() else [2]
+    for rows, begin in zip(bad, (first, first + 1), strict=True):
+        lines += (begin + 3 * np.flatnonzero(rows)).tolist()
+    return lines
 
 
 def read_profiles(source: str | os.PathLike[str] | BinaryIO) -> Iterator[Profile]:
@@ -177,7 +247,8 @@ def read_profiles(source: str | os.PathLike[str] | BinaryIO) -> Iterator[Profile
     """
     if not isinstance(source, str | os.PathLike):
         name = getattr(source, "name", "profiles")
-        yield from _read(_Watched(source), name if isinstance(name, str) else "profiles")
+        name = name if isinstance(name, str) else "profiles"
+        yield from _read(_Watched(source, name), name)
         return
     path = os.fspath(source)
     pressed = path + _PRESSED
@@ -198,7 +269,7 @@ def holds_profiles(path: str) -> bool:
         return False
     try:
         with reading(path), open_binary(path) as file:
-            head = _Watched(_decompressed(file, path)).read(_HEAD_BYTES) or b""
+            head = _Watched(_decompressed(file, path), path).read(_HEAD_BYTES) or b""
     except (InputError, LibraryError):
         return False
     return head.lstrip().startswith(_TEXT) or head[:4] in _PRESSED_MAGICS
@@ -206,7 +277,7 @@ def holds_profiles(path: str) -> bool:
 
 def _read_file(path: str) -> Iterator[Profile]:
     with open_binary(path) as file:
-        yield from _read(_Watched(_decompressed(file, path)), path)
+        yield from _read(_Watched(_decompressed(file, path), path), path)
 
 
 def _is_newer(path: str, pressed: str) -> bool:
@@ -225,7 +296,7 @@ def _beside_pressed(path: str, pressed: str) -> Iterator[Profile]:
         if not same:
             message = f"{pressed} is older and has other profiles: see hmmpress -f"
             last = old if text is end else text
-            raise InputError(message, path, record=cast(Profile, last).name)
+            raise InputError(message, path, record=cast(Profile, last).shown_name)
         yield cast(Profile, text)
 
 
@@ -256,20 +327,26 @@ class _Watched(RawIOBase):
         The first and the last bytes of the text.
     names, formats : list of bytes
         The names of the profiles of a text that have been read, and their formats.
+    tables : list of int
+        The line of each text's profile, from 1 on, with which its numbers begin.
     error : Exception or None
         What reading has met.
     is_at_end : bool
         Whether all has been read.
     """
 
-    def __init__(self, file: Any) -> None:
+    def __init__(self, file: Any, path: str) -> None:
         super().__init__()
+        self._path = path
         self._file = file
         self._line = b""
+        self._lines = 0
+        self._has_alphabet = False
         self.tail = b""
         self.begins_with = b""
         self.names: list[bytes] = []
         self.formats: list[bytes] = []
+        self.tables: list[int] = []
         self.error: Exception | None = None
         self.is_at_end = False
 
@@ -292,16 +369,36 @@ class _Watched(RawIOBase):
         self.tail = (self.tail + read[-_TAIL_BYTES:])[-_TAIL_BYTES:]
         if self.begins_with.startswith(_TEXT):
             self._look_at(self._line + read)
-        return count
+        return 0 if self.error else count
 
     def _look_at(self, text: bytes) -> None:
-        """Note names and formats of whole lines; keep the last, which may go on."""
+        """Note what whole lines tell of their profiles; keep the last, which may go on.
+
+        HMMER's parser, which has not seen them yet, does not survive numbers without an alphabet,
+        or one that is none.
+        """
         whole, _, last = text.rpartition(b"\n")
-        for word, name in _TITLES.findall(whole + b"\n"):
+        counted = 0
+        for title in _TITLES.finditer(whole + b"\n"):
+            word, name = title.groups()
             if word == b"NAME":
                 self.names.append(name)
-            else:
+            elif word == b"ALPH" and name.lower() != _CUSTOM:
+                self._has_alphabet = True
+            elif word.startswith(_TEXT):
                 self.formats.append(word)
+                self._has_alphabet = False
+            else:
+                self._lines += whole.count(b"\n", counted, title.start() + 1)
+                counted = title.start() + 1
+                if not self._has_alphabet:
+                    message = "a profile without an alphabet (ALPH)"
+                    record = printable(self.names[-1]) if self.names else None
+                    self.error = InputError(message, self._path, self._lines, record)
+                    return
+                if word == b"HMM":
+                    self.tables.append(self._lines)
+        self._lines += whole.count(b"\n", counted)
         self._line = b"\n" + last
 
     @property
@@ -332,12 +429,9 @@ def _read_in(file: _Watched, path: str, stack: ExitStack) -> Iterator[Profile]:
         _raise_error_of(file, path)
         if hmm is None:
             break
-        if not hmm.alphabet.is_amino():
-            what = hmm.alphabet.type
-            message = f"the profile is of {what}, not of proteins (nhmmer searches with those)"
-            raise InputError(message, path, record=hmm.name)
-        read, last = read + 1, hmm.name
-        yield profile_of(hmm)
+        profile = profile_of(hmm, path, file.tables[read] if read < len(file.tables) else None)
+        read, last = read + 1, profile.shown_name
+        yield profile
     if file.is_cut:
         raise _cut(file, path)
     if not read:

@@ -25,9 +25,6 @@ DEGENERATE: Final = {
 MARKS: Final = tuple(SYMBOLS.index(one) for one in "-*~")
 """The codes that no node of a profile emits."""
 
-LONGEST_PROTEIN: Final = 100_000
-"""The residues of the longest sequence that HMMER compares."""
-
 
 class ProteinBlock(NamedTuple):
     """Sequences that are compared with a profile in one go; their names travel beside it.

@@ -1,12 +1,13 @@
 """Open reading frames of nucleotides, as Easel's esl-translate finds them by default.
 
-An ORF is what lies between two stop codons, or a stop codon and an end, in one of six frames: 20
-residues or more in the standard genetic code, from the first codon on that cannot be a stop.
+An ORF is what lies between two stop codons, or a stop codon and an end, in one of six frames: by
+default 20 residues or more in the standard genetic code, from the first codon on that cannot be a
+stop. One that is longer than HMMER searches ends at each gap too, which is a run of N.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 from functools import cache
 from itertools import pairwise
@@ -14,7 +15,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from mummergpu.errors import InputError
+from mummergpu.errors import OptionError
 from mummergpu.hmm.codons import (
     AT_ONCE,
     BEYOND,
@@ -25,10 +26,15 @@ from mummergpu.hmm.codons import (
     translate_record,
 )
 from mummergpu.hmm.interleaved import can_interleave
-from mummergpu.hmm.proteins import LONGEST_PROTEIN, SYMBOLS
+from mummergpu.hmm.profiles import pyhmmer_module
+from mummergpu.hmm.proteins import SYMBOLS
 from mummergpu.input.blocks.memory import NamedSequence, nucleotides_in_memory
 from mummergpu.input.blocks.proteins import (
     BLOCK_RESIDUES,
+    DEFAULT_CODE,
+    MOST_RESIDUES,
+    STRANDS,
+    LongOnes,
     ProteinRecords,
     ProteinRules,
     RecordFiles,
@@ -56,13 +62,13 @@ from mummergpu.runtime.jit import (
 from mummergpu.runtime.ordered_map import ordered_results
 from mummergpu.sequence.codes import COMPLEMENT_OF_CODE, LETTERS, CodeArray
 
-MIN_RESIDUES: Final = 20
-"""The residues of the shortest ORF that esl-translate writes."""
+_GAP_RESIDUES: Final = 20
+"""So many unknown residues in a row are a gap of an assembly."""
 
-_MIN_BASES: Final = 3 * MIN_RESIDUES
 _GENETIC_CODE: Final = "KNKNTTTTRSRSIIMIQHQHPPPPRRRRLLLLEDEDAAAAGGGGVVVV*Y*YSSSS*CWCLFLF"
-"""The amino acids of AAA, AAC, AAG, AAT, ACA, ..., TTT."""
+"""The amino acids of AAA, AAC, AAG, AAT, ACA, ..., TTT in the standard code."""
 
+_UNKNOWN: Final = SYMBOLS.index("X")
 _STOP: Final = SYMBOLS.index("*")
 _MAY_STOP: Final = 64
 """Added to the residue of a codon that stands for a stop and others: no ORF begins with it."""
@@ -72,19 +78,50 @@ _BASES_OF_LETTER: Final = {
     **{"Y": "CT", "K": "GT", "M": "AC", "B": "CGT", "V": "ACG", "D": "AGT", "H": "ACT"},
 }
 
+_DEFAULT_RULES: Final = ProteinRules()
+FORWARD_FRAMES: Final = 3
 _FIRST_MATE: Final = 0x40
 _SECOND_MATE: Final = 0x80
 
 
+class OrfLimits(NamedTuple):
+    """Which ORFs are found, for compiled functions: bases of the shortest, and `STRANDS`."""
+
+    min_bases: int
+    first_strand: int
+    end_strand: int
+
+    @classmethod
+    def of_rules(cls, rules: ProteinRules) -> OrfLimits:
+        """Return the limits of rules."""
+        return cls(3 * rules.min_orf, *STRANDS[rules.strand])
+
+
+def _amino_acids(code: int) -> Int64Array:
+    """Return the residues of AAA, AAC, ..., TTT in one of NCBI's genetic codes."""
+    if code == DEFAULT_CODE:
+        return np.array([SYMBOLS.index(one) for one in _GENETIC_CODE])
+    easel = pyhmmer_module("easel")
+    try:
+        known = easel.GeneticCode(code)
+    except ValueError as error:
+        message = f"{code} is not the number of a genetic code that is known here, as NCBI has it"
+        raise OptionError("code", message) from error
+    codons = np.indices((4, 4, 4)).reshape(3, -1).T
+    return np.array(
+        known.translate(np.ascontiguousarray(codons, dtype=np.uint8).ravel()), dtype=np.int64
+    )
+
+
 @cache
-def _residue_of_codon() -> ByteArray:
+def _residue_of_codon(code: int) -> ByteArray:
     """Return the residue of each codon of three codes of `codes.LETTERS`, 4 bits each."""
     table = np.zeros((16, 16, 16), dtype=np.uint8)
-    amino_acids = np.array([SYMBOLS.index(one) for one in _GENETIC_CODE]).reshape(4, 4, 4)
+    amino_acids = _amino_acids(code).reshape(4, 4, 4)
     bases = [["ACGT".index(base) for base in _BASES_OF_LETTER[chr(one)]] for one in LETTERS]
     for first, second, third in np.ndindex(table.shape):
         meant = np.unique(amino_acids[np.ix_(bases[first], bases[second], bases[third])])
-        unknown = SYMBOLS.index("X") + _MAY_STOP * int(_STOP in meant)
+        unknown = _UNKNOWN + _MAY_STOP * int(_STOP in meant)
         table[first, second, third] = meant[0] if meant.size == 1 else unknown
     return table.reshape(-1)
 
@@ -154,22 +191,61 @@ class Orfs(NamedTuple):
         )
 
 
-def find_orfs(codes: CodeArray, offsets: Int64Array) -> Orfs:
+def find_orfs(codes: CodeArray, offsets: Int64Array, rules: ProteinRules = _DEFAULT_RULES) -> Orfs:
     """Return the ORFs of records, whose codes are those of `codes.LETTERS`."""
+    limits = OrfLimits.of_rules(rules)
     # Six frames have two residues for each base, if none of the codons is a stop.
-    found = _room_for_orfs(2 * int(offsets[-1] - offsets[0]))
-    table, begins = _residue_of_codon(), np.empty(3, dtype=np.int64)
+    found = _room_for_orfs(2 * int(offsets[-1] - offsets[0]), limits)
+    table, begins = _residue_of_codon(rules.code), np.empty(3, dtype=np.int64)
     # Records are translated whole up to where too few codes follow them.
     whole_until = codes.size - BEYOND if can_interleave() else -1
     room = room_for_codons(int(np.diff(offsets).max(initial=0)) if whole_until > 0 else 0)
     own = writable(codes), writable(offsets)
-    number = _find_orfs(*own, table, _strand_tables(), begins, room, whole_until, found)
+    tables = _strand_tables(rules.code)
+    number = _find_orfs(*own, table, tables, begins, room, whole_until, limits, found)
     return found.part(0, number)
 
 
-def _room_for_orfs(residues: int) -> Orfs:
+def _cut_at_gaps(orfs: Orfs, min_residues: int, leave_out: Callable[[Orfs], None]) -> Orfs:
+    """Return ORFs of which those that are longer than HMMER searches are in pieces without gaps.
+
+    `leave_out` receives, one by one, pieces that are still too long.
+    """
+    long = np.flatnonzero(np.diff(orfs.offsets) > MOST_RESIDUES).tolist()
+    if not long:
+        return orfs
+    parts, before = [], 0
+    for number in long:
+        parts.append(orfs.part(before, number))
+        before = number + 1
+        one = orfs.part(number, before)
+        unknown = np.concatenate([[False], one.codes == _UNKNOWN, [False]])
+        begins, ends = np.flatnonzero(np.diff(unknown)).reshape(-1, 2).T
+        is_gap = ends - begins >= _GAP_RESIDUES
+        step = 3 if one.frames[0] <= FORWARD_FRAMES else -3
+        pieces = zip([0, *ends[is_gap]], [*begins[is_gap], one.codes.size], strict=True)
+        for begin, end in pieces:
+            offsets = np.array([0, end - begin], dtype=np.int64)
+            starts = one.starts + step * begin
+            piece = one._replace(codes=one.codes[begin:end], offsets=offsets, starts=starts)
+            if end - begin > MOST_RESIDUES:
+                leave_out(piece)
+            elif end - begin >= min_residues:
+                parts.append(piece)
+    parts.append(orfs.part(before, orfs.records.size))
+    sizes = [np.diff(part.offsets) for part in parts]
+    return Orfs(
+        np.concatenate([part.codes for part in parts]),
+        np.cumsum(np.concatenate([[0], *sizes]), dtype=np.int64),
+        np.concatenate([part.records for part in parts]),
+        np.concatenate([part.frames for part in parts]),
+        np.concatenate([part.starts for part in parts]),
+    )
+
+
+def _room_for_orfs(residues: int, limits: OrfLimits) -> Orfs:
     """Return memory for ORFs of so many residues in all."""
-    count = residues // MIN_RESIDUES + 1
+    count = 3 * residues // limits.min_bases + 1
     return Orfs(
         np.empty(residues + BEYOND, dtype=np.uint8),
         np.zeros(count + 1, dtype=np.int64),
@@ -177,42 +253,47 @@ def _room_for_orfs(residues: int) -> Orfs:
     )
 
 
-def _orfs_in_pieces(codes: CodeArray, offsets: Int64Array, piece: int) -> Iterator[Orfs]:
+def _orfs_in_pieces(
+    codes: CodeArray, offsets: Int64Array, piece: int, rules: ProteinRules
+) -> Iterator[Orfs]:
     """Yield the ORFs of records in their order, those of records of more bases in pieces."""
     before, count = 0, offsets.size - 1
     long = np.flatnonzero(np.diff(offsets) > piece).tolist()
     for record in (*long, count):
         if before < record:
-            found = find_orfs(codes, offsets[before : record + 1])
+            found = find_orfs(codes, offsets[before : record + 1], rules)
             yield found._replace(records=found.records + before)
         if record < count:
-            yield from _orfs_of_long_record(codes, offsets, record, piece)
+            yield from _orfs_of_long_record(codes, offsets, record, piece, rules)
         before = record + 1
 
 
 def _orfs_of_long_record(
-    codes: CodeArray, offsets: Int64Array, record: int, piece: int
+    codes: CodeArray, offsets: Int64Array, record: int, piece: int, rules: ProteinRules
 ) -> Iterator[Orfs]:
     """Yield the ORFs of a record that end among the next so many bases of a strand, in turn."""
-    begins, own, table = np.empty(3, dtype=np.int64), writable(codes), _residue_of_codon()
+    begins, own = np.empty(3, dtype=np.int64), writable(codes)
+    table = _residue_of_codon(rules.code)
+    limits = OrfLimits.of_rules(rules)
     begin, end = offsets[record : record + 2].tolist()
     length = end - begin
-    for first, step in ((begin, 1), (end - 1, -1)):
+    for number in range(limits.first_strand, limits.end_strand):
+        first, step = ((begin, 1), (end - 1, -1))[number]
         begins[:] = -1
         for at in range(0, length + 1, piece):
             # What is open may have begun long before.
             pending = int((at - begins[begins >= 0]).sum())
-            orfs = _room_for_orfs(piece + pending // 3 + 3)
+            orfs = _room_for_orfs(piece + pending // 3 + 3, limits)
             until = min(at + piece, length + 1)
             strand = _Strand(first, step, length)
-            count = _scan_strand(own, strand, at, until, record, table, begins, orfs, 0)
+            count = _scan_strand(own, strand, at, until, record, table, begins, limits, orfs, 0)
             yield orfs.part(0, count)
 
 
 @cache
-def _strand_tables() -> ByteArray:
+def _strand_tables(code: int) -> ByteArray:
     """Return the tables of `translate_record`."""
-    table = _residue_of_codon().reshape(16, 16, 16)[:4, :4, :4]
+    table = _residue_of_codon(code).reshape(16, 16, 16)[:4, :4, :4]
     other = table[::-1, ::-1, ::-1].transpose(2, 1, 0)
     return np.concatenate([table.ravel(), other.ravel(), np.array([_STOP], dtype=np.uint8)])
 
@@ -249,7 +330,14 @@ def _keep_orf(
 
 @inline_without_refcounts
 def _close_orf(
-    codons: Codons, strand: int, last: int, begins: Int64Array, at: int, orfs: Orfs, n: int
+    codons: Codons,
+    strand: int,
+    last: int,
+    begins: Int64Array,
+    at: int,
+    min_bases: int,
+    orfs: Orfs,
+    n: int,
 ) -> int:
     """End what is open in the frame of a stop `at` bases behind the first one of a strand.
 
@@ -258,7 +346,7 @@ def _close_orf(
     frame = as_index(at) % np.uint64(3)
     begin = begins[frame]
     begins[frame] = at + 3
-    if at - begin < _MIN_BASES:
+    if at - begin < min_bases:
         return n
     to = orfs.offsets[n]
     # A codon of the other strand is at the position of its last base, behind the first strand's.
@@ -273,10 +361,12 @@ def _close_orf(
 
 
 @jit_without_refcounts
-def _keep_orfs(codons: Codons, length: int, begins: Int64Array, orfs: Orfs, n: int) -> int:
+def _keep_orfs(
+    codons: Codons, length: int, begins: Int64Array, limits: OrfLimits, orfs: Orfs, n: int
+) -> int:
     """Write the ORFs of a record that has been translated; return how many there are now."""
-    last = length - 3
-    for strand in range(2):
+    last, min_bases = length - 3, limits.min_bases
+    for strand in range(limits.first_strand, limits.end_strand):
         for frame in range(3):
             begins[frame] = frame
         for turn in range(last // AT_ONCE + 1):
@@ -291,10 +381,10 @@ def _keep_orfs(codons: Codons, length: int, begins: Int64Array, orfs: Orfs, n: i
                 stops ^= np.uint64(1) << np.uint64(bit)
                 at = word * AT_ONCE + bit
                 at = at if strand == 0 else last - at
-                n = _close_orf(codons, strand, last, begins, at, orfs, n)
+                n = _close_orf(codons, strand, last, begins, at, min_bases, orfs, n)
         # The last three codons do not exist: they end what is still open.
         for at in range(last + 1, length + 1):
-            n = _close_orf(codons, strand, last, begins, at, orfs, n)
+            n = _close_orf(codons, strand, last, begins, at, min_bases, orfs, n)
     return n
 
 
@@ -315,6 +405,7 @@ def _scan_strand(
     record: int,
     table: ByteArray,
     begins: Int64Array,
+    limits: OrfLimits,
     orfs: Orfs,
     found: int,
 ) -> int:
@@ -335,7 +426,7 @@ def _scan_strand(
             residue = table[as_index(codon)]
         if residue == _STOP:
             begin = begins[frame]
-            if begin >= 0 and place - begin >= _MIN_BASES:
+            if begin >= 0 and place - begin >= limits.min_bases:
                 _keep_orf(codes, first, step, begin, place, table, orfs, found)
                 orfs.records[found] = record
                 orfs.frames[found] = 1 + frame if is_first else 4 + frame
@@ -357,6 +448,7 @@ def _find_orfs(
     begins: Int64Array,
     codons: Codons,
     whole_until: int,
+    limits: OrfLimits,
     orfs: Orfs,
 ) -> int:
     """Write the ORFs of all records; return how many.
@@ -367,19 +459,23 @@ def _find_orfs(
     found = 0
     for record in range(offsets.size - 1):
         length = offsets[record + 1] - offsets[record]
-        if length < _MIN_BASES:
+        if length < limits.min_bases:
             continue
         is_whole = offsets[record + 1] <= whole_until
         if is_whole and translate_record(codes, offsets[record], length, strand_tables, codons):
             before = found
-            found = _keep_orfs(codons, length, begins, orfs, found)
+            found = _keep_orfs(codons, length, begins, limits, orfs, found)
             for orf in range(before, found):
                 orfs.records[orf] = record
             continue
-        for first, step in ((offsets[record], 1), (offsets[record + 1] - 1, -1)):
+        for number in range(limits.first_strand, limits.end_strand):
             begins[:] = -1
-            strand = _Strand(first, step, length)
-            found = _scan_strand(codes, strand, 0, length + 1, record, table, begins, orfs, found)
+            first = offsets[record] if number == 0 else offsets[record + 1] - 1
+            strand = _Strand(first, 1 - 2 * number, length)
+            until = length + 1
+            found = _scan_strand(
+                codes, strand, 0, until, record, table, begins, limits, orfs, found
+            )
     return found
 
 
@@ -424,7 +520,7 @@ class OrfRecords(NamedTuple):
     def _place(self, number: int) -> OrfPlace:
         frame, start = int(self.orfs.frames[number]), int(self.orfs.starts[number])
         bases = 3 * self._length(number) - 1
-        end = start + bases if frame <= 3 else start - bases
+        end = start + bases if frame <= FORWARD_FRAMES else start - bases
         return OrfPlace(self._record_name(int(self.orfs.records[number])), frame, start, end)
 
     def _record_name(self, record: int) -> str:
@@ -454,8 +550,11 @@ class TranslatedFiles(RecordFiles):
         Raises
         ------
         InputError
-            If a file cannot be read, is of proteins, or an ORF is longer than HMMER allows.
+            If a file cannot be read, is of proteins, or an ORF is longer than HMMER allows and
+            the rules make that an error.
         """
+        _residue_of_codon(self._rules.code)  # There is such a code.
+        long = LongOnes(self._rules, "ORF")
         # Qualities come with all letters, and with the flags that tell mates.
         options = RecordOptions(
             Limits.of_block(scale * self._block_residues),
@@ -468,20 +567,22 @@ class TranslatedFiles(RecordFiles):
         with closing(self._opened(options, threads)) as files:
             for file in files:
                 is_empty = True
-                with closing(self._translated(file, threads, scale)) as blocks:
+                with closing(self._translated(file, threads, scale, long)) as blocks:
                     for orfs in blocks:
                         is_empty = False
                         yield from orfs
                 if is_empty:
                     warn(f"{file.path}: no sequences")
+                long.tell(file.path, warn)
 
     def _translated(
-        self, file: FileRecords, threads: ReadingThreads | None, scale: int
+        self, file: FileRecords, threads: ReadingThreads | None, scale: int, long: LongOnes
     ) -> Generator[Iterable[OrfRecords]]:
         """Yield the ORFs of each block of records; several threads find them, if there are many."""
 
         def work(records: Records) -> Iterator[OrfRecords]:
-            return translated(records, file.path, scale * self._block_residues)
+            residues = scale * self._block_residues
+            return translated(records, file.path, self._rules, long, residues)
 
         def work_at_once(records: Records) -> list[OrfRecords]:
             return list(work(records))
@@ -512,25 +613,32 @@ class TranslatedInMemory:
         if self._blocks is None:
             rules = self._rules
             records = nucleotides_in_memory(self._sequences, rules.any_letters, "sequences")
-            self._blocks = [] if records is None else list(translated(records, PLACE))
+            long = LongOnes(rules, "ORF")
+            blocks = [] if records is None else translated(records, PLACE, rules, long)
+            self._blocks = list(blocks)
+            long.tell(PLACE, warn)
         yield from self._blocks
 
 
 def translated(
-    records: Records, path: str, block_residues: int = BLOCK_RESIDUES
+    records: Records,
+    path: str,
+    rules: ProteinRules,
+    long: LongOnes,
+    block_residues: int = BLOCK_RESIDUES,
 ) -> Iterator[OrfRecords]:
-    """Yield the ORFs of records in blocks of about so many residues."""
+    """Yield the ORFs of records in blocks of about so many residues; count those left out."""
     headers = Spans(records.names, records.name_offsets)
     # Without the nucleotides, which would stay in memory.
     named = ProteinRecords(NOTHING, records.offsets, headers)
     flags = records.flags.astype(np.int64)
-    for orfs in _orfs_in_pieces(records.codes, records.offsets, block_residues):
-        whole = OrfRecords(orfs, named, flags)
+
+    def leave_out(one: Orfs) -> None:
+        long.add(OrfRecords(one, named, flags).name(0), one.codes.size, path)
+
+    for found in _orfs_in_pieces(records.codes, records.offsets, block_residues, rules):
+        orfs = _cut_at_gaps(found, rules.min_orf, leave_out)
         lengths = np.diff(orfs.offsets)
-        if lengths.max(initial=0) > LONGEST_PROTEIN:
-            longest = int(lengths.argmax())
-            message = f"an ORF of {lengths[longest]:,} residues, and HMMER searches at most "
-            raise InputError(f"{message}{LONGEST_PROTEIN:,}", path, record=whole.name(longest))
         parts = max(1, round(orfs.codes.size / block_residues))
         cuts = np.searchsorted(orfs.offsets, np.arange(1, parts) * orfs.codes.size // parts)
         for first, end in pairwise(np.unique([0, *cuts, lengths.size]).tolist()):

@@ -7,8 +7,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from mummergpu.hmm.hit_lists import HitList
-from mummergpu.hmm.translation import OrfPlace
-from mummergpu.output.matches.arrow import import_pyarrow
+from mummergpu.hmm.hit_records import accuracies
+from mummergpu.hmm.profiles import bytes_of, text_of
+from mummergpu.hmm.translation import FORWARD_FRAMES, OrfPlace
+from mummergpu.output.matches.arrow import import_pyarrow, readable_name
 from mummergpu.output.profiles import HitSink
 from mummergpu.runtime.arrays import Float64Array, Int64Array
 from mummergpu.runtime.output_file import OutputFile
@@ -31,8 +33,14 @@ class DomainColumns(NamedTuple):
         Where the domain lies on the profile and on the protein, 0-based, half-open.
     included : ndarray, dtype=bool, shape=(n_domains,)
         Whether the domain is significant.
-    query_names, target_names : list of str
-        Each name once.
+    query_length, target_length : ndarray, dtype=int64, shape=(n_domains,)
+        Residues of a protein, or nodes of a profile.
+    accuracy : ndarray, dtype=float64, shape=(n_domains,)
+        The mean posterior probability of the aligned residues.
+    query_accession, target_accession, description : ndarray, dtype=int64, shape=(n_domains,)
+        Numbers into `texts`; the description is the target's.
+    query_names, target_names, texts : list of str
+        Each once.
     """
 
     query: Int64Array
@@ -53,13 +61,24 @@ class DomainColumns(NamedTuple):
     envelope_start: Int64Array
     envelope_end: Int64Array
     included: Any
+    query_length: Int64Array
+    target_length: Int64Array
+    accuracy: Float64Array
+    query_accession: Int64Array
+    target_accession: Int64Array
+    description: Int64Array
     query_names: list[str]
     target_names: list[str]
+    texts: list[str]
 
 
-FIELDS: Final = DomainColumns._fields[:-2]
+FIELDS: Final = DomainColumns._fields[:-3]
+TEXT_FIELDS: Final = ("query_accession", "target_accession", "description")
 _FLOATS: Final = frozenset(
     name for name, kind in DomainColumns.__annotations__.items() if "Float64" in str(kind)
+)
+_ROW: Final = np.dtype(
+    [(name, "f8" if name in _FLOATS else "?" if name == "included" else "i8") for name in FIELDS]
 )
 
 
@@ -84,8 +103,6 @@ class NucleotideColumns(NamedTuple):
     nucleotide_end: Int64Array
     record_names: list[str]
 
-
-_FORWARD_FRAMES: Final = 3
 
 NUCLEOTIDE_FIELDS: Final = NucleotideColumns._fields[:-1]
 
@@ -112,7 +129,7 @@ def nucleotide_columns(columns: DomainColumns, orfs: str | None) -> NucleotideCo
         dtype=np.int64,
     ).reshape(-1, 3)
     record, frame, start = table[getattr(columns, orfs)].T
-    is_forward = frame <= _FORWARD_FRAMES
+    is_forward = frame <= FORWARD_FRAMES
     begin = np.where(is_forward, start - 1 + 3 * columns.start, start - 3 * columns.end)
     end = begin + 3 * (columns.end - columns.start)
     return NucleotideColumns(record, frame, begin, end, list(numbers))
@@ -122,44 +139,55 @@ class ColumnSink(HitSink):
     """Keeps the reported domains of all queries."""
 
     def __init__(self) -> None:
-        self._rows: list[tuple[Any, ...]] = []
+        self._parts: list[Any] = [np.empty(0, dtype=_ROW)]
         self._queries: dict[str, int] = {}
         self._targets: dict[str, int] = {}
+        self._texts: dict[str, int] = {}
 
     def write(self, hits: HitList) -> None:
         """Keep the domains of a query."""
-        query = self._queries.setdefault(hits.query.name, len(self._queries))
+        query = _number(hits.query, "name", self._queries)
+        rows = []
         for hit in hits.reported():
-            target = self._targets.setdefault(hit.name, len(self._targets))
-            found = list(hit.domains.reported)
-            whole = (query, target, hit.evalue, hit.score, hit.bias)
-            for number, domain in enumerate(found, start=1):
-                place = domain.alignment
-                self._rows.append(
+            whole = query, _number(hit, "name", self._targets), hit.evalue, hit.score, hit.bias
+            texts = (
+                _number(hits.query, "accession", self._texts),
+                *(_number(hit, name, self._texts) for name in ("accession", "description")),
+            )
+            number, count = 0, len(hit.domains.reported)
+            for domain, accuracy in zip(hit.domains, accuracies(hit), strict=True):
+                if not domain.reported:
+                    continue
+                place, number = domain.alignment, number + 1
+                lengths = place.hmm_length, place.target_length
+                rows.append(
                     (
-                        *(*whole, number, len(found), domain.c_evalue, domain.i_evalue),
+                        *(*whole, number, count, domain.c_evalue, domain.i_evalue),
                         *(domain.score, domain.bias, place.hmm_from - 1, place.hmm_to),
                         *(place.target_from - 1, place.target_to),
                         *(domain.env_from - 1, domain.env_to, domain.included),
+                        *(lengths[::-1] if hits.are_profiles else lengths),
+                        *(accuracy, *texts),
                     )
                 )
+        if rows:
+            self._parts.append(np.array(rows, dtype=_ROW))
 
     def columns(self) -> DomainColumns:
         """Return what has been kept."""
-        values = list(zip(*self._rows, strict=True)) or [()] * len(FIELDS)
-        arrays: dict[str, Any] = {
-            name: np.array(column, dtype=self._kind(name))
-            for name, column in zip(FIELDS, values, strict=True)
-        }
+        rows = np.concatenate(self._parts)
+        arrays: Any = {name: np.ascontiguousarray(rows[name]) for name in FIELDS}
         return DomainColumns(
-            **arrays, query_names=list(self._queries), target_names=list(self._targets)
+            **arrays,
+            query_names=list(self._queries),
+            target_names=list(self._targets),
+            texts=list(self._texts),
         )
 
-    @staticmethod
-    def _kind(name: str) -> type[np.generic]:
-        if name == "included":
-            return np.bool_
-        return np.float64 if name in _FLOATS else np.int64
+
+def _number(owner: Any, field: str, numbers: dict[str, int]) -> int:
+    """Return the number of a text of pyhmmer's among all."""
+    return numbers.setdefault(text_of(owner, field), len(numbers))
 
 
 class ParquetSink(ColumnSink):
@@ -179,6 +207,7 @@ class ParquetSink(ColumnSink):
 
         pa, columns = self._library, self.columns()
         names = {"query": columns.query_names, "target": columns.target_names}
+        names |= dict.fromkeys(TEXT_FIELDS, columns.texts)
         values = {field: getattr(columns, field) for field in FIELDS}
         if self._orfs is not None:
             places = nucleotide_columns(columns, self._orfs)
@@ -186,7 +215,8 @@ class ParquetSink(ColumnSink):
             values |= {field: getattr(places, field) for field in NUCLEOTIDE_FIELDS}
         arrays = {
             field: pa.DictionaryArray.from_arrays(
-                pa.array(column.astype(np.int32)), pa.array(names[field], pa.string())
+                pa.array(column.astype(np.int32)),
+                pa.array([readable_name(bytes_of(one)) for one in names[field]], pa.string()),
             )
             if field in names
             else pa.array(column)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Final
 
 from mummergpu.hmm.hit_lists import HitList
@@ -62,12 +63,13 @@ class TableSink(HitSink):
 class AlignmentSink(HitSink):
     """Writes the included domains of each profile as an alignment in Stockholm."""
 
-    def __init__(self, emit: Emit, program: str, wraps: bool) -> None:
+    def __init__(self, emit: Emit, program: str, wraps: bool, warn: Callable[[str], None]) -> None:
         self._emit = emit
+        self._warn = warn
         self._wraps = wraps
         self._program = f"{program} (mummergpu {__version__})"
 
     def write(self, hits: HitList) -> None:
         """Write the alignment of a profile, if any domain is included."""
-        if text := hits.alignment(self._program, self._wraps):
+        if text := hits.alignment(self._program, self._wraps, self._warn):
             self._emit(text)

@@ -76,6 +76,15 @@ class ProfileDevice:
             context.stats.set(backend="cpu")
         return None
 
+    @property
+    def is_there(self) -> bool:
+        """Whether a device may filter: it wants many profiles at once."""
+        if self._is_refused or self._options.backend == "cuda" or self._opened is not None:
+            return not self._is_refused
+        from mummergpu.cuda.driver import driver_facts
+
+        return bool(driver_facts().devices)
+
     def _is_worth(self, filters: Sequence[ProfileFilter]) -> bool:
         if self._options.backend == "cuda" or self._opened is not None:
             return True
@@ -83,10 +92,8 @@ class ProfileDevice:
         if self._residues is not None:
             if nodes * self._residues < _WORTH_CELLS * self._context.threads:
                 return False
-        from mummergpu.cuda.driver import driver_facts
-
         # Where there is none, nothing more is imported.
-        return bool(driver_facts().devices)
+        return self.is_there
 
     def _on_device(self, filters: Sequence[ProfileFilter], stack: ExitStack) -> DeviceFilters:
         context = self._context

@@ -38,7 +38,8 @@ _EXCLUSIVE: Final = (
 """Options of which HMMER takes one only."""
 
 _SCORES: Final = ("T", "domT", "incT", "incdomT")
-_POSITIVE: Final = ("E", "domE", "incE", "incdomE", "Z", "domZ", "F1", "F2", "F3")
+_FILTERS: Final = ("F1", "F2", "F3")
+_POSITIVE: Final = ("E", "domE", "incE", "incdomE", "Z", "domZ")
 _TRUTHS: Final = (*_CUTOFFS, "max", "nobias", "nonull2")
 _LARGEST_SEED: Final = (1 << 32) - 1
 
@@ -76,7 +77,7 @@ class HmmerOptions:
 
     def __post_init__(self) -> None:
         found: dict[str, object] = {name: truth(name, getattr(self, name)) for name in _TRUTHS}
-        for name in (*_POSITIVE, *_SCORES):
+        for name in (*_POSITIVE, *_SCORES, *_FILTERS):
             if (value := getattr(self, name)) is not None:
                 found[name] = real(name, value, is_positive=name in _POSITIVE)
         keep_values(self, **found, seed=between("seed", self.seed, 0, _LARGEST_SEED))
@@ -180,6 +181,11 @@ class ProfileSearchOptions:
         return "hmmscan" if self.scans else "hmmsearch"
 
     @property
+    def needs_alignments(self) -> bool:
+        """Whether an output has the alignments of hits, which take ten times the memory."""
+        return any(kind == "alignment" for kind, _ in self.outputs)
+
+    @property
     def orfs(self) -> str | None:
         """Which of ``query`` and ``target`` are ORFs."""
         if not self.sequences.is_translated:
@@ -196,15 +202,18 @@ class ProfileSearchOptions:
             for.
         """
         for source in self.profiles:
-            if isinstance(source, Profile):
-                yield self._with_cutoffs(source, "profiles")
-            else:
-                for profile in read_profiles(source):
-                    yield self._with_cutoffs(profile, source)
+            for profile in [source] if isinstance(source, Profile) else read_profiles(source):
+                if not self.scans:
+                    self.check_cutoffs(profile)
+                yield profile
 
-    def _with_cutoffs(self, profile: Profile, path: str) -> Profile:
+    def check_cutoffs(self, profile: Profile) -> None:
+        """Raise an error if a profile has not the cutoffs that are asked for.
+
+        A scan needs them of those profiles that it compares with a protein.
+        """
         wanted = self.finishing.bit_cutoffs
         if wanted is not None and not profile.has_cutoffs[wanted]:
             what, option = _WHAT_IS_MISSING[wanted]
-            raise InputError(f"the profile has no {what}, for {option}", path, record=profile.name)
-        return profile
+            message = f"the profile has no {what}, for {option}"
+            raise InputError(message, profile.path, record=profile.shown_name)

@@ -7,6 +7,7 @@ number of all targets is known. A scan is the same, but its hits are those of a 
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future
@@ -19,11 +20,13 @@ import numpy as np
 from mummergpu.hmm.filters import ForwardFilter, ProfileFilter
 from mummergpu.hmm.finishing import Finisher
 from mummergpu.hmm.hit_lists import HitCounter, HitCounts, HitList, QueryWords
+from mummergpu.hmm.hit_records import HitRecords
 from mummergpu.hmm.interleaved import BYTE_LANES, InterleavedBlock, can_interleave, interleaved
-from mummergpu.hmm.profiles import Profile
+from mummergpu.hmm.profiles import Profile, bytes_of
 from mummergpu.hmm.proteins import ProteinBlock, sequences_of_marks
 from mummergpu.input.blocks.proteins import NamedProteins
 from mummergpu.input.bytes.reading_threads import ReadingThreads
+from mummergpu.input.records.record_reader import printable
 from mummergpu.output.profiles import ALIGNMENT, PARQUET, AlignmentSink, HitSink, TableSink
 from mummergpu.output.sink import writer_of
 from mummergpu.pipeline.context import RunContext
@@ -34,13 +37,22 @@ from mummergpu.runtime.ordered_map import Prefetcher, ordered_results
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.progress import Phase, Work
 from mummergpu.runtime.stats import Stats
-from mummergpu.runtime.words import say_nothing
+from mummergpu.runtime.words import counted, say_nothing, shorter
 
 if TYPE_CHECKING:
     from mummergpu.hmm.device_filters import DeviceFilters
 
 PROFILES_AT_ONCE: Final = 2000
-"""The profiles of a pass over the proteins: memory holds the hits of all of them."""
+"""The profiles of a pass over the proteins of a file: memory holds the hits of all of them."""
+
+FEW_PROFILES: Final = 48
+"""The profiles of a pass over proteins in memory, or more if there are many threads."""
+
+_FEW_OF_THREAD: Final = 16
+"""The profiles of such a pass for each thread: threads wait for the last of them."""
+
+KEPT_RESIDUES: Final = 1 << 25
+"""Proteins of up to so many residues stay in memory for all passes."""
 
 SEQUENCES_AT_ONCE: Final = 64
 """The proteins that a task compares to the end."""
@@ -106,6 +118,8 @@ def run(
         counts = HitCounts()
         with closing(job.hits()) as found:
             for hits in found:
+                if hits.impossible:
+                    context.warn(_left_out(hits))
                 counts.add(hits)
                 with context.stats.stage("format"):
                     for sink in sinks:
@@ -117,12 +131,23 @@ def run(
         context.executor.shutdown()
 
 
+def _left_out(hits: HitList) -> str:
+    """Return a line about targets that no path of a profile emits: HMMER stops at one."""
+    count, names = len(hits.impossible), shorter(hits.impossible)
+    text = (
+        f"no path of it emits {counted(count, 'sequence')}"
+        if hits.path
+        else f"no path of {counted(count, 'profile')} emits it"
+    )
+    return f"{hits.shown_query}: {text}, left out: {names}"
+
+
 def _open_sink(
     kind: str, file: OutputFile, options: ProfileSearchOptions, context: RunContext
 ) -> HitSink:
     emit = writer_of(file, context.stats)
     if kind == ALIGNMENT:
-        return AlignmentSink(emit, options.program, options.wraps_alignments)
+        return AlignmentSink(emit, options.program, options.wraps_alignments, context.warn)
     if kind == PARQUET:
         from mummergpu.output.profile_columns import ParquetSink
 
@@ -218,12 +243,11 @@ class _Task:
 
 
 class _Found(NamedTuple):
-    """The hits of a profile in a part of the proteins, and how many were compared to the end."""
+    """The hits of a profile in a part of the proteins, None if no protein was compared."""
 
     proteins: NumberedProteins
     number: int
-    hits: Any
-    compared: int
+    hits: HitRecords | None
 
 
 class HitParts(NamedTuple):
@@ -231,28 +255,24 @@ class HitParts(NamedTuple):
 
     Attributes
     ----------
-    hits : list of list of pyhmmer.plan7.TopHits
+    hits : list of list of HitRecords
         The hits of each in parts of the proteins.
-    compared : list of int
-        How many proteins were compared with each to the end.
     targets : int
         The number of all proteins.
     """
 
-    hits: list[list[Any]]
-    compared: list[int]
+    hits: list[list[HitRecords]]
     targets: int = 0
 
     @classmethod
     def of_profiles(cls, count: int) -> HitParts:
         """Return no hits of so many profiles."""
-        return cls([[] for _ in range(count)], [0] * count)
+        return cls([[] for _ in range(count)])
 
-    def add(self, number: int, hits: Any, count: int) -> None:
-        """Add the hits of a profile in a part, or None, of so many that were compared."""
-        if hits is not None and len(hits):
+    def add(self, number: int, hits: HitRecords | None) -> None:
+        """Add the hits of a profile in a part, or None."""
+        if hits is not None and hits.tells_something:
             self.hits[number].append(hits)
-            self.compared[number] += count
 
 
 class ProfileJob(ABC):
@@ -271,6 +291,8 @@ class ProfileJob(ABC):
         self._device = device
         self._has_share = True
         self._early: list[Future[ProfileFilter]] = []
+        self._kept: list[NumberedProteins] | None = None
+        self._begun = False
 
     @abstractmethod
     def hits(self) -> Generator[HitList]:
@@ -348,9 +370,20 @@ class ProfileJob(ABC):
         interleaves = on_device is None and _are_worth_lanes(filters)
         are_many = len(filters) >= self._context.threads > _FEW_THREADS
         scale = _LARGE_SCALE if are_many or on_device is not None else 1
-        every = self.blocks(count_them, scale, interleaves)
-        with closing(filtered(every, survivors)) as blocks:
+        every = self._kept or self._keeping(self.blocks(count_them, scale, interleaves))
+        with closing(filtered(iter(every), survivors)) as blocks:
             yield from blocks
+
+    def _keeping(self, blocks: Iterable[NumberedProteins]) -> Iterator[NumberedProteins]:
+        """Yield blocks, and keep them for later passes where they are few."""
+        kept: list[NumberedProteins] = []
+        residues = 0
+        for one in blocks:
+            residues += one.records.codes.size
+            kept = [*kept, one] if residues <= KEPT_RESIDUES else []
+            yield one
+        if residues <= KEPT_RESIDUES:
+            self._kept = kept
 
     def _survivors(
         self, filters: Sequence[ProfileFilter], on_device: DeviceFilters
@@ -399,24 +432,46 @@ class ProfileSearch(ProfileJob):
 
     def hits(self) -> Generator[HitList]:
         """Yield the hits of each profile."""
-        profiles = self._options.read_profiles()
-        at_once = PROFILES_AT_ONCE if self._options.sequences.can_repeat else None
+        profiles = self.read(self._options.read_profiles())
         before = 0
-        while group := list(self.read(islice(profiles, at_once))):
+        while group := self._next_group(profiles):
             self._context.stats.add(profiles=len(group), nodes=sum(one.nodes for one in group))
-            # With several passes, it is not known how many come.
-            self._has_share = before == 0 and len(group) != at_once
             yield from self._hits_of(group, before)
             before += len(group)
+            # The next ones are read when these are gone.
+            del group
+
+    def _next_group(self, profiles: Iterator[Profile]) -> list[Profile]:
+        """Return the profiles of the next pass.
+
+        A few where the proteins stay in memory, as a pass over these costs nothing; a device wants
+        many, and what can be read once only all.
+        """
+        source = self._options.sequences
+        few = max(FEW_PROFILES, _FEW_OF_THREAD * self._context.threads)
+        group = list(islice(profiles, few))
+        most = few
+        if not source.can_repeat:
+            most = sys.maxsize
+        elif len(group) == few:
+            size = source.bytes_total
+            is_kept = self._kept is not None or (not self._begun and (size or 0) <= KEPT_RESIDUES)
+            if not is_kept or self._device.is_there:
+                most = PROFILES_AT_ONCE
+        group += islice(profiles, most - len(group))
+        # With several passes, it is not known how many come.
+        self._has_share = not self._begun and len(group) < most
+        self._begun = True
+        return group
 
     def _hits_of(self, profiles: Sequence[Profile], before: int) -> Iterator[HitList]:
         parts = self._parts_of(profiles, before)
         counter, context = self._counter, self._context
 
         def join(number: int) -> HitList:
-            hmm, own = profiles[number].hmm, parts.hits[number]
+            own = parts.hits[number]
             parts.hits[number] = []
-            return counter.join(hmm, own, parts.targets, parts.compared[number])
+            return counter.join(profiles[number].hmm, own, parts.targets, profiles[number].path)
 
         yield from ordered_results(context.executor, context.window, range(len(profiles)), join)
 
@@ -446,10 +501,10 @@ class ProfileSearch(ProfileJob):
         # After an error, too, the device has ended its work before its memory is freed.
         ahead = tasks()
         with closing(ahead), closing(self._found(filters, ahead)) as results:
-            for proteins, number, hits, count in results:
+            for proteins, number, hits in results:
                 done = before + number + 1, before + len(filters), proteins.end
                 self.tell(Phase.PROFILES, done, proteins, (number + 1) / len(filters))
-                found.add(number, hits, count)
+                found.add(number, hits)
         return found._replace(targets=targets)
 
     def _found(self, filters: Sequence[ProfileFilter], tasks: Iterator[_Task]) -> Generator[_Found]:
@@ -469,7 +524,7 @@ class ProfileSearch(ProfileJob):
         proteins: NumberedProteins,
         numbers: range,
         on_device: DeviceFilters | None = None,
-    ) -> Iterator[tuple[int, Any, int]]:
+    ) -> Iterator[tuple[int, HitRecords]]:
         """Yield the hits of some of the profiles in a block, as `HitParts.add` takes them."""
         survivors = None if on_device is None else self._survivors(filters, on_device)
         with closing(filtered(iter([proteins]), survivors)) as blocks:
@@ -479,9 +534,9 @@ class ProfileSearch(ProfileJob):
             for one in numbers
         )
         with closing(self._found(filters, own)) as results:
-            for _, number, hits, count in results:
+            for _, number, hits in results:
                 if hits is not None:
-                    yield number, hits, count
+                    yield number, hits
 
     def _search(self, profile_filter: ProfileFilter, task: _Task) -> _Found | None:
         """Compare a profile with proteins; return None if so many pass that they are split."""
@@ -499,21 +554,25 @@ class ProfileSearch(ProfileJob):
             return None
         survivors = task.survivors
         if survivors.size == 0:
-            return _Found(task.proteins, task.number, None, 0)
+            return _Found(task.proteins, task.number, None)
         residues = int((records.offsets[survivors + 1] - records.offsets[survivors]).sum())
         stats.add_cells("profile_finishing", residues * profile_filter.profile.nodes)
         count = records.protein_count
         names, descriptions = _Lazy(records.name, count), _Lazy(records.description, count)
         with stats.stage("profile_finishing"):
-            hits = self._finisher.search(
+            hits, impossible = self._finisher.search(
                 profile_filter.profile, task.proteins.block, names, descriptions, survivors
             )
 
-            def place_of(name: str) -> int:
-                return next(before + int(one) + 1 for one in survivors if names[one] == name)
+            def place_of(name: bytes) -> int:
+                text = name.decode("utf-8", "surrogateescape")
+                return next(before + int(one) + 1 for one in survivors if names[one] == text)
 
-            hits = self._counter.without_late(hits, before + int(survivors[-1]) + 1, place_of)
-        return _Found(task.proteins, task.number, hits, survivors.size)
+            until = before + int(survivors[-1]) + 1
+            found = self._counter.part(hits, self._options.needs_alignments, until, place_of)
+            names_left_out = tuple(printable(bytes_of(names[one])) for one in impossible)
+            found = found._replace(impossible=names_left_out)
+        return _Found(task.proteins, task.number, found)
 
 
 class ProfileScan(ProfileJob):
@@ -592,13 +651,16 @@ class ProfileScan(ProfileJob):
         block = ProteinBlock(records.codes, records.offsets)
         description = records.description(number)
         models = [profile for profile, _ in profiles]
+        for profile in models:
+            self._options.check_cutoffs(profile)
         residues = int(records.offsets[number + 1] - records.offsets[number])
         cells = residues * sum(profile.nodes for profile in models)
         self._context.stats.add_cells("profile_finishing", cells)
-        hits = self._finisher.scan(block, number, name, description, models)
+        hits, impossible = self._finisher.scan(block, number, name, description, models)
 
-        def place_of(target: str) -> int:
-            return next(place for profile, place in profiles if profile.name == target)
+        def place_of(target: bytes) -> int:
+            return next(place for profile, place in profiles if bytes_of(profile.name) == target)
 
-        hits = self._counter.without_late(hits, profiles[-1][1], place_of)
-        return self._counter.join(hits.query, [hits], targets, len(profiles))
+        found = self._counter.part(hits, self._options.needs_alignments, profiles[-1][1], place_of)
+        left_out = tuple(f"{one.path}: {one.shown_name}" for one in impossible)
+        return self._counter.join(hits.query, [found._replace(impossible=left_out)], targets)

@@ -101,10 +101,10 @@ def number(option: str, given: object, most: float = LARGEST_FACTOR) -> float:
 
 
 def real(option: str, given: object, is_positive: bool) -> float:
-    """Return a finite number as a plain float, which may have to be positive."""
+    """Return a number as a plain float, also an infinite one; it may have to be positive."""
     found = _float(option, given)
-    if not math.isfinite(found):
-        raise OptionError(option, f"{found} is not finite")
+    if math.isnan(found):
+        raise OptionError(option, f"{shown(given)} is not a number")
     if is_positive and found <= 0:
         raise OptionError(option, f"{found:g} is not positive")
     return found

@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+NAMES_SHOWN = 3
+
+
+def shorter(names: Sequence[str]) -> str:
+    """Return a few of some names."""
+    return ", ".join(names[:NAMES_SHOWN]) + (", ..." if len(names) > NAMES_SHOWN else "")
+
 
 def counted(count: int, noun: str, plural: str = "") -> str:
     """Return a number and its noun; for the plural an s is added unless it is given."""

@@ -42,6 +42,9 @@ OPTIONS = [
 ]
 
 
+VERBS = ("hmmsearch", "hmmscan")
+
+
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return write_input(tmp_path_factory.mktemp("hmmer"))
@@ -91,6 +94,16 @@ def test_cutoffs_of_profiles(
     assert main(["hmmsearch", "-q", option, *map(str, inputs)]) == 1
     message = capfd.readouterr().err
     assert f"for {option} (" in message and message.count("\n") == 1
+    # A scan asks those profiles only that it compares.
+    both, few = tmp_path / "both.hmm", tmp_path / "few.faa"
+    other = (data_folder() / "hmms/txt/LuxC.hmm").read_text()
+    both.write_text(profiles.with_name("cut.hmm").read_text() + other)
+    subprocess.run(["hmmpress", both], check=True, capture_output=True)
+    hits = ours("hmmsearch", tmp_path, option, profiles.with_name("cut.hmm"), proteins)["tblout"]
+    names = {line.split()[0].decode() for line in rows(hits) if line}
+    records = [one for one in proteins.read_text().split(">")[1:] if one.split()[0] in names]
+    few.write_text("".join(f">{one}" for one in records))
+    assert_equal("hmmscan", tmp_path, option, both, few)
 
 
 @pytest.mark.parametrize("verb", ["hmmsearch", "hmmscan"])
@@ -113,9 +126,11 @@ def test_words_of_hmmer_that_scripts_have(
     inputs: tuple[Path, Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     expected = ours("hmmscan", tmp_path, *inputs)["tblout"]
-    words = "--noali --notextw --textw 200 --acc --cpu 0".split()
-    assert main(["hmmscan", "-q", *words, *map(str, inputs)]) == 0
-    assert rows(capfd.readouterr().out.encode()) == rows(expected)
+    assert main(["hmmsearch", "-q", "--tformat", "afa", *map(str, inputs)]) == 2
+    assert "'afa' is not 'fasta'" in capfd.readouterr().err
+    for words in ("--noali --notextw --acc --cpu 0", "--textw 200 --cpu 1", "--qformat FASTA"):
+        assert main(["hmmscan", "-q", *words.split(), *map(str, inputs)]) == 0
+        assert rows(capfd.readouterr().out.encode()) == rows(expected)
     for wrong in (["--cpu", "-1"], ["--cpu", "2", "-t", "2"]):
         assert main(["hmmscan", *wrong, *map(str, inputs)]) == 2
         assert "--cpu" in capfd.readouterr().err
@@ -136,6 +151,92 @@ def test_sequences_of_marks_alone_are_compared_with_no_profile(
     assert found[0] == found[1] and len(found[0]["domtblout"]) > 5
 
 
+def write_odd_bytes(folder: Path) -> tuple[Path, Path]:
+    """Write a profile and proteins that differ in bytes that are not UTF-8, in all their words."""
+    data = data_folder()
+    profile, proteins = folder / "odd.hmm", folder / "odd.faa"
+    text = (data / "hmms/txt/PF02826.hmm").read_bytes()
+    name, accession = re.findall(rb"\n(?:NAME|ACC) +(\S+)", text)[:2]
+    text = text.replace(name, b"\xffd\xe9h", 1).replace(accession, b"\xfe_" + b"a" * 11, 1)
+    profile.write_bytes(re.sub(rb"\nDESC.*", b"\nDESC  \xe9 of \xc3\xa9", text))
+    best = (data / "seqs/938293.PRJEB85.HG003687.faa").read_bytes().split(b">")[1:]
+    records = [b">\xff%c_%s" % (150 + n % 100, one) for n, one in enumerate(best)]
+    proteins.write_bytes(b"".join(records))
+    return profile, proteins
+
+
+def test_words_of_any_bytes(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    need_hmmer()
+    files = write_odd_bytes(tmp_path)
+    assert_equal("hmmsearch", tmp_path, *files)
+    subprocess.run(["hmmpress", files[0]], check=True, capture_output=True)
+    assert_equal("hmmscan", tmp_path, *files)
+    broken = files[0].with_name("broken.hmm")
+    broken.write_bytes(re.sub(rb"\n(GA|TC|NC) .*", b"", files[0].read_bytes()))
+    message = "broken.hmm: the profile has no gathering cutoffs (GA), for --cut_ga (record '\ufffdd"
+    assert_refused(message, tmp_path, capfd, "--cut_ga", broken, files[1])
+
+
+def test_sequences_that_no_path_emits_are_left_out(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """HMMER stops at them if no filter does before."""
+    need_hmmer()
+    alignment, profiles = tmp_path / "a.sto", tmp_path / "p.hmm"
+    profiles.write_bytes(b"")
+    for number, residues in enumerate(("ACDEFGHIKL", "MNPQRSTVWY")):
+        aligned = "".join(f"{name} {residues}\n" for name in "ab")
+        alignment.write_text(f"# STOCKHOLM 1.0\n{aligned}//\n")
+        one = tmp_path / "one.hmm"
+        words = ["-n", f"p{number}", "--pnone", str(one), str(alignment)]
+        subprocess.run(["hmmbuild", *words], check=True, capture_output=True)
+        profiles.write_bytes(profiles.read_bytes() + one.read_bytes())
+    good, proteins = "ACDEFGHIKLMNPQRSTVWY", tmp_path / "s.faa"
+    fine = f">a\n{good}\n>b\nAA{good}\n"
+    proteins.write_text(fine)
+    tables = {verb: ours(verb, tmp_path, "--max", profiles, proteins) for verb in VERBS}
+    odd = [f">w{number}\n{'WY' * 9}\n" for number in range(4)]
+    proteins.write_text(fine + "".join(odd))
+    capfd.readouterr()
+    for verb, expected in tables.items():
+        files = ["--tblout", str(tmp_path / "t"), str(profiles), str(proteins)]
+        assert main([verb, "--max", *(["-Z", "2"] if verb == "hmmsearch" else []), *files]) == 0
+        found = rows((tmp_path / "t").read_bytes())
+        assert [one for one in found if not re.match(rb"w|p1 +- +w", one)] == rows(
+            expected["tblout"]
+        )
+        error = capfd.readouterr().err
+        if verb == "hmmsearch":
+            text = "p.hmm: profile p0: no path of it emits 4 sequences, left out: w0, w1, w2, ..."
+            assert error.count("left out") == 1 and text in error
+        else:
+            text = f"sequence w3: no path of 1 profile emits it, left out: {profiles}: p0"
+            assert error.count("left out") == 4 and text in error
+
+
+def test_alignments_are_without_sequences_that_have_gaps(
+    inputs: tuple[Path, Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """HMMER stops at them."""
+    profile, proteins = inputs[0].with_name("cut.hmm"), tmp_path / "s.faa"
+    expected = ours("hmmsearch", tmp_path, profile, inputs[1])
+    names = [line.split()[0] for line in rows(expected["tblout"]) if line]
+    records = inputs[1].read_text().split(">")
+    number = next(n for n, one in enumerate(records) if one.startswith(names[0].decode()))
+    text = "".join(records[number].split("\n")[1:])
+    middle = len(text) // 2
+    for mark in "._":
+        odd = f">odd{ord(mark)}\n{text[:middle]}{mark}{text[middle:]}\n"
+        proteins.write_text(inputs[1].read_text() + odd)
+        words = ["-A", str(tmp_path / "a"), "--tblout", str(tmp_path / "t"), "-Z", "200"]
+        assert main(["hmmsearch", *words, str(profile), str(proteins)]) == 0
+        assert f"\nodd{ord(mark)} " in (tmp_path / "t").read_text()
+        found = rows((tmp_path / "a").read_bytes())
+        assert found == rows(expected["alignment"]) and len(found) > 5
+        text_told = f"profile 2-Hacid_dh_C: no alignment of sequences with a gap: odd{ord(mark)}\n"
+        assert text_told in capfd.readouterr().err
+
+
 def test_pipes(inputs: tuple[Path, Path], tmp_path: Path) -> None:
     profiles, proteins = inputs
     found = ours("hmmsearch", tmp_path, profiles, proteins)["tblout"]
@@ -148,7 +249,6 @@ SAM = "@HD\tVN:1.6\nr\t4\t*\t0\t0\t*\t*\t0\t0\tACGT\t*\n"
 BAD_SEQUENCES = {
     "gap": (">a\nAC-D\n", "s.faa:2: '-' is not a sequence character (record 'a')"),
     "nameless": (">a\nACD\n> \nACD\n", "s.faa:3: a record without a name"),
-    "long": (">a\n" + "L" * 100_001, "s.faa:1: 100,001 residues, and HMMER searches at most"),
     "nucleotides": (">a\n" + "ACGT" * 30, "s.faa: nucleotides, and the profiles are of proteins"),
     "told what to do": (">a\n" + "ACGT" * 30, "--translate searches in their six frames"),
     "FASTQ": ("@a\nACGT\n+\nIIII\n", "s.faa: FASTQ, which holds nucleotides"),
@@ -177,6 +277,16 @@ def test_bad_sequences(
     bad = tmp_path / "s.faa"
     bad.write_text(text)
     assert_refused(message, tmp_path, capfd, inputs[0], bad)
+
+
+def test_rules_of_translation_need_it(
+    inputs: tuple[Path, Path], capfd: pytest.CaptureFixture[str]
+) -> None:
+    for words in (["--code", "4"], ["--min-orf", "30"], ["--strand", "plus"]):
+        assert main(["hmmsearch", *words, *map(str, inputs)]) == 2
+        assert f"{words[0]}: it is of use with translate only" in capfd.readouterr().err
+    assert main(["hmmsearch", "--translate", "--code", "99", *map(str, inputs)]) == 2
+    assert "--code: 99 is not the number of a genetic code" in capfd.readouterr().err
 
 
 def test_bam_of_proteins_and_proteins_to_translate(
@@ -211,6 +321,29 @@ def bad_profiles() -> dict[str, tuple[str, str]]:
         "cut later": (first + other[:9000], "(truncated?) (record 'Thioesterase')"),
         "mixed up": (begin + end, "p.hmm: profile 1 cannot be read: Expected match line to start"),
         "another text": (first + ">a\nMKL\n", "p.hmm: profile 2 cannot be read, the one after"),
+        "no alphabet": (
+            first + "".join(line for line in other.splitlines(True) if line[:4] != "ALPH"),
+            f"p.hmm:{first.count(chr(10)) + 16}: a profile without an alphabet (ALPH) (record 'Th",
+        ),
+        "a cutoff too early": (
+            first.replace("ALPH ", "GA 1 1\nALPH ", 1),
+            "p.hmm:6: a profile without an alphabet (ALPH) (record '2-Hacid_dh_C')",
+        ),
+        "no letters": (other.replace("amino", "custom"), "p.hmm:4: a profile without an alph"),
+        "nan": (
+            first + other.replace("2.25147", "    nan", 1),
+            f"p.hmm:{first.count(chr(10)) + 24}: no number where HMMER needs one (record 'Th",
+        ),
+        "infinite": (other.replace("9.57743", "-inf", 1), "p.hmm:23: no number where HMMER needs"),
+        "nan in COMPO": (
+            many.replace("COMPO ", "COMPO nan ", 1),
+            f"p.hmm:{many[: many.index('COMPO')].count(chr(10)) + 1}: no number where HMMER",
+        ),
+        "no consensus": (
+            other.replace("CONS  yes", "CONS  no"),
+            "p.hmm: the profile has no consensus (CONS), without which HMMER searches none (record",
+        ),
+        "odd STATS": (other.replace("-10.1820", "nan"), "p.hmm: STATS that are no numbers (reco"),
         "RNA": (dna.replace("DNA", "RNA", 1), "p.hmm: the profile is of RNA, not of proteins ("),
         "a later one of DNA": (first + dna, "profile 2 cannot be read: it is not of proteins (nhm"),
         "named": (first + dna, "(nhmmer searches with profiles of DNA or RNA) (record '5S_rRNA')"),
@@ -222,7 +355,8 @@ def bad_profiles() -> dict[str, tuple[str, str]]:
     "what",
     [
         *("nonsense", "sequences", "nothing", "cut", "cut later", "mixed up", "another text"),
-        *("RNA", "a later one of DNA", "named", "two formats"),
+        *("RNA", "a later one of DNA", "named", "two formats", "no alphabet", "a cutoff too early"),
+        *("no letters", "nan", "infinite", "nan in COMPO", "odd STATS", "no consensus"),
     ],
 )
 def test_bad_profiles(
@@ -384,6 +518,41 @@ def test_reports_count_what_the_tables_have(
     assert sum(heights) == len(targets)
     page = tmp_path / "page"
     assert main(["report", str(files["stats"]), "-o", str(page)]) == 0
+
+
+def test_words_as_hmmer_takes_and_refuses_them(
+    inputs: tuple[Path, Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    need_hmmer()
+    for words in ("-E inf", "-T -inf --domT -inf", "--F1 0", "--F3 0", "--F2 -1", "--incE=inf"):
+        tables = []
+        for program in (["hmmsearch", "--cpu", "0"], []):
+            table = tmp_path / f"{len(program)}.table"
+            full = ["--domtbl", str(table), *words.split(), *map(str, inputs)]
+            if program:
+                subprocess.run([*program, *full], check=True, capture_output=True)
+            else:
+                assert main(["hmmsearch", "-q", *full]) == 0
+            tables.append(rows(table.read_bytes()))
+        assert tables[0] == tables[1]
+    for words, told in (
+        ("-E 1 -E 2", "-E is given twice"),
+        ("--noali --noa", "--noali is given twice"),
+        ("--no", "--no is ambiguous: --no-empty"),
+        ("--textw 200 --notextw", "--textw and --notextw exclude each other"),
+        ("--textw 119", "--textw: 119 is less than 120"),
+        ("-E nan", "is not a number"),
+        ("-Z 0", "0 is not positive"),
+        ("--tblot x", "No such option"),
+    ):
+        assert main(["hmmsearch", *words.split(), *map(str, inputs)]) == 2
+        assert told in capfd.readouterr().err
+    text, table = tmp_path / "o.txt", tmp_path / "t"
+    for words, warns in ((["-o", str(text)], True), (["-o", "/dev/null"], False)):
+        assert main(["hmmsearch", *words, "--tblout", str(table), *map(str, inputs)]) == 0
+        output = capfd.readouterr()
+        assert output.out == "" and ("no text with alignments" in output.err) is warns
+    assert rows(text.read_bytes()) == rows(table.read_bytes()) != [b""]
 
 
 def test_options_that_exclude_each_other(capfd: pytest.CaptureFixture[str]) -> None:

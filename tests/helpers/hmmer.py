@@ -69,7 +69,7 @@ def rows(text: bytes) -> list[bytes]:
 ORF: Final = re.compile(r"source=(\S+) coords=(\d+)\.\.(\d+) length=\d+ frame=(\d) desc=")
 
 
-def esl_translate(path: Path) -> list[tuple[str, str]]:
+def esl_translate(path: Path, *options: str) -> list[tuple[str, str]]:
     """Return the descriptions and the residues of Easel's ORFs.
 
     Debian has the program among the examples of HMMER, compressed.
@@ -82,7 +82,9 @@ def esl_translate(path: Path) -> list[tuple[str, str]]:
         program = str(copy)
     if program is None:
         do_without("esl-translate is not installed (Debian: hmmer-examples)", None)
-    text = subprocess.run([program, path], check=True, capture_output=True, text=True).stdout
+    text = subprocess.run(
+        [program, *options, path], check=True, capture_output=True, text=True
+    ).stdout
     found = []
     for record in text.split(">")[1:]:
         header, *lines = record.split("\n")

@@ -48,6 +48,8 @@ def test_several_passes_and_blocks_write_the_same(
     given = ["hmmsearch", str(profiles), str(proteins), "-t", "2"]
     expected, _ = output(*given, "-C")
     monkeypatch.setattr(search_profiles, "PROFILES_AT_ONCE", 4)
+    monkeypatch.setattr(search_profiles, "FEW_PROFILES", 4)
+    monkeypatch.setattr(search_profiles, "_FEW_OF_THREAD", 1)
     monkeypatch.setattr("mummergpu.input.blocks.proteins.BLOCK_RESIDUES", 20_000)
     ours, _ = output(*given, "--backend", "cuda")
     assert ours.splitlines()[:-10] == expected.splitlines()[:-10]

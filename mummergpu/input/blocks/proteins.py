@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 
-from mummergpu.errors import InputError
+from mummergpu.errors import InputError, OptionError
 from mummergpu.input.blocks.memory import NamedSequence, proteins_in_memory
 from mummergpu.input.bytes.files import PLACE, bytes_of_files
 from mummergpu.input.bytes.reading_threads import ReadingThreads
@@ -16,8 +16,10 @@ from mummergpu.input.records.file_records import FileRecords
 from mummergpu.input.records.record_arrays import Limits, RecordOptions, Records, Spans
 from mummergpu.input.records.record_lines import line_of_record
 from mummergpu.input.records.record_reader import printable
-from mummergpu.runtime.arrays import ByteArray, Int64Array
+from mummergpu.runtime.arrays import BoolArray, ByteArray, Int64Array
 from mummergpu.runtime.frozen import frozen
+from mummergpu.runtime.option_values import between, keep_values, one_of, positive, truth
+from mummergpu.runtime.words import counted, shorter
 from mummergpu.sequence.alphabet import AMINO_ACIDS
 
 MOST_RESIDUES: Final = 100_000
@@ -102,17 +104,23 @@ def _first_word(header: bytes) -> bytes:
 
 
 def _as_text(name: bytes) -> str:
-    """Return a name as text; a byte that is not UTF-8 becomes one character."""
-    try:
-        return name.decode()
-    except UnicodeDecodeError:
-        text = name.decode("utf-8", "surrogateescape")
-        return text.encode("utf-8", "replace").decode()
+    """Return a name as text, from which its bytes can be made again."""
+    return name.decode("utf-8", "surrogateescape")
+
+
+DEFAULT_CODE: Final = 1
+"""The standard genetic code, in NCBI's numbers."""
+
+DEFAULT_MIN_ORF: Final = 20
+"""The residues of the shortest ORF that esl-translate writes by default."""
+
+STRANDS: Final = {"both": (0, 2), "plus": (0, 1), "minus": (1, 2)}
+"""The strands that are translated: the first one, and the one behind the last."""
 
 
 @frozen
 class ProteinRules:
-    """Which files of proteins are accepted.
+    """Which files of proteins are accepted, and how nucleotides are translated.
 
     Attributes
     ----------
@@ -121,10 +129,43 @@ class ProteinRules:
         translated, whose letters are mostly none.
     no_empty : bool
         Raise an error if a file has no protein.
+    long_proteins : {"skip", "error"}
+        What becomes of a protein, or an ORF, of more than `MOST_RESIDUES`.
+    code : int
+        The genetic code, as NCBI numbers it.
+    min_orf : int
+        The residues of the shortest ORF.
+    strand : {"both", "plus", "minus"}
+        Which strands are translated.
+
+    Raises
+    ------
+    OptionError
+        If a value makes no sense.
     """
 
     any_letters: bool = False
     no_empty: bool = False
+    long_proteins: str = "skip"
+    code: int = DEFAULT_CODE
+    min_orf: int = DEFAULT_MIN_ORF
+    strand: str = "both"
+
+    def __post_init__(self) -> None:
+        keep_values(
+            self,
+            any_letters=truth("any_letters", self.any_letters),
+            long_proteins=one_of("long_proteins", self.long_proteins, ("skip", "error")),
+            code=positive("code", self.code),
+            min_orf=between("min_orf", self.min_orf, 1, MOST_RESIDUES),
+            strand=one_of("strand", self.strand, STRANDS),
+        )
+
+    def check_if_translated(self, translates: bool) -> None:
+        """Refuse rules of translation where nothing is translated."""
+        for name in ("code", "min_orf", "strand"):
+            if not translates and getattr(self, name) != getattr(ProteinRules, name):
+                raise OptionError(name, "it is of use with translate only")
 
 
 class RecordFiles:
@@ -199,6 +240,7 @@ class ProteinFiles(RecordFiles):
             If a file is no FASTA, has other characters than residues, a nameless record or one of
             more than `MOST_RESIDUES`, or seems to have nucleotides.
         """
+        long = LongOnes(self._rules)
         options = RecordOptions(
             Limits.of_block(scale * self._block_residues),
             any_letters=True,
@@ -213,10 +255,11 @@ class ProteinFiles(RecordFiles):
                 for records in file:
                     if first == 0 and not self._rules.any_letters:
                         _refuse_nucleotides(records, file.path)
-                    yield checked_proteins(records, file.path, first)
+                    yield checked_proteins(records, file.path, first, long)
                     first += records.offsets.size - 1
                 if first == 0:
                     warn(f"{file.path}: no sequences")
+                long.tell(file.path, warn)
 
 
 class ProteinsInMemory:
@@ -242,28 +285,64 @@ class ProteinsInMemory:
             if records is not None:
                 if not self._rules.any_letters:
                     _refuse_nucleotides(records, PLACE)
-                self._blocks.append(checked_proteins(records, PLACE, 0))
+                long = LongOnes(self._rules)
+                self._blocks.append(checked_proteins(records, PLACE, 0, long))
+                long.tell(PLACE, warn)
         yield from self._blocks
 
 
-def checked_proteins(records: Records, path: str, first: int) -> ProteinRecords:
+class LongOnes:
+    """Counts the proteins of a file, or its ORFs, that are left out because HMMER takes none such.
+
+    Parameters
+    ----------
+    rules : ProteinRules
+        Whether they are left out.
+    what : str
+        The noun for one of them.
+    """
+
+    def __init__(self, rules: ProteinRules, what: str = "protein") -> None:
+        self.are_errors = rules.long_proteins == "error"
+        self._what = what
+        # Threads append to it.
+        self._found: list[str] = []
+
+    def add(self, name: str, residues: int, path: str, line: int | None = None) -> None:
+        """Count one of so many residues, or raise an error."""
+        shown = printable(name.encode("utf-8", "surrogateescape"))
+        if self.are_errors:
+            message = f"{residues:,} residues, and HMMER searches at most {MOST_RESIDUES:,}"
+            message = message if self._what == "protein" else f"an {self._what} of {message}"
+            raise InputError(message, path, line, shown)
+        self._found.append(shown)
+
+    def tell(self, path: str, warn: Warn) -> None:
+        """Tell in one line how many of a file were left out, and begin with the next one."""
+        if self._found:
+            names, count = shorter(sorted(self._found)), counted(len(self._found), self._what)
+            warn(f"{path}: {count} of more than {MOST_RESIDUES:,} residues left out: {names}")
+            self._found.clear()
+
+
+def checked_proteins(
+    records: Records, path: str, first: int, long_ones: LongOnes
+) -> ProteinRecords:
     """Return records as proteins; `first` is the number in the file of the first one.
 
     Raises
     ------
     InputError
-        If a record has no name or more than `MOST_RESIDUES`.
+        If a record has no name, or more than `MOST_RESIDUES` where that is an error.
     """
     proteins = ProteinRecords(
         records.codes, records.offsets, Spans(records.names, records.name_offsets)
     )
-    lengths = np.diff(proteins.offsets)
-    long = np.flatnonzero(lengths > MOST_RESIDUES)
-    if long.size:
-        first_long = int(long[0])
-        message = f"{lengths[first_long]:,} residues, and HMMER searches at most {MOST_RESIDUES:,}"
-        line = line_of_record(path, first + first_long)
-        raise InputError(message, path, line, printable(proteins.name(first_long).encode()))
+    is_long = np.diff(proteins.offsets) > MOST_RESIDUES
+    for number in np.flatnonzero(is_long).tolist():
+        line = line_of_record(path, first + number) if long_ones.are_errors else None
+        length = int(proteins.offsets[number + 1] - proteins.offsets[number])
+        long_ones.add(proteins.name(number), length, path, line)
     # The byte behind an empty last header is read as if it were in it: it only costs a look.
     begins = records.name_offsets[:-1]
     heads = np.append(records.names, np.uint8(0))[begins] if begins.size else records.names[:0]
@@ -271,7 +350,18 @@ def checked_proteins(records: Records, path: str, first: int) -> ProteinRecords:
     for number in np.flatnonzero(nameless).tolist():
         if not proteins.name(number):
             raise InputError("a record without a name", path, line_of_record(path, first + number))
-    return proteins
+    return _without(proteins, is_long) if is_long.any() else proteins
+
+
+def _without(proteins: ProteinRecords, is_left_out: BoolArray) -> ProteinRecords:
+    """Return a copy of proteins without some of them."""
+
+    def kept(content: ByteArray, offsets: Int64Array) -> tuple[ByteArray, Int64Array]:
+        sizes = np.diff(offsets)
+        some = content[np.repeat(~is_left_out, sizes)]
+        return some, np.cumsum([0, *sizes[~is_left_out]], dtype=np.int64)
+
+    return ProteinRecords(*kept(proteins.codes, proteins.offsets), Spans(*kept(*proteins.headers)))
 
 
 def _refuse_nucleotides(records: Records, path: str) -> None:

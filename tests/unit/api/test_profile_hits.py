@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.hmmer import TABLES, write_input
+from helpers.hmmer import TABLES, data_folder, write_input
 from helpers.sequences import reverse_complement
 
 import mummergpu
@@ -35,11 +35,53 @@ def test_searches_and_scans_are_those_of_the_command(tmp_path: Path) -> None:
         hits = search(profiles, proteins, E=1e-3, threads=2)
         assert [(hit.target, hit.query) for hit in hits] == [(row[0], row[3]) for row in lines]
         assert [f"{score:.1f}" for score in hits.domain_score] == [row[13] for row in lines]
+        lengths = zip(hits.target_length.tolist(), hits.query_length.tolist(), strict=True)
+        assert [*lengths] == [(int(row[2]), int(row[5])) for row in lines]
+        assert [f"{hit.accuracy:.2f}" for hit in hits] == [row[21] for row in lines]
+        told = [(hit.target_accession, hit.query_accession, hit.description) for hit in hits]
+        assert [tuple(" ".join(one.split()) or "-" for one in row) for row in told] == [
+            (row[1], row[4], " ".join(row[22:])) for row in lines
+        ]
         again = search(hmms, str(proteins), E=1e-3)
         assert list(again) == list(hits) and len(hits) > 3
         assert list(hits[hits.included]) == [hit for hit in hits if hit.included]
         assert repr(hits).startswith(f"{len(hits)} domains\n")
         assert list(hits.to_pandas()["target"]) == [row[0] for row in lines]
+        assert list(hits.to_pandas()["description"]) == [hit.description for hit in hits]
+
+
+def test_names_and_descriptions_of_any_bytes(tmp_path: Path) -> None:
+    profiles, proteins = write_input(tmp_path)
+    hits = mummergpu.hmmsearch(profiles, proteins, E=1e-9)
+    text = proteins.read_bytes()
+    proteins.write_bytes(text.replace(b"HG00", b"HG\xff\xe9").replace(b"ID=", b"\xfe"))
+    odd = mummergpu.hmmsearch(profiles, str(proteins), E=1e-9)
+    expected = [hit.target.replace("HG00", "HG\udcff\udce9") for hit in hits]
+    assert [hit.target for hit in odd] == expected != [hit.target for hit in hits]
+    assert any("\udcfe" in hit.description for hit in odd)
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "hits.parquet"
+    words = ["-E", "1e-9", "--parquet", str(path), str(profiles), str(proteins)]
+    assert main(["hmmsearch", "-q", *words]) == 0
+    found = parquet.read_table(path).to_pandas()
+    tables = odd.to_pandas()
+    for field in ("target", "description", "accuracy", "target_length", "query_accession"):
+        assert list(found[field]) == list(tables[field])
+    assert found["target"][0] == hits[0].target.replace("HG00", r"HG\xff\xe9")
+
+
+def test_profiles_in_memory_that_cannot_be_searched(tmp_path: Path) -> None:
+    pyhmmer = pytest.importorskip("pyhmmer")
+    profiles, proteins = write_input(tmp_path)
+    with pyhmmer.plan7.HMMFile(profiles) as file:
+        hmm = next(file)
+    hmm.match_emissions[3, 2] = float("nan")
+    with pytest.raises(mummergpu.MummergpuError, match="no number where HMMER needs one"):
+        mummergpu.hmmsearch(hmm, proteins)
+    with pyhmmer.plan7.HMMFile(data_folder() / "hmms/txt/RF00001.hmm") as file:
+        dna = next(file)
+    with pytest.raises(mummergpu.MummergpuError, match="of RNA, not of proteins"):
+        mummergpu.hmmsearch([dna], proteins)
 
 
 def test_options_and_sequences_in_memory(tmp_path: Path) -> None:
@@ -92,8 +134,14 @@ def test_blocks_and_passes_change_nothing(
 ) -> None:
     profiles, proteins = write_input(tmp_path)
     tables = []
-    for block_residues, at_once in ((1 << 20, 2000), (5000, 3)):
+    monkeypatch.setattr(search_profiles, "_FEW_OF_THREAD", 1)
+    for block_residues, at_once, few, kept in (
+        *((1 << 20, 2000, 128, 1 << 25), (5000, 3, 2, 10)),
+        *((5000, 2000, 3, 1 << 25), (5000, 5, 3, 20_000)),
+    ):
         monkeypatch.setattr(search_profiles, "PROFILES_AT_ONCE", at_once)
+        monkeypatch.setattr(search_profiles, "FEW_PROFILES", few)
+        monkeypatch.setattr(search_profiles, "KEPT_RESIDUES", kept)
         source = ProteinFiles([str(proteins)], ProteinRules(), block_residues)
         outputs = tuple((kind, str(tmp_path / kind)) for kind in TABLES)
         options = ProfileSearchOptions(
@@ -101,7 +149,7 @@ def test_blocks_and_passes_change_nothing(
         )
         search_profiles.run(options, RunContext(2))
         tables.append([(tmp_path / kind).read_bytes() for kind in TABLES])
-    assert tables[0] == tables[1]
+    assert tables == [tables[0]] * 4
 
 
 @pytest.mark.parametrize("scans", [False, True])

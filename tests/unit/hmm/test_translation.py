@@ -11,11 +11,16 @@ from random import Random
 
 import pytest
 from helpers.hmmer import ORF, esl_translate
-from helpers.sequences import random_bases
+from helpers.sequences import random_bases, reverse_complement
 
-from mummergpu.errors import InputError
+from mummergpu.errors import InputError, OptionError
 from mummergpu.hmm.proteins import SYMBOLS
-from mummergpu.hmm.translation import OrfPlace, TranslatedFiles, TranslatedInMemory
+from mummergpu.hmm.translation import (
+    OrfPlace,
+    TranslatedFiles,
+    TranslatedInMemory,
+    translated,
+)
 from mummergpu.input.blocks.proteins import ProteinRules
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.runtime.compiled.code_target import runnable_targets
@@ -66,6 +71,55 @@ def test_orfs_are_those_of_esl_translate(block_residues: int, tmp_path: Path) ->
         match = ORF.match(text)
         assert match and place == (match[1], int(match[4]), int(match[2]), int(match[3]))
         assert place.name == name
+
+
+OPTIONS = {
+    **{f"-c {code}": ProteinRules(code=code) for code in (2, 4, 5, 6, 11, 25)},
+    "-l 1": ProteinRules(min_orf=1),
+    "-l 75": ProteinRules(min_orf=75),
+    "--watson": ProteinRules(strand="plus"),
+    "--crick": ProteinRules(strand="minus"),
+    "--crick -c 22 -l 33": ProteinRules(code=22, strand="minus", min_orf=33),
+}
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("block_residues", [1000, 1 << 22])
+def test_codes_lengths_and_strands(options: str, block_residues: int, tmp_path: Path) -> None:
+    path = tmp_path / "some.fa"
+    path.write_text(random_records(len(options)))
+    found = read(TranslatedFiles([str(path)], OPTIONS[options], block_residues))
+    theirs = esl_translate(path, *options.split())
+    assert len(theirs) > 20
+    assert [(text, residues) for _, text, residues in found] == theirs
+
+
+@pytest.mark.parametrize("block_residues", [100_000, 1 << 22])
+def test_gaps_end_orfs_that_are_too_long(
+    block_residues: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(translated, "__defaults__", (block_residues,))
+    random = Random(1)
+    coding = ["".join(random.choices(("GCT", "GAA", "AAC"), k=n)) for n in (40, 70, 30_000, 30)]
+    gap, small = "N" * 300_060, "N" * 57
+    bases = coding[0] + gap + coding[1] + small + coding[2] + gap + coding[3] + "TAA"
+    found = read(TranslatedInMemory([("a", bases)], ProteinRules()))
+    kept = {name: residues for name, _, residues in found if ":1:" in name or ":4:" in name}
+    begins = [1, 120 + 300_060 + 1]
+    ends = [120, begins[1] - 1 + 210 + 57 + 90_000]
+    begins.append(ends[1] + 300_060 + 1)
+    ends.append(begins[2] + 89)
+    forward = [f"a:1:{begin}-{end}" for begin, end in zip(begins, ends, strict=True)]
+    assert [name for name in kept if ":1:" in name] == forward
+    assert kept[forward[1]].count("X") == 19 and len(kept[forward[1]]) == 30_089
+    reverse = reverse_complement(bases)
+    for name, residues in kept.items():
+        _, frame, start, end = OrfPlace.of_name(name)
+        if frame == 4:
+            again = reverse[len(bases) - start : len(bases) - end + 1]
+            expected = read(TranslatedInMemory([("b", again)], ProteinRules()))
+            assert residues in [one for name, _, one in expected if ":1:" in name]
+    assert sum(":4:" in name for name in kept) >= 2
 
 
 WORDS = {
@@ -134,12 +188,22 @@ def test_what_is_refused_or_told(tmp_path: Path) -> None:
     path = tmp_path / "some.fa"
     path.write_text(">long\n" + "AAA" * 100_001 + "\n")
     with pytest.raises(InputError, match=r"an ORF of 100,001 residues.*'long:1:1-300003'"):
-        read(TranslatedFiles([str(path)], ProteinRules()))
+        read(TranslatedFiles([str(path)], ProteinRules(long_proteins="error")))
+    told: list[str] = []
+    kept = list(TranslatedFiles([str(path)], ProteinRules()).blocks(None, told.append))
+    assert [block.protein_count for block in kept] == [4]
+    count = "2 ORFs of more than 100,000 residues left out"
+    assert told == [f"{path}: {count}: long:1:1-300003, long:4:300003-1"]
+    with ReadingThreads(2) as threads:
+        list(TranslatedFiles([str(path)], ProteinRules()).blocks(threads, told.append))
+    assert told[1] == told[0]
+    with pytest.raises(OptionError, match="7 is not the number of a genetic code"):
+        read(TranslatedFiles([str(path)], ProteinRules(code=7)))
     path.write_text(">p\n" + "MKLVRAWQEF" * 20 + "\n")
     with pytest.raises(InputError, match="letters are neither bases nor IUPAC codes"):
         read(TranslatedFiles([str(path)], ProteinRules()))
     path.write_text("")
-    told: list[str] = []
+    told.clear()
     assert list(TranslatedFiles([str(path)], ProteinRules()).blocks(None, told.append)) == []
     assert told == [f"{path}: no sequences"]
 

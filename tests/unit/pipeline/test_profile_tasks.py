@@ -48,7 +48,7 @@ def test_many_short_tasks_are_done_while_one_is_long(monkeypatch: pytest.MonkeyP
             done.append(task.number)
             if len(done) == PROFILES - 1:
                 enough.set()
-        return _Found(task.proteins, task.number, None, 0)
+        return _Found(task.proteins, task.number, None)
 
     monkeypatch.setattr(search, "_search", work)
     proteins = some_proteins(3)
@@ -67,7 +67,7 @@ def test_memory_holds_few_blocks_though_one_is_long(monkeypatch: pytest.MonkeyPa
     def work(_: Any, task: _Task) -> _Found:
         if task.survivors is not None:
             gate.wait(0.5)
-        return _Found(task.proteins, task.number, None, 0)
+        return _Found(task.proteins, task.number, None)
 
     def tasks() -> Any:
         for block in range(200):

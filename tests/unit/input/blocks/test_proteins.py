@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mummergpu.errors import InputError
+from mummergpu.errors import InputError, OptionError
 from mummergpu.input.blocks.proteins import ProteinFiles, ProteinRules, ProteinsInMemory
 from mummergpu.sequence.alphabet import AMINO_ACIDS
 
@@ -40,7 +40,7 @@ def test_letters_names_and_descriptions(block_residues: int, tmp_path: Path) -> 
 
 def test_memory_and_names_that_are_no_text() -> None:
     source = ProteinsInMemory([("a b", "MKL"), ("\udcff", "W")], ProteinRules())
-    assert read(source) == [("a", "b", b"MKL"), ("?", "", b"W")] == read(source)
+    assert read(source) == [("a", "b", b"MKL"), ("\udcff", "", b"W")] == read(source)
 
 
 @pytest.mark.parametrize("wrong", ["-", "1", "@", ">", ";", "\0", "\v"])
@@ -49,6 +49,23 @@ def test_what_is_no_residue(wrong: str, tmp_path: Path) -> None:
     path.write_text(f">a\nMKL\nMK{wrong}L\n")
     with pytest.raises(InputError, match=r"wrong\.faa:3: .* is not a sequence character"):
         read(ProteinFiles([str(path)], ProteinRules()))
+
+
+def test_proteins_that_are_too_long_are_left_out_or_an_error(tmp_path: Path) -> None:
+    path, long = tmp_path / "some.faa", "MKLVRAWQEF" * 10_000 + "A"
+    path.write_text(f">a x\nMK\n>long y\n{long}\n>b z\nAC\n>l2\n{long}\n>c\n{long[1:]}\n")
+    expected = [("a", "x", b"MK"), ("b", "z", b"AC"), ("c", "", long[1:].encode())]
+    for residues in (1, 1 << 20):
+        told: list[str] = []
+        source = ProteinFiles([str(path)], ProteinRules(), residues)
+        assert list(source.blocks(None, told.append)) and read(source) == expected
+        assert told == [f"{path}: 2 proteins of more than 100,000 residues left out: l2, long"]
+    with pytest.raises(InputError, match=r"some\.faa:3: 100,001 residues.*'long'"):
+        read(ProteinFiles([str(path)], ProteinRules(long_proteins="error")))
+    named = [("a", "MK"), ("long", long)]
+    assert read(ProteinsInMemory(named, ProteinRules())) == [("a", "", b"MK")]
+    with pytest.raises(OptionError, match="warn"):
+        ProteinRules(long_proteins="warn")
 
 
 def test_a_file_without_proteins(tmp_path: Path) -> None:
