@@ -61,6 +61,10 @@ BELL_BASES: Final = 16
 BELL_SHARE: Final = 0.125
 """Sizes lie close together that differ by so many bases and by this part of the smallest one."""
 
+DENSITY_OF_BELL: Final = 1.35
+"""In the window of a bell, sizes are so many times as dense as in that and one as wide on either
+side. Sizes that lie everywhere, as those of chimeras in a small genome do, are no bell."""
+
 WIDE_MEAN: Final = 400.0
 WIDE_DEVIATIONS: Final = 0.375
 WIDE_MAX: Final = 1000
@@ -267,12 +271,13 @@ def find_bells(rest: Int64Array, sizes: Int64Array) -> tuple[list[tuple[InsertSi
         ends = np.searchsorted(rest, rest + BELL_BASES + (BELL_SHARE * rest).astype(np.int64))
         counts = ends - np.arange(rest.size)
         begin = int(np.argmax(counts))
-        if counts[begin] < least:
-            break
         low, high = int(rest[begin]), int(rest[ends[begin] - 1])
         margin = BELL_BASES + int(BELL_SHARE * high)
-        bell = estimate_insert_sizes(rest[(rest >= low - margin) & (rest <= high + margin)])
-        assert bell is not None
+        around = rest[(rest >= low - margin) & (rest <= high + margin)]
+        share = margin / (min(high + margin, MAX_BASES) - max(low - margin, 0))
+        bell = estimate_insert_sizes(around)
+        if bell is None or counts[begin] < max(least, DENSITY_OF_BELL * share * around.size):
+            break
         low, high = min(low, bell.min_size), max(high, bell.max_size)
         is_left = (rest < low) | (rest > high)
         found.append((replace(bell, min_size=low, max_size=high), int((~is_left).sum())))
