@@ -390,6 +390,7 @@ class Index(ClosedAtEnd):
         *,
         interleaved: bool = False,
         insert_size: Sequence[float] | None = None,
+        orientation: str | None = None,
         seed_length: int | None = None,
         max_secondary: int = 0,
         max_xa: int = 0,
@@ -421,9 +422,9 @@ class Index(ClosedAtEnd):
             one for each of `reads`.
         interleaved : bool, default False
             Mates alternate in `reads`, or in each of its files.
-        insert_size, seed_length, max_occurrences, any_letters, long_reads, comments
+        insert_size, orientation, seed_length, max_occurrences, any_letters, long_reads
             As for `mummergpu.map`.
-        single, scores, ignore_alt
+        comments, single, scores, ignore_alt
             As for `mummergpu.map`.
         max_secondary : int, default 0
             The most secondary alignments of a read: rows with flag 256 after its other rows.
@@ -461,6 +462,7 @@ class Index(ClosedAtEnd):
             mates,
             interleaved=interleaved,
             insert_size=insert_size,
+            orientation=orientation,
             seed_length=seed_length,
             max_secondary=max_secondary,
             max_xa=max_xa,
@@ -484,6 +486,7 @@ class Index(ClosedAtEnd):
         *,
         interleaved: bool = False,
         insert_size: Sequence[float] | None = None,
+        orientation: str | None = None,
         seed_length: int | None = None,
         max_secondary: int = 0,
         max_xa: int = 0,
@@ -504,9 +507,11 @@ class Index(ClosedAtEnd):
         reads, mates
             As for `map`. An iterable of reads in memory may yield them as they come; it is asked
             for more in another thread.
-        interleaved, insert_size, seed_length, max_secondary, max_xa, backend, threads
+        interleaved, insert_size, orientation, seed_length, max_secondary, max_xa
             As for `map`.
-        max_occurrences, any_letters, long_reads, comments, single, scores, ignore_alt
+        backend, threads, max_occurrences, any_letters, long_reads, comments, single, scores
+            As for `map`.
+        ignore_alt
             As for `map`.
 
         Yields
@@ -528,6 +533,7 @@ class Index(ClosedAtEnd):
             mates,
             interleaved=interleaved,
             insert_size=insert_size,
+            orientation=orientation,
             seed_length=seed_length,
             max_secondary=max_secondary,
             max_xa=max_xa,

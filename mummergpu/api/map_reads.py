@@ -16,7 +16,7 @@ from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.pipeline.backend_opening import waiting_threads
-from mummergpu.pipeline.first_reads import TEMPLATES_OF_ESTIMATE
+from mummergpu.pipeline.first_reads import TEMPLATES_OF_LENGTHS
 from mummergpu.pipeline.map_options import MapOptions
 from mummergpu.pipeline.map_reads import MapJob
 from mummergpu.pipeline.mapping_search import length_of_second_pass
@@ -48,13 +48,13 @@ def map_to_index(engine: Engine, options: MapOptions) -> Generator[Mapped]:
     context = replace(context_of(options.threads), waiting_threads=waiting_threads(device))
     job = MapJob(options, context)
     with ReadingThreads(options.threads) as reading, job.read_stream(reading) as reads:
-        first = reads.first_templates(TEMPLATES_OF_ESTIMATE)
+        first = reads.first_templates(TEMPLATES_OF_LENGTHS)
         how = job.mapping_options(first, shortest)
         second_length = length_of_second_pass(how.seed_length, shortest)
         with engine.lend_search(device, how) as (backend, pages):
             try:
                 mapping = job.mapping(job.search(plan, backend, how, second_length, pages))
-                sizes = job.pair_sizes(first, mapping)
+                sizes = job.pair_sizes(reads, mapping)
                 with closing(mapping.results(reads.blocks(), sizes, _both)) as results:
                     for mapped in results:
                         yield mapped, reads.reader.read_groups

@@ -36,6 +36,7 @@ def map(
     gpu_compression: bool = False,
     read_group: str | None = None,
     insert_size: Sequence[float] | None = None,
+    orientation: str | None = None,
     seed_length: int | None = None,
     max_secondary: int = 0,
     max_xa: int = 0,
@@ -69,7 +70,8 @@ def map(
     output : path, or iterable of paths
         The files for the alignments; their names decide whether they are SAM, BAM, CRAM or PAF.
     interleaved : bool, default False
-        Mates alternate in each of `reads`, or in the reads in memory.
+        Mates alternate in each of `reads`, or in the reads in memory. In files, single reads may
+        lie among them: two reads of one name after the other are mates.
     sort : bool, default False
         Sort BAM or CRAM by coordinate; a file gets an index beside it.
     mark_duplicates : bool, default False
@@ -83,8 +85,11 @@ def map(
         empty text for none.
     insert_size : sequence of float, optional
         The mean and the standard deviation of the sizes of templates, in bases, and after them the
-        largest size of a proper pair, and the smallest; by default they are estimated from the
-        first pairs.
+        largest size of a proper pair, and the smallest; by default they are estimated for each
+        read group or pair of files, from its first pairs.
+    orientation : str, optional
+        How mates lie: ``fr``, facing each other; ``rf``, back to back; ``ff``, on one strand. By
+        default as most of the first pairs do, or ``fr`` with `insert_size`.
     seed_length : int, optional
         The shortest matches that alignments begin with; by default chosen from the reads.
     max_secondary : int, default 0
@@ -143,6 +148,7 @@ def map(
         mates,
         interleaved=interleaved,
         insert_size=insert_size,
+        orientation=orientation,
         seed_length=seed_length,
         max_secondary=max_secondary,
         max_xa=max_xa,

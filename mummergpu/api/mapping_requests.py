@@ -119,6 +119,7 @@ class MapAsked(TypedDict):
 
     interleaved: bool
     insert_size: Sequence[float] | None
+    orientation: str | None
     seed_length: int | None
     max_secondary: int
     max_xa: int
@@ -146,6 +147,7 @@ def map_options(
         threads=count,
         seed_length=asked["seed_length"],
         insert_sizes=insert_sizes(asked["insert_size"]),
+        orientation=asked["orientation"],
         costs=scores.costs,
         min_score=scores.min_score,
         unpaired=scores.unpaired,

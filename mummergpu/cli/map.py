@@ -82,7 +82,12 @@ MAP_ARGUMENTS: Final = [
 
 MAP_SECTIONS: Final[Sections] = {
     "Input": [
-        click.Option(["-p", "--interleaved"], is_flag=True, help="Mates alternate in each file."),
+        click.Option(
+            ["-p", "--interleaved"],
+            is_flag=True,
+            help="Mates alternate in each file; a read beside which there is none of its name is "
+            "single.",
+        ),
         click.Option(
             ["--single"],
             is_flag=True,
@@ -215,7 +220,14 @@ MAP_SECTIONS: Final[Sections] = {
         click.Option(
             ["-I", "--insert-size", "insert_size"],
             metavar="MEAN[,SD[,MAX[,MIN]]]",
-            help="The size of templates in bases.  [default: estimated from the first pairs]",
+            help="The size of templates in bases.  [default: estimated for each read group or pair "
+            "of files from its first pairs]",
+        ),
+        click.Option(
+            ["--orientation"],
+            type=click.Choice(["fr", "rf", "ff"]),
+            help="How mates lie: facing each other, back to back, on one strand.  [default: as "
+            "most of the first pairs do; fr with -I]",
         ),
         click.Option(
             ["--max-occurrences", "max_occurrences"],
@@ -292,6 +304,7 @@ def map_options(params: Params, command: str) -> MapOptions:
         outputs=_targets(params),
         seed_length=params["seed_length"],
         insert_sizes=_insert_sizes(params["insert_size"]),
+        orientation=params["orientation"],
         costs=_costs(params),
         min_score=params["min_score"],
         unpaired=params["unpaired"],

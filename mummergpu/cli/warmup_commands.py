@@ -28,6 +28,7 @@ _FASTA, _FASTQ, _BAM = (Path(f"reads.{suffix}") for suffix in ("fa", "fq", "bam"
 _LONG: Final = Path("long.fa")
 _TAGGED: Final = Path("tagged.fq")
 _COPY: Final = Path("copy.fa")
+_GROUPS: Final = Path("groups.sam")
 _MATES: Final = (Path("mates.1.fq"), Path("mates.2.fq"))
 _INDEXING: Final[list[Word]] = ["index", "-q", _GENOME, "-o", _INDEX]
 
@@ -293,6 +294,8 @@ def _mapping() -> Iterator[list[Word]]:
     yield [*start, _PARTS, *_MATES]
     yield [*start, _PARTS, *_MATES, "--all"]
     yield [*start, "--comments", _GENOME, _TAGGED]
+    yield [*start, _GENOME, _FASTQ, "--interleaved"]
+    yield [*start, _GENOME, _GROUPS]
     yield [*start, _GENOME, _FASTQ, "--format", "paf"]
     yield [*start, _GENOME, _FASTQ, "--eqx", "--tags", "cs"]
     for number, sorting in enumerate(((), ("--sort", "--mark-duplicates"))):
@@ -338,6 +341,9 @@ def _write_input(folder: Path) -> None:
     )
     tagged = f"@tagged BC:Z:ACGT\tXF:f:0.5\n{first[:_READ_BASES]}\n+\n{'I' * _READ_BASES}\n"
     _write(folder / _TAGGED, tagged)
+    groups = "".join(f"@RG\tID:{group}\tSM:s\n" for group in "ab")
+    mates = (f"p\t{flag}\t*\t0\t0\t*\t*\t0\t0\tA\tI\tRG:Z:a\n" for flag in (77, 141))
+    _write(folder / _GROUPS, groups + "".join(mates))
     _write_mates(folder, first, chosen)
     _write_copy(folder, first, second)
     long_query = "".join(chosen.choices("ACGT", k=_LONG_QUERY_BASES)) + second

@@ -29,18 +29,20 @@ from mummergpu.input.bytes.files import bytes_of_files
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.mapping.alignments.summary import empty_summary
 from mummergpu.mapping.options import MAX_READ_BASES
-from mummergpu.mapping.placing.insert_size import InsertSizes, PairSizes
+from mummergpu.mapping.placing.insert_size import Libraries, PairSizes
 from mummergpu.output.formats import Rows
 from mummergpu.output.open_sink import check_targets
 from mummergpu.output.records.sam_options import SamOptions
 from mummergpu.output.run_facts import RunFacts
 from mummergpu.pipeline.backend_opening import start_to_open, waiting_threads
 from mummergpu.pipeline.context import RunContext
-from mummergpu.pipeline.first_reads import TEMPLATES_OF_ESTIMATE
+from mummergpu.pipeline.first_reads import TEMPLATES_OF_LENGTHS
+from mummergpu.pipeline.libraries import LibraryEstimate, Measure
 from mummergpu.pipeline.map_options import MapOptions
 from mummergpu.pipeline.map_reads import FileJob, MappedReads, Passes, most_block_bases
 from mummergpu.pipeline.mapping_groups import ReadMapping
 from mummergpu.pipeline.reference_source import open_source, reference_of
+from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.progress import Phase, Work
@@ -62,16 +64,18 @@ class _NotCutError(Exception):
 
 
 class PartOfReads(NamedTuple):
-    """Reads for a worker: part of a file, or those of a block."""
+    """Reads for a worker: part of the source of a number, or those of a block."""
 
     source: ReadSource | None
     block: ReadBlock | None = None
+    number: int = 0
 
 
 class FirstReads(NamedTuple):
-    """The first reads, for a worker that measures templates."""
+    """Pairs for a worker that measures templates, and the read groups that tell libraries."""
 
     blocks: Sequence[ReadBlock]
+    groups: Sequence[bytes]
 
 
 @frozen
@@ -84,8 +88,8 @@ class MapWork:
         Those of the run, with paths that are the same everywhere.
     passes : Passes
         How reads are mapped.
-    sizes : InsertSizes or None
-        The sizes of templates; None if no pairs are proper.
+    libraries : Libraries or None
+        The sizes of templates; None while they are measured.
     sam, input_groups
         As for `RunFacts`.
     """
@@ -97,7 +101,7 @@ class MapWork:
     input_groups: Sequence[bytes]
     compressions: tuple[str | None, ...]
     folders: tuple[str | None, ...]
-    sizes: InsertSizes | None = None
+    libraries: Libraries | None = None
 
     def open(self, threads: int, number: int | None) -> MapFinder:
         """Load the index."""
@@ -148,8 +152,7 @@ class MapFinder:
         # Several groups of pages take turns in memory.
         with nullcontext() if self._is_whole else self._lock:
             if isinstance(part, FirstReads):
-                job = FileJob(self._options, self._context)
-                return job.insert_sizes(part.blocks, self._mapping)
+                return self._mapping.template_sizes(part.blocks, part.groups)
             if part.source is None:
                 assert part.block is not None
                 return self._mapped(work, iter([part.block]), Stats())
@@ -157,12 +160,14 @@ class MapFinder:
             options = replace(self._options, sources=(part.source,), no_empty=False)
             job = FileJob(options, replace(self._context, stats=stats))
             with job.read_stream(self._reading) as reads:
-                found = self._mapped(work, reads.blocks(), stats)
+                numbered = (replace(one, file_number=part.number) for one in reads.blocks())
+                found = self._mapped(work, numbered, stats)
                 told = found.told._replace(long_reads=reads.reader.long_reads)
                 return FoundRows(found.rows, told)
 
     def _mapped(self, work: MapWork, blocks: Iterator[ReadBlock], stats: Stats) -> FoundRows:
-        sizes = PairSizes.of_sizes(work.sizes, self._options.unpaired)
+        assert work.libraries is not None
+        sizes = PairSizes.of_libraries(work.libraries, self._options.unpaired)
         told = self._options.max_alternatives > 0, self._reference, self._options.style
         mapped = MappedReads(self._files.sink, self._stats, *told)
         summary = empty_summary()
@@ -234,7 +239,7 @@ class _Run:
             reads = stack.enter_context(job.read_stream(reading))
             source = open_source(options, context, reading, wants_checksums=True)
             checksums = job.start_checksums(source)
-            first = reads.first_templates(TEMPLATES_OF_ESTIMATE)
+            first = reads.first_templates(TEMPLATES_OF_LENGTHS)
             passes = job.plan_passes(source, first)
             facts = job.facts(reference_of(source), reads, checksums.result())
             indexes = job.open_indexes(facts.reference, stack)
@@ -248,19 +253,23 @@ class _Run:
                 *(joined.compressions, joined.folders),
             )
             stack.callback(self._cluster.tell_all, forget, work.token)
-            sizes = self._insert_sizes(work, first)
-            FileJob(options, context).describe_sizes(first, sizes)
-            work = replace(work, sizes=sizes)
+            libraries = LibraryEstimate(options, reads, self._measure(work)).libraries(context)
+            work = replace(work, libraries=libraries)
             parts = self._cut_parts() if is_cut else _sent_parts(reads.blocks())
             self._write(work, parts, joined, is_cut)
         self._report(is_cut)
 
-    def _insert_sizes(self, work: MapWork, first: Sequence[ReadBlock]) -> InsertSizes | None:
-        """Let a worker measure the first pairs, so that this process needs no index."""
-        if self._options.insert_sizes is not None or not any(block.paired for block in first):
-            return self._options.insert_sizes
-        ((sizes, _),) = Flow(self._cluster, work, Steps(find)).results([FirstReads(first)])
-        return cast("InsertSizes | None", sizes)
+    def _measure(self, work: MapWork) -> Measure:
+        """Return what lets a worker measure pairs, so that this process needs no index."""
+
+        def measure(
+            parts: Sequence[ReadBlock], groups: Sequence[bytes], _are_next: bool
+        ) -> Sequence[Int64Array]:
+            flow = Flow(self._cluster, work, Steps(find))
+            ((measured, _),) = flow.results([FirstReads(parts, groups)])
+            return cast("Sequence[Int64Array]", measured)
+
+        return measure
 
     def _write(
         self, work: MapWork, parts: Iterator[PartOfReads], joined: JoinedFiles, is_cut: bool
@@ -298,10 +307,10 @@ class _Run:
     def _cut_parts(self) -> Iterator[PartOfReads]:
         total = bytes_of_files(self._options.read_paths) or 0
         wanted = total // (PARTS_OF_THREAD * max(1, self._cluster.thread_count))
-        for source in self._options.sources:
+        for number, source in enumerate(self._options.sources):
             size = max(MIN_PART_BYTES, min(PART_BYTES, wanted)) // len(source.paths)
             for part in cut_source(_found_everywhere(source), size):
-                yield PartOfReads(part)
+                yield PartOfReads(part, number=number)
 
     def _report(self, is_cut: bool) -> None:
         stats, summary = self._context.stats, self._summary

@@ -9,7 +9,7 @@ import numpy as np
 
 from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.input.reference import Reference
-from mummergpu.mapping.alignments.columns import AlignmentColumns, new_columns
+from mummergpu.mapping.alignments.columns import OF_PAIRS, AlignmentColumns, new_columns
 from mummergpu.mapping.alignments.equal_letters import discount_equal_letters
 from mummergpu.mapping.alignments.paths import PlacedRows, new_paths, trace_paths
 from mummergpu.mapping.alignments.replacement import replace_reads
@@ -26,7 +26,12 @@ from mummergpu.mapping.candidates.found_candidates import FoundCandidates
 from mummergpu.mapping.candidates.key_sort import new_sort_room
 from mummergpu.mapping.options import MappingOptions
 from mummergpu.mapping.placing.choice import Choices, new_choices
-from mummergpu.mapping.placing.insert_size import InsertSizes, PairSizes, measure_templates
+from mummergpu.mapping.placing.insert_size import (
+    MEASURED,
+    InsertSizes,
+    PairSizes,
+    measure_templates,
+)
 from mummergpu.mapping.placing.joint_scores import new_tops
 from mummergpu.mapping.placing.log_odds import (
     credits_of_qualities,
@@ -112,15 +117,14 @@ class BlockMapper:
         return PairSizes.of_sizes(sizes, self._options.unpaired)
 
     def insert_sizes(self, block: ReadBlock, mems: BlockMems) -> Int64Array:
-        """Return the sizes and qualities of templates whose mates are placed and face each other.
+        """Return what `insert_size.measure_templates` tells of templates whose mates are placed.
 
-        Sizes are in bases, in the order of the pairs, qualities the lower ones of both mates
-        (`insert_size.measure_templates`); the matches are of at least the seed length.
+        The matches are of at least the seed length.
         """
         seeds = without_frequent_pairs(self._finder.seeds_of(mems, block, self._target.codes))
         find = self._search(seeds, no_candidates(block.query_count))
         placed = self._place(block, find, self.pair_sizes(None))
-        measured = np.empty((2, block.query_count // 2), dtype=np.int64)
+        measured = np.empty((MEASURED, block.query_count // 2), dtype=np.int64)
         count = measure_templates(block.offsets, placed.choices, placed.candidates, measured)
         return measured[:, :count]
 
@@ -212,7 +216,7 @@ class BlockMapper:
             self._costs,
             Qualities(block.base_qualities, self._credits),
         )
-        pairing = sizes.pairing(block.paired, options.unpaired)
+        pairing = sizes.pairing(block.paired, sizes.libraries_of(block))
         candidates = find(scoring, pairing)
         choices = new_choices(block.query_count)
         map_templates(
@@ -289,4 +293,14 @@ class BlockMapper:
             placed.scoring, placed.pairing, placements, placed.candidates, rows, paths, columns
         )
         discount_equal_letters(block, columns, self._reference)
+        return without_missing(block, columns)
+
+
+def without_missing(block: ReadBlock, columns: AlignmentColumns) -> AlignmentColumns:
+    """Return alignments without the rows of mates that single reads do not have."""
+    if not block.single_count:
         return columns
+    columns = columns.taken(~block.missing[columns.reads])
+    is_single = np.repeat(block.missing[1::2], 2)[columns.reads]
+    columns.flags[is_single] &= ~np.uint16(OF_PAIRS)
+    return columns

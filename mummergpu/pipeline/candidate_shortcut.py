@@ -39,8 +39,11 @@ class CandidateShortcut(Generic[Result]):
 
     def suits(self, block: QueryBlock) -> bool:
         """Return whether the device can find the candidates of a block (`Shortcut`)."""
-        return self._backend.hands_over and not has_long_query(
-            block, self._backend.sizes.long_query
+        # The device knows the sizes of one library.
+        return (
+            self._backend.hands_over
+            and not has_long_query(block, self._backend.sizes.long_query)
+            and self._sizes.libraries_of(cast(ReadBlock, block)).size == 1
         )
 
     def prepared(self, block: QueryBlock) -> tuple[Result] | None:

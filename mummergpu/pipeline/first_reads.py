@@ -1,12 +1,12 @@
-"""What a mapper learns from the first reads: the length of seeds, and the sizes of templates.
+"""What a mapper learns from the first reads: the length of seeds.
 
-Both are then kept, so that the output depends on nothing but the input and the options.
+It is then kept, so that the output depends on nothing but the input and the options.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final
+from collections.abc import Callable, Iterable
+from typing import Final
 
 import numpy as np
 
@@ -14,23 +14,21 @@ from mummergpu.errors import OptionError
 from mummergpu.index.file import IndexFile
 from mummergpu.index.options import KmerOptions
 from mummergpu.input.blocks.read_block import ReadBlock
-from mummergpu.mapping.placing.insert_size import InsertSizes, insert_sizes_of
 from mummergpu.mapping.seeding.seeds import seed_length
-from mummergpu.pipeline.context import RunContext
 from mummergpu.runtime.arrays import Int64Array
 
 TEMPLATES_OF_ESTIMATE: Final = 1 << 14
-"""The templates, pairs or single reads, that are looked at: the first ones of the input, however it
-is cut into blocks."""
+"""The templates, pairs or single reads, that are looked at together: the first ones of the input,
+however it is cut into blocks."""
+
+TEMPLATES_OF_LENGTHS: Final = 1 << 16
+"""The first templates whose lengths choose the length of seeds."""
 
 SHORT_READS: Final = 0.1
 """The share of the first reads that may be shorter than the length that seeds are chosen for."""
 
 LEAST_MAPPED: Final = 30
 """Shorter reads have no alignment with the usual scores, and say nothing about the others."""
-
-READS_OF_TASK: Final = 1 << 11
-"""The reads that a thread looks at together for the estimate."""
 
 
 def shortest_seed(file: IndexFile) -> int:
@@ -90,33 +88,3 @@ def choose_seed_length(
             f"{length}'"
         )
     return max(length, shortest)
-
-
-def parts_to_measure(first: Iterable[ReadBlock]) -> Iterator[ReadBlock]:
-    """Yield the pairs among the first reads, in parts of a size for one thread."""
-    for block in first:
-        if block.paired:
-            for begin in range(0, block.query_count, READS_OF_TASK):
-                yield block.part(begin, min(begin + READS_OF_TASK, block.query_count))
-
-
-def sizes_of(measured: Iterable[Int64Array]) -> InsertSizes | None:
-    """Return the distribution of the sizes of templates, or None if there are too few."""
-    return insert_sizes_of(np.concatenate([np.zeros((2, 0), np.int64), *measured], axis=1))
-
-
-def describe_sizes(sizes: InsertSizes | None, context: RunContext) -> None:
-    """Report the sizes of templates, None if unknown, as a message and in the statistics."""
-    found: dict[str, Any] = {"insert_size_mean": None, "insert_size_deviation": None}
-    found["proper_pair_sizes"] = None
-    if sizes is None:
-        context.notice("too few pairs are well placed to estimate the sizes of templates")
-    else:
-        found["insert_size_mean"] = round(sizes.mean, 3)
-        found["insert_size_deviation"] = round(sizes.deviation, 3)
-        found["proper_pair_sizes"] = [sizes.min_size, sizes.max_size]
-        context.notice(
-            f"templates of {sizes.mean:.1f} bases, standard deviation {sizes.deviation:.1f}; "
-            f"proper pairs from {sizes.min_size} to {sizes.max_size}"
-        )
-    context.stats.set(**found)

@@ -16,7 +16,14 @@ from mummergpu.output.sorting.options import SortOptions
 from mummergpu.output.targets import OutputTarget
 from mummergpu.pipeline.run_options import RunOptions
 from mummergpu.runtime.frozen import frozen
-from mummergpu.runtime.option_values import instance, keep_values, optional_positive, truth, whole
+from mummergpu.runtime.option_values import (
+    instance,
+    keep_values,
+    one_of,
+    optional_positive,
+    truth,
+    whole,
+)
 from mummergpu.viterbi.recurrence.model import LARGEST_COST, Costs
 
 LONGEST_SEED: Final = 200
@@ -24,6 +31,9 @@ LONGEST_SEED: Final = 200
 
 MAX_OCCURRENCES: Final = 300
 """The default of `MapOptions.max_occurrences`."""
+
+ASKED_ORIENTATIONS: Final = ("fr", "rf", "ff")
+"""What a user may say of the mates of all libraries."""
 
 LONG_READS: Final = {"unmapped": False, "error": True}
 """Whether reads that are too long to be mapped are an error; else they stay unmapped."""
@@ -44,6 +54,9 @@ class MapOptions(RunOptions):
         the first reads.
     insert_sizes : InsertSizes or None
         The sizes of templates; None to estimate them from the first pairs.
+    orientation : str or None
+        How mates lie to each other (`insert_size.ORIENTATIONS`); None to see it by the first pairs,
+        or for mates that face each other if their sizes are told.
     costs : Costs
         The scores.
     min_score : int
@@ -85,6 +98,7 @@ class MapOptions(RunOptions):
     outputs: tuple[OutputTarget, ...] = (OutputTarget(format="sam"),)
     seed_length: int | None = None
     insert_sizes: InsertSizes | None = None
+    orientation: str | None = None
     costs: Costs = field(default_factory=Costs)
     min_score: int = 30
     unpaired: int = 17
@@ -109,6 +123,8 @@ class MapOptions(RunOptions):
         seed_length = self.seed_length
         if seed_length is not None:
             seed_length = whole("seed_length", seed_length, 1, LONGEST_SEED)
+        if self.orientation is not None:
+            one_of("orientation", self.orientation, ASKED_ORIENTATIONS)
         keep_values(
             self,
             seed_length=seed_length,

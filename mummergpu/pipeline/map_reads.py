@@ -29,7 +29,7 @@ from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.mapping.alignments.summary import MappingSummary, empty_summary, summary_of
 from mummergpu.mapping.alignments.xa_columns import FoldedColumns, fold
 from mummergpu.mapping.options import MAX_READ_BASES, MappingOptions
-from mummergpu.mapping.placing.insert_size import InsertSizes, PairSizes
+from mummergpu.mapping.placing.insert_size import PairSizes
 from mummergpu.mapping.seeding.seeds import has_enough_windows
 from mummergpu.matching.backends.interface import Backend
 from mummergpu.output.alignments.read_rows import AlignmentSink
@@ -45,14 +45,12 @@ from mummergpu.pipeline.backend_choice import TOO_LITTLE_WORK, backend_of_mappin
 from mummergpu.pipeline.backend_opening import start_to_open, waiting_threads
 from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.first_reads import (
-    TEMPLATES_OF_ESTIMATE,
+    TEMPLATES_OF_LENGTHS,
     choose_seed_length,
-    describe_sizes,
-    parts_to_measure,
     shortest_seed,
-    sizes_of,
     usual_length,
 )
+from mummergpu.pipeline.libraries import LibraryEstimate
 from mummergpu.pipeline.map_options import MapOptions
 from mummergpu.pipeline.mapping_groups import ReadMapping
 from mummergpu.pipeline.mapping_search import MappingSearch, length_of_second_pass
@@ -105,11 +103,10 @@ def run(options: MapOptions, context: RunContext) -> None:
         compressor = None
         if options.gpu_compression:
             compressor = compressor_on_device(backend, stats, stack)
-        # The same reads decide on seeds and sizes, however the input is cut into blocks: the output
-        # depends on nothing else.
-        first = reads.first_templates(TEMPLATES_OF_ESTIMATE)
+        # The same reads decide on seeds, however the input is cut into blocks.
+        first = reads.first_templates(TEMPLATES_OF_LENGTHS)
         mapping = job.mapping(job.open_search(source, job.plan_passes(source, first), backend))
-        sizes = job.pair_sizes(first, mapping)
+        sizes = job.pair_sizes(reads, mapping)
         facts = job.facts(reference_of(source), reads, checksums.result(), compressor)
         sink = job.open_sink(facts, files, stack)
         told = options.max_alternatives > 0, facts.reference, options.style
@@ -179,28 +176,10 @@ class MapJob:
         """Return what maps the reads."""
         return ReadMapping(search, self._context, self._done, self._options.memory is not None)
 
-    def pair_sizes(self, first: Sequence[ReadBlock], mapping: ReadMapping) -> PairSizes:
-        """Return the sizes of templates: those of the user, or an estimate from first pairs."""
-        sizes = self.insert_sizes(first, mapping, all(block.paired for block in first))
-        self.describe_sizes(first, sizes)
-        return PairSizes.of_sizes(sizes, self._options.unpaired)
-
-    def insert_sizes(
-        self, first: Sequence[ReadBlock], mapping: ReadMapping, are_next: bool = False
-    ) -> InsertSizes | None:
-        """Return what `pair_sizes` are made of, None if the first pairs are too few.
-
-        `are_next` says that these reads, all of them pairs, are the first ones that are mapped.
-        """
-        sizes, parts = self._options.insert_sizes, list(parts_to_measure(first))
-        if sizes is not None or not parts:
-            return sizes
-        return sizes_of(mapping.template_sizes(parts, are_next))
-
-    def describe_sizes(self, first: Sequence[ReadBlock], sizes: InsertSizes | None) -> None:
-        """Tell the sizes of templates if there are any."""
-        if any(block.paired for block in first):
-            describe_sizes(sizes, self._context)
+    def pair_sizes(self, reads: ReadStream[ReadBlock], mapping: ReadMapping) -> PairSizes:
+        """Return the sizes of templates: those of the user, or an estimate for each library."""
+        estimate = LibraryEstimate(self._options, reads, mapping.template_sizes)
+        return PairSizes.of_libraries(estimate.libraries(self._context), self._options.unpaired)
 
 
 class Passes(NamedTuple):

@@ -17,7 +17,7 @@ from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.mapping.alignments.replacement import replace_reads
 from mummergpu.mapping.candidates.candidates import NUMBERS
-from mummergpu.mapping.placing.insert_size import PairSizes
+from mummergpu.mapping.placing.insert_size import LIBRARY, PairSizes
 from mummergpu.mapping.placing.second_pass import DoubtfulReads, part_of_reads
 from mummergpu.matching.search import BlockSearch
 from mummergpu.pipeline.context import RunContext
@@ -83,17 +83,21 @@ class ReadMapping:
         self._kept: KeptMatches[Any] = KeptMatches()
 
     def template_sizes(
-        self, parts: Sequence[ReadBlock], are_first: bool = False
+        self, parts: Sequence[ReadBlock], groups: Sequence[bytes], are_next: bool = False
     ) -> list[Int64Array]:
-        """Return the sizes of the templates of pairs (`BlockMapper.insert_sizes`).
+        """Return the sizes of the templates of pairs (`insert_size.measure_templates`).
 
-        If these are the first reads that are mapped next, they may not be searched once more.
+        Their numbers become those of their libraries (`ReadBlock.libraries`). If these are the
+        first reads that are mapped next, or those behind others that were, they may not be searched
+        once more.
         """
-        keeps = are_first and self._is_whole and not self._search.hands_over
+        keeps = are_next and self._is_whole and not self._search.hands_over
 
         def measure(block: QueryBlock, mems: BlockMems) -> tuple[Int64Array, int, BlockMems]:
             with self._candidates.taken(match_count(mems)):
-                sizes = self._mapper.insert_sizes(cast(ReadBlock, block), mems)
+                reads = cast(ReadBlock, block)
+                sizes = self._mapper.insert_sizes(reads, mems)
+                sizes[LIBRARY] = reads.libraries(groups)[sizes[LIBRARY]]
             return sizes, block.query_count, mems if keeps else {}
 
         silent, measured = QueryProgress(_ignore, _STRANDS), []
@@ -122,6 +126,10 @@ class ReadMapping:
         Result
             What `prepare` returns, in the order of the blocks; a block may come in parts.
         """
+        if sizes.numbers[:, -1].any():
+            # The kept matches are those of reads as they came.
+            self._kept = KeptMatches()
+        blocks = sizes.turned(blocks)
         if not self._is_whole and self._search.second is not None:
             yield from self._in_two_passes(blocks, sizes, prepare)
             return

@@ -79,6 +79,7 @@ def options_of(outputs: list[str], *reads: str, **told: Any) -> MapOptions:
         *(FILES.reference, reads[0], reads[1] if len(reads) == 2 else None),
         interleaved=told.pop("interleaved", False),
         insert_size=None,
+        orientation=None,
         seed_length=None,
         max_secondary=0,
         max_occurrences=300,

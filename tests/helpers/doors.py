@@ -48,7 +48,7 @@ ARGUMENTS: dict[str, dict[str, tuple[str, Any]]] = {
         **{"-p": ("interleaved", True), "-a": ("max_secondary", 1 << 20), "-y": ("comments", True)},
         **{"-N": ("max_secondary", int), "--max-occurrences": ("max_occurrences", int)},
         **{"--max-xa": ("max_xa", int), "-k": ("seed_length", int)},
-        **{"-I": ("insert_size", _numbers)},
+        **{"-I": ("insert_size", _numbers), "--orientation": ("orientation", str)},
         **{"--sort": ("sort", True), "--mark-duplicates": ("mark_duplicates", True)},
         **{"--single": ("single", True)},
         **{"-A": ("scores.match", int), "-B": ("scores.mismatch", int)},

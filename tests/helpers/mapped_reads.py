@@ -100,10 +100,10 @@ class Mapped:
         qualities = Qualities(self.block.base_qualities, credits_of_qualities(self.costs, True))
         return Scoring(self.reads, self.target, self.costs, qualities)
 
-    def pairing(self, sizes: PairSizes, unpaired: int) -> Pairing:
+    def pairing(self, sizes: PairSizes) -> Pairing:
         """As for the mapper, but there is room for candidates of rescue beside single reads too."""
         paired = self.block.paired
-        return sizes.pairing(paired, unpaired)._replace(rescue_rows=RESCUE_ROWS)
+        return sizes.pairing(paired)._replace(rescue_rows=RESCUE_ROWS)
 
     def candidates(self) -> Candidates:
         """What `find_candidates` makes of the matches."""
@@ -128,7 +128,7 @@ class Mapped:
             Seeds(matches[0], matches[1], no_candidates(reads)),
             self.scoring,
             SeedFreeFlank(*beside),
-            self.pairing(PairSizes.of_sizes(None, 0), 0)._replace(mates=1),
+            self.pairing(PairSizes.of_sizes(None, 0))._replace(mates=1),
             Limits(self.least, 0, 0),
             False,
             SearchRoom(new_sort_room(most + 1), new_tops()),

@@ -1,4 +1,4 @@
-"""Which reads are mates: their names, which are equal but for /1 and /2, and their flags."""
+"""Which reads are mates: their names, which are equal but for ends such as /1, and their flags."""
 
 from __future__ import annotations
 
@@ -12,8 +12,14 @@ from mummergpu.input.records.record_arrays import Records, Spans
 from mummergpu.input.records.record_lines import line_of_record
 from mummergpu.input.records.record_reader import printable
 from mummergpu.input.records.tags import Tags
-from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import as_index, jit_without_refcounts
+from mummergpu.runtime.arrays import BoolArray, Int64Array
+from mummergpu.runtime.jit import (
+    as_index,
+    as_int64,
+    inline_without_refcounts,
+    jit_without_refcounts,
+    writable,
+)
 from mummergpu.runtime.words import counted
 from mummergpu.sequence.codes import MARGIN, empty_with_margins
 
@@ -26,6 +32,8 @@ SUFFIX_BYTES: Final = 2
 """The bytes of ``/1`` and ``/2``."""
 
 _SLASH, _ONE, _TWO = b"/12"
+_THREE, _LARGE_R, _SMALL_R = b"3Rr"
+_MARKS: Final = tuple(b"/._:-")
 
 
 class PairNames(NamedTuple):
@@ -46,7 +54,8 @@ def names_of_pairs(
     Parameters
     ----------
     step : int
-        How many reads there are from one pair to the next: 2 if the mates alternate.
+        How many reads there are from one pair to the next: 2 if the mates alternate. Otherwise
+        their place tells mates too, and other ends of names count (`stem_before_end`).
     with_suffixes : bool
         Whether the names end in ``/1`` and ``/2``.
     """
@@ -56,6 +65,50 @@ def names_of_pairs(
     equal = name_mates(first, second, step, with_suffixes, names)
     size = names.offsets[-1] if equal == pairs else 0
     return PairNames(Spans(names.content[:size], names.offsets), equal)
+
+
+@inline_without_refcounts
+def common_stem(first: Spans, second: Spans, read: int) -> int:
+    """Return the bytes of the name of two mates without ``/1`` and ``/2``; -1 if they differ."""
+    one, other = first.offsets[read], second.offsets[read]
+    size, other_size = first.offsets[read + 1] - one, second.offsets[read + 1] - other
+    if size >= 2 and first.content[one + size - 2] == _SLASH:
+        size -= 2 if first.content[one + size - 1] == _ONE else 0
+    if other_size >= 2 and second.content[other + other_size - 2] == _SLASH:
+        other_size -= 2 if second.content[other + other_size - 1] == _TWO else 0
+    is_same = size == other_size and are_equal(first, one, second, other, size)
+    return as_int64(size if is_same else -1)
+
+
+@inline_without_refcounts
+def are_equal(first: Spans, one: int, second: Spans, other: int, size: int) -> bool:
+    """Return whether two texts are equal."""
+    for place in range(size):
+        if first.content[as_index(one + place)] != second.content[as_index(other + place)]:
+            return False
+    return True
+
+
+@inline_without_refcounts
+def stem_before_end(first: Spans, second: Spans, read: int) -> int:
+    """Return the bytes of two names before ends such as .1 and .2, or _R1 and _R3.
+
+    They are -1 if the names differ otherwise, or are nothing but such an end.
+    """
+    one, other = first.offsets[read], second.offsets[read]
+    last = first.offsets[read + 1] - one - 1
+    if last < 2 or second.offsets[read + 1] - other - 1 != last:
+        return as_int64(-1)
+    number = second.content[other + last]
+    if first.content[one + last] != _ONE or (number != _TWO and number != _THREE):
+        return as_int64(-1)
+    letter = first.content[one + last - 1]
+    stem = last - 2 if letter == _LARGE_R or letter == _SMALL_R else last - 1
+    is_end = False
+    for mark in _MARKS:
+        is_end |= first.content[one + stem] == mark
+    is_end = is_end and stem > 0 and are_equal(first, one, second, other, last)
+    return as_int64(stem if is_end else -1)
 
 
 @jit_without_refcounts
@@ -70,33 +123,39 @@ def name_mates(first: Spans, second: Spans, step: int, with_suffixes: bool, name
     suffix = SUFFIX_BYTES if with_suffixes else 0
     pairs = (names.offsets.size - 1) // 2
     for pair in range(pairs):
-        one = first.offsets[pair * step]
-        one_length = first.offsets[pair * step + 1] - one
-        other = second.offsets[pair * step]
-        other_length = second.offsets[pair * step + 1] - other
-        if one_length >= 2 and first.content[one + one_length - 2] == _SLASH:
-            if first.content[one + one_length - 1] == _ONE:
-                one_length -= 2
-        if other_length >= 2 and second.content[other + other_length - 2] == _SLASH:
-            if second.content[other + other_length - 1] == _TWO:
-                other_length -= 2
-        if one_length != other_length:
+        stem = common_stem(first, second, pair * step)
+        if stem < 0 and step == 1:
+            stem = stem_before_end(first, second, pair)
+        if stem < 0:
             return pair
-        # Both names are written while they are compared; a difference leaves rubbish behind.
-        for place in range(one_length):
-            letter = first.content[as_index(one + place)]
-            if letter != second.content[as_index(other + place)]:
-                return pair
-            names.content[as_index(end + place)] = letter
-            names.content[as_index(end + one_length + suffix + place)] = letter
+        one = first.offsets[pair * step]
+        copy_bytes(first.content, one, names.content, end, stem)
+        copy_bytes(first.content, one, names.content, end + stem + suffix, stem)
         for mate in range(2):
-            end += one_length
+            end += stem
             if with_suffixes:
                 names.content[end] = _SLASH
                 names.content[end + 1] = _ONE + mate
                 end += 2
             names.offsets[2 * pair + mate + 1] = end
     return pairs
+
+
+@jit_without_refcounts
+def mark_second_mates(names: Spans, may_be: BoolArray, marks: BoolArray) -> int:
+    """Mark each read that has the name of the one before, which is no second mate; count them.
+
+    `may_be` is true for those whose flags allow it.
+    """
+    count = 0
+    for read in range(1, marks.size):
+        begin, end = names.offsets[read], names.offsets[read + 1]
+        before = names.offsets[read - 1]
+        is_mate = may_be[read] and not marks[read - 1] and end - begin == begin - before
+        is_mate = is_mate and are_equal(names, before, names, begin, end - begin)
+        marks[read] = is_mate
+        count += is_mate
+    return count
 
 
 @jit_without_refcounts
@@ -155,7 +214,9 @@ def not_mates(path: str, number: int, name: str, mate: str) -> InputError:
 
     `path` and `number`, counted from 0, are those of the second mate.
     """
-    message = f"not the mate of '{mate}': the names of mates are equal, but for /1 and /2"
+    message = (
+        f"not the mate of '{mate}': the names of mates are equal, but for ends such as /1 and /2"
+    )
     return InputError(message, path, line_of_record(path, number), name)
 
 
@@ -202,6 +263,14 @@ def first_mates_first(records: Records) -> Records:
     order = np.arange(records.flags.size)
     order[0::2] += swapped
     order[1::2] -= swapped
+    return in_order(records, order)
+
+
+def in_order(records: Records, order: Int64Array) -> Records:
+    """Return some records in another order, without flags.
+
+    The number behind that of the last record is a record without anything.
+    """
     bases, offsets = _gather(records.offsets, order)
     letters, name_offsets = _gather(records.name_offsets, order)
     tags = records.tags
@@ -210,19 +279,56 @@ def first_mates_first(records: Records) -> Records:
         tags = Tags(tags.content[content], tag_offsets)
     padded = empty_with_margins(bases.size)
     padded[MARGIN:-MARGIN] = records.codes[bases]
-    return Records(
-        padded,
-        offsets,
-        records.names[letters],
-        name_offsets,
-        records.qualities[bases],
-        records.flags[order],
-        tags,
-    )
+    qualities = records.qualities[bases] if records.qualities.size else records.qualities
+    names = records.names[letters]
+    return Records(padded, offsets, names, name_offsets, qualities, tags=tags)
+
+
+def mates_by_name(records: Records) -> tuple[Records, int, int]:
+    """Return pairs, which are two reads of one name after the other, and single reads.
+
+    A single read has a mate without bases and without a name, unless all reads are single. Flags,
+    if there are any, tell which mate is the first.
+
+    Returns
+    -------
+    Records, int, int
+        The reads in the order of their templates; the number of pairs; and how many of the records
+        these are: all, or all but the last one, whose mate may follow.
+    """
+    count = records.offsets.size - 1
+    may_be, is_swapped = np.ones(count, dtype=np.bool_), np.zeros(count, dtype=np.bool_)
+    if records.flags.size:
+        here, before = records.flags[1:], records.flags[:-1]
+        is_paired = here & before & PAIRED > 0
+        may_be[1:] = is_paired & ((here ^ before) & _BOTH == _BOTH)
+        may_be[1:] |= (here | before) & PAIRED == 0
+        is_swapped[1:] = is_paired & (here & FIRST > 0)
+    marks = np.zeros(count, dtype=np.bool_)
+    names = Spans(writable(records.names), writable(records.name_offsets))
+    pairs = mark_second_mates(names, may_be, marks)
+    used = count if marks[-1] else count - 1
+    if pairs == 0:
+        return records.part(0, used), 0, used
+    first = np.flatnonzero(~marks[:used])
+    order = np.full((first.size, 2), count, dtype=np.int64)
+    order[:, 0] = first
+    has_mate = np.append(marks[1:], False)[first]
+    order[has_mate, 1] = first[has_mate] + 1
+    swapped = has_mate.copy()
+    swapped[has_mate] = is_swapped[first[has_mate] + 1]
+    order[swapped] = order[swapped, ::-1]
+    if 2 * pairs == used and not swapped.any():
+        return records.part(0, used), pairs, used
+    return in_order(records, order.reshape(-1)), pairs, used
 
 
 def _gather(offsets: Int64Array, order: Int64Array) -> tuple[Int64Array, Int64Array]:
-    """Return the indices of the items of spans in another order, and the offsets of these."""
+    """Return the indices of the items of spans in another order, and the offsets of these.
+
+    The span behind the last is an empty one.
+    """
+    offsets = np.append(offsets, offsets[-1])
     sizes = np.diff(offsets)[order]
     after = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(sizes)))
     return np.arange(after[-1]) + np.repeat(offsets[order] - after[:-1], sizes), after
@@ -251,5 +357,5 @@ def mates_are_apart(records: Records, number: int, path: str) -> InputError:
 
 
 def _mixed(message: str, path: str, records: Records, number: int) -> InputError:
-    advice = "to part them: samtools view -f 1, and -F 1"
+    advice = "-p maps both"
     return InputError(f"{message} ({advice})", path, record=name_of(records, number))

@@ -17,6 +17,7 @@ from mummergpu.input.blocks.mates import (
     first_mates_first,
     interleave,
     mates_are_apart,
+    mates_by_name,
     name_of,
     names_of_pairs,
     no_pair,
@@ -41,6 +42,7 @@ def reads_of_file(
     interleaved: bool,
     ignores_flags: bool,
     with_suffixes: bool,
+    by_name: bool = False,
 ) -> Generator[tuple[Records, bool]]:
     """Yield the reads of one file, a block for each block of records, and whether they are pairs.
 
@@ -53,6 +55,9 @@ def reads_of_file(
     with_suffixes : bool
         Whether the names of mates end in ``/1`` and ``/2``, and those of single reads stay as they
         are; otherwise no name has such an end.
+    by_name : bool
+        Whether there may be single reads among those that alternate: only those of one name are
+        mates (`mates.mates_by_name`).
 
     Raises
     ------
@@ -64,6 +69,9 @@ def reads_of_file(
     if first is None:
         return
     blocks = chain((first,), blocks)
+    if by_name:
+        yield from _mates_by_name(blocks, ignores_flags)
+        return
     has_flags = not ignores_flags and are_pairs(first)
     if has_flags or interleaved:
         for pairs in _alternating_mates(path, blocks, has_flags, with_suffixes):
@@ -90,6 +98,25 @@ def pairs_in_memory(records: Records, place: str) -> Records:
     if count % 2:
         raise without_mate(place, count - 1, name_of(records, count - 1))
     return _pairs_of(records, place, 0, False, True)
+
+
+def _mates_by_name(
+    blocks: Iterable[Records], ignores_flags: bool
+) -> Generator[tuple[Records, bool]]:
+    """Yield the reads of a file, and whether some are pairs: the others have empty mates then."""
+    rest: Records | None = None
+    for read in blocks:
+        end = cut_suffixes(Spans(read.names, read.name_offsets))
+        flags = read.flags[:0] if ignores_flags else read.flags
+        read = read._replace(names=read.names[:end], flags=flags)
+        records = read if rest is None else _joined(rest, read)
+        reads = records.offsets.size - 1
+        ordered, pairs, used = mates_by_name(records)
+        rest = records.part(used, reads) if used < reads else None
+        if used:
+            yield ordered, pairs > 0
+    if rest is not None:
+        yield rest, False
 
 
 def _alternating_mates(

@@ -99,6 +99,11 @@ class QueryBlock:
         return self.offsets.size - 1
 
     @property
+    def read_count(self) -> int:
+        """The number of queries that were read."""
+        return self.query_count
+
+    @property
     def base_count(self) -> int:
         """The number of bases, breaks included."""
         return self.padded_codes.size - 2 * MARGIN

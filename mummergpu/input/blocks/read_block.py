@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import field, replace
+from functools import cached_property
 
 import numpy as np
 
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.records.qualities import NO_QUALITY
 from mummergpu.input.records.record_arrays import Records
-from mummergpu.input.records.tags import NO_TAGS, Tags
-from mummergpu.runtime.arrays import ByteArray, Int64Array
+from mummergpu.input.records.tags import NO_TAGS, Tags, number_groups
+from mummergpu.runtime.arrays import BoolArray, ByteArray, Int64Array
 from mummergpu.runtime.frozen import frozen
-from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray, with_margins
+from mummergpu.runtime.jit import writable
+from mummergpu.sequence.codes import (
+    BREAK,
+    MARGIN,
+    CodeArray,
+    padded_reverse_complements,
+    with_margins,
+)
 
 
 @frozen
@@ -60,7 +69,8 @@ class ReadBlock(QueryBlock):
         The qualities on Phred's scale, 0 to 93, at the indices of `codes`. All of a read that has
         none are `qualities.NO_QUALITY`.
     paired : bool
-        Whether reads 2i and 2i + 1 are mates, the first and the second of a template.
+        Whether reads 2i and 2i + 1 are mates, the first and the second of a template. A single
+        read among them has a second mate that is `missing`.
     written : WrittenReads or None
         The reads as they are written, if they are not searched as they came (`searchable`).
     tags : Tags
@@ -186,6 +196,64 @@ class ReadBlock(QueryBlock):
             written=None if self.written is None else self.written.part(first, end),
             tags=self.tags.part(first, end),
             has_groups=self.has_groups,
+        )
+
+    @property
+    def read_count(self) -> int:
+        """The number of reads, without the missing mates of single ones."""
+        return self.query_count - self.single_count
+
+    @property
+    def single_count(self) -> int:
+        """The number of single reads among pairs."""
+        return int(np.count_nonzero(self.missing))
+
+    @cached_property
+    def missing(self) -> BoolArray:
+        """Which reads stand for the mates that single reads among pairs do not have.
+
+        They have neither bases nor a name.
+        """
+        sizes = np.diff(self.name_offsets)
+        missing = np.zeros(sizes.size, dtype=np.bool_)
+        if self.paired:
+            missing[1::2] = (sizes[1::2] == 0) & (sizes[0::2] > 0)
+        return missing
+
+    def libraries(self, groups: Sequence[bytes]) -> Int64Array:
+        """Return the library of each template: its read group, or behind these its file.
+
+        That is the number of its read group in `groups`, which are IDs; or their number and that of
+        its file.
+        """
+        step = self.reads_of_template
+        found = np.full(self.query_count // step, len(groups) + self.file_number, dtype=np.int64)
+        if groups and self.has_groups and self.tags.are_kept:
+            ids = np.frombuffer(b"".join(groups), dtype=np.uint8)
+            ends = np.cumsum([0, *map(len, groups)], dtype=np.int64)
+            offsets = np.ascontiguousarray(self.tags.offsets[::step])
+            number_groups(writable(self.tags.content), offsets, (writable(ids), ends), found)
+        return found
+
+    def turned(self, turns: Int64Array) -> ReadBlock:
+        """Return pairs with some of the mates turned around; they are written as they are.
+
+        `turns` has a row of two truth values for each pair, or one for all.
+        """
+        is_turned = np.broadcast_to(turns, (self.pair_count, 2)).reshape(-1) != 0
+        padded = padded_reverse_complements(self.padded_codes, self.offsets)
+        is_turned_base = np.repeat(is_turned, np.diff(self.offsets))
+        codes = padded[MARGIN : padded.size - MARGIN]
+        np.copyto(codes, self.codes, where=~is_turned_base)
+        # The base behind whose end as many lie as before it: the ends of its read are exchanged.
+        sums = self.offsets[:-1] + self.offsets[1:] - 1
+        bases = np.arange(self.base_count)
+        source = np.where(is_turned_base, np.repeat(sums, np.diff(self.offsets)) - bases, bases)
+        return replace(
+            self,
+            padded_codes=padded,
+            base_qualities=self.base_qualities[source],
+            written=self.as_written,
         )
 
     @property

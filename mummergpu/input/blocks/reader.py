@@ -26,6 +26,7 @@ from mummergpu.input.records.read_groups import ReadGroups
 from mummergpu.input.records.record_arrays import CHUNK_SIZE, Limits, RecordOptions, Records
 from mummergpu.runtime.closing import ClosedAtEnd
 from mummergpu.runtime.ordered_map import Prefetcher
+from mummergpu.runtime.words import counted
 
 Block = TypeVar("Block", QueryBlock, ReadBlock)
 
@@ -111,6 +112,7 @@ class ReadReader(ClosedAtEnd, Generic[Block]):
         self._bytes_before = 0
         self._files: list[FileRecords] = []
         self.long_reads = LongReads()
+        self._single_count = 0
         self._groups = ReadGroups()
         self.needs_own_group = False
         self._blocks: Generator[Block] = self._read()
@@ -171,6 +173,7 @@ class ReadReader(ClosedAtEnd, Generic[Block]):
                     block: Any
                     if self._keeps_qualities:
                         reads = self._reads_of(source, records, paired)
+                        self._count_singles(source, reads)
                         block = reads.numbered(index, number, has_groups)
                     else:
                         block = QueryBlock.of_records(records, index, 0 if paired else number)
@@ -183,6 +186,7 @@ class ReadReader(ClosedAtEnd, Generic[Block]):
             if index == first:
                 self._tell_of_no_reads(source)
         self._tell_of_long_reads()
+        self._tell_of_singles()
 
     def _take_groups(self, number: int) -> bool:
         """Take the read groups of the open files; return whether there are any."""
@@ -228,7 +232,8 @@ class ReadReader(ClosedAtEnd, Generic[Block]):
             mates = [iter(file) for file in files]
             return mates_of_two(source.paths, mates, limits, with_suffixes, threads)
         flags = source.interleaved, source.ignores_flags
-        return reads_of_file(source.path, self._files[0], *flags, with_suffixes)
+        by_name = source.interleaved and not with_suffixes
+        return reads_of_file(source.path, self._files[0], *flags, with_suffixes, by_name)
 
     def _helping_threads(self) -> ReadingThreads | None:
         """Return the threads that help to read the two open files, None if none can.
@@ -280,6 +285,18 @@ class ReadReader(ClosedAtEnd, Generic[Block]):
             source.paths[read % len(source.paths)],
             record=name.decode(errors="replace"),
         )
+
+    def _count_singles(self, source: ReadSource, reads: ReadBlock) -> None:
+        if isinstance(source, ReadFile) and source.interleaved:
+            count = reads.single_count if reads.paired else reads.query_count
+            self._single_count += count
+
+    def _tell_of_singles(self) -> None:
+        if self._single_count:
+            self._rules.warn(
+                f"{counted(self._single_count, 'read')} of interleaved files had no mate of the "
+                "same name next to it, and counted as single"
+            )
 
     def _tell_of_long_reads(self) -> None:
         if self.long_reads.reads:

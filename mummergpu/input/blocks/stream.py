@@ -70,25 +70,33 @@ class ReadStream(Generic[Block]):
     ) -> None:
         self._stack.close()
 
-    def first_templates(self, count: int) -> list[Block]:
+    def first_templates(self, count: int, skipped: int = 0) -> list[Block]:
         """Return the first templates of the input: pairs, or single reads.
 
         Returns
         -------
         list
-            Blocks with `count` templates together, or all that there are. `blocks` yields them all
-            the same.
+            Blocks with `count` templates together behind those that are skipped, or all that there
+            are. `blocks` yields them all the same.
         """
         found: list[Block] = []
-        while count > 0:
-            block = next(self._waiting, None)
-            if block is None:
-                break
-            self._first.append(block)
+        at, end = 0, skipped + count
+        for block in chain(tuple(self._first), self._drawn()):
             reads = block.reads_of_template
-            found.append(block.part(0, min(block.query_count, reads * count)))
-            count -= found[-1].query_count // reads
+            templates = block.query_count // reads
+            begin, behind = max(skipped - at, 0), min(templates, end - at)
+            if begin < behind:
+                found.append(block.part(reads * begin, reads * behind))
+            at += templates
+            if at >= end:
+                break
         return found
+
+    def _drawn(self) -> Iterator[Block]:
+        """Yield further blocks, which `blocks` yields once more."""
+        for block in self._waiting:
+            self._first.append(block)
+            yield block
 
     def blocks(self, max_bases: int | None = None) -> Iterator[Block]:
         """Return an iterator over all blocks, in the order of the files; call this once.
@@ -125,7 +133,7 @@ class ReadStream(Generic[Block]):
             if block is None:
                 self._stats.add_bytes(queries=reader.bytes_read)
                 return
-            self._stats.add(queries=block.query_count, query_bases=block.base_count, blocks=1)
+            self._stats.add(queries=block.read_count, query_bases=block.base_count, blocks=1)
             bases += block.base_count
             total = reader.bytes_total
             self._tell(bases, reader.bytes_read / total if total else None)

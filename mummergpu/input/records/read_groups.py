@@ -31,7 +31,7 @@ class ReadGroups:
             If another file has another group of the same name, or it is too late for a new one.
         """
         for line in lines:
-            name = _name_of(line)
+            name = id_of_group(line)
             known = self._lines.get(name)
             shown = name.decode(errors="backslashreplace")
             if known is None and is_late:
@@ -49,7 +49,7 @@ class ReadGroups:
             self._lines[name] = line
 
 
-def _name_of(line: bytes) -> bytes:
+def id_of_group(line: bytes) -> bytes:
     """Return the ID of a read group."""
     fields = line.split(b"\t")
     return next((field[3:] for field in fields if field.startswith(b"ID:")), b"")

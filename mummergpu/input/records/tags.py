@@ -30,6 +30,7 @@ ALIGNMENT_TAGS: Final = tuple("AM BQ CC CG CP H0 H1 H2 HI IH NH PG PQ SM TS UQ".
 
 READ_GROUP: Final = "RG"
 
+_R, _G = READ_GROUP.encode()
 _KEYS: Final = 1 << 16
 _FIXED_SIZES: Final = np.zeros(128, dtype=np.int64)
 for _kind, _size in zip(b"AcCsSiIf", (1, 1, 1, 2, 2, 4, 4, 4), strict=True):
@@ -196,3 +197,34 @@ def _filter_all(
         end = filter_tags(content, offsets[read], offsets[read + 1], dropped, kept, end)
         kept_offsets[read + 1] = end
     return end
+
+
+@jit_without_refcounts
+def number_groups(
+    content: ByteArray,
+    offsets: Int64Array,
+    groups: tuple[ByteArray, Int64Array],
+    numbers: Int64Array,
+) -> None:
+    """Write the number of the read group of each read; those of none of the groups keep theirs.
+
+    `offsets` says where the tags of each read begin; the IDs of the groups have offsets too.
+    """
+    ids, ends = groups
+    for read in range(numbers.size):
+        at, end = offsets[read], offsets[read + 1]
+        while 0 <= at < end:
+            after = end_of_tag(content, at, end)
+            if content[as_index(at)] != _R or content[as_index(at + 1)] != _G:
+                at = after
+                continue
+            # The letters and the type lie before the ID, and a zero behind it.
+            size = after - at - 4
+            for group in range(ends.size - 1):
+                is_same = ends[group + 1] - ends[group] == size
+                for place in range(size if is_same else 0):
+                    letter = ids[as_index(ends[group] + place)]
+                    is_same &= content[as_index(at + 3 + place)] == letter
+                if is_same:
+                    numbers[read] = group
+            break

@@ -50,6 +50,17 @@ class SamFlag(IntFlag):
     SUPPLEMENTARY = 2048
 
 
+OF_PAIRS: Final = int(
+    SamFlag.PAIRED
+    | SamFlag.PROPER_PAIR
+    | SamFlag.MATE_UNMAPPED
+    | SamFlag.MATE_REVERSE
+    | SamFlag.FIRST
+    | SamFlag.LAST
+)
+"""The flags of reads that have mates."""
+
+
 class AlignmentColumns(NamedTuple):
     """The alignments of a block of reads, in the order in which they are written.
 

@@ -10,7 +10,7 @@ from mummergpu.mapping.alignments.columns import NO_ROW, AlignmentColumns, Cigar
 from mummergpu.mapping.alignments.paths import Paths, PlacedRows
 from mummergpu.mapping.candidates.candidates import GAPPED, RECORD, STRAND, Candidates, Scoring
 from mummergpu.mapping.placing.choice import Choices, reported_score
-from mummergpu.mapping.placing.pairing import Pairing, is_proper_pair
+from mummergpu.mapping.placing.pairing import Pairing, is_proper_pair, pairing_of
 from mummergpu.mapping.placing.secondary import Secondary
 from mummergpu.mapping.placing.split_reads import Extra
 from mummergpu.runtime.arrays import Int64Array, UInt32Array
@@ -84,10 +84,16 @@ def harden_clips(cigars: UInt32Array, first: int, end: int) -> None:
             cigars[place] += np.uint32(_HARD_CLIP - _SOFT_CLIP)
 
 
+@inline_without_refcounts
+def is_reverse(table: Candidates, row: int, read: int, turns: int) -> bool:
+    """Return whether a read is on the reverse strand; it may have been searched turned around."""
+    return bool(table.numbers[row, STRAND] != ((turns >> (read & 1)) & 1))
+
+
 @jit_without_refcounts
 def fill_rows(
     scoring: Scoring,
-    pairing: Pairing,
+    of_block: Pairing,
     placements: Placements,
     table: Candidates,
     rows: PlacedRows,
@@ -107,6 +113,7 @@ def fill_rows(
         is_extra = primaries[read] != row
         is_secondary = is_extra and candidate != extra.candidates[read]
         length = offsets[read + 1] - offsets[read]
+        pairing = pairing_of(of_block, read // of_block.mates)
         flag = (_SECONDARY if is_secondary else _SUPPLEMENTARY) if is_extra else 0
         records[row] = positions[row] = -1
         qualities[row] = columns.scores[row] = columns.second_scores[row] = 0
@@ -118,7 +125,7 @@ def fill_rows(
             records[row] = record
             positions[row] = begins[row] - record_starts[record]
             columns.scores[row] = reported_score(table, candidate, length, scoring.costs)
-            flag |= _REVERSE if numbers[candidate, STRAND] == 1 else 0
+            flag |= _REVERSE if is_reverse(table, candidate, read, pairing.turns) else 0
             if is_extra and not is_secondary:
                 qualities[row] = extra.qualities[read]
                 harden_clips(
@@ -136,7 +143,7 @@ def fill_rows(
             if other < 0:
                 flag |= _MATE_UNMAPPED
             else:
-                flag |= _MATE_REVERSE if numbers[other, STRAND] == 1 else 0
+                flag |= _MATE_REVERSE if is_reverse(table, other, mate, pairing.turns) else 0
                 if candidate < 0:
                     records[row] = numbers[other, RECORD]
                     positions[row] = begins[mate_row] - record_starts[numbers[other, RECORD]]

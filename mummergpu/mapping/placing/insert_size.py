@@ -1,23 +1,34 @@
 """The sizes of templates, from the first 5' end of a pair to the other.
 
 They are measured on pairs that are well placed, described by a distribution, and become penalties.
+Each library, a read group or the reads of a file or a pair of files, has a distribution of its own.
 """
 
 from __future__ import annotations
 
-from math import erfc, floor, log, sqrt
+from collections.abc import Iterator
+from dataclasses import replace
+from math import ceil, erfc, floor, log, sqrt
 from typing import Final
 
 import numpy as np
 
 from mummergpu.errors import OptionError
-from mummergpu.mapping.candidates.candidates import RESCUE_ROWS, Candidates
+from mummergpu.input.blocks.read_block import ReadBlock
+from mummergpu.mapping.candidates.candidates import (
+    LEFT_SHIFT,
+    RECORD,
+    RESCUE_ROWS,
+    RIGHT_SHIFT,
+    STRAND,
+    Candidates,
+)
 from mummergpu.mapping.placing.choice import Choices
 from mummergpu.mapping.placing.log_odds import UNIT
-from mummergpu.mapping.placing.pairing import Pairing, are_facing, template_size
-from mummergpu.runtime.arrays import Int32Array, Int64Array
+from mummergpu.mapping.placing.pairing import LIBRARY_NUMBERS, Pairing
+from mummergpu.runtime.arrays import BoolArray, Int32Array, Int64Array
 from mummergpu.runtime.frozen import frozen
-from mummergpu.runtime.jit import jit_without_refcounts
+from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
 
 MOST_TOLD: Final = 1e6
 """What a user tells of sizes is less, in bases."""
@@ -37,6 +48,33 @@ PROPER_DEVIATIONS: Final = 4.0
 """A proper pair is within so many interquartile ranges of the quartiles, or within so many standard
 deviations of the mean, whichever is wider (as bwa mem has it)."""
 
+SHARE_OF_BELL: Final = 0.01
+MOST_BELLS: Final = 8
+"""Where so many of the pairs lie close together beside the others, they are a bell of their own, of
+which there are at most so many."""
+
+SHARE_OF_BELLS: Final = 0.95
+WIDTH_OF_BELLS: Final = 0.5
+"""Bells alone tell the sizes if so many of the pairs lie in them, and they have less than so many
+of the bases of what would be one bell."""
+
+BELL_BASES: Final = 16
+BELL_SHARE: Final = 0.125
+"""Sizes lie close together that differ by so many bases and by this part of the smallest one."""
+
+DENSITY_OF_BELL: Final = 1.35
+"""In the window of a bell, sizes are so many times as dense as in that and one as wide on either
+side. Sizes that lie everywhere, as those of chimeras in a small genome do, are no bell."""
+
+WIDE_MEAN: Final = 400.0
+WIDE_DEVIATIONS: Final = 0.375
+WIDE_MAX: Final = 1000
+"""Where too few pairs are well placed, proper ones have at most so many bases (minimap2: 800), or
+twice the median of the few, which is the mean if there are any, with so many deviations."""
+
+ENOUGH_PAIRS: Final = 256
+"""So many well placed pairs tell the sizes of a library."""
+
 PAIR_POINTS: Final = 0.721
 """The points of the logarithm of a probability: ``1 / ln 4``, as a point is a factor of 4."""
 
@@ -49,10 +87,24 @@ WELL_PLACED: Final = 20
 BARELY_PLACED: Final = 1
 """The least one where too few are well placed, as in a reference of nothing but satellites."""
 
+ORIENTATIONS: Final = ("fr", "rf", "ff", "rr")
+"""How the mates of a library lie to each other: facing each other; back to back; on one strand with
+the first mate in front, or behind."""
+
+TURNS: Final = (0b00, 0b11, 0b10, 0b01)
+"""Which mates of each orientation face each other when they are turned: the bit of each mate."""
+
+SIZE: Final = 0
+QUALITY: Final = 1
+ORIENTATION: Final = 2
+LIBRARY: Final = 3
+MEASURED: Final = 4
+"""The rows of `measure_templates`."""
+
 
 @frozen
 class InsertSizes:
-    """The distribution of the sizes of templates whose mates face each other.
+    """The distribution of the sizes of templates, from one outer end of the mates to the other.
 
     Attributes
     ----------
@@ -60,12 +112,24 @@ class InsertSizes:
         The mean and the standard deviation, in bases.
     min_size, max_size : int
         The sizes of a proper pair.
+    orientation : str
+        How mates lie to each other (`ORIENTATIONS`).
+    others : tuple of InsertSizes
+        Further bells of the distribution, whose sizes are proper too.
+    share : float
+        The pairs of such a bell, for each one of the first bell.
+    is_wide : bool
+        Whether too few pairs tell the sizes, so that these are all that are usual.
     """
 
     mean: float
     deviation: float
     min_size: int
     max_size: int
+    orientation: str = "fr"
+    others: tuple[InsertSizes, ...] = ()
+    share: float = 1.0
+    is_wide: bool = False
 
     @classmethod
     def of_user(
@@ -106,17 +170,37 @@ class InsertSizes:
         penalties : ndarray, dtype=int32, shape=(n_sizes,)
             The penalty of each size from `first` on.
         """
+        most = unpaired * unit
+        bells = [(bell, *bell._bounds()) for bell in (self, *self.others)]
+        first = min(least for _, least, _ in bells)
+        values = np.full(max(last for *_, last in bells) + 1 - first, most, dtype=np.int32)
+        for bell, least, last in bells:
+            rarer = -PAIR_POINTS * log(bell.share)
+            for size in range(least, last + 1):
+                deviations = abs(size - bell.mean) / bell.deviation
+                share = 2.0 * erfc(deviations / sqrt(2.0))
+                points = rarer - PAIR_POINTS * log(share) if share > 0 else unpaired
+                value = max(0, min(most, floor(points * unit + 0.5)))
+                values[size - first] = min(value, values[size - first])
+        return first, values
+
+    def _bounds(self) -> tuple[int, int]:
+        """Return the least and the largest size of this bell that has a penalty."""
         reach = FARTHEST_DEVIATIONS * self.deviation
         first = max(1, min(self.min_size, floor(self.mean - reach)))
-        last = max(self.max_size, floor(self.mean + reach))
-        most = unpaired * unit
-        values = np.empty(last + 1 - first, dtype=np.int32)
-        for size in range(first, last + 1):
-            deviations = abs(size - self.mean) / self.deviation
-            share = 2.0 * erfc(deviations / sqrt(2.0))
-            points = -PAIR_POINTS * log(share) if share > 0 else unpaired
-            values[size - first] = max(0, min(most, floor(points * unit + 0.5)))
-        return first, values
+        return first, max(self.max_size, floor(self.mean + reach))
+
+    @property
+    def proper(self) -> list[list[int]]:
+        """The least and the largest size of each range of proper pairs, ascending."""
+        ranges: list[list[int]] = []
+        bells = (self, *self.others)
+        for least, most in sorted((bell.min_size, bell.max_size) for bell in bells):
+            if ranges and least <= ranges[-1][1] + 1:
+                ranges[-1][1] = max(most, ranges[-1][1])
+            else:
+                ranges.append([least, most])
+        return ranges
 
 
 def estimate_insert_sizes(sizes: Int64Array) -> InsertSizes | None:
@@ -149,74 +233,252 @@ def estimate_insert_sizes(sizes: Int64Array) -> InsertSizes | None:
     )
 
 
-def insert_sizes_of(measured: Int64Array) -> InsertSizes | None:
-    """Return the distribution of measured templates, of the well placed ones if possible."""
-    sizes, qualities = measured
-    found = estimate_insert_sizes(sizes[qualities >= WELL_PLACED])
-    return estimate_insert_sizes(sizes) if found is None else found
+def with_bells(first: InsertSizes, sizes: Int64Array) -> InsertSizes:
+    """Return a distribution with its other bells, such as that of dinucleosomes.
+
+    `first` is estimated from some of these sizes. If bells alone have nearly all of them in far
+    fewer bases, as where libraries of two sizes are one, they take its place.
+    """
+    sizes = np.sort(sizes[sizes <= MAX_BASES])
+    parts, left = find_bells(sizes, sizes)
+    width = sum(bell.max_size - bell.min_size for bell, _ in parts)
+    if len(parts) > 1 and left <= (1 - SHARE_OF_BELLS) * sizes.size:
+        if width < WIDTH_OF_BELLS * (first.max_size - first.min_size):
+            parts.sort(key=lambda part: -part[1])
+            return _with_others(parts[0][0], parts[0][1], parts[1:])
+    rest = sizes[(sizes < first.min_size) | (sizes > first.max_size)]
+    parts, _ = find_bells(rest, sizes)
+    return _with_others(first, sizes.size - rest.size, parts)
+
+
+def _with_others(
+    first: InsertSizes, pairs: int, others: list[tuple[InsertSizes, int]]
+) -> InsertSizes:
+    """Return a bell of so many pairs with others."""
+    shares = [min(1.0, count / max(1, pairs)) for _, count in others]
+    bells = [replace(bell, share=one) for (bell, _), one in zip(others, shares, strict=True)]
+    return replace(first, others=tuple(bells))
+
+
+def find_bells(rest: Int64Array, sizes: Int64Array) -> tuple[list[tuple[InsertSizes, int]], int]:
+    """Return bells among sorted sizes, the densest first, with their pairs; and how many are left.
+
+    `sizes` are those of the whole library.
+    """
+    least = max(MIN_PAIRS, ceil(SHARE_OF_BELL * sizes.size))
+    found: list[tuple[InsertSizes, int]] = []
+    while rest.size >= least and len(found) + 1 < MOST_BELLS:
+        # The most sizes that lie close together, and what is around them.
+        ends = np.searchsorted(rest, rest + BELL_BASES + (BELL_SHARE * rest).astype(np.int64))
+        counts = ends - np.arange(rest.size)
+        begin = int(np.argmax(counts))
+        low, high = int(rest[begin]), int(rest[ends[begin] - 1])
+        margin = BELL_BASES + int(BELL_SHARE * high)
+        around = rest[(rest >= low - margin) & (rest <= high + margin)]
+        share = margin / (min(high + margin, MAX_BASES) - max(low - margin, 0))
+        bell = estimate_insert_sizes(around)
+        if bell is None or counts[begin] < max(least, DENSITY_OF_BELL * share * around.size):
+            break
+        low, high = min(low, bell.min_size), max(high, bell.max_size)
+        is_left = (rest < low) | (rest > high)
+        found.append((replace(bell, min_size=low, max_size=high), int((~is_left).sum())))
+        rest = rest[is_left]
+    return found, rest.size
+
+
+def sizes_of_library(
+    measured: Int64Array, orientation: str | None = None, later: Int64Array | None = None
+) -> InsertSizes:
+    """Return the distribution of measured templates, of the well placed ones if possible.
+
+    Parameters
+    ----------
+    measured : ndarray, dtype=int64, shape=(4, n_pairs)
+        What `measure_templates` writes.
+    orientation : str or None
+        How mates lie to each other; None for what most of these do.
+    later : ndarray, optional
+        The same of pairs that lie farther in, which may be those of another bell.
+    """
+    few = np.zeros(0, dtype=np.int64)
+    for quality in (WELL_PLACED, BARELY_PLACED):
+        counts = [
+            int((measured[SIZE, _are_of(measured, quality, kind)] <= MAX_BASES).sum())
+            for kind in ORIENTATIONS
+        ]
+        # Of equally many, those that face each other.
+        name = orientation or ORIENTATIONS[int(np.argmax(counts))]
+        sizes = measured[SIZE, _are_of(measured, quality, name)]
+        if (found := estimate_insert_sizes(sizes)) is not None:
+            if later is not None:
+                sizes = np.concatenate((sizes, later[SIZE, _are_of(later, quality, name)]))
+            return replace(with_bells(found, sizes), orientation=name)
+        few = few if few.size else sizes[sizes <= MAX_BASES]
+    mean = max(1.0, float(np.median(few))) if few.size else WIDE_MEAN
+    most = max(WIDE_MAX, int(2 * mean))
+    return InsertSizes(
+        *(mean, WIDE_DEVIATIONS * mean, 1, most), orientation=orientation or "fr", is_wide=True
+    )
+
+
+def _are_of(measured: Int64Array, quality: int, orientation: str) -> BoolArray:
+    """Return which templates are placed so well and have an orientation."""
+    kind = ORIENTATIONS.index(orientation)
+    wanted: BoolArray = (measured[QUALITY] >= quality) & (measured[ORIENTATION] == kind)
+    return wanted
+
+
+def is_enough(measured: Int64Array) -> bool:
+    """Return whether more pairs would tell no more about the sizes of a library."""
+    counts = np.bincount(measured[ORIENTATION, measured[QUALITY] >= WELL_PLACED])
+    return bool(counts.max(initial=0) >= ENOUGH_PAIRS)
+
+
+@frozen
+class Libraries:
+    """The sizes of the templates of each library.
+
+    Attributes
+    ----------
+    sizes : tuple of InsertSizes or None
+        Those of all reads; or of each read group, and behind these of each file or pair of files,
+        for reads without one. None if no pairs are proper.
+    groups : tuple of bytes
+        The IDs of the read groups.
+    """
+
+    sizes: tuple[InsertSizes | None, ...]
+    groups: tuple[bytes, ...] = ()
 
 
 @frozen
 class PairSizes:
-    """What `InsertSizes` mean for the compiled functions.
+    """What the sizes of libraries mean for the compiled functions.
 
     Attributes
     ----------
-    sizes : InsertSizes or None
-        The distribution; None if no pairs are proper.
-    first : int
-        The smallest size that has a penalty.
+    libraries : Libraries
+        The distributions.
+    numbers : ndarray, dtype=int64, shape=(n_libraries, LIBRARY_NUMBERS)
+        Of each library, in the order of the fields of `Pairing`: the least and the largest size
+        with a penalty; where the penalties begin; which ranges of proper sizes it has; which mates
+        are turned.
     penalties : ndarray, dtype=int32
-        The penalty of each size from `first` on, in units.
+        The penalty of each size from the least on, in units, of each library.
+    ranges : ndarray, dtype=int64, shape=(n_ranges, 2)
+        The least and the largest size of each range of proper pairs.
+    unpaired : int
+        The penalty of mates that are not a proper pair, in points.
     """
 
-    sizes: InsertSizes | None
-    first: int
+    libraries: Libraries
+    numbers: Int64Array
     penalties: Int32Array
+    ranges: Int64Array
+    unpaired: int
+
+    @classmethod
+    def of_libraries(cls, libraries: Libraries, unpaired: int) -> PairSizes:
+        """Return the penalties of distributions."""
+        rows, penalties, ranges = [], [np.zeros(1, dtype=np.int32)], np.zeros((1, 2), np.int64)
+        begin = 1
+        for sizes in libraries.sizes:
+            if sizes is None:
+                rows.append([0] * LIBRARY_NUMBERS)
+                continue
+            first, own = sizes.penalties(unpaired, UNIT)
+            behind = len(ranges)
+            ranges = np.concatenate((ranges, np.array(sizes.proper, dtype=np.int64)))
+            turns = TURNS[ORIENTATIONS.index(sizes.orientation)]
+            rows.append([first, first + own.size - 1, begin, behind, len(ranges), turns])
+            penalties.append(own)
+            begin += own.size
+        numbers = np.array(rows, dtype=np.int64)
+        return cls(libraries, numbers, np.concatenate(penalties), ranges, unpaired)
 
     @classmethod
     def of_sizes(cls, sizes: InsertSizes | None, unpaired: int) -> PairSizes:
-        """Return the penalties of a distribution."""
-        if sizes is None:
-            return cls(None, 0, np.zeros(1, dtype=np.int32))
-        return cls(sizes, *sizes.penalties(unpaired, UNIT))
+        """Return the penalties of one distribution."""
+        return cls.of_libraries(Libraries((sizes,)), unpaired)
 
-    @property
-    def proper(self) -> tuple[int, int]:
-        """The sizes of proper pairs; zeros if no pair is proper."""
-        return (0, 0) if self.sizes is None else (self.sizes.min_size, self.sizes.max_size)
+    def libraries_of(self, block: ReadBlock) -> Int64Array:
+        """Return the numbers of the libraries of the templates of a block; one if all are alike."""
+        if len(self.numbers) == 1 or not block.paired:
+            return np.zeros(1, dtype=np.int64)
+        found = block.libraries(self.libraries.groups)
+        return found[:1] if (found[:1] == found).all() else found
 
-    @property
-    def last(self) -> int:
-        """The largest size that has a penalty; 0 if no pairs are proper."""
-        return 0 if self.sizes is None else self.first + self.penalties.size - 1
-
-    def pairing(self, paired: bool, unpaired: int) -> Pairing:
-        """Return what compiled functions know about templates."""
+    def pairing(self, paired: bool, libraries: Int64Array | None = None) -> Pairing:
+        """Return what compiled functions know about templates of these libraries."""
         mates, rescue_rows = (2, RESCUE_ROWS) if paired else (1, 0)
+        own = np.zeros(1, dtype=np.int64) if libraries is None else libraries
+        mixed = own if own.size > 1 else own[:0]
+        first, last, begin, range_begin, range_end, turns = self.numbers[own[0]].tolist()
         return Pairing(
-            *(mates, rescue_rows, self.first, self.last, unpaired, *self.proper, self.penalties)
+            *(mates, rescue_rows, self.unpaired, first, last, begin, range_begin, range_end),
+            turns if paired else 0,
+            *(self.penalties, self.ranges, mixed, self.numbers),
         )
+
+    def turned(self, blocks: Iterator[ReadBlock]) -> Iterator[ReadBlock]:
+        """Yield blocks whose mates face each other; those that do not are turned around."""
+        turns = self.numbers[:, -1]
+        if not turns.any():
+            yield from blocks
+            return
+        for block in blocks:
+            own = turns[self.libraries_of(block)] if block.paired else turns[:1] * 0
+            yield block.turned((own[:, None] >> np.arange(2)) & 1) if own.any() else block
+
+
+@inline_without_refcounts
+def outer_ends(table: Candidates, row: int, length: int) -> tuple[int, int]:
+    """Return where a read begins and ends in the reference, with clipped bases."""
+    diagonal = as_int64(table.diagonals[row])
+    numbers = table.numbers
+    return diagonal + numbers[row, LEFT_SHIFT], diagonal + numbers[row, RIGHT_SHIFT] + length
 
 
 @jit_without_refcounts
 def measure_templates(
     offsets: Int64Array, choices: Choices, table: Candidates, measured: Int64Array
 ) -> int:
-    """Measure the templates whose mates are placed and face each other; return how many.
+    """Measure the templates whose mates are placed on one record; return how many.
 
-    `offsets` says where each read begins; in the order of the pairs, the first row of `measured`
-    gets the sizes, and the second the lower quality of both mates.
+    `offsets` says where each read begins; in the order of the pairs, the rows of `measured` get the
+    size, the lower quality of both mates, the orientation, and the number of the template.
     """
+    numbers = table.numbers
     count = 0
     for read in range(0, offsets.size - 1, 2):
         row, mate = choices.candidates[read], choices.candidates[read + 1]
         quality = min(choices.qualities[read], choices.qualities[read + 1])
-        if row < 0 or mate < 0 or quality < BARELY_PLACED or not are_facing(table, row, mate):
+        if row < 0 or mate < 0 or quality < BARELY_PLACED:
             continue
-        length = offsets[read + 1] - offsets[read]
-        size = template_size(table, row, length, mate, offsets[read + 2] - offsets[read + 1])
+        if numbers[row, RECORD] != numbers[mate, RECORD]:
+            continue
+        length, mate_length = (
+            offsets[read + 1] - offsets[read],
+            offsets[read + 2] - offsets[read + 1],
+        )
+        begin, end = as_int64(table.diagonals[row]), as_int64(table.diagonals[row])
+        begin, end = begin + numbers[row, LEFT_SHIFT], end + numbers[row, RIGHT_SHIFT] + length
+        other, behind = as_int64(table.diagonals[mate]), as_int64(table.diagonals[mate])
+        other = other + numbers[mate, LEFT_SHIFT]
+        behind = behind + numbers[mate, RIGHT_SHIFT] + mate_length
+        is_forward = numbers[row, STRAND] == 0
+        if numbers[row, STRAND] != numbers[mate, STRAND]:
+            orientation = 0
+            size = behind - begin if is_forward else end - other
+            if size <= 0:
+                orientation = 1
+                size = end - other if is_forward else behind - begin
+        else:
+            is_first = begin <= other
+            orientation = 2 if is_first == is_forward else 3
+            size = behind - begin if is_first else end - other
         if size > 0:
             measured[0, count], measured[1, count] = size, quality
+            measured[2, count], measured[3, count] = orientation, read // 2
             count += 1
     return count

@@ -16,8 +16,11 @@ from mummergpu.mapping.candidates.candidates import (
     read_length,
 )
 from mummergpu.mapping.placing.log_odds import UNIT
-from mummergpu.runtime.arrays import Int32Array
+from mummergpu.runtime.arrays import Int32Array, Int64Array
 from mummergpu.runtime.jit import as_int64, inline_without_refcounts
+
+LIBRARY_NUMBERS: Final = 6
+"""The fields of `Pairing` that each library has of its own, from the least size on."""
 
 
 class Pairing(NamedTuple):
@@ -29,24 +32,62 @@ class Pairing(NamedTuple):
         The reads of a template: 1 or 2; reads 2i and 2i + 1 are mates.
     rescue_rows : int
         The rows that are kept free after the candidates of each read, for those of rescued mates.
-    first_size, last_size : int
-        The least and the largest size that has a penalty; the latter is 0 if no pairs are proper.
     unpaired : int
         The penalty of mates that are not a proper pair, in points.
-    min_size, max_size : int
-        The sizes of proper pairs, at which mates are looked for; zeros if no pairs are proper.
+    first_size, last_size : int
+        The least and the largest size that has a penalty; the latter is 0 if no pairs are proper.
+    penalty_begin : int
+        Where the penalty of the least size is.
+    range_begin, range_end : int
+        The ranges of sizes of proper pairs, at which mates are looked for.
+    turns : int
+        Which mates are searched turned around, so that both face each other: a bit for each.
     penalties : ndarray, dtype=int32
-        The penalty of each size from the first on, in units.
+        The penalty of each size, in units.
+    ranges : ndarray, dtype=int64, shape=(n_ranges, 2)
+        The least and the largest size of each range.
+    libraries : ndarray, dtype=int64, shape=(n_templates,) or (0,)
+        The library of each template; empty if all are of the one above.
+    numbers : ndarray, dtype=int64, shape=(n_libraries, LIBRARY_NUMBERS)
+        The numbers from `first_size` to `turns` of each library.
     """
 
     mates: int
     rescue_rows: int
+    unpaired: int
     first_size: int
     last_size: int
-    unpaired: int
-    min_size: int
-    max_size: int
+    penalty_begin: int
+    range_begin: int
+    range_end: int
+    turns: int
     penalties: Int32Array
+    ranges: Int64Array
+    libraries: Int64Array
+    numbers: Int64Array
+
+
+@inline_without_refcounts
+def pairing_of(pairing: Pairing, template: int) -> Pairing:
+    """Return what is known about a template of a block."""
+    if pairing.libraries.size == 0:
+        return pairing
+    own = pairing.numbers[pairing.libraries[template]]
+    return Pairing(
+        pairing.mates,
+        pairing.rescue_rows,
+        pairing.unpaired,
+        own[0],
+        own[1],
+        own[2],
+        own[3],
+        own[4],
+        own[5],
+        pairing.penalties,
+        pairing.ranges,
+        pairing.libraries,
+        pairing.numbers,
+    )
 
 
 NOTHING: Final = -(1 << 40)
@@ -98,10 +139,13 @@ def is_proper_pair(
     table: Candidates, row: int, length: int, mate: int, mate_length: int, pairing: Pairing
 ) -> bool:
     """Return whether mates are a proper pair; one that is not mapped has the row -1."""
-    if pairing.max_size == 0 or row < 0 or mate < 0 or not are_facing(table, row, mate):
+    if row < 0 or mate < 0 or not are_facing(table, row, mate):
         return False
     size = template_size(table, row, length, mate, mate_length)
-    return pairing.min_size <= size <= pairing.max_size
+    is_proper = False
+    for number in range(pairing.range_begin, pairing.range_end):
+        is_proper |= pairing.ranges[number, 0] <= size <= pairing.ranges[number, 1]
+    return is_proper
 
 
 @inline_without_refcounts
@@ -114,7 +158,7 @@ def pair_penalty(
     size = template_size(table, row, length, other, other_length)
     if size < pairing.first_size or size > pairing.last_size:
         return -1
-    return as_int64(pairing.penalties[size - pairing.first_size])
+    return as_int64(pairing.penalties[pairing.penalty_begin + size - pairing.first_size])
 
 
 @inline_without_refcounts

@@ -252,10 +252,10 @@ def rescue_template(
             if row < 0 or not has_room(table, other):
                 break
             numbers[row, MARK] = 0
-            low, high = mate_diagonals(
-                table, row, length, other_length, pairing.min_size, pairing.max_size
-            )
             strand, record = 1 - as_int64(numbers[row, STRAND]), as_int64(numbers[row, RECORD])
-            window = MateWindow(strand, record, as_int64(low), as_int64(high + 1))
-            added += rescue_mate(other, scoring, marks, table, window)
+            for number in range(pairing.range_begin, pairing.range_end):
+                least, most = pairing.ranges[number, 0], pairing.ranges[number, 1]
+                low, high = mate_diagonals(table, row, length, other_length, least, most)
+                window = MateWindow(strand, record, as_int64(low), as_int64(high + 1))
+                added += rescue_mate(other, scoring, marks, table, window)
     return added

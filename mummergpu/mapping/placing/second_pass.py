@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 
 from mummergpu.input.blocks.read_block import ReadBlock, WrittenReads
+from mummergpu.input.records.tags import NO_TAGS, Tags
 from mummergpu.mapping.candidates.candidate_scores import min_loss
 from mummergpu.mapping.candidates.candidates import (
     DEAD,
@@ -69,7 +70,7 @@ def list_badly_placed(
             chosen = choices.candidates[read]
             score = table.numbers[chosen, SCORE] if chosen >= 0 else _NOT_PLACED
             length = offsets[read + 1] - offsets[read]
-            is_bad |= score < max_unseen(length, seed_length, costs)
+            is_bad |= length > 0 and score < max_unseen(length, seed_length, costs)
         if is_bad:
             for read in range(first, first + mates):
                 reads[end] = read
@@ -158,7 +159,20 @@ def part_of_reads(block: ReadBlock, reads: Int64Array) -> ReadBlock:
         base_qualities=searched.base_qualities,
         paired=block.paired,
         written=None if block.written is None else _part_of_bases(block.written, reads),
+        # Libraries are told apart by read groups.
+        tags=_part_of_tags(block.tags, reads) if block.has_groups else NO_TAGS,
+        has_groups=block.has_groups,
     )
+
+
+def _part_of_tags(tags: Tags, reads: Int64Array) -> Tags:
+    """Return the tags of some reads."""
+    if not tags.are_kept:
+        return tags
+    offsets = np.empty(reads.size + 1, dtype=np.int64)
+    content = np.empty(add_lengths(tags.offsets, reads, offsets), dtype=np.uint8)
+    copy_parts(writable(tags.content), 0, tags.offsets, reads, content)
+    return Tags(content, offsets)
 
 
 def _part_of_bases(block: ReadBlock | WrittenReads, reads: Int64Array) -> WrittenReads:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from mummergpu.mapping.candidates.candidates import Candidates, Scoring
+from mummergpu.mapping.candidates.candidates import Candidates, Scoring, read_length
 from mummergpu.mapping.options import Limits
 from mummergpu.mapping.placing.choice import Choices, choose_template
 from mummergpu.mapping.placing.joint_scores import Tops, refine_template, score_template
 from mummergpu.mapping.placing.mapping_quality import Odds
 from mummergpu.mapping.placing.marked_diagonals import DiagonalMarks
-from mummergpu.mapping.placing.pairing import Pairing
+from mummergpu.mapping.placing.pairing import Pairing, pairing_of
 from mummergpu.mapping.placing.rescue import rescue_template
 from mummergpu.mapping.placing.tie_breaks import Names, hash_of_name
 from mummergpu.runtime.jit import jit_without_refcounts
@@ -30,7 +30,7 @@ def map_templates(
     scoring: Scoring,
     names: Names,
     limits: Limits,
-    pairing: Pairing,
+    of_block: Pairing,
     odds: Odds,
     room: PlacingRoom,
     table: Candidates,
@@ -42,11 +42,13 @@ def map_templates(
     candidates of rescued mates are added.
     """
     scratch, tops, margin = room.scratch, room.tops, limits.margin
-    for number in range((scoring.reads.offsets.size - 1) // pairing.mates):
+    for number in range((scoring.reads.offsets.size - 1) // of_block.mates):
+        pairing = pairing_of(of_block, number)
         template = number * pairing.mates
         joint = score_template(template, scoring, pairing, table, tops)
         joint = refine_template(template, scoring, margin, pairing, scratch, table, tops, joint)
-        if pairing.mates == 2 and pairing.last_size > 0:
+        second = read_length(scoring.reads, template + pairing.mates - 1)
+        if pairing.mates == 2 and pairing.last_size > 0 and second > 0:
             added = rescue_template(template, scoring, limits, pairing, room.marks, table, joint)
             if added > 0:
                 joint = score_template(template, scoring, pairing, table, tops)

@@ -27,7 +27,7 @@ from mummergpu.mapping.candidates.found_candidates import FoundCandidates
 from mummergpu.mapping.candidates.key_sort import SortRoom, new_sort_room, sort_by_key
 from mummergpu.mapping.options import Limits, MappingOptions
 from mummergpu.mapping.placing.joint_scores import Tops, new_tops
-from mummergpu.mapping.placing.pairing import Pairing
+from mummergpu.mapping.placing.pairing import Pairing, pairing_of
 from mummergpu.mapping.seeding.pruning import prune_template
 from mummergpu.mapping.seeding.windows import (
     ChosenBy,
@@ -103,7 +103,8 @@ def find_candidates(
         table.offsets[read + 1] = filled
         # The candidates of a template are the last ones of the table, so that it can be cut off.
         if prunes and (read + 1) % mates == 0:
-            filled = prune_template(read + 1 - mates, scoring, limits, pairing, room.tops, table)
+            own = pairing_of(pairing, read // mates)
+            filled = prune_template(read + 1 - mates, scoring, limits, own, room.tops, table)
 
 
 @inline_without_refcounts

@@ -18,6 +18,7 @@ from mummergpu.mapping.matches import ResidentMatches
 from mummergpu.mapping.options import MappingOptions
 from mummergpu.mapping.placing.insert_size import PairSizes
 from mummergpu.mapping.placing.log_odds import credits_of_qualities
+from mummergpu.mapping.placing.pairing import Pairing
 from mummergpu.mapping.seeding.candidate_search import known_of_flanks
 from mummergpu.mapping.seeding.cuda_program import COUNT_BYTES, MAPPING_PROGRAM
 from mummergpu.runtime.arrays import ByteArray
@@ -77,7 +78,8 @@ class DeviceCandidates:
         )
         keys, match_counts = work.list_diagonals()
         candidates, counts = work.score(reads, target, scoring, keys, match_counts)
-        marks, kept_counts = work.mark(reads, scoring, sizes, block.paired, candidates, counts)
+        pairing = sizes.pairing(block.paired, sizes.libraries_of(block))
+        marks, kept_counts = work.mark(reads, scoring, pairing, candidates, counts)
         return work.download(candidates, counts, marks, kept_counts)
 
 
@@ -169,8 +171,7 @@ class _CandidateWork:
         self,
         reads: tuple[Argument, ...],
         scoring: tuple[Argument, ...],
-        sizes: PairSizes,
-        paired: bool,
+        pairing: Pairing,
         candidates: int,
         counts: int,
     ) -> tuple[int, int]:
@@ -178,15 +179,17 @@ class _CandidateWork:
         buffer = self._tools.workspace.buffer
         marks = buffer("marks", self._rows)
         kept_counts = buffer("counts of kept candidates", COUNT_BYTES * self._count)
-        mates = 2 if paired else 1
+        mates = pairing.mates
         limits, prunes = self._options.limits, self._options.prunes
-        penalties = self.place("penalties", sizes.penalties)
+        begin = pairing.penalty_begin
+        listed = pairing.penalties[begin : begin + pairing.last_size + 1 - pairing.first_size]
+        penalties = self.place("penalties", listed)
         self._launch_on_warps(
             "mark_candidates",
             self._count // mates,
             (
                 *(*reads, *scoring),
-                *(penalties, sizes.first, sizes.last, self._options.unpaired),
+                *(penalties, pairing.first_size, pairing.last_size, self._options.unpaired),
                 *(limits.seed_length, limits.margin, mates, int(prunes)),
                 *(*self._strands, candidates, counts, marks, kept_counts),
             ),

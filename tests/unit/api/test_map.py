@@ -344,6 +344,7 @@ def test_a_cigar_is_text_everywhere(index: mummergpu.Index) -> None:
         ({"reads": ["1.fq"], "mates": ["2.fq", "2.fq"]}, "2 files of mates for 1"),
         ({"reads": "1.fq", "mates": "2.fq", "interleaved": True}, "have no other file"),
         ({"reads": "1.fq", "insert_size": (1,)}, "is not a mean and a deviation"),
+        ({"reads": "1.fq", "orientation": "rr"}, "'rr' is not one of 'fr', 'rf', 'ff'"),
         ({"reads": "1.fq", "insert_size": (1, 2, 3, 4, 5)}, "is not a mean and a deviation"),
         ({"reads": "1.fq", "insert_size": (9, 2, 3, 4)}, "largest size, 3, is below the smallest"),
         ({"reads": "1.fq", "mates": "2.fq", "single": True}, "single reads have no mates"),

@@ -63,6 +63,7 @@ def rows_of(path: str) -> list[bytes]:
             {"insert_size": (300, 25), "max_secondary": 2},
         ),
         (["1.fq", "2.fq", "--max-xa", "5"], {"max_xa": 5}),
+        (["1.fq", "2.fq", "--orientation", "rf"], {"orientation": "rf"}),
         (["1.fq", "2.fq", "--max-occurrences", "2"], {"max_occurrences": 2}),
         # Of reads of which all matches are as short as the index finds, no second pass is made.
         (["1.fq", "2.fq", "-k", "16"], {"seed_length": 16}),

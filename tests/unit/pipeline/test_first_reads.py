@@ -6,7 +6,6 @@ import os
 import threading
 from pathlib import Path
 
-import numpy as np
 import pytest
 from helpers.read_pairs import write_pairs
 
@@ -15,12 +14,7 @@ from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.input.blocks.read_files import MateFiles, ReadFile, ReadSource
 from mummergpu.input.blocks.reader import read_reader
 from mummergpu.input.blocks.stream import ReadStream
-from mummergpu.pipeline.first_reads import (
-    choose_seed_length,
-    parts_to_measure,
-    sizes_of,
-    usual_length,
-)
+from mummergpu.pipeline.first_reads import choose_seed_length, usual_length
 from mummergpu.runtime.stats import Stats
 
 PAIRS = 60
@@ -53,6 +47,18 @@ def test_the_first_templates_come_again(folder: Path, count: int) -> None:
     assert sum(block.pair_count for block in blocks) == PAIRS
     assert stats.counts["queries"] == 2 * PAIRS
     assert bytes(first[0].codes) == bytes(blocks[0].codes[: first[0].base_count])
+
+
+def test_templates_farther_in_come_by_their_numbers(folder: Path) -> None:
+    with stream_of(mates_of(folder), size=500) as stream:
+        every = b"".join(bytes(block.names) for block in stream.first_templates(PAIRS))
+        parts = [
+            b"".join(bytes(block.names) for block in stream.first_templates(7, skipped))
+            for skipped in range(0, PAIRS, 7)
+        ]
+        assert b"".join(parts) == every
+        assert stream.first_templates(7, PAIRS) == []
+        assert sum(block.pair_count for block in stream.blocks()) == PAIRS
 
 
 def test_pairs_and_single_reads_are_templates(folder: Path) -> None:
@@ -141,20 +147,3 @@ def test_the_length_of_seeds_is_that_of_the_user_or_of_the_reads(folder: Path) -
     assert len(told) == 1 and "index 'x.mgi' finds matches of 40 bases" in told[0]
     with pytest.raises(OptionError, match="'mummergpu index -l 20'"):
         choose_seed_length(20, [block], 21, "x.mgi", told.append)
-
-
-def test_pairs_are_measured_in_parts(folder: Path) -> None:
-    block = block_of(folder)
-    parts = list(parts_to_measure([block] * 3))
-    assert sum(part.query_count for part in parts) == 3 * block.query_count
-    assert all(part.paired for part in parts)
-    sizes = np.arange(280, 321)
-    measured = np.stack((sizes, np.full(41, 20)))
-    found = sizes_of([measured[:, :20], measured[:, 20:]])
-    assert found is not None and found.mean == 300
-    assert sizes_of([]) is None and sizes_of([measured[:, :20]]) is None
-    # Pairs that are barely placed count where too few are well placed.
-    barely = np.stack((sizes + 100, np.full(41, 1)))
-    assert sizes_of([measured, barely]) == found
-    few = sizes_of([measured[:, :1], barely])
-    assert few is not None and few.mean > 390

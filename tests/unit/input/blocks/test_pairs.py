@@ -7,6 +7,7 @@ import random
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
 from helpers.loops import each
 from helpers.sequences import random_bases
@@ -148,6 +149,68 @@ def test_names(door: Door, first: str, second: str, name: str, tmp_path: Path) -
     assert door.read_all(paths, 100) == expected
 
 
+@each(
+    "first, second, name",
+    [
+        ("a.1", "a.2", "a"),
+        ("a_1", "a_2", "a"),
+        ("a/1", "a/3", "a"),
+        ("a_R1", "a_R2", "a"),
+        ("a:1", "a:2", "a"),
+        ("a/R1", "a/R3", "a"),
+        ("SRR1.7.1", "SRR1.7.2", "SRR1.7"),
+    ],
+)
+def test_other_ends_of_names_in_two_files(
+    door: Door, first: str, second: str, name: str, tmp_path: Path
+) -> None:
+    mates = [(first, "AC"), (second, "GT")]
+    paths = [written(tmp_path, f"{n}.fq", [mate]) for n, mate in enumerate(mates)]
+    assert door.read_all(paths, 100) == door.named([(name, "AC"), (name, "GT")])
+
+
+@each("first, second", [("a.1", "b.2"), ("a.2", "a.1"), ("a.1", "a_2"), ("a1", "a2"), (".1", ".2")])
+def test_other_ends_that_do_not_agree(door: Door, first: str, second: str, tmp_path: Path) -> None:
+    paths = [written(tmp_path, f"{n}.fq", [(name, "A")]) for n, name in enumerate((first, second))]
+    with pytest.raises(InputError, match="not the mate of"):
+        door.read_all(paths, 100)
+
+
+@pytest.mark.parametrize("block_size", [1, 5, 30, 1000])
+def test_pairs_and_single_reads_in_one_stream(block_size: int, tmp_path: Path) -> None:
+    chance = random.Random(block_size)
+    reads: list[Read] = []
+    expected: list[tuple[str, int]] = []
+    for number in range(60):
+        mates = chance.choice([1, 2, 2])
+        ends = ("/1", "/2") if chance.random() < 0.5 else ("", "")
+        for mate in range(mates):
+            reads.append((f"r{number}{ends[mate]}", "ACGT"[: chance.randrange(5)]))
+            expected.append((f"r{number}", mates))
+    path = written(tmp_path, "mixed.fq", reads)
+    told: list[str] = []
+    found = []
+    rules = QueryRules(warn=told.append)
+    with read_reader([ReadFile(path, interleaved=True)], block_size, rules=rules) as reader:
+        for block in reader:
+            missing = block.missing
+            for number in np.flatnonzero(~missing):
+                name = block.names[slice(*block.name_offsets[number : number + 2])]
+                mates = 2 if block.paired and not missing[number ^ 1] else 1
+                bases = "".join(
+                    "ACGTN"[code]
+                    for code in block.codes[slice(*block.offsets[number : number + 2])]
+                )
+                found.append((name.tobytes().decode(), mates, bases))
+            assert block.read_count == int((~missing).sum())
+    assert [one[:2] for one in found] == expected
+    assert [one[2] for one in found] == [bases for _, bases in reads]
+    singles = sum(mates == 1 for _, mates in expected)
+    assert len(told) == 1 and told[0].startswith(
+        f"{singles} reads of interleaved files had no mate"
+    )
+
+
 @each("first, second", [("a", "b"), ("a", "ab"), ("a/1", "a/1"), ("a/2", "a/1"), ("a/2", "a/2")])
 @pytest.mark.parametrize("kind", ["fa", "fq.gz"])
 def test_names_that_differ(door: Door, kind: str, first: str, second: str, tmp_path: Path) -> None:
@@ -161,6 +224,8 @@ def test_names_that_differ(door: Door, kind: str, first: str, second: str, tmp_p
             door.read_all(paths, block_size)
         assert (error.value.path, error.value.line) == (paths[1], 11 * lines + 1)
         assert error.value.record == second
+        if door.keeps_qualities:
+            continue
         with pytest.raises(InputError, match="not the mate of") as error:
             door.read_all([both], block_size)
         assert (error.value.line, error.value.record) == (23 * lines + 1, second)
@@ -180,6 +245,8 @@ def test_numbers_that_differ(door: Door, shorter: int, block_size: int, tmp_path
             assert (error.value.path, error.value.line) == (paths[1 - shorter], 29)
             assert error.value.record == "r7"
             assert f"'{paths[shorter]}' has 7 reads" in str(error.value)
+    if door.keeps_qualities:
+        return
     odd = written(tmp_path, "odd.fa.gz", in_turn(reads, reads)[:-1])
     with pytest.raises(InputError, match="the last read has no mate") as error:
         door.read_all([odd], block_size)

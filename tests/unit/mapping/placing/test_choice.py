@@ -90,10 +90,15 @@ class Enumeration:
         forward, reverse = (row, other) if one[STRAND] == 0 else (other, row)
         begin = self.table.diagonals[forward] + self.numbers[forward, LEFT_SHIFT]
         end = self.table.diagonals[reverse] + self.numbers[reverse, RIGHT_SHIFT] + LENGTH
-        place = int(end - begin) - self.sizes.first
-        if not 0 <= place < self.sizes.penalties.size:
+        pairing = self.sizes.pairing(True)
+        place = int(end - begin) - pairing.first_size
+        if not 0 <= place <= pairing.last_size - pairing.first_size:
             return None
-        return self.units(row) + self.units(other) - int(self.sizes.penalties[place])
+        return (
+            self.units(row)
+            + self.units(other)
+            - int(pairing.penalties[pairing.penalty_begin + place])
+        )
 
     def check(self, choices: Choices) -> None:
         bests = [max(map(self.units, rows), default=None) for rows in self.eligible]
@@ -179,7 +184,7 @@ def chosen(mapped: Mapped, sizes: PairSizes) -> tuple[Candidates, Choices]:
         mapped.scoring,
         Names(mapped.block.names, mapped.block.name_offsets),
         Limits(SEED, 1000, MIN_SCORE),
-        mapped.pairing(sizes, UNPAIRED),
+        mapped.pairing(sizes),
         Odds(weights_of_units(), quality_thresholds()),
         PlacingRoom(scratch, new_tops(), new_marks(LENGTH)),
         table,

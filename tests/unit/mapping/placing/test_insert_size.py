@@ -13,7 +13,16 @@ from mummergpu.mapping import block_mapper
 from mummergpu.mapping.block_mapper import BlockMapper
 from mummergpu.mapping.candidates.candidates import Candidates
 from mummergpu.mapping.options import MappingOptions
-from mummergpu.mapping.placing.insert_size import MIN_PAIRS, InsertSizes, estimate_insert_sizes
+from mummergpu.mapping.placing.insert_size import (
+    MIN_PAIRS,
+    ORIENTATION,
+    ORIENTATIONS,
+    QUALITY,
+    SIZE,
+    InsertSizes,
+    estimate_insert_sizes,
+    sizes_of_library,
+)
 from mummergpu.mapping.seeding.candidate_search import CandidateFinder
 
 
@@ -70,6 +79,86 @@ def test_mates_that_are_far_apart_do_not_count() -> None:
     assert estimate_insert_sizes(far) is None
 
 
+def measured(sizes: Any, quality: int = 60, orientation: str = "fr") -> Any:
+    """What the measured templates of some sizes are."""
+    rows = np.zeros((4, len(sizes)), dtype=np.int64)
+    rows[SIZE], rows[QUALITY], rows[ORIENTATION] = sizes, quality, ORIENTATIONS.index(orientation)
+    return rows
+
+
+def normal(mean: float, deviation: float, count: int) -> Any:
+    return np.random.default_rng(int(mean)).normal(mean, deviation, count).astype(np.int64)
+
+
+def test_pairs_that_are_barely_placed_count_where_too_few_are_well_placed() -> None:
+    sizes = np.arange(280, 321)
+    good, barely = measured(sizes), measured(sizes + 100, quality=1)
+    assert sizes_of_library(np.concatenate((good, barely), axis=1)).mean == 300
+    assert sizes_of_library(np.concatenate((good[:, :1], barely), axis=1)).mean > 390
+
+
+def test_a_wide_range_is_proper_where_too_few_pairs_are_placed() -> None:
+    none = sizes_of_library(measured([]))
+    assert none.is_wide and none.proper == [[1, 1000]]
+    few = sizes_of_library(measured([2000] * (MIN_PAIRS - 1)), "rf")
+    assert few.is_wide and few.proper == [[1, 1000]] and few.orientation == "rf"
+    few = sizes_of_library(measured([2000] * (MIN_PAIRS - 1)))
+    assert few.mean == 2000 and few.proper == [[1, 4000]]
+    assert not sizes_of_library(measured([2000] * MIN_PAIRS)).is_wide
+
+
+@pytest.mark.parametrize("share", [0.005, 0.015, 0.15, 0.4])
+@pytest.mark.parametrize("mean, deviation", [(330, 18), (1000, 4), (7000, 300)])
+def test_a_further_bell_is_proper_from_a_hundredth_on(
+    share: float, mean: int, deviation: int
+) -> None:
+    others = int(share * 5000)
+    sizes = np.concatenate((normal(167, 10, 5000 - others), normal(mean, deviation, others)))
+    found = sizes_of_library(measured(sizes))
+    first, *more = found.proper
+    assert first[0] <= 140 and 195 <= first[1] < 280 and found.mean < 180
+    assert len(more) == (share > 0.01)
+    if more:
+        assert more[0][0] < mean - 2 * deviation and mean + 2 * deviation < more[0][1]
+        listed, penalties = found.penalties(17, 64)
+        points = max(0.0, 0.721 * log((1 - share) / share / 2))
+        assert abs(penalties[mean - listed] - 64 * points) < 12
+        assert penalties[240 - listed] == 17 * 64 or mean == 330
+
+
+@pytest.mark.parametrize("mean, deviation", [(300, 25), (500, 50), (400, 130), (150, 1)])
+def test_one_bell_stays_one(mean: int, deviation: int) -> None:
+    sizes = normal(mean, deviation, 16000).clip(1)
+    found = sizes_of_library(measured(sizes))
+    assert found == estimate_insert_sizes(sizes) and not found.others
+
+
+def test_sizes_that_lie_everywhere_are_no_bell() -> None:
+    sizes = np.concatenate(
+        (normal(300, 25, 9000), np.random.default_rng(1).integers(1, 10000, 900))
+    )
+    assert len(sizes_of_library(measured(sizes)).others) == 0
+
+
+def test_pairs_farther_in_tell_other_bells() -> None:
+    first, later = measured(normal(300, 25, 16000)), measured(normal(900, 40, 500))
+    found = sizes_of_library(first, later=later)
+    assert [
+        least < mean < most for (least, most), mean in zip(found.proper, (300, 900), strict=True)
+    ]
+    assert found.mean == sizes_of_library(first).mean
+
+
+@pytest.mark.parametrize("orientation", ORIENTATIONS)
+def test_the_orientation_is_that_of_most_pairs(orientation: str) -> None:
+    few = [measured(normal(500, 50, 400), orientation=one) for one in ORIENTATIONS]
+    most = measured(normal(3000, 200, 1000), orientation=orientation)
+    every = np.concatenate((*few, most), axis=1)
+    found = sizes_of_library(every)
+    assert found.orientation == orientation
+    assert sizes_of_library(every, "ff").orientation == "ff"
+
+
 def test_pairs_that_are_frequent_throughout_need_not_be_placed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -99,4 +188,4 @@ def test_pairs_that_are_frequent_throughout_need_not_be_placed(
     few, many = placed
     assert many == 2 * len(begins)
     assert 0.2 * many < few < 0.9 * many
-    assert sizes.shape[1] > 5
+    assert sizes.shape[0] == 4 and sizes.shape[1] > 5

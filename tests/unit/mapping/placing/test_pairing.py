@@ -32,7 +32,7 @@ from mummergpu.viterbi.recurrence.model import Costs
 LENGTH, OTHER_LENGTH = 50, 40
 COSTS = Costs(max_gap=10)
 SIZES = PairSizes.of_sizes(InsertSizes(150.0, 10.0, 120, 190), 17)
-PAIRING = SIZES.pairing(True, 17)
+PAIRING = SIZES.pairing(True)
 
 
 def table_of(rows: list[tuple[int, int, int, int, int]], first_mate: int) -> Candidates:
@@ -102,7 +102,7 @@ def test_proper_pairs_face_each_other_within_the_bounds(
     assert is_proper_pair(table, 0, LENGTH, 1, OTHER_LENGTH, PAIRING) == is_proper
     assert not is_proper_pair(table, 0, LENGTH, -1, OTHER_LENGTH, PAIRING)
     assert not is_proper_pair(table, -1, LENGTH, 1, OTHER_LENGTH, PAIRING)
-    unknown = PairSizes.of_sizes(None, 17).pairing(True, 17)
+    unknown = PairSizes.of_sizes(None, 17).pairing(True)
     assert not is_proper_pair(table, 0, LENGTH, 1, OTHER_LENGTH, unknown)
 
 
@@ -144,11 +144,15 @@ def test_no_partner_is_missed(seed: int) -> None:
             for other in others:
                 facing = are_facing(table, row, other)
                 size = template_size(table, row, lengths[0], other, lengths[1])
-                fits = facing and SIZES.first <= size <= SIZES.last
+                fits = facing and PAIRING.first_size <= size <= PAIRING.last_size
                 assert not fits or begin <= other < end
                 if begin <= other < end:
                     penalty = pair_penalty(table, row, lengths[0], other, lengths[1], PAIRING)
-                    expected = int(SIZES.penalties[size - SIZES.first]) if fits else -1
+                    expected = (
+                        int(PAIRING.penalties[PAIRING.penalty_begin + size - PAIRING.first_size])
+                        if fits
+                        else -1
+                    )
                     assert penalty == expected
                     found += fits
     assert found > 100

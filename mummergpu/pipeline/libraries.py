@@ -1,0 +1,201 @@
+"""Estimates the sizes of the templates of each library, from its first pairs that are well placed.
+
+They are looked for as far in as a bound allows. What is read does not depend on blocks or threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+
+from mummergpu.input.blocks.queries import QueryRules
+from mummergpu.input.blocks.read_block import ReadBlock
+from mummergpu.input.blocks.read_files import ReadSource
+from mummergpu.input.blocks.reader import read_reader
+from mummergpu.input.blocks.stream import ReadStream
+from mummergpu.input.bytes.files import bytes_of_files
+from mummergpu.input.records.read_groups import id_of_group
+from mummergpu.mapping.options import MAX_READ_BASES
+from mummergpu.mapping.placing.insert_size import (
+    LIBRARY,
+    MEASURED,
+    InsertSizes,
+    Libraries,
+    is_enough,
+    sizes_of_library,
+)
+from mummergpu.mapping.placing.second_pass import part_of_reads
+from mummergpu.pipeline.context import RunContext
+from mummergpu.pipeline.first_reads import TEMPLATES_OF_ESTIMATE
+from mummergpu.pipeline.map_options import MapOptions
+from mummergpu.runtime.arrays import Int64Array
+from mummergpu.runtime.stats import Stats
+
+MOST_STEPS: Final = 8
+"""So many times `TEMPLATES_OF_ESTIMATE` templates are read ahead if few pairs are well placed."""
+
+READS_OF_TASK: Final = 1 << 11
+"""The reads that a thread looks at together for the estimate."""
+
+TEMPLATES_OF_STRIP: Final = 1 << 9
+STRIPS: Final = 3
+"""Where the first `TEMPLATES_OF_ESTIMATE` templates tell the sizes, so many more are measured after
+each so many that follow, for the further bells of libraries that are in one file."""
+
+BLOCK_BASES: Final = 1 << 22
+"""The bases of a block of a file that is read ahead of those before it."""
+
+Measure = Callable[[Sequence[ReadBlock], Sequence[bytes], bool], Sequence[Int64Array]]
+"""Measures the templates of pairs, whose library is told by read groups (`ReadBlock.libraries`);
+the last argument says that they are the next ones to be mapped."""
+
+
+class LibraryEstimate:
+    """Measures the first pairs of each library.
+
+    Parameters
+    ----------
+    options : MapOptions
+        The reads, and what is known of their templates.
+    reads : ReadStream
+        The stream of all reads.
+    measure : callable
+        Measures pairs.
+    """
+
+    def __init__(self, options: MapOptions, reads: ReadStream[ReadBlock], measure: Measure) -> None:
+        self._options = options
+        self._reads = reads
+        self._measure = measure
+        self._measured: list[Int64Array] = [np.zeros((MEASURED, 0), dtype=np.int64)]
+        self._later = self._measured.copy()
+        self._libraries: set[int] = set()
+        self._are_next = True
+
+    def libraries(self, context: RunContext) -> Libraries:
+        """Return the sizes of the templates of each library, and tell them."""
+        options, orientation = self._options, self._options.orientation
+        if (sizes := options.insert_sizes) is not None:
+            sizes = replace(sizes, orientation=orientation or sizes.orientation)
+            first = self._reads.first_templates(TEMPLATES_OF_ESTIMATE)
+            describe_sizes({"": sizes} if any(one.paired for one in first) else {}, context)
+            return Libraries((sizes,))
+        self._reads.first_templates(1)
+        lines = self._reads.reader.read_groups
+        self._groups = tuple(map(id_of_group, lines)) if len(lines) > 1 else ()
+        for number, source in enumerate(options.sources):
+            if number == 0 or bytes_of_files(source.paths) is None:
+                self._look_at(self._reads, number, number)
+            else:
+                # The first pairs of this file say nothing about those of the others.
+                self._are_next = False
+                with _stream_of(source, options) as stream:
+                    self._look_at(stream, 0, number)
+        measured, later = (np.concatenate(one, axis=1) for one in (self._measured, self._later))
+        files = [" and ".join(source.paths) for source in options.sources]
+        names = [*(group.decode(errors="replace") for group in self._groups), *files]
+        found: dict[str, InsertSizes | None] = {}
+        every = sizes_of_library(measured, orientation) if self._libraries else None
+        sizes_of_all = [every] * len(names)
+        for library in sorted(self._libraries):
+            own, more = (one[:, one[LIBRARY] == library] for one in (measured, later))
+            sizes_of_all[library] = sizes_of_library(own, orientation, more)
+            found[names[library]] = sizes_of_all[library]
+        describe_sizes(found, context)
+        return Libraries(tuple(sizes_of_all), self._groups)
+
+    def _look_at(self, stream: ReadStream[ReadBlock], in_stream: int, number: int) -> None:
+        """Measure the first pairs of a file of a stream until they tell the sizes of libraries."""
+        lacking: set[int] | None = None
+        for step in range(MOST_STEPS):
+            count = TEMPLATES_OF_ESTIMATE
+            first = stream.first_templates(count, step * count)
+            self._are_next &= all(block.paired for block in first)
+            pairs = _pairs_of(first, in_stream, number)
+            seen = [block.libraries(self._groups) for block in pairs]
+            for numbers in seen:
+                self._libraries |= set(np.unique(numbers).tolist())
+            if lacking is not None and len(lacking) < len(self._libraries):
+                self._are_next = False
+                pairs = [
+                    part_of_reads(block, np.flatnonzero(np.repeat(np.isin(own, [*lacking]), 2)))
+                    for block, own in zip(pairs, seen, strict=True)
+                ]
+            parts = [*_parts(pairs)]
+            if parts:
+                self._measured += self._measure(parts, self._groups, self._are_next)
+            measured = np.concatenate(self._measured, axis=1)
+            lacking = {
+                library
+                for library in self._libraries
+                if not is_enough(measured[:, measured[LIBRARY] == library])
+            }
+            if not lacking or not first or first[-1].file_number != in_stream:
+                break
+        for strip in range(1, STRIPS + 1) if step == 0 and self._libraries else ():
+            skipped = (strip + 1) * TEMPLATES_OF_ESTIMATE - TEMPLATES_OF_STRIP
+            pairs = _pairs_of(
+                stream.first_templates(TEMPLATES_OF_STRIP, skipped), in_stream, number
+            )
+            if pairs:
+                self._later += self._measure([*_parts(pairs)], self._groups, False)
+
+
+def _pairs_of(first: Sequence[ReadBlock], in_stream: int, number: int) -> list[ReadBlock]:
+    """Return the pairs of a file of a stream, as those of the file of a number."""
+    return [
+        replace(block, file_number=number)
+        for block in first
+        if block.paired and block.file_number == in_stream
+    ]
+
+
+def _stream_of(source: ReadSource, options: MapOptions) -> ReadStream[ReadBlock]:
+    """Return a stream of one source, which warns of nothing, as that of all reads does."""
+    rules = QueryRules(
+        options.any_letters, max_bases=MAX_READ_BASES, keeps_groups=options.keeps_groups
+    )
+    size = options.block_size or BLOCK_BASES
+    return ReadStream(read_reader((source,), size, rules=rules), Stats(), _ignore)
+
+
+def _ignore(_bases: int, _share: float | None) -> None:
+    """Report no progress."""
+
+
+def _parts(pairs: Sequence[ReadBlock]) -> Iterator[ReadBlock]:
+    """Yield pairs in parts of a size for one thread."""
+    for block in pairs:
+        for begin in range(0, block.query_count, READS_OF_TASK):
+            yield block.part(begin, min(begin + READS_OF_TASK, block.query_count))
+
+
+def describe_sizes(libraries: dict[str, InsertSizes | None], context: RunContext) -> None:
+    """Report the sizes of templates of libraries as messages; those of the first as statistics."""
+    found: dict[str, Any] = {"insert_size_mean": None, "insert_size_deviation": None}
+    found["proper_pair_sizes"] = None
+    for library, sizes in libraries.items():
+        if sizes is None:
+            continue
+        ranges = " and ".join(f"{least:,} to {most:,}" for least, most in sizes.proper)
+        name = f"{library}: " if len(libraries) > 1 else ""
+        if sizes.is_wide:
+            context.warn(
+                f"{name}too few pairs are well placed to estimate the sizes of templates; those "
+                f"of {ranges} bases are proper pairs (-I tells better ones)"
+            )
+            continue
+        if found["proper_pair_sizes"] is None:
+            found["insert_size_mean"] = round(sizes.mean, 3)
+            found["insert_size_deviation"] = round(sizes.deviation, 3)
+            found["proper_pair_sizes"] = [sizes.min_size, sizes.max_size]
+        mates = "" if sizes.orientation == "fr" else f", mates in orientation {sizes.orientation}"
+        context.notice(
+            f"{name}templates of {sizes.mean:.1f} bases, standard deviation "
+            f"{sizes.deviation:.1f}{mates}; proper pairs from {ranges}"
+        )
+    if libraries:
+        context.stats.set(**found)
