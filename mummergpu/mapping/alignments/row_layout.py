@@ -90,6 +90,13 @@ def is_reverse(table: Candidates, row: int, read: int, turns: int) -> bool:
     return bool(table.numbers[row, STRAND] != ((turns >> (read & 1)) & 1))
 
 
+@inline_without_refcounts
+def template_length(own: int, far: int) -> int:
+    """Return TLEN of a mate: from its 5' end to the other one, both included, on any strands."""
+    distance = far - own
+    return distance + (distance > 0) - (distance < 0)
+
+
 @jit_without_refcounts
 def fill_rows(
     scoring: Scoring,
@@ -148,11 +155,9 @@ def fill_rows(
                     records[row] = numbers[other, RECORD]
                     positions[row] = begins[mate_row] - record_starts[numbers[other, RECORD]]
                 elif numbers[other, RECORD] == numbers[candidate, RECORD]:
-                    # From one 5' end to the other, both of them included, whatever the strands.
                     own = ends[row] - 1 if flag & _REVERSE else begins[row]
                     far = ends[mate_row] - 1 if flag & _MATE_REVERSE else begins[mate_row]
-                    distance = far - own
-                    columns.template_lengths[row] = distance + (distance > 0) - (distance < 0)
+                    columns.template_lengths[row] = template_length(own, far)
             mate_length = offsets[mate + 1] - offsets[mate]
             # The part of a read that is split off belongs to a pair if its primary alignment does.
             paired = candidate if is_secondary else choices.candidates[read]

@@ -26,7 +26,6 @@ import numpy as np
 
 from mummergpu.index.kmer_page import KmerPage
 from mummergpu.index.kmer_sampling import MAX_PERIOD
-from mummergpu.index.kmer_table import MAX_TABLE_BASES
 from mummergpu.index.pages import damage_error
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.backends.interface import WorkSizes
@@ -39,6 +38,7 @@ from mummergpu.matching.kmer.lookup import (
     QuerySteps,
     extend_at_most,
     is_long_list,
+    lookup_of,
 )
 from mummergpu.matching.kmer.sample_batch import (
     BATCH,
@@ -200,26 +200,6 @@ class KmerCpuBackend(PageByPageBackend[KmerPage]):
         if indexed.table.sampling.leads > 1:
             sort_rows_of_queries(counts, rows)
         return MemColumns(counts, *rows)
-
-
-def lookup_of(page: KmerPage) -> KmerLookup:
-    """Return a page as compiled functions take it."""
-    table, kmer_length = page.table, page.table.sampling.kmer_length
-    max_occurrences = page.max_occurrences
-    return KmerLookup(
-        table.offsets,
-        table.positions,
-        table.bases_beside,
-        0xFF if table.bases_beside.size else 0,
-        kmer_length,
-        page.page.begin,
-        page.joined_reference.size - kmer_length - page.page.begin,
-        table.longest_ascending,
-        table.ordered_bases,
-        MAX_TABLE_BASES if max_occurrences is None else max_occurrences,
-        table.sampling.picked_of,
-        page.padded_reference,
-    )
 
 
 @jit_without_refcounts

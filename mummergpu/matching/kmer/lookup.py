@@ -6,7 +6,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from mummergpu.index.kmer_table import PositionArray
+from mummergpu.index.kmer_page import KmerPage
+from mummergpu.index.kmer_table import MAX_TABLE_BASES, PositionArray
 from mummergpu.matching.query_codes import QueryCodes
 from mummergpu.runtime.arrays import ByteArray
 from mummergpu.runtime.jit import as_index, as_int64, inline_without_refcounts, prefetch
@@ -65,6 +66,26 @@ class KmerLookup(NamedTuple):
     max_occurrences: int
     picked_of: int
     reference: CodeArray
+
+
+def lookup_of(page: KmerPage) -> KmerLookup:
+    """Return a page as compiled functions take it."""
+    table, kmer_length = page.table, page.table.sampling.kmer_length
+    max_occurrences = page.max_occurrences
+    return KmerLookup(
+        table.offsets,
+        table.positions,
+        table.bases_beside,
+        0xFF if table.bases_beside.size else 0,
+        kmer_length,
+        page.page.begin,
+        page.joined_reference.size - kmer_length - page.page.begin,
+        table.longest_ascending,
+        table.ordered_bases,
+        MAX_TABLE_BASES if max_occurrences is None else max_occurrences,
+        table.sampling.picked_of,
+        page.padded_reference,
+    )
 
 
 class QuerySteps(NamedTuple):

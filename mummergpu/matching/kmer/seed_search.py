@@ -20,7 +20,6 @@ import numpy as np
 
 from mummergpu.index.kmer_page import KmerPage
 from mummergpu.index.pages import damage_error
-from mummergpu.matching.kmer.cpu import lookup_of
 from mummergpu.matching.kmer.lookup import (
     DAMAGED,
     DONE,
@@ -32,6 +31,7 @@ from mummergpu.matching.kmer.lookup import (
     bases_beside,
     extend_at_most,
     is_long_list,
+    lookup_of,
     may_count,
     prefetch_place,
 )
