@@ -56,12 +56,17 @@ PARTS: Final = ("mapping", "aligning", "matching", "trees", "models")
 """What is run, in parts that need little of each other: the one that takes longest comes first."""
 
 
+_ENDS: Final = {"map": "sam", "align": "delta", "hmm": "tsv"}
+"""How names of files end that are not said, for verbs that take no others."""
+
+
 def run_parts(commands: click.Group, folder: Path, parts: Sequence[str] = PARTS) -> None:
     """Run what is compiled for the processor, or some parts of it, on a small input."""
     _write_input(folder)
     lines = [words for part in parts for words in _commands(commands, part)]
     for number, words in enumerate(lines):
-        output: list[Word] = [] if "-o" in words else ["-o", Path(f"{number}.txt")]
+        end = _ENDS.get(str(words[0]), "txt")
+        output: list[Word] = [] if "-o" in words else ["-o", Path(f"{number}.{end}")]
         line = [str(folder / word) if isinstance(word, Path) else word for word in words + output]
         _run(commands, line)
     if "aligning" in parts:
