@@ -9,6 +9,8 @@ from __future__ import annotations
 import hashlib
 from typing import Final
 
+import numpy as np
+
 from mummergpu.errors import InputError
 from mummergpu.input.bytes.files import Input
 from mummergpu.input.bytes.formats import Format
@@ -19,11 +21,11 @@ _CHUNK_BYTES: Final = 1 << 20
 
 _LINE_ENDS: Final = b"\n\r"
 
-_COUNTED: Final = bytes(range(33, 127))
+_FIRST_COUNTED: Final = 33
+_LAST_COUNTED: Final = 126
 """The bytes that count: those that are printable (SAM format specification, 1.3.2)."""
 
-_NOT_COUNTED: Final = bytes(set(range(256)).difference(_COUNTED))
-_TO_UPPER: Final = bytes(range(256)).upper()
+_NOT_COUNTED: Final = bytes({*range(256)}.difference(range(_FIRST_COUNTED, _LAST_COUNTED + 1)))
 
 
 class RecordChecksums:
@@ -47,7 +49,7 @@ class RecordChecksums:
                 self._in_header = place == len(text)
                 continue
             begin, place = place, self._next_header(text, place)
-            self._current.update(text[begin:place].translate(_TO_UPPER, _NOT_COUNTED))
+            self._current.update(_letters_of(text[begin:place]))
             if place < len(text):
                 self._found.append(self._current.hexdigest())
                 self._current = hashlib.md5(usedforsecurity=False)
@@ -66,6 +68,16 @@ class RecordChecksums:
     def finish(self) -> tuple[str, ...]:
         """Return the MD5 of each record, as 32 hexadecimal digits."""
         return *self._found[1:], self._current.hexdigest()
+
+
+def _letters_of(text: bytes) -> bytes:
+    """Return the bytes of a text that count, in upper case."""
+    letters = text.replace(b"\n", b"").upper()
+    numbers = np.frombuffer(letters, dtype=np.uint8)
+    if numbers.size and _FIRST_COUNTED <= numbers.min() and numbers.max() <= _LAST_COUNTED:
+        return letters
+    # Line ends of two bytes, blanks and the like.
+    return letters.translate(None, _NOT_COUNTED)
 
 
 def record_checksums(path: str, threads: ReadingThreads | None = None) -> tuple[str, ...]:
