@@ -119,6 +119,26 @@ def test_all_places_of_reads_of_a_satellite_fit_the_memory(tmp_path: Path) -> No
     assert len(rows) == 60 * 4
 
 
+@pytest.mark.parametrize("unit", ["A", "AC"])
+def test_few_listed_places_of_a_satellite_stand_for_all(tmp_path: Path, unit: str) -> None:
+    """Tables that list one place of many, and reads with more places than they list."""
+    (tmp_path / "r.fa").write_text(f">c\n{unit * (2000 // len(unit))}\n")
+    (tmp_path / "q.fa").write_text(f">q\n{unit * (150 // len(unit))}\n")
+
+    def run(*words: str) -> list[str]:
+        line = [sys.executable, "-m", "mummergpu", *words, "-q", "-t", "1"]
+        done = subprocess.run(line, cwd=tmp_path, check=True, capture_output=True, text=True)
+        return [row for row in done.stdout.splitlines() if row[0] != "@"]
+
+    (row,) = run("map", "r.fa", "q.fa")
+    assert row.split("\t")[5] == "150M"
+    assert run("map", "r.fa", "q.fa", "--max-memory", "1") == [row]
+    assert len(run("map", "r.fa", "q.fa", "--max-occurrences", "1000")) == 1
+    for words in (["--for", "memory", "-l", "12"], ["--max-memory", "1"]):
+        run("index", "r.fa", "-o", "i.mgi", *words)
+        assert run("map", "i.mgi", "q.fa") == [row]
+
+
 def test_the_first_pairs_are_searched_once(tmp_path: Path) -> None:
     """Their sizes are measured with the same matches that they are mapped with."""
     chance = random.Random(4)

@@ -20,12 +20,13 @@ from mummergpu.index import kmer_order
 from mummergpu.index.kmer_page import KmerPage
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.mapping.seeding.windows import ChosenBy, ReadCodes, chosen_matches
+from mummergpu.matching.kmer import seed_search
 from mummergpu.matching.kmer.cpu import KmerCpuBackend
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence import seed_rule
 from mummergpu.sequence.codes import Strand, padded_reverse_complements, with_margins
 from mummergpu.sequence.mems import ALL_SEEDS
-from mummergpu.sequence.seed_rule import KEPT_SEEDS, new_seed_room, take_rarest
+from mummergpu.sequence.seed_rule import KEPT_SEEDS, SeedRoom, new_seed_room, take_rarest
 
 CASE = satellite_case()
 
@@ -251,6 +252,35 @@ def test_places_of_seeds_that_other_reads_have_had_are_the_same(most: int) -> No
         found[kept_seeds] = [rows_of(one) for one in columns if one is not None]
         assert stats.counts["reads_at_spread_places"] > 60
     assert found[KEPT_SEEDS] == found[0]
+
+
+@pytest.mark.parametrize(
+    "sampling", [KmerSampling(8, 5), KmerSampling(8, 9), KmerSampling(8, 5, is_picked=True)]
+)
+def test_places_of_a_seed_end_where_their_memory_ends(sampling: KmerSampling) -> None:
+    """The table lists fewer k-mers than a seed has places: each stands for several."""
+    case = SearchCase("one unit", ("A" * 700, "AC" * 400), ("A" * 150, "AC" * 75), 20)
+    (page,) = tables_of(case, sampling)
+    (complete,) = tables_of(case, KmerSampling(6))
+    behind, rooms = 1000, []
+
+    def room_with_more_behind(most: int) -> SeedRoom:
+        room = new_seed_room(most)
+        rooms.append(np.full(room.places.size + behind, -7))
+        return room._replace(places=rooms[-1][:-behind])
+
+    for most in (1, 100, 300, 450, 650, 5000):
+        found = []
+        for one in (page, complete):
+            backend = KmerCpuBackend(Stats())
+            backend.load_pages([replace(one, sample_step=20, max_matches=most)], 20)
+            with patch.object(seed_search, "new_seed_room", room_with_more_behind):
+                columns = find_on(backend, case.block(), Strand.FORWARD)
+            assert columns is not None
+            found.append(list(map(sorted, rows_of(columns))))
+            assert (rooms[-1][-behind:] == -7).all()
+            assert (rooms[-1] != -7).any() == (most < 551)
+        assert found[0] == found[1] and all(found[0])
 
 
 def test_the_rarest_are_taken_and_of_equal_ones_the_first() -> None:
