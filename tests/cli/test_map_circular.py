@@ -186,6 +186,20 @@ def test_results_do_not_depend_on_the_origin(tmp_path: Path) -> None:
     assert sum(one[2] == "0" for one in told[0].values()) > 50
 
 
+def test_long_reads_have_one_place_on_a_short_circle(tmp_path: Path) -> None:
+    made = random.Random(3)
+    genome = random_bases(made, 2048)
+    reference = write_fasta(tmp_path / "r.fa", {"p": genome})
+    reads = {str(begin): (genome * 2)[begin : begin + 1500] for begin in range(0, 2048, 16)}
+    query = write_fasta(tmp_path / "q.fa", reads)
+    map_reads(reference, query, "--circular", "p", "-o", tmp_path / "x.sam")
+    for (name, _), parts in reads_of(rows_of(tmp_path / "x.sam")).items():
+        begin = int(name)
+        assert {int(row.fields[4]) for row in parts} == {60}
+        assert sum(row.bases("M") for row in parts) == 1500
+        assert {row.begin for row in parts} == {begin, *([0] if begin > 548 else [])}
+
+
 def test_other_places_across_the_origin_are_told(tmp_path: Path) -> None:
     made = random.Random(9)
     repeat = random_bases(made, 200)

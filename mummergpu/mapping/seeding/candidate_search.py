@@ -233,8 +233,7 @@ def collect_matches(
                 circle = circle_of(target.circles, record)
                 if circle > 0:
                     begin = target.record_starts[record] + BEYOND
-                    diagonal += circle if diagonal < begin else 0
-                    diagonal -= circle if diagonal >= begin + circle else 0
+                    diagonal = begin + (diagonal - begin) % circle
             keys[count] = diagonal + _DIAGONAL_OFFSET + strand * _STRAND_BIT
             values[count] = start << 32 | matches.lengths[row]
             count += 1
