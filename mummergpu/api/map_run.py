@@ -52,6 +52,7 @@ def map(
     single: bool = False,
     scores: Scores | None = None,
     ignore_alt: bool = False,
+    circular: str | Sequence[str] = (),
     style: RecordStyle | None = None,
     unmapped: PathLike | Iterable[PathLike] | None = None,
     cluster: Any = None,
@@ -124,6 +125,9 @@ def map(
     ignore_alt : bool, default False
         Take contigs that are in the file of bwa-kit, ``reference.alt``, for contigs like all
         others; without it, a reference beside which there is such a file is an error.
+    circular : str or sequence of str, optional
+        The names of circular records of the reference, ``all`` for all: a read goes on behind the
+        last base of one at its first, and is told of in two parts. `reference` is FASTA then.
     style : RecordStyle, optional
         How alignments are told, where mappers differ: ``=`` and ``X``, more tags, ...
     unmapped : path, or iterable of paths, optional
@@ -172,6 +176,7 @@ def map(
         gpu_compression=gpu_compression,
         no_empty=no_empty,
         style=USUAL_STYLE if style is None else style,
+        circular=circular,
         unmapped=() if unmapped is None else fastq_targets(paths("unmapped", unmapped)),
     )
     context = context_of(options.threads)

@@ -238,6 +238,13 @@ MAP_SECTIONS: Final[Sections] = {
             help="Choose the rarest seeds of a read that has more than N matches on a strand, or N "
             "places of one that occurs more often as a whole.  -N, -a and --max-xa look at all.",
         ),
+        click.Option(
+            ["--circular"],
+            metavar="NAME",
+            multiple=True,
+            help="Let reads go on behind the last base of this record of the reference at its "
+            "first one, in two parts; may be given several times, 'all' for all records.",
+        ),
         _number("-A --match match", 1, "The score of two equal bases."),
         _number("-B --mismatch mismatch", 4, "The penalty of two different bases."),
         click.Option(
@@ -320,6 +327,7 @@ def map_options(params: Params, command: str) -> MapOptions:
         refuses_long=LONG_READS[params["long_reads"]],
         style=record_style(params),
         ignore_alt=params["ignore_alt"],
+        circular=params["circular"],
         unmapped=fastq_targets(_unmapped_files(params)),
         block_size=params["block_size"],
     )

@@ -301,6 +301,7 @@ def _mapping() -> Iterator[list[Word]]:
     yield [*start, "--comments", _GENOME, _TAGGED]
     yield [*start, _GENOME, _FASTQ, "--interleaved"]
     yield [*start, _GENOME, _GROUPS]
+    yield [*start, _GENOME, *_MATES, "--circular", "all"]
     yield [*start, _GENOME, _FASTQ, "--format", "paf"]
     yield [*start, _GENOME, _FASTQ, "--eqx", "--tags", "cs"]
     for number, sorting in enumerate(((), ("--sort", "--mark-duplicates"))):

@@ -11,6 +11,7 @@ from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import OF_PAIRS, AlignmentColumns, new_columns
 from mummergpu.mapping.alignments.equal_letters import discount_equal_letters
+from mummergpu.mapping.alignments.origin_cuts import cut_at_origins
 from mummergpu.mapping.alignments.paths import PlacedRows, new_paths, trace_paths
 from mummergpu.mapping.alignments.replacement import replace_reads
 from mummergpu.mapping.alignments.row_layout import Placements, fill_rows, list_rows
@@ -24,6 +25,7 @@ from mummergpu.mapping.candidates.candidates import (
 )
 from mummergpu.mapping.candidates.found_candidates import FoundCandidates
 from mummergpu.mapping.candidates.key_sort import new_sort_room
+from mummergpu.mapping.circular_records import NO_CIRCLES, UnrolledReference
 from mummergpu.mapping.options import MappingOptions
 from mummergpu.mapping.placing.choice import Choices, new_choices
 from mummergpu.mapping.placing.insert_size import (
@@ -105,12 +107,19 @@ class BlockMapper:
         self._find_more = find_more
         self._reference = reference
         ends = reference.record_starts + reference.record_lengths
-        self._target = Target(reference.padded_codes, reference.record_starts, ends)
+        self._unrolled = reference if isinstance(reference, UnrolledReference) else None
+        circles = NO_CIRCLES if self._unrolled is None else self._unrolled.circles
+        self._target = Target(reference.padded_codes, reference.record_starts, ends, circles)
         self._options = options
         self._costs = options.costs
         self._credits = credits_of_qualities(options.costs, True)
         self._odds = Odds(weights_of_units(), quality_thresholds())
         self._finder = CandidateFinder(options, is_chosen)
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether no record of the reference is circular."""
+        return self._unrolled is None
 
     def pair_sizes(self, sizes: InsertSizes | None) -> PairSizes:
         """Return what `map_block` needs to know about the sizes of templates."""
@@ -125,7 +134,8 @@ class BlockMapper:
         find = self._search(seeds, no_candidates(block.query_count))
         placed = self._place(block, find, self.pair_sizes(None))
         measured = np.empty((MEASURED, block.query_count // 2), dtype=np.int64)
-        count = measure_templates(block.offsets, placed.choices, placed.candidates, measured)
+        table, circles = placed.candidates, self._target.circles
+        count = measure_templates(block.offsets, placed.choices, table, circles, measured)
         return measured[:, :count]
 
     def map_block(self, block: ReadBlock, mems: BlockMems, sizes: PairSizes) -> AlignmentColumns:
@@ -217,6 +227,7 @@ class BlockMapper:
             Qualities(block.base_qualities, self._credits),
         )
         pairing = sizes.pairing(block.paired, sizes.libraries_of(block))
+        pairing = pairing._replace(circles=self._target.circles)
         candidates = find(scoring, pairing)
         choices = new_choices(block.query_count)
         map_templates(
@@ -292,7 +303,11 @@ class BlockMapper:
         fill_rows(
             placed.scoring, placed.pairing, placements, placed.candidates, rows, paths, columns
         )
-        discount_equal_letters(block, columns, self._reference)
+        reference = self._reference
+        if self._unrolled is not None:
+            told = placed.scoring, placed.candidates, rows, self._unrolled.originals
+            columns, reference = cut_at_origins(*told, columns), self._unrolled.original
+        discount_equal_letters(block, columns, reference)
         return without_missing(block, columns)
 
 

@@ -64,6 +64,8 @@ class RunFacts:
         Those of alignments of genomes; None to find them.
     warn : callable
         Receives warnings.
+    circular : sequence of int
+        The circular records of the reference.
     """
 
     reference: Reference
@@ -83,6 +85,7 @@ class RunFacts:
     records: RecordStyle = field(default_factory=RecordStyle)
     qualities: MappingQualities | None = None
     warn: Callable[[str], None] = say_nothing
+    circular: Sequence[int] = ()
 
     @property
     def files(self) -> str:
@@ -103,7 +106,7 @@ class RunFacts:
         is_sorted = self.sort is not None and self.sort.by_coordinate
         return AlignmentHead(
             *(self.sam.read_group, self.command, BY_COORDINATE if is_sorted else UNSORTED),
-            *(self.checksums, self.input_groups),
+            *(self.checksums, self.input_groups, self.circular),
         )
 
 

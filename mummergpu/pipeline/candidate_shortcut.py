@@ -39,9 +39,10 @@ class CandidateShortcut(Generic[Result]):
 
     def suits(self, block: QueryBlock) -> bool:
         """Return whether the device can find the candidates of a block (`Shortcut`)."""
-        # The device knows the sizes of one library.
+        # The device knows the sizes of one library, and no circular records.
         return (
             self._backend.hands_over
+            and self._mapper.is_linear
             and not has_long_query(block, self._backend.sizes.long_query)
             and self._sizes.libraries_of(cast(ReadBlock, block)).size == 1
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import field
 from typing import Final
 
@@ -21,6 +22,7 @@ from mummergpu.runtime.option_values import (
     keep_values,
     one_of,
     optional_positive,
+    texts,
     truth,
     whole,
 )
@@ -88,6 +90,8 @@ class MapOptions(RunOptions):
         How alignments are told.
     ignore_alt : bool
         Whether contigs that are in the file of bwa-kit beside the reference are like all others.
+    circular : sequence of str
+        The names of circular records of the reference, ``all`` for all records.
     unmapped : tuple of OutputTarget
         The file of the reads without a place, as FASTQ; or one for each mate.
     block_size : int or None
@@ -114,6 +118,7 @@ class MapOptions(RunOptions):
     max_occurrences: int = MAX_OCCURRENCES
     style: RecordStyle = USUAL_STYLE
     ignore_alt: bool = False
+    circular: Sequence[str] = ()
     unmapped: tuple[OutputTarget, ...] = ()
     block_size: int | None = None
 
@@ -136,6 +141,7 @@ class MapOptions(RunOptions):
             memory=optional_positive("max_memory", self.memory),
             comments=truth("comments", self.comments),
             gpu_compression=truth("gpu_compression", self.gpu_compression),
+            circular=texts("circular", self.circular),
         )
         if self.max_secondary and self.max_alternatives:
             text = "other places are secondary alignments, or in XA, not both"

@@ -28,6 +28,7 @@ from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.mapping.alignments.summary import MappingSummary, empty_summary, summary_of
 from mummergpu.mapping.alignments.xa_columns import FoldedColumns, fold
+from mummergpu.mapping.circular_records import circular_records, unrolled
 from mummergpu.mapping.options import MAX_READ_BASES, MappingOptions
 from mummergpu.mapping.placing.insert_size import PairSizes
 from mummergpu.mapping.seeding.seeds import has_enough_windows
@@ -223,6 +224,11 @@ class FileJob(MapJob):
     ) -> MappingSearch:
         """Plan or open the index; return what loads and searches it."""
         options, context, second_length = self._options, self._context, passes.second_length
+        if options.circular:
+            if isinstance(source, IndexFile):
+                text = f"'{source.path}' is an index of linear records: name the FASTA file of them"
+                raise OptionError("circular", text)
+            source = unrolled(source, options.circular)
         kind = KmerOptions(chooses_seeds=passes.first.max_occurrences is not None)
         memory = backend.memory_for_pages(reference_of(source).codes.size)
         read_bases = estimate_query_bases(options.read_paths)
@@ -257,6 +263,7 @@ class FileJob(MapJob):
         """Return what the files of alignments tell, as soon as a block is read."""
         options = self._options
         own, lines = self._groups_of(reads)
+        circular = circular_records(reference, options.circular).nonzero()[0].tolist()
         return RunFacts(
             *(reference, options.read_paths, options.threads, options.command, SamOptions(own)),
             checksums=checksums,
@@ -265,6 +272,7 @@ class FileJob(MapJob):
             compressor=compressor,
             records=options.style,
             warn=self._context.warn,
+            circular=circular,
         )
 
     def open_indexes(self, reference: Reference, stack: ExitStack) -> list[OutputFile | None]:

@@ -14,6 +14,7 @@ from mummergpu.index.kmer_plan import KmerCost
 from mummergpu.index.options import IndexOptions, KmerOptions, TreeOptions
 from mummergpu.index.reference_index import ReferenceIndex, StorableIndex
 from mummergpu.input.reference import Reference
+from mummergpu.mapping.circular_records import UnrolledReference
 from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.query_volume import estimate_query_bases
 from mummergpu.runtime.memory import MemoryBudget
@@ -202,6 +203,8 @@ def describe_plan(
 ) -> None:
     """Report the plan of a run as a message and in the statistics; warn of a slow search."""
     reference = index.reference
+    if isinstance(reference, UnrolledReference):
+        reference = reference.original
     records = len(reference.names)
     bases = int(reference.record_lengths.sum())
     stats, threads = context.stats, context.threads

@@ -8,7 +8,7 @@ from mummergpu.mapping.alignments.columns import NO_ROW, AlignmentColumns, new_c
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
 
-_ROWS, _OPERATIONS, _NEXT_ROW = 0, 1, 2
+ROWS, OPERATIONS, _NEXT_ROW = 0, 1, 2
 """The elements of the state of `replace_rows`."""
 
 
@@ -37,7 +37,7 @@ def replace_reads(
         state,
         joined,
     )
-    return joined.first_rows(int(state[_ROWS]))
+    return joined.first_rows(int(state[ROWS]))
 
 
 @jit_without_refcounts
@@ -54,21 +54,21 @@ def replace_rows(
     row = 0
     for replaced in range(reads.size):
         while row < columns.reads.size and columns.reads[row] < reads[replaced]:
-            _copy_row(columns, row, columns.reads[row], places, state, joined)
+            copy_row(columns, row, columns.reads[row], places, state, joined)
             row += 1
         while row < columns.reads.size and columns.reads[row] == reads[replaced]:
             row += 1
         while state[_NEXT_ROW] < other.reads.size and other.reads[state[_NEXT_ROW]] == replaced:
             number = state[_NEXT_ROW]
-            _copy_row(other, number, reads[replaced], other_places, state, joined)
+            copy_row(other, number, reads[replaced], other_places, state, joined)
             state[_NEXT_ROW] += 1
     while row < columns.reads.size:
-        _copy_row(columns, row, columns.reads[row], places, state, joined)
+        copy_row(columns, row, columns.reads[row], places, state, joined)
         row += 1
     # The mates of replaced reads are replaced too, so mates are always of one set.
     replaced = 0
     mates = joined.mate_rows
-    for row in range(state[_ROWS]):
+    for row in range(state[ROWS]):
         while replaced < reads.size and reads[replaced] < joined.reads[row]:
             replaced += 1
         if mates[row] != NO_ROW:
@@ -77,7 +77,7 @@ def replace_rows(
 
 
 @inline_without_refcounts
-def _copy_row(
+def copy_row(
     columns: AlignmentColumns,
     row: int,
     read: int,
@@ -86,7 +86,7 @@ def _copy_row(
     joined: AlignmentColumns,
 ) -> None:
     """Copy a row as the next one that is joined; its mate is still that of the old row."""
-    end, operations_end = state[_ROWS], state[_OPERATIONS]
+    end, operations_end = state[ROWS], state[OPERATIONS]
     places[row] = end
     joined.reads[end] = read
     joined.flags[end] = columns.flags[row]
@@ -102,4 +102,4 @@ def _copy_row(
     joined.scores[end] = columns.scores[row]
     joined.second_scores[end] = columns.second_scores[row]
     joined.edit_distances[end] = columns.edit_distances[row]
-    state[_ROWS], state[_OPERATIONS] = end + 1, operations_end
+    state[ROWS], state[OPERATIONS] = end + 1, operations_end

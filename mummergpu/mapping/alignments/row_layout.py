@@ -128,8 +128,7 @@ def fill_rows(
         if candidate < 0:
             flag |= _UNMAPPED
         else:
-            record = numbers[candidate, RECORD]
-            records[row] = record
+            records[row] = record = numbers[candidate, RECORD]
             positions[row] = begins[row] - record_starts[record]
             columns.scores[row] = reported_score(table, candidate, length, scoring.costs)
             flag |= _REVERSE if is_reverse(table, candidate, read, pairing.turns) else 0

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from mummergpu.mapping.circular_records import NO_CIRCLES
 from mummergpu.runtime.arrays import ByteArray, Int32Array, Int64Array
 from mummergpu.runtime.jit import as_int64, inline_without_refcounts, prefetch
 from mummergpu.sequence.codes import CodeArray
@@ -131,11 +132,21 @@ class Reads(NamedTuple):
 
 
 class Target(NamedTuple):
-    """The reference: its codes with margins; where each of its records begins and ends."""
+    """The reference: its codes with margins; where each of its records begins and ends.
+
+    `circles` are those of `UnrolledReference`, empty if no record is circular.
+    """
 
     codes: CodeArray
     record_starts: Int64Array
     record_ends: Int64Array
+    circles: Int64Array = NO_CIRCLES
+
+
+@inline_without_refcounts
+def circle_of(circles: Int64Array, record: int) -> int:
+    """Return the bases of a circular record, 0 for others."""
+    return as_int64(circles[record]) if circles.size > 0 else as_int64(0)
 
 
 class Qualities(NamedTuple):

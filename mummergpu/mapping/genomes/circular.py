@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from mummergpu.errors import OptionError
 from mummergpu.input.reference import Reference
+from mummergpu.mapping.circular_records import circular_records
 from mummergpu.mapping.genomes.anchors import Anchors
 from mummergpu.mapping.genomes.columns import GenomeAlignments
 from mummergpu.mapping.genomes.contained import Extents, not_contained
@@ -25,9 +25,6 @@ from mummergpu.viterbi.recurrence.operations import (
     INSERTION_OPERATION,
     MATCH_OPERATION,
 )
-
-ALL: Final = "all"
-"""The word for all records of the reference."""
 
 
 class Axis(NamedTuple):
@@ -89,16 +86,11 @@ class CircularRecords:
     """
 
     def __init__(self, reference: Reference, names: Sequence[str]) -> None:
-        known = [name.decode(errors="surrogateescape") for name in reference.names]
-        for name in names:
-            if name != ALL and name not in known:
-                raise OptionError("circular", f"the reference has no record named '{name}'")
-        wanted = set(known) if ALL in names else set(names)
-        self.are_circular = np.array([name in wanted for name in known], dtype=np.bool_)
+        self.are_circular = circular_records(reference, names)
         self._linear = Axis.of(reference)
         self._lengths = np.where(self.are_circular, reference.record_lengths, 0)
         pieces = [np.full(MARGIN, BREAK, dtype=np.uint8)]
-        starts = np.zeros(len(known), dtype=np.int64)
+        starts = np.zeros(self.are_circular.size, dtype=np.int64)
         filled = 0
         for record in np.flatnonzero(self.are_circular).tolist():
             begin = int(reference.record_starts[record]) + MARGIN

@@ -25,7 +25,7 @@ from mummergpu.mapping.candidates.candidates import (
 )
 from mummergpu.mapping.placing.choice import Choices
 from mummergpu.mapping.placing.log_odds import UNIT
-from mummergpu.mapping.placing.pairing import LIBRARY_NUMBERS, Pairing
+from mummergpu.mapping.placing.pairing import LIBRARY_NUMBERS, Pairing, nearest_diagonal
 from mummergpu.runtime.arrays import BoolArray, Int32Array, Int64Array
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
@@ -441,12 +441,17 @@ def outer_ends(table: Candidates, row: int, length: int) -> tuple[int, int]:
 
 @jit_without_refcounts
 def measure_templates(
-    offsets: Int64Array, choices: Choices, table: Candidates, measured: Int64Array
+    offsets: Int64Array,
+    choices: Choices,
+    table: Candidates,
+    circles: Int64Array,
+    measured: Int64Array,
 ) -> int:
     """Measure the templates whose mates are placed on one record; return how many.
 
     `offsets` says where each read begins; in the order of the pairs, the rows of `measured` get the
     size, the lower quality of both mates, the orientation, and the number of the template.
+    `circles` are those of `Target`.
     """
     numbers = table.numbers
     count = 0
@@ -463,7 +468,7 @@ def measure_templates(
         )
         begin, end = as_int64(table.diagonals[row]), as_int64(table.diagonals[row])
         begin, end = begin + numbers[row, LEFT_SHIFT], end + numbers[row, RIGHT_SHIFT] + length
-        other, behind = as_int64(table.diagonals[mate]), as_int64(table.diagonals[mate])
+        other = behind = nearest_diagonal(table, row, mate, circles)
         other = other + numbers[mate, LEFT_SHIFT]
         behind = behind + numbers[mate, RIGHT_SHIFT] + mate_length
         is_forward = numbers[row, STRAND] == 0

@@ -140,7 +140,7 @@ def refine_template(
             before = numbers[row, SCORE]
             enough = (needed - support) // UNIT
             if refine(scoring, read, enough, scratch, table, row):
-                drop_same_paths(table, read, scoring.costs.max_gap, row)
+                drop_same_paths(table, read, scoring.costs.max_gap, row, scoring.target.circles)
             if numbers[row, STATE] != DEAD and numbers[row, SCORE] > before:
                 score = as_int64(numbers[row, SCORE])
                 best[mate] = max(best[mate], score)

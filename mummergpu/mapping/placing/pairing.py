@@ -13,8 +13,10 @@ from mummergpu.mapping.candidates.candidates import (
     STRAND,
     Candidates,
     Scoring,
+    circle_of,
     read_length,
 )
+from mummergpu.mapping.circular_records import NO_CIRCLES
 from mummergpu.mapping.placing.log_odds import UNIT
 from mummergpu.runtime.arrays import Int32Array, Int64Array
 from mummergpu.runtime.jit import as_int64, inline_without_refcounts
@@ -50,6 +52,8 @@ class Pairing(NamedTuple):
         The library of each template; empty if all are of the one above.
     numbers : ndarray, dtype=int64, shape=(n_libraries, LIBRARY_NUMBERS)
         The numbers from `first_size` to `turns` of each library.
+    circles : ndarray, dtype=int64
+        Those of `Target`.
     """
 
     mates: int
@@ -65,6 +69,7 @@ class Pairing(NamedTuple):
     ranges: Int64Array
     libraries: Int64Array
     numbers: Int64Array
+    circles: Int64Array = NO_CIRCLES
 
 
 @inline_without_refcounts
@@ -87,11 +92,15 @@ def pairing_of(pairing: Pairing, template: int) -> Pairing:
         pairing.ranges,
         pairing.libraries,
         pairing.numbers,
+        pairing.circles,
     )
 
 
 NOTHING: Final = -(1 << 40)
 """The score of what there is not, in units."""
+
+_EVERYWHERE: Final = 1 << 40
+"""More than any diagonal."""
 
 
 @inline_without_refcounts
@@ -119,17 +128,31 @@ def are_facing(table: Candidates, row: int, other: int) -> bool:
 
 
 @inline_without_refcounts
-def template_size(table: Candidates, row: int, length: int, other: int, other_length: int) -> int:
+def nearest_diagonal(table: Candidates, row: int, other: int, circles: Int64Array) -> int:
+    """Return the diagonal of a mate on the same record, of a circular one in the nearest copy."""
+    diagonal = as_int64(table.diagonals[other])
+    circle = circle_of(circles, table.numbers[row, RECORD])
+    distance = diagonal - as_int64(table.diagonals[row])
+    if circle > 0 and 2 * abs(distance) > circle:
+        diagonal += -circle if distance > 0 else circle
+    return diagonal
+
+
+@inline_without_refcounts
+def template_size(
+    table: Candidates, row: int, length: int, other: int, other_length: int, circles: Int64Array
+) -> int:
     """Return the size of the template of mates on different strands, from one 5' end to the other.
 
     Clipped bases count. It is negative if the 5' end on the reverse strand lies before the other.
     """
     diagonals, numbers = table.diagonals, table.numbers
+    diagonal = nearest_diagonal(table, row, other, circles)
     if numbers[row, STRAND] == 0:
         begin = diagonals[row] + numbers[row, LEFT_SHIFT]
-        end = diagonals[other] + numbers[other, RIGHT_SHIFT] + other_length
+        end = diagonal + numbers[other, RIGHT_SHIFT] + other_length
     else:
-        begin = diagonals[other] + numbers[other, LEFT_SHIFT]
+        begin = diagonal + numbers[other, LEFT_SHIFT]
         end = diagonals[row] + numbers[row, RIGHT_SHIFT] + length
     return as_int64(end - begin)
 
@@ -141,7 +164,7 @@ def is_proper_pair(
     """Return whether mates are a proper pair; one that is not mapped has the row -1."""
     if row < 0 or mate < 0 or not are_facing(table, row, mate):
         return False
-    size = template_size(table, row, length, mate, mate_length)
+    size = template_size(table, row, length, mate, mate_length, pairing.circles)
     is_proper = False
     for number in range(pairing.range_begin, pairing.range_end):
         is_proper |= pairing.ranges[number, 0] <= size <= pairing.ranges[number, 1]
@@ -155,7 +178,7 @@ def pair_penalty(
     """Return the penalty of mates on different strands as a proper pair, in units; -1 if none."""
     if table.numbers[row, RECORD] != table.numbers[other, RECORD]:
         return -1
-    size = template_size(table, row, length, other, other_length)
+    size = template_size(table, row, length, other, other_length, pairing.circles)
     if size < pairing.first_size or size > pairing.last_size:
         return -1
     return as_int64(pairing.penalties[pairing.penalty_begin + size - pairing.first_size])
@@ -184,6 +207,9 @@ def partner_range(
     # Gaps move ends from their diagonals: both together by no more than one gap is looked for. The
     # size itself is compared later.
     gap = scoring.costs.max_gap
+    if circle_of(pairing.circles, table.numbers[row, RECORD]) > 0:
+        # A mate may lie on the other side of the origin: all are compared.
+        low, high = -_EVERYWHERE, _EVERYWHERE
     strand = 1 - table.numbers[row, STRAND]
     first = table.offsets[other_read]
     end = first + table.counts[other_read]

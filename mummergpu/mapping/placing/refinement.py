@@ -26,9 +26,11 @@ from mummergpu.mapping.candidates.candidates import (
     STRAND,
     Candidates,
     Scoring,
+    circle_of,
     read_length,
 )
-from mummergpu.mapping.placing.pairing import first_not_before
+from mummergpu.mapping.placing.pairing import first_not_before, nearest_diagonal
+from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
 from mummergpu.sequence.codes import MARGIN
 from mummergpu.viterbi.recurrence.tile import tile_at
@@ -108,22 +110,27 @@ def refine(
 
 
 @inline_without_refcounts
-def drop_same_paths(table: Candidates, read: int, max_gap: int, row: int) -> None:
+def drop_same_paths(
+    table: Candidates, read: int, max_gap: int, row: int, circles: Int64Array
+) -> None:
     """Drop the worse ones of a candidate with a gap and those that share a diagonal with it."""
     diagonals, numbers = table.diagonals, table.numbers
     strand, score = numbers[row, STRAND], numbers[row, SCORE]
     # A flank ends no farther from its candidate's diagonal than by the most gap.
     first = table.offsets[read]
     end = first + table.counts[read]
-    first = first_not_before(table, first, end, strand, diagonals[row] - 2 * max_gap)
-    end = first_not_before(table, first, end, strand, diagonals[row] + 2 * max_gap + 1)
+    circle = circle_of(circles, numbers[row, RECORD])
+    if circle == 0:
+        first = first_not_before(table, first, end, strand, diagonals[row] - 2 * max_gap)
+        end = first_not_before(table, first, end, strand, diagonals[row] + 2 * max_gap + 1)
     left = diagonals[row] + numbers[row, LEFT_SHIFT]
     right = diagonals[row] + numbers[row, RIGHT_SHIFT]
     for other in range(first, end):
-        if other == row or numbers[other, STATE] == DEAD:
+        if other == row or numbers[other, STATE] == DEAD or numbers[other, STRAND] != strand:
             continue
-        other_left = diagonals[other] + numbers[other, LEFT_SHIFT]
-        other_right = diagonals[other] + numbers[other, RIGHT_SHIFT]
+        diagonal = nearest_diagonal(table, row, other, circles)
+        other_left = diagonal + numbers[other, LEFT_SHIFT]
+        other_right = diagonal + numbers[other, RIGHT_SHIFT]
         if other_left == left or other_right == right or other_left == right or other_right == left:
             if numbers[other, SCORE] <= score:
                 numbers[other, STATE] = DEAD

@@ -20,8 +20,10 @@ from mummergpu.mapping.candidates.candidates import (
     STRAND,
     Candidates,
     Scoring,
+    circle_of,
     read_length,
 )
+from mummergpu.mapping.circular_records import BEYOND
 from mummergpu.mapping.options import Limits
 from mummergpu.mapping.placing.log_odds import UNIT
 from mummergpu.mapping.placing.marked_diagonals import (
@@ -177,6 +179,10 @@ def rescue_mate(
     record_end = target.record_ends[window.record]
     low = max(window.low, record_start - length + MIN_RUN)
     high = min(window.high, record_end - MIN_RUN)
+    circle = circle_of(target.circles, window.record)
+    if circle > 0:
+        low = max(window.low, record_start + BEYOND)
+        high = min(window.high, record_start + BEYOND + circle)
     added = 0
     list_words(codes, MARGIN + begin, length, marks)
     for first in range(low, high, DIAGONALS_AT_ONCE):
@@ -258,4 +264,11 @@ def rescue_template(
                 low, high = mate_diagonals(table, row, length, other_length, least, most)
                 window = MateWindow(strand, record, as_int64(low), as_int64(high + 1))
                 added += rescue_mate(other, scoring, marks, table, window)
+                circle = circle_of(pairing.circles, record)
+                if circle > 0:
+                    # What of the window lies beyond an end is at the other one.
+                    for shift in (-circle, circle):
+                        moved = MateWindow(strand, record, window.low + shift, window.high + shift)
+                        if has_room(table, other):
+                            added += rescue_mate(other, scoring, marks, table, moved)
     return added

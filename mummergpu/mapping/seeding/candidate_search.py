@@ -20,11 +20,14 @@ from mummergpu.mapping.candidates.candidates import (
     Reads,
     Scoring,
     SeedFreeFlank,
+    Target,
+    circle_of,
     prefetch_bases,
     read_length,
 )
 from mummergpu.mapping.candidates.found_candidates import FoundCandidates
 from mummergpu.mapping.candidates.key_sort import SortRoom, new_sort_room, sort_by_key
+from mummergpu.mapping.circular_records import BEYOND
 from mummergpu.mapping.options import Limits, MappingOptions
 from mummergpu.mapping.placing.joint_scores import Tops, new_tops
 from mummergpu.mapping.placing.pairing import Pairing, pairing_of
@@ -135,7 +138,7 @@ def score_diagonals(
     diagonals, numbers = table.diagonals, table.numbers
     max_gap = scoring.costs.max_gap
     has_break = has_breaks(scoring.reads, read)
-    count = collect_matches(seeds, read, keys, values)
+    count = collect_matches(seeds, read, scoring.target, keys, values)
     count = collect_earlier(earlier, read, keys, values, count)
     sort_by_key(room.seeds, count)
     table.offsets[read] = filled
@@ -168,7 +171,13 @@ def score_diagonals(
         diagonal = key - _DIAGONAL_OFFSET - strand * _STRAND_BIT
         diagonals[filled] = diagonal
         numbers[filled, STRAND] = strand
-        numbers[filled, RECORD] = find_record(scoring.target.record_starts, diagonal + seed_begin)
+        record = find_record(scoring.target.record_starts, diagonal + seed_begin)
+        circle = circle_of(scoring.target.circles, record)
+        if circle > 0:
+            # Another match may lie on the other side of the origin.
+            behind = diagonal - scoring.target.record_starts[record] - BEYOND
+            has_neighbour |= behind < max_gap or circle - behind <= max_gap
+        numbers[filled, RECORD] = record
         numbers[filled, SEED_BEGIN] = seed_begin
         numbers[filled, SEED_BASES] = seed_bases
         # Where a gap can reach another match, flanks are not bounded by their lack of matches. An
@@ -205,11 +214,13 @@ def prefetch_reference(seeds: Seeds, read: int, length: int, reference: CodeArra
 
 
 @inline_without_refcounts
-def collect_matches(seeds: Seeds, read: int, keys: Int64Array, values: Int64Array) -> int:
+def collect_matches(
+    seeds: Seeds, read: int, target: Target, keys: Int64Array, values: Int64Array
+) -> int:
     """Write a key and a value for each match of a read; return how many there are.
 
-    The key has the strand and the diagonal; the value where the match begins in the read, in the
-    upper half, and its bases.
+    The key has the strand and the diagonal, of a circular record between its ends; the value where
+    the match begins in the read, in the upper half, and its bases.
     """
     count = 0
     for strand in range(2):
@@ -217,6 +228,12 @@ def collect_matches(seeds: Seeds, read: int, keys: Int64Array, values: Int64Arra
         for row in range(matches.offsets[read], matches.offsets[read + 1]):
             start = matches.query_starts[row]
             diagonal = matches.reference_starts[row] - start
+            if target.circles.size > 0:
+                record = find_record(target.record_starts, matches.reference_starts[row])
+                circle = circle_of(target.circles, record)
+                if circle > 0:
+                    begin = target.record_starts[record] + BEYOND
+                    diagonal = begin + (diagonal - begin) % circle
             keys[count] = diagonal + _DIAGONAL_OFFSET + strand * _STRAND_BIT
             values[count] = start << 32 | matches.lengths[row]
             count += 1

@@ -84,6 +84,8 @@ class AlignmentHead:
         letters than A, C, G and T. Empty to leave them out.
     input_groups : sequence of bytes
         The lines of the read groups of reads whose tags tell them (`rows.WrittenRows.has_groups`).
+    circular : sequence of int
+        The circular records of the reference.
     """
 
     read_group: ReadGroup | None = None
@@ -91,6 +93,7 @@ class AlignmentHead:
     order: str = UNSORTED
     checksums: Sequence[str] = ()
     input_groups: Sequence[bytes] = ()
+    circular: Sequence[int] = ()
 
 
 @frozen
@@ -115,14 +118,13 @@ def sam_header(reference: Reference, head: AlignmentHead) -> SamHeader:
     check_records(reference, "SAM")
     lengths = reference.record_lengths
     lines = [f"@HD\tVN:1.6\t{head.order}\n".encode()]
-    columns = reference.names, lengths.tolist()
+    marks = [b""] * len(reference.names)
     if head.checksums:
-        marks = "\n".join(head.checksums).encode().split(b"\n")
-        with_marks = zip(*columns, marks, strict=True)
-        lines += [b"@SQ\tSN:%b\tLN:%d\tM5:%b\n" % line for line in with_marks if line[1]]
-    else:
-        without = zip(*columns, strict=True)
-        lines += [b"@SQ\tSN:%b\tLN:%d\n" % line for line in without if line[1]]
+        marks = [b"\tM5:" + one for one in "\n".join(head.checksums).encode().split(b"\n")]
+    for record in head.circular:
+        marks[record] += b"\tTP:circular"
+    columns = zip(reference.names, lengths.tolist(), marks, strict=True)
+    lines += [b"@SQ\tSN:%b\tLN:%d%b\n" % line for line in columns if line[1]]
     if head.read_group is not None:
         lines.append(head.read_group.line.encode() + b"\n")
     lines.extend(line + b"\n" for line in head.input_groups)

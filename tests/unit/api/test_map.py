@@ -295,7 +295,8 @@ def test_reads_are_asked_for_as_they_are_mapped(
     index: mummergpu.Index, mates: list[list[Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mummergpu.pipeline.map_reads.choose_block_size", lambda *_: 3000)
-    reads = iter(mates[0] * 600)
+    monkeypatch.setattr("mummergpu.api.map_reads.TEMPLATES_OF_LENGTHS", 3 * PAIRS)
+    reads = iter(mates[0] * 200)
     stream = index.stream_map(reads, threads=1)
     assert len(next(stream)) > 0
     stream.close()

@@ -18,6 +18,7 @@ from mummergpu.mapping.candidates.candidates import (
     Scoring,
     Target,
 )
+from mummergpu.mapping.circular_records import NO_CIRCLES
 from mummergpu.mapping.placing.insert_size import InsertSizes, PairSizes
 from mummergpu.mapping.placing.pairing import (
     are_facing,
@@ -81,7 +82,7 @@ def test_a_template_reaches_from_one_outer_end_to_the_other(
 ) -> None:
     table = table_of([one, other], 1)  # type: ignore[list-item]
     assert are_facing(table, 0, 1)
-    assert template_size(table, 0, LENGTH, 1, OTHER_LENGTH) == size
+    assert template_size(table, 0, LENGTH, 1, OTHER_LENGTH, NO_CIRCLES) == size
 
 
 @pytest.mark.parametrize(
@@ -113,7 +114,7 @@ def test_a_mate_on_the_outer_diagonals_has_the_outer_sizes() -> None:
         sizes = []
         for diagonal in (first, last):
             table = table_of([row, (1 - strand, 0, diagonal, 0, 0)], 1)
-            sizes.append(template_size(table, 0, LENGTH, 1, OTHER_LENGTH))
+            sizes.append(template_size(table, 0, LENGTH, 1, OTHER_LENGTH, NO_CIRCLES))
         assert sorted(sizes) == [120, 190]
 
 
@@ -143,7 +144,7 @@ def test_no_partner_is_missed(seed: int) -> None:
             begin, end = partner_range(table, row, mate, 1 - mate, scoring(), PAIRING)
             for other in others:
                 facing = are_facing(table, row, other)
-                size = template_size(table, row, lengths[0], other, lengths[1])
+                size = template_size(table, row, lengths[0], other, lengths[1], NO_CIRCLES)
                 fits = facing and PAIRING.first_size <= size <= PAIRING.last_size
                 assert not fits or begin <= other < end
                 if begin <= other < end:
