@@ -84,6 +84,10 @@ class SomeProteins(NamedTuple):
         """Return the description of one."""
         return self.block.description(self.first + number)
 
+    def accession(self, number: int) -> str:
+        """Return the accession of one."""
+        return self.block.accession(self.first + number)
+
 
 class ProfilePart(NamedTuple):
     """Work for a worker.

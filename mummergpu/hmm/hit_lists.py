@@ -16,10 +16,10 @@ from typing import Any, Final
 
 from mummergpu.hmm.finishing import FinishingOptions
 from mummergpu.hmm.hit_records import HitRecords, HitWords, sorted_state
-from mummergpu.hmm.profiles import bytes_of, pyhmmer_module, text_of
 from mummergpu.input.records.record_reader import printable
 from mummergpu.runtime.flushed_floats import flushed_floats
 from mummergpu.runtime.frozen import frozen
+from mummergpu.runtime.pyhmmer_library import bytes_of, pyhmmer_module, text_of
 from mummergpu.runtime.words import shorter
 
 TABLES: Final = {"tblout": "targets", "domtblout": "domains", "pfamtblout": "pfam"}
@@ -38,6 +38,7 @@ class QueryWords:
     """What tables say of a query for which pyhmmer has no object: one without a comparison."""
 
     name: str
+    accession: str = ""
 
 
 @frozen
@@ -75,7 +76,9 @@ class HitList:
         if hits is None:
             query = self.query
             if isinstance(query, QueryWords):
-                query = pyhmmer_module("easel").TextSequence(name=bytes_of(query.name))
+                query = pyhmmer_module("easel").TextSequence(
+                    name=bytes_of(query.name), accession=bytes_of(query.accession) or None
+                )
             hits = pyhmmer_module("plan7").TopHits(query)
         text = io.BytesIO()
         with flushed_floats():

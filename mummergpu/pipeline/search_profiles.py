@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, closing
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from mummergpu.hmm.finishing import Finisher
 from mummergpu.hmm.hit_lists import HitCounter, HitCounts, HitList, QueryWords
 from mummergpu.hmm.hit_records import HitRecords
 from mummergpu.hmm.interleaved import BYTE_LANES, InterleavedBlock, can_interleave, interleaved
-from mummergpu.hmm.profiles import Profile, bytes_of
+from mummergpu.hmm.profiles import Profile
 from mummergpu.hmm.proteins import ProteinBlock, sequences_of_marks
 from mummergpu.input.blocks.proteins import NamedProteins
 from mummergpu.input.bytes.reading_threads import ReadingThreads
@@ -36,6 +36,7 @@ from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.ordered_map import Prefetcher, ordered_results
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.progress import Phase, Work
+from mummergpu.runtime.pyhmmer_library import bytes_of
 from mummergpu.runtime.stats import Stats
 from mummergpu.runtime.words import counted, say_nothing, shorter
 
@@ -194,20 +195,6 @@ class NumberedProteins(NamedTuple):
         if not self.unscored.size:
             return survivors
         return np.setdiff1d(survivors, self.unscored, assume_unique=True)
-
-
-class _Lazy(Sequence[str]):
-    """The names or the descriptions of proteins, each made when it is asked for."""
-
-    def __init__(self, text_of: Callable[[int], str], length: int) -> None:
-        self._text_of = text_of
-        self._length = length
-
-    def __len__(self) -> int:
-        return self._length
-
-    def __getitem__(self, number: Any) -> Any:
-        return self._text_of(int(number))
 
 
 class _Task:
@@ -557,20 +544,17 @@ class ProfileSearch(ProfileJob):
             return _Found(task.proteins, task.number, None)
         residues = int((records.offsets[survivors + 1] - records.offsets[survivors]).sum())
         stats.add_cells("profile_finishing", residues * profile_filter.profile.nodes)
-        count = records.protein_count
-        names, descriptions = _Lazy(records.name, count), _Lazy(records.description, count)
         with stats.stage("profile_finishing"):
-            hits, impossible = self._finisher.search(
-                profile_filter.profile, task.proteins.block, names, descriptions, survivors
-            )
+            profile = profile_filter.profile
+            hits, impossible = self._finisher.search(profile, records, survivors)
 
             def place_of(name: bytes) -> int:
                 text = name.decode("utf-8", "surrogateescape")
-                return next(before + int(one) + 1 for one in survivors if names[one] == text)
+                return next(before + int(n) + 1 for n in survivors if records.name(n) == text)
 
             until = before + int(survivors[-1]) + 1
             found = self._counter.part(hits, self._options.needs_alignments, until, place_of)
-            names_left_out = tuple(printable(bytes_of(names[one])) for one in impossible)
+            names_left_out = tuple(printable(bytes_of(records.name(n))) for n in impossible)
             found = found._replace(impossible=names_left_out)
         return _Found(task.proteins, task.number, found)
 
@@ -645,18 +629,15 @@ class ProfileScan(ProfileJob):
         targets: int,
     ) -> HitList:
         """Compare a protein with profiles, which have their places among all."""
-        name = records.name(number)
         if not profiles:
-            return HitList(QueryWords(name), None)
-        block = ProteinBlock(records.codes, records.offsets)
-        description = records.description(number)
+            return HitList(QueryWords(records.name(number), records.accession(number)), None)
         models = [profile for profile, _ in profiles]
         for profile in models:
             self._options.check_cutoffs(profile)
         residues = int(records.offsets[number + 1] - records.offsets[number])
         cells = residues * sum(profile.nodes for profile in models)
         self._context.stats.add_cells("profile_finishing", cells)
-        hits, impossible = self._finisher.scan(block, number, name, description, models)
+        hits, impossible = self._finisher.scan(records, number, models)
 
         def place_of(target: bytes) -> int:
             return next(place for profile, place in profiles if bytes_of(profile.name) == target)
