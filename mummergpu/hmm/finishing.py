@@ -153,7 +153,7 @@ class Finisher:
         def compared(numbers: Iterable[int]) -> Any:
             sequences = easel.DigitalSequenceBlock(
                 self._alphabet,
-                (self._digital(proteins, number) for number in numbers),
+                (self.query(proteins, number) for number in numbers),
             )
             with profile.lent_model() as model, flushed_floats():
                 return self._pipeline().search_hmm(model, sequences)
@@ -190,7 +190,7 @@ class Finisher:
             If HMMER cannot compare the sequence for another reason.
         """
         plan7 = pyhmmer_module("plan7")
-        sequence = self._digital(proteins, number)
+        sequence = self.query(proteins, number)
 
         def compared(profiles: Sequence[Profile]) -> Any:
             with ExitStack() as stack:
@@ -230,7 +230,8 @@ class Finisher:
                 impossible.append(target)
         return compared([one for one in targets if one not in impossible]), impossible
 
-    def _digital(self, proteins: NamedProteins, number: int) -> Any:
+    def query(self, proteins: NamedProteins, number: int) -> Any:
+        """Return a protein as a ``pyhmmer.easel.DigitalSequence``."""
         codes = proteins.codes[proteins.offsets[number] : proteins.offsets[number + 1]]
         return pyhmmer_module("easel").DigitalSequence(
             self._alphabet,

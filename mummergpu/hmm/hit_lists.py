@@ -34,21 +34,13 @@ _ACCESSION_WIDTH: Final = 10
 
 
 @frozen
-class QueryWords:
-    """What tables say of a query for which pyhmmer has no object: one without a comparison."""
-
-    name: str
-    accession: str = ""
-
-
-@frozen
 class HitList:
     """The hits of a query.
 
     Attributes
     ----------
     query : object
-        Of pyhmmer, or `QueryWords`.
+        A profile or a sequence of pyhmmer.
     hits : pyhmmer.plan7.TopHits or None
         Those reported, and others; None if no target was compared to the end.
     impossible : tuple of str
@@ -74,12 +66,7 @@ class HitList:
             return b""
         hits = self.hits
         if hits is None:
-            query = self.query
-            if isinstance(query, QueryWords):
-                query = pyhmmer_module("easel").TextSequence(
-                    name=bytes_of(query.name), accession=bytes_of(query.accession) or None
-                )
-            hits = pyhmmer_module("plan7").TopHits(query)
+            hits = pyhmmer_module("plan7").TopHits(self.query)
         text = io.BytesIO()
         with flushed_floats():
             hits.write(text, format=TABLES[kind], header=header)
@@ -225,7 +212,7 @@ class HitCounter:
         Parameters
         ----------
         query : object
-            Of pyhmmer, or `QueryWords` if nothing was compared.
+            A profile or a sequence of pyhmmer.
         parts : sequence of HitRecords
             In the order of the targets.
         targets : int

@@ -119,8 +119,8 @@ class FileRecords(ClosedAtEnd):
             return EaselReader(file, options)
         if options.is_protein and file.format is not Format.FASTA:
             message = (
-                f"{file.format.value}, which holds nucleotides; proteins are in FASTA, UniProt's "
-                "text or the like (--translate searches in the six frames of nucleotides)"
+                f"{file.format.value}, which holds nucleotides; proteins are read as FASTA "
+                "(--translate searches in the six frames of nucleotides)"
             )
             raise InputError(message, self.path)
         if file.format is Format.BAM:
