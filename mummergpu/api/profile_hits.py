@@ -167,7 +167,8 @@ def hmmsearch(
         ``incdomE``, ``incdomT``, ``Z``, ``domZ``, ``F1``, ``F2``, ``F3`` and ``seed`` are numbers;
         ``cut_ga``, ``cut_nc``, ``cut_tc``, ``max``, ``nobias`` and ``nonull2`` are true or false,
         as are ``any_letters`` and ``translate`` of the command. ``long_proteins``, ``code``,
-        ``min_orf`` and ``strand`` are as in the command too.
+        ``min_orf`` and ``strand`` are as in the command too, and ``sequence_format`` is its
+        ``--tformat``.
 
     Returns
     -------

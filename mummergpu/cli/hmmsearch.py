@@ -25,6 +25,7 @@ from mummergpu.cli.option_types import (
 from mummergpu.cli.run_verb import Verb, run_verb
 from mummergpu.cli.run_words import RunWords
 from mummergpu.cli.tuned_policies import with_filter_policy
+from mummergpu.input.bytes.formats import PROTEIN_FORMATS
 from mummergpu.runtime.output_file import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
@@ -103,9 +104,12 @@ def _sections(scans: bool) -> Sections:
             ),
             click.Option(
                 ["--qformat" if scans else "--tformat", "sequence_format"],
-                type=click.Choice(["fasta"], case_sensitive=False),
-                help="Accepted: the format of SEQUENCES, which their content tells.",
-                hidden=True,
+                type=click.Choice(PROTEIN_FORMATS, case_sensitive=False),
+                default="auto",
+                metavar="FORMAT",
+                help="The format of SEQUENCES, in HMMER's words: fasta, uniprot, embl, genbank, "
+                "stockholm, clustal, afa and others.  [default: the content tells FASTA, UniProt, "
+                "EMBL, GenBank, Stockholm and Clustal]",
             ),
             flag("--no-empty", "Treat a file without sequences as an error."),
             click.Option(
@@ -255,9 +259,9 @@ _ARGUMENTS: Final = [
 def hmmsearch_command(**params: Any) -> None:
     """Search profile HMMs in proteins; the tables are those of HMMER's hmmsearch.
 
-    PROFILES are files of HMMER, also pressed or compressed; SEQUENCES is a FASTA file of proteins,
-    or with --translate reads or contigs in any format; '-' is standard input. Needs pyhmmer:
-    pip install 'mummergpu[hmm]'.
+    PROFILES are files of HMMER, also pressed or compressed; SEQUENCES is a file of proteins (FASTA,
+    UniProt's text, Stockholm and others), or with --translate reads or contigs in any format; '-'
+    is standard input. Needs pyhmmer: pip install 'mummergpu[hmm]'.
 
     The table of targets goes to standard output unless an option names a file: 'mummergpu
     hmmsearch Pfam-A.hmm proteins.faa --domtblout domains.txt --cut_ga'.
@@ -275,9 +279,9 @@ def hmmsearch_command(**params: Any) -> None:
 def hmmscan_command(**params: Any) -> None:
     """Search proteins among profile HMMs; the tables are those of HMMER's hmmscan.
 
-    PROFILES are files of HMMER, also pressed or compressed; SEQUENCES is a FASTA file of proteins,
-    or with --translate reads or contigs in any format; '-' is standard input. Needs pyhmmer:
-    pip install 'mummergpu[hmm]'.
+    PROFILES are files of HMMER, also pressed or compressed; SEQUENCES is a file of proteins (FASTA,
+    UniProt's text, Stockholm and others), or with --translate reads or contigs in any format; '-'
+    is standard input. Needs pyhmmer: pip install 'mummergpu[hmm]'.
 
     The comparisons are those of 'mummergpu hmmsearch', which counts sequences for E-values, and
     this command profiles.

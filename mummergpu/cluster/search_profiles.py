@@ -35,13 +35,10 @@ from mummergpu.output.profiles import HitSink
 from mummergpu.pipeline import search_profiles
 from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.profile_device import ProfileDevice
+from mummergpu.pipeline.profile_job import NumberedProteins
 from mummergpu.pipeline.profile_options import ProfileSearchOptions
-from mummergpu.pipeline.search_profiles import (
-    HitParts,
-    NumberedProteins,
-    ProfileScan,
-    ProfileSearch,
-)
+from mummergpu.pipeline.profile_scan import ProfileScan
+from mummergpu.pipeline.search_profiles import HitParts, ProfileSearch
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.progress import Phase
@@ -83,6 +80,10 @@ class SomeProteins(NamedTuple):
     def description(self, number: int) -> str:
         """Return the description of one."""
         return self.block.description(self.first + number)
+
+    def accession(self, number: int) -> str:
+        """Return the accession of one."""
+        return self.block.accession(self.first + number)
 
 
 class ProfilePart(NamedTuple):
@@ -141,7 +142,7 @@ class ProfileFinder:
             filters = self._filters
         proteins = self._job.in_lanes(part.proteins, filters)
         if isinstance(self._job, ProfileScan):
-            found: list[Any] = list(self._job.hits_of(proteins, None, filters))
+            found: list[Any] = list(self._job.hits_of([proteins], [filters]))
         else:
             found = list(self._job.found_among(filters, proteins, part.numbers))
         return found, self._stats.taken()

@@ -17,11 +17,12 @@ import numpy as np
 
 from mummergpu.errors import InputError
 from mummergpu.hmm.filters import FilterThresholds
-from mummergpu.hmm.profiles import Profile, bytes_of, pyhmmer_module
-from mummergpu.hmm.proteins import ProteinBlock
+from mummergpu.hmm.profiles import Profile
+from mummergpu.input.blocks.proteins import NamedProteins
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.flushed_floats import flushed_floats
 from mummergpu.runtime.frozen import frozen
+from mummergpu.runtime.pyhmmer_library import bytes_of, pyhmmer_module
 
 Target = TypeVar("Target")
 
@@ -121,30 +122,26 @@ class Finisher:
     def search(
         self,
         profile: Profile,
-        block: ProteinBlock,
-        names: Sequence[str],
-        descriptions: Sequence[str],
+        proteins: NamedProteins,
         survivors: Int64Array,
     ) -> Any:
-        """Compare some sequences of a block with a profile (HMMER's hmmsearch).
+        """Compare some proteins with a profile (HMMER's hmmsearch).
 
         Parameters
         ----------
         profile : Profile
             The profile.
-        block : ProteinBlock
-            The sequences.
-        names, descriptions : sequence of str
-            Of all sequences of the block; a description may be empty.
+        proteins : NamedProteins
+            The proteins of a block.
         survivors : ndarray of int64
-            The numbers of the sequences to compare, increasing.
+            The numbers of those to compare, increasing.
 
         Returns
         -------
         hits : pyhmmer.plan7.TopHits
-            The hits, the same as for all sequences of the block.
+            The hits, the same as for all proteins of the block.
         impossible : list of int
-            The numbers of the sequences that no path through the profile emits.
+            The numbers of the proteins that no path through the profile emits.
 
         Raises
         ------
@@ -156,31 +153,27 @@ class Finisher:
         def compared(numbers: Iterable[int]) -> Any:
             sequences = easel.DigitalSequenceBlock(
                 self._alphabet,
-                (self._digital(block, n, names[n], descriptions[n]) for n in numbers),
+                (self.query(proteins, number) for number in numbers),
             )
             with profile.lent_model() as model, flushed_floats():
                 return self._pipeline().search_hmm(model, sequences)
 
-        return self._possible(survivors.tolist(), compared, lambda n: (profile, names[n]))
+        return self._possible(survivors.tolist(), compared, lambda n: (profile, proteins.name(n)))
 
     def scan(
         self,
-        block: ProteinBlock,
+        proteins: NamedProteins,
         number: int,
-        name: str,
-        description: str,
         profiles: Sequence[Profile],
     ) -> Any:
-        """Compare one sequence with the profiles whose filters it passed (HMMER's hmmscan).
+        """Compare one protein with the profiles whose filters it passed (HMMER's hmmscan).
 
         Parameters
         ----------
-        block : ProteinBlock
-            Sequences.
+        proteins : NamedProteins
+            The proteins of a block.
         number : int
-            The number of the sequence in the block.
-        name, description : str
-            Of the sequence.
+            The number of the one to compare.
         profiles : sequence of Profile
             The profiles, one or more, in the order of their file.
 
@@ -189,7 +182,7 @@ class Finisher:
         hits : pyhmmer.plan7.TopHits
             The hits, the same as for all profiles.
         impossible : list of Profile
-            Those of which no path emits the sequence.
+            Those of which no path emits the protein.
 
         Raises
         ------
@@ -197,7 +190,7 @@ class Finisher:
             If HMMER cannot compare the sequence for another reason.
         """
         plan7 = pyhmmer_module("plan7")
-        sequence = self._digital(block, number, name, description)
+        sequence = self.query(proteins, number)
 
         def compared(profiles: Sequence[Profile]) -> Any:
             with ExitStack() as stack:
@@ -206,7 +199,7 @@ class Finisher:
                 stack.enter_context(flushed_floats())
                 return self._pipeline().scan_seq(sequence, models)
 
-        return self._possible(profiles, compared, lambda profile: (profile, name))
+        return self._possible(profiles, compared, lambda one: (one, proteins.name(number)))
 
     def _possible(
         self,
@@ -237,11 +230,13 @@ class Finisher:
                 impossible.append(target)
         return compared([one for one in targets if one not in impossible]), impossible
 
-    def _digital(self, block: ProteinBlock, number: int, name: str, description: str) -> Any:
-        codes = block.codes[block.offsets[number] : block.offsets[number + 1]]
+    def query(self, proteins: NamedProteins, number: int) -> Any:
+        """Return a protein as a ``pyhmmer.easel.DigitalSequence``."""
+        codes = proteins.codes[proteins.offsets[number] : proteins.offsets[number + 1]]
         return pyhmmer_module("easel").DigitalSequence(
             self._alphabet,
-            name=bytes_of(name),
-            description=bytes_of(description) or None,
+            name=bytes_of(proteins.name(number)),
+            description=bytes_of(proteins.description(number)) or None,
+            accession=bytes_of(proteins.accession(number)) or None,
             sequence=np.ascontiguousarray(codes),
         )

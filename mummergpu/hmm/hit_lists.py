@@ -16,10 +16,10 @@ from typing import Any, Final
 
 from mummergpu.hmm.finishing import FinishingOptions
 from mummergpu.hmm.hit_records import HitRecords, HitWords, sorted_state
-from mummergpu.hmm.profiles import bytes_of, pyhmmer_module, text_of
 from mummergpu.input.records.record_reader import printable
 from mummergpu.runtime.flushed_floats import flushed_floats
 from mummergpu.runtime.frozen import frozen
+from mummergpu.runtime.pyhmmer_library import bytes_of, pyhmmer_module, text_of
 from mummergpu.runtime.words import shorter
 
 TABLES: Final = {"tblout": "targets", "domtblout": "domains", "pfamtblout": "pfam"}
@@ -34,20 +34,13 @@ _ACCESSION_WIDTH: Final = 10
 
 
 @frozen
-class QueryWords:
-    """What tables say of a query for which pyhmmer has no object: one without a comparison."""
-
-    name: str
-
-
-@frozen
 class HitList:
     """The hits of a query.
 
     Attributes
     ----------
     query : object
-        Of pyhmmer, or `QueryWords`.
+        A profile or a sequence of pyhmmer.
     hits : pyhmmer.plan7.TopHits or None
         Those reported, and others; None if no target was compared to the end.
     impossible : tuple of str
@@ -73,10 +66,7 @@ class HitList:
             return b""
         hits = self.hits
         if hits is None:
-            query = self.query
-            if isinstance(query, QueryWords):
-                query = pyhmmer_module("easel").TextSequence(name=bytes_of(query.name))
-            hits = pyhmmer_module("plan7").TopHits(query)
+            hits = pyhmmer_module("plan7").TopHits(self.query)
         text = io.BytesIO()
         with flushed_floats():
             hits.write(text, format=TABLES[kind], header=header)
@@ -222,7 +212,7 @@ class HitCounter:
         Parameters
         ----------
         query : object
-            Of pyhmmer, or `QueryWords` if nothing was compared.
+            A profile or a sequence of pyhmmer.
         parts : sequence of HitRecords
             In the order of the targets.
         targets : int

@@ -1,7 +1,8 @@
 """Hits as bytes of a few arrays: pyhmmer's own keep an alignment each, of thousands of bytes.
 
 The bytes are those of HMMER's ``p7_hit_Serialize``, in which pyhmmer gives a hit away and takes it
-back; names are in them as they are. Without alignments, some four hundred bytes are left.
+back; names are in them as they are. Without alignments, 365 and 437 bytes a hit were left in a scan
+and a search of 160 hits.
 """
 
 from __future__ import annotations

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import re
 from collections import deque
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from functools import cache
 from io import RawIOBase
 from itertools import zip_longest
 from pathlib import Path
@@ -24,7 +22,8 @@ from mummergpu.input.bytes.formats import compression_of
 from mummergpu.input.bytes.source import Readable, Source
 from mummergpu.input.records.record_reader import printable
 from mummergpu.runtime.arrays import Float32Array
-from mummergpu.runtime.libraries import in_one_line, look_for
+from mummergpu.runtime.libraries import in_one_line
+from mummergpu.runtime.pyhmmer_library import bytes_of, pyhmmer_module, text_of
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -131,37 +130,6 @@ class Profile:
         finally:
             model.L = _MODEL_LENGTH
             self._idle_models.append(model)
-
-
-@cache
-def pyhmmer_module(name: str) -> Any:
-    """Return a module of pyhmmer.
-
-    Raises
-    ------
-    LibraryError
-        If pyhmmer is not installed, or does not work.
-    """
-    module = f"pyhmmer.{name}"
-    try:
-        return importlib.import_module(module)
-    except Exception as error:
-        # To find the cause imports more than the module does.
-        problem = look_for("pyhmmer", module).problem or in_one_line(error)
-        raise LibraryError("a search with profiles", "pyhmmer", "hmm", problem) from None
-
-
-def text_of(owner: Any, name: str) -> str:
-    """Return a text of an object of pyhmmer, "" for none; any bytes can be made of it again."""
-    try:
-        return getattr(owner, name) or ""
-    except UnicodeDecodeError as error:
-        return error.object.decode("utf-8", "surrogateescape")
-
-
-def bytes_of(text: str) -> bytes:
-    """Return the bytes that `text_of` has read."""
-    return text.encode("utf-8", "surrogateescape")
 
 
 def profile_of(hmm: Any, path: str = "profiles", table: int | None = None) -> Profile:

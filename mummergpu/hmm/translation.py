@@ -26,7 +26,6 @@ from mummergpu.hmm.codons import (
     translate_record,
 )
 from mummergpu.hmm.interleaved import can_interleave
-from mummergpu.hmm.profiles import pyhmmer_module
 from mummergpu.hmm.proteins import SYMBOLS
 from mummergpu.input.blocks.memory import NamedSequence, nucleotides_in_memory
 from mummergpu.input.blocks.proteins import (
@@ -60,6 +59,7 @@ from mummergpu.runtime.jit import (
     writable,
 )
 from mummergpu.runtime.ordered_map import ordered_results
+from mummergpu.runtime.pyhmmer_library import pyhmmer_module
 from mummergpu.sequence.codes import COMPLEMENT_OF_CODE, LETTERS, CodeArray
 
 _GAP_RESIDUES: Final = 20
@@ -513,6 +513,10 @@ class OrfRecords(NamedTuple):
             f"source={record} coords={start}..{end} length={self._length(number)} frame={frame} "
             f"desc={description}"
         )
+
+    def accession(self, _number: int) -> str:
+        """Return that an ORF has no accession."""
+        return ""
 
     def _length(self, number: int) -> int:
         return int(self.orfs.offsets[number + 1] - self.orfs.offsets[number])

@@ -8,12 +8,12 @@ import numpy as np
 
 from mummergpu.hmm.hit_lists import HitList
 from mummergpu.hmm.hit_records import accuracies
-from mummergpu.hmm.profiles import bytes_of, text_of
 from mummergpu.hmm.translation import FORWARD_FRAMES, OrfPlace
 from mummergpu.output.matches.arrow import import_pyarrow, readable_name
 from mummergpu.output.profiles import HitSink
 from mummergpu.runtime.arrays import Float64Array, Int64Array
 from mummergpu.runtime.output_file import OutputFile
+from mummergpu.runtime.pyhmmer_library import bytes_of, text_of
 
 
 class DomainColumns(NamedTuple):

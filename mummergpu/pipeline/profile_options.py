@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final, Protocol
 
 from mummergpu.errors import InputError, OptionClashError
@@ -191,6 +192,11 @@ class ProfileSearchOptions:
         if not self.sequences.is_translated:
             return None
         return "query" if self.scans else "target"
+
+    @property
+    def can_repeat_profiles(self) -> bool:
+        """Whether the profiles can be read more than once."""
+        return all(not isinstance(one, str) or Path(one).is_file() for one in self.profiles)
 
     def read_profiles(self) -> Iterator[Profile]:
         """Read the profiles one by one.

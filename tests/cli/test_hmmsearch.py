@@ -126,14 +126,102 @@ def test_words_of_hmmer_that_scripts_have(
     inputs: tuple[Path, Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     expected = ours("hmmscan", tmp_path, *inputs)["tblout"]
-    assert main(["hmmsearch", "-q", "--tformat", "afa", *map(str, inputs)]) == 2
-    assert "'afa' is not 'fasta'" in capfd.readouterr().err
+    assert main(["hmmsearch", "-q", "--tformat", "daemon", *map(str, inputs)]) == 2
+    assert "'daemon' is not one of" in capfd.readouterr().err
     for words in ("--noali --notextw --acc --cpu 0", "--textw 200 --cpu 1", "--qformat FASTA"):
         assert main(["hmmscan", "-q", *words.split(), *map(str, inputs)]) == 0
         assert rows(capfd.readouterr().out.encode()) == rows(expected)
     for wrong in (["--cpu", "-1"], ["--cpu", "2", "-t", "2"]):
         assert main(["hmmscan", *wrong, *map(str, inputs)]) == 2
         assert "--cpu" in capfd.readouterr().err
+
+
+def uniprot_text(name: str, accession: str, residues: str) -> str:
+    lines = [residues[at : at + 60] for at in range(0, len(residues), 60)]
+    accessions = f"AC   {accession}; Q2;\nAC   Q3;\n" if accession else ""
+    body = "".join(f"     {line[:10]} {line[10:]}\n" for line in lines)
+    return (
+        f"ID   {name}     Reviewed;  9 AA.\n{accessions}DE   RecName: Full=Some;\n"
+        f"DE            Short=S;\nOS   Caf\u00e9.\nSQ   SEQUENCE   9 AA;\n{body}//\n"
+    )
+
+
+def genbank_text(name: str, accession: str, residues: str) -> str:
+    version = f"VERSION     {accession}\n" if accession else ""
+    return (
+        f"LOCUS       {name}  9 aa\nDEFINITION  some\n            more.\n{version}"
+        f"ORIGIN\n        1 {residues.lower()}\n//\n"
+    )
+
+
+def stockholm_text(name: str, accession: str, residues: str) -> str:
+    words = f"#=GS {name} AC {accession}\n" if accession else ""
+    row = f"{name} ..{residues[:9]}--{residues[9:]}"
+    return f"# STOCKHOLM 1.0\n{words}#=GS {name} DE one of some\n\n{row}\n//\n"
+
+
+OTHER_TEXTS = {"uniprot": uniprot_text, "genbank": genbank_text, "stockholm": stockholm_text}
+
+
+@pytest.mark.parametrize("kind", OTHER_TEXTS)
+def test_proteins_in_other_formats_than_fasta(
+    kind: str, inputs: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need_hmmer()
+    profiles, proteins = inputs
+    if not profiles.with_suffix(".hmm.h3m").exists():
+        subprocess.run(["hmmpress", profiles], check=True, capture_output=True)
+    other = tmp_path / "proteins"
+    texts = []
+    for number, record in enumerate(proteins.read_text().split(">")[1:-3]):
+        header, residues = record.replace("*", "").split("\n", 1)
+        accession = "" if number % 3 == 0 else "LONG_ACCESSION_1.2" if number == 8 else f"P{number}"
+        texts.append(OTHER_TEXTS[kind](header.split()[0], accession, residues.replace("\n", "")))
+    other.write_text("".join(texts), encoding="latin-1")
+    for verb in VERBS:
+        assert_equal(verb, tmp_path, profiles, other)
+    expected = ours("hmmsearch", tmp_path, profiles, other)
+    packed = tmp_path / "packed.gz"
+    packed.write_bytes(gzip.compress(other.read_bytes()))
+    for words in ([packed], ["--tformat", kind.upper(), other]):
+        found = ours("hmmsearch", tmp_path, *words[:-1], profiles, words[-1])
+        assert [*map(rows, found.values())] == [*map(rows, expected.values())]
+    with other.open() as file:
+        monkeypatch.setattr(sys, "stdin", file)
+        found = ours("hmmsearch", tmp_path, profiles, "-")
+    assert [*map(rows, found.values())] == [*map(rows, expected.values())]
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "message"),
+    [
+        (uniprot_text("a", "", "ACD") + uniprot_text("b", "", "AC@"), "", ":8: not in the format"),
+        (uniprot_text("a", "", "ACD")[:-3], "", ":1: not in the format uniprot: Unexpected EOF"),
+        ("# STOCKHOLM 1.0\na AC@\n//\n", "", ": not in the format stockholm: invalid sequence"),
+        (">a\nACD\n", "--tformat stockholm", ": not in the format stockholm: missing Stockholm"),
+        (uniprot_text("a", "", "ACD"), "--tformat fasta", ":1: text before the first line with"),
+        (
+            uniprot_text("a", "", "ACD"),
+            "--translate --tformat embl",
+            "--tformat: it is of proteins",
+        ),
+        (uniprot_text("a", "", "ACGT" * 50), "", "nucleotides, and the profiles are of proteins"),
+        (uniprot_text("a", "", "ACDE" * 25_001), "--long-proteins error", ":1: 100,004 residues"),
+    ],
+)
+def test_what_is_wrong_with_other_formats_is_told(
+    text: str,
+    words: str,
+    message: str,
+    inputs: tuple[Path, Path],
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "p.dat").write_text(text)
+    given = ["hmmsearch", "-q", *words.split(), str(inputs[0]), str(tmp_path / "p.dat")]
+    assert main(given) in (1, 2)
+    found = capfd.readouterr().err
+    assert message in found and found.count("\n") == 1
 
 
 @pytest.mark.parametrize("verb", ["hmmsearch", "hmmscan"])

@@ -15,7 +15,7 @@ from helpers.watched_device import WatchedDevice
 import mummergpu
 from mummergpu.cli.main import main
 from mummergpu.errors import BackendError
-from mummergpu.pipeline import profile_device, search_profiles
+from mummergpu.pipeline import profile_device, profile_job
 
 
 @pytest.mark.parametrize("verb", ["hmmsearch", "hmmscan"])
@@ -47,9 +47,9 @@ def test_several_passes_and_blocks_write_the_same(
     profiles, proteins = write_input(tmp_path)
     given = ["hmmsearch", str(profiles), str(proteins), "-t", "2"]
     expected, _ = output(*given, "-C")
-    monkeypatch.setattr(search_profiles, "PROFILES_AT_ONCE", 4)
-    monkeypatch.setattr(search_profiles, "FEW_PROFILES", 4)
-    monkeypatch.setattr(search_profiles, "_FEW_OF_THREAD", 1)
+    monkeypatch.setattr(profile_job, "PROFILES_AT_ONCE", 4)
+    monkeypatch.setattr(profile_job, "FEW_PROFILES", 4)
+    monkeypatch.setattr(profile_job, "_FEW_OF_THREAD", 1)
     monkeypatch.setattr("mummergpu.input.blocks.proteins.BLOCK_RESIDUES", 20_000)
     ours, _ = output(*given, "--backend", "cuda")
     assert ours.splitlines()[:-10] == expected.splitlines()[:-10]

@@ -190,7 +190,9 @@ def row_of(record: Any) -> Any:
     if hasattr(record, "textize"):
         record = record.textize()
     if hasattr(record, "name") and hasattr(record, "sequence"):
-        return record.name, record.sequence, getattr(record, "quality", None)
+        # Tables of proteins have descriptions, which follow names as in FASTA.
+        title = " ".join(filter(None, (record.name, getattr(record, "description", None))))
+        return title, record.sequence, getattr(record, "quality", None)
     if hasattr(record, "id") and hasattr(record, "letter_annotations"):
         return record.id, record.seq, record.letter_annotations.get("phred_quality")
     return None

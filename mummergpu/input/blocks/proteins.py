@@ -1,4 +1,4 @@
-"""Proteins from FASTA files or from memory, in blocks of a few arrays."""
+"""Proteins from files or from memory, in blocks of a few arrays."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from mummergpu.errors import InputError, OptionError
 from mummergpu.input.blocks.memory import NamedSequence, proteins_in_memory
 from mummergpu.input.bytes.files import PLACE, bytes_of_files
+from mummergpu.input.bytes.formats import BY_CONTENT, EASEL_FORMATS, PROTEIN_FORMATS
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.records.file_records import FileRecords
 from mummergpu.input.records.record_arrays import Limits, RecordOptions, Records, Spans
@@ -59,6 +60,7 @@ class NamedProteins(Protocol):
     def protein_count(self) -> int: ...  # noqa: D102
     def name(self, number: int) -> str: ...  # noqa: D102
     def description(self, number: int) -> str: ...  # noqa: D102
+    def accession(self, number: int) -> str: ...  # noqa: D102
 
 
 class ProteinRecords(NamedTuple):
@@ -72,11 +74,14 @@ class ProteinRecords(NamedTuple):
         Where in `codes` each protein begins, and where the last ends.
     headers : Spans
         The line of each, without its first character.
+    accessions : Spans or None
+        Those that a file has beside names.
     """
 
     codes: ByteArray
     offsets: Int64Array
     headers: Spans
+    accessions: Spans | None = None
 
     @property
     def protein_count(self) -> int:
@@ -92,6 +97,13 @@ class ProteinRecords(NamedTuple):
         header = self._header(number)
         rest = header[len(_first_word(header)) :].lstrip(_BLANKS)
         return _as_text(rest.partition(_END_OF_DESCRIPTION)[0])
+
+    def accession(self, number: int) -> str:
+        """Return the accession of a protein, empty if it has none."""
+        if self.accessions is None:
+            return ""
+        content, offsets = self.accessions
+        return _as_text(content[offsets[number] : offsets[number + 1]].tobytes())
 
     def _header(self, number: int) -> bytes:
         content, offsets = self.headers
@@ -137,6 +149,8 @@ class ProteinRules:
         The residues of the shortest ORF.
     strand : {"both", "plus", "minus"}
         Which strands are translated.
+    sequence_format : str
+        The format of the files: one of `PROTEIN_FORMATS`.
 
     Raises
     ------
@@ -150,6 +164,7 @@ class ProteinRules:
     code: int = DEFAULT_CODE
     min_orf: int = DEFAULT_MIN_ORF
     strand: str = "both"
+    sequence_format: str = BY_CONTENT
 
     def __post_init__(self) -> None:
         keep_values(
@@ -159,6 +174,7 @@ class ProteinRules:
             code=positive("code", self.code),
             min_orf=between("min_orf", self.min_orf, 1, MOST_RESIDUES),
             strand=one_of("strand", self.strand, STRANDS),
+            sequence_format=one_of("sequence_format", self.sequence_format, PROTEIN_FORMATS),
         )
 
     def check_if_translated(self, translates: bool) -> None:
@@ -166,6 +182,8 @@ class ProteinRules:
         for name in ("code", "min_orf", "strand"):
             if not translates and getattr(self, name) != getattr(ProteinRules, name):
                 raise OptionError(name, "it is of use with translate only")
+        if translates and self.sequence_format in EASEL_FORMATS:
+            raise OptionError("sequence_format", "it is of proteins, which translate cannot use")
 
 
 class RecordFiles:
@@ -215,7 +233,9 @@ class RecordFiles:
 
 
 class ProteinFiles(RecordFiles):
-    """The proteins of some files: FASTA, compressed or not, "-" being standard input.
+    """The proteins of some files, compressed or not, "-" being standard input.
+
+    FASTA is read here, and formats that Easel knows through pyhmmer.
 
     Raises
     ------
@@ -237,8 +257,8 @@ class ProteinFiles(RecordFiles):
         Raises
         ------
         InputError
-            If a file is no FASTA, has other characters than residues, a nameless record or one of
-            more than `MOST_RESIDUES`, or seems to have nucleotides.
+            If a file has no format of proteins, other characters than residues, a nameless record
+            or one of more than `MOST_RESIDUES`, or seems to have nucleotides.
         """
         long = LongOnes(self._rules)
         options = RecordOptions(
@@ -247,6 +267,7 @@ class ProteinFiles(RecordFiles):
             no_empty=self._rules.no_empty,
             keeps_headers=True,
             is_protein=True,
+            protein_format=self._rules.sequence_format,
             warn=warn,
         )
         with closing(self._opened(options, threads)) as files:
@@ -255,7 +276,7 @@ class ProteinFiles(RecordFiles):
                 for records in file:
                     if first == 0 and not self._rules.any_letters:
                         _refuse_nucleotides(records, file.path)
-                    yield checked_proteins(records, file.path, first, long)
+                    yield checked_proteins(records, file.path, first, long, file.easel_format)
                     first += records.offsets.size - 1
                 if first == 0:
                     warn(f"{file.path}: no sequences")
@@ -271,6 +292,8 @@ class ProteinsInMemory:
     can_repeat = True
 
     def __init__(self, sequences: Iterable[NamedSequence], rules: ProteinRules) -> None:
+        if rules.sequence_format != BY_CONTENT:
+            raise OptionError("sequence_format", "it is of use with files only")
         self._sequences = sequences
         self._rules = rules
         self._blocks: list[ProteinRecords] | None = None
@@ -326,21 +349,22 @@ class LongOnes:
 
 
 def checked_proteins(
-    records: Records, path: str, first: int, long_ones: LongOnes
+    records: Records, path: str, first: int, long_ones: LongOnes, easel_format: str | None = None
 ) -> ProteinRecords:
     """Return records as proteins; `first` is the number in the file of the first one.
+
+    `easel_format` is the format of the file, if Easel has read it.
 
     Raises
     ------
     InputError
         If a record has no name, or more than `MOST_RESIDUES` where that is an error.
     """
-    proteins = ProteinRecords(
-        records.codes, records.offsets, Spans(records.names, records.name_offsets)
-    )
+    headers = Spans(records.names, records.name_offsets)
+    proteins = ProteinRecords(records.codes, records.offsets, headers, records.accessions)
     is_long = np.diff(proteins.offsets) > MOST_RESIDUES
     for number in np.flatnonzero(is_long).tolist():
-        line = line_of_record(path, first + number) if long_ones.are_errors else None
+        line = line_of_record(path, first + number, easel_format) if long_ones.are_errors else None
         length = int(proteins.offsets[number + 1] - proteins.offsets[number])
         long_ones.add(proteins.name(number), length, path, line)
     # The byte behind an empty last header is read as if it were in it: it only costs a look.
@@ -361,7 +385,10 @@ def _without(proteins: ProteinRecords, is_left_out: BoolArray) -> ProteinRecords
         some = content[np.repeat(~is_left_out, sizes)]
         return some, np.cumsum([0, *sizes[~is_left_out]], dtype=np.int64)
 
-    return ProteinRecords(*kept(proteins.codes, proteins.offsets), Spans(*kept(*proteins.headers)))
+    codes = kept(proteins.codes, proteins.offsets)
+    accessions = proteins.accessions
+    kept_accessions = None if accessions is None else Spans(*kept(*accessions))
+    return ProteinRecords(*codes, Spans(*kept(*proteins.headers)), kept_accessions)
 
 
 def _refuse_nucleotides(records: Records, path: str) -> None:

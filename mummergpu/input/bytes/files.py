@@ -14,12 +14,15 @@ from typing import TYPE_CHECKING, BinaryIO, Final, cast
 from mummergpu.errors import InputError
 from mummergpu.input.bytes.containers import BGZF_HEAD, MissingEndError, is_bgzf
 from mummergpu.input.bytes.formats import (
+    BY_CONTENT,
     BYTE_ORDER_MARK,
+    FASTA_WORD,
     LONGEST_MAGIC,
     ZIP_MAGIC,
     Compression,
     Format,
     compression_of,
+    easel_format_of_text,
     format_of_text,
     is_binary,
 )
@@ -147,8 +150,19 @@ class Input(ClosedAtEnd):
         The content of the file from its first byte, decompressed, unless it is CRAM.
     compression : Compression or None
         How the file is compressed, BAM with gzip; `text` is then decompressed.
+    easel_format : str or None
+        Which of `EASEL_FORMATS` the text has, if its format is `Format.EASEL`.
     ignored_bytes : int
         The bytes that follow the compressed data, as soon as `text` has been read.
+
+    Parameters
+    ----------
+    path : str
+        The file as the user named it.
+    threads : ReadingThreads, optional
+        Decompress a large file ahead.
+    protein_format : str, optional
+        The format of a file of proteins: `FASTA_WORD`, one of `EASEL_FORMATS`, or `BY_CONTENT`.
 
     Raises
     ------
@@ -158,9 +172,13 @@ class Input(ClosedAtEnd):
         If the file is valid but holds no data.
     """
 
-    def __init__(self, path: str, threads: ReadingThreads | None = None) -> None:
+    def __init__(
+        self, path: str, threads: ReadingThreads | None = None, protein_format: str | None = None
+    ) -> None:
         self.path = path
         self.ignored_bytes = 0
+        self.easel_format: str | None = None
+        self._protein_format = protein_format
         self._decompressor: Decompressor | None = None
         self.file = open_binary(path)
         try:
@@ -264,13 +282,21 @@ class Input(ClosedAtEnd):
         if not rest:
             message = "the file holds blank lines only"
             raise self._empty(message) if at_end else InputError(message, self.path)
-        found = format_of_text(head)
+        found = self._format_of(head)
         if found is None:
             line = head[: len(head) - len(rest)].count(b"\n") + 1
             what = "binary data" if is_binary(rest.split(b"\n")[0]) else "text"
             what = "profile HMMs" if rest.startswith(b"HMMER") else what
             raise InputError(f"{what}, but not FASTA, FASTQ, SAM, BAM or CRAM", self.path, line)
         return found
+
+    def _format_of(self, head: bytes) -> Format | None:
+        word = self._protein_format
+        if word == FASTA_WORD:
+            return Format.FASTA
+        if word is not None:
+            self.easel_format = easel_format_of_text(head) if word == BY_CONTENT else word
+        return format_of_text(head) if self.easel_format is None else Format.EASEL
 
     def _empty(self, message: str) -> EmptyInputError:
         return EmptyInputError(message, self.path, self.source.bytes_read)

@@ -15,6 +15,7 @@ class Format(Enum):
     SAM = "SAM"
     BAM = "BAM"
     CRAM = "CRAM"
+    EASEL = "a format that Easel reads"
 
     @property
     def is_alignment(self) -> bool:
@@ -65,6 +66,37 @@ def compression_of(first: bytes) -> Compression | None:
     None if they are not compressed in a way that is known.
     """
     return next((kind for kind, magics in _MAGICS.items() if first.startswith(magics)), None)
+
+
+_EASEL_HEADS: Final = {
+    b"ID   ": "uniprot",
+    b"LOCUS   ": "genbank",
+    b"# STOCKHOLM 1.": "stockholm",
+    b"CLUSTAL": "clustal",
+}
+
+EASEL_FORMATS: Final = (
+    *("uniprot", "embl", "genbank", "ddbj", "stockholm", "pfam", "a2m", "afa", "psiblast"),
+    *("selex", "clustal", "clustallike", "phylip", "phylips"),
+)
+"""The formats of proteins that Easel, HMMER's library, reads for this package, by its own words."""
+
+BY_CONTENT: Final = "auto"
+"""The word for the format that a file of proteins has by its content."""
+
+FASTA_WORD: Final = "fasta"
+
+PROTEIN_FORMATS: Final = (BY_CONTENT, FASTA_WORD, *EASEL_FORMATS)
+"""The words for formats of proteins."""
+
+
+def easel_format_of_text(head: bytes) -> str | None:
+    """Return which of `EASEL_FORMATS` a text has, from its first line that is not blank, or None.
+
+    EMBL's format and UniProt's are one to Easel.
+    """
+    rest = head.lstrip()
+    return next((name for begin, name in _EASEL_HEADS.items() if rest.startswith(begin)), None)
 
 
 def format_of_text(head: bytes) -> Format | None:

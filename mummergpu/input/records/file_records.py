@@ -6,7 +6,7 @@ from collections.abc import Generator
 from contextlib import closing, suppress
 from io import BufferedReader
 from itertools import takewhile
-from typing import Self
+from typing import Protocol, Self
 
 from mummergpu.errors import InputError, MummergpuError
 from mummergpu.input.bytes.file_range import FileRange, open_range
@@ -22,7 +22,14 @@ from mummergpu.input.records.record_arrays import Limits, RecordOptions, Records
 from mummergpu.input.records.record_reader import RecordReader
 from mummergpu.runtime.closing import ClosedAtEnd
 
-_Reader = RecordReader | ParallelRecordReader | AlignmentReader | BamReader
+
+class _Reader(Protocol):
+    @property
+    def bytes_read(self) -> int: ...
+
+    def next_block(self) -> Records | None: ...
+
+    def close(self) -> None: ...
 
 
 class FileRecords(ClosedAtEnd):
@@ -37,6 +44,8 @@ class FileRecords(ClosedAtEnd):
         The number of bytes read up to the last block, counted before decompression.
     format : Format or None
         The format of the file as soon as it is open.
+    easel_format : str or None
+        The word for it, if Easel reads the file (`files.Input`).
     read_groups : tuple of bytes
         The lines of its header about read groups, as soon as its first block is read.
     """
@@ -54,6 +63,7 @@ class FileRecords(ClosedAtEnd):
         self._blocks = self._read() if part is None else self._read_part(part)
         self.bytes_read = 0
         self.format: Format | None = None
+        self.easel_format: str | None = None
         self.read_groups: tuple[bytes, ...] = ()
 
     def __iter__(self) -> Self:
@@ -69,13 +79,14 @@ class FileRecords(ClosedAtEnd):
     def _read(self) -> Generator[Records]:
         """Yield block after block; an empty file yields none."""
         try:
-            file = Input(self.path, self._threads)
+            word = self._options.protein_format if self._options.is_protein else None
+            file = Input(self.path, self._threads, word)
         except EmptyInputError as error:
             if self._options.no_empty:
                 raise
             self.bytes_read = error.bytes_read
             return
-        self.format = file.format
+        self.format, self.easel_format = file.format, file.easel_format
         with file:
             reader = self._reader_of(file)
             if isinstance(reader, BamReader | AlignmentReader):
@@ -102,6 +113,10 @@ class FileRecords(ClosedAtEnd):
 
     def _reader_of(self, file: Input) -> _Reader:
         options = self._options
+        if file.format is Format.EASEL:
+            from mummergpu.input.records.easel_records import EaselReader
+
+            return EaselReader(file, options)
         if options.is_protein and file.format is not Format.FASTA:
             message = (
                 f"{file.format.value}, which holds nucleotides; proteins are read as FASTA "

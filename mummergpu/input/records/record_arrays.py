@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from mummergpu.input.bytes.formats import BY_CONTENT
 from mummergpu.input.records.tags import NO_TAGS, Tags
 from mummergpu.runtime.arrays import ByteArray, Int64Array, UInt16Array
 from mummergpu.runtime.words import say_nothing
@@ -55,6 +56,8 @@ class Records(NamedTuple):
         The flags of SAM, CRAM or BAM, if qualities are kept.
     tags : Tags
         The tags of the records, if there are any and qualities are kept.
+    accessions : Spans or None
+        Those of proteins that Easel has read.
     """
 
     padded_codes: CodeArray
@@ -64,6 +67,7 @@ class Records(NamedTuple):
     qualities: ByteArray = NOTHING
     flags: UInt16Array = NO_FLAGS
     tags: Tags = NO_TAGS
+    accessions: Spans | None = None
 
     @property
     def codes(self) -> CodeArray:
@@ -138,7 +142,9 @@ class RecordOptions(NamedTuple):
     keeps_headers : bool
         Leave the comments of FASTA and FASTQ in the names.
     is_protein : bool
-        The file is FASTA of proteins: the codes are those of `alphabet.AMINO_ACIDS`.
+        The file is of proteins: the codes are those of `alphabet.AMINO_ACIDS`.
+    protein_format : str
+        The format of such a file (`files.Input`).
     warn : callable
         Receives a warning of what follows the compressed data of a file.
     """
@@ -154,4 +160,5 @@ class RecordOptions(NamedTuple):
     has_gaps: bool = False
     keeps_headers: bool = False
     is_protein: bool = False
+    protein_format: str = BY_CONTENT
     warn: Callable[[str], None] = say_nothing

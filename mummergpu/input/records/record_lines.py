@@ -7,13 +7,21 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
+from typing import Final
 
 from mummergpu.errors import InputError
 from mummergpu.input.bytes.files import STANDARD_INPUT, Input
 from mummergpu.input.bytes.formats import Format
 
+_MARKS: Final[dict[str | None, bytes]] = {
+    None: b">",
+    **dict.fromkeys(("uniprot", "embl"), b"ID   "),
+    **dict.fromkeys(("genbank", "ddbj"), b"LOCUS   "),
+}
+"""How the first line of a record begins, by the format; None is FASTA."""
 
-def line_of_record(path: str, number: int) -> int | None:
+
+def line_of_record(path: str, number: int, easel_format: str | None = None) -> int | None:
     """Return the line, counted from 1, on which a record of a file begins; records count from 0.
 
     None if the file has no lines, as BAM, or cannot be read twice, as a pipe.
@@ -21,21 +29,22 @@ def line_of_record(path: str, number: int) -> int | None:
     with suppress(OSError, ValueError, InputError):
         if path == STANDARD_INPUT or not stat.S_ISREG(os.stat(path).st_mode):
             return None
-        with Input(path) as file:
-            if file.format.is_alignment:
+        with Input(path, protein_format=easel_format) as file:
+            mark = _MARKS.get(easel_format)
+            if file.format.is_alignment or mark is None:
                 return None
             lines = enumerate(io.BufferedReader(file.text), start=1)
             of_fastq = file.format is Format.FASTQ
-            headers = _headers_of_fastq(lines) if of_fastq else _headers_of_fasta(lines)
+            headers = _headers_of_fastq(lines) if of_fastq else _headers_of(lines, mark)
             for before, line in enumerate(headers):
                 if before == number:
                     return line
     return None
 
 
-def _headers_of_fasta(lines: Iterator[tuple[int, bytes]]) -> Iterator[int]:
+def _headers_of(lines: Iterator[tuple[int, bytes]], mark: bytes) -> Iterator[int]:
     for number, line in lines:
-        if line.startswith(b">"):
+        if line.startswith(mark):
             yield number
 
 

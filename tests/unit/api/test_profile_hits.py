@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+from collections.abc import Sequence
 from io import StringIO
 from pathlib import Path
 
@@ -13,9 +15,12 @@ from helpers.sequences import reverse_complement
 import mummergpu
 from mummergpu.cli.main import main
 from mummergpu.errors import OptionError
+from mummergpu.hmm.filters import ProfileFilter
+from mummergpu.hmm.profiles import Profile
 from mummergpu.input.blocks.proteins import ProteinFiles, ProteinRules
-from mummergpu.pipeline import search_profiles
+from mummergpu.pipeline import profile_job, search_profiles
 from mummergpu.pipeline.context import RunContext
+from mummergpu.pipeline.profile_job import ProfileJob
 from mummergpu.pipeline.profile_options import ProfileSearchOptions
 from mummergpu.runtime.progress import NullProgress, Work
 
@@ -134,14 +139,14 @@ def test_blocks_and_passes_change_nothing(
 ) -> None:
     profiles, proteins = write_input(tmp_path)
     tables = []
-    monkeypatch.setattr(search_profiles, "_FEW_OF_THREAD", 1)
+    monkeypatch.setattr(profile_job, "_FEW_OF_THREAD", 1)
     for block_residues, at_once, few, kept in (
         *((1 << 20, 2000, 128, 1 << 25), (5000, 3, 2, 10)),
         *((5000, 2000, 3, 1 << 25), (5000, 5, 3, 20_000)),
     ):
-        monkeypatch.setattr(search_profiles, "PROFILES_AT_ONCE", at_once)
-        monkeypatch.setattr(search_profiles, "FEW_PROFILES", few)
-        monkeypatch.setattr(search_profiles, "KEPT_RESIDUES", kept)
+        monkeypatch.setattr(profile_job, "PROFILES_AT_ONCE", at_once)
+        monkeypatch.setattr(profile_job, "FEW_PROFILES", few)
+        monkeypatch.setattr(profile_job, "KEPT_RESIDUES", kept)
         source = ProteinFiles([str(proteins)], ProteinRules(), block_residues)
         outputs = tuple((kind, str(tmp_path / kind)) for kind in TABLES)
         options = ProfileSearchOptions(
@@ -150,6 +155,28 @@ def test_blocks_and_passes_change_nothing(
         search_profiles.run(options, RunContext(2))
         tables.append([(tmp_path / kind).read_bytes() for kind in TABLES])
     assert tables == [tables[0]] * 4
+
+
+@pytest.mark.parametrize("scans", [False, True])
+def test_few_profiles_are_in_memory(
+    scans: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    profiles, proteins = write_input(tmp_path)
+    seen: list[weakref.ref[Profile]] = []
+    alive: list[int] = []
+    prepare = ProfileJob.prepare
+
+    def noted(job: ProfileJob, group: Sequence[Profile]) -> list[ProfileFilter]:
+        seen.extend(map(weakref.ref, group))
+        alive.append(sum(one() is not None for one in seen))
+        return prepare(job, group)
+
+    monkeypatch.setattr(ProfileJob, "prepare", noted)
+    monkeypatch.setattr(profile_job, "_FEW_OF_THREAD", 1)
+    monkeypatch.setattr(profile_job, "FEW_PROFILES", 2)
+    (mummergpu.hmmscan if scans else mummergpu.hmmsearch)(profiles, proteins, threads=1)
+    # Those of the pass before may wait for the next pass to begin.
+    assert len(alive) == 6 and len(seen) == 11 and max(alive) <= 4
 
 
 @pytest.mark.parametrize("scans", [False, True])

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers.profiles import block_of, profiles
+from helpers.profiles import profiles
 
 from mummergpu.hmm.finishing import Finisher, FinishingOptions
+from mummergpu.input.blocks.proteins import ProteinRules, ProteinsInMemory
 
 
 class _Pipeline:
@@ -35,9 +36,9 @@ def test_denormal_numbers_are_zero_while_pyhmmer_compares() -> None:
     profile = profiles()[0]
     finisher = Finisher(FinishingOptions(), profile.hmm.alphabet, None)
     pipeline = finisher._of_thread.pipeline = _Pipeline()
-    block = block_of([np.zeros(9, dtype=np.uint8)])
-    finisher.search(profile, block, ["one"], [""], np.array([0]))
-    finisher.scan(block, 0, "one", "", [profile])
+    (proteins,) = ProteinsInMemory([("one", "A" * 9)], ProteinRules()).blocks()
+    finisher.search(profile, proteins, np.array([0]))
+    finisher.scan(proteins, 0, [profile])
     assert pipeline.halves == [0.0, 0.0]
     pipeline.search_hmm()
     assert pipeline.halves[-1] > 0

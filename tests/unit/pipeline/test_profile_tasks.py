@@ -12,12 +12,8 @@ import pytest
 from mummergpu.input.blocks.proteins import ProteinRecords
 from mummergpu.input.records.record_arrays import Spans
 from mummergpu.pipeline.context import RunContext
-from mummergpu.pipeline.search_profiles import (
-    NumberedProteins,
-    ProfileSearch,
-    _Found,
-    _Task,
-)
+from mummergpu.pipeline.profile_job import NumberedProteins
+from mummergpu.pipeline.search_profiles import ProfileSearch, _Found, _Task
 
 PROFILES = 40
 PATIENCE = 20

@@ -1,0 +1,283 @@
+"""What searches with profiles and scans have in common: proteins in blocks, and their filters."""
+
+from __future__ import annotations
+
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import closing
+from itertools import islice
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from mummergpu.hmm.filters import ForwardFilter, ProfileFilter
+from mummergpu.hmm.finishing import Finisher
+from mummergpu.hmm.hit_lists import HitCounter, HitList
+from mummergpu.hmm.interleaved import BYTE_LANES, InterleavedBlock, can_interleave, interleaved
+from mummergpu.hmm.profiles import Profile
+from mummergpu.hmm.proteins import ProteinBlock, sequences_of_marks
+from mummergpu.input.blocks.proteins import NamedProteins
+from mummergpu.input.bytes.reading_threads import ReadingThreads
+from mummergpu.pipeline.context import RunContext
+from mummergpu.pipeline.profile_device import ProfileDevice, filtered
+from mummergpu.pipeline.profile_options import ProfileSearchOptions
+from mummergpu.runtime.arrays import Int64Array
+from mummergpu.runtime.ordered_map import Prefetcher
+from mummergpu.runtime.progress import Phase, Work
+from mummergpu.runtime.stats import Stats
+from mummergpu.runtime.words import say_nothing
+
+if TYPE_CHECKING:
+    from mummergpu.hmm.device_filters import DeviceFilters
+
+PROFILES_AT_ONCE: Final = 2000
+"""The profiles of a pass over the proteins of a file: memory holds the hits of all of them."""
+
+FEW_PROFILES: Final = 48
+"""The profiles of a pass over proteins in memory, or more if there are many threads."""
+
+_FEW_OF_THREAD: Final = 16
+"""The profiles of such a pass for each thread: threads wait for the last of them."""
+
+KEPT_RESIDUES: Final = 1 << 25
+"""Proteins of up to so many residues stay in memory for all passes."""
+
+SEQUENCES_AT_ONCE: Final = 64
+"""The proteins that a task compares to the end."""
+
+SUMMED_AT_ONCE: Final = 1024
+"""The proteins that a task passes through the Forward filter."""
+
+_BLOCKS_AHEAD: Final = 2
+
+_MIN_INTERLEAVED_NODES: Final = 400
+"""From so many nodes of all profiles on it is worth while to interleave the proteins of a block."""
+
+LARGE_SCALE: Final = 4
+"""How much larger the blocks are that a device filters, or many threads with a profile for each of
+them: a profile with a block, or with what survives in it, is a task of Python."""
+
+FEW_THREADS: Final = 4
+"""Up to so many threads seldom wait for each other to enter the interpreter."""
+
+
+class NumberedProteins(NamedTuple):
+    """Proteins, with the number of those before them.
+
+    Attributes
+    ----------
+    shares : tuple of (float, float) or None
+        The shares of the files before and after these.
+    unscored : ndarray of int64
+        Those that no profile is compared with (`sequences_of_marks`).
+    by_lanes : concurrent.futures.Future of InterleavedBlock or None
+        The same, as SSV takes them where that is worth while.
+    """
+
+    records: NamedProteins
+    before: int
+    shares: tuple[float, float] | None
+    unscored: Int64Array
+    by_lanes: Future[InterleavedBlock] | None = None
+
+    @property
+    def end(self) -> int:
+        """The number of proteins up to the last of these."""
+        return self.before + self.records.protein_count
+
+    @property
+    def block(self) -> ProteinBlock:
+        """What filters and comparisons take."""
+        return ProteinBlock(self.records.codes, self.records.offsets)
+
+    def survivors(self, profile_filter: ProfileFilter, stats: Stats) -> Int64Array:
+        """Return which proteins pass the filters of a profile before Forward's."""
+        by_lanes = None if self.by_lanes is None else self.by_lanes.result()
+        return self.scored(profile_filter.survivors(self.block, stats, by_lanes))
+
+    def scored(self, survivors: Int64Array) -> Int64Array:
+        """Return which of some proteins a profile is compared with."""
+        if not self.unscored.size:
+            return survivors
+        return np.setdiff1d(survivors, self.unscored, assume_unique=True)
+
+
+class ProfileJob(ABC):
+    """What searches and scans have in common."""
+
+    def __init__(
+        self,
+        options: ProfileSearchOptions,
+        context: RunContext,
+        reading: ReadingThreads,
+        device: ProfileDevice,
+    ) -> None:
+        self._options = options
+        self._context = context
+        self._reading = reading
+        self._device = device
+        self._has_share = True
+        self._early: list[Future[ProfileFilter]] = []
+        self._kept: list[NumberedProteins] | None = None
+        self._begun = False
+        self._is_prepared = False
+
+    @abstractmethod
+    def hits(self) -> Generator[HitList]:
+        """Yield the hits of each query."""
+
+    def prepare_finishing(self, profiles: Sequence[Profile]) -> None:
+        """Prepare to finish hits of profiles, once: pipelines of pyhmmer live on in cycles."""
+        options, alphabet = self._options, profiles[0].hmm.alphabet
+        if self._is_prepared:
+            return
+        self._is_prepared = True
+        self._finisher = Finisher(options.finishing, alphabet, options.Z)
+        self._counter = HitCounter(alphabet, options.finishing, options.Z, options.scans)
+
+    def next_group(
+        self, profiles: Iterator[Profile], can_repeat: bool, is_kept: bool
+    ) -> tuple[list[Profile], bool]:
+        """Return the profiles of the next pass, and whether there may be more.
+
+        They are all if what they pass over, or they, can be read once only. They are few where the
+        proteins stay in memory, as a pass over these costs nothing; a device wants many.
+        """
+        few = max(FEW_PROFILES, _FEW_OF_THREAD * self._context.threads)
+        group = list(islice(profiles, few))
+        most = few
+        if not can_repeat:
+            most = sys.maxsize
+        elif len(group) == few and (not is_kept or self._device.is_there):
+            most = PROFILES_AT_ONCE
+        group += islice(profiles, most - len(group))
+        return group, len(group) == most
+
+    def read(self, profiles: Iterable[Profile]) -> Iterator[Profile]:
+        """Yield profiles, whose filters are made while the next ones are read."""
+        for one in profiles:
+            self._early.append(self._filter_of(one))
+            yield one
+
+    def prepare(self, profiles: Sequence[Profile]) -> list[ProfileFilter]:
+        """Prepare to finish hits of profiles, all from `read` or none; return their filters."""
+        self.prepare_finishing(profiles)
+        early, self._early = self._early or [*map(self._filter_of, profiles)], []
+        return [one.result() for one in early]
+
+    def _filter_of(self, profile: Profile) -> Future[ProfileFilter]:
+        thresholds = self._options.finishing.thresholds
+        return self._context.executor.submit(ProfileFilter, profile, thresholds)
+
+    def blocks(
+        self, count_them: bool, scale: int, interleaves: bool = False
+    ) -> Generator[NumberedProteins]:
+        """Yield all proteins in blocks, which are read ahead."""
+        stats, source = self._context.stats, self._options.sequences
+        before, share = 0, 0.0
+        # A file that is read again has told already that it is empty.
+        warn = self._context.warn if count_them else say_nothing
+        with closing(source.blocks(self._reading, warn, scale)) as blocks:
+            drawn = self._drawn(blocks, interleaves)
+            with Prefetcher(drawn, _BLOCKS_AHEAD) as ahead:
+                for records, share_read, by_lanes in ahead:
+                    if count_them:
+                        stats.add(sequences=records.protein_count, residues=records.codes.size)
+                    shares = None if share_read is None else (share, share_read)
+                    marks = sequences_of_marks(ProteinBlock(records.codes, records.offsets))
+                    yield NumberedProteins(records, before, shares, marks, by_lanes)
+                    before += records.protein_count
+                    share = share_read or 0.0
+
+    def _interleaved(self, block: ProteinBlock) -> Future[InterleavedBlock]:
+        return self._context.executor.submit(interleaved, block, BYTE_LANES)
+
+    def in_lanes(
+        self, proteins: NumberedProteins, filters: Sequence[ProfileFilter]
+    ) -> NumberedProteins:
+        """Return proteins that come from elsewhere as `blocks` yields them."""
+        if not _are_worth_lanes(filters):
+            return proteins
+        return proteins._replace(by_lanes=self._interleaved(proteins.block))
+
+    def _drawn(
+        self, blocks: Iterator[NamedProteins], interleaves: bool
+    ) -> Iterator[tuple[NamedProteins, float | None, Future[InterleavedBlock] | None]]:
+        """Yield blocks with the share of the files that has been read, and interleave them."""
+        source, by_lanes = self._options.sequences, None
+        total = source.bytes_total
+        for records in blocks:
+            if interleaves:
+                by_lanes = self._interleaved(ProteinBlock(records.codes, records.offsets))
+            yield records, source.bytes_read / total if total else None, by_lanes
+
+    def filtered(
+        self, count_them: bool, filters: Sequence[ProfileFilter], on_device: DeviceFilters | None
+    ) -> Generator[tuple[NumberedProteins, list[Int64Array] | None]]:
+        """Yield all blocks, and what passes all filters of each profile if a device tells it."""
+        survivors = None if on_device is None else self._survivors(filters, on_device)
+        interleaves = on_device is None and _are_worth_lanes(filters)
+        are_many = len(filters) >= self._context.threads > FEW_THREADS
+        scale = LARGE_SCALE if are_many or on_device is not None else 1
+        every = self._kept or self._keeping(self.blocks(count_them, scale, interleaves))
+        with closing(filtered(iter(every), survivors)) as blocks:
+            yield from blocks
+
+    def _keeping(self, blocks: Iterable[NumberedProteins]) -> Generator[NumberedProteins]:
+        """Yield blocks, and keep them for later passes where they are few."""
+        kept: list[NumberedProteins] = []
+        residues = 0
+        for one in blocks:
+            residues += one.records.codes.size
+            kept = [*kept, one] if fit_in_memory(residues) else []
+            yield one
+        if fit_in_memory(residues):
+            self._kept = kept
+
+    def _survivors(
+        self, filters: Sequence[ProfileFilter], on_device: DeviceFilters
+    ) -> Callable[[NumberedProteins], list[Int64Array]]:
+        """Return what tells for a block what passes the filters of each profile, Forward's too."""
+        context = self._context
+        # It is made while the device has the first block.
+        making = context.executor.submit(ForwardFilter, filters)
+
+        def survivors(proteins: NumberedProteins) -> list[Int64Array]:
+            passed = [*map(proteins.scored, on_device.survivors(proteins.block))]
+            ends = np.cumsum([one.size for one in passed])
+            profiles = np.repeat(np.arange(len(passed)), np.diff(ends, prepend=0))
+            sequences = np.concatenate(passed)
+            keeps = np.empty(sequences.size, dtype=np.bool_)
+            forward = making.result()
+
+            def work(first: int) -> None:
+                some = slice(first, first + SUMMED_AT_ONCE)
+                own = proteins.block, profiles[some], sequences[some]
+                keeps[some] = forward.passing(*own, context.stats)
+
+            list(context.executor.map(work, range(0, sequences.size, SUMMED_AT_ONCE)))
+            parts = zip(passed, np.split(keeps, ends[:-1]), strict=True)
+            return [one[kept] for one, kept in parts]
+
+        return survivors
+
+    def tell(
+        self, phase: Phase, numbers: tuple[int, ...], block: NumberedProteins, done: float
+    ) -> None:
+        """Tell how far the search is, of which a share of a block is done."""
+        share = None
+        if self._has_share and block.shares is not None:
+            share = block.shares[0] + (block.shares[1] - block.shares[0]) * done
+        self._context.progress.tell(Work(phase, numbers, 0, share))
+
+
+def _are_worth_lanes(filters: Sequence[ProfileFilter]) -> bool:
+    nodes = sum(one.profile.nodes for one in filters)
+    return nodes >= _MIN_INTERLEAVED_NODES and can_interleave()
+
+
+def fit_in_memory(residues: int) -> bool:
+    """Return whether proteins stay in memory for all passes."""
+    return residues <= KEPT_RESIDUES

@@ -1,0 +1,201 @@
+"""Finds the hits of proteins among profiles, as HMMER's hmmscan does."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing
+from typing import Any
+
+import numpy as np
+
+from mummergpu.hmm.filters import ProfileFilter
+from mummergpu.hmm.hit_lists import HitList
+from mummergpu.hmm.hit_records import HitRecords
+from mummergpu.hmm.profiles import Profile
+from mummergpu.input.blocks.proteins import NamedProteins
+from mummergpu.pipeline.profile_device import filtered
+from mummergpu.pipeline.profile_job import (
+    FEW_THREADS,
+    LARGE_SCALE,
+    SEQUENCES_AT_ONCE,
+    NumberedProteins,
+    ProfileJob,
+    fit_in_memory,
+)
+from mummergpu.runtime.arrays import Int64Array
+from mummergpu.runtime.ordered_map import ordered_results
+from mummergpu.runtime.progress import Phase
+from mummergpu.runtime.pyhmmer_library import bytes_of
+
+
+class ProfileScan(ProfileJob):
+    """The hits of proteins among profiles.
+
+    A stretch of the proteins stays in memory while profiles pass over it, few at a time. Those of a
+    long file would be read again for each stretch: of them there are many at a time, and all stay
+    in memory if they are no more.
+    """
+
+    def __init__(self, *told: Any) -> None:
+        super().__init__(*told)
+        self._filters: list[ProfileFilter] | None = None
+
+    def hits(self) -> Generator[HitList]:
+        """Yield the hits of each protein."""
+        with closing(self._stretches()) as stretches:
+            for stretch, is_last in stretches:
+                yield from self.hits_of(stretch, self._groups(stretch, is_last))
+
+    def _stretches(self) -> Generator[tuple[list[NumberedProteins], bool]]:
+        """Yield blocks that stay in memory together, and whether they are the last ones."""
+        is_large = self._context.threads > FEW_THREADS or self._options.device.backend == "cuda"
+        stretch: list[NumberedProteins] = []
+        with closing(self.blocks(True, LARGE_SCALE if is_large else 1)) as blocks:
+            for one in blocks:
+                sizes = [block.records.codes.size for block in (*stretch, one)]
+                if stretch and not fit_in_memory(sum(sizes)):
+                    yield stretch, False
+                    stretch = []
+                stretch.append(one)
+        # Profiles are read, and checked, even if there is no protein.
+        yield stretch, True
+
+    def _groups(
+        self, stretch: Sequence[NumberedProteins], is_last: bool
+    ) -> Iterator[list[ProfileFilter]]:
+        """Yield the filters of the profiles that pass over a stretch together."""
+        if self._filters is not None:
+            yield self._filters
+            return
+        can_repeat = is_last or self._options.can_repeat_profiles
+        is_first = not stretch or stretch[0].before == 0
+        profiles = self.read(self._options.read_profiles())
+        is_alone = True
+        while True:
+            group, may_go_on = self.next_group(profiles, can_repeat, is_last)
+            if not group:
+                return
+            if is_first:
+                self._context.stats.add(profiles=len(group), nodes=sum(one.nodes for one in group))
+            filters = self.prepare(group)
+            is_alone = is_alone and not may_go_on
+            # With several passes, it is not known how many come.
+            self._has_share = is_alone
+            if is_alone:
+                self._filters = filters
+            # The next ones are read when these are gone.
+            del group
+            yield filters
+            del filters
+
+    def hits_of(
+        self, stretch: Sequence[NumberedProteins], groups: Iterable[list[ProfileFilter]]
+    ) -> Iterator[HitList]:
+        """Yield the hits of each protein of some blocks among groups of profiles."""
+        parts: list[list[list[HitRecords]]] = [
+            [[] for _ in range(one.records.protein_count)] for one in stretch
+        ]
+        targets = 0
+        for filters in groups:
+            with ExitStack() as stack:
+                on_device = self._device.filters(filters, stack)
+                survivors = None if on_device is None else self._survivors(filters, on_device)
+                if on_device is None:
+                    stretch = [
+                        one if one.by_lanes else self.in_lanes(one, filters) for one in stretch
+                    ]
+                blocks = stack.enter_context(closing(filtered(iter(stretch), survivors)))
+                for own, (proteins, passed) in zip(parts, blocks, strict=True):
+                    self._add_hits(own, proteins, passed, filters, targets)
+            targets += len(filters)
+
+        def joined(some: tuple[int, range]) -> list[HitList]:
+            block, numbers = some
+            found = []
+            for number in numbers:
+                query = self._finisher.query(stretch[block].records, number)
+                found.append(self._counter.join(query, parts[block][number], targets))
+                parts[block][number] = []
+            return found
+
+        context = self._context
+        some = ((block, part) for block, own in enumerate(parts) for part in _few_of(len(own)))
+        for found in ordered_results(context.executor, context.window, some, joined):
+            yield from found
+
+    def _add_hits(
+        self,
+        parts: list[list[HitRecords]],
+        proteins: NumberedProteins,
+        passed: list[Int64Array] | None,
+        filters: Sequence[ProfileFilter],
+        before: int,
+    ) -> None:
+        """Add the hits of each protein of a block among profiles, before which there are others."""
+        context, records, block = self._context, proteins.records, proteins.block
+        stats = context.stats
+
+        def survivors(one: ProfileFilter) -> Int64Array:
+            stats.add_cells("profile_filters", records.codes.size * one.profile.nodes)
+            with stats.stage("profile_filters"):
+                return proteins.survivors(one, stats)
+
+        def summed(number: int) -> Int64Array:
+            if passed is not None:
+                return passed[number]
+            one = filters[number]
+            return one.pass_forward(block, survivors(one), stats)
+
+        every = range(len(filters))
+        kept = list(ordered_results(context.executor, context.window, every, summed))
+        numbers = np.repeat(np.arange(len(filters)), [one.size for one in kept])
+        sequences = np.concatenate(kept)
+        # Stable: the profiles that a protein is compared with stay in the order of their files.
+        order = np.argsort(sequences, kind="stable")
+        bounds = np.searchsorted(sequences[order], np.arange(records.protein_count + 1)).tolist()
+        numbers = numbers[order]
+
+        def scan(some: range) -> int:
+            with stats.stage("profile_finishing"):
+                for number in some:
+                    own = numbers[bounds[number] : bounds[number + 1]].tolist()
+                    if own:
+                        profiles = [(filters[one].profile, before + one + 1) for one in own]
+                        found = self._scan(records, number, profiles)
+                        if found.tells_something:
+                            parts[number].append(found)
+            return some.stop
+
+        each = _few_of(records.protein_count)
+        for done in ordered_results(context.executor, context.window, each, scan):
+            if self._has_share:
+                share = done / records.protein_count
+                self.tell(Phase.SEQUENCES, (proteins.before + done,), proteins, share)
+        if not self._has_share:
+            count = before + len(filters)
+            self.tell(Phase.PROFILES, (count, count, proteins.end), proteins, 1.0)
+
+    def _scan(
+        self, records: NamedProteins, number: int, profiles: Sequence[tuple[Profile, int]]
+    ) -> HitRecords:
+        """Compare a protein with profiles, which have their places among all."""
+        models = [profile for profile, _ in profiles]
+        for profile in models:
+            self._options.check_cutoffs(profile)
+        residues = int(records.offsets[number + 1] - records.offsets[number])
+        cells = residues * sum(profile.nodes for profile in models)
+        self._context.stats.add_cells("profile_finishing", cells)
+        hits, impossible = self._finisher.scan(records, number, models)
+
+        def place_of(target: bytes) -> int:
+            return next(place for profile, place in profiles if bytes_of(profile.name) == target)
+
+        found = self._counter.part(hits, self._options.needs_alignments, profiles[-1][1], place_of)
+        left_out = tuple(f"{one.path}: {one.shown_name}" for one in impossible)
+        return found._replace(impossible=left_out)
+
+
+def _few_of(count: int) -> Iterator[range]:
+    """Yield the numbers of proteins, a few at a time."""
+    for first in range(0, count, SEQUENCES_AT_ONCE):
+        yield range(first, min(first + SEQUENCES_AT_ONCE, count))
