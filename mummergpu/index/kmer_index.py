@@ -123,6 +123,12 @@ SECONDS_OF_WARNING: Final = 5.0
 must take than with the best one to be worth a warning."""
 
 
+MIN_BASES_WITH_BESIDE: Final = 1 << 26
+"""A file has the bases beside positions if the reference is at least as large. A smaller one is in
+the caches of a processor: to look there costs as little, and a table takes a sixth longer to make
+with these bases."""
+
+
 class KmerIndex(StorableIndex[KmerPage]):
     """Pages with tables of k-mers (`reference_index.StorableIndex`).
 
@@ -372,13 +378,17 @@ class KmerIndex(StorableIndex[KmerPage]):
         work.page_is_ready()
         return loaded
 
+    @property
+    def _is_large(self) -> bool:
+        return self.reference.codes.size >= MIN_BASES_WITH_BESIDE
+
     def _load_page(self, page: Page, work: BuildWork, is_kept: bool = False) -> KmerPage:
         if self.file is None:
             # The bases beside positions take scratch memory, and are left out if there is little.
             scratch_bytes = self.scratch_bytes
             bases = page.owned_end - page.begin
             beside_bytes = self.sampling.positions_expected(bases)
-            keeps_more = is_kept and not self.is_small
+            keeps_more = is_kept and not self.is_small and self._is_large
             with_bases_beside = keeps_more and 2 * scratch_bytes >= 3 * beside_bytes
             scratch_bytes -= beside_bytes if with_bases_beside else 0
             # A bit for each base tells where picked k-mers are.

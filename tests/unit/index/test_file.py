@@ -199,9 +199,13 @@ def test_all_pages_are_one_group_if_there_is_room(
 
 
 def test_the_bases_beside_positions_are_read_where_they_help_and_fit(
-    fasta: Path, tmp_path: Path
+    fasta: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A device, a limit that only the rest fits, and a small index do without."""
+    """A device, a limit that only the rest fits, a small reference and a small index do without."""
+    index = IndexFile(str(index_of(fasta, tmp_path, **SAMPLED_PAGES)))
+    index.groups_within(MemoryBudget(1 << 40))
+    assert all(index.table(page).bases_beside.size == 0 for page in index.pages)
+    monkeypatch.setattr(kmer_index, "MIN_BASES_WITH_BESIDE", 0)
     path = index_of(fasta, tmp_path, **SAMPLED_PAGES)
     index = IndexFile(str(path))
     reference = index.padded_reference.nbytes

@@ -38,7 +38,8 @@ def reference(tmp_path: Path) -> Reference:
 
 
 @pytest.fixture
-def index(reference: Reference, tmp_path: Path) -> IndexFile:
+def index(reference: Reference, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> IndexFile:
+    monkeypatch.setattr("mummergpu.index.kmer_index.MIN_BASES_WITH_BESIDE", 0)
     path = str(tmp_path / "r.mgi")
     make_index(build_options(reference.path, path, search="kmer", minimum_length=5), RunContext())
     return IndexFile(path)
