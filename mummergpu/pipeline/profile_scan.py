@@ -108,6 +108,8 @@ class ProfileScan(ProfileJob):
                 for own, (proteins, passed) in zip(parts, blocks, strict=True):
                     self._add_hits(own, proteins, passed, filters, targets)
             targets += len(filters)
+        if targets == 0:
+            return
 
         def joined(some: tuple[int, range]) -> list[HitList]:
             block, numbers = some

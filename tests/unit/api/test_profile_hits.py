@@ -213,6 +213,12 @@ def test_sequences_of_pyhmmer_and_biopython_are_searched(tmp_path: Path) -> None
     assert list(mummergpu.hmmsearch(bytes(profiles), bytes(proteins))) == expected
 
 
+def test_no_profiles_have_no_hits(tmp_path: Path) -> None:
+    _, proteins = write_input(tmp_path)
+    for search in (mummergpu.hmmsearch, mummergpu.hmmscan):
+        assert list(search([], proteins)) == []
+
+
 def test_what_is_no_profile_of_proteins_is_told(tmp_path: Path) -> None:
     pyhmmer = pytest.importorskip("pyhmmer")
     profiles, _ = write_input(tmp_path)
