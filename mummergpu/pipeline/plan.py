@@ -13,14 +13,14 @@ from mummergpu.index.kmer_index import UNKNOWN_QUERY_BASES, KmerIndex
 from mummergpu.index.kmer_plan import KmerCost
 from mummergpu.index.options import IndexOptions, KmerOptions, TreeOptions
 from mummergpu.index.reference_index import ReferenceIndex, StorableIndex
+from mummergpu.input.bytes.files import bytes_of_files
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.circular_records import UnrolledReference
 from mummergpu.pipeline.context import RunContext
-from mummergpu.pipeline.query_volume import estimate_query_bases
 from mummergpu.runtime.memory import MemoryBudget
 from mummergpu.runtime.words import counted
 
-BLOCKS_OF_THREAD: Final = 2
+BLOCKS_OF_THREAD: Final = 4
 """Number of blocks of queries for each thread, if that makes the blocks large enough."""
 
 SMALLEST_PART_OF_BLOCK: Final = 8
@@ -191,7 +191,9 @@ def choose_block_size(
     """
     if asked is not None:
         return asked
-    total = estimate_query_bases(query_paths)
+    # A byte counts as a base: a block of FASTQ, which has two bytes for each, takes as long to pass
+    # from thread to thread, and half as long to search.
+    total = bytes_of_files(query_paths)
     if total is None:
         return max_bases
     fair = total // (BLOCKS_OF_THREAD * threads)

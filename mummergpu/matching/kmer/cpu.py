@@ -282,7 +282,9 @@ def extend_sample(
             if position > lookup.last_position:
                 return DAMAGED_HERE
             found = lookup.part_begin + position
-            left = extend_at_most(codes, MARGIN + at, reference, MARGIN + found, max_left)
+            left = extend_at_most(
+                codes, MARGIN + at, reference, MARGIN + found, max_left, found_before
+            )
             if left < lead or left == found_before:
                 continue
             length = left + kmer_length

@@ -141,10 +141,11 @@ class SampleSteps(NamedTuple):
 
 @inline_without_refcounts
 def extend_at_most(
-    codes: CodeArray, at: int, reference: CodeArray, reference_at: int, most: int
+    codes: CodeArray, at: int, reference: CodeArray, reference_at: int, most: int, farthest: int
 ) -> int:
-    """Return how many bases before two places match, up to `most`, which is often a few."""
-    if most <= WORD_STEP:
+    """Return how many bases before two places match, up to `most`, which is up to `farthest`."""
+    # That is the same for many places, and mostly a few bases: the branch is foreseen.
+    if farthest <= WORD_STEP:
         return min(extend_word_left(codes, at, reference, reference_at), most)
     return extend_left(codes, at, reference, reference_at, most)
 

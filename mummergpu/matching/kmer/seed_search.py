@@ -288,7 +288,9 @@ def extend_seed(
                 return DAMAGED_HERE
             found = lookup.part_begin + position
             max_left = min(found_before, at - query_begin)
-            left = extend_at_most(codes, MARGIN + at, reference, MARGIN + found, max_left)
+            left = extend_at_most(
+                codes, MARGIN + at, reference, MARGIN + found, max_left, found_before
+            )
             if left < lead or left == found_before:
                 continue
             behind = at + kmer_length
