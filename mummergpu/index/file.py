@@ -383,7 +383,9 @@ class IndexFile:
         """Raise `InputError` if a section is missing, or has changed since it was written."""
         section = self._sections.get(name)
         if section is None or not self._is_sound(section):
-            raise InputError(f"the index is damaged in its section '{name}'", self.path)
+            raise InputError(
+                f"the index is damaged: its section '{name}' is not as written", self.path
+            )
 
     def _require(self, sound: bool, what: str) -> None:
         if not sound:

@@ -11,7 +11,7 @@ from mummergpu.cli.map import ALL_PLACEMENTS
 from mummergpu.cli.session import Session
 from mummergpu.index.tree.policy import LETTERS
 
-MAX_SHOWN = {"match": 45, "map": 36, "align": 35}
+MAX_SHOWN = {"match": 45, "map": 38, "align": 37}
 
 
 def verb_named(name: str) -> Verb:

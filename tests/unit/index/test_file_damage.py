@@ -25,7 +25,7 @@ def test_damage_in_each_section_is_found(told: dict[str, Any], fasta: Path, tmp_
         at = section.offset + section.byte_count // 2
         path.write_bytes(data[:at] + bytes([data[at] ^ 16]) + data[at + 1 :])
         if section.name in RECORD_SECTIONS:
-            with pytest.raises(InputError, match=f"damaged in its section '{section.name}'"):
+            with pytest.raises(InputError, match=f"damaged: its section '{section.name}'"):
                 IndexFile(str(path))
         else:
             assert IndexFile(str(path)).damaged_sections() == [section.name]
@@ -52,7 +52,7 @@ def test_a_change_of_any_byte_of_the_records_is_told(fasta: Path, tmp_path: Path
         for place in places:
             byte = os.pread(file.fileno(), 1, place)
             os.pwrite(file.fileno(), bytes([byte[0] ^ 1 << place % 8]), place)
-            with pytest.raises(InputError, match="the index is damaged in its section '"):
+            with pytest.raises(InputError, match="the index is damaged: its section '"):
                 IndexFile(str(path))
             os.pwrite(file.fileno(), byte, place)
     assert IndexFile(str(path)).damaged_sections() == []
