@@ -306,7 +306,7 @@ def _mapping() -> Iterator[list[Word]]:
     yield [*start, _GENOME, _FASTQ, "--eqx", "--tags", "cs"]
     for number, sorting in enumerate(((), ("--sort", "--mark-duplicates"))):
         yield [*start, _INDEX, *_MATES, *sorting, "-o", Path(f"mapped{number}.bam")]
-    yield [*start, _INDEX, *_MATES, "--unmapped", Path("unmapped.fq"), "-o", Path("mapped.sam")]
+    yield [*start, _INDEX, _GROUPS, "--unmapped", Path("unmapped.fq"), "-o", Path("mapped.sam")]
 
 
 def _aligning() -> Iterator[list[Word]]:
