@@ -51,6 +51,11 @@ EVERY_POLICY = {"search": "tree", "page_size": 1200, "policy": Policy.from_code(
 KINDS = [SAMPLED, SAMPLED_PAGES, TREE, TREE_PAGES, WIDE_PAGES, EVERY_POLICY]
 
 
+@pytest.fixture(autouse=True)
+def _bases_beside_of_small_references(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kmer_index, "MIN_BASES_WITH_BESIDE", 0)
+
+
 def arrays_of(record: Any) -> dict[str, Any]:
     return {field.name: getattr(record, field.name) for field in fields(record)}
 
@@ -202,6 +207,7 @@ def test_the_bases_beside_positions_are_read_where_they_help_and_fit(
     fasta: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A device, a limit that only the rest fits, a small reference and a small index do without."""
+    monkeypatch.setattr(kmer_index, "MIN_BASES_WITH_BESIDE", 1 << 26)
     index = IndexFile(str(index_of(fasta, tmp_path, **SAMPLED_PAGES)))
     index.groups_within(MemoryBudget(1 << 40))
     assert all(index.table(page).bases_beside.size == 0 for page in index.pages)

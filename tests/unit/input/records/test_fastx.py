@@ -233,9 +233,9 @@ def test_blocks_own_their_arrays() -> None:
     assert pairs_of(blocks) == records
     first, second = blocks[0].codes, blocks[1].codes
     assert not np.shares_memory(first, second)
-    *arrays, tags = blocks[0]
-    assert tags is NO_TAGS
-    assert all(array.flags.c_contiguous for block in blocks for array in block[:-1])
+    arrays = blocks[0][:6]
+    assert blocks[0].tags is NO_TAGS
+    assert all(array.flags.c_contiguous for block in blocks for array in block[:6])
     assert [array.dtype for array in arrays] == [
         *(np.uint8, np.int64, np.uint8, np.int64, np.uint8, np.uint16)
     ]
