@@ -38,7 +38,6 @@ from mummergpu.input.blocks.proteins import (
     ProteinRules,
     RecordFiles,
     Warn,
-    say_nothing,
 )
 from mummergpu.input.bytes.files import PLACE
 from mummergpu.input.bytes.reading_threads import ReadingThreads
@@ -60,6 +59,7 @@ from mummergpu.runtime.jit import (
 )
 from mummergpu.runtime.ordered_map import ordered_results
 from mummergpu.runtime.pyhmmer_library import pyhmmer_module
+from mummergpu.runtime.words import say_nothing
 from mummergpu.sequence.codes import COMPLEMENT_OF_CODE, LETTERS, CodeArray
 
 _GAP_RESIDUES: Final = 20

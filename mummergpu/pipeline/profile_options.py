@@ -11,11 +11,12 @@ from mummergpu.errors import InputError, OptionClashError
 from mummergpu.hmm.filters import FilterThresholds
 from mummergpu.hmm.finishing import FinishingOptions
 from mummergpu.hmm.profiles import Profile, read_profiles
-from mummergpu.input.blocks.proteins import NamedProteins, Warn, say_nothing
+from mummergpu.input.blocks.proteins import NamedProteins, Warn
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.matching.options import DeviceOptions
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.option_values import between, keep_values, real, truth
+from mummergpu.runtime.words import say_nothing
 
 _CUTOFFS: Final = {"cut_ga": "gathering", "cut_nc": "noise", "cut_tc": "trusted"}
 """HMMER's options for the cutoffs of profiles, and pyhmmer's words for these."""

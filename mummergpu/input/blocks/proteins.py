@@ -20,7 +20,7 @@ from mummergpu.input.records.record_reader import printable
 from mummergpu.runtime.arrays import BoolArray, ByteArray, Int64Array
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.option_values import between, keep_values, one_of, positive, truth
-from mummergpu.runtime.words import counted, shorter
+from mummergpu.runtime.words import counted, say_nothing, shorter
 from mummergpu.sequence.alphabet import AMINO_ACIDS
 
 MOST_RESIDUES: Final = 100_000
@@ -43,10 +43,6 @@ _END_OF_DESCRIPTION: Final = b"\x01"
 
 Warn = Callable[[str], None]
 """Receives a line for the user."""
-
-
-def say_nothing(_line: str) -> None:
-    """Take a line that nobody reads."""
 
 
 class NamedProteins(Protocol):

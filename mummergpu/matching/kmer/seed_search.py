@@ -27,6 +27,7 @@ from mummergpu.matching.kmer.lookup import (
     UNBOUNDED_MATCHES,
     KmerLookup,
     ListedPlaces,
+    QuerySteps,
     SampleSteps,
     bases_beside,
     extend_at_most,
@@ -49,6 +50,7 @@ from mummergpu.matching.kmer.sample_batch import (
     ROWS_FULL_HERE,
     PlacesToExtend,
     add_sample,
+    next_batch,
     places_to_extend,
 )
 from mummergpu.matching.kmer.seed_choice import (
@@ -425,6 +427,10 @@ def next_seeds(
     Return how many there are, and the query, the place and the lead of the sample behind them. With
     picked k-mers, these are those of the span behind them.
     """
+    if steps.window == 0:
+        all_samples = QuerySteps(steps.min_length, steps.step, steps.period)
+        size, query, at = next_batch(lookup, queries, all_samples, batch, query, at)
+        return size, query, at, lead
     if lookup.picked_of > 0:
         size, query, at = next_picked(lookup, queries, steps, batch, query, at)
         return size, query, at, lead
@@ -458,7 +464,7 @@ def next_picked(
     query: int,
     at: int,
 ) -> tuple[int, int, int]:
-    """Fill a batch with the k-mers that are picked of the next spans (`next_seeds`).
+    """Fill a batch with the k-mers that are picked at the ends of the next windows (`next_seeds`).
 
     Return how many there are, and the query and the place of the span behind them.
     """
@@ -472,23 +478,16 @@ def next_picked(
             query += 1
             at = end + lead
             continue
-        first = at
-        picked = picked_kmer(queries.codes, MARGIN + at, kmer_length, kmers)
+        place, picked = at, picked_kmer(queries.codes, MARGIN + at, kmer_length, kmers)
         at += steps.step
-        if picked < 0:
-            continue
-        place, last = first + picked, first
-        # Spans of which the same k-mer is picked are one sample. Windows are not: a match may have
-        # one of them and not the next.
-        while steps.window == 0 and at + needed <= end and at <= place:
-            picked = picked_kmer(queries.codes, MARGIN + at, kmer_length, kmers)
-            if picked < 0 or at + picked != place:
-                break
-            last = at
-            at += steps.step
-        before = lead + place - first + steps.period
-        mine = lead + place - last
-        size = add_sample(lookup, queries.codes, batch, size, query, place, mine, before)
+        # Windows of which the same k-mer is picked are samples of their own: a match may have one
+        # of them and not the next.
+        if picked >= 0:
+            mine = lead + picked
+            before = mine + steps.period
+            size = add_sample(
+                lookup, queries.codes, batch, size, query, place + picked, mine, before
+            )
     return size, query, at
 
 
