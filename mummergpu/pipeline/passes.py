@@ -33,6 +33,9 @@ from mummergpu.sequence.mems import BlockMems, match_count
 SAFETY: Final = 4.0
 """How many times as many matches as expected must fit."""
 
+SAFETY_OF_SMALL: Final = 1.5
+"""How many times as many must fit in parts that are smaller than the first one."""
+
 FORGETTING: Final = 0.75
 """What is left of the highest density when a part with fewer matches has been searched."""
 
@@ -75,8 +78,10 @@ class BlockParts:
         density = self._density
         if density is None:
             return self._trial_bases
-        expected = int(self._max_rows / (SAFETY * density + 1e-9))
-        return max(self._trial_bases // LEAST_SHARE, 1, expected)
+        fitting = self._max_rows / (density + 1e-9)
+        # Small parts wait for each other more often than their matches fail to fit.
+        expected = max(fitting / SAFETY, min(self._trial_bases, fitting / SAFETY_OF_SMALL))
+        return max(self._trial_bases // LEAST_SHARE, 1, int(expected))
 
 
 MOST_SPILL_FILES: Final = 16

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.backends.interface import WorkSizes
-from mummergpu.pipeline.passes import LEAST_SHARE, SAFETY, BlockParts
+from mummergpu.pipeline.passes import LEAST_SHARE, SAFETY, SAFETY_OF_SMALL, BlockParts
 from mummergpu.sequence.codes import MARGIN
 
 SIZES = WorkSizes(10_000, 10, 10, 10, 1000, 100)
@@ -49,9 +49,10 @@ def test_no_matches_cut_nothing_and_many_cut_to_small_parts() -> None:
     parts = BlockParts(SIZES)
     parts.add(100, 0)
     assert parts.max_bases() >= 100_000
-    # Some matches a base leave what fits, and very many no less than a small part of the first.
+    # Some matches a base leave what fits, with less to spare, and very many no less than a small
+    # part of the first.
     parts.add(100, 800)
-    assert parts.max_bases() == int(SIZES.max_rows / SAFETY / 8) < SIZES.trial_bases
+    assert parts.max_bases() == int(SIZES.max_rows / SAFETY_OF_SMALL / 8) < SIZES.trial_bases
     parts.add(100, 10**9)
     assert parts.max_bases() == max(1, SIZES.trial_bases // LEAST_SHARE)
 
