@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
@@ -200,6 +201,7 @@ class MainGroup(DefaultGroup):  # type: ignore[misc]
                     from mummergpu.cli.map_habits import in_words_of_map
 
                     words = in_words_of_map(words, spellings)
+                _refuse_removed_options(verb, words, spellings)
                 spellings.refuse_unknown(words)
             except click.UsageError as error:
                 # The message refers to the help of this command.
@@ -223,6 +225,11 @@ class MainGroup(DefaultGroup):  # type: ignore[misc]
         return main
 
     def _refuse_misspelt_verb(self, word: str) -> None:
+        if word.isalpha() and not os.path.lexists(word):
+            # Most runs name files first, and start without this module.
+            from mummergpu.cli.removed_options import refuse_removed_command
+
+            refuse_removed_command(word)
         meant = verb_meant(word, self.commands)
         if meant:
             text = f"'{word}' is neither a file nor a command; did you mean '{meant}'?"
@@ -245,6 +252,15 @@ class MainGroup(DefaultGroup):  # type: ignore[misc]
             inner = click.Context(command, parent=ctx, **command.context_settings)
             return command.shell_complete(inner, incomplete)
         return self.verbs(incomplete) + complete_files(ctx, command.params[0], incomplete)
+
+
+def _refuse_removed_options(verb: str, words: Sequence[str], spellings: Spellings) -> None:
+    for position, is_option in spellings.positions(words):
+        if is_option and not spellings.knows(words[position]):
+            # A run that is spelt well starts without this module.
+            from mummergpu.cli.removed_options import refuse_removed_option
+
+            refuse_removed_option(verb, words[position])
 
 
 def complete_reference(

@@ -1,0 +1,27 @@
+"""Options and commands that earlier versions had, and what to use instead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import click
+
+REMOVED_OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {}
+"""For each command, the options that it no longer has, and what to write in their place."""
+
+REMOVED_COMMANDS: Final[Mapping[str, str]] = {}
+"""The commands that are no longer there, and what to write in their place."""
+
+
+def refuse_removed_option(command: str, word: str) -> None:
+    """Refuse an option that a command no longer has; `word` may end with ``=VALUE``."""
+    name = word.partition("=")[0]
+    if instead := REMOVED_OPTIONS.get(command, {}).get(name):
+        raise click.UsageError(f"{name} was removed: {instead}")
+
+
+def refuse_removed_command(word: str) -> None:
+    """Refuse a command that is no longer there."""
+    if instead := REMOVED_COMMANDS.get(word):
+        raise click.UsageError(f"'{word}' was removed: {instead}")

@@ -1,0 +1,29 @@
+"""What earlier versions had ends with a line that says what to use instead."""
+
+import pytest
+
+from mummergpu.cli.main import MAIN_VERB, commands, main
+from mummergpu.cli.removed_options import REMOVED_COMMANDS, REMOVED_OPTIONS
+
+OPTIONS = [(verb, name) for verb, options in REMOVED_OPTIONS.items() for name in options]
+
+
+@pytest.mark.parametrize(("verb", "name"), OPTIONS)
+def test_a_removed_option_names_what_to_use(
+    verb: str, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    known = {spelling for option in commands.commands[verb].params for spelling in option.opts}
+    assert name not in known
+    # The option may stand behind the files, with a value or without one.
+    for words in (["a.fa", "b.fa", name], [name, "a.fa", "b.fa"], [f"{name}=x", "a.fa", "b.fa"]):
+        assert main(words if verb == MAIN_VERB else [verb, *words]) == 2
+        error = capsys.readouterr().err
+        assert f"{name} was removed: {REMOVED_OPTIONS[verb][name]}" in error
+        assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize("verb", REMOVED_COMMANDS)
+def test_a_removed_command_names_what_to_use(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert verb not in commands.commands
+    assert main([verb, "a.fa", "b.fa"]) == 2
+    assert f"'{verb}' was removed: {REMOVED_COMMANDS[verb]}" in capsys.readouterr().err
