@@ -119,6 +119,8 @@ class KmerSlice(NamedTuple):
         The bases of a k-mer.
     shift : int
         A k-mer shifted to the right by this many bits is the number of its bucket.
+    with_bases_beside : bool
+        Whether the table will have the bases before each position.
     """
 
     codes: CodeArray
@@ -128,6 +130,7 @@ class KmerSlice(NamedTuple):
     picked: UInt64Array
     kmer_length: int
     shift: int
+    with_bases_beside: bool
 
 
 def max_scratch_bytes(bases: int) -> int:
@@ -158,7 +161,7 @@ def build_kmer_table(
     kmer_length = sampling.kmer_length
     assert 1 <= kmer_length <= MAXIMUM_KMER_LENGTH
     shift = bucket_shift(kmer_length)
-    slices = slices_of(codes, begin, end, sampling)
+    slices = slices_of(codes, begin, end, sampling, with_bases_beside)
     shares = Shares(tell)
     counted = shares.part(COUNTING_SHARE, len(slices))
     counts = bucket_counts(slices, kmer_length, map_function, counted)
@@ -208,7 +211,9 @@ def bucket_shift(kmer_length: int) -> int:
     return max(0, 2 * kmer_length - MAX_BUCKET_BITS)
 
 
-def slices_of(codes: CodeArray, begin: int, end: int, sampling: KmerSampling) -> list[KmerSlice]:
+def slices_of(
+    codes: CodeArray, begin: int, end: int, sampling: KmerSampling, with_bases_beside: bool = False
+) -> list[KmerSlice]:
     """Return the slices of a part of a reference with margins; picked k-mers are still to mark."""
     step = sampling.reference_step
     return [
@@ -220,6 +225,7 @@ def slices_of(codes: CodeArray, begin: int, end: int, sampling: KmerSampling) ->
             np.zeros((SLICE_BASES if sampling.is_picked else 0) // WORD_BITS, dtype=np.uint64),
             sampling.kmer_length,
             bucket_shift(sampling.kmer_length),
+            with_bases_beside,
         )
         for first in range(begin, end, SLICE_BASES)
     ]
@@ -322,7 +328,8 @@ def fill_kmer(
     bucket = kmer >> part.shift  # negative if the k-mer contains a break
     if kmer >= 0 and first <= bucket < behind:
         number = np.uint64(kmer) & in_bucket
-        number |= four_before(part.codes, at) << np.uint64(ENTRY_KMER_BITS)
+        if part.with_bases_beside:
+            number |= four_before(part.codes, at) << np.uint64(ENTRY_KMER_BITS)
         number <<= np.uint64(ENTRY_POSITION_BITS)
         entries[places[bucket]] = number | np.uint64(at - origin)
         places[bucket] += 1

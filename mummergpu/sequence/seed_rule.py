@@ -121,9 +121,15 @@ def new_seed_room(most: int = 0) -> SeedRoom:
     """Return room for the seeds of a read, and for so many places of one that occurs too often."""
     size = max(MAX_SEEDS, MAX_OVERLAPPING)
     kept = KEPT_SEEDS if 0 < most <= MAX_KEPT_PLACES else 0
-    counted = (COUNTED_SEEDS, COUNTED_NUMBERS)
-    sizes = (size, size, most + 1, (kept, KEPT_NUMBERS), (kept, most + 1), counted)
-    room = SeedRoom(*(np.zeros(one, dtype=np.int64) for one in sizes))
+    room = SeedRoom(
+        np.zeros(size, dtype=np.int64),
+        np.zeros(size, dtype=np.int64),
+        # Places are written before they are read, and few of this room: zeros would cost more.
+        np.empty(most + 1, dtype=np.int64),
+        np.zeros((kept, KEPT_NUMBERS), dtype=np.int64),
+        np.empty((kept, most + 1), dtype=np.int64),
+        np.zeros((COUNTED_SEEDS, COUNTED_NUMBERS), dtype=np.int64),
+    )
     room.counted_seeds[:, COUNTED_LEAD] = -1
     return room
 

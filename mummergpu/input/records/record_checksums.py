@@ -9,15 +9,14 @@ from __future__ import annotations
 import hashlib
 from typing import Final
 
-import numpy as np
-
 from mummergpu.errors import InputError
 from mummergpu.input.bytes.files import Input
 from mummergpu.input.bytes.formats import Format
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.runtime.arrays import ByteArray
 
-_CHUNK_BYTES: Final = 1 << 20
+_CHUNK_BYTES: Final = 1 << 17
+"""So few that the letters of a part stay in the caches of a processor."""
 
 _LINE_ENDS: Final = b"\n\r"
 
@@ -26,6 +25,8 @@ _LAST_COUNTED: Final = 126
 """The bytes that count: those that are printable (SAM format specification, 1.3.2)."""
 
 _NOT_COUNTED: Final = bytes({*range(256)}.difference(range(_FIRST_COUNTED, _LAST_COUNTED + 1)))
+
+_UPPER_CASE: Final = bytes(range(256)).upper()
 
 
 class RecordChecksums:
@@ -49,7 +50,7 @@ class RecordChecksums:
                 self._in_header = place == len(text)
                 continue
             begin, place = place, self._next_header(text, place)
-            self._current.update(_letters_of(text[begin:place]))
+            self._current.update(text[begin:place].translate(_UPPER_CASE, _NOT_COUNTED))
             if place < len(text):
                 self._found.append(self._current.hexdigest())
                 self._current = hashlib.md5(usedforsecurity=False)
@@ -68,16 +69,6 @@ class RecordChecksums:
     def finish(self) -> tuple[str, ...]:
         """Return the MD5 of each record, as 32 hexadecimal digits."""
         return *self._found[1:], self._current.hexdigest()
-
-
-def _letters_of(text: bytes) -> bytes:
-    """Return the bytes of a text that count, in upper case."""
-    letters = text.replace(b"\n", b"").upper()
-    numbers = np.frombuffer(letters, dtype=np.uint8)
-    if numbers.size and _FIRST_COUNTED <= numbers.min() and numbers.max() <= _LAST_COUNTED:
-        return letters
-    # Line ends of two bytes, blanks and the like.
-    return letters.translate(None, _NOT_COUNTED)
 
 
 def record_checksums(path: str, threads: ReadingThreads | None = None) -> tuple[str, ...]:
