@@ -366,12 +366,32 @@ def sort_buckets(
         for kmer in range(first_kmer, kmer_behind):
             total += offsets[kmer]
             offsets[kmer] = total
-        # Going from the last entry to the first lowers each offset to where its list begins.
-        for entry in range(end - 1, begin - 1, -1):
-            number = entries[entry] >> np.uint64(ENTRY_POSITION_BITS)
-            word = kmer_zero + (number & kmer_bits)
-            place = offsets[word] - np.uint32(1)
-            offsets[word] = place
-            positions[place] = np.uint32(entries[entry] & np.uint64(0xFFFFFFFF))
-            if bases_beside.size > 0:
-                bases_beside[place] = np.uint8(number >> np.uint64(ENTRY_KMER_BITS))
+        # A loop that writes no bases takes a sixth less time.
+        if bases_beside.size > 0:
+            place_entries(entries, begin, end, kmer_zero, True, offsets, positions, bases_beside)
+        else:
+            place_entries(entries, begin, end, kmer_zero, False, offsets, positions, bases_beside)
+
+
+@inline_without_refcounts
+def place_entries(
+    entries: EntryArray,
+    begin: int,
+    end: int,
+    first_kmer: int,
+    with_bases_beside: bool,
+    offsets: PositionArray,
+    positions: PositionArray,
+    bases_beside: ByteArray,
+) -> None:
+    """Write the entries of a bucket to the lists of their k-mers, whose ends are the offsets."""
+    kmer_bits = np.uint64((1 << ENTRY_KMER_BITS) - 1)
+    # Going from the last entry to the first lowers each offset to where its list begins.
+    for entry in range(end - 1, begin - 1, -1):
+        number = entries[entry] >> np.uint64(ENTRY_POSITION_BITS)
+        word = first_kmer + (number & kmer_bits if with_bases_beside else number)
+        place = offsets[word] - np.uint32(1)
+        offsets[word] = place
+        positions[place] = np.uint32(entries[entry] & np.uint64(0xFFFFFFFF))
+        if with_bases_beside:
+            bases_beside[place] = np.uint8(number >> np.uint64(ENTRY_KMER_BITS))
