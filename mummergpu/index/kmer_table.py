@@ -378,7 +378,7 @@ def place_entries(
     entries: EntryArray,
     begin: int,
     end: int,
-    first_kmer: int,
+    first_kmer: np.uint64,
     with_bases_beside: bool,
     offsets: PositionArray,
     positions: PositionArray,
