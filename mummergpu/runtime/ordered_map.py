@@ -37,11 +37,15 @@ class _Worker(Generic[Item, Result]):
         self._work = work
         self._cut = cut
         self.is_closed = False
+        self.waiting: deque[None] = deque()
+        """An element for each item that no thread has begun with."""
 
     def submit(self, item: Item) -> Future[Result | _Parts[Result] | None]:
+        self.waiting.append(None)
         return self._executor.submit(self._run, item)
 
     def _run(self, item: Item) -> Result | _Parts[Result] | None:
+        self.waiting.pop()
         # The parts of an item that was cut may start after the iterator was closed.
         if self.is_closed:
             return None
@@ -105,8 +109,10 @@ def ordered_results(
     try:
         for item in items:
             under_way.append(worker.submit(item))
-            # What is done does not wait, and keep its memory, until the window is full.
-            while len(under_way) >= window or (under_way and under_way[0].done()):
+            # What is done keeps its memory no longer than the threads are given items.
+            while len(under_way) >= window or (
+                worker.waiting and under_way and under_way[0].done()
+            ):
                 if (result := finish_first()) is not None:
                     yield result
         while under_way:
