@@ -23,20 +23,9 @@ _PAGE: Final = "html"
 class PictureStyle:
     """The style of a dot plot.
 
-    Attributes
-    ----------
-    order : bool or None
-        Whether to order and turn the queries; None to do so if there are several.
-    size : tuple of float, or None
-        Width and height in inches; None for `DEFAULT_INCHES`.
-    title : str or None
-        The title; None for the names of the files.
-    what : str
-        The name of the matches, such as ``alignments``.
-    colouring : str
-        One of `colours.COLOURINGS`.
-    line_width : float or None
-        The width of the lines in points; None for the usual one.
+    `order` tells whether to order and turn the queries (None: if there are several), `size` is in
+    inches and `line_width` in points, `what` is the name of the matches, and `colouring` one of
+    `colours.COLOURINGS`.
     """
 
     order: bool | None = None

@@ -63,23 +63,12 @@ class Matches(Protocol):
 
 @frozen
 class Segments:
-    """Matches on the two axes of a dot plot.
+    """Matches on the horizontal axis of the references and the vertical one of the queries.
 
-    Attributes
-    ----------
-    references, queries : Chromosomes
-        The records on the horizontal and on the vertical axis.
-    reference_positions, query_positions : ndarray, dtype=int64, shape=(n_matches,)
-        0-based, on the axes; the query's lower end, whatever the strand.
-    is_reverse : ndarray, dtype=bool, shape=(n_matches,)
-        Whether a match goes down from left to right, since it is on the other strand of the query
-        than the one on the axis.
-    match_count : int
-        The number of matches, with those that are left out here, the shortest.
-    query_count : int
-        The number of queries, with those that are left out here, the last.
-    identities : ndarray, dtype=float64, shape=(n_matches,), or None
-        The percentage of equal columns; None for exact matches.
+    Positions are 0-based on the axes, of the query's lower end whatever the strand. A reverse match
+    goes down from left to right. `match_count` and `query_count` include the shortest matches and
+    the last queries, which may be left out here. `identities` are the percentages of equal columns,
+    None for exact matches.
     """
 
     references: Chromosomes

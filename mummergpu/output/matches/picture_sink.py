@@ -27,22 +27,12 @@ from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.mems import BlockMems
 
 MOST_SEGMENTS: Final = 1 << 22
-"""So many matches are kept: more than a picture has pixels, in some 130 megabytes."""
+"""The matches that are kept: more than a picture has pixels, in some 130 megabytes."""
 
 
 @frozen
 class SegmentColumns:
-    """Matches as columns of the same length.
-
-    Attributes
-    ----------
-    reference_positions, query_positions : ndarray, dtype=int64
-        0-based, on the axes of the joined records.
-    lengths : ndarray, dtype=int64
-        In bases.
-    is_reverse : ndarray, dtype=bool
-        Whether the reverse complement of the query matches.
-    """
+    """Matches as columns; positions are 0-based on the axes of the joined records."""
 
     reference_positions: Int64Array
     query_positions: Int64Array
@@ -50,7 +40,7 @@ class SegmentColumns:
     is_reverse: BoolArray
 
     def chosen(self, choice: BoolArray) -> SegmentColumns:
-        """Return the matches whose element of `choice`, a bool array, is true."""
+        """Return the matches for which `choice` is true."""
         return SegmentColumns(
             self.reference_positions[choice],
             self.query_positions[choice],
@@ -66,10 +56,7 @@ class SegmentColumns:
 class SegmentStore:
     """Keeps the longest of the matches that it gets; of matches as long, the first.
 
-    Attributes
-    ----------
-    longest_dropped : int
-        No match of this length or a smaller one will be kept any more.
+    No match of `longest_dropped` bases or less will be kept any more.
     """
 
     def __init__(self, most: int = MOST_SEGMENTS) -> None:
@@ -132,7 +119,7 @@ _ENDS_OF_FORMATS: Final = frozenset(
 )
 
 MOST_QUERIES: Final = 1 << 20
-"""So many queries have a place on the axis of a dot plot."""
+"""The queries that have a place on the axis."""
 
 
 CountedSegments = tuple[int, SegmentColumns]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from mummergpu.drawing.colours import BLUE, FAINT, GREEN, INK, ORANGE, PURPLE, SKY, VERMILION
-from mummergpu.drawing.style import number_plainly, shortened
+from mummergpu.drawing.style import shortened
 from mummergpu.index.tree.policy import LETTERS
 from mummergpu.studies.analysis.effects import flag_name, interactions, policy_effects
 from mummergpu.studies.analysis.paper import STAGES_OF_PAPER
@@ -57,6 +57,8 @@ def study_panels(
 
 def draw_ranking(axes: Axes, study: Study) -> None:
     """Draw the time of every layout, from the fastest to the slowest."""
+    from matplotlib.ticker import LogLocator
+
     ranking = study.ranking
     ratios = ranking.ratios.tolist()
     for is_on, marker, colour, label in (
@@ -84,7 +86,9 @@ def draw_ranking(axes: Axes, study: Study) -> None:
     # A few layouts may be many times as slow as the others.
     axes.set_yscale("log")
     axes.set_ylim(0.97, max(ratios) ** 1.8 + 0.05)
-    number_plainly(axes.yaxis, (1, 1.2, 1.5, 2, 3, 5))
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 1.2, 1.5, 2, 3, 5)))
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.yaxis.set_minor_formatter(lambda _value, _: "")
     axes.set_ylabel("time / fastest")
     axes.legend(loc="upper left", fontsize=6.5, labelspacing=0.6)
 
