@@ -85,7 +85,7 @@ def draw_ranking(axes: Axes, study: Study) -> None:
     axes.set_xlabel("rank")
     # A few layouts may be many times as slow as the others.
     axes.set_yscale("log")
-    axes.set_ylim(0.97, max(ratios) ** 1.8 + 0.05)
+    axes.set_ylim(0.97, max(ratios) ** 2.5 + 0.05)
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 1.2, 1.5, 2, 3, 5)))
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
     axes.yaxis.set_minor_formatter(lambda _value, _: "")
