@@ -44,6 +44,7 @@ from mummergpu.studies.report.words import (
 )
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -271,15 +272,13 @@ def _draw(figure: PaperFigure, shown: Sequence[_Panel], registers: _Panel | None
     if registers:
         _draw_registers(axes[0], registers)
         axes = axes[1:]
-    entries = {}
+    entries: dict[str, Artist] = {}
     for panel, one in zip(shown, axes, strict=True):
         _draw_bars(one, panel, figure)
-        handles, names = one.get_legend_handles_labels()
-        entries |= dict(zip(names, handles, strict=True))
+        entries |= dict(zip(*one.get_legend_handles_labels()[::-1], strict=True))
     if entries:
-        drawing.legend(
-            list(entries.values()), list(entries), loc="outside lower center", ncols=len(entries)
-        )
+        handles = list(entries.values())
+        drawing.legend(handles, list(entries), loc="outside lower center", ncols=len(entries))
     return drawing
 
 

@@ -145,8 +145,8 @@ def _best_text(study: Study) -> str:
         if ratio <= 1 + noise
     ]
     if equal:
-        more = len(equal) - _MAX_CODES
-        shown = equal[:_MAX_CODES] + ([f"{more} more"] if more > 0 else [])
+        rest = len(equal) - _MAX_CODES
+        shown = equal[:_MAX_CODES] + ([f"{rest} more"] if rest > 0 else [])
         text += f" Within the noise of the fastest: {listed(shown)}."
     return text
 
