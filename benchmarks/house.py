@@ -93,7 +93,13 @@ class Walk:
             return
         self.files.add(path)
         if path.startswith(self._room):
-            self.depth = max(self.depth, sum(1 for _ in self._own_frames(frame)))
+            main = threading.main_thread().ident
+            stacks = [frame]
+            if threading.get_ident() != main:
+                # The main thread is in the function that handed the work to this one.
+                stacks.append(sys._current_frames()[main])
+            frames = [one for stack in stacks for one in self._own_frames(stack)]
+            self.depth = max(self.depth, len(frames))
 
     def _own_frames(self, frame: FrameType | None) -> Iterator[FrameType]:
         while frame is not None:
