@@ -87,7 +87,7 @@ def synthetic_bases(seed: int) -> str:
     from mummergpu.workload.declaration import Genome, Repeats
     from mummergpu.workload.genome import synthesize
 
-    repeats = Repeats(40, (200, 400), (170, 200), (0.1, 0.3))
+    repeats = Repeats(40, (200, 400), (0.1, 0.3), (170, 200))
     genome = Genome(SYNTHETIC_BASES, 0.41, (repeats,), (), ())
     return decode(synthesize(genome, seed, SYNTHETIC)).decode()
 

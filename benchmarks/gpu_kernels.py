@@ -22,8 +22,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from devices import open_device
-from gpu_gathers import gather_rates
+from devices import gather_rates, open_device
 from measure import machine, save
 
 from mummergpu.cuda.kernel_cache import KernelCache

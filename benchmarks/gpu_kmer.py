@@ -22,8 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from devices import open_device
-from gpu_gathers import gather_rates
+from devices import gather_rates, open_device
 from gpu_kernels import NO_LIMIT, ONE_BLOCK, WORKLOADS, Workload
 from measure import machine, save
 

@@ -21,12 +21,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from hidden_models_device import CASINO, islands_text, profile_text, random_block
 from measure import provenance
 
 from mummergpu.hmm.language.chain import Chain
 from mummergpu.hmm.language.evaluation import CompiledModel, evaluate
-from mummergpu.hmm.language.lanes import SymbolBlock
+from mummergpu.hmm.language.lanes import SymbolBlock, offsets_of_counts
 from mummergpu.hmm.language.parser import parse_program
 from mummergpu.hmm.language.processor_text import Kept, ProgramKind, program_text
 from mummergpu.hmm.language.program import Algorithm, Attribute
@@ -35,6 +34,68 @@ from mummergpu.version import __version__
 
 TRACE = (Attribute.SCORE, Attribute.TRACEBACK)
 LETTERS = "ACDEFGHIKLMNPQRSTVWY"
+
+
+CASINO = """hmm casino { alphabet [1, 2, 3, 4, 5, 6]; startstate start; endstate end;
+state fair emits even; state loaded emits biased;
+emission even = [1/6, 1/6, 1/6, 1/6, 1/6, 1/6]; emission biased = [0.1, 0.1, 0.1, 0.1, 0.1, 0.5];
+start -> fair 1; fair -> fair 0.95; fair -> loaded 0.05; loaded -> loaded 0.97999;
+loaded -> fair 0.02; loaded -> end 0.00001; fair -> end 0.00001; }"""
+
+
+def profile_text(nodes: int = 10, seed: int = 1) -> str:
+    """Return a profile of the shape in the paper, with silent deletions."""
+    choice = np.random.default_rng(seed)
+
+    def row() -> str:
+        chances = choice.dirichlet(np.full(20, 0.3))
+        return ", ".join(f"{chance:.6f}" for chance in chances)
+
+    lines = [f"hmm profile {{ alphabet [{', '.join(LETTERS)}]; startstate s; endstate e;"]
+    lines.append("emission back = [" + ", ".join(["0.05"] * 20) + "];")
+    lines += [f"emission m[{k}] = [{row()}];" for k in range(1, nodes + 1)]
+    lines.append(
+        f"state n; state c; state begin; state done; for k in 1..{nodes} {{"
+        " state M[k] emits m[k]; state D[k]; }"
+        f" for k in 1..{nodes - 1} {{ state I[k] emits back;"
+        " M[k] -> M[k+1] 0.985; M[k] -> I[k] 0.01; M[k] -> D[k+1] 0.005; I[k] -> M[k+1] 0.54;"
+        " I[k] -> I[k] 0.46; D[k] -> M[k+1] 0.62; D[k] -> D[k+1] 0.38; }"
+        " s -> n 1; n -> n 0.997 emits back; n -> begin 0.003; begin -> M[1] 0.75;"
+        f" begin -> D[1] 0.25; M[{nodes}] -> done 1; D[{nodes}] -> done 1; done -> c 1;"
+        " c -> c 0.997 emits back; c -> e 0.003; }"
+    )
+    return "\n".join(lines)
+
+
+def islands_text() -> str:
+    """Return the model of CpG islands in the documentation, without its state for gaps."""
+    island = (
+        *((0.1792, 0.2729, 0.4243, 0.1195), (0.1701, 0.3661, 0.2726, 0.1871)),
+        *((0.1604, 0.3376, 0.3734, 0.1245), (0.0787, 0.3536, 0.3825, 0.1811)),
+    )
+    sea = (
+        *((0.2996, 0.2048, 0.2847, 0.2098), (0.3217, 0.2976, 0.0779, 0.3017)),
+        *((0.2478, 0.2458, 0.2975, 0.2078), (0.1768, 0.2388, 0.2917, 0.2916)),
+    )
+    lines = ["hmm islands { alphabet [A, C, G, T]; startstate s;"]
+    for number in range(1, 5):
+        chances = ", ".join(str(int(number == other)) for other in range(1, 5))
+        lines.append(f"emission e[{number}] = [{chances}];")
+    lines.append(
+        "for k in 1..4 { state sea[k] emits e[k]; state island[k] emits e[k]; s -> sea[k] 0.25;"
+        " for j in 1..4 { sea[j] -> island[k] 0.00025; island[j] -> sea[k] 0.001; } }"
+    )
+    for name, rows in (("island", island), ("sea", sea)):
+        for source, row in enumerate(rows, 1):
+            lines += [f"{name}[{source}] -> {name}[{to}] {one};" for to, one in enumerate(row, 1)]
+    return "\n".join([*lines, "}"])
+
+
+def random_block(symbols: int, count: int, length: int, spread: float = 0.0) -> SymbolBlock:
+    choice = np.random.default_rng(7)
+    lengths = np.maximum(1, choice.normal(length, spread * length, count)).astype(np.int64)
+    offsets = offsets_of_counts(lengths)
+    return SymbolBlock(choice.integers(0, symbols, int(offsets[-1])).astype(np.uint8), offsets)
 
 
 def user_seconds(work: Callable[[], Any]) -> float:

@@ -102,7 +102,7 @@ def write_repeats(path: Path, seed: int, bases: int = 8_000_000) -> None:
     def families(
         count: int, length: tuple[int, int], copies: int, divergence: tuple[float, float]
     ) -> Repeats:
-        return Repeats(count, length, (many(copies), many(copies)), divergence)
+        return Repeats(count, length, divergence, (many(copies), many(copies)))
 
     genome = Genome(
         length=bases,
@@ -111,8 +111,8 @@ def write_repeats(path: Path, seed: int, bases: int = 8_000_000) -> None:
             families(4, (280, 320), 1_200, (0.02, 0.2)),
             families(4, (1_000, 6_000), 150, (0.005, 0.2)),
             families(40, (150, 1_500), 40, (0.01, 0.3)),
-            Repeats(many(30), (5_000, 20_000), (2, 3), (0.0, 0.02)),
-            Repeats(many(20), (500, 3_000), (2, 8), (0.0, 0.0)),
+            Repeats(many(30), (5_000, 20_000), (0.0, 0.02), (2, 3)),
+            Repeats(many(20), (500, 3_000), (0.0, 0.0), (2, 8)),
         ),
         tandems=(
             Tandems(many(3), (150, 200), (50, 200), (0.0, 0.03)),

@@ -232,11 +232,7 @@ def _sections(scans: bool) -> Sections:
         ],
         "Reports": [
             MAIN_OPTIONS["stats"],
-            _file(
-                "--multiqc",
-                "Write counts for MultiQC to FILE, named SAMPLE_mqc.json, and a plot of E-values "
-                "to SAMPLE_e_values_mqc.yaml beside it.",
-            ),
+            _file("--multiqc", "Write counts for MultiQC to FILE, named SAMPLE_mqc.json."),
             *MESSAGE_OPTIONS,
         ],
         INFORMATION: [],
@@ -344,7 +340,6 @@ def _run(params: dict[str, Any], scans: bool) -> None:
     verb = Verb(
         *(inputs, files, options, lambda: _load_job(params), lambda options: name),
         before=tell_of_text,
-        counts="profiles",
     )
     # The driver only starts now if a device is used for certain.
     backend = "cuda" if params["backend"] == "cuda" else "cpu"

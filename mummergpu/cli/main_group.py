@@ -46,7 +46,7 @@ Other commands; each has its own --help:
   mummergpu plot         draw the matches of two genomes
   mummergpu sweep        measure every combination of the data policies
   mummergpu tune         find the best data policies for this machine
-  mummergpu report       show what sweeps or a run found, on one page
+  mummergpu report       show what sweeps found, on one page
   mummergpu doctor       show what this machine has for mummergpu
   mummergpu warmup       compile now what later runs need
   mummergpu mummer-shim  take the place of MUMmer 3.23's 'mummer'

@@ -289,8 +289,7 @@ MAP_SECTIONS: Final[Sections] = {
             ["--multiqc"],
             metavar="FILE",
             shell_complete=complete_files,
-            help="Write counts for MultiQC to FILE, named SAMPLE_mqc.json, and plots of insert "
-            "sizes and mapping qualities to files beside it.",
+            help="Write counts for MultiQC to FILE, named SAMPLE_mqc.json.",
         ),
         *MESSAGE_OPTIONS,
     ],
@@ -472,7 +471,7 @@ def map_command(**params: Any) -> None:
     """
     inputs = [params["reference"], *params["reads"]]
     told = inputs, _outputs(params), map_options, lambda: _load_job(params), lambda options: "map"
-    run_verb(params, Verb(*told, backend_of=_backend_of, counts="mapping"))
+    run_verb(params, Verb(*told, backend_of=_backend_of))
 
 
 def _backend_of(options: MapOptions) -> str:

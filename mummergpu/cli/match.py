@@ -81,7 +81,7 @@ def _skipped(count: int, max_occurrences: int) -> str:
 def _match_options(params: Params, command: str) -> MatchOptions:
     # These bring numpy: a device wakes up in the meantime.
     from mummergpu.cli.index_rules import index_options
-    from mummergpu.cli.picture_options import picture_style
+    from mummergpu.drawing.picture import PictureStyle
     from mummergpu.pipeline.options import MatchOptions
 
     request = text_request(params)
@@ -98,5 +98,5 @@ def _match_options(params: Params, command: str) -> MatchOptions:
         dump_tree_path=params["dump_tree"],
         summary=params["multiqc"] is not None
         or (params["stats"] is not None and params["cluster"] is None),
-        picture=picture_style(params),
+        picture=params.get("picture") or PictureStyle(),
     )

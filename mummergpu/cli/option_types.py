@@ -389,8 +389,7 @@ MATCH_SECTIONS: Final[dict[str, list[click.Option]]] = {
             ["--multiqc"],
             metavar="FILE",
             shell_complete=complete_files,
-            help="Write counts for MultiQC to FILE, named SAMPLE_mqc.json, and a plot of the "
-            "lengths of matches to SAMPLE_lengths_mqc.yaml beside it.",
+            help="Write counts for MultiQC to FILE, named SAMPLE_mqc.json.",
         ),
         flag("--profile", "Count the nodes that are visited on a GPU, for --stats."),
         click.Option(

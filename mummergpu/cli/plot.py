@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import click
@@ -13,9 +15,68 @@ from mummergpu.cli.match import run_match
 from mummergpu.cli.option_rules import refuse_clashing_files
 from mummergpu.cli.option_types import HELP_OPTIONS, MAIN_OPTIONS, complete_files
 from mummergpu.cli.option_words import WordedCommand
-from mummergpu.cli.picture_options import PICTURE_OPTIONS, picture_style
 from mummergpu.cli.session import Session
+from mummergpu.drawing.colours import COLOURINGS
+from mummergpu.drawing.picture import PictureStyle, picture_bytes, picture_format
 from mummergpu.output.formats import target_of
+from mummergpu.runtime.output_file import OutputFile
+
+_LEAST_INCHES: Final = 2.0
+_MOST_INCHES: Final = 60.0
+
+
+def _size(
+    _context: click.Context, _parameter: click.Parameter, text: str | None
+) -> tuple[float, float] | None:
+    """Return the width and the height that a text such as ``8x6`` or ``7`` spells."""
+    if text is None:
+        return None
+    try:
+        sides = [float(word) for word in text.lower().split("x")]
+    except ValueError:
+        sides = []
+    if len(sides) not in (1, 2) or not all(_LEAST_INCHES <= one <= _MOST_INCHES for one in sides):
+        raise click.BadParameter(
+            f"'{text}' is not a size such as 7 or 8x6, of {_LEAST_INCHES:g} to {_MOST_INCHES:g} "
+            "inches"
+        )
+    return sides[0], sides[-1]
+
+
+_PICTURE_OPTIONS: Final = (
+    click.Option(
+        ["--order/--no-order"],
+        default=None,
+        help="Draw the queries in the order of where they lie on the reference, and turn around "
+        "those that match mostly on the reverse strand, with * before their names; or leave them "
+        "as they are.  [default: --order for several queries]",
+    ),
+    click.Option(
+        ["--colour", "--color", "colouring"],
+        type=click.Choice(COLOURINGS),
+        default=COLOURINGS[0],
+        show_default=True,
+        help="Colour matches by strand, or alignments of a .paf or .delta by the percentage of "
+        "equal columns (identity).",
+    ),
+    click.Option(
+        ["--line-width"],
+        type=click.FloatRange(0.1, 20),
+        metavar="POINTS",
+        help="The width of lines; short matches are dots of this size.  [default: 1.2]",
+    ),
+    click.Option(
+        ["--size"],
+        callback=_size,
+        metavar="INCHES",
+        help="Width and height of the picture in inches, such as 8x6, or one number for both; a "
+        "PNG has 150 pixels to the inch.  [default: 7x7]",
+    ),
+    click.Option(
+        ["--title"], metavar="TEXT", help="Write TEXT above.  [default: the names of the files]"
+    ),
+)
+"""The options that fill a `PictureStyle`."""
 
 _SHARED: Final = (
     *("any_letters", "threads", "backend", "cpu", "device", "gpu_memory", "max_memory", "stats"),
@@ -24,13 +85,13 @@ _SHARED: Final = (
 
 _OF_FILES: Final = frozenset(
     {"reference", "output", "min_length", "verbose", "quiet", "no_progress"}
-    | {option.name for option in PICTURE_OPTIONS}
+    | {option.name for option in _PICTURE_OPTIONS}
 )
 """The parameters that make sense without a search."""
 
 _LEAST_LENGTH: Final = 20
 _CHANCE_MATCHES: Final = 1000
-"""About so many matches may be there by chance: they do not hide the others."""
+"""About this many chance matches do not hide the others."""
 
 
 def _optional_length(
@@ -57,9 +118,9 @@ def _optional_length(
             required=True,
             shell_complete=complete_files,
             help="Write the picture to FILE, whose name ends in .png, .svg, .pdf, or .html for a "
-            "page to move and zoom in (dots only).",
+            "page to move and zoom in.",
         ),
-        *PICTURE_OPTIONS,
+        *_PICTURE_OPTIONS,
         click.Option(
             ["-l", "--min-length", "min_length"],
             callback=_optional_length,
@@ -97,20 +158,21 @@ def plot(context: click.Context, /, **params: Any) -> None:
     Positions count from the start of each record. Pictures need matplotlib (mummergpu[plot]),
     pages (.html) do not.
     """
+    style = PictureStyle(**{option.name: params.pop(option.name) for option in _PICTURE_OPTIONS})
     if not params["query"]:
-        _plot_file(context, params)
+        _plot_file(context, params, style)
         return
     params["mum"] = params["mum"] or not (params["maxmatch"] or params["mumreference"])
     if params["min_length"] is None:
         params["min_length"] = usual_length(params["reference"], params["query"])
     others = _defaults_of_the_main_job(context, params["reference"], params["query"])
-    outputs = {"output": (params["output"],), "format_name": "plot"}
+    outputs = {"output": (params["output"],), "format_name": "plot", "picture": style}
     run_match(**(others | params | outputs | {"both": True}))
 
 
-def _plot_file(context: click.Context, params: dict[str, Any]) -> None:
+def _plot_file(context: click.Context, params: dict[str, Any], style: PictureStyle) -> None:
     """Draw the matches of the file that stands in the place of the reference."""
-    from mummergpu.drawing.match_files import format_of_matches
+    from mummergpu.drawing.match_files import format_of_matches, read_matches
 
     path = params["reference"]
     if format_of_matches(path) is None:
@@ -125,9 +187,15 @@ def _plot_file(context: click.Context, params: dict[str, Any]) -> None:
             raise click.UsageError(f"{parameter.opts[0]} is for a search, and '{path}' has matches")
     refuse_clashing_files([path], {"--output": params["output"]})
     target = target_of(params["output"], "plot")
-    from mummergpu.pipeline.plot_file import plot_file
+    from mummergpu.drawing.segments import segments_of
 
-    plot_file(path, target, picture_style(params), params["min_length"] or 1)
+    file_format = picture_format(target.path)
+    with OutputFile(target.path) as output:
+        matches = read_matches(path, params["min_length"] or 1)
+        segments = replace(segments_of(matches), identities=matches.identity)
+        title = style.title or os.path.basename(path)
+        style = replace(style, title=title, what="alignments")
+        output.write(picture_bytes(segments, style, file_format))
 
 
 def usual_length(reference: str, queries: Sequence[str]) -> int:

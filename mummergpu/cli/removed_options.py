@@ -7,7 +7,9 @@ from typing import Final
 
 import click
 
-REMOVED_OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {}
+REMOVED_OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
+    "plot": {"--kind": "pictures are dot plots; --stats has the lengths of matches"},
+}
 """For each command, the options that it no longer has, and what to write in their place."""
 
 REMOVED_COMMANDS: Final[Mapping[str, str]] = {}

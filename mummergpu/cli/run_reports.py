@@ -1,4 +1,4 @@
-"""The files that tell about a run: ``--stats`` and ``--multiqc``."""
+"""The files about a run: ``--stats`` and ``--multiqc``."""
 
 from __future__ import annotations
 
@@ -16,47 +16,26 @@ if TYPE_CHECKING:
     Content = Callable[[Stats], bytes]
     """A function that makes the content of a file when the run has ended."""
 
-    SampleContent = Callable[[str, Stats], bytes]
-    """The same, of a file that names a sample."""
-
 
 class RunReports:
     """The files of the reports of a run: named first, opened before it, and written after it."""
 
-    def __init__(self, params: Mapping[str, Any], counts: str = "matches") -> None:
+    def __init__(self, params: Mapping[str, Any]) -> None:
         self._contents: list[tuple[str, str, Content]] = []
         if (path := params["stats"]) is not None:
             self._contents.append(("--stats", path, lambda stats: stats.as_json()))
         if (path := params.get("multiqc")) is not None:
-            self._add_multiqc(path, counts)
+            from mummergpu.output import multiqc
+
+            sample = multiqc.sample_of(path)
+            if not path.endswith(multiqc.SUFFIX) or not sample:
+                message = (
+                    f"MultiQC finds a file if it is named SAMPLE{multiqc.SUFFIX}, and not '{path}'"
+                )
+                raise OptionError("--multiqc", message)
+            content = partial(multiqc.general_statistics, sample)
+            self._contents.append(("--multiqc", path, content))
         self._files: list[tuple[OutputFile, Content]] = []
-
-    def _add_multiqc(self, path: str, counts: str) -> None:
-        from mummergpu.output import multiqc
-
-        sample = multiqc.sample_of(path)
-        if not path.endswith(multiqc.SUFFIX) or not sample:
-            message = (
-                f"MultiQC finds a file if it is named SAMPLE{multiqc.SUFFIX}, and not '{path}'"
-            )
-            raise OptionError("--multiqc", message)
-        files: dict[str, SampleContent]
-        if counts == "mapping":
-            from mummergpu.output.alignments import multiqc_mapping
-
-            files = multiqc_mapping.files(path)
-        elif counts == "profiles":
-            from mummergpu.output import multiqc_profiles
-
-            files = multiqc_profiles.files(path)
-        else:
-            files = {
-                path: multiqc.general_statistics,
-                multiqc.lengths_path(path): multiqc.length_plot,
-            }
-        for number, (name, make) in enumerate(files.items()):
-            option = f"--multiqc (plot {number})" if number else "--multiqc"
-            self._contents.append((option, name, partial(make, sample)))
 
     @property
     def paths(self) -> dict[str, str | None]:

@@ -66,7 +66,6 @@ class Verb(Generic[Options]):
     after: Callable[[Stats, RunWords], None] = lambda stats, words: None
     backend_of: Callable[[Options], str] = lambda options: "auto"
     compiles: str = "a minute"
-    counts: str = "matches"
 
 
 def run_verb(params: Params, verb: Verb[Options]) -> None:
@@ -74,7 +73,7 @@ def run_verb(params: Params, verb: Verb[Options]) -> None:
     session = click.get_current_context().find_object(Session)
     assert session is not None
     refuse_exclusive(params)
-    reports = RunReports(params, verb.counts)
+    reports = RunReports(params)
     refuse_clashing_files(verb.inputs, {**verb.outputs, **reports.paths})
     command = shlex.join([PROGRAM, *session.arguments])
     backend = "cpu" if params.get("cpu") else params["backend"]

@@ -1,4 +1,4 @@
-"""The colours of all figures and pages, which people with any colour vision can tell apart."""
+"""The colours of all figures and pages."""
 
 from __future__ import annotations
 
@@ -23,4 +23,4 @@ REVERSE: Final = VERMILION
 
 STRAND, IDENTITY = "strand", "identity"
 COLOURINGS: Final = (STRAND, IDENTITY)
-"""What the colours of a dot plot can tell."""
+"""The meanings of the colours of a dot plot."""

@@ -9,18 +9,67 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+import numpy.typing as npt
 
-from mummergpu.drawing.colours import STRAND
-from mummergpu.drawing.groups import Group, groups_of
+from mummergpu.drawing.chromosomes import TURNED_MARK
+from mummergpu.drawing.colours import (
+    BLUE,
+    FAINT,
+    FORWARD,
+    IDENTITY,
+    ORANGE,
+    REVERSE,
+    SKY,
+    STRAND,
+    VERMILION,
+)
 from mummergpu.drawing.record_axis import label_axis
-from mummergpu.drawing.records import TURNED_MARK
 from mummergpu.drawing.segments import Segments
 from mummergpu.drawing.style import add_colour_legend, add_head
+from mummergpu.errors import OptionError
 from mummergpu.runtime.arrays import BoolArray, Float64Array, Int64Array
+from mummergpu.runtime.frozen import frozen
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-import numpy.typing as npt
+
+_IDENTITIES: Final = ((99, BLUE), (95, SKY), (90, ORANGE), (80, VERMILION), (0, FAINT))
+"""The least percentage of equal columns of each colour."""
+
+
+@frozen
+class Group:
+    """Matches of one colour."""
+
+    label: str
+    colour: str
+    members: BoolArray
+
+
+def no_identities() -> OptionError:
+    """Return the error that identities are asked for and are not known."""
+    text = "exact matches are all alike; draw the alignments of a .paf or .delta"
+    return OptionError(f"colouring={IDENTITY}", text)
+
+
+def groups_of(segments: Segments, colouring: str) -> tuple[Group, ...]:
+    """Return the groups of matches by colour, to be drawn in this order."""
+    if colouring == STRAND:
+        ways = ~segments.is_reverse, segments.is_reverse
+        return Group("forward", FORWARD, ways[0]), Group("reverse", REVERSE, ways[1])
+    if segments.identities is None:
+        raise no_identities()
+    groups = []
+    above = np.inf
+    for least, colour in _IDENTITIES:
+        members = (segments.identities >= least) & (segments.identities < above)
+        label = f"{least}% and more" if least == _IDENTITIES[0][0] else f"{least} to {above:g}%"
+        if least == 0:
+            label = f"under {above:g}%"
+        groups.append(Group(label, colour, members))
+        above = least
+    return tuple(groups)
+
 
 _MAX_STEPS: Final = 1 << 20
 """So many steps of matches are computed at once: they take little memory."""

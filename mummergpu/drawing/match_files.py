@@ -24,25 +24,10 @@ _HEADER_WORDS, _MATCH_WORDS = 4, 7
 
 @frozen
 class FileMatches:
-    """Matches that were read from a file, as the functions of `mummergpu.plot` take them.
+    """Matches of a file as `segments.Matches`, in the order of its records.
 
-    Attributes
-    ----------
-    query, reference : ndarray, dtype=uint32, shape=(n_matches,)
-        The numbers of the records, in the order in which the file names them.
-    query_start, reference_start : ndarray, dtype=int64, shape=(n_matches,)
-        0-based, in the records; the query's on its forward strand.
-    length : ndarray, dtype=int64, shape=(n_matches,)
-        In bases. An alignment with gaps has that of its shorter side.
-    reverse : ndarray, dtype=bool, shape=(n_matches,)
-        Whether the reverse complement of the query matches.
-    query_names, reference_names : list of str
-        The names of the records.
-    query_lengths, reference_lengths : ndarray, dtype=int64
-        Their bases.
-    identity : ndarray, dtype=float64, shape=(n_matches,)
-        The percentage of equal columns: what PAF tells, or the columns of the longer side of
-        .delta without its errors.
+    An alignment with gaps has the length of its shorter side. `identity` is the percentage of equal
+    columns: that of PAF, or of .delta the longer side without its errors.
     """
 
     query: UInt32Array
@@ -57,23 +42,6 @@ class FileMatches:
     reference_lengths: Int64Array
     identity: Float64Array
 
-    def longer(self, least: int) -> FileMatches:
-        """Return the matches of at least so many bases."""
-        kept = self.length >= least
-        return FileMatches(
-            self.query[kept],
-            self.reference[kept],
-            self.query_start[kept],
-            self.reference_start[kept],
-            self.length[kept],
-            self.reverse[kept],
-            self.query_names,
-            self.reference_names,
-            self.query_lengths,
-            self.reference_lengths,
-            self.identity[kept],
-        )
-
 
 def format_of_matches(path: str) -> str | None:
     """Return the format of matches that the name of a file tells: `PAF`, `DELTA` or None."""
@@ -84,24 +52,8 @@ def format_of_matches(path: str) -> str | None:
     return suffix if suffix in (PAF, DELTA) else None
 
 
-def read_matches(path: str) -> FileMatches:
-    """Read matches.
-
-    Parameters
-    ----------
-    path : str
-        A file of PAF or .delta, as `format_of_matches` tells; plain, or compressed with gzip.
-
-    Returns
-    -------
-    FileMatches
-        All of them.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read, or a line is none of its format.
-    """
+def read_matches(path: str, min_length: int = 1) -> FileMatches:
+    """Read the matches of a minimum length from PAF or .delta, plain or compressed with gzip."""
     with reading(path), open_binary(path) as file:
         lines: Iterable[bytes] = file
         if os.path.splitext(path)[1].lower() in _GZIPPED:
@@ -112,7 +64,7 @@ def read_matches(path: str) -> FileMatches:
             from io import BufferedReader, FileIO
 
             lines = BufferedReader(file) if isinstance(file, FileIO) else file
-        collected = _Columns(path)
+        collected = _Columns(path, min_length)
         if format_of_matches(path) == DELTA:
             _read_delta(lines, collected)
         else:
@@ -145,8 +97,9 @@ class _Names:
 class _Columns:
     """Collects matches."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, min_length: int) -> None:
         self.path = path
+        self._min_length = min_length
         self.queries, self.references = _Names(), _Names()
         # Query, its start, record, start in it, length, strand.
         self._columns = tuple(array("q") for _ in range(6))
@@ -172,6 +125,8 @@ class _Columns:
             if not 0 <= begin <= end <= names.lengths[number]:
                 raise ValueError(f"{begin}-{end} is no part of {names.lengths[number]:,} bases")
         length = min(query_span[1] - query_span[0], span[1] - span[0])
+        if length < self._min_length:
+            return
         row = (query, query_span[0], record, span[0], length, turn)
         for column, number in zip(self._columns, row, strict=True):
             column.append(number)

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from mummergpu.drawing.records import Records, ReorderedNames
+from mummergpu.drawing.chromosomes import Chromosomes
 from mummergpu.drawing.segments import Segments
 from mummergpu.runtime.arrays import BoolArray, Int64Array
 
@@ -34,8 +34,8 @@ def arranged(segments: Segments) -> Segments:
     """
     order, is_turned = best_layout(segments)
     queries = segments.queries
-    placed = Records(
-        ReorderedNames(queries.names, order),
+    placed = Chromosomes(
+        [queries.names[number] for number in order.tolist()],
         queries.lengths[order],
         queries.title,
         is_turned[order],

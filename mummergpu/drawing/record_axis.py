@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from mummergpu.drawing.chromosomes import Chromosomes
 from mummergpu.drawing.colours import FAINT
-from mummergpu.drawing.records import Records
 from mummergpu.drawing.style import points_of, shortened, text_points
 from mummergpu.runtime.arrays import Float64Array, Int64Array
 
@@ -43,7 +43,7 @@ _MAX_BORDERS: Final = 400
 """So many borders between records are drawn at most: more would hide the matches."""
 
 
-def label_axis(axes: Axes, which: str, records: Records) -> None:
+def label_axis(axes: Axes, which: str, records: Chromosomes) -> None:
     """Label the ``x`` or ``y`` axis with records, set its limits, and draw the records' borders."""
     horizontal = which == "x"
     axis: Axis = axes.xaxis if horizontal else axes.yaxis
@@ -73,7 +73,7 @@ def label_axis(axes: Axes, which: str, records: Records) -> None:
             line(border, color=FAINT, linewidth=0.4, alpha=0.6, zorder=0.5)
 
 
-def record_ticks(records: Records, step: int) -> tuple[Int64Array, Int64Array]:
+def record_ticks(records: Chromosomes, step: int) -> tuple[Int64Array, Int64Array]:
     """Return where the ticks of an axis are, and what they count.
 
     They count on the forward strand of the record. Its start has no tick of its own if there are
@@ -117,7 +117,7 @@ def _label_size(axis: Axis) -> float:
 
 
 def _name_records(
-    axes: Axes, horizontal: bool, records: Records, points: float, size: float, longest: int
+    axes: Axes, horizontal: bool, records: Chromosomes, points: float, size: float, longest: int
 ) -> None:
     """Write the names of records beyond the numbers, as far as there is room for them.
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.drawing.records import Records
+from mummergpu.drawing.chromosomes import Chromosomes
 from mummergpu.runtime.arrays import BoolArray, Float64Array, Int64Array, UInt32Array
 from mummergpu.runtime.frozen import frozen
 
@@ -63,27 +63,16 @@ class Matches(Protocol):
 
 @frozen
 class Segments:
-    """Matches on the two axes of a dot plot.
+    """Matches on the horizontal axis of the references and the vertical one of the queries.
 
-    Attributes
-    ----------
-    references, queries : Records
-        The records on the horizontal and on the vertical axis.
-    reference_positions, query_positions : ndarray, dtype=int64, shape=(n_matches,)
-        0-based, on the axes; the query's lower end, whatever the strand.
-    is_reverse : ndarray, dtype=bool, shape=(n_matches,)
-        Whether a match goes down from left to right, since it is on the other strand of the query
-        than the one on the axis.
-    match_count : int
-        The number of matches, with those that are left out here, the shortest.
-    query_count : int
-        The number of queries, with those that are left out here, the last.
-    identities : ndarray, dtype=float64, shape=(n_matches,), or None
-        The percentage of equal columns; None for exact matches.
+    Positions are 0-based on the axes, of the query's lower end whatever the strand. A reverse match
+    goes down from left to right. `match_count` and `query_count` include the shortest matches and
+    the last queries, which may be left out here. `identities` are the percentages of equal columns,
+    None for exact matches.
     """
 
-    references: Records
-    queries: Records
+    references: Chromosomes
+    queries: Chromosomes
     reference_positions: Int64Array
     query_positions: Int64Array
     lengths: Int64Array
@@ -100,28 +89,21 @@ class Segments:
 
 def segments_of(matches: Matches) -> Segments:
     """Return matches as segments, with the queries in the order of their numbers."""
-    references = reference_records(matches)
-    lengths = np.asarray(matches.query_lengths, dtype=np.int64)
-    queries = Records(matches.query_names, lengths, "query")
+    references, queries = (
+        Chromosomes(names, np.asarray(lengths, dtype=np.int64), title)
+        for names, lengths, title in (
+            (matches.reference_names, matches.reference_lengths, "reference"),
+            (matches.query_names, matches.query_lengths, "query"),
+        )
+    )
+    starts = np.asarray(matches.reference_start, dtype=np.int64)
     return Segments(
         references,
         queries,
-        reference_positions_of(matches, references),
+        references.offsets[matches.reference] + starts,
         queries.offsets[matches.query] + np.asarray(matches.query_start, dtype=np.int64),
         np.asarray(matches.length, dtype=np.int64),
         np.asarray(matches.reverse, dtype=np.bool_),
         len(matches.length),
         queries.count,
     )
-
-
-def reference_records(matches: Matches) -> Records:
-    """Return the records of the reference of some matches."""
-    lengths = np.asarray(matches.reference_lengths, dtype=np.int64)
-    return Records(matches.reference_names, lengths, "reference")
-
-
-def reference_positions_of(matches: Matches, references: Records) -> Int64Array:
-    """Return where matches begin on the axis of the reference: int64, shape=(n_matches,)."""
-    starts = np.asarray(matches.reference_start, dtype=np.int64)
-    return references.offsets[matches.reference] + starts

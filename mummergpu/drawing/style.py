@@ -14,7 +14,6 @@ from mummergpu.drawing.colours import INK
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 DOTS_PER_INCH: Final = 150
@@ -96,17 +95,6 @@ def saved(figure: Figure, kind: str) -> bytes:
     buffer = BytesIO()
     figure.savefig(buffer, format=kind, dpi=DOTS_PER_INCH, metadata=_NO_METADATA[kind])
     return buffer.getvalue()
-
-
-def number_plainly(
-    axis: Axis, multiples: Sequence[float] = (1.0,), max_ticks: int | None = None
-) -> None:
-    """Write plain numbers beside a logarithmic axis, with ticks at multiples of powers of ten."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
-    axis.set_major_locator(LogLocator(subs=multiples, numticks=max_ticks))
-    axis.set_major_formatter(FuncFormatter(lambda number, _place: f"{number:,.12g}"))
-    axis.set_minor_formatter(NullFormatter())
 
 
 def text_points(text: str, size: float) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -105,27 +104,6 @@ class MatchCounts:
             name: [dict(vars(row)) for row in part]
             for name, part in zip(MATCH_PARTS, parts, strict=True)
         }
-
-
-def with_gaps(lengths: Sequence[LengthCount]) -> Iterator[LengthCount]:
-    """Yield ranges of lengths, and between them the ranges that no match has.
-
-    Parameters
-    ----------
-    lengths : sequence of LengthCount
-        Ranges in ascending order.
-
-    Yields
-    ------
-    LengthCount
-        Ranges that follow each other without a gap.
-    """
-    behind = lengths[0].first if lengths else 0
-    for one in lengths:
-        if one.first > behind:
-            yield LengthCount(behind, one.first - 1, 0)
-        yield one
-        behind = one.last + 1
 
 
 def visit_counts(visits: Int64Array) -> Counter[str]:

@@ -11,16 +11,15 @@ import gzip
 import json
 import zlib
 from collections.abc import Iterator
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, ClassVar, Final, TypeVar
+from typing import Any, ClassVar, Final
 
 from mummergpu.errors import InputError, OptionError
 from mummergpu.input.bytes.files import reading
 from mummergpu.runtime.frozen import frozen
 from mummergpu.studies.combinations import CONTROL, checked_code, every_policy
 from mummergpu.studies.profiles.records import PROFILES, ProfileRun, ProfileSetup, ProfileSweep
-from mummergpu.studies.record_types import type_fault
 from mummergpu.studies.subject import (
     KernelRecord,
     StudyRun,
@@ -59,8 +58,6 @@ processor, they are summed over threads. A stage that a backend does not have is
 
 KERNEL_STAGES: Final = ("match", "print", "ordering")
 """The stages whose sum is the time of the kernels."""
-
-RecordType = TypeVar("RecordType")
 
 
 @frozen
@@ -203,9 +200,11 @@ def setup_and_subject(folder: Path) -> tuple[StudySetup, Subject]:
         given = value.pop("input")
         if subject is TREES:
             given |= {"strands": tuple(given["strands"])}
-        parts: dict[str, Any] = {"input": _record(subject.input_type, given, "input.")}
-        parts["machine"] = _record(SweepMachine, value.pop("machine"), "machine.")
-        setup = _record(subject.setup_type, value | tuples | parts)
+        parts = {
+            "input": subject.input_type(**given),
+            "machine": SweepMachine(**value.pop("machine")),
+        }
+        setup = subject.setup_type(**value | tuples | parts)
         for code in setup.policies:
             _check_code(code, subject)
         return setup, subject
@@ -237,11 +236,9 @@ def read_runs(folder: Path, subject: Subject = TREES) -> Iterator[StudyRun]:
     for number, line in enumerate(lines[:-1], 1):
         try:
             value = json.loads(line)
-            kernels = {
-                name: _record(KernelRecord, kernel, f"kernels.{name}.")
-                for name, kernel in value["kernels"].items()
-            }
-            run = _record(subject.run_type, value | {"kernels": kernels})
+            seconds = {stage: float(one) for stage, one in value["seconds"].items()}
+            kernels = {name: KernelRecord(**one) for name, one in value["kernels"].items()}
+            run = subject.run_type(**value | {"seconds": seconds, "kernels": kernels})
             _check_code(run.policy, subject)
             yield run
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -272,21 +269,3 @@ def _check_code(code: str, subject: Subject) -> None:
         raise ValueError(error.message) from error
     if not right:
         raise ValueError(f"the letters of '{code}' are not in order")
-
-
-def _record(kind: type[RecordType], value: Any, path: str = "") -> RecordType:
-    """Return a record made of a JSON object; `path` leads to it, with a dot at its end.
-
-    Raises TypeError if a key is missing or unknown, or a value has another type.
-    """
-    if not isinstance(value, dict):
-        raise TypeError(f"{value} is no object")
-    known = {field.name for field in fields(kind)}  # type: ignore[arg-type]
-    unknown = sorted(set(value) - known)
-    if unknown:
-        raise TypeError(f"'{unknown[0]}' is unknown")
-    record = kind(**value)
-    fault = type_fault(record, path)
-    if fault:
-        raise TypeError(fault)
-    return record

@@ -124,7 +124,6 @@ def test_wrong_usage_refers_to_the_help_of_the_command(
             "r.fa q.fq --multiqc x_mqc.json --stats x_mqc.json",
             "'x_mqc.json' is also another output",
         ),
-        ("r.fa q.fq --multiqc x_mqc.json -o x_lengths_mqc.yaml", "is also another output"),
     ],
 )
 def test_wrong_usage_ends_with_2(

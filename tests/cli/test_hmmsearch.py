@@ -601,11 +601,6 @@ def test_reports_count_what_the_tables_have(
     assert "cells" not in report["stages"]["format"]
     shown = json.loads(sample.read_text())["data"]["sample"]
     assert (shown["profiles"], shown["profile_hits"]) == (counts["profiles"], len(targets))
-    plot = (tmp_path / "sample_e_values_mqc.yaml").read_text().partition('"data"')[2]
-    heights = [float(height) for height in re.findall(r"[{ ][\d.-]+: ([\d.]+)", plot)]
-    assert sum(heights) == len(targets)
-    page = tmp_path / "page"
-    assert main(["report", str(files["stats"]), "-o", str(page)]) == 0
 
 
 def test_words_as_hmmer_takes_and_refuses_them(

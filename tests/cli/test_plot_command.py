@@ -51,13 +51,11 @@ def test_every_kind_of_file(ending: str, capsys: pytest.CaptureFixture[str]) -> 
     assert capsys.readouterr() == ("", "")
 
 
-@each("kind", ["dots", "coverage", "lengths"])
-def test_every_kind_of_picture(kind: str) -> None:
-    assert main(["plot", "-q", "r.fa", "q.fa", "--kind", kind, "-o", "x.svg", "--title", "T"]) == 0
+def test_a_picture_has_a_title_and_its_matches() -> None:
+    assert main(["plot", "-q", "r.fa", "q.fa", "-o", "x.svg", "--title", "T"]) == 0
     text = Path("x.svg").read_text()
     ElementTree.fromstring(text)
-    words = {"dots": "*turned", "coverage": "matches over a base", "lengths": "length of a match"}
-    assert words[kind] in text and "2 MUMs of at least 20 bp" in text and ">T<" in text
+    assert "*turned" in text and "2 MUMs of at least 20 bp" in text and ">T<" in text
 
 
 def test_names_of_files_are_the_title() -> None:
@@ -100,13 +98,13 @@ def test_defaults(told: list[MatchOptions]) -> None:
 
 
 def test_options(told: list[MatchOptions]) -> None:
-    words = "plot --size 9x4 r.fa q.fa r.fa -o x.svg -maxmatch -l 31 --kind coverage --no-order"
+    words = "plot --size 9x4 r.fa q.fa r.fa -o x.svg -maxmatch -l 31 --no-order"
     assert main(words.split()) == 0
     options = told.pop()
     assert options.query_paths == ("q.fa", "r.fa")
     assert options.search.uniqueness is Uniqueness.ALL
     assert options.search.minimum_length == 31
-    assert options.picture == PictureStyle("coverage", False, (9.0, 4.0))
+    assert options.picture == PictureStyle(False, (9.0, 4.0))
     assert options.search.in_words == "matches of at least 31 bp"
     assert main("plot r.fa q.fa -o x.svg -mumreference".split()) == 0
     assert told[-1].search.uniqueness is Uniqueness.IN_REFERENCE
@@ -125,10 +123,6 @@ def test_options(told: list[MatchOptions]) -> None:
         ("plot r.fa q.fa -o -", "--output: '-' names no picture"),
         ("r.fa q.fa --plot x.txt", "--plot: 'x.txt' names no picture: let it end in .png, .svg"),
         ("r.fa q.fa --plot x.svg.gz", "--plot: 'x.svg.gz' would compress plot once more"),
-        (
-            "plot r.fa q.fa -o x.html --kind lengths",
-            "--kind: a page shows dots; write lengths to .png, .svg or .pdf",
-        ),
         ("plot r.fa q.fa -o x.png --size 1", "'1' is not a size such as 7 or 8x6, of 2 to 60"),
         ("plot r.fa q.fa -o x.png --size 3x4x5", "'3x4x5' is not a size"),
         ("plot r.fa q.fa -o x.png --size nan", "'nan' is not a size"),
@@ -211,9 +205,8 @@ def test_a_file_of_matches_gives_the_picture_of_its_genomes(matches: None, name:
     own, read = (Path(one).read_text() for one in ("own.html", "read.html"))
     # They differ in the titles of the axes, and in what the matches are called.
     assert numbers_of(own) == numbers_of(read) != []
-    for kind in ("dots", "coverage", "lengths"):
-        assert main(["plot", name, "-o", f"{kind}.png", "--kind", kind, "-l", "30"]) == 0
-        assert Path(f"{kind}.png").read_bytes().startswith(STARTS["png"])
+    assert main(["plot", name, "-o", "x.png", "-l", "30"]) == 0
+    assert Path("x.png").read_bytes().startswith(STARTS["png"])
 
 
 @pytest.mark.parametrize("name", ["x.delta", "x.paf"])
@@ -256,7 +249,6 @@ def numbers_of(page: str) -> list[str]:
         ("r.fa -o y.png", 2, "name a file of queries after the reference, or a file of matches"),
         ("x.paf -o x.paf", 2, "'x.paf' is also an input"),
         ("x.paf -o y.txt", 2, "'y.txt' names no picture"),
-        ("x.paf -o y.html --kind coverage", 2, "a page shows dots"),
         ("none.paf -o y.png", 1, "none.paf: no such file or directory"),
         ("wrong.paf -o y.png", 1, "wrong.paf:2: not a line of PAF: 5-9 is no part of 8 bases"),
         ("text.paf -o y.png", 1, "text.paf:1: not a line of PAF: twelve fields"),

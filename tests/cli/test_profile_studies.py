@@ -66,7 +66,7 @@ def test_the_filters_of_the_processor_are_swept(
     assert run(f"sweep one.hmm p.faa -C -o {out} --runs 2 --repeat-control 1") == 0
     assert f"made0: 1 run is new in {out}" in capfd.readouterr().err
     assert run(f"report {out}") == 0
-    text = (out / "report.md").read_text()
+    text = (out / "report.html").read_text()
     assert "the fastest of 5 policies is S" in text and "made0 (40 nodes)" in text
     assert "runs are missing" not in text
 
@@ -76,7 +76,7 @@ def test_each_profile_has_a_folder(tmp_path: Path) -> None:
     assert run(f"sweep two.hmm p.faa -C -o {tmp_path} {short}") == 0
     assert sorted(one.name for one in tmp_path.iterdir()) == ["made0", "made1"]
     assert run(f"report {tmp_path} -q") == 0
-    text = (tmp_path / "report.md").read_text()
+    text = (tmp_path / "report.html").read_text()
     assert "made0 (20 nodes)" in text and "made1 (70 nodes)" in text
 
 

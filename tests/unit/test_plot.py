@@ -40,13 +40,7 @@ def test_plots_are_axes(matches: MadeMatches, tmp_path: Path) -> None:
     assert dots.get_xlim() == (0, 120) and dots.get_ylim() == (0, 90)
     assert dots.get_title("left").splitlines()[0] == "Dots"
     assert len(dots.collections) == 2
-    bars = mummergpu.plot.coverage(matches, bins=12)
-    assert bars.get_xlim() == (0, 120) and bars.get_title("left") == "3 matches"
-    histogram = mummergpu.plot.lengths(matches)
-    assert histogram.get_xlabel() == "length of a match (bp)"
-    for number, axes in enumerate((dots, bars, histogram)):
-        axes.figure.savefig(tmp_path / f"{number}.png")
-    assert len({axes.figure for axes in (dots, bars, histogram)}) == 3
+    dots.figure.savefig(tmp_path / "dots.png")
 
 
 def test_matches_of_an_index_can_be_drawn(tmp_path: Path) -> None:
@@ -57,7 +51,6 @@ def test_matches_of_an_index_can_be_drawn(tmp_path: Path) -> None:
     axes = plot.dotplot(found)
     names = [label.get_text() for label in axes.yaxis.get_ticklabels(minor=True)]
     assert names == ["same", "*turned"]
-    assert plot.coverage(found).get_title("left") == "2 matches"
     assert "*turned" in plot.page(found)
     found.write(str(tmp_path / "x.svg"))
     assert (tmp_path / "x.svg").read_text().startswith("<?xml")
@@ -70,8 +63,6 @@ def test_plots_take_the_axes_of_the_caller(matches: MadeMatches, tmp_path: Path)
     figure, grid = pyplot.subplots(2, 2)
     inside = figure.add_subfigure(grid[1, 1].get_gridspec()[1, 1]).subplots()
     assert plot.dotplot(matches, grid[0, 0]) is grid[0, 0]
-    assert plot.coverage(matches, ax=grid[0, 1]) is grid[0, 1]
-    assert plot.lengths(matches, ax=grid[1, 0]) is grid[1, 0]
     assert plot.dotplot(matches, inside) is inside
     figure.savefig(tmp_path / "all.png")
     assert pyplot.get_fignums() == [1] and dict(matplotlib.rcParams) == settings

@@ -1,9 +1,10 @@
-"""What each policy does: the percent change of a stage's time when the policy is switched on."""
+"""The percent change of a stage's time when a policy is switched on, alone and beside another."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
+from itertools import combinations
 from typing import Final
 
 import numpy as np
@@ -13,8 +14,7 @@ from mummergpu.runtime.arrays import Float64Array
 from mummergpu.runtime.frozen import frozen
 from mummergpu.studies.analysis.timings import Timings
 
-CONFIDENCE: Final = 0.95
-"""The confidence of all intervals."""
+_CONFIDENCE: Final = 0.95
 
 FASTER: Final = "faster"
 SLOWER: Final = "slower"
@@ -22,21 +22,12 @@ MIXED: Final = "depends on the other policies"
 NOISE: Final = "within the noise"
 UNCLEAR: Final = "not clear, as the noise is not known"
 
-FLAG_NAMES: Final = {letter: name for name, letter in LETTERS.items()}
-"""The name of the flag of each letter."""
+_FLAG_NAMES: Final = {letter: name for name, letter in LETTERS.items()}
 
 
 @frozen
 class Pair:
-    """Two layouts that differ in one policy.
-
-    Attributes
-    ----------
-    off, on : Policy
-        The layout without the policy and the one with it.
-    percent : float
-        The change of the time from the first to the second, in percent of the first.
-    """
+    """Two layouts that differ in one policy, and the change from the first to the second."""
 
     off: Policy
     on: Policy
@@ -47,16 +38,9 @@ class Pair:
 class PolicyEffect:
     """The effect of one policy on one stage over all pairs of layouts that differ in it alone.
 
-    Attributes
-    ----------
-    pairs : tuple of Pair
-        The pairs, at least one.
-    mean, median, lower_quartile, upper_quartile : float
-        Of the changes in percent; positive if the policy makes the stage slower.
-    low, high : float or None
-        The confidence interval of the mean in percent; None for a single pair.
-    noise : float or None
-        The coefficient of variation of the control's runs in percent, None if it is not known.
+    Changes are in percent, positive if the policy makes the stage slower. `low` and `high` are the
+    confidence interval of the mean (None for a single pair), `noise` is the coefficient of
+    variation of the control's runs (None if unknown).
     """
 
     letter: str
@@ -81,25 +65,16 @@ class PolicyEffect:
         return max(pair.percent for pair in self.pairs)
 
     @property
-    def is_within_noise(self) -> bool:
-        """Whether the mean change is smaller than the noise of the machine."""
-        return self.noise is not None and abs(self.mean) < self.noise
-
-    @property
     def verdict(self) -> str:
-        """The effect in words: `FASTER`, `SLOWER`, `MIXED`, `NOISE` or `UNCLEAR`.
-
-        A mean is clear if its interval does not hold zero, or for a single pair if it is greater
-        than twice the noise: a change is made of two times, so that its own noise is greater than
-        theirs. Without a clear mean the effect is `MIXED` if the middle half of the changes reaches
-        beyond twice the noise.
-        """
+        """The effect in words: `FASTER`, `SLOWER`, `MIXED`, `NOISE` or `UNCLEAR`."""
         noise = self.noise or 0.0
+        # A mean is clear if its interval excludes zero. A single pair has no interval: its change
+        # is made of two times, so it must exceed twice the noise of one.
         if self.low is not None and self.high is not None:
-            clear = self.low * self.high > 0
+            is_clear = self.low * self.high > 0
         else:
-            clear = self.noise is not None and abs(self.mean) > 2 * noise
-        if clear and not self.is_within_noise:
+            is_clear = self.noise is not None and abs(self.mean) > 2 * noise
+        if is_clear and abs(self.mean) >= noise:
             return FASTER if self.mean < 0 else SLOWER
         if self.noise is None:
             return UNCLEAR
@@ -107,56 +82,77 @@ class PolicyEffect:
         return NOISE if quartile <= 2 * noise else MIXED
 
 
+@frozen
+class Interaction:
+    """How much two policies together differ from the product of their effects, in percent.
+
+    `squares` counts the settings of the other policies that have all four times. `noise` is twice
+    the coefficient of variation of a run, as four independent times enter; None if unknown.
+    """
+
+    first: str
+    second: str
+    squares: int
+    percent: float
+    noise: float | None
+
+    @property
+    def is_within_noise(self) -> bool:
+        """Whether it is smaller than the noise of the machine."""
+        return self.noise is not None and abs(self.percent) < self.noise
+
+
 def flag_name(letter: str) -> str:
     """Return the name of a policy in words, such as ``tree texture``."""
-    return FLAG_NAMES[letter].replace("two_", "two-").replace("_", " ")
-
-
-def switched(policy: Policy, letter: str, on: bool) -> Policy:
-    """Return a policy with one flag switched on or off."""
-    return replace(policy, **{FLAG_NAMES[letter]: on})
-
-
-def is_on(policy: Policy, letter: str) -> bool:
-    """Return whether a flag of a policy is on."""
-    return bool(getattr(policy, FLAG_NAMES[letter]))
-
-
-def pairs_of(timings: Timings, letter: str, stage: str) -> tuple[Pair, ...]:
-    """Return the pairs of layouts that differ in one policy and both have a time above zero."""
-    pairs = []
-    for policy in timings.policies:
-        if is_on(policy, letter):
-            continue
-        other = switched(policy, letter, True)
-        off, on = timings.of(policy, stage), timings.of(other, stage)
-        if off > 0 and on > 0:
-            pairs.append(Pair(policy, other, 100 * (on / off - 1)))
-    return tuple(pairs)
+    return _FLAG_NAMES[letter].replace("two_", "two-").replace("_", " ")
 
 
 def policy_effect(timings: Timings, letter: str, stage: str) -> PolicyEffect | None:
-    """Return the effect of one policy on one stage (`timings.ALL_STAGES`).
-
-    It is None if no two layouts differ in this policy alone.
-    """
-    pairs = pairs_of(timings, letter, stage)
+    """Return the effect of one policy on one stage; None if no two layouts differ in it alone."""
+    pairs = []
+    for policy in timings.policies:
+        if not _is_on(policy, letter):
+            other = _switched_on(policy, letter)
+            off, on = timings.of(policy, stage), timings.of(other, stage)
+            if off > 0 and on > 0:
+                pairs.append(Pair(policy, other, 100 * (on / off - 1)))
     if not pairs:
         return None
     changes = np.array([pair.percent for pair in pairs])
     lower, median, upper = (float(value) for value in np.percentile(changes, (25, 50, 75)))
-    interval = mean_interval(changes)
-    low, high = interval if interval else (None, None)
+    low, high = mean_interval(changes) or (None, None)
     noise = timings.noise_of(stage)
     percent = None if noise is None else 100 * noise
     mean = float(changes.mean())
-    return PolicyEffect(letter, stage, pairs, mean, median, lower, upper, low, high, percent)
+    return PolicyEffect(letter, stage, tuple(pairs), mean, median, lower, upper, low, high, percent)
 
 
 def policy_effects(timings: Timings, stage: str) -> tuple[PolicyEffect, ...]:
     """Return the effects of all policies on one stage, in the order ``QRTmrtn``."""
     effects = (policy_effect(timings, letter, stage) for letter in LETTERS.values())
     return tuple(effect for effect in effects if effect)
+
+
+def interactions(timings: Timings, stage: str) -> tuple[Interaction, ...]:
+    """Return the interactions of every two policies for which there are times."""
+    noise = timings.noise_of(stage)
+    found = []
+    for first, second in combinations(LETTERS.values(), 2):
+        changes = []
+        for policy in timings.policies:
+            if _is_on(policy, first) or _is_on(policy, second):
+                continue
+            other = _switched_on(policy, second)
+            corners = (policy, _switched_on(policy, first), other, _switched_on(other, first))
+            times = [timings.of(corner, stage) for corner in corners]
+            if all(time > 0 for time in times):
+                none, one, another, both = np.log(times)
+                changes.append((both - another) - (one - none))
+        if changes:
+            percent = 100 * float(np.expm1(np.mean(changes)))
+            spread = None if noise is None else 200 * noise
+            found.append(Interaction(first, second, len(changes), percent, spread))
+    return tuple(found)
 
 
 def mean_interval(values: Float64Array) -> tuple[float, float] | None:
@@ -173,7 +169,15 @@ def mean_interval(values: Float64Array) -> tuple[float, float] | None:
 
 
 def t_quantile(degrees: int) -> float:
-    """Return how many standard errors the interval of `CONFIDENCE` reaches to each side."""
+    """Return how many standard errors the confidence interval reaches to each side."""
     from scipy.special import stdtrit
 
-    return float(stdtrit(degrees, (1 + CONFIDENCE) / 2))
+    return float(stdtrit(degrees, (1 + _CONFIDENCE) / 2))
+
+
+def _switched_on(policy: Policy, letter: str) -> Policy:
+    return replace(policy, **{_FLAG_NAMES[letter]: True})
+
+
+def _is_on(policy: Policy, letter: str) -> bool:
+    return bool(getattr(policy, _FLAG_NAMES[letter]))

@@ -1,4 +1,4 @@
-"""What the kernels of each layout need and reach: registers, occupancy, visits of nodes."""
+"""The registers and the occupancy of each kernel of each layout, and its visits of nodes."""
 
 from __future__ import annotations
 
@@ -11,31 +11,25 @@ from mummergpu.studies.analysis.timings import PROFILE, TIMED_KINDS, policy_orde
 from mummergpu.studies.records import Sweep
 from mummergpu.studies.subject import KernelRecord
 
-MATCH_KERNEL: Final = "match_kernel"
-PRINT_KERNELS: Final = ("count_mems", "write_mems")
+_PRINT_KERNELS: Final = ("count_mems", "write_mems")
 """The two passes of the paper's print kernel: the first counts the matches, the second writes."""
-
-TREE_KERNELS: Final = (MATCH_KERNEL, *PRINT_KERNELS)
-"""The kernels that walk the tree."""
 
 
 @frozen
 class KernelFacts:
-    """One kernel under one policy.
+    """One kernel under one policy; what is unknown is None.
 
     Attributes
     ----------
     milliseconds : float or None
-        The median device time of the timed runs, None if there is none.
+        The median device time of the timed runs.
     registers, local_bytes, shared_bytes : int or None
-        Registers and bytes of local memory of a thread, shared bytes of a block; None if unknown.
+        Registers and bytes of local memory of a thread, shared bytes of a block.
     occupancy : float or None
         The resident threads of a multiprocessor as a share of the most it supports.
-    visits_per_second : float or None
-        The nodes that the threads visited, as a profiled run counted them, over the median time of
-        the runs that were timed.
-    gather_share : float or None
-        The visits in a second, as a share of the random reads that the device makes in a second.
+    visits_per_second, limit : float or None
+        Visited nodes of a profiled run over the median time, and the random reads that the device
+        makes in a second.
     """
 
     policy: Policy
@@ -46,30 +40,18 @@ class KernelFacts:
     shared_bytes: int | None
     occupancy: float | None
     visits_per_second: float | None
-    gather_share: float | None
+    limit: float | None
 
 
 def kernel_facts(sweep: Sweep) -> tuple[KernelFacts, ...]:
     """Return what is known of each kernel under each policy; nothing on the processor."""
-    runs: dict[tuple[Policy, str], dict[str, list[KernelRecord]]] = {}
+    runs: dict[tuple[str, Policy], list[tuple[str, KernelRecord]]] = {}
     for run in sweep.runs:
-        kind = "timed" if run.kind in TIMED_KINDS else run.kind
         for name, record in run.kernels.items():
-            kinds = runs.setdefault((Policy.from_code(run.policy), name), {})
-            kinds.setdefault(kind, []).append(record)
-    keys = sorted(runs, key=lambda key: (key[1], policy_order(key[0])))
+            key = name, Policy.from_code(run.policy)
+            runs.setdefault(key, []).append((run.kind, record))
+    keys = sorted(runs, key=lambda key: (key[0], policy_order(key[1])))
     return tuple(_facts(sweep, *key, runs[key]) for key in keys)
-
-
-def gather_limit(sweep: Sweep, policy: Policy) -> float | None:
-    """Return how many nodes in a second the device can read under a policy, None if unknown."""
-    rates = sweep.setup.machine.gathers_per_second
-    return rates.get("merged" if policy.merged_tree else "split")
-
-
-def facts_of(facts: tuple[KernelFacts, ...], kernel: str) -> tuple[KernelFacts, ...]:
-    """Return the facts of one kernel."""
-    return tuple(one for one in facts if one.kernel == kernel)
 
 
 def registers_of_print(facts: tuple[KernelFacts, ...], policy: Policy) -> int | None:
@@ -77,32 +59,32 @@ def registers_of_print(facts: tuple[KernelFacts, ...], policy: Policy) -> int | 
     registers = [
         one.registers
         for one in facts
-        if one.policy == policy and one.kernel in PRINT_KERNELS and one.registers is not None
+        if one.policy == policy and one.kernel in _PRINT_KERNELS and one.registers is not None
     ]
     return max(registers, default=None)
 
 
 def _facts(
-    sweep: Sweep, policy: Policy, kernel: str, kinds: dict[str, list[KernelRecord]]
+    sweep: Sweep, kernel: str, policy: Policy, runs: list[tuple[str, KernelRecord]]
 ) -> KernelFacts:
-    every = [record for records in kinds.values() for record in records]
-    timed = [record.milliseconds for record in kinds.get("timed", [])]
-    visits = [one.node_visits for one in kinds.get(PROFILE, []) if one.node_visits is not None]
+    timed = [record.milliseconds for kind, record in runs if kind in TIMED_KINDS]
+    visits = [
+        record.node_visits
+        for kind, record in runs
+        if kind == PROFILE and record.node_visits is not None
+    ]
     milliseconds = median(timed) if timed else None
     rate = 1000 * median(visits) / milliseconds if visits and milliseconds else None
-    limit = gather_limit(sweep, policy)
+    limits = sweep.setup.machine.gathers_per_second
+    record = next((one for _, one in runs if one.registers is not None), runs[0][1])
     return KernelFacts(
         policy,
         kernel,
         milliseconds,
-        _known([one.registers for one in every]),
-        _known([one.local_bytes for one in every]),
-        _known([one.shared_bytes for one in every]),
-        next((one.occupancy for one in every if one.occupancy is not None), None),
+        record.registers,
+        record.local_bytes,
+        record.shared_bytes,
+        record.occupancy,
         rate,
-        rate / limit if rate and limit else None,
+        limits.get("merged" if policy.merged_tree else "split"),
     )
-
-
-def _known(values: list[int | None]) -> int | None:
-    return next((value for value in values if value is not None), None)

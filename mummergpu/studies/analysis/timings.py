@@ -12,25 +12,21 @@ from mummergpu.runtime.arrays import Float64Array
 from mummergpu.runtime.frozen import frozen
 from mummergpu.studies.records import STAGES, Sweep, SweepRun
 
-FloatArray = Float64Array
-
 KERNELS: Final = "kernels"
+"""The sum of ``match``, ``print`` and ``ordering``."""
+
 TOTAL: Final = "total"
+"""The sum of ``upload`` and ``search``, which is what a user waits for. Trees are made once for any
+number of queries, so making them does not count."""
 
 ALL_STAGES: Final = (*STAGES, KERNELS, TOTAL)
-"""The stages of the records, and two sums. ``kernels`` is the sum of ``match``, ``print`` and
-``ordering``. ``total`` is ``upload`` and ``search``: all that a user waits for once the trees are
-made. The making of the trees is left out because it happens once for any number of queries, and
-would hide the rest."""
 
 MADE_ONCE: Final = ("build", "order", "flatten")
-"""The stages that took place once for a layout; their spread says nothing about noise."""
+"""Stages that run once for a layout; their spread says nothing about noise."""
 
-RUN: Final = "run"
 CONTROL: Final = "control"
 PROFILE: Final = "profile"
-TIMED_KINDS: Final = (RUN, CONTROL)
-"""The kinds of runs whose times count."""
+TIMED_KINDS: Final = ("run", CONTROL)
 
 _ORDER: Final = "QRTmrtn"
 
@@ -41,33 +37,28 @@ class Timings:
 
     Attributes
     ----------
-    stages : tuple of str
-        Those of `ALL_STAGES` that were measured.
     seconds : ndarray, dtype=float64, shape=(n_policies, n_stages)
-        The median over the runs in seconds; NaN where a stage was not measured.
-    run_counts : tuple of int
-        The number of timed runs of each policy.
+        Medians; NaN where a stage was not measured.
     noise : ndarray, dtype=float64, shape=(n_stages,)
-        The coefficient of variation of the control's runs; NaN where it is not known, because the
-        stage took place once or the control ran fewer than two times.
+        The coefficient of variation of the control's runs; NaN where it is unknown.
     """
 
     policies: tuple[Policy, ...]
     stages: tuple[str, ...]
-    seconds: FloatArray
+    seconds: Float64Array
     run_counts: tuple[int, ...]
-    noise: FloatArray
+    noise: Float64Array
     noise_runs: int
 
     @cached_property
     def _rows(self) -> dict[Policy, int]:
         return {policy: row for row, policy in enumerate(self.policies)}
 
-    def column(self, stage: str) -> FloatArray:
+    def column(self, stage: str) -> Float64Array:
         """Return the seconds of a stage by policy; NaN everywhere if it was not measured."""
         if stage not in self.stages:
             return np.full(len(self.policies), np.nan)
-        column: FloatArray = self.seconds[:, self.stages.index(stage)]
+        column: Float64Array = self.seconds[:, self.stages.index(stage)]
         return column
 
     def of(self, policy: Policy, stage: str) -> float:
@@ -76,7 +67,7 @@ class Timings:
         return float("nan") if row is None else float(self.column(stage)[row])
 
     def noise_of(self, stage: str) -> float | None:
-        """Return the coefficient of variation of a stage, None if it is not known."""
+        """Return the coefficient of variation of a stage, None if it is unknown."""
         if stage not in self.stages:
             return None
         noise = float(self.noise[self.stages.index(stage)])
@@ -85,28 +76,20 @@ class Timings:
 
 @frozen
 class Ranking:
-    """Layouts in the order of their times.
-
-    Attributes
-    ----------
-    policies : tuple of Policy
-        The policies, the fastest first; those without a time above zero are left out.
-    seconds : ndarray, dtype=float64, shape=(n_policies,)
-        Their median times in seconds.
-    """
+    """Layouts with a time above zero and their median seconds, the fastest first."""
 
     stage: str
     policies: tuple[Policy, ...]
-    seconds: FloatArray
+    seconds: Float64Array
 
     @property
-    def ratios(self) -> FloatArray:
+    def ratios(self) -> Float64Array:
         """The times, each divided by that of the fastest."""
-        ratios: FloatArray = self.seconds / self.seconds[0]
+        ratios: Float64Array = self.seconds / self.seconds[0]
         return ratios
 
     def ratio_of(self, policy: Policy) -> float | None:
-        """Return how many times as long a policy takes as the fastest; None if not measured."""
+        """Return a policy's time divided by that of the fastest; None if not measured."""
         if policy not in self.policies:
             return None
         return float(self.ratios[self.policies.index(policy)])
@@ -114,15 +97,7 @@ class Ranking:
 
 @frozen
 class Missing:
-    """What a sweep lacks because it was interrupted.
-
-    Attributes
-    ----------
-    made, planned : int
-        The number of runs that were made and planned, of all kinds.
-    codes : tuple of str
-        The policies without any timed run.
-    """
+    """The runs that an interrupted sweep made and planned, and the policies without a timed run."""
 
     made: int
     planned: int
@@ -135,28 +110,24 @@ class Missing:
 
 
 def timings_of(sweep: Sweep) -> Timings:
-    """Return the median times of a sweep, without runs of kind ``profile``.
-
-    Counting nodes costs time. The sums `KERNELS` and `TOTAL` are made for each run before the
-    median is taken.
-    """
+    """Return the median times of a sweep, without profiled runs: counting nodes takes time."""
     timed: dict[Policy, list[SweepRun]] = {}
     for run in sweep.runs:
         if run.kind in TIMED_KINDS:
             timed.setdefault(Policy.from_code(run.policy), []).append(run)
     policies = tuple(sorted(timed, key=policy_order))
-    found = {stage for runs in timed.values() for run in runs for stage in stage_seconds(run)}
+    found = {stage for runs in timed.values() for run in runs for stage in _stage_seconds(run)}
     stages = tuple(stage for stage in ALL_STAGES if stage in found)
     tables = [_seconds_by_run(timed[policy], stages) for policy in policies]
     seconds = np.array([_medians(table) for table in tables]).reshape(len(policies), len(stages))
     counts = tuple(len(timed[policy]) for policy in policies)
-    control = control_of(sweep)
-    runs = timed.get(control, [])
+    control = next((run.policy for run in sweep.runs if run.kind == CONTROL), NO_POLICY)
+    runs = timed.get(Policy.from_code(control), [])
     noise = _variation(_seconds_by_run(runs, stages), stages)
     return Timings(policies, stages, seconds, counts, noise, len(runs))
 
 
-def stage_seconds(run: SweepRun) -> dict[str, float]:
+def _stage_seconds(run: SweepRun) -> dict[str, float]:
     """Return the seconds of a run by stage, with `KERNELS` and `TOTAL` where they are known."""
     seconds = dict(run.seconds)
     if "match" in seconds:
@@ -164,12 +135,6 @@ def stage_seconds(run: SweepRun) -> dict[str, float]:
     if "search" in seconds:
         seconds[TOTAL] = seconds["search"] + seconds.get("upload", 0.0)
     return seconds
-
-
-def control_of(sweep: Sweep) -> Policy:
-    """Return the policy that is repeated to see the noise: the paper's control, as a rule."""
-    codes = (run.policy for run in sweep.runs if run.kind == CONTROL)
-    return Policy.from_code(next(codes, NO_POLICY))
 
 
 def policy_order(policy: Policy) -> tuple[int, tuple[int, ...]]:
@@ -191,7 +156,7 @@ def ranking_of(timings: Timings, stage: str) -> Ranking:
 
 
 def missing_of(sweep: Sweep) -> Missing:
-    """Return what a sweep lacks of the runs that its setup plans."""
+    """Return the runs that the setup plans and the sweep lacks."""
     setup = sweep.setup
     planned = len(setup.policies) * (setup.runs + int(setup.profile)) + setup.control_runs
     timed = {run.policy for run in sweep.runs if run.kind in TIMED_KINDS}
@@ -199,20 +164,19 @@ def missing_of(sweep: Sweep) -> Missing:
     return Missing(len(sweep.runs), planned, absent)
 
 
-def _seconds_by_run(runs: list[SweepRun], stages: tuple[str, ...]) -> FloatArray:
+def _seconds_by_run(runs: list[SweepRun], stages: tuple[str, ...]) -> Float64Array:
     """Return an array of shape (n_runs, n_stages) with NaN where a run lacks a stage."""
-    found = [stage_seconds(run) for run in runs]
-    rows = [[seconds.get(stage, np.nan) for stage in stages] for seconds in found]
+    rows = [[_stage_seconds(run).get(stage, np.nan) for stage in stages] for run in runs]
     return np.array(rows, dtype=np.float64).reshape(len(runs), len(stages))
 
 
-def _medians(table: FloatArray) -> list[float]:
+def _medians(table: Float64Array) -> list[float]:
     """Return the median of each column without its NaNs; NaN for a column of NaNs alone."""
     columns = [column[~np.isnan(column)] for column in table.T]
     return [float(np.median(column)) if len(column) else float("nan") for column in columns]
 
 
-def _variation(table: FloatArray, stages: tuple[str, ...]) -> FloatArray:
+def _variation(table: Float64Array, stages: tuple[str, ...]) -> Float64Array:
     """Return the standard deviation of each column divided by its mean; NaN if unknown."""
     variation = np.full(len(stages), np.nan)
     for number, stage in enumerate(stages):

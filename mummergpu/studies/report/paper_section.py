@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from itertools import combinations
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mummergpu.drawing.colours import BLUE, FAINT, INK, ORANGE, VERMILION
 from mummergpu.drawing.style import shortened
 from mummergpu.index.tree.policy import Policy
-from mummergpu.runtime.frozen import frozen
-from mummergpu.studies.analysis.clusters import Bar, bars_of, texture_name
 from mummergpu.studies.analysis.effects import (
     MIXED,
     NOISE,
     UNCLEAR,
+    Pair,
     PolicyEffect,
     flag_name,
     policy_effect,
@@ -30,9 +30,10 @@ from mummergpu.studies.analysis.paper import (
     WORKLOAD,
     PaperFigure,
 )
-from mummergpu.studies.report.blocks import Block, Drawing, Paragraph, Section, Table
+from mummergpu.studies.analysis.timings import letters_of, policy_order
+from mummergpu.studies.report.figures import new_figure, panels
+from mummergpu.studies.report.page import Block, Drawing, Paragraph, Section, Table, drawn
 from mummergpu.studies.report.study import Study, captioned
-from mummergpu.studies.report.style import drawn, new_figure, panels
 from mummergpu.studies.report.words import (
     ABSENT,
     letters_text,
@@ -43,8 +44,31 @@ from mummergpu.studies.report.words import (
 )
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+_TEXTURES: Final = "QRT"
+_TEXTURE_SETS: Final = [
+    "".join(letters) for count in range(4) for letters in combinations(_TEXTURES, count)
+]
+
+
+class Bar(NamedTuple):
+    """A bar of a figure of the paper: the layout's other textures, its other policies, a pair."""
+
+    textures: str
+    label: str
+    pair: Pair
+
+
+class _Panel(NamedTuple):
+    """The bars of one study, their places on the axis, and the noise of the stage in percent."""
+
+    study: Study
+    bars: Sequence[Bar]
+    places: Sequence[float]
+    noise: float | None
 
 
 def paper_section(studies: Sequence[Study]) -> Section:
@@ -55,20 +79,19 @@ def paper_section(studies: Sequence[Study]) -> Section:
         "our own values."
     )
     blocks: list[Block] = [Paragraph(intro), _findings_table(studies)]
-    drawings = [paper_figure(figure, studies) for figure in FIGURES]
+    drawings = [_paper_figure(figure, studies) for figure in FIGURES]
+    blocks += [drawing for drawing in drawings if drawing]
     absent = [
         str(figure.number) for figure, drawing in zip(FIGURES, drawings, strict=True) if not drawing
     ]
-    blocks += [drawing for drawing in drawings if drawing]
     if absent:
         noun = "Figure" if len(absent) == 1 else "Figures"
-        words = "is" if len(absent) == 1 else "are"
         why = (
             "no two layouts of these sweeps differ in that policy alone"
             if any(study.is_gpu for study in studies)
             else "the cpu backend has no textures"
         )
-        blocks.append(Paragraph(f"{noun} {listed(absent)} {words} missing: {why}."))
+        blocks.append(Paragraph(f"Without {noun} {listed(absent)}: {why}."))
     blocks += [_times_table(studies), _workloads_table(studies)]
     return Section("paper", "The paper, and our data", tuple(blocks))
 
@@ -78,8 +101,8 @@ def _findings_table(studies: Sequence[Study]) -> Table:
     for finding in FINDINGS:
         effects = [policy_effect(one.timings, finding.letter, finding.stage) for one in studies]
         name = f"{flag_name(finding.letter)} ({finding.letter}), {stage_words(finding.stage)}"
-        cells = [_effect_cell(effect) for effect in effects]
-        rows.append((name, f"{finding.words} (section {finding.place})", *cells))
+        words = f"{finding.words} (section {finding.place})"
+        rows.append((name, words, *map(_effect_cell, effects)))
     caption = captioned(
         "The effect of each policy as the paper printed it, and as our data show it: mean (least "
         "to greatest change) over all pairs of layouts. 'kernels' is match, print and ordering "
@@ -99,27 +122,13 @@ def _effect_cell(effect: PolicyEffect | None) -> str:
 
 
 def _times_table(studies: Sequence[Study]) -> Table:
-    rows = [
-        (
-            f"paper: {row.workload}, {DEVICE}",
-            "MUMmerGPU 1.0",
-            f"{row.first_match:,} ms",
-            f"{row.first_print:,} ms",
-            "1.00",
-        )
-        for row in TABLE_2
-    ]
-    rows += [
-        (
-            f"paper: {row.workload}, {DEVICE}",
-            "MUMmerGPU 2.0",
-            f"{row.second_match:,} ms",
-            f"{row.second_print:,} ms",
-            f"{row.speedup:.2f}",
-        )
-        for row in TABLE_2
-    ]
-    rows.sort(key=lambda row: [one.workload in row[0] for one in TABLE_2], reverse=True)
+    rows = []
+    for row in TABLE_2:
+        name = f"paper: {row.workload}, {DEVICE}"
+        first = f"{row.first_match:,} ms", f"{row.first_print:,} ms"
+        second = f"{row.second_match:,} ms", f"{row.second_print:,} ms"
+        rows.append((name, "MUMmerGPU 1.0", *first, "1.00"))
+        rows.append((name, "MUMmerGPU 2.0", *second, f"{row.speedup:.2f}"))
     for study in studies:
         rows += _own_times(study)
     caption = captioned(
@@ -133,7 +142,7 @@ def _times_table(studies: Sequence[Study]) -> Table:
 
 
 def _own_times(study: Study) -> list[tuple[str, str, str, str, str]]:
-    """Return the rows of a study; the layouts of the paper, and its own fastest."""
+    """Return the rows of a study: the layouts of the paper, and its own fastest."""
     codes = [FIRST_VERSION_CODE, DEFAULT_CODE] if study.is_gpu else ["rtn", "n"]
     policies = [Policy.from_code(code) for code in codes] + list(study.ranking.policies[:1])
     rows = []
@@ -141,19 +150,11 @@ def _own_times(study: Study) -> list[tuple[str, str, str, str, str]]:
     for policy in policies:
         match, printing = (study.timings.of(policy, stage) for stage in ("match", "print"))
         both = match + printing
-        if not both > 0:
-            continue
-        base = base or both
-        fastest = ", the fastest" if policy is policies[-1] else ""
-        rows.append(
-            (
-                study.title,
-                letters_text(policy) + fastest,
-                time_text(match),
-                time_text(printing),
-                f"{base / both:.2f}",
-            )
-        )
+        if both > 0:
+            base = base or both
+            layout = letters_text(policy) + (", the fastest" if policy is policies[-1] else "")
+            times = time_text(match), time_text(printing)
+            rows.append((study.title, layout, *times, f"{base / both:.2f}"))
     return rows
 
 
@@ -162,8 +163,8 @@ def _workloads_table(studies: Sequence[Study]) -> Table:
         (
             f"paper: {row.name}",
             f"{row.reference_bases:,}",
-            str(row.minimum_length),
-            row.read_type,
+            str(row.min_match_length),
+            row.reads,
             f"{row.read_count:,}",
         )
         for row in TABLE_1
@@ -178,73 +179,59 @@ def _workloads_table(studies: Sequence[Study]) -> Table:
     return Table(caption, columns, tuple(rows))
 
 
-_GAP: Final = 1.0
-"""The space between two groups of bars, in bars."""
+def bars_of(effect: PolicyEffect) -> tuple[Bar, ...]:
+    """Return the pairs of an effect in the order of the paper's figures.
+
+    They are in groups by textures, and in a group from few letters to many. The paper's figures
+    leave out layouts with the two-dimensional reference (section 4.1), and so do ours.
+    """
+    bars = []
+    for pair in sorted(effect.pairs, key=lambda one: policy_order(one.off)):
+        letters = letters_of(pair.off)
+        if "r" not in letters:
+            textures = "".join(letter for letter in letters if letter in _TEXTURES)
+            rest = "".join(letter for letter in letters if letter not in _TEXTURES)
+            bars.append(Bar(textures, rest or "control", pair))
+    return tuple(sorted(bars, key=lambda bar: _TEXTURE_SETS.index(bar.textures)))
+
 
 _MIN_BARS: Final = 18
-"""A panel has room for so many bars, so that few bars do not become broad."""
+"""A panel has room for this many bars, so that few bars do not become broad."""
 
 _WIDEST: Final = 3.0
-"""A panel reaches at most so many times as far as its longest bar."""
+"""The reach of a panel at most, in lengths of its longest bar."""
 
 _PANEL_HEIGHT: Final = 1.65
-_REGISTERS: Final = ("registers of a thread, split tree", "registers of a thread, merged tree")
 
 
-@frozen
-class _Panel:
-    """The bars of one study."""
-
-    study: Study
-    bars: tuple[Bar, ...]
-    noise: float | None
-
-    @property
-    def places(self) -> list[float]:
-        """The place of each bar on the horizontal axis."""
-        places, place = [], 0.0
-        for number, bar in enumerate(self.bars):
-            place += 1.0 + _GAP * (number > 0 and bar.textures != self.bars[number - 1].textures)
-            places.append(place)
-        return places
-
-    @property
-    def labels(self) -> list[str]:
-        """The labels below the bars."""
-        return [bar.label for bar in self.bars]
-
-
-def paper_figure(figure: PaperFigure, studies: Sequence[Study]) -> Drawing | None:
-    """Draw a figure of the paper from our data, a panel for each study with layouts to compare.
-
-    It is None if there is no such study.
-    """
+def _paper_figure(figure: PaperFigure, studies: Sequence[Study]) -> Drawing | None:
+    """Draw a figure of the paper from our data, a panel for each study with layouts to compare."""
     shown = [panel for panel in (_panel(figure, study) for study in studies) if panel]
     if not shown:
         return None
-    registers = next((panel for panel in shown if _has_registers(panel)), None)
-    with_registers = figure.number == 9 and registers is not None
-    caption = captioned(_caption(figure, registers if with_registers else None), _studies(shown))
+    registers = None
+    if figure.number == 9:
+        registers = next((panel for panel in shown if _has_registers(panel)), None)
+    caption = captioned(_caption(figure, registers), [panel.study for panel in shown])
     alternative = (
         f"Bars: change of the time in percent when the policy {figure.letter} is switched on, "
         "for each layout"
     )
-    return drawn(
-        f"paper-figure-{figure.number}",
-        caption,
-        alternative,
-        lambda: _draw(figure, shown, registers if with_registers else None),
-    )
-
-
-def _studies(shown: Sequence[_Panel]) -> list[Study]:
-    return [panel.study for panel in shown]
+    name = f"paper-figure-{figure.number}"
+    return drawn(name, caption, alternative, lambda: _draw(figure, shown, registers))
 
 
 def _panel(figure: PaperFigure, study: Study) -> _Panel | None:
     effect = policy_effect(study.timings, figure.letter, figure.stage)
     bars = bars_of(effect) if effect else ()
-    return _Panel(study, bars, effect.noise) if effect and bars else None
+    if not effect or not bars:
+        return None
+    places, place = [], 0.0
+    for number, bar in enumerate(bars):
+        # A gap of one bar is between groups.
+        place += 1 + (number > 0 and bar.textures != bars[number - 1].textures)
+        places.append(place)
+    return _Panel(study, bars, places, effect.noise)
 
 
 def _has_registers(panel: _Panel) -> bool:
@@ -270,28 +257,25 @@ def _caption(figure: PaperFigure, registers: _Panel | None) -> str:
         "percent change of the time when the policy is switched on and all others stay as "
         "they are; negative is faster. Bars are grouped by the textures in use and labelled by the "
         "other policies; layouts with a two-dimensional reference are left out, as in the paper. "
-        f"{printed}{both} ({WORKLOAD} on a {DEVICE}; section {finding.place}: {finding.words}); "
-        "its bars carry no numbers, so they are not repeated here. A line that is missing lies far "
-        "beyond our own values. The paper's own caption says: "
+        f"{printed}{both} ({WORKLOAD} on a {DEVICE}; section {finding.place}: {finding.words}). A "
+        "line that is missing lies far beyond our own values. The paper's own caption says: "
         f"'{figure.words}'. The grey band is the noise of our machine."
     )
 
 
 def _draw(figure: PaperFigure, shown: Sequence[_Panel], registers: _Panel | None) -> Figure:
-    same = all(panel.labels == shown[0].labels for panel in shown)
+    labels = [[bar.label for bar in panel.bars] for panel in shown]
+    share = all(one == labels[0] for one in labels)
     count = len(shown) + bool(registers)
-    drawing = new_figure(0.75 + _PANEL_HEIGHT * count + (0 if same else 0.3 * count))
-    axes = list(panels(drawing, count, share=same))
+    drawing = new_figure(0.75 + _PANEL_HEIGHT * count + (0 if share else 0.3 * count))
+    axes = list(panels(drawing, count, share=share))
     if registers:
         _draw_registers(axes[0], registers)
         axes = axes[1:]
+    entries: dict[str, Artist] = {}
     for panel, one in zip(shown, axes, strict=True):
         _draw_bars(one, panel, figure)
-    entries = {
-        label: handle
-        for one in axes
-        for handle, label in zip(*one.get_legend_handles_labels(), strict=True)
-    }
+        entries |= dict(zip(*one.get_legend_handles_labels()[::-1], strict=True))
     if entries:
         handles = list(entries.values())
         drawing.legend(handles, list(entries), loc="outside lower center", ncols=len(entries))
@@ -305,17 +289,10 @@ def _draw_bars(axes: Axes, panel: _Panel, figure: PaperFigure) -> None:
         axes.axhspan(
             -panel.noise, panel.noise, color=FAINT, alpha=0.3, lw=0, label="noise of the control"
         )
-    for faster, colour, hatch in ((True, BLUE, None), (False, ORANGE, "////")):
-        chosen = [one for one in zip(panel.places, percents, strict=True) if (one[1] < 0) == faster]
-        axes.bar(
-            [place for place, _ in chosen],
-            [percent for _, percent in chosen],
-            width=0.8,
-            color=colour,
-            edgecolor=INK,
-            linewidth=0.4,
-            hatch=hatch,
-        )
+    bars = axes.bar(panel.places, percents, width=0.8, edgecolor=INK, linewidth=0.4)
+    for bar, percent in zip(bars, percents, strict=True):
+        bar.set_facecolor(BLUE if percent < 0 else ORANGE)
+        bar.set_hatch("" if percent < 0 else "////")
     axes.axhline(0, color=INK, linewidth=0.7)
     if finding.average is not None:
         label = f"the paper's average ({finding.average:+g}%)"
@@ -330,52 +307,48 @@ def _draw_bars(axes: Axes, panel: _Panel, figure: PaperFigure) -> None:
     low, high = axes.get_ylim()
     axes.set_ylim(max(low, -reach), min(high, reach))
     axes.set_ylabel("change (%)")
-    _finish(axes, panel)
+    _label_bars(axes, panel)
 
 
 def _draw_registers(axes: Axes, panel: _Panel) -> None:
-    facts = panel.study.facts
-    for number, label in enumerate(_REGISTERS):
-        pairs = [bar.pair for bar in panel.bars]
-        policies = [pair.on if number else pair.off for pair in pairs]
+    pairs = [bar.pair for bar in panel.bars]
+    for policies, tree, marker, colour, face in (
+        ([pair.off for pair in pairs], "split", "o", ORANGE, "none"),
+        ([pair.on for pair in pairs], "merged", "s", BLUE, BLUE),
+    ):
+        registers = [registers_of_print(panel.study.facts, one) or float("nan") for one in policies]
+        label = f"registers of a thread, {tree} tree"
         axes.plot(
-            panel.places,
-            [registers_of_print(facts, policy) or float("nan") for policy in policies],
-            marker="s" if number else "o",
-            markersize=4,
-            linestyle="none",
-            color=BLUE if number else ORANGE,
-            markerfacecolor=BLUE if number else "none",
-            label=label,
+            panel.places, registers, marker, ms=4, color=colour, markerfacecolor=face, label=label
         )
     low, high = axes.get_ylim()
     axes.set_ylim(low - 0.45 * (high - low) - 1, high + 0.5)
     axes.set_ylabel("registers")
     axes.legend(loc="lower right", ncols=2)
     axes.locator_params(axis="y", integer=True)
-    _finish(axes, panel)
+    _label_bars(axes, panel)
 
 
-def _finish(axes: Axes, panel: _Panel) -> None:
+def _label_bars(axes: Axes, panel: _Panel) -> None:
     """Label the bars and the groups of a panel."""
     places = panel.places
     axes.set_title(shortened(panel.study.title), pad=14)
-    axes.set_xticks(places, panel.labels, rotation=90)
+    axes.set_xticks(places, [bar.label for bar in panel.bars], rotation=90)
     axes.tick_params(axis="x", length=0)
     axes.set_xlim(places[0] - 1, max(places[-1] + 1, _MIN_BARS))
     axes.grid(axis="y")
     groups: dict[str, list[float]] = {}
     for place, bar in zip(places, panel.bars, strict=True):
         groups.setdefault(bar.textures, []).append(place)
-    for number, (textures, of_group) in enumerate(groups.items()):
+    for textures, of_group in groups.items():
         axes.text(
             sum(of_group) / len(of_group),
             1.02,
-            texture_name(textures),
+            textures or "none",
             transform=axes.get_xaxis_transform(),
             ha="center",
             va="bottom",
             fontsize=7,
         )
-        if number:
+        if of_group[0] > places[0]:
             axes.axvline(of_group[0] - 1, color=INK, linewidth=0.4, alpha=0.4)

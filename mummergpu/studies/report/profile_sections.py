@@ -15,9 +15,9 @@ from mummergpu.studies.profiles.analysis import (
 from mummergpu.studies.profiles.papers import CUDAMPF_GCUPS, PAPER_ROWS
 from mummergpu.studies.profiles.policies import FILTER_NAMES
 from mummergpu.studies.profiles.records import ProfileSweep
-from mummergpu.studies.report.blocks import Block, Paragraph, PointList, Section, Table
-from mummergpu.studies.report.machine_sections import inputs_and_machines
-from mummergpu.studies.report.style import MARKERS, SERIES, drawn, new_figure, panels
+from mummergpu.studies.report.figures import MARKERS, SERIES, new_figure, panels
+from mummergpu.studies.report.page import Block, Paragraph, PointList, Section, Table, drawn
+from mummergpu.studies.report.sections import inputs_and_machines
 from mummergpu.studies.report.words import (
     ABSENT,
     bytes_text,
@@ -52,11 +52,10 @@ _LETTERS: Final = (
 def profile_sections(sweeps: Sequence[ProfileSweep]) -> list[Section]:
     """Return all sections on sweeps of profile filters; the first is the summary."""
     studies = [study_of(sweep) for sweep in sweeps]
-    sections = [_summary(studies), _rankings(studies)]
-    sections += [one for one in map(_paper, [studies]) if one]
-    sections += [one for one in (_curves(studies), _effects(studies)) if one]
-    named = [(study.title, study.sweep.setup, _given(study)) for study in studies]
-    return [*sections, inputs_and_machines(named)]
+    found = (_summary, _rankings, _paper, _curves, _effects)
+    sections = [section for one in found if (section := one(studies))]
+    machines = ((study.title, study.sweep.setup, _input_facts(study)) for study in studies)
+    return [*sections, inputs_and_machines(machines)]
 
 
 def _fastest(study: ProfileStudy, kind: str, ranked: Sequence[str]) -> str:
@@ -185,7 +184,7 @@ def _paper(studies: Sequence[ProfileStudy]) -> Section | None:
 def _paper_figure(studies: Sequence[ProfileStudy]) -> Figure:
     ladder = [row for row in PAPER_ROWS if row.table == "V"]
     figure = new_figure(0.4 + 2.6 * len(studies))
-    for axes, study in zip(panels(figure, len(studies), 1, share=False), studies, strict=True):
+    for axes, study in zip(panels(figure, len(studies), 1), studies, strict=True):
         base = study.seconds[ladder[0].policy]
         known = [row for row in ladder if row.policy in study.seconds]
         places = range(len(known))
@@ -256,7 +255,7 @@ def _gcups_text(study: ProfileStudy, choice: tuple[str, str, str], kind: str) ->
 
 def _curve_figure(studies: Sequence[ProfileStudy]) -> Figure:
     figure = new_figure(2.8)
-    axes_of = panels(figure, len(FILTER_NAMES), len(FILTER_NAMES), share=False)
+    axes_of = panels(figure, len(FILTER_NAMES), len(FILTER_NAMES))
     for axes, (kind, name) in zip(axes_of, FILTER_NAMES.items(), strict=True):
         _draw_curves(axes, studies, kind)
         axes.set_title(name, fontsize=8)
@@ -325,7 +324,7 @@ def _effects(studies: Sequence[ProfileStudy]) -> Section | None:
     return Section("effects", "What each choice does", tuple(blocks)) if blocks else None
 
 
-def _given(study: ProfileStudy) -> tuple[tuple[str, str], ...]:
+def _input_facts(study: ProfileStudy) -> tuple[tuple[str, str], ...]:
     given = study.sweep.setup.input
     return (
         ("profile", f"{given.name}, {given.nodes:,} nodes"),

@@ -1,4 +1,4 @@
-"""A sweep with all that the parts of a report compute from it once."""
+"""A sweep with all that the sections of a report need of it."""
 
 from __future__ import annotations
 
@@ -16,10 +16,8 @@ from mummergpu.studies.analysis.paper import DEFAULT_CODE, FIRST_VERSION_CODE
 from mummergpu.studies.analysis.timings import (
     KERNELS,
     TOTAL,
-    Missing,
     Ranking,
     Timings,
-    missing_of,
     ranking_of,
     timings_of,
 )
@@ -28,36 +26,18 @@ from mummergpu.studies.report.words import stage_words
 
 FASTEST: Final = "the fastest"
 SLOWEST: Final = "the slowest"
-
 CONTROL_POLICY: Final = Policy.from_code(NO_POLICY)
 
 
 @frozen
-class NamedLayout:
-    """A layout that a report mentions by its part, such as ``default``."""
-
-    part: str
-    policy: Policy
-
-
-@frozen
 class Study:
-    """A sweep and what follows from it.
-
-    Attributes
-    ----------
-    title : str
-        Its workload and device, unlike that of any other study of the report.
-    ranking : Ranking
-        Its layouts by the time of `stage`.
-    """
+    """A sweep, a title that no other study of the report has, and its layouts by time."""
 
     sweep: Sweep
     title: str
     timings: Timings
     ranking: Ranking
     facts: tuple[KernelFacts, ...]
-    missing: Missing
 
     @property
     def stage(self) -> str:
@@ -71,20 +51,40 @@ class Study:
 
     @property
     def noise_percent(self) -> float | None:
-        """The noise of `stage` in percent, None if it is not known."""
+        """The noise of `stage` in percent, None if it is unknown."""
         noise = self.timings.noise_of(self.stage)
         return None if noise is None else 100 * noise
 
     @property
+    def compared_by(self) -> str:
+        """The time that its layouts are compared by, in words."""
+        if self.stage == KERNELS:
+            return "the kernels (match, print and ordering)"
+        return "the search" if self.stage == TOTAL else f"the {stage_words(self.stage)}"
+
+    @property
     def measured_on(self) -> str:
-        """How often and how many layouts were measured, for captions."""
+        """The numbers of its runs and layouts, for captions."""
         counts = self.timings.run_counts
         least, most = min(counts, default=0), Counter(counts).most_common(1)
         usual = most[0][0] if most else 0
-        runs = counted(usual, "run")
         few = f" (at least {least})" if least < usual else ""
         layouts = counted(len(self.timings.policies), "layout")
-        return f"medians of {runs}{few} of {layouts}"
+        return f"medians of {counted(usual, 'run')}{few} of {layouts}"
+
+    def named_layouts(self) -> tuple[tuple[str, Policy], ...]:
+        """Return the measured layouts of note with their names, from the fastest to the slowest."""
+        ranked = self.ranking.policies
+        if not ranked:
+            return ()
+        known = (
+            ("our default", DEFAULT_POLICY),
+            ("the control", CONTROL_POLICY),
+            ("MUMmerGPU 2.0's default", Policy.from_code(DEFAULT_CODE)),
+            ("MUMmerGPU 1.0's layout", Policy.from_code(FIRST_VERSION_CODE)),
+        )
+        middle = (one for one in known if one[1] in ranked)
+        return ((FASTEST, ranked[0]), *middle, (SLOWEST, ranked[-1]))
 
 
 def make_studies(sweeps: Sequence[Sweep]) -> tuple[Study, ...]:
@@ -92,23 +92,8 @@ def make_studies(sweeps: Sequence[Sweep]) -> tuple[Study, ...]:
     return tuple(_study(sweep, title) for sweep, title in zip(sweeps, _titles(sweeps), strict=True))
 
 
-def named_layouts(study: Study) -> tuple[NamedLayout, ...]:
-    """Return the layouts of note that were measured, the fastest first and the slowest last."""
-    ranked = study.ranking.policies
-    if not ranked:
-        return ()
-    known = (
-        NamedLayout("our default", DEFAULT_POLICY),
-        NamedLayout("the control", CONTROL_POLICY),
-        NamedLayout("MUMmerGPU 2.0's default", Policy.from_code(DEFAULT_CODE)),
-        NamedLayout("MUMmerGPU 1.0's layout", Policy.from_code(FIRST_VERSION_CODE)),
-    )
-    middle = tuple(one for one in known if one.policy in ranked)
-    return (NamedLayout(FASTEST, ranked[0]), *middle, NamedLayout(SLOWEST, ranked[-1]))
-
-
 def captioned(text: str, studies: Sequence[Study]) -> str:
-    """Return a caption that ends with what the studies measured and on what."""
+    """Return a caption that ends with the measurements of the studies."""
     titles: dict[str, list[str]] = {}
     for study in studies:
         titles.setdefault(study.measured_on, []).append(study.title)
@@ -116,19 +101,26 @@ def captioned(text: str, studies: Sequence[Study]) -> str:
     return f"{text} Measured: {'. '.join(measured)}."
 
 
-def compared(study: Study) -> str:
-    """Return in words which time a study's layouts are compared by."""
-    if study.stage == KERNELS:
-        return "the kernels (match, print and ordering)"
-    return "the search" if study.stage == TOTAL else f"the {stage_words(study.stage)}"
+def best_common_layout(studies: Sequence[Study]) -> tuple[Policy, float, float] | None:
+    """Return the layout that loses least over all sweeps, None for a single sweep.
+
+    With it come the geometric mean and the greatest of its times, each divided by the fastest of
+    its sweep.
+    """
+    found = []
+    for policy in studies[0].ranking.policies if len(studies) > 1 else ():
+        ratios = [study.ranking.ratio_of(policy) for study in studies]
+        known = [ratio for ratio in ratios if ratio is not None]
+        if len(known) == len(studies):
+            found.append((policy, float(np.exp(np.mean(np.log(known)))), max(known)))
+    return min(found, key=lambda one: one[1], default=None)
 
 
 def _study(sweep: Sweep, title: str) -> Study:
     timings = timings_of(sweep)
     wanted = (KERNELS, TOTAL) if sweep.setup.machine.backend == "cuda" else (TOTAL, KERNELS)
     stage = next((one for one in wanted if one in timings.stages), wanted[0])
-    ranking = ranking_of(timings, stage)
-    return Study(sweep, title, timings, ranking, kernel_facts(sweep), missing_of(sweep))
+    return Study(sweep, title, timings, ranking_of(timings, stage), kernel_facts(sweep))
 
 
 def _titles(sweeps: Sequence[Sweep]) -> list[str]:
@@ -147,32 +139,3 @@ def _titles(sweeps: Sequence[Sweep]) -> list[str]:
             for title, word, different in zip(titles, more, alike, strict=True)
         ]
     return titles
-
-
-@frozen
-class CommonLayout:
-    """A layout that several sweeps measured.
-
-    Attributes
-    ----------
-    mean_ratio : float
-        The geometric mean of its times, each divided by the fastest of its sweep.
-    """
-
-    policy: Policy
-    mean_ratio: float
-    worst_ratio: float
-
-
-def common_layouts(studies: Sequence[Study]) -> tuple[CommonLayout, ...]:
-    """Return the layouts that all sweeps measured, the best first; none for a single sweep."""
-    if len(studies) < 2:
-        return ()
-    found = []
-    for policy in studies[0].ranking.policies:
-        ratios = [study.ranking.ratio_of(policy) for study in studies]
-        known = [ratio for ratio in ratios if ratio is not None]
-        if len(known) == len(studies):
-            mean = float(np.exp(np.mean(np.log(known))))
-            found.append(CommonLayout(policy, mean, max(known)))
-    return tuple(sorted(found, key=lambda one: one.mean_ratio))

@@ -7,25 +7,19 @@ from collections.abc import Sequence
 from typing import Final
 
 from mummergpu.index.tree.policy import Policy
-from mummergpu.studies.analysis.timings import KERNELS, TOTAL, letters_of
+from mummergpu.studies.analysis.timings import letters_of
 
 ABSENT: Final = "-"
-"""What stands in a table where nothing is known."""
+"""The text of an unknown value in a table."""
 
-STAGE_WORDS: Final = {
-    "match": "match kernel",
-    "print": "print kernel",
-    KERNELS: "kernels",
-    TOTAL: "total",
-}
-
+_STAGE_NAMES: Final = {"match": "match kernel", "print": "print kernel"}
 _TIME_UNITS: Final = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
 _BYTE_UNITS: Final = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
 
 def stage_words(stage: str) -> str:
     """Return the name of a stage in words."""
-    return STAGE_WORDS.get(stage, stage)
+    return _STAGE_NAMES.get(stage, stage)
 
 
 def time_text(seconds: float | None) -> str:
@@ -68,11 +62,6 @@ def digits(value: float) -> str:
         return "0"
     size = math.floor(math.log10(abs(value)))
     return f"{value:,.{max(0, 2 - size)}f}"
-
-
-def optional(value: float | None, form: str = ",") -> str:
-    """Return a number in a format, or `ABSENT`."""
-    return ABSENT if value is None else format(value, form)
 
 
 def letters_text(policy: Policy) -> str:

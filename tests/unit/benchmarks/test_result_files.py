@@ -41,7 +41,7 @@ def test_a_file_names_no_folder_of_a_machine(name: str) -> None:
 
 
 def test_programs_tell_the_commit() -> None:
-    """All that write files of results; `tables.py` makes a page of them, others print lines."""
+    """All that write files of results; others print lines."""
     for path in FOLDER.glob("*.py"):
         text = path.read_text()
         if "json.dump" in text and path.name != "measure.py":

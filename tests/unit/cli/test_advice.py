@@ -51,7 +51,6 @@ SHOWN_BY: Final = {
     "pipeline/map_options.py": ("map",),
     "pipeline/map_reads.py": ("map",),
     "pipeline/matrix_opening.py": ("align",),
-    "pipeline/plot_file.py": ("plot",),
 }
 """The commands that may show what a module, or those of a folder, say."""
 

@@ -17,9 +17,8 @@ from matplotlib.image import imread
 
 from mummergpu.drawing import dots
 from mummergpu.drawing.colours import FORWARD, REVERSE
-from mummergpu.drawing.dots import draw_dots, remarks
-from mummergpu.drawing.groups import groups_of
-from mummergpu.drawing.picture import PictureStyle, dots_file
+from mummergpu.drawing.dots import draw_dots, groups_of, remarks
+from mummergpu.drawing.picture import PictureStyle, picture_bytes
 from mummergpu.drawing.query_layout import in_layout
 from mummergpu.drawing.segments import Segments, segments_of
 from mummergpu.errors import OptionError
@@ -113,7 +112,7 @@ def many_rows(count: int) -> list[Row]:
 @pytest.mark.parametrize(("count", "images"), [(0, 0), (40, 0), (1500, 1), (110_000, 1)])
 def test_an_svg_is_small_and_well_formed(count: int, images: int) -> None:
     segments = segments_of(made_matches(many_rows(count), [SIZE], [SIZE]))
-    picture = dots_file(segments, PictureStyle(title='<a> & "b"', size=(4.0, 4.0)), "svg")
+    picture = picture_bytes(segments, PictureStyle(title='<a> & "b"', size=(4.0, 4.0)), "svg")
     text = picture.decode()
     root = ElementTree.fromstring(text)
     assert root.tag.endswith("svg")
@@ -130,7 +129,9 @@ def test_an_svg_is_small_and_well_formed(count: int, images: int) -> None:
 def test_the_same_matches_make_the_same_bytes(file_format: str) -> None:
     segments = segments_of(made_matches(many_rows(1200), [SIZE], [SIZE]))
     style = PictureStyle(title="twice", size=(3.0, 3.0))
-    assert dots_file(segments, style, file_format) == dots_file(segments, style, file_format)
+    assert picture_bytes(segments, style, file_format) == picture_bytes(
+        segments, style, file_format
+    )
 
 
 IDENTITIES = {99.0: "#0072b2", 98.9: "#56b4e9", 90.0: "#e69f00", 85.0: "#d55e00", 12.0: "#8a8a8a"}
@@ -159,7 +160,9 @@ def test_exact_matches_have_no_identities_to_tell() -> None:
 def test_lines_are_as_wide_as_asked() -> None:
     segments = segments_of(made_matches([FORWARD_ROW], [SIZE], [SIZE]))
     inks = [
-        len(dots_file(segments, PictureStyle(line_width=width), "svg").split(b"stroke-width: 6"))
+        len(
+            picture_bytes(segments, PictureStyle(line_width=width), "svg").split(b"stroke-width: 6")
+        )
         for width in (None, 6.0)
     ]
     assert inks == [1, 2]

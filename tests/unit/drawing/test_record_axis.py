@@ -10,19 +10,19 @@ import pytest
 from helpers.loops import each
 from matplotlib.figure import Figure
 
+from mummergpu.drawing.chromosomes import Chromosomes
 from mummergpu.drawing.record_axis import (
     label_axis,
     length_text,
     record_ticks,
     tick_step,
 )
-from mummergpu.drawing.records import Records
 from mummergpu.drawing.style import plain_settings, shortened
 
 
-def records_of(*lengths: int, names: list[str] | None = None, **more: Any) -> Records:
+def records_of(*lengths: int, names: list[str] | None = None, **more: Any) -> Chromosomes:
     names = names or [f"record_{number}" for number in range(len(lengths))]
-    return Records(names, np.array(lengths, dtype=np.int64), "genome", **more)
+    return Chromosomes(names, np.array(lengths, dtype=np.int64), "genome", **more)
 
 
 def test_a_single_record_has_a_tick_at_its_start() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,6 @@ from helpers.options import match_options
 from helpers.sequences import random_bases, reverse_complement
 
 from mummergpu.drawing import picture
-from mummergpu.drawing.coverage import CoverageCounter
-from mummergpu.drawing.lengths import LengthCounter
 from mummergpu.drawing.segments import Segments
 from mummergpu.output.formats import target_of
 from mummergpu.output.matches import picture_sink
@@ -79,8 +76,7 @@ class Inputs:
         self._write("r.fa", [f"record{number}" for number in range(3)], self.records)
         self._write("q.fa", self.names, self.queries)
         self.got: list[Any] = []
-        for name in ("dots_file", "coverage_file", "lengths_file"):
-            monkeypatch.setattr(picture_sink, name, self._take)
+        monkeypatch.setattr(picture_sink, "picture_bytes", self._take)
 
     def _write(self, name: str, names: list[str], texts: list[str]) -> None:
         lines = [f">{one}\n{text}\n" for one, text in zip(names, texts, strict=True)]
@@ -90,7 +86,7 @@ class Inputs:
         self.got.append((found, style))
         return file_format.encode()
 
-    def run(self, targets: tuple[OutputTarget, ...], block_size: int, kind: str = "dots") -> None:
+    def run(self, targets: tuple[OutputTarget, ...], block_size: int) -> None:
         options = match_options(
             str(self.folder / "r.fa"),
             (str(self.folder / "q.fa"),),
@@ -101,15 +97,15 @@ class Inputs:
             four_columns=True,
             block_size=block_size,
             threads=2,
-            picture=picture.PictureStyle(kind),
+            picture=picture.PictureStyle(),
         )
         run(replace(options, outputs=targets), RunContext(options.threads))
 
-    def draw(self, kind: str, block_size: int = 1 << 20) -> Any:
-        """What the picture of a kind was made of, beside the rows of the text."""
+    def draw(self, block_size: int = 1 << 20) -> Any:
+        """What the picture was made of, beside the rows of the text."""
         path = self.folder / "x.png"
         text = self.folder / "rows.txt"
-        self.run((target_of(str(path)), target_of(str(text))), block_size, kind)
+        self.run((target_of(str(path)), target_of(str(text))), block_size)
         assert path.read_bytes() == b"png"
         found, style = self.got.pop()
         assert style.title == "q against r"
@@ -127,7 +123,7 @@ def inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Inputs:
 
 @pytest.mark.parametrize("block_size", [1, 200, 1 << 20])
 def test_a_dot_plot_gets_all_rows(inputs: Inputs, block_size: int) -> None:
-    segments = inputs.draw("dots", block_size)
+    segments = inputs.draw(block_size)
     rows = inputs.rows()
     assert len(rows) > 40 and {row[5] for row in rows} == {False, True}
     assert segment_rows(segments) == rows
@@ -143,7 +139,7 @@ def test_the_longest_matches_of_the_first_queries_stay(
 ) -> None:
     monkeypatch.setattr(picture_sink, "MOST_QUERIES", 33)
     monkeypatch.setattr(picture_sink, "SegmentStore", lambda: SegmentStore(20))
-    segments = inputs.draw("dots", block_size)
+    segments = inputs.draw(block_size)
     rows = inputs.rows()
     placed = [row for row in rows if inputs.names.index(row[0]) < 33]
     order = sorted(range(len(placed)), key=lambda at: (-placed[at][4], at))
@@ -152,27 +148,13 @@ def test_the_longest_matches_of_the_first_queries_stay(
     assert (segments.match_count, segments.query_count) == (len(rows), 40)
 
 
-@pytest.mark.parametrize("block_size", [1, 200, 1 << 20])
-def test_coverage_and_lengths_count_all_rows(inputs: Inputs, block_size: int) -> None:
-    counter = inputs.draw("coverage", block_size)
-    rows = inputs.rows()
-    assert isinstance(counter, CoverageCounter) and counter.match_count == len(rows)
-    for strand in (0, 1):
-        expected = sum(row[4] for row in rows if row[5] == bool(strand))
-        assert counter.matched_bases()[strand].sum() == expected
-    of_lengths = inputs.draw("lengths", block_size)
-    assert isinstance(of_lengths, LengthCounter)
-    found = dict(zip(of_lengths.lengths.tolist(), of_lengths.counts.tolist(), strict=True))
-    assert found == Counter(row[4] for row in rows)
-
-
 def test_rows_of_a_large_block_come_in_parts(
     inputs: Inputs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from mummergpu.matching.kmer import cpu
 
     monkeypatch.setattr(cpu, "SIZES", replace(cpu.SIZES, max_rows=3))
-    assert segment_rows(inputs.draw("dots")) == inputs.rows()
+    assert segment_rows(inputs.draw()) == inputs.rows()
 
 
 def test_titles_are_the_names_of_files() -> None:

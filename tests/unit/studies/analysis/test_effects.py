@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 from helpers.sweeps import ALL_CODES, CPU_CODES, make_run, make_setup, plain_sweep, product_of
 
-from mummergpu.index.tree.policy import Policy
-from mummergpu.studies.analysis.clusters import CLUSTERS, bars_of, texture_clusters
 from mummergpu.studies.analysis.effects import (
     FASTER,
     MIXED,
@@ -17,14 +15,14 @@ from mummergpu.studies.analysis.effects import (
     SLOWER,
     UNCLEAR,
     PolicyEffect,
+    interactions,
     policy_effect,
     policy_effects,
     t_quantile,
 )
-from mummergpu.studies.analysis.interactions import interaction, interactions
-from mummergpu.studies.analysis.linear_model import linear_model
 from mummergpu.studies.analysis.timings import Timings, timings_of
 from mummergpu.studies.records import Sweep
+from mummergpu.studies.report.paper_section import bars_of
 
 FACTORS = {"m": 0.8, "T": 0.9, "t": 1.15, "n": 1.05, "Tm": 1.25}
 
@@ -64,18 +62,11 @@ def test_an_effect_worked_out_by_hand() -> None:
 
 
 def test_an_interaction_worked_out_by_hand() -> None:
-    found = interaction(hand_timings(), "m", "t", "match")
-    assert found is not None
-    assert found.squares == 1
-    assert found.first_alone == pytest.approx(-20)
-    assert found.first_with_second == pytest.approx(-10)
+    (found,) = interactions(hand_timings(), "match")
+    assert (found.first, found.second, found.squares) == ("m", "t", 1)
     # 99 / 110 over 80 / 100 is 1.125.
     assert found.percent == pytest.approx(12.5)
-    assert (found.low, found.high, found.noise) == (None, None, None)
-    turned = interaction(hand_timings(), "t", "m", "match")
-    assert turned is not None
-    assert turned.percent == pytest.approx(12.5)
-    assert turned.first_alone == pytest.approx(10)
+    assert found.noise is None
 
 
 def test_known_factors_are_found_again_in_all_128_layouts() -> None:
@@ -96,8 +87,6 @@ def test_known_interactions_are_found_again() -> None:
     assert len(found) == 21
     assert all(one.squares == 32 for one in found.values())
     assert found["Tm"].percent == pytest.approx(25)
-    assert found["Tm"].first_alone == pytest.approx(-10)
-    assert found["Tm"].first_with_second == pytest.approx(12.5)
     assert max(abs(one.percent) for name, one in found.items() if name != "Tm") < 1e-9
 
 
@@ -107,7 +96,6 @@ def test_the_processor_has_eight_pairs_and_no_textures() -> None:
     assert "".join(effect.letter for effect in effects) == "mrtn"
     assert all(len(effect.pairs) == 8 for effect in effects)
     assert len(interactions(timings, "match")) == 6
-    assert [cluster.textures for cluster in texture_clusters(timings, "match")] == [""]
 
 
 def test_missing_layouts_leave_the_other_pairs() -> None:
@@ -126,7 +114,7 @@ def test_a_time_of_zero_makes_no_pair() -> None:
     effect = effect_of(timings, "m")
     assert [pair.percent for pair in effect.pairs] == pytest.approx([50])
     assert (effect.low, effect.high) == (None, None)
-    assert interaction(timings, "m", "t", "match") is None
+    assert interactions(timings, "match") == ()
 
 
 def noisy(times: dict[str, float], controls: tuple[float, ...]) -> Timings:
@@ -142,9 +130,7 @@ def test_what_is_smaller_than_the_noise_is_marked() -> None:
     assert timings.noise_of("match") == pytest.approx(math.sqrt(8 / 3) / 100)
     effect = effect_of(timings, "m")
     assert effect.noise == pytest.approx(1.63299, abs=1e-4)
-    assert effect.is_within_noise
     assert effect.verdict == NOISE
-    assert not effect_of(timings, "t").is_within_noise
     assert effect_of(timings, "t").verdict == SLOWER
 
 
@@ -152,7 +138,6 @@ def test_effects_that_cancel_each_other_are_no_noise() -> None:
     times = {"none": 100.0, "m": 70.0, "t": 100.0, "mt": 130.0}
     effect = effect_of(noisy(times, (99.0, 100.0, 101.0)), "m")
     assert effect.mean == pytest.approx(0)
-    assert effect.is_within_noise
     assert effect.verdict == MIXED
     assert effect_of(product_timings(CPU_CODES), "m").verdict == FASTER
 
@@ -165,69 +150,6 @@ def test_without_noise_nothing_is_said_about_a_mean_that_is_not_clear() -> None:
     assert effect_of(noisy(single, (96.0, 104.0)), "m").verdict == NOISE
 
 
-def test_the_model_of_known_factors_explains_all() -> None:
-    model = linear_model(product_timings(), "match", with_interactions=True)
-    assert model is not None
-    assert model.r_squared == pytest.approx(1)
-    assert model.residual_percent == pytest.approx(0, abs=1e-9)
-    assert model.degrees_of_freedom == 128 - 1 - 7 - 21
-    terms = {term.letters: term for term in model.terms}
-    assert len(terms) == 28
-    assert terms["Tm"].percent == pytest.approx(25)
-    assert terms["t"].percent == pytest.approx(15)
-    # Averaged over the two states of T: the geometric mean of 0.8 and 1.
-    assert terms["m"].percent == pytest.approx(100 * (math.sqrt(0.8) - 1))
-    assert terms["m"].low == pytest.approx(terms["m"].percent)
-
-
-def test_the_model_without_interactions_leaves_them_unexplained() -> None:
-    model = linear_model(product_timings(), "match", with_interactions=False)
-    assert model is not None
-    assert len(model.terms) == 7
-    logs = {"m": math.log(0.8) + math.log(1.25) / 2, "T": math.log(0.9) + math.log(1.25) / 2}
-    logs |= {"t": math.log(1.15), "n": math.log(1.05)}
-    explained = sum(log**2 for log in logs.values())
-    rest = (math.log(1.25) / 2) ** 2
-    assert model.r_squared == pytest.approx(explained / (explained + rest))
-    # Every residual is half the interaction's half, up or down.
-    assert abs(math.log(1 + model.fits[0].percent / 100)) == pytest.approx(math.log(1.25) / 4)
-    deviation = math.sqrt(128 * (math.log(1.25) / 4) ** 2 / 120)
-    assert model.residual_percent == pytest.approx(100 * math.expm1(deviation))
-
-
-def test_the_layout_that_a_model_explains_worst_comes_first() -> None:
-    def times(code: str) -> dict[str, float]:
-        return {"match": product_of(2.0, {"m": 0.8}, code) * (1.5 if code == "mt" else 1.0)}
-
-    model = linear_model(timings_of(plain_sweep(CPU_CODES, times)), "match", False)
-    assert model is not None
-    assert model.fits[0].policy == Policy.from_code("mt")
-    assert model.fits[0].percent > 20
-    assert model.fits[0].measured == pytest.approx(2.4)
-
-
-def test_too_few_layouts_make_no_model() -> None:
-    assert linear_model(hand_timings(), "match", True) is None
-    assert linear_model(hand_timings(), "match", False) is not None
-    assert linear_model(product_timings(("none",)), "match", False) is None
-    assert linear_model(product_timings(), "print", False) is None
-    equal = timings_of(plain_sweep(CPU_CODES, lambda code: {"match": 1.0}))
-    assert linear_model(equal, "match", False) is None
-    # m and t are always on together: their effects cannot be told apart.
-    tied = ("none", "mt", "n", "mtn", "r", "mrt", "rn", "mrtn")
-    assert linear_model(product_timings(tied), "match", False) is None
-
-
-def test_layouts_are_grouped_by_their_textures() -> None:
-    clusters = texture_clusters(product_timings(), "match")
-    assert tuple(cluster.textures for cluster in clusters) == CLUSTERS
-    assert CLUSTERS == ("", "Q", "R", "T", "QR", "QT", "RT", "QRT")
-    assert all(len(cluster.policies) == 16 for cluster in clusters)
-    assert clusters[0].ratios[0] == 1
-    assert clusters[0].policies[0].code == "m"
-    assert clusters[0].median == pytest.approx(math.prod((1.15, 1.25)) ** 0.5, rel=0.05)
-
-
 def test_the_bars_of_a_figure_are_those_of_the_paper() -> None:
     bars = bars_of(effect_of(product_timings(), "Q"))
     assert len(bars) == 32
@@ -236,7 +158,7 @@ def test_the_bars_of_a_figure_are_those_of_the_paper() -> None:
     assert bars[9].pair.off.code == "Rm"
     assert bars[9].pair.on.code == "QRm"
     tree = bars_of(effect_of(product_timings(), "t"))
-    assert [bar.textures for bar in tree[::4]] == list(CLUSTERS)
+    assert [bar.textures for bar in tree[::4]] == ["", "Q", "R", "T", "QR", "QT", "RT", "QRT"]
     assert [bar.label for bar in tree[:4]] == ["control", "m", "n", "mn"]
 
 

@@ -8,7 +8,7 @@ import pytest
 from helpers.sweeps import GPU, make_run, make_setup
 
 from mummergpu.index.tree.policy import Policy
-from mummergpu.studies.analysis.kernel_facts import facts_of, kernel_facts, registers_of_print
+from mummergpu.studies.analysis.kernel_facts import KernelFacts, kernel_facts, registers_of_print
 from mummergpu.studies.records import Sweep
 from mummergpu.studies.subject import KernelRecord
 
@@ -32,22 +32,26 @@ def sweep_of(code: str) -> Sweep:
     return Sweep(Path("x"), make_setup([code], GPU), tuple(runs))
 
 
+def of_kernel(facts: tuple[KernelFacts, ...], kernel: str) -> KernelFacts:
+    (one,) = (one for one in facts if one.kernel == kernel)
+    return one
+
+
 @pytest.mark.parametrize(("code", "limit"), [("m", 6.0e10), ("T", 4.0e10)])
 def test_visits_are_compared_with_the_limit_of_the_layout(code: str, limit: float) -> None:
-    (one,) = facts_of(kernel_facts(sweep_of(code)), "match_kernel")
+    one = of_kernel(kernel_facts(sweep_of(code)), "match_kernel")
     assert one.policy == Policy.from_code(code)
     assert one.milliseconds == 3.0
     # 60 million visits in 3 ms.
     assert one.visits_per_second == pytest.approx(2.0e10)
-    assert one.gather_share == pytest.approx(2.0e10 / limit)
+    assert one.limit == limit
     assert (one.registers, one.local_bytes, one.occupancy) == (40, 0, 0.75)
 
 
 def test_what_was_not_counted_is_not_known() -> None:
     facts = kernel_facts(sweep_of("m"))
-    (one,) = facts_of(facts, "count_mems")
+    one = of_kernel(facts, "count_mems")
     assert one.visits_per_second is None
-    assert one.gather_share is None
     assert registers_of_print(facts, Policy.from_code("m")) == 40
     assert registers_of_print(facts, Policy.from_code("Q")) == 61
     assert registers_of_print(facts, Policy.from_code("T")) is None

@@ -14,10 +14,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from mummergpu.drawing.chromosomes import Chromosomes
 from mummergpu.drawing.colours import FORWARD, REVERSE, STRAND
-from mummergpu.drawing.dots import LINE_WIDTH, remarks
-from mummergpu.drawing.groups import Group, groups_of
-from mummergpu.drawing.records import Records
+from mummergpu.drawing.dots import LINE_WIDTH, Group, groups_of, remarks
 from mummergpu.drawing.segments import Segments
 from mummergpu.drawing.style import shortened
 from mummergpu.runtime.arrays import Int64Array
@@ -34,7 +33,7 @@ _RECORD_BYTES: Final = 30
 """The bytes of a record on a page, besides its name."""
 
 
-def page_of(
+def html_plot(
     segments: Segments,
     title: str,
     what: str = "matches",
@@ -149,7 +148,7 @@ def _data(segments: Segments) -> dict[str, Any]:
     }
 
 
-def _axis(records: Records, positions: Int64Array) -> dict[str, Any]:
+def _axis(records: Chromosomes, positions: Int64Array) -> dict[str, Any]:
     """Return the records of an axis that have matches on the page, or all if there is none."""
     numbers = np.unique(records.numbers_of(positions))
     if not numbers.size:

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from helpers.made_matches import MadeMatches, made_matches
 
-from mummergpu.drawing.groups import groups_of
-from mummergpu.drawing.page import page_of
+from mummergpu.drawing.dots import groups_of
+from mummergpu.drawing.html_plot import html_plot
 from mummergpu.drawing.query_layout import arranged
 from mummergpu.drawing.segments import segments_of
 
@@ -36,7 +36,7 @@ def data_of(page: str) -> dict[str, Any]:
 def test_the_page_holds_the_matches_longest_first() -> None:
     rows = [(0, 0, 5, 10, 20, False), (1, 1, 0, 3, 30, True), (0, 1, 9, 0, 20, True)]
     segments = segments_of(made_matches(rows, [50, 40, 7], [100, 60]))
-    found = data_of(page_of(segments, "title"))
+    found = data_of(html_plot(segments, "title"))
     assert found["count"] == 3
     assert found["columns"] == [[103, 10, 100], [50, 5, 9], [-30, 20, -20]]
     assert found["reference"] == {
@@ -53,7 +53,7 @@ def test_the_page_holds_the_matches_longest_first() -> None:
 
 def test_turned_queries_are_marked() -> None:
     rows = [(0, 0, 5, 60, 20, True), (1, 0, 0, 3, 30, False)]
-    found = data_of(page_of(arranged(segments_of(made_matches(rows, [50, 40], [100]))), "t"))
+    found = data_of(html_plot(arranged(segments_of(made_matches(rows, [50, 40], [100]))), "t"))
     assert found["query"]["names"] == ["q1", "*q0"]
     assert found["query"]["turned"] == [False, True]
     assert found["columns"] == [[3, 60], [0, 65], [30, 20]]
@@ -62,7 +62,7 @@ def test_turned_queries_are_marked() -> None:
 def test_long_genomes_keep_their_positions() -> None:
     rows = [(0, 1, 5, 7, 20, True)]
     segments = segments_of(made_matches(rows, [50], [5_000_000_000, 100]))
-    found = data_of(page_of(segments, ""))
+    found = data_of(html_plot(segments, ""))
     assert not found["small"] and found["columns"] == [[5_000_000_007.0], [5.0], [-20.0]]
 
 
@@ -78,13 +78,13 @@ def test_a_page_leaves_out_the_shortest_and_says_so() -> None:
         )
     ]
     matches = made_matches(rows, [100] * 50, [1000])
-    page = page_of(segments_of(matches), "many", "MUMs", max_bytes=20_000)
+    page = html_plot(segments_of(matches), "many", "MUMs", max_bytes=20_000)
     found = data_of(page)
     assert 1000 < found["count"] < 1250
     lengths = sorted((row[4] for row in rows), reverse=True)
     assert found["columns"][2] == lengths[: found["count"]]
     assert f"the longest {found['count']:,} of 4,000 MUMs" in page
-    whole = page_of(segments_of(matches), "many")
+    whole = html_plot(segments_of(matches), "many")
     assert data_of(whole)["count"] == 4000
     assert len(page) - 20_000 < len(whole) - 4000 * 16 + 1000
 
@@ -99,8 +99,8 @@ def named(name: str) -> MadeMatches:
     "name", ["</script><b>", "{{script}}", "<!--<script>", 'a"b\\', "β", "\udcff"]
 )
 def test_names_do_no_harm(name: str) -> None:
-    page = page_of(segments_of(named(name)), name)
-    plain = page_of(segments_of(named("x")), "x")
+    page = html_plot(segments_of(named(name)), name)
+    plain = html_plot(segments_of(named("x")), "x")
     assert data_of(page)["query"]["names"] == [name]
     assert page.count("<script") == plain.count("<script") == 2
     assert page.count("</script>") == 2 and "<b>" not in page
@@ -108,7 +108,7 @@ def test_names_do_no_harm(name: str) -> None:
 
 
 def test_only_its_own_script_may_run() -> None:
-    page = page_of(segments_of(named("x")), "")
+    page = html_plot(segments_of(named("x")), "")
     script = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)[0]
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     assert f"script-src 'sha256-{digest}'" in page
@@ -117,20 +117,20 @@ def test_only_its_own_script_may_run() -> None:
 
 
 def test_a_page_without_matches() -> None:
-    found = data_of(page_of(segments_of(made_matches([], [10, 20], [30])), "none"))
+    found = data_of(html_plot(segments_of(made_matches([], [10, 20], [30])), "none"))
     assert found["count"] == 0 and found["query"]["total"] == 30
 
 
 def test_a_page_tells_groups_of_matches_by_their_numbers() -> None:
     rows = [(0, 0, 5, 10, 20, False), (0, 1, 0, 3, 30, True)]
     segments = segments_of(made_matches(rows, [50], [100, 60]))
-    page = page_of(segments, "t")
+    page = html_plot(segments, "t")
     found = data_of(page)
     assert list(base64.b64decode(found["kinds"])) == [1, 0]
     assert found["colours"] == ["--forward", "--reverse"] and found["width"] == pytest.approx(1.7)
     assert 'style="--swatch: var(--reverse)">reverse</span>' in page
     segments = replace(segments, identities=np.array([91.0, 99.5]))
-    page = page_of(segments, "t", "alignments", groups_of(segments, "identity"), 2.4)
+    page = html_plot(segments, "t", "alignments", groups_of(segments, "identity"), 2.4)
     found = data_of(page)
     assert list(base64.b64decode(found["kinds"])) == [0, 2]
     assert found["labels"][2] == "90 to 95%" and found["width"] == pytest.approx(3.4)
