@@ -47,7 +47,6 @@ def _facts_of_trees(header: IndexHeader) -> dict[str, str]:
         "overlap": f"{header.search_length - 1} bases",
         "policy": header.policy,
         "address bits": str(header.address_bits),
-        "builder": header.builder,
         "nodes": f"{sum(page.node_count for page in header.pages):,}",
     }
 
@@ -82,7 +81,6 @@ def described_as_json(path: str) -> str:
         "overlap": header.search_length - 1 if has_trees else None,
         "policy": header.policy if has_trees else None,
         "address_bits": header.address_bits if has_trees else None,
-        "builder": header.builder if has_trees else None,
         "node_count": sum(page.node_count for page in header.pages) if has_trees else None,
         "record_count": header.records,
         "records": [

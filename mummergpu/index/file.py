@@ -398,7 +398,7 @@ def kind_of_file(file: IndexFile) -> KmerOptions | TreeOptions:
     if header.search == KmerOptions.search:
         return KmerOptions(header.page_size)
     policy = Policy.from_code(header.policy)
-    return TreeOptions(header.page_size, header.address_bits, header.builder, policy)
+    return TreeOptions(header.page_size, header.address_bits, policy)
 
 
 def kind_for_reference(path: str) -> KmerOptions | TreeOptions:

@@ -118,9 +118,8 @@ class IndexHeader:
         The bases from one listed k-mer to the next; 0 with trees.
     is_picked : bool
         Whether picked k-mers are listed instead (`KmerSampling`).
-    policy, address_bits, builder : str, int, str
-        The data policies, the bits of a number in a node, and the construction method of
-        the trees; ``""`` and 0 with tables.
+    policy, address_bits : str, int
+        The data policies, and the bits of a number in a node; ``""`` and 0 with tables.
     """
 
     program: str
@@ -136,7 +135,6 @@ class IndexHeader:
     reference_step: int
     policy: str
     address_bits: int
-    builder: str
     pages: tuple[PageEntry, ...]
     sections: tuple[Section, ...]
     is_picked: bool = False

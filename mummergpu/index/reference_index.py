@@ -151,7 +151,6 @@ class StorableIndex(ReferenceIndex[PageType]):
             reference_step=0,
             policy="",
             address_bits=0,
-            builder="",
             pages=build.pages,
             sections=build.sections,
         )

@@ -49,7 +49,6 @@ class Setting:
     reference_step: int = 1
     is_picked: bool = False
     longest_ascending: int = kmer_order.LONGEST_ASCENDING
-    max_visits: int = trees.MAX_VISITS
     minimizer_lengths: tuple[int, ...] = minimizer_index.KMER_LENGTHS
     task_bases: int = unique.TASK_BASES
 
@@ -100,7 +99,6 @@ def found_text(
     with (
         patch.object(sampled if setting.search == "kmer" else trees, "SIZES", sizes),
         patch.object(kmer_order, "LONGEST_ASCENDING", setting.longest_ascending),
-        patch.object(trees, "MAX_VISITS", setting.max_visits),
         patch.object(
             minimizer_index,
             "KMER_LENGTHS",

@@ -41,7 +41,6 @@ HEADER = IndexHeader(
     reference_step=0,
     policy="m",
     address_bits=24,
-    builder="ukkonen",
     pages=(PageEntry(0, 8, 6, 12, 7), PageEntry(6, 11, 11, 9, 5)),
     sections=(
         Section("reference", "<u1", ALIGNMENT, 100, 1),

@@ -143,7 +143,6 @@ def test_what_a_table_of_minimizers_cannot_do_is_left_to_tables_of_kmers() -> No
     assert plan_of(4000, 20) is not None
     assert plan_of(4000, 20, page_size=4000) is not None
     assert plan_of(4000, 20, page_size=3999) is None
-    assert plan_of(4000, 20, max_occurrences=5) is None
     assert plan_of(4000, 20, sampling=KmerSampling(5)) is None
     assert plan_of(4000, 20, MemoryBudget(1 << 40, device=1 << 40)) is None
     assert plan_of(4000, 13) is None
