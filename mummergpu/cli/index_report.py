@@ -7,18 +7,18 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from mummergpu.index.format import IndexHeader, read_header, read_version
+from mummergpu.index.format import FORMAT_VERSION, IndexHeader, read_header
 from mummergpu.input.bytes.files import reading
 
 
 def described(path: str) -> Iterator[str]:
     """Yield a description of an index file, one line for each fact."""
     with reading(path), open(path, "rb", buffering=0) as file:
-        header, version = read_header(file, path), read_version(file)
+        header = read_header(file, path)
         size = os.fstat(file.fileno()).st_size
     facts = {
         "file": path,
-        "format version": f"{version}, written by {header.program}",
+        "format version": f"{FORMAT_VERSION}, written by {header.program}",
         "bytes": f"{size:,}, {size / max(1, header.bases):.2f} a base",
         "reference": header.reference_path,
         "records": f"{header.records:,}",
@@ -65,7 +65,7 @@ def described_as_json(path: str) -> str:
     has_trees = header.search == "tree"
     facts: dict[str, Any] = {
         "file": path,
-        "format_version": index.version,
+        "format_version": FORMAT_VERSION,
         "program": header.program,
         "bytes": index.byte_count,
         "reference": header.reference_path,

@@ -149,6 +149,7 @@ class StorableIndex(ReferenceIndex[PageType]):
             search_length=0,
             kmer_length=0,
             reference_step=0,
+            is_picked=False,
             policy="",
             address_bits=0,
             pages=build.pages,
