@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from mummergpu.input.records.fastx import (
+    begin_line,
     begin_record,
     end_line,
     is_space,
@@ -12,18 +13,23 @@ from mummergpu.input.records.fastx import (
     read_description,
     read_name,
     read_residues,
+    read_symbols,
 )
 from mummergpu.input.records.parser_state import (
+    AMINO_ACIDS,
     BAD_START,
     DESCRIPTION,
     GOING,
-    IS_PROTEIN,
+    HAS_LINES,
+    LETTERS,
     LINE_START,
     MODE,
     NAME,
+    NUCLEOTIDES,
     SEQUENCE,
     STARTED,
     STATUS,
+    SYMBOLS,
     Columns,
 )
 from mummergpu.runtime.arrays import ByteArray, Int64Array
@@ -58,17 +64,21 @@ def parse_fasta(
     while at < end and state[STATUS] == GOING:
         mode = state[MODE]
         if mode == SEQUENCE:
-            if state[IS_PROTEIN] == 1:
+            if state[LETTERS] == NUCLEOTIDES:
+                at = read_bases(text, at, end, state, columns.codes, LINE_START, True)
+            elif state[LETTERS] == AMINO_ACIDS:
                 at = read_residues(text, at, end, state, columns.codes, LINE_START)
             else:
-                at = read_bases(text, at, end, state, columns.codes, LINE_START, True)
+                at = read_symbols(text, at, end, state, columns, LINE_START)
         elif mode == NAME:
             at = read_name(text, at, end, state, columns.names)
         elif mode == DESCRIPTION:
             at = read_description(text, at, end, state, columns.names, LINE_START)
+        elif state[HAS_LINES] == 1:
+            at = begin_line(text, at, end, state, columns)
         elif text[at] == _GREATER:
             at = begin_record(at, state, columns)
-        elif state[STARTED] == 1 and text[at] != _AT:
+        elif state[STARTED] == 1 and (text[at] != _AT or state[LETTERS] == SYMBOLS):
             state[MODE] = SEQUENCE
         elif is_space(text[at]):  # Blank lines before the first record.
             after = end_line(text, at, end, state, LINE_START)

@@ -15,6 +15,7 @@ from mummergpu.input.records.fastx import (
     read_bases,
     read_description,
     read_name,
+    read_symbols,
     skip_description,
 )
 from mummergpu.input.records.parser_state import (
@@ -25,6 +26,7 @@ from mummergpu.input.records.parser_state import (
     BLANK_LINE,
     DESCRIPTION,
     GOING,
+    LETTERS,
     LINE,
     LINE_START,
     MODE,
@@ -41,6 +43,7 @@ from mummergpu.input.records.parser_state import (
     STATUS,
     SUSPECT_LINE,
     SUSPECT_QUALITY,
+    SYMBOLS,
     Columns,
 )
 from mummergpu.runtime.arrays import ByteArray, Int64Array
@@ -163,6 +166,8 @@ def _read_bases_part(
     """Parse a piece of the first half of a FASTQ record: the '@', the name and the bases."""
     mode = state[MODE]
     if mode == SEQUENCE:
+        if state[LETTERS] == SYMBOLS:
+            return read_symbols(text, at, end, state, columns, SEQUENCE_START)
         return read_bases(text, at, end, state, columns.codes, SEQUENCE_START, False)
     if mode == SEQUENCE_START:
         return _begin_sequence_line(text, at, end, state, columns.offsets[state[RECORDS] - 1])

@@ -23,6 +23,7 @@ from mummergpu.input.records.byte_runs import (
 from mummergpu.input.records.parser_state import (
     ANY_LETTERS,
     BAD_BASE,
+    BAD_SYMBOL,
     BARE_RETURN,
     BASE_LIMIT,
     BASES,
@@ -38,13 +39,17 @@ from mummergpu.input.records.parser_state import (
     KEEPS_COMMENTS,
     KEEPS_LETTERS,
     LINE,
+    LINE_START,
     MODE,
     NAME,
     NAME_BYTE_LIMIT,
     NAME_BYTES,
+    NO_SYMBOL,
     NOT_DNA,
+    PASSED_OVER,
     RECORD_LIMIT,
     RECORDS,
+    SEQUENCE,
     STARTED,
     STATUS,
     WAITING,
@@ -52,7 +57,7 @@ from mummergpu.input.records.parser_state import (
     is_foreign,
 )
 from mummergpu.runtime.arrays import ByteArray, Int64Array
-from mummergpu.runtime.jit import inline_without_refcounts
+from mummergpu.runtime.jit import as_index, inline_without_refcounts
 from mummergpu.sequence.codes import BREAK, CodeArray
 
 _LINE_FEED: Final = 10
@@ -133,6 +138,17 @@ def begin_record(at: int, state: Int64Array, columns: Columns) -> int:
     state[COMMENT_BYTES] = 0
     state[MODE] = NAME
     return at + 1
+
+
+@inline_without_refcounts
+def begin_line(text: ByteArray, at: int, end: int, state: Int64Array, columns: Columns) -> int:
+    """Begin a record without a name, whose sequence is this line, or pass over a blank."""
+    if not is_space(text[at]):
+        if begin_record(at, state, columns) > at:
+            state[MODE] = SEQUENCE
+        return at
+    after = end_line(text, at, end, state, LINE_START)
+    return after if after > at or state[STATUS] != GOING else at + 1
 
 
 @inline_without_refcounts
@@ -246,3 +262,28 @@ def read_residues(
         state[STATUS] = BAD_BASE
         return at
     return at + 1
+
+
+@inline_without_refcounts
+def read_symbols(
+    text: ByteArray, at: int, end: int, state: Int64Array, columns: Columns, mode: int
+) -> int:
+    """Encode symbols of a model up to the end of their line, blanks between them passed over.
+
+    The status becomes `BAD_SYMBOL` at another byte.
+    """
+    codes, code_of_byte, to = columns.codes, columns.code_of_byte, state[BASES]
+    code = code_of_byte[text[at]]
+    while at < end and code != NO_SYMBOL:
+        if code != PASSED_OVER:
+            codes[as_index(to)] = code
+            to += 1
+        at += 1
+        code = code_of_byte[text[as_index(at)]]
+    state[BASES] = to
+    if at == end:
+        return at
+    after = end_line(text, at, end, state, mode)
+    if after == at and state[STATUS] == GOING:
+        state[STATUS] = BAD_SYMBOL
+    return after

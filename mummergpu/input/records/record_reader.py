@@ -47,7 +47,9 @@ def state_of(options: RecordOptions) -> Int64Array:
     state[parser_state.ANY_LETTERS] = options.any_letters
     state[parser_state.KEEPS_LETTERS] = options.keeps_letters or options.keeps_qualities
     state[parser_state.KEEPS_COMMENTS] = options.keeps_comments or options.keeps_headers
-    state[parser_state.IS_PROTEIN] = options.is_protein
+    state[parser_state.LETTERS] = parser_state.AMINO_ACIDS if options.is_protein else 0
+    if options.symbols is not None:
+        state[parser_state.LETTERS] = parser_state.SYMBOLS
     state[parser_state.QUALITY_MODE] = (
         parser_state.KEPT_QUALITY_LINE if options.keeps_qualities else parser_state.QUALITY_LINE
     )
@@ -72,6 +74,8 @@ class RecordReader:
         The number of bases to allocate for the first block; the array grows when needed.
     new_arrays : callable, optional
         Returns the arrays of a block; otherwise they are allocated.
+    has_lines : bool, default False
+        Whether each line is a record.
     """
 
     def __init__(
@@ -81,6 +85,7 @@ class RecordReader:
         options: RecordOptions,
         expected_bases: int = 0,
         new_arrays: Callable[[], BlockArrays] | None = None,
+        has_lines: bool = False,
     ) -> None:
         self._is_fastq = is_fastq
         self._options = options
@@ -90,6 +95,8 @@ class RecordReader:
         self._new_arrays = new_arrays
         self._arrays = BlockArrays(0, 0, 0)
         self._state = state_of(options)
+        self._state[parser_state.HAS_LINES] = has_lines
+        self._records_before = 0
         self.begin_file(file)
 
     @property
@@ -136,8 +143,11 @@ class RecordReader:
             If the text is invalid; the error names the line and the record.
         """
         state = self._state
+        self._records_before += int(state[parser_state.RECORDS])
         state[parser_state.RECORDS] = state[parser_state.BASES] = state[parser_state.NAME_BYTES] = 0
         self._arrays = self._allocate() if self._new_arrays is None else self._new_arrays()
+        if self._options.symbols is not None:
+            self._arrays.code_of_byte = self._options.symbols
         while self._parse() != parser_state.FULL and not self._at_end_of_file:
             self._refill()
         if state[parser_state.RECORDS] == 0:
@@ -268,6 +278,9 @@ class RecordReader:
             state[parser_state.LINE] = state[parser_state.FOREIGN_LINE]
             foreign, letters = int(state[parser_state.FOREIGN]), self._letters_of_record()
             return self._error(_NOT_DNA.format(foreign=foreign, letters=letters))
+        if status == parser_state.BAD_SYMBOL:
+            place = f"at position {self._bases_of_record() + 1:,}"
+            return self._error(f"the symbol {character} {place} is not in the model's alphabet")
         return self._error(_FAULTS[status].format(character=character))
 
     def _bad_start(self, character: str) -> str:
@@ -288,6 +301,8 @@ class RecordReader:
                 self._state[parser_state.NAME_BYTES] - self._state[parser_state.COMMENT_BYTES]
             )
             name = printable(self._arrays.names[begin:end].tobytes())
+            if self._state[parser_state.HAS_LINES]:
+                name = str(self._records_before + records)
         return InputError(message, self._path, int(self._state[parser_state.LINE]), name)
 
 
