@@ -244,18 +244,21 @@ def test_long_lists_are_sorted_by_what_follows_and_by_what_precedes(seed: int) -
     long = np.flatnonzero(np.diff(table.offsets.astype(np.int64)) > LONGEST_ASCENDING)
     assert long.size == table.ordered.begins.size > 0
 
-    def key(entry: int, by_left: bool) -> tuple[int, bytes, int]:
+    def key(entry: int, by_preceding_bases: bool) -> tuple[int, bytes, int]:
         at = (entry >> POSITION_SHIFT) + MARGIN
         after, before = codes[at + 7 :].tobytes(), codes[:at][::-1].tobytes()
-        side = (before if by_left else after)[:ORDERED_BASES]
+        side = (before if by_preceding_bases else after)[:ORDERED_BASES]
         # What lies beyond a break does not count.
         return entry >> POSITION_SHIFT - 1 & 1, side.split(bytes([BREAK]))[0] + b"\x04", entry
 
     for number, bucket in enumerate(long.tolist()):
         begin, end = table.offsets[bucket : bucket + 2].tolist()
         first, last = table.ordered.left_begins[number : number + 2].tolist()
-        entries, by_left = table.entries[begin:end].tolist(), table.ordered.by_left[first:last]
+        entries, by_preceding_bases = (
+            table.entries[begin:end].tolist(),
+            table.ordered.by_preceding_bases[first:last],
+        )
         assert entries == sorted(entries, key=lambda entry: key(entry, False))
-        assert by_left.tolist() == sorted(entries, key=lambda entry: key(entry, True))
+        assert by_preceding_bases.tolist() == sorted(entries, key=lambda entry: key(entry, True))
         turned = sum(1 for entry in entries if entry >> POSITION_SHIFT - 1 & 1)
         assert table.ordered.turned[number] == end - turned
