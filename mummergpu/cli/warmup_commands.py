@@ -219,7 +219,7 @@ def _search_minimizers() -> None:
     import numpy as np
 
     from mummergpu.index.minimizer_index import MinimizerPage
-    from mummergpu.index.minimizer_order import LONGEST_ASCENDING
+    from mummergpu.index.minimizer_order import MAX_UNSORTED_OCCURRENCES
     from mummergpu.index.minimizer_table import build_minimizer_table
     from mummergpu.index.pages import Page
     from mummergpu.input.blocks.queries import QueryBlock
@@ -228,7 +228,7 @@ def _search_minimizers() -> None:
     from mummergpu.sequence.codes import Strand, encode, with_margins
 
     # The list of a repeat is sorted.
-    repeat = "A" * (2 * LONGEST_ASCENDING)
+    repeat = "A" * (2 * MAX_UNSORTED_OCCURRENCES)
     bases = "".join([*random.Random(_SEED).choices("ACGT", k=_READ_BASES), repeat]).encode()
     padded = with_margins(encode(bases))
     page = MinimizerPage(

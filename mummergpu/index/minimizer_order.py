@@ -33,7 +33,7 @@ POSITION_SHIFT: Final = 34
 PLACE_SHIFT: Final = np.uint64(POSITION_SHIFT - 1)
 """The bits of an entry below the one that tells the strand of its k-mer."""
 
-LONGEST_ASCENDING: Final = 256
+MAX_UNSORTED_OCCURRENCES: Final = 256
 """Lists of at most this many entries ascend by position: to look at all of them takes less time
 than to sort them."""
 
@@ -92,7 +92,7 @@ def order_long_lists(
 
     `offsets` and `entries` are those of `minimizer_table.MinimizerTable`.
     """
-    long = np.flatnonzero(np.diff(offsets) > LONGEST_ASCENDING)
+    long = np.flatnonzero(np.diff(offsets) > MAX_UNSORTED_OCCURRENCES)
     begins = offsets[long]
     left_begins = np.zeros(long.size + 1, dtype=np.int64)
     np.cumsum(offsets[long + 1] - begins, out=left_begins[1:])

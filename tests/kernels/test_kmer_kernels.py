@@ -269,7 +269,7 @@ def test_windows_of_repeats_are_found_in_sorted_lists_as_on_the_processor(
 ) -> None:
     """Lists may be sorted by fewer bases than a window has before its k-mer, or by more."""
     case = repeats_case(seed)
-    with patch.object(kmer_order, "LONGEST_ASCENDING", MOST_OCCURRENCES):
+    with patch.object(kmer_order, "MAX_UNSORTED_OCCURRENCES", MOST_OCCURRENCES):
         pages = [
             replace(order_long_lists(page, ordered_bases), sample_step=case.minimum_length)
             for page in tables_of(case, sampling)
@@ -302,7 +302,7 @@ def test_seeds_are_chosen_as_on_the_processor(
 ) -> None:
     """Reads of repeats, of which those with too many matches keep the rarest seeds."""
     case = satellite_case()
-    with patch.object(kmer_order, "LONGEST_ASCENDING", MOST_OCCURRENCES):
+    with patch.object(kmer_order, "MAX_UNSORTED_OCCURRENCES", MOST_OCCURRENCES):
         pages = [
             replace(
                 order_long_lists(page, ordered_bases),

@@ -58,7 +58,7 @@ def settings_for(minimum_length: int) -> st.SearchStrategy[Setting]:
         kmer_length=st.sampled_from([None, 1, 2, 3, 5, 8, 9]),
         reference_step=st.sampled_from([1, 2, 3, 4, 5, 7, 12, 40]),
         is_picked=st.booleans(),
-        longest_ascending=st.sampled_from([kmer_order.LONGEST_ASCENDING, 0, 1, 4]),
+        longest_ascending=st.sampled_from([kmer_order.MAX_UNSORTED_OCCURRENCES, 0, 1, 4]),
         minimizer_lengths=st.sampled_from([minimizer_index.KMER_LENGTHS, (1,), (3,), (1, 5, 9)]),
         task_bases=st.sampled_from([unique.TASK_BASES, 1, 30]),
     ).map(without_waste)

@@ -138,7 +138,7 @@ class UniqueSearch:
             table.kmer_length,
             table.window,
             minimum_length,
-            minimizer_order.LONGEST_ASCENDING,
+            minimizer_order.MAX_UNSORTED_OCCURRENCES,
             *table.ordered,
             page.padded_reference,
         )

@@ -23,7 +23,7 @@ from mummergpu.index.minimizer_index import (
     kept_seconds,
     kmer_seconds,
 )
-from mummergpu.index.minimizer_order import LONGEST_ASCENDING, ORDERED_BASES, POSITION_SHIFT
+from mummergpu.index.minimizer_order import MAX_UNSORTED_OCCURRENCES, ORDERED_BASES, POSITION_SHIFT
 from mummergpu.index.minimizer_table import (
     MAX_BASES,
     MinimizerTable,
@@ -54,7 +54,7 @@ def told_entries(table: MinimizerTable) -> list[tuple[int, int]]:
     found = []
     for bucket in np.flatnonzero(sizes).tolist():
         entries = table.entries[table.offsets[bucket] : table.offsets[bucket + 1]].tolist()
-        assert entries == sorted(entries) or len(entries) > LONGEST_ASCENDING
+        assert entries == sorted(entries) or len(entries) > MAX_UNSORTED_OCCURRENCES
         found += [(bucket, entry) for entry in entries]
     return sorted(found, key=lambda row: row[1] >> POSITION_SHIFT)
 
@@ -241,7 +241,7 @@ def test_long_lists_are_sorted_by_what_follows_and_by_what_precedes(seed: int) -
     text = made_bases(random, seed // 4 * 50, "ACGT") + unit * 800 + "ACGT" * 3
     codes = reference_of([text, text[5:300]]).padded_codes
     table = build_minimizer_table(codes, 7, 8)
-    long = np.flatnonzero(np.diff(table.offsets.astype(np.int64)) > LONGEST_ASCENDING)
+    long = np.flatnonzero(np.diff(table.offsets.astype(np.int64)) > MAX_UNSORTED_OCCURRENCES)
     assert long.size == table.ordered.begins.size > 0
 
     def key(entry: int, by_preceding_bases: bool) -> tuple[int, bytes, int]:
