@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
@@ -15,29 +15,11 @@ from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.records.parser_state import NO_SYMBOL, PASSED_OVER
 from mummergpu.input.records.record_arrays import Limits, RecordOptions, Records
 from mummergpu.input.records.record_reader import RecordReader
-from mummergpu.runtime.arrays import ByteArray, Int64Array
+from mummergpu.runtime.arrays import ByteArray
 from mummergpu.runtime.words import say_nothing
 
 BLOCK_SYMBOLS: Final = 1 << 22
 _BASES: Final = frozenset("ACGTURYSWKMBDHVN")
-
-
-class SymbolRecords(NamedTuple):
-    """Consecutive sequences of a file.
-
-    Attributes
-    ----------
-    codes : ndarray, dtype=uint8, shape=(n_symbols,)
-        The places of the symbols in the alphabet, one sequence after the other.
-    offsets : ndarray, dtype=int64, shape=(n_sequences + 1,)
-        Where in `codes` each sequence begins, and where the last ends.
-    names : list of str
-        The names; a line without one has the number of its record, from 1 on.
-    """
-
-    codes: ByteArray
-    offsets: Int64Array
-    names: list[str]
 
 
 def code_table(alphabet: Sequence[str]) -> ByteArray:
@@ -84,8 +66,10 @@ class SymbolFiles:
         self,
         threads: ReadingThreads | None = None,
         warn: Callable[[str], None] = say_nothing,
-    ) -> Generator[SymbolRecords]:
-        """Yield the sequences in blocks; `warn` is told of what follows compressed data.
+    ) -> Generator[tuple[Records, list[str]]]:
+        """Yield the sequences in blocks, with their names; that of a line is its number, from 1 on.
+
+        `warn` is told of what follows compressed data.
 
         Raises
         ------
@@ -113,7 +97,7 @@ class SymbolFiles:
                     count = records.offsets.size - 1
                     numbers = map(str, range(first, first + count))
                     names = list(numbers) if has_lines else _names_of(records)
-                    yield SymbolRecords(records.codes, records.offsets, names)
+                    yield records, names
                     first += count
                 file.tell_of_ignored(warn)
                 before += file.source.bytes_read
