@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from mummergpu.errors import InputError
 from mummergpu.input.blocks.memory import ReadsInMemory
-from mummergpu.input.bytes.file_range import FileRange
+from mummergpu.input.bytes.file_part import FileRange
 from mummergpu.runtime.frozen import frozen
 
 

@@ -16,7 +16,7 @@ from mummergpu.input.blocks.memory import ReadsInMemory
 from mummergpu.input.blocks.queries import QueryBlock, QueryRules
 from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.input.blocks.read_files import MateFiles, ReadFile, ReadSource
-from mummergpu.input.bytes.file_range import FileRange
+from mummergpu.input.bytes.file_part import FileRange
 from mummergpu.input.bytes.files import bytes_of_files
 from mummergpu.input.bytes.formats import Format
 from mummergpu.input.bytes.reading_threads import ReadingThreads

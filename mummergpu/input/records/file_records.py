@@ -9,7 +9,7 @@ from itertools import takewhile
 from typing import Protocol, Self
 
 from mummergpu.errors import InputError, MummergpuError
-from mummergpu.input.bytes.file_range import FileRange, open_range
+from mummergpu.input.bytes.file_part import FileRange, open_range
 from mummergpu.input.bytes.files import EmptyInputError, Input, open_binary, reading
 from mummergpu.input.bytes.formats import Format
 from mummergpu.input.bytes.reading_threads import ReadingThreads

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 
 from mummergpu.errors import InputError
-from mummergpu.input.bytes.source import Readable
+from mummergpu.input.bytes.file_part import FilePart
+from mummergpu.input.bytes.files import Input
 from mummergpu.input.records import parser_state
 from mummergpu.input.records.block_arrays import BlockArrays
 from mummergpu.input.records.byte_runs import STEP
@@ -18,26 +19,6 @@ from mummergpu.input.records.qualities import NO_QUALITY
 from mummergpu.input.records.record_arrays import RecordOptions, Records
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.sequence.codes import MARGIN, fill_margins
-
-
-class CountedBytes(Protocol):
-    """Where the bytes of a file come from."""
-
-    @property
-    def bytes_read(self) -> int: ...  # noqa: D102
-
-
-class ParsedFile(Protocol):
-    """What a parser needs of a file: `files.Input` has it."""
-
-    @property
-    def path(self) -> str: ...  # noqa: D102
-
-    @property
-    def text(self) -> Readable: ...  # noqa: D102
-
-    @property
-    def source(self) -> CountedBytes: ...  # noqa: D102
 
 
 def state_of(options: RecordOptions) -> Int64Array:
@@ -64,8 +45,8 @@ class RecordReader:
 
     Parameters
     ----------
-    file : ParsedFile
-        The open file, such as an `Input` or a `FilePart`; the caller closes it.
+    file : Input or FilePart
+        The open file; the caller closes it.
     is_fastq : bool
         Whether the file is FASTQ rather than FASTA.
     options : RecordOptions
@@ -80,7 +61,7 @@ class RecordReader:
 
     def __init__(
         self,
-        file: ParsedFile,
+        file: Input | FilePart,
         is_fastq: bool,
         options: RecordOptions,
         expected_bases: int = 0,
@@ -114,7 +95,7 @@ class RecordReader:
         """Whether all text has been read and parsed; it is not known before a block is read."""
         return self._at_end_of_file and self._at == self._end
 
-    def begin_file(self, file: ParsedFile, line: int = 1) -> None:
+    def begin_file(self, file: Input | FilePart, line: int = 1) -> None:
         """Read another file next, which begins with a record.
 
         Parameters
