@@ -67,6 +67,8 @@ def assert_same(one: Any, other: Any) -> None:
             assert (loaded.dtype, loaded.flags.writeable) == (value.dtype, True)
             assert loaded.flags.c_contiguous and loaded.flags.aligned
             np.testing.assert_array_equal(loaded, value)
+        elif name == "letters":
+            assert [array.tolist() for array in loaded] == [array.tolist() for array in value]
         elif name not in ("path", "index_path", "checksums"):
             assert loaded == value
 
