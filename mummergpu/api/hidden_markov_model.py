@@ -24,7 +24,8 @@ from mummergpu.hmm.language.program import (
     State,
     Transition,
 )
-from mummergpu.input.blocks.symbols import BLANK, code_table
+from mummergpu.input.blocks.symbols import code_table
+from mummergpu.input.records.parser_state import PASSED_OVER
 from mummergpu.runtime.arrays import Float64Array, Int64Array
 
 SymbolSequence = str | bytes | Sequence[int] | npt.NDArray[Any]
@@ -338,7 +339,7 @@ class HiddenMarkovModel:
                 raise OptionError("sequences", "text, but the model has no alphabet")
             text = sequence.encode("utf-8", "replace") if isinstance(sequence, str) else sequence
             codes = code_table(self._alphabet)[np.frombuffer(text, dtype=np.uint8)]
-            wrong = codes >= BLANK
+            wrong = codes >= PASSED_OVER
         else:
             found = np.asarray(sequence)
             if found.ndim == 2 and found.shape[1] == 1:

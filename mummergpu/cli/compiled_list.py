@@ -40,7 +40,7 @@ _COMMON: Final = frozenset(
     | {"--no-progress", "--verbose", "--stats", "--cpu", "--search", *_NAMES_OUTPUT, _FORMAT}
 )
 """Options that decide on no type."""
-_OF_TREES: Final = frozenset({"--policy", "--address-bits", "--dump-tree", "--builder"})
+_OF_TREES: Final = frozenset({"--policy", "--address-bits"})
 
 
 class Entry(NamedTuple):

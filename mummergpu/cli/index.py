@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _MOST_USED: Final = "reads"
 
 _SHARED: Final = (
-    *("any_letters", "search", "page_size", "address_bits", "builder", "max_memory", "threads"),
+    *("any_letters", "search", "page_size", "address_bits", "max_memory", "threads"),
     *("policy", *LETTERS),
 )
 

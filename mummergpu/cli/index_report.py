@@ -7,18 +7,18 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from mummergpu.index.format import IndexHeader, read_header, read_version
+from mummergpu.index.format import FORMAT_VERSION, IndexHeader, read_header
 from mummergpu.input.bytes.files import reading
 
 
 def described(path: str) -> Iterator[str]:
     """Yield a description of an index file, one line for each fact."""
     with reading(path), open(path, "rb", buffering=0) as file:
-        header, version = read_header(file, path), read_version(file)
+        header = read_header(file, path)
         size = os.fstat(file.fileno()).st_size
     facts = {
         "file": path,
-        "format version": f"{version}, written by {header.program}",
+        "format version": f"{FORMAT_VERSION}, written by {header.program}",
         "bytes": f"{size:,}, {size / max(1, header.bases):.2f} a base",
         "reference": header.reference_path,
         "records": f"{header.records:,}",
@@ -47,7 +47,6 @@ def _facts_of_trees(header: IndexHeader) -> dict[str, str]:
         "overlap": f"{header.search_length - 1} bases",
         "policy": header.policy,
         "address bits": str(header.address_bits),
-        "builder": header.builder,
         "nodes": f"{sum(page.node_count for page in header.pages):,}",
     }
 
@@ -66,7 +65,7 @@ def described_as_json(path: str) -> str:
     has_trees = header.search == "tree"
     facts: dict[str, Any] = {
         "file": path,
-        "format_version": index.version,
+        "format_version": FORMAT_VERSION,
         "program": header.program,
         "bytes": index.byte_count,
         "reference": header.reference_path,
@@ -82,7 +81,6 @@ def described_as_json(path: str) -> str:
         "overlap": header.search_length - 1 if has_trees else None,
         "policy": header.policy if has_trees else None,
         "address_bits": header.address_bits if has_trees else None,
-        "builder": header.builder if has_trees else None,
         "node_count": sum(page.node_count for page in header.pages) if has_trees else None,
         "record_count": header.records,
         "records": [

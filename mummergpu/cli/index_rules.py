@@ -22,10 +22,7 @@ from mummergpu.input.bytes.files import reading
 if TYPE_CHECKING:
     from mummergpu.studies.policy_choice import Choice
 
-_OF_TREES: Final = (
-    *("policy", *LETTERS, "address_bits", "builder"),
-    *("profile", "dot", "dump_tree"),
-)
+_OF_TREES: Final = ("policy", *LETTERS, "address_bits", "profile")
 
 
 def index_options(params: Params) -> IndexOptions:
@@ -55,21 +52,18 @@ def _kind_to_build(params: Params) -> KmerOptions | TreeOptions:
     of_trees = _told_of_trees(params)
     if params["search"] == KmerOptions.search and of_trees:
         raise click.UsageError(f"{of_trees[0]} speaks of trees, and --search kmer has none")
-    size, most = params["page_size"], params.get("max_occurrences")
-    if most is not None and (of_trees or params["search"] == TreeOptions.search):
-        told = of_trees[0] if of_trees else "--search tree"
-        raise click.UsageError(f"--max-occurrences and {told} exclude each other")
-    with_trees = bool(of_trees) or (size is not None and most is None)
+    size = params["page_size"]
+    with_trees = bool(of_trees) or size is not None
     if params["search"] != AUTO:
         with_trees = params["search"] == TreeOptions.search
     if not with_trees:
-        return KmerOptions(None if size == AUTO else size, max_occurrences=most)
+        return KmerOptions(None if size == AUTO else size)
     kind = TreeOptions(policy=_policy(params, lambda: _chosen(params).policy))
     if size is not None:
         kind = replace(kind, page_size=None if size == AUTO else size)
     if params["address_bits"]:
         kind = replace(kind, address_bits=int(params["address_bits"]))
-    return replace(kind, builder=params["builder"]) if params["builder"] else kind
+    return kind
 
 
 def _kind_of_file(params: Params, header: IndexHeader) -> KmerOptions | TreeOptions:
@@ -78,22 +72,19 @@ def _kind_of_file(params: Params, header: IndexHeader) -> KmerOptions | TreeOpti
     if params["search"] not in (AUTO, header.search):
         raise OptionError("--search", f"the index '{path}' is for '{header.search}'")
     had: dict[str, Any] = {"page_size": header.page_size}
-    most = params.get("max_occurrences")
-    kind: KmerOptions | TreeOptions = KmerOptions(header.page_size, max_occurrences=most)
+    kind: KmerOptions | TreeOptions = KmerOptions(header.page_size)
     if header.search == KmerOptions.search:
         if of_trees := _told_of_trees(params):
             raise OptionError(of_trees[0], f"speaks of trees, and the index '{path}' has none")
     else:
-        if most is not None:
-            raise OptionError("--max-occurrences", f"the index '{path}' has trees, not k-mers")
-        had |= {"address_bits": str(header.address_bits), "builder": header.builder}
+        had["address_bits"] = str(header.address_bits)
         built = Policy.from_code(header.policy)
         policy = _policy(params, lambda: built)
         # An index does not depend on textures.
         textures = ("query_texture", "reference_texture", "tree_texture")
         if replace(policy, **{name: getattr(built, name) for name in textures}) != built:
             raise OptionError("--policy", f"the index '{path}' is laid out for '{built.code}'")
-        kind = TreeOptions(header.page_size, header.address_bits, header.builder, policy)
+        kind = TreeOptions(header.page_size, header.address_bits, policy)
     for name, value in had.items():
         if params[name] not in (None, value):
             raise OptionError(_written(name), f"the index '{path}' was built with {value}")

@@ -34,7 +34,6 @@ REQUIRED: Final = {
 """The libraries that every backend needs: from the name for pip to the module to import."""
 
 OPTIONAL: Final = {
-    "pydivsufsort": ("pydivsufsort", "sa"),
     "matplotlib": ("matplotlib.figure", "plot"),
     "jinja2": ("jinja2", "report"),
     "scipy": ("scipy.special", "report"),

@@ -14,20 +14,14 @@ from mummergpu.cli.option_rules import (
     text_request,
 )
 from mummergpu.cli.run_verb import Verb, run_verb
-from mummergpu.runtime.words import counted
 
 if TYPE_CHECKING:
     from mummergpu.cli.run_words import RunWords
     from mummergpu.pipeline.options import MatchOptions
-    from mummergpu.runtime.stats import Stats
 
 
 def run_match(**params: Any) -> None:
     """Run the main job with the options of the command line, given by their parameter names."""
-
-    def tell_skipped(stats: Stats, words: RunWords) -> None:
-        if skipped := stats.counts.get("skipped_lookups", 0):
-            words.say(_skipped(skipped, params["max_occurrences"]))
 
     def tell_policy(options: MatchOptions, words: RunWords) -> None:
         from mummergpu.cli.index_rules import policy_reason
@@ -37,17 +31,15 @@ def run_match(**params: Any) -> None:
         if isinstance(kind, TreeOptions) and (reason := policy_reason(params)) is not None:
             words.notice(f"policy {kind.policy.code}: {reason}")
 
-    files = {**output_files(params), "--dot": params["dot"], "--dump-tree": params["dump_tree"]}
     verb = Verb(
         [params["reference"], *params["query"]],
-        files,
+        output_files(params),
         _match_options,
         lambda: _load_job(params),
         lambda options: options.search.uniqueness.value,
         tell_policy,
-        tell_skipped,
-        _backend_of,
-        COMPILATION,
+        backend_of=_backend_of,
+        compiles=COMPILATION,
     )
     run_verb(params, verb)
 
@@ -68,16 +60,6 @@ def _load_job(params: Params) -> Any:
     return match.run
 
 
-def _skipped(count: int, max_occurrences: int) -> str:
-    """Return what is lost by k-mers that were not looked up."""
-    was, occurs, it = ("was", "occurs", "it") if count == 1 else ("were", "occur", "them")
-    return (
-        f"{counted(count, 'k-mer')} of the queries {was} skipped, which {occurs} more than "
-        f"{counted(max_occurrences, 'time')} in the reference: matches that begin with {it} are "
-        "not reported"
-    )
-
-
 def _match_options(params: Params, command: str) -> MatchOptions:
     # These bring numpy: a device wakes up in the meantime.
     from mummergpu.cli.index_rules import index_options
@@ -94,8 +76,6 @@ def _match_options(params: Params, command: str) -> MatchOptions:
         search=search_options(params, request),
         style=request.style,
         sam=alignment_options(params),
-        dot_path=params["dot"],
-        dump_tree_path=params["dump_tree"],
         summary=params["multiqc"] is not None
         or (params["stats"] is not None and params["cluster"] is None),
         picture=params.get("picture") or PictureStyle(),

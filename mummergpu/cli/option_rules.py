@@ -13,7 +13,7 @@ import click
 
 from mummergpu.cli.cache_folders import folder_of_kernels
 from mummergpu.cli.format_options import output_targets
-from mummergpu.errors import OptionClashError, OptionError
+from mummergpu.errors import OptionError
 from mummergpu.runtime.output_file import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
@@ -49,20 +49,12 @@ def text_request(params: Params) -> TextRequest:
     from mummergpu.pipeline.purposes import TextRequest, with_needs
 
     refuse_exclusive(params)
-    if params["max_occurrences"] is not None:
-        for name in ("mumreference", "mum"):
-            if params[name]:
-                # A match that repeats a lost one would seem to be unique.
-                raise click.UsageError(f"--max-occurrences and -{name} exclude each other")
     strands = next((word for word in ("reverse", "both") if params[word]), None)
     mode = next((word for word in ("maxmatch", "mumreference", "mum") if params[word]), None)
     asked, program = TextRequest(strands, mode, text_style(params)), params["for_program"]
     # Formats matter to programs alone, and other files are looked at later.
     formats = [] if program is None else [target.format for target in output_targets(params)]
     found = with_needs(program, asked, formats)
-    if program is not None and found.mode != mode and params["max_occurrences"] is not None:
-        other = "--max-occurrences (without -maxmatch)"
-        raise OptionClashError(f"for_program={program}", other, "repeated matches may be lost")
     if found.style.forward_coordinates and found.strands is None:
         raise click.UsageError("-c requires -b or -r")
     return found

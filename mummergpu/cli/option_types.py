@@ -303,14 +303,6 @@ MATCH_SECTIONS: Final[dict[str, list[click.Option]]] = {
             "which is faster, unless --page-size or an option of the trees is given.",
         ),
         click.Option(
-            ["--max-occurrences"],
-            callback=_optional_integer,
-            metavar="N",
-            help="Skip k-mers that occur more than N times in the reference: matches whose first k "
-            "bases do are lost. k depends on the reference's size and on -l, and --stats tells it; "
-            "not for trees.  [default: skip none]",
-        ),
-        click.Option(
             ["--page-size"],
             callback=_page_size,
             metavar="BASES",
@@ -322,12 +314,6 @@ MATCH_SECTIONS: Final[dict[str, list[click.Option]]] = {
             type=click.Choice(["24", "32"]),
             help="Bits of an address in a tree's node: 24 as in the paper, or 32 for pages of more "
             "than 8M.  [default: as the pages need]",
-        ),
-        click.Option(
-            ["--builder"],
-            type=click.Choice(["ukkonen", "sa"]),
-            help="Build trees with Ukkonen's algorithm, as in the paper, or the same trees faster "
-            "from a suffix array (sa), which needs mummergpu[sa].  [default: ukkonen]",
         ),
         click.Option(
             ["--max-memory"],
@@ -392,18 +378,6 @@ MATCH_SECTIONS: Final[dict[str, list[click.Option]]] = {
             help="Write counts for MultiQC to FILE, named SAMPLE_mqc.json.",
         ),
         flag("--profile", "Count the nodes that are visited on a GPU, for --stats."),
-        click.Option(
-            ["--dot"],
-            metavar="FILE",
-            shell_complete=complete_files,
-            help="Write the suffix tree to FILE, for Graphviz.",
-        ),
-        click.Option(
-            ["--dump-tree"],
-            metavar="FILE",
-            shell_complete=complete_files,
-            help="Write the nodes of the suffix tree to FILE, as a table.",
-        ),
         click.Option(
             ["-v", "--verbose", "verbose"],
             is_flag=True,

@@ -7,7 +7,18 @@ from typing import Final
 
 import click
 
+_ONE_BUILDER: Final = {"--builder": "trees are built with Ukkonen's algorithm"}
+
 REMOVED_OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
+    "match": {
+        **_ONE_BUILDER,
+        "--dot": "trees are not drawn any more",
+        "--dump-tree": "trees are not written any more",
+        "--max-occurrences": "use -mumreference or -mum for matches that are not repeated",
+    },
+    "index": _ONE_BUILDER,
+    "sweep": _ONE_BUILDER,
+    "tune": _ONE_BUILDER,
     "plot": {"--kind": "pictures are dot plots; --stats has the lengths of matches"},
 }
 """For each command, the options that it no longer has, and what to write in their place."""

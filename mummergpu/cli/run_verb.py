@@ -23,7 +23,6 @@ from mummergpu.runtime.output_file import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
     from mummergpu.pipeline.context import RunContext
-    from mummergpu.runtime.stats import Stats
 
 Options = TypeVar("Options")
 
@@ -46,8 +45,6 @@ class Verb(Generic[Options]):
         Returns what the report calls the run.
     before : callable
         Tells what is known when the run begins.
-    after : callable
-        Tells what the user should know of a run that has ended.
     backend_of : callable
         Returns the backend that the job opens where ``auto`` is asked for: ``cpu`` if a GPU would
         not be faster.
@@ -63,7 +60,6 @@ class Verb(Generic[Options]):
     load_job: Callable[[], Callable[[Options, RunContext], Any]]
     mode_of: Callable[[Options], str]
     before: Callable[[Options, RunWords], None] = lambda options, words: None
-    after: Callable[[Stats, RunWords], None] = lambda stats, words: None
     backend_of: Callable[[Options], str] = lambda options: "auto"
     compiles: str = "a minute"
 
@@ -105,7 +101,6 @@ def run_verb(params: Params, verb: Verb[Options]) -> None:
         tell_cache_trouble(words.notice)
         verb.before(options, words)
         job(options, words.context(params["threads"], stats))
-        verb.after(stats, words)
         for line in stats.summary():
             words.notice(line)
         reports.write(stats)

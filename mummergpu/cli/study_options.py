@@ -57,8 +57,7 @@ INPUT_OPTIONS: Final = [
 """The options that say what a study searches."""
 
 MACHINE_OPTIONS: Final = [
-    MAIN_OPTIONS[name]
-    for name in ("backend", "cpu", "threads", "page_size", "address_bits", "builder")
+    MAIN_OPTIONS[name] for name in ("backend", "cpu", "threads", "page_size", "address_bits")
 ] + [
     click.Option(
         ["--device"],
@@ -75,7 +74,7 @@ MACHINE_OPTIONS: Final = [
 
 
 _TREES_ONLY: Final = (
-    *("min_length", "both", "reverse", "page_size", "address_bits", "builder", "profile"),
+    *("min_length", "both", "reverse", "page_size", "address_bits", "profile"),
     *("gpu_memory", "device_library"),
 )
 
@@ -226,8 +225,6 @@ def study_trees(params: dict[str, Any]) -> TreeOptions:
         trees = replace(trees, page_size=None if size == AUTO else size)
     if params["address_bits"]:
         trees = replace(trees, address_bits=int(params["address_bits"]))
-    if params["builder"]:
-        trees = replace(trees, builder=params["builder"])
     check_page_size(trees)
     return trees
 

@@ -17,7 +17,6 @@ import click
 from mummergpu.cli.main_group import MAIN_VERB
 from mummergpu.cli.option_types import PROGRAM
 from mummergpu.cli.session import Session
-from mummergpu.runtime.libraries import look_for
 
 Word = str | Path
 """A word of a command line; a path is relative to the folder of the input."""
@@ -220,7 +219,7 @@ def _search_minimizers() -> None:
     import numpy as np
 
     from mummergpu.index.minimizer_index import MinimizerPage
-    from mummergpu.index.minimizer_order import LONGEST_ASCENDING
+    from mummergpu.index.minimizer_order import MAX_UNSORTED_OCCURRENCES
     from mummergpu.index.minimizer_table import build_minimizer_table
     from mummergpu.index.pages import Page
     from mummergpu.input.blocks.queries import QueryBlock
@@ -229,7 +228,7 @@ def _search_minimizers() -> None:
     from mummergpu.sequence.codes import Strand, encode, with_margins
 
     # The list of a repeat is sorted.
-    repeat = "A" * (2 * LONGEST_ASCENDING)
+    repeat = "A" * (2 * MAX_UNSORTED_OCCURRENCES)
     bases = "".join([*random.Random(_SEED).choices("ACGT", k=_READ_BASES), repeat]).encode()
     padded = with_margins(encode(bases))
     page = MinimizerPage(
@@ -259,7 +258,7 @@ def _matching(commands: click.Group) -> Iterator[list[Word]]:
     kmers: list[Word] = [*_SEARCH, "--search", "kmer", _GENOME]
     for queries in (_FASTQ, _FASTA, _BAM):
         yield [*kmers, queries, "-b"]
-    for options in (("-mum",), ("--page-size", "8k"), ("--max-occurrences", "5")):
+    for options in (("-mum",), ("--page-size", "8k")):
         yield [*kmers, _FASTQ, "-b", *options]
     yield [*kmers, _LONG, "-b", "-c", "-L", "-s"]
     yield [*kmers, *_MATES, "--pair"]
@@ -281,9 +280,7 @@ def _searching_trees() -> Iterator[list[Word]]:
         trees: list[Word] = [*_SEARCH, _GENOME, "--address-bits", address_bits, "--policy"]
         yield [*trees, "m", _FASTQ, "-b", "-mum"]
         yield [*trees, "n", _LONG, "-b", "--page-size", "8k"]
-        yield [*trees, "rt", _FASTQ, "--dump-tree", Path("tree.txt")]
-        if look_for("pydivsufsort", "pydivsufsort").problem is None:
-            yield [*trees, "m", _FASTQ, "--builder", "sa"]
+        yield [*trees, "rt", _FASTQ]
 
 
 def _mapping() -> Iterator[list[Word]]:

@@ -170,10 +170,8 @@ def run_match(options: MatchOptions, context: RunContext, cluster: ClusterOption
         If the input, the options or the cluster are at fault.
     """
     check_targets(options.outputs, options.picture)
-    for option in ("dot_path", "dump_tree_path", "summary"):
-        if getattr(options, option):
-            name = {"dot_path": "dot", "dump_tree_path": "dump_tree", "summary": "multiqc"}[option]
-            raise OptionClashError(name, "cluster", "workers do not tell that")
+    if options.summary:
+        raise OptionClashError("multiqc", "cluster", "workers do not tell that")
     if any(target.format == "plot" for target in options.outputs):
         raise OptionClashError("format=plot", "cluster", "one machine draws pictures")
     with context.stats.stage("end_to_end"), _Run(options, context, cluster) as run:

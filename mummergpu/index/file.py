@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,7 +19,7 @@ import numpy.typing as npt
 
 from mummergpu.errors import InputError, OptionError
 from mummergpu.index.checksums import checksum_of
-from mummergpu.index.format import IndexHeader, Section, is_index, read_header, read_version
+from mummergpu.index.format import IndexHeader, Section, is_index, read_header
 from mummergpu.index.kmer_sampling import MAX_PERIOD
 from mummergpu.index.kmer_table import NOT_KNOWN, KmerTable
 from mummergpu.index.mapped_file import bring_in, give_up, map_file
@@ -32,7 +31,7 @@ from mummergpu.input.bytes.files import reading
 from mummergpu.input.reference import Reference
 from mummergpu.runtime.arrays import ByteArray
 from mummergpu.runtime.memory import MemoryBudget, free_memory
-from mummergpu.sequence.codes import BREAK, LETTERS, MARGIN, NO_LETTERS, CodeArray, Letters
+from mummergpu.sequence.codes import BREAK, LETTERS, MARGIN, CodeArray, Letters
 from mummergpu.sequence.extension import MAXIMUM_KMER_LENGTH
 from mummergpu.sequence.picked_kmers import MAX_BASES
 
@@ -42,23 +41,18 @@ if TYPE_CHECKING:
 
 AnyArray = npt.NDArray[Any]
 
-RECORD_SECTIONS: Final = ("record_starts", "record_lengths", "names", "name_offsets")
+CHECKSUM_SECTION: Final = "record_checksums"
+"""The MD5 of each record, in 16 bytes; empty where they are not known."""
+
+RECORD_SECTIONS: Final = (
+    *("record_starts", "record_lengths", "names", "name_offsets"),
+    *("letter_positions", "letter_codes", CHECKSUM_SECTION),
+)
 """The sections that describe the records; they are small, and always verified."""
 
-LETTER_SECTIONS: Final = ("letter_positions", "letter_codes")
-"""The letters that stand for several bases (`codes.Letters`): in files of references that have any,
-but not in those of older versions of the program."""
-
-CHECKSUM_SECTION: Final = "record_checksums"
-"""The MD5 of each record, in 16 bytes: not in files of older versions of the program."""
-
 BASES_BESIDE: Final = "bases_beside"
-"""The array of a page that a search can do without: a device is as fast without it, and a processor
-needs less memory."""
-
-OLDER_BASES_BEFORE: Final = "bases_before"
-"""What files of earlier candidates have in its place. It is not read: of lists that are sorted it
-tells what their order does."""
+"""The array of a page that a search can do without, which is then empty: a device is as fast
+without it, and a processor needs less memory."""
 
 
 def section_name(page: int, array: str) -> str:
@@ -73,9 +67,8 @@ def write_table(writer: SectionWriter, page: Page, table: KmerTable) -> None:
         "offsets": table.offsets,
         "positions": table.positions,
         "order": order,
+        BASES_BESIDE: table.bases_beside,
     }
-    if table.bases_beside.size:
-        arrays[BASES_BESIDE] = table.bases_beside
     for name, array in arrays.items():
         writer.write(section_name(page.index, name), array)
 
@@ -87,8 +80,6 @@ class IndexFile:
     ----------
     layout : Layout
         How trees lie in memory; meaningless in a file without trees.
-    version : int
-        The version of the file's format.
     padded_reference : ndarray, dtype=uint8
         The codes of the whole reference with margins (`codes.with_margins`).
 
@@ -108,7 +99,7 @@ class IndexFile:
     def __init__(self, path: str) -> None:
         self.path = path
         with reading(path), open(path, "rb", buffering=0) as file:
-            self.header, self.version = read_header(file, path), read_version(file)
+            self.header = read_header(file, path)
             self.layout = self._layout_of(self.header)
             self._memory = self._map(file.fileno())
         self._sections = {section.name: section for section in self.header.sections}
@@ -211,11 +202,10 @@ class IndexFile:
                 give_up([self._bytes_of(section) for section in self._sections_of(page.index)])
 
     def _sections_of(self, page: int) -> list[Section]:
-        prefix, unread = section_name(page, ""), {section_name(page, OLDER_BASES_BEFORE)}
-        if not self._reads_bases_beside:
-            unread.add(section_name(page, BASES_BESIDE))
+        prefix = section_name(page, "")
+        unread = None if self._reads_bases_beside else section_name(page, BASES_BESIDE)
         sections = self.header.sections
-        return [one for one in sections if one.name.startswith(prefix) and one.name not in unread]
+        return [one for one in sections if one.name.startswith(prefix) and one.name != unread]
 
     def _is_sound(self, section: Section) -> bool:
         return checksum_of(self._array(section.name, section.dtype)) == section.checksum
@@ -271,29 +261,18 @@ class IndexFile:
         )
 
     def _checksums(self) -> tuple[str, ...]:
-        """Return the MD5 of each record, if the file has them."""
-        if CHECKSUM_SECTION not in self._sections:
-            return ()
-        self._check_section(CHECKSUM_SECTION)
+        """Return the MD5 of each record, if they are known."""
         text = self._array(CHECKSUM_SECTION, "<u1").tobytes().hex()
-        self._require(len(text) == 32 * self.header.records, "checksums of records")
+        self._require(len(text) in (0, 32 * self.header.records), "checksums of records")
         return tuple(text[at : at + 32] for at in range(0, len(text), 32))
 
     def _letters(self) -> Letters:
-        """Return the letters of the reference that stand for several bases, as far as known."""
-        if LETTER_SECTIONS[0] not in self._sections:
-            return NO_LETTERS
-        for name in LETTER_SECTIONS:
-            self._check_section(name)
-        letters = Letters(
-            self._array(LETTER_SECTIONS[0], "<i8"), self._array(LETTER_SECTIONS[1], "<u1")
-        )
-        self._require(
-            letters.positions.size == letters.codes.size > 0
-            and int(letters.codes.max()) < len(LETTERS),
-            "letters",
-        )
-        return letters
+        """Return the letters of the reference that stand for several bases."""
+        positions = self._array("letter_positions", "<i8")
+        codes = self._array("letter_codes", "<u1")
+        sound = positions.size == codes.size and int(codes.max(initial=0)) < len(LETTERS)
+        self._require(sound, "letters")
+        return Letters(positions, codes)
 
     def _check_pages(self) -> None:
         header = self.header
@@ -327,23 +306,18 @@ class IndexFile:
             and int(offsets[-1]) == positions.size <= page.owned_end - page.begin,
             f"table of page {page.index}",
         )
-        table = KmerTable(sampling, offsets, positions, bases_beside=self._bases_beside(page))
-        self._require(table.bases_beside.size in (0, positions.size), f"table of page {page.index}")
-        section = self._sections.get(section_name(page.index, "order"))
-        if section is None:
-            return table
-        order = self._array(section.name, "<i8")
-        self._require(
-            order.size == 2 and self._is_sound(section), f"order of the lists of page {page.index}"
+        bases_beside = NOT_KNOWN
+        if self._reads_bases_beside:
+            bases_beside = self._array(section_name(page.index, BASES_BESIDE), "<u1")
+        self._require(bases_beside.size in (0, positions.size), f"table of page {page.index}")
+        name = section_name(page.index, "order")
+        order = self._array(name, "<i8")
+        self._check_section(name)
+        self._require(order.size == 2, f"order of the lists of page {page.index}")
+        longest_ascending, ordered_bases = order.tolist()
+        return KmerTable(
+            sampling, offsets, positions, ordered_bases, longest_ascending, bases_beside
         )
-        return replace(table, longest_ascending=int(order[0]), ordered_bases=int(order[1]))
-
-    def _bases_beside(self, page: Page) -> ByteArray:
-        """Return the bases beside the positions of a page, or none if they are not to be read."""
-        name = section_name(page.index, BASES_BESIDE)
-        if not self._reads_bases_beside or name not in self._sections:
-            return NOT_KNOWN
-        return self._array(name, "<u1")
 
     def tree(self, page: Page) -> FlatTree:
         """Return the tree of a page; raise `InputError` if its arrays are inconsistent.
@@ -398,7 +372,7 @@ def kind_of_file(file: IndexFile) -> KmerOptions | TreeOptions:
     if header.search == KmerOptions.search:
         return KmerOptions(header.page_size)
     policy = Policy.from_code(header.policy)
-    return TreeOptions(header.page_size, header.address_bits, header.builder, policy)
+    return TreeOptions(header.page_size, header.address_bits, policy)
 
 
 def kind_for_reference(path: str) -> KmerOptions | TreeOptions:

@@ -27,12 +27,8 @@ MAGIC: Final = b"\x89MGI\r\n\x1a\n"
 """The first bytes of an index file. As in PNG, no text begins like this, and a transfer that
 changes line ends changes these bytes as well."""
 
-FORMAT_VERSION: Final = 4
-"""The version of the format; it rises with every incompatible change."""
-
-READABLE_VERSIONS: Final = (2, 3, FORMAT_VERSION)
-"""Files of version 2 have neither sorted lists nor the bases before positions, and none before
-version 4 lists picked k-mers."""
+FORMAT_VERSION: Final = 5
+"""The version of the format; it rises with every change, and no other version is read."""
 
 ALIGNMENT: Final = 4096
 """Sections begin at multiples of this number of bytes, the size of a page of memory."""
@@ -118,9 +114,8 @@ class IndexHeader:
         The bases from one listed k-mer to the next; 0 with trees.
     is_picked : bool
         Whether picked k-mers are listed instead (`KmerSampling`).
-    policy, address_bits, builder : str, int, str
-        The data policies, the bits of a number in a node, and the construction method of
-        the trees; ``""`` and 0 with tables.
+    policy, address_bits : str, int
+        The data policies, and the bits of a number in a node; ``""`` and 0 with tables.
     """
 
     program: str
@@ -134,12 +129,11 @@ class IndexHeader:
     search_length: int
     kmer_length: int
     reference_step: int
+    is_picked: bool
     policy: str
     address_bits: int
-    builder: str
     pages: tuple[PageEntry, ...]
     sections: tuple[Section, ...]
-    is_picked: bool = False
 
     @property
     def sampling(self) -> KmerSampling:
@@ -157,9 +151,7 @@ class IndexHeader:
             fields: dict[str, Any] = json.loads(text)
             pages = tuple(_record(PageEntry, entry) for entry in fields.pop("pages"))
             sections = tuple(_record(Section, entry) for entry in fields.pop("sections"))
-            # Files of earlier versions do not say that they list no picked k-mers.
-            fields = {"is_picked": False, **fields, "pages": pages, "sections": sections}
-            header: IndexHeader = _record(cls, fields)
+            header: IndexHeader = _record(cls, {**fields, "pages": pages, "sections": sections})
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise ValueError(f"not a header: {error}") from error
         return header
@@ -218,11 +210,10 @@ def read_header(file: BinaryIO, path: str) -> IndexHeader:
         raise InputError("the index is of a machine of the other byte order", path)
     if mark != _BYTE_ORDER_MARK:
         raise InputError("the header of the index is damaged", path)
-    if version not in READABLE_VERSIONS:
-        readable = " and ".join(map(str, READABLE_VERSIONS))
+    if version != FORMAT_VERSION:
         raise InputError(
-            f"the index has format version {version}, and this program reads versions "
-            f"{readable}; make it anew with 'mummergpu index'",
+            f"the index has format version {version}, and this program reads version "
+            f"{FORMAT_VERSION}; make it anew with 'mummergpu index'",
             path,
         )
     if size != actual:
@@ -240,13 +231,6 @@ def read_header(file: BinaryIO, path: str) -> IndexHeader:
     except ValueError as error:
         raise InputError(f"the header of the index makes no sense ({error})", path) from error
     return header
-
-
-def read_version(file: BinaryIO) -> int:
-    """Return the version of the format of an index file whose header has been read."""
-    file.seek(0)
-    version: int = _FIELDS.unpack(_read(file, _FIELDS.size))[2]
-    return version
 
 
 def start_of(header: bytes, header_offset: int) -> bytes:

@@ -31,7 +31,6 @@ from mummergpu.index.kmer_plan import (
     expected_cost,
     max_table_bytes,
     picked_instead,
-    sampling_to_count,
 )
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.kmer_table import MAX_TABLE_BASES, max_scratch_bytes
@@ -138,8 +137,6 @@ class KmerIndex(StorableIndex[KmerPage]):
     ----------
     scratch_bytes : int
         The approximate memory that building a table may take besides the table, in bytes.
-    max_occurrences : int or None
-        A search skips k-mers that a table lists more often; None for none.
     """
 
     search: ClassVar[str] = KmerOptions.search
@@ -164,15 +161,13 @@ class KmerIndex(StorableIndex[KmerPage]):
         costs: KmerCosts,
         scratch_bytes: int,
         file: IndexFile | None = None,
-        max_occurrences: int | None = None,
     ) -> None:
         super().__init__(reference, groups, page_size, search_length, file)
         self.sampling = sampling
         self._job = job
         self._costs = costs
         self.scratch_bytes = scratch_bytes
-        self.max_occurrences = max_occurrences
-        self.query_step = sampling.query_step(search_length, job.looks_up_all)
+        self.query_step = sampling.query_step(search_length)
 
     @classmethod
     def plan(
@@ -208,31 +203,18 @@ class KmerIndex(StorableIndex[KmerPage]):
         costs = _costs_within(budget)
         job = replace(
             KmerJob.of_purpose(options.purpose, max_positions, minimum_length, query_bases),
-            looks_up_all=options.max_occurrences is not None,
             max_crowded=CROWDED_OF_CHOSEN if options.chooses_seeds else inf,
         )
-        if options.max_occurrences is None:
-            if options.sampling is None and job.query_bases >= BASES_WORTH_A_SAMPLE:
-                job = replace(job, likeness=kmer_likeness(reference.padded_codes))
-            page_size, sampling = _choose_tables(options, job, costs, page_size, max_bytes)
-        else:
-            # How often a k-mer occurs in a page must not depend on the memory.
-            sampling = options.sampling or sampling_to_count(max_positions, minimum_length)
+        if options.sampling is None and job.query_bases >= BASES_WORTH_A_SAMPLE:
+            job = replace(job, likeness=kmer_likeness(reference.padded_codes))
+        page_size, sampling = _choose_tables(options, job, costs, page_size, max_bytes)
         groups = groups_within(
             plan_pages(bases, page_size, 0),
             max_bytes,
             lambda page: _table_bytes(page, max_positions, sampling),
         )
         index = cls(
-            reference,
-            groups,
-            page_size,
-            minimum_length,
-            sampling,
-            job,
-            costs,
-            scratch_bytes,
-            max_occurrences=options.max_occurrences,
+            reference, groups, page_size, minimum_length, sampling, job, costs, scratch_bytes
         )
         index.is_small = options.purpose == "memory"
         return index
@@ -244,7 +226,6 @@ class KmerIndex(StorableIndex[KmerPage]):
         minimum_length: int,
         budget: MemoryBudget,
         query_bases: int = UNKNOWN_QUERY_BASES,
-        max_occurrences: int | None = None,
     ) -> KmerIndex:
         """Divide the pages of an index file into groups.
 
@@ -252,8 +233,6 @@ class KmerIndex(StorableIndex[KmerPage]):
         ----------
         query_bases : int
             About how many bases the queries have, on all strands that are searched.
-        max_occurrences : int or None
-            A search skips k-mers that a table lists more often; None for none.
 
         Raises
         ------
@@ -274,17 +253,10 @@ class KmerIndex(StorableIndex[KmerPage]):
             header.page_size,
             minimum_length,
             sampling,
-            KmerJob(
-                header.bases,
-                minimum_length,
-                query_bases,
-                is_kept=True,
-                looks_up_all=max_occurrences is not None,
-            ),
+            KmerJob(header.bases, minimum_length, query_bases, is_kept=True),
             _costs_within(budget),
             0,
             file,
-            max_occurrences,
         )
 
     def load_pages(self, group: Sequence[Page], work: BuildWork) -> list[KmerPage]:
@@ -313,7 +285,6 @@ class KmerIndex(StorableIndex[KmerPage]):
         expected = self.expected_cost()
         return asdict(self.sampling) | {
             "query_step": self.query_step,
-            "max_occurrences": self.max_occurrences,
             "expected_query_bases": self._job.query_bases,
             "expected_table_seconds": expected.table,
             "expected_search_seconds": expected.search,
@@ -343,9 +314,7 @@ class KmerIndex(StorableIndex[KmerPage]):
         if self.file is None:
             return None
         job = self._job
-        # An index file is made for searches that skip no k-mers.
-        all_found = replace(job, looks_up_all=False)
-        best = choose_sampling(all_found, max_table_bytes(job.bases, is_kept=True), self._costs)
+        best = choose_sampling(job, max_table_bytes(job.bases, is_kept=True), self._costs)
         expected, possible = self.expected_cost(), expected_cost(job, best, self._costs)
         slowdown = expected.seconds / possible.seconds
         if slowdown < WORTH_A_WARNING or expected.seconds - possible.seconds < SECONDS_OF_WARNING:
@@ -365,11 +334,7 @@ class KmerIndex(StorableIndex[KmerPage]):
         return tables + self.scratch_bytes
 
     def _load_for_search(self, page: Page, work: BuildWork) -> KmerPage:
-        loaded = replace(
-            self._load_page(page, work),
-            max_occurrences=self.max_occurrences,
-            only_unique=self.only_unique,
-        )
+        loaded = replace(self._load_page(page, work), only_unique=self.only_unique)
         if self._job.query_bases * POSITIONS_WORTH_A_QUERY_BASE >= loaded.table.positions.size:
             with work.stats.stage("table_construction"):
                 least = FILE_ORDERED_BASES if self.chooses_seeds else LEAST_ORDERED_BASES

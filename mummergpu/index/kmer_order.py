@@ -26,7 +26,7 @@ from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_withou
 from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
 from mummergpu.sequence.extension import FOUR, four_before
 
-LONGEST_ASCENDING: Final = 1024
+MAX_UNSORTED_OCCURRENCES: Final = 1024
 """Lists of at most this many positions stay in ascending order: to look for what can be skipped
 would take longer than to extend them."""
 
@@ -70,7 +70,7 @@ def order_long_lists(
     kmers = table.offsets.size - 1
     group = min(GROUP_KMERS, kmers)
     sizes = np.diff(table.offsets[::group].astype(np.int64))
-    longest_ascending = min(LONGEST_ASCENDING, table.longest_ascending)
+    longest_ascending = min(MAX_UNSORTED_OCCURRENCES, table.longest_ascending)
     groups = np.flatnonzero(sizes > longest_ascending)
     lists = PositionLists(
         table.offsets,

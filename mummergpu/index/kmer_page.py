@@ -26,8 +26,6 @@ class KmerPage:
         The codes of the whole reference with margins (`codes.with_margins`), shared.
     index_path : str
         The index file that the page is from, or ``""`` if it was built in memory.
-    max_occurrences : int or None
-        A search skips k-mers that the table lists more often; None for none.
     sample_step : int or None
         Only matches matter that contain a whole window of their query; windows of so many bases
         lie side by side from its first base, and are at least as long as the table's
@@ -49,7 +47,6 @@ class KmerPage:
     table: KmerTable
     padded_reference: CodeArray
     index_path: str = ""
-    max_occurrences: int | None = None
     sample_step: int | None = None
     window_distance: int | None = None
     max_matches: int | None = None
@@ -59,11 +56,6 @@ class KmerPage:
     def joined_reference(self) -> CodeArray:
         """The codes of the whole reference, without the margins."""
         return self.padded_reference[MARGIN:-MARGIN]
-
-    @property
-    def looks_up_all(self) -> bool:
-        """Whether a search looks up all k-mers of a query: where it skips frequent ones."""
-        return self.max_occurrences is not None
 
     @property
     def is_for_mapping(self) -> bool:
@@ -87,13 +79,13 @@ class KmerPage:
         """Return the bases from one k-mer that is looked up to the next (`KmerSampling`)."""
         if self.sample_step is not None:
             return self.window_distance or self.sample_step
-        return self.table.sampling.query_step(minimum_length, self.looks_up_all)
+        return self.table.sampling.query_step(minimum_length)
 
     def period(self, minimum_length: int) -> int:
         """Return the bases from one pair of a match to the next (`KmerSampling`)."""
         if self.sample_step is not None:
             return self.window_distance or self.sample_step
-        return self.table.sampling.period(minimum_length, self.looks_up_all)
+        return self.table.sampling.period(minimum_length)
 
 
 def build_kmer_page(

@@ -143,11 +143,6 @@ SLOWDOWN_FOR_MEMORY: Final = 4.0
 LONGEST_EXTENSION: Final = 100
 """The bases by which pairs are extended to the left at most, on average."""
 
-SHORTEST_TO_COUNT: Final = 8
-KMERS_PER_BASE: Final = 4
-"""Where frequent k-mers are skipped, k-mers are at least so long, and so long that this many
-different ones exist for each base of the reference."""
-
 SMALL_INDEX_SLOWDOWN: Final = 3.0
 """How much longer searches may take with the smallest index file than with the fastest."""
 
@@ -166,8 +161,6 @@ class KmerJob:
         The bases of all queries, on all strands that are searched.
     is_kept : bool
         Whether the table is in a file; else it is built for this work alone.
-    looks_up_all : bool
-        Whether all k-mers of the queries are looked up (`KmerSampling.query_step`).
     likeness : tuple of float
         How likely two positions of the reference have the same k-mer, for k from 1 on
         (`kmer_index.kmer_likeness`); empty if nothing is known but that all are as likely.
@@ -179,7 +172,6 @@ class KmerJob:
     minimum_length: int
     query_bases: int
     is_kept: bool = False
-    looks_up_all: bool = False
     likeness: tuple[float, ...] = ()
     max_crowded: float = inf
 
@@ -249,7 +241,7 @@ class _CostsOfLength:
     def of(self, sampling: KmerSampling) -> KmerCost:
         """Return what the job is expected to cost with one of these tables."""
         job, costs, kmers = self._job, self._costs, self._kmers
-        step = sampling.query_step(job.minimum_length, job.looks_up_all)
+        step = sampling.query_step(job.minimum_length)
         period = sampling.reference_step * step
         positions = sampling.positions_expected(job.bases)
         if job.is_kept:
@@ -336,17 +328,6 @@ def picked_instead(sampling: KmerSampling) -> KmerSampling:
     picked = replace(sampling, is_picked=True)
     several = sampling.reference_step > 1
     return picked if several and picked.sample_bases <= MAX_BASES else sampling
-
-
-def sampling_to_count(bases: int, minimum_length: int) -> KmerSampling:
-    """Return the k-mers that a table lists to tell frequent k-mers from others.
-
-    They are all k-mers, so long that few occur by chance. The choice depends on the arguments only.
-    """
-    length = SHORTEST_TO_COUNT
-    while 4**length < KMERS_PER_BASE * bases:
-        length += 1
-    return KmerSampling(min(length, minimum_length, MAXIMUM_KMER_LENGTH))
 
 
 def max_table_bytes(bases: int, is_kept: bool = False) -> int:

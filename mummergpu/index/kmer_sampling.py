@@ -67,25 +67,19 @@ class KmerSampling:
         """The length, in bases, of the shortest matches that contain a listed k-mer for sure."""
         return self.kmer_length + self.reference_step - 1
 
-    def query_step(self, minimum_length: int, looks_up_all: bool = False) -> int:
+    def query_step(self, minimum_length: int) -> int:
         """Return the bases from one k-mer of a query that is looked up to the next.
 
         Parameters
         ----------
         minimum_length : int
             The minimum length of a MEM in bases, at least `shortest_match`.
-        looks_up_all : bool
-            Whether to look up all k-mers of a query. A search that skips frequent k-mers does:
-            which MEMs it finds then depends on their first listed k-mer alone, and not on where a
-            query or a block of queries begins.
 
         Returns
         -------
         int
             The largest step with which every MEM contains a pair, or one base.
         """
-        if looks_up_all:
-            return 1
         if self.is_picked:
             # A match contains a span that begins at such a place.
             return min(minimum_length - self.shortest_match + 1, MAX_PERIOD)
@@ -95,14 +89,14 @@ class KmerSampling:
             step -= 1
         return step
 
-    def period(self, minimum_length: int, looks_up_all: bool = False) -> int:
+    def period(self, minimum_length: int) -> int:
         """Return the bases from one pair of a match to the next: the product of both steps.
 
         With picked k-mers, those from one span that is looked up to the next.
         """
         if self.is_picked:
-            return self.query_step(minimum_length, looks_up_all)
-        return self.reference_step * self.query_step(minimum_length, looks_up_all)
+            return self.query_step(minimum_length)
+        return self.reference_step * self.query_step(minimum_length)
 
     def table_bytes(self, bases: int) -> int:
         """Return the most bytes that the table of a part of so many bases takes."""

@@ -239,8 +239,7 @@ def choose_minimizers(
     would be too short.
     """
     asks_for_pages = options.page_size is not None and options.page_size < joined_bases
-    asks_for_kmers = options.sampling is not None or options.max_occurrences is not None
-    if asks_for_pages or asks_for_kmers or joined_bases > MAX_BASES:
+    if asks_for_pages or options.sampling is not None or joined_bases > MAX_BASES:
         return None
     kmer_length = _kmer_length_for(bases, minimum_length)
     if kmer_length is None:

@@ -33,7 +33,7 @@ POSITION_SHIFT: Final = 34
 PLACE_SHIFT: Final = np.uint64(POSITION_SHIFT - 1)
 """The bits of an entry below the one that tells the strand of its k-mer."""
 
-LONGEST_ASCENDING: Final = 256
+MAX_UNSORTED_OCCURRENCES: Final = 256
 """Lists of at most this many entries ascend by position: to look at all of them takes less time
 than to sort them."""
 
@@ -61,18 +61,18 @@ class OrderedLists(NamedTuple):
     begins : ndarray, dtype=uint32, shape=(n_lists,)
         Where each of them begins among the entries of the table, ascending. There it is sorted by
         strand and by the bases after the k-mers.
-    turned : ndarray, dtype=uint32, shape=(n_lists,)
+    reverse_begins : ndarray, dtype=uint32, shape=(n_lists,)
         Where the entries of the reverse strand begin, which come last.
     left_begins : ndarray, dtype=int64, shape=(n_lists + 1,)
-        Where each of them begins in `by_left`, and where the last one ends.
-    by_left : ndarray, dtype=uint64
+        Where each of them begins in `by_preceding_bases`, and where the last one ends.
+    by_preceding_bases : ndarray, dtype=uint64
         Their entries by strand and by the bases before the k-mers, the nearest one first.
     """
 
     begins: PositionArray
-    turned: PositionArray
+    reverse_begins: PositionArray
     left_begins: CountArray
-    by_left: EntryArray
+    by_preceding_bases: EntryArray
 
 
 class ListedText(NamedTuple):
@@ -92,12 +92,12 @@ def order_long_lists(
 
     `offsets` and `entries` are those of `minimizer_table.MinimizerTable`.
     """
-    long = np.flatnonzero(np.diff(offsets) > LONGEST_ASCENDING)
+    long = np.flatnonzero(np.diff(offsets) > MAX_UNSORTED_OCCURRENCES)
     begins = offsets[long]
     left_begins = np.zeros(long.size + 1, dtype=np.int64)
     np.cumsum(offsets[long + 1] - begins, out=left_begins[1:])
-    by_left = np.empty(left_begins[-1], dtype=np.uint64)
-    lists = OrderedLists(begins, np.empty_like(begins), left_begins, by_left)
+    by_preceding_bases = np.empty(left_begins[-1], dtype=np.uint64)
+    lists = OrderedLists(begins, np.empty_like(begins), left_begins, by_preceding_bases)
 
     def order(numbers: CountArray) -> None:
         waiting = np.empty((DEPTH, 2), dtype=np.int64)
@@ -123,23 +123,28 @@ def order_lists(
     for number in range(first, behind):
         begin, left_begin = as_int64(lists.begins[number]), lists.left_begins[number]
         left_end = lists.left_begins[number + 1]
-        turned = left_end - left_begin
+        forward_count = left_end - left_begin
         for place in range(left_begin, left_end):
             entry = entries[begin + place - left_begin]
-            lists.by_left[place] = entry
-            turned -= strand_of(entry)
-        lists.turned[number] = np.uint32(begin + turned)
+            lists.by_preceding_bases[place] = entry
+            forward_count -= strand_of(entry)
+        lists.reverse_begins[number] = np.uint32(begin + forward_count)
         end = begin + left_end - left_begin
         # The lists of plain repeats are two runs mostly, which a merge sorts sooner.
         if not order_two_runs(text, entries, begin, end, False, room):
             order_entries(text, entries, begin, end, False, waiting)
-        if not order_two_runs(text, lists.by_left, left_begin, left_end, True, room):
-            order_entries(text, lists.by_left, left_begin, left_end, True, waiting)
+        if not order_two_runs(text, lists.by_preceding_bases, left_begin, left_end, True, room):
+            order_entries(text, lists.by_preceding_bases, left_begin, left_end, True, waiting)
 
 
 @jit_without_refcounts
 def order_two_runs(
-    text: ListedText, entries: EntryArray, begin: int, end: int, by_left: bool, room: EntryArray
+    text: ListedText,
+    entries: EntryArray,
+    begin: int,
+    end: int,
+    by_preceding: bool,
+    room: EntryArray,
 ) -> bool:
     """Sort a part of an array if its first entries, which descend, or ascend, are all but sorted.
 
@@ -148,16 +153,16 @@ def order_two_runs(
     turned at its beginning.
     """
     first = begin + 1
-    while first < end and comes_before(text, entries[first], entries[first - 1], by_left):
+    while first < end and comes_before(text, entries[first], entries[first - 1], by_preceding):
         first += 1
     low, high = begin, first - 1
     while low < high:
         entries[low], entries[high] = entries[high], entries[low]
         low, high = low + 1, high - 1
-    while first < end and comes_before(text, entries[first - 1], entries[first], by_left):
+    while first < end and comes_before(text, entries[first - 1], entries[first], by_preceding):
         first += 1
     behind = first + 1
-    while behind < end and comes_before(text, entries[behind - 1], entries[behind], by_left):
+    while behind < end and comes_before(text, entries[behind - 1], entries[behind], by_preceding):
         behind += 1
     if first == end:
         return True
@@ -169,7 +174,7 @@ def order_two_runs(
         room[number] = entries[begin + number]
     number, target = as_int64(0), begin
     while number < count:
-        if first < end and comes_before(text, entries[first], room[number], by_left):
+        if first < end and comes_before(text, entries[first], room[number], by_preceding):
             entries[target] = entries[first]
             first += 1
         else:
@@ -185,14 +190,14 @@ def order_entries(
     entries: EntryArray,
     begin: int,
     end: int,
-    by_left: bool,
+    by_preceding: bool,
     waiting: Int64Array,
 ) -> None:
     """Sort a part of an array of entries, without further memory (quicksort)."""
     parts = as_int64(0)
     while True:
         if end - begin <= FEW_ENTRIES:
-            insert_each(text, entries, begin, end, by_left)
+            insert_each(text, entries, begin, end, by_preceding)
             if parts == 0:
                 return
             parts -= 1
@@ -200,13 +205,13 @@ def order_entries(
             continue
         # All before `low` come before the pivot or are it, and all behind `high` after it.
         pivot = middle_of_three(
-            text, entries[begin], entries[(begin + end) // 2], entries[end - 1], by_left
+            text, entries[begin], entries[(begin + end) // 2], entries[end - 1], by_preceding
         )
         low, high = begin, end - 1
         while low <= high:
-            while comes_before(text, entries[low], pivot, by_left):
+            while comes_before(text, entries[low], pivot, by_preceding):
                 low += 1
-            while comes_before(text, pivot, entries[high], by_left):
+            while comes_before(text, pivot, entries[high], by_preceding):
                 high -= 1
             if low <= high:
                 entries[low], entries[high] = entries[high], entries[low]
@@ -223,12 +228,14 @@ def order_entries(
 
 
 @inline_without_refcounts
-def insert_each(text: ListedText, entries: EntryArray, begin: int, end: int, by_left: bool) -> None:
+def insert_each(
+    text: ListedText, entries: EntryArray, begin: int, end: int, by_preceding: bool
+) -> None:
     """Sort a few entries."""
     for place in range(begin + 1, end):
         entry = entries[place]
         target = place
-        while target > begin and comes_before(text, entry, entries[target - 1], by_left):
+        while target > begin and comes_before(text, entry, entries[target - 1], by_preceding):
             entries[target] = entries[target - 1]
             target -= 1
         entries[target] = entry
@@ -236,13 +243,13 @@ def insert_each(text: ListedText, entries: EntryArray, begin: int, end: int, by_
 
 @inline_without_refcounts
 def middle_of_three(
-    text: ListedText, one: np.uint64, two: np.uint64, three: np.uint64, by_left: bool
+    text: ListedText, one: np.uint64, two: np.uint64, three: np.uint64, by_preceding: bool
 ) -> np.uint64:
     """Return the one of three entries that is neither the first nor the last."""
-    if comes_before(text, two, one, by_left):
+    if comes_before(text, two, one, by_preceding):
         one, two = two, one
-    if comes_before(text, three, two, by_left):
-        two = one if comes_before(text, three, one, by_left) else three
+    if comes_before(text, three, two, by_preceding):
+        two = one if comes_before(text, three, one, by_preceding) else three
     return two
 
 
@@ -259,7 +266,7 @@ def strand_of(entry: np.uint64) -> int:
 
 
 @jit_without_refcounts
-def comes_before(text: ListedText, one: np.uint64, other: np.uint64, by_left: bool) -> bool:
+def comes_before(text: ListedText, one: np.uint64, other: np.uint64, by_preceding: bool) -> bool:
     """Return whether an entry comes before another one: by strand, bases, and position."""
     strand = strand_of(one)
     if strand != strand_of(other):
@@ -267,7 +274,7 @@ def comes_before(text: ListedText, one: np.uint64, other: np.uint64, by_left: bo
     known = as_int64(0)
     if (one | other) & BROKEN == 0:
         # Contexts are those of the strand of the k-mer, and tell most entries apart.
-        is_before_kmer = by_left != (strand == 1)
+        is_before_kmer = by_preceding != (strand == 1)
         before, after = equal_sides(one ^ other)
         known = before if is_before_kmer else after
         if known < CONTEXT_BASES:
@@ -277,7 +284,7 @@ def comes_before(text: ListedText, one: np.uint64, other: np.uint64, by_left: bo
     codes, most = text.codes, ORDERED_BASES - known
     at = MARGIN + position_of(one)
     other_at = MARGIN + position_of(other)
-    if by_left:
+    if by_preceding:
         equal = known + extend_left(codes, at - known, codes, other_at - known, most)
         at, other_at = at - 1 - equal, other_at - 1 - equal
     else:

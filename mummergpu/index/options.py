@@ -34,8 +34,6 @@ class KmerOptions:
         the reference) or ``memory`` (a small index); None if the index is for one run.
     sampling : KmerSampling or None
         Which k-mers to list; None for the choice of `kmer_plan`.
-    max_occurrences : int or None
-        A search skips k-mers that a table lists more often; None for none.
     unique_strands : int
         The number of strands of the queries that are searched, if only matches are wanted that are
         unique in the reference, and the index is for one run: it may then leave out what finds the
@@ -48,7 +46,6 @@ class KmerOptions:
     page_size: int | None = None
     purpose: str | None = None
     sampling: KmerSampling | None = None
-    max_occurrences: int | None = None
     unique_strands: int = 0
     chooses_seeds: bool = False
 
@@ -68,14 +65,11 @@ class TreeOptions:
     address_bits : int or None
         The bits of a number in a node: 24 for the paper's format, 32 for the wide format,
         None for the smaller format that fits the pages.
-    builder : str
-        The construction method: ``ukkonen``, or ``sa`` for the same trees from a suffix array.
     """
 
     search: ClassVar[str] = "tree"
     page_size: int | None = PAPER_PAGE_BASES
     address_bits: int | None = None
-    builder: str = "ukkonen"
     policy: Policy = DEFAULT_POLICY
 
 

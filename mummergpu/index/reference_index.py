@@ -149,9 +149,9 @@ class StorableIndex(ReferenceIndex[PageType]):
             search_length=0,
             kmer_length=0,
             reference_step=0,
+            is_picked=False,
             policy="",
             address_bits=0,
-            builder="",
             pages=build.pages,
             sections=build.sections,
         )

@@ -42,13 +42,11 @@ class TreeIndex(StorableIndex[TreePage]):
         search_length: int,
         layout: Layout,
         policy: Policy,
-        builder: str,
         file: IndexFile | None = None,
     ) -> None:
         super().__init__(reference, groups, page_size, search_length, file)
         self.layout = layout
         self.policy = policy
-        self.builder = builder
 
     @classmethod
     def plan(
@@ -82,7 +80,7 @@ class TreeIndex(StorableIndex[TreePage]):
             lambda page: build_bytes(page.end - page.begin, leaves),
             budget.device,
         )
-        return cls(reference, groups, page_size, length, layout, options.policy, options.builder)
+        return cls(reference, groups, page_size, length, layout, options.policy)
 
     @classmethod
     def from_file(
@@ -108,7 +106,6 @@ class TreeIndex(StorableIndex[TreePage]):
             minimum_length,
             file.layout,
             policy,
-            header.builder,
             file,
         )
 
@@ -122,7 +119,6 @@ class TreeIndex(StorableIndex[TreePage]):
                 work.stats,
                 work.executor,
                 work.page_is_ready,
-                self.builder,
             )
         self.file.bring_in(group)
         loaded = []
@@ -158,16 +154,11 @@ class TreeIndex(StorableIndex[TreePage]):
             search_length=self.search_length,
             policy=self.policy.code,
             address_bits=self.layout.address_bits,
-            builder=self.builder,
         )
 
     def settings(self) -> dict[str, Any]:
         """Return the report's facts about the index."""
-        return {
-            "policy": self.policy.code,
-            "address_bits": self.layout.address_bits,
-            "builder": self.builder,
-        }
+        return {"policy": self.policy.code, "address_bits": self.layout.address_bits}
 
     def describe(self) -> str:
         """Describe the search in a few words."""

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from mummergpu.errors import InputError, OptionError
 from mummergpu.index.checksums import digest_of
-from mummergpu.index.file import CHECKSUM_SECTION, LETTER_SECTIONS
+from mummergpu.index.file import CHECKSUM_SECTION
 from mummergpu.index.format import is_index
 from mummergpu.index.reference_index import BuildFacts, BuildWork, StorableIndex
 from mummergpu.index.writer import SectionWriter
@@ -102,9 +102,8 @@ def write_index(
         entries.append(entry)
         notice(f"page {len(entries):,} of {len(index.pages):,} is written")
     writer.wait()
-    if text := "".join(checksums()):
-        array = np.frombuffer(bytes.fromhex(text), dtype=np.uint8)
-        writer.write(CHECKSUM_SECTION, array)
+    sums = np.frombuffer(bytes.fromhex("".join(checksums())), dtype=np.uint8)
+    writer.write(CHECKSUM_SECTION, sums)
     digest = digest_of(reference, work.executor.map)
     program = f"mummergpu {__version__}"
     pages, sections = tuple(entries), tuple(writer.sections)
@@ -113,14 +112,12 @@ def write_index(
 
 def _reference_sections(reference: Reference) -> list[tuple[str, npt.NDArray[Any]]]:
     lengths = [len(name) for name in reference.names]
-    letters: list[tuple[str, npt.NDArray[Any]]] = []
-    if reference.letters.positions.size:
-        letters += zip(LETTER_SECTIONS, reference.letters, strict=True)
     return [
         ("record_starts", np.ascontiguousarray(reference.record_starts)),
         ("record_lengths", np.ascontiguousarray(reference.record_lengths)),
         ("names", np.frombuffer(b"".join(reference.names), dtype=np.uint8)),
         ("name_offsets", np.cumsum([0, *lengths], dtype=np.int64)),
         ("reference", reference.padded_codes),
-        *letters,
+        ("letter_positions", reference.letters.positions),
+        ("letter_codes", reference.letters.codes),
     ]

@@ -13,9 +13,10 @@ from mummergpu.hmm.language.evaluation import CompiledModel, Evaluation, evaluat
 from mummergpu.hmm.language.lanes import SymbolBlock
 from mummergpu.hmm.language.parser import parse_program
 from mummergpu.hmm.language.program import Algorithm, Attribute, Model, Program
-from mummergpu.input.blocks.symbols import SymbolFiles, SymbolRecords, code_table
+from mummergpu.input.blocks.symbols import SymbolFiles, code_table
 from mummergpu.input.bytes.files import STANDARD_INPUT, open_binary, reading
 from mummergpu.input.bytes.reading_threads import ReadingThreads
+from mummergpu.input.records.record_arrays import Records
 from mummergpu.matching.options import DeviceOptions
 from mummergpu.output.model_values import PrintedBlock, PrintedColumn, open_value_sink
 from mummergpu.output.sink import writer_of
@@ -120,12 +121,12 @@ def run(options: ModelRunOptions, context: RunContext) -> None:
             for _ in files.blocks(threads):
                 pass
         done = 0
-        for records in files.blocks(threads, context.warn):
-            block = job.printed(records)
+        for records, names in files.blocks(threads, context.warn):
+            block = job.printed(records, names)
             with context.stats.stage("format"):
                 sink.write(block)
-            done += len(records.names)
-            context.stats.add(queries=len(records.names), query_bases=records.codes.size)
+            done += len(names)
+            context.stats.add(queries=len(names), query_bases=records.codes.size)
             share = files.bytes_read / files.bytes_total if files.bytes_total else None
             context.progress.tell(Work(Phase.SEQUENCES, (done,), 0, share))
         sink.finish()
@@ -218,7 +219,7 @@ class _Job:
             raise ModelError(f"the alphabets of '{first}' and '{name}' differ", path)
         return np.array([symbols.index(symbol) for symbol in self.alphabet], dtype=np.int64)
 
-    def printed(self, records: SymbolRecords) -> PrintedBlock:
+    def printed(self, records: Records, names: list[str]) -> PrintedBlock:
         """Return what is printed of some sequences."""
         found = {task: self._evaluate(task, records) for task in self._wanted}
         null: Float64Array | None = None
@@ -237,9 +238,9 @@ class _Job:
                     *(model.visits, model.state_names),
                 )
             )
-        return PrintedBlock(records.names, columns)
+        return PrintedBlock(names, columns)
 
-    def _evaluate(self, task: _Task, records: SymbolRecords) -> Evaluation:
+    def _evaluate(self, task: _Task, records: Records) -> Evaluation:
         codes = records.codes
         if not np.array_equal(own := self._codes[task.model], np.arange(own.size)):
             codes = own.astype(np.uint8)[codes]

@@ -8,7 +8,7 @@ themselves. The main thread writes the text of the blocks in the order in which 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import ExitStack, closing
 from dataclasses import replace
@@ -18,7 +18,6 @@ from mummergpu.index.file import IndexFile
 from mummergpu.index.kmer_index import UNKNOWN_QUERY_BASES
 from mummergpu.index.options import KmerOptions
 from mummergpu.index.reference_index import ReferenceIndex
-from mummergpu.index.tree.page import TreePage
 from mummergpu.input.blocks.queries import QueryBlock, QueryRules
 from mummergpu.input.blocks.reader import query_reader
 from mummergpu.input.blocks.stream import ReadStream
@@ -28,7 +27,6 @@ from mummergpu.matching.backends.interface import Backend
 from mummergpu.matching.open_backend import likely_block_bases
 from mummergpu.matching.options import DeviceOptions
 from mummergpu.matching.search import UNBOUNDED
-from mummergpu.output.bytes.text_stores import TextArray
 from mummergpu.output.open_sink import check_targets, open_sink
 from mummergpu.output.run_facts import RunFacts
 from mummergpu.output.sink import MatchSink
@@ -52,9 +50,6 @@ from mummergpu.runtime.output_file import OutputFile
 
 SinkOpener = Callable[[Reference, list[OutputFile], Backend[Any], RunContext], MatchSink[Any]]
 """Opens what receives the matches, from the reference, the open output files and the backend."""
-
-TreeText = Callable[[Iterable[TreePage]], Iterator[bytes | TextArray]]
-"""A function that yields the text of the trees of some pages."""
 
 
 def run(
@@ -87,7 +82,6 @@ def run(
         queries = stack.enter_context(job.query_stream(reading))
         source = open_source(options, context, reading)
         reference = reference_of(source)
-        tree_files = _open_tree_files(options, reference, stack)
         backend = opening.result()
         index = job.plan_index(source, reference, backend)
         opened = OpenSearch(index, backend, index.search_length)
@@ -106,7 +100,7 @@ def run(
         search = opened.block_search(options.search, row_format, job.done.searched, max_rows)
         results = GroupPasses(search, context, job.done, max_rows=max_rows).results(
             len(index.groups),
-            lambda number: opened.load_group(number, context, ready, tree_files),
+            lambda number: opened.load_group(number, context, ready),
             queries.blocks(options.search.block_size or backend.sizes.block_bases),
             found.prepare,
             TextShortcut(search, found.prepare_text),
@@ -191,28 +185,3 @@ class MatchJob:
             *(options.sam, options.style, picture, max_rows),
             warn=self._context.warn,
         )
-
-
-def _open_tree_files(
-    options: MatchOptions, reference: Reference, stack: ExitStack
-) -> list[Callable[[Iterable[TreePage]], None]]:
-    """Return what writes pages to each of the files that show the trees."""
-    if options.dot_path is None and options.dump_tree_path is None:
-        return []
-    from mummergpu.index.tree.text import check_dot_size, dot_text, table_text
-
-    def writer(file: OutputFile, text: TreeText) -> Callable[[Iterable[TreePage]], None]:
-        def write(pages: Iterable[TreePage]) -> None:
-            for piece in text(pages):
-                file.write(piece)
-
-        return write
-
-    if options.dot_path is not None:
-        check_dot_size(reference)
-    wanted = ((options.dot_path, dot_text), (options.dump_tree_path, table_text))
-    return [
-        writer(stack.enter_context(OutputFile(path)), text)
-        for path, text in wanted
-        if path is not None
-    ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
@@ -80,15 +80,11 @@ class OpenSearch:
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     def load_group(
-        self,
-        number: int,
-        context: RunContext,
-        ready: PageProgress | None = None,
-        show: Iterable[Callable[[list[Any]], None]] = (),
+        self, number: int, context: RunContext, ready: PageProgress | None = None
     ) -> None:
         """Load a group of pages into the backend, unless it has it.
 
-        `ready` learns which pages are built, and each of `show` receives them.
+        `ready` learns which pages are built.
         """
         with self.lock:
             if self.is_loaded:
@@ -101,8 +97,6 @@ class OpenSearch:
                 # Two groups together would not fit into memory.
                 self.backend.release_pages()
                 pages = self.index.load_pages(self.index.groups[number], work)
-            for look in show:
-                look(pages)
             self.backend.load_pages(pages, self.search_length)
             self.is_loaded = self.kept is not None and self.kept.has_one_group
 

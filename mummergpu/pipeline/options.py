@@ -41,8 +41,6 @@ class MatchOptions(RunOptions):
         The options of MUMmer's text.
     sam : SamOptions
         The options of SAM, BAM and CRAM.
-    dot_path, dump_tree_path : str or None
-        Files for the suffix tree: for Graphviz, and as a table.
     paired : bool
         Whether the queries are pairs of reads.
     picture : PictureStyle
@@ -57,8 +55,6 @@ class MatchOptions(RunOptions):
     search: SearchOptions = field(default_factory=SearchOptions)
     style: TextStyle = field(default_factory=TextStyle)
     sam: SamOptions = field(default_factory=SamOptions)
-    dot_path: str | None = None
-    dump_tree_path: str | None = None
     paired: bool = False
     picture: PictureStyle = field(default_factory=PictureStyle)
     summary: bool = False

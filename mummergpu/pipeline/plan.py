@@ -172,7 +172,7 @@ def _open_index(
             f"'mummergpu index --search {kind.search}'",
         )
     if not isinstance(kind, TreeOptions):
-        opened = KmerIndex.from_file(file, length, budget, query_bases, kind.max_occurrences)
+        opened = KmerIndex.from_file(file, length, budget, query_bases)
         opened.only_unique = kind.unique_strands > 0
         opened.chooses_seeds = kind.chooses_seeds
         return opened

@@ -91,14 +91,14 @@ def find_minimizers(
     int
         The number of minimizers written until now.
     """
-    own, one, other, turned = workspace
+    own, one, other, is_reverse = workspace
     for part_first in range(first, behind, CHUNK):
         part_behind = min(part_first + CHUNK, behind, end - kmer_length + 1)
         low = max(begin, part_first - window + 1)
         kmers = min(end - kmer_length + 1, part_behind + window - 1) - low
         if kmers < window:
             continue
-        write_ranks(codes, low, kmers, kmer_length, own, turned)
+        write_ranks(codes, low, kmers, kmer_length, own, is_reverse)
         windows = kmers - window + 1
         for place in range(kmers):
             one[as_index(place)] = own[as_index(place)]
@@ -129,7 +129,7 @@ def find_minimizers(
             higher = one[as_index(place)]
             last = one[as_index(place + window - span)]
             higher = higher if higher > last else last
-            places[as_index(filled)] = 2 * (low + place) + as_int64(turned[as_index(place)])
+            places[as_index(filled)] = 2 * (low + place) + as_int64(is_reverse[as_index(place)])
             ranks[as_index(filled)] = rank
             filled += (higher == rank) & (rank != np.uint32(_BROKEN))
     return filled
@@ -153,7 +153,12 @@ def write_higher(one: RankArray, count: int, span: int, higher: RankArray) -> No
 
 @inline_without_refcounts
 def write_ranks(
-    codes: CodeArray, first: int, count: int, kmer_length: int, ranks: RankArray, turned: CodeArray
+    codes: CodeArray,
+    first: int,
+    count: int,
+    kmer_length: int,
+    ranks: RankArray,
+    is_reverse: CodeArray,
 ) -> None:
     """Write the ranks of k-mers that begin at `count` positions from `first` on.
 
@@ -161,7 +166,7 @@ def write_ranks(
     ----------
     ranks : ndarray, dtype=uint32
         Output: the rank of each k-mer; that of a k-mer with a break is the highest number.
-    turned : ndarray, dtype=uint8
+    is_reverse : ndarray, dtype=uint8
         Output: 1 if the reverse complement of the k-mer is the lower number of both, else 0.
     """
     top = 2 * (kmer_length - 1)
@@ -179,7 +184,7 @@ def write_ranks(
         reverse = (reverse << 2 | (3 - code & 3)) & most
         lower = forward if forward < reverse else reverse
         ranks[as_index(place)] = np.uint32(lower if unbroken >= kmer_length else _BROKEN)
-        turned[as_index(place)] = np.uint8(forward > reverse)
+        is_reverse[as_index(place)] = np.uint8(forward > reverse)
     for place in range(count):
         kmer = ranks[as_index(place)]
         # A hash of 32 bits of which the upper 31 are kept, so that 0 and the highest stay free.

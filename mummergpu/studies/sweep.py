@@ -101,7 +101,7 @@ def sweep(
         if not missing:
             return 0
         progress.write_line(f"mummergpu: {data.name}: building {_pages(len(index.pages))} of trees")
-        store = TreeStore(data.reference, index.pages, options.trees.builder, executor.map)
+        store = TreeStore(data.reference, index.pages, executor.map)
         measurer = Measurer(searcher, data, index.search_length, executor)
         total = sum(map(len, visits))
         done = total - sum(map(len, missing))

@@ -12,12 +12,12 @@ from typing import Any, Final
 import numpy as np
 
 from mummergpu.index.pages import Page
-from mummergpu.index.tree.build import BUILDERS, page_codes
+from mummergpu.index.tree.build import page_codes
 from mummergpu.index.tree.flatten import flatten_tree
 from mummergpu.index.tree.layout import Layout
 from mummergpu.index.tree.node_order import order_nodes
 from mummergpu.index.tree.page import TreePage
-from mummergpu.index.tree.ukkonen import GrownTree
+from mummergpu.index.tree.ukkonen import GrownTree, grow_tree
 from mummergpu.index.tree_index import TreeIndex, tree_bytes
 from mummergpu.input.reference import Reference
 from mummergpu.runtime.arrays import Int32Array
@@ -36,14 +36,12 @@ class TreeStore:
     `build_seconds` is what growing them took, summed over the pages.
     """
 
-    def __init__(
-        self, reference: Reference, pages: list[Page], builder: str, map_function: MapFunction
-    ) -> None:
+    def __init__(self, reference: Reference, pages: list[Page], map_function: MapFunction) -> None:
         self.pages = pages
         self._reference = reference
         self._map = map_function
-        warm_up(builder)
-        timed = list(map_function(partial(self._grow, builder), pages))
+        warm_up()
+        timed = list(map_function(self._grow, pages))
         self._grown = [grown for grown, _ in timed]
         self.build_seconds = sum(seconds for _, seconds in timed)
         self._orders: dict[bool, tuple[list[Int32Array], float]] = {}
@@ -71,9 +69,9 @@ class TreeStore:
             )
         return self._orders[reordered]
 
-    def _grow(self, builder: str, page: Page) -> tuple[GrownTree, float]:
+    def _grow(self, page: Page) -> tuple[GrownTree, float]:
         began = time.perf_counter()
-        grown = BUILDERS[builder](page_codes(self._reference, page))
+        grown = grow_tree(page_codes(self._reference, page))
         return grown, time.perf_counter() - began
 
     def _flatten(
@@ -95,11 +93,11 @@ def layouts_that_fit(index: TreeIndex) -> int:
     return max(1, int(free_memory() * SHARE_OF_MEMORY) // max(1, layout_bytes))
 
 
-def warm_up(builder: str) -> None:
+def warm_up() -> None:
     """Build a tiny tree in every layout, so that no compilation is timed later."""
     some = random.Random(1)
     codes = np.append(np.array(some.choices(range(4), k=200), dtype=np.uint8), np.uint8(BREAK))
-    grown = BUILDERS[builder](codes)
+    grown = grow_tree(codes)
     for reordered in (False, True):
         order = order_nodes(grown, reordered)
         for wide in (False, True):

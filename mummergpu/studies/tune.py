@@ -92,7 +92,7 @@ def tune(
         index = TreeIndex.plan(data.reference, trees, data.minimum_length, budget, threads)
         searcher.compile_programs(codes, index.layout.wide, profile=False)
         progress.write_line(f"mummergpu: {data.name}: building trees for {len(codes)} layouts")
-        store = TreeStore(data.reference, index.pages, trees.builder, executor.map)
+        store = TreeStore(data.reference, index.pages, executor.map)
         rounds = _rounds(data, len(codes))
         total = _planned_runs(len(codes), len(rounds))
         arms = _Arms(searcher, index, store, executor, data.name, progress, total)

@@ -167,7 +167,7 @@ def test_libraries_of_single_commands_are_told_with_their_extra(
     lines = ask(BARE, monkeypatch, capfd)
     assert row(lines, "scipy") == "not installed (pip install 'mummergpu[report]')"
     assert row(lines, "jinja2") == "1.2, cannot be imported: why"
-    assert row(lines, "pydivsufsort") == "1.2"
+    assert row(lines, "matplotlib") == "1.2"
     # They keep no backend from working.
     assert row(lines, "backend") == "--backend auto takes cpu"
 

@@ -116,7 +116,7 @@ def test_wrong_usage_refers_to_the_help_of_the_command(
         ("r.fa q.fq -o q.fq", "--output: 'q.fq' is also an input"),
         ("r.fa q.fq --stats ./r.fa", "--stats: './r.fa' is also an input"),
         ("r.fa q.fq -o x --stats ./x", "--stats: './x' is also another output"),
-        ("r.fa q.fq --dot -", "--dot: '-' is also another output"),
+        ("r.fa q.fq --stats -", "--stats: '-' is also another output"),
         ("r.fa q.fq --multiqc x.json", "--multiqc: MultiQC finds a file if it is named SAMPLE_mqc"),
         ("r.fa q.fq --multiqc -", "SAMPLE_mqc.json, and not '-'"),
         ("r.fa q.fq --multiqc ./_mqc.json", "SAMPLE_mqc.json, and not './_mqc.json'"),

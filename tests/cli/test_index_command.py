@@ -38,7 +38,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         text[number] += record + "\n"
     (folder / "r.fa").write_text("".join(text))
     (folder / "q.fa").write_text("".join(f">q{n}\n{read}\n" for n, read in enumerate(reads)))
-    (folder / "small.fa").write_text(">s\nACGTTGCATCGATCGGATCAAG\n")
     for name, words in INDEXES.items():
         command = ["index", str(folder / "r.fa"), "-o", str(folder / name), "-q", *words.split()]
         assert main(command) == 0
@@ -96,26 +95,13 @@ def test_an_index_is_known_by_its_content(
     assert output_of(f"-C -q {odd} q.fa", capfd) == expected
 
 
-def test_the_tree_of_an_index_is_written_as_that_of_the_reference(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    small = tmp_path / "small.mgi"
-    output_of(f"index -q small.fa -o {small} --search tree", capfd)
-    for option in ("--dot", "--dump-tree"):
-        written = []
-        for reference in ("small.fa", small):
-            output_of(f"-C -q --search tree {option} {tmp_path}/text {reference} q.fa", capfd)
-            written.append((tmp_path / "text").read_text())
-        assert written[0] == written[1]
-
-
 @pytest.mark.parametrize(
     "words",
     [
         "--search sampled sampled.mgi",
         "--search tree --policy Tn --page-size 800 pages.mgi",
         "--policy QRTn pages.mgi",
-        "--query-texture --builder ukkonen pages.mgi",
+        "--query-texture pages.mgi",
         "--address-bits 32 wide.mgi",
         "--merged-tree wide.mgi",
         "--page-size 900 parts.mgi",
@@ -132,15 +118,13 @@ def test_options_may_say_what_the_index_has(words: str, capfd: pytest.CaptureFix
         ("--search sampled tree.mgi", "--search: the index 'tree.mgi' is for 'tree'"),
         ("--policy m sampled.mgi", "--policy: speaks of trees, and the index 'sampled.mgi' has"),
         ("--no-merged-tree sampled.mgi", "--merged-tree: speaks of trees, and the index"),
-        ("--builder sa sampled.mgi", "--builder: speaks of trees, and the index"),
-        ("--dot t.dot sampled.mgi", "--dot: speaks of trees, and the index"),
+        ("--address-bits 24 sampled.mgi", "--address-bits: speaks of trees, and the index"),
         ("--policy m pages.mgi", "--policy: the index 'pages.mgi' is laid out for 'Tn'"),
         ("--merged-tree pages.mgi", "--policy: the index 'pages.mgi' is laid out for 'Tn'"),
         ("--no-node-reordering pages.mgi", "--policy: the index 'pages.mgi' is laid out for"),
         ("--page-size 8M pages.mgi", "--page-size: the index 'pages.mgi' was built with 800"),
         ("--page-size auto pages.mgi", "--page-size: the index 'pages.mgi' was built with 800"),
         ("--page-size 8M parts.mgi", "--page-size: the index 'parts.mgi' was built with 900"),
-        ("--builder sa tree.mgi", "--builder: the index 'tree.mgi' was built with ukkonen"),
         ("--address-bits 24 wide.mgi", "--address-bits: the index 'wide.mgi' was built with 32"),
         ("-l 3 sampled.mgi", "-l: the index 'sampled.mgi' finds no matches of "),
         ("-o sampled.mgi sampled.mgi", "--output: 'sampled.mgi' is also an input"),
@@ -179,7 +163,6 @@ def test_info_tells_what_trees_are_there(capfd: pytest.CaptureFixture[str]) -> N
     assert [line.split()[-1] for line in told if line.startswith("policy")] == ["Tn"]
     assert [line.split()[-2] for line in told if line.startswith("overlap")] == ["11"]
     assert [line.split()[-1] for line in told if line.startswith("address bits")] == ["24"]
-    assert [line.split()[-1] for line in told if line.startswith("builder")] == ["ukkonen"]
     assert not [line for line in told if "k-mer" in line]
 
 
@@ -207,7 +190,7 @@ COMMON_KEYS = {
         "overlap",
         "policy",
     ),
-    *("address_bits", "builder", "node_count", "record_count", "records"),
+    *("address_bits", "node_count", "record_count", "records"),
 }
 
 
@@ -228,7 +211,7 @@ def test_info_as_json_tells_records(made: Path, capfd: pytest.CaptureFixture[str
     assert told["digest"] in lines and told["program"] in lines
     length, step = told["kmer_length"], told["reference_step"]
     assert f"of {length} bases, at every {step} bases; for -l {length + step - 1} and more" in lines
-    for name in ("overlap", "policy", "address_bits", "builder", "node_count"):
+    for name in ("overlap", "policy", "address_bits", "node_count"):
         assert told[name] is None
 
 
@@ -236,7 +219,7 @@ def test_info_as_json_tells_trees(capfd: pytest.CaptureFixture[str]) -> None:
     told = json.loads(output_of("index --info --json wide.mgi", capfd))
     assert set(told) == COMMON_KEYS
     assert (told["search"], told["kmer_length"], told["overlap"]) == ("tree", None, 11)
-    assert (told["policy"], told["address_bits"], told["builder"]) == ("m", 32, "ukkonen")
+    assert (told["policy"], told["address_bits"]) == ("m", 32)
     assert f"{told['node_count']:,}" in output_of("index --info wide.mgi", capfd)
 
 
@@ -373,7 +356,7 @@ def test_help_tells_of_the_command(capfd: pytest.CaptureFixture[str]) -> None:
     assert "mummergpu index" in output_of("--help", capfd)
     told = output_of("index --help", capfd)
     assert told.startswith("Usage: mummergpu index [OPTIONS] FILE")
-    for option in ("--output", "--min-length", "--search", "--page-size", "--policy", "--builder"):
+    for option in ("--output", "--min-length", "--search", "--page-size", "--policy"):
         assert option in told
     for option in ("--info", "--json", "--check", "--max-memory", "--threads", "--address-bits"):
         assert option in told

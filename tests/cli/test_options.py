@@ -47,8 +47,6 @@ def test_defaults(told: list[MatchOptions], monkeypatch: pytest.MonkeyPatch) -> 
         device_library="auto",
         profile=False,
         kernel_folder="/caches/mummergpu",
-        dot_path=None,
-        dump_tree_path=None,
     )
 
 
@@ -100,8 +98,6 @@ def test_match_is_the_command_without_a_name(told: list[MatchOptions]) -> None:
         ("--page-size auto", "page_size", None),
         ("--address-bits 24", "address_bits", 24),
         ("--address-bits 32", "address_bits", 32),
-        ("--builder sa", "builder", "sa"),
-        ("--builder ukkonen", "builder", "ukkonen"),
         ("--block-size 4k", "block_size", 4096),
         ("--device 2", "devices", (2,)),
         ("--device 3,0,12", "devices", (3, 0, 12)),
@@ -110,8 +106,6 @@ def test_match_is_the_command_without_a_name(told: list[MatchOptions]) -> None:
         ("--device-library cuda-bindings", "device_library", "cuda-bindings"),
         ("--device-library=pycuda", "device_library", "pycuda"),
         ("--profile", "profile", True),
-        ("--dot tree.dot", "dot_path", "tree.dot"),
-        ("--dump-tree tree.txt", "dump_tree_path", "tree.txt"),
         ("--policy QRTmrtn", "policy", Policy(*[True] * 7)),
         ("--policy none", "policy", Policy()),
         ("-q --no-progress", "threads", len(os.sched_getaffinity(0))),
@@ -269,8 +263,6 @@ def test_letters_that_another_command_has_too_keep_their_meaning(told: list[Matc
         ("--no-merged-tree", "tree", 8_388_608),
         ("--query-texture", "tree", 8_388_608),
         ("--address-bits 32", "tree", 8_388_608),
-        ("--builder sa", "tree", 8_388_608),
-        ("--dump-tree nodes.txt", "tree", 8_388_608),
         ("--profile", "tree", 8_388_608),
     ],
 )
@@ -282,7 +274,7 @@ def test_options_that_speak_of_trees_mean_a_search_of_trees(
     assert (kind.search, kind.page_size) == (search, page_size)
 
 
-@pytest.mark.parametrize("words", ["--policy m", "--no-node-reordering", "--builder sa"])
+@pytest.mark.parametrize("words", ["--policy m", "--no-node-reordering", "--profile"])
 def test_a_kmer_search_has_no_trees(words: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(f"--search sampled {words} ref.fa reads.fq".split()) == 2
     assert f"{words.split()[0].replace('--no-', '--')} speaks of trees" in capsys.readouterr().err

@@ -93,7 +93,7 @@ def test_it_is_told_what_is_done(tmp_path: Path, capfd: pytest.CaptureFixture[st
         ("-r -l 31", "-r -l 31"),
         ("-b -l 12 --page-size 700", "-b -l 12"),
         ("-b --address-bits 32", "-b"),
-        ("--page-size auto --builder sa", ""),
+        ("--page-size auto", ""),
         ("--any-letters more.fa", "more.fa"),
         ("-t 1 --seed 9", ""),
         ("-t 3", ""),
@@ -266,7 +266,7 @@ def test_the_help_tells_all_options(capfd: pytest.CaptureFixture[str]) -> None:
     for option in (
         *("--workload NAME", "--scale", "-l, --min-length N", "-b", "-r", "-o, --output DIR"),
         *("--policies CODES", "--runs", "--repeat-control N", "--seed N", "--profile"),
-        *("--backend", "-t, --threads N", "--page-size", "--address-bits", "--builder"),
+        *("--backend", "-t, --threads N", "--page-size", "--address-bits"),
         *("--device", "--gpu-memory", "-v", "-q"),
     ):
         assert option in out, option

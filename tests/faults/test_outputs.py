@@ -73,16 +73,6 @@ def test_a_large_output_is_whole_or_not_there(runs: FaultyRuns, error: int) -> N
     assert failed >= {"fallocate", "ftruncate", "write"}
 
 
-@pytest.mark.slow
-def test_pictures_of_trees_are_whole_or_not_there(runs: FaultyRuns) -> None:
-    more = ("--search", "tree", "--dot", "out/d", "--dump-tree", "out/t")
-    task = Task((*MATCH, *more))
-    assert runs.run(task).status == 0
-    whole = {name: content.__eq__ for name, content in runs.contents().items()}
-    assert whole.keys() == {"a", "d", "t"}
-    check_every_failure(runs, task, errno.ENOSPC, whole)
-
-
 @pytest.mark.parametrize("task", [NAMED, STATS, LARGE], ids=["named", "stats", "large"])
 def test_halves_of_what_is_asked_for_are_enough(runs: FaultyRuns, task: Task) -> None:
     """The system may always read or write less than it is asked for."""

@@ -30,7 +30,7 @@ SECTION_BYTES: Final = 8 * ALIGNMENT
 
 _SECTIONS: Final = (Section("codes", "<u1", START_BYTES, 9, 1), Section("n", "<i8", 8192, 512, 2))
 _HEADER: Final = IndexHeader(
-    *("mummergpu 0.1.0", "ref.fa", "00ff", 1, 9, "kmer", 20, 1 << 20, 0, 13, 1, "", 0, ""),
+    *("mummergpu 0.1.0", "ref.fa", "00ff", 1, 9, "kmer", 20, 1 << 20, 0, 13, 1, False, "", 0),
     pages=(PageEntry(0, 9, 9),),
     sections=_SECTIONS,
 )

@@ -30,7 +30,7 @@ def tables_of(
 def ordered_tables_of(case: SearchCase, sampling: KmerSampling) -> list[KmerPage]:
     """The same, and all lists that a thread block works on are sorted by bases."""
     period = sampling.period(case.minimum_length)
-    with patch.object(kmer_order, "LONGEST_ASCENDING", MOST_OCCURRENCES):
+    with patch.object(kmer_order, "MAX_UNSORTED_OCCURRENCES", MOST_OCCURRENCES):
         return [kmer_order.order_long_lists(page, period) for page in tables_of(case, sampling)]
 
 

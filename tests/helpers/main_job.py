@@ -48,8 +48,7 @@ class Setting:
     kmer_length: int | None = None
     reference_step: int = 1
     is_picked: bool = False
-    longest_ascending: int = kmer_order.LONGEST_ASCENDING
-    max_visits: int = trees.MAX_VISITS
+    longest_ascending: int = kmer_order.MAX_UNSORTED_OCCURRENCES
     minimizer_lengths: tuple[int, ...] = minimizer_index.KMER_LENGTHS
     task_bases: int = unique.TASK_BASES
 
@@ -99,8 +98,7 @@ def found_text(
     sampling = KmerSampling(kmer_length, step, is_picked)
     with (
         patch.object(sampled if setting.search == "kmer" else trees, "SIZES", sizes),
-        patch.object(kmer_order, "LONGEST_ASCENDING", setting.longest_ascending),
-        patch.object(trees, "MAX_VISITS", setting.max_visits),
+        patch.object(kmer_order, "MAX_UNSORTED_OCCURRENCES", setting.longest_ascending),
         patch.object(
             minimizer_index,
             "KMER_LENGTHS",

@@ -95,7 +95,7 @@ def mummer_text(binary: str, reference: str, queries: Sequence[str], flags: str)
     return subprocess.run(command, capture_output=True, check=True).stdout
 
 
-OF_TREES = ("--search", "--policy", "--address-bits", "--builder")
+OF_TREES = ("--search", "--policy", "--address-bits")
 """Options that choose a search, or speak of trees."""
 
 

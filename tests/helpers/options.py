@@ -12,7 +12,7 @@ from mummergpu.output.targets import OutputTarget
 from mummergpu.pipeline.options import BuildOptions, MatchOptions
 
 KINDS: dict[str, type[KmerOptions] | type[TreeOptions]] = {"kmer": KmerOptions, "tree": TreeOptions}
-OF_TREES_ALONE = ("address_bits", "builder", "policy")
+OF_TREES_ALONE = ("address_bits", "policy")
 DEVICE_NAMES = {"devices": "numbers", "gpu_memory": "memory", "device_library": "library"}
 """Options of a device that need another name among all others."""
 

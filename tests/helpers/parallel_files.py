@@ -12,7 +12,7 @@ from helpers.naive import Pairs, pairs_of
 from mummergpu.errors import InputError
 from mummergpu.input.blocks.queries import QueryRules
 from mummergpu.input.blocks.reader import query_reader
-from mummergpu.input.bytes.file_part import FilePart
+from mummergpu.input.bytes.file_part import FilePart, plain_part
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 
 PIECE = 60
@@ -28,7 +28,7 @@ class Parts:
 
     def __call__(self, number: int, path: str, begin: int, end: int | None) -> FilePart:
         self.ranges.append((begin, end))
-        return FilePart(number, path, begin, end)
+        return plain_part(number, path, begin, end)
 
     @property
     def rest(self) -> int:

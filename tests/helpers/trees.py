@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 
-from mummergpu.index.tree.decode import NodeColumns, decode_nodes
+from helpers.decoded_trees import NodeColumns, decode_nodes
 from mummergpu.index.tree.flatten import FlatTree, flatten_tree
 from mummergpu.index.tree.layout import LEAF_FLAG, NO_NODE, ROOT, Layout
 from mummergpu.index.tree.node_order import order_nodes

@@ -14,7 +14,6 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -157,9 +156,6 @@ def check_all(compiler: HostCompiler) -> int:
         tried = samplings(case) + picked_samplings(case)
         for sampling in tried[number % 2 :: 2] if case.name.startswith("far") else tried:
             pages = (tables_of, ordered_tables_of)[searches % 2](case, sampling)
-            if searches % 3 == 0:
-                # The widest step of all; nothing is so frequent.
-                pages = [replace(page, max_occurrences=1 << 30) for page in pages]
             # One block of threads, some, and more than there are items.
             blocks = (1, 2, 3, 400)[searches % 4]
             count, differences = check(case, pages, compiler, blocks)

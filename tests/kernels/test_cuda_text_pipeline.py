@@ -128,14 +128,3 @@ def test_a_text_that_does_not_fit_the_device_is_made_in_halves(
     assert "queries do not fit the device" in told and "halving" in told
     assert everything_given_back(machine.devices[0])
     assert ours == output(*given, "-C")[0]
-
-
-def test_text_tells_how_many_look_ups_were_skipped(machine: Machine, output: Output) -> None:
-    given = ["r.fa", "q.fa", "-l", "12", "-b", "--max-occurrences", "2", "--stats", "stats.json"]
-    ours, told = output(*given, "--backend", "cuda")
-    skipped = json.loads(Path("stats.json").read_text())["counts"]["skipped_lookups"]
-    launches = json.loads(Path("stats.json").read_text())["kernels"]
-    assert launches["write_text"]["launches"] > 0
-    assert ours == output(*given, "-C")[0]
-    assert json.loads(Path("stats.json").read_text())["counts"]["skipped_lookups"] == skipped > 0
-    assert "skipped" in told

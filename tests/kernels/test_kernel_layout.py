@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.decoded_trees import decode_fields
 from helpers.host_device import HERE, HostDevice, HostStream, folders_for_host, options_for_host
 from helpers.host_libraries import library_of
 from helpers.loops import each
@@ -25,7 +26,6 @@ from mummergpu.cuda import launcher as launches
 from mummergpu.cuda.upload import Uploader
 from mummergpu.index.pages import Page
 from mummergpu.index.tree import layout
-from mummergpu.index.tree.decode import decode_fields
 from mummergpu.index.tree.flatten import FlatTree, empty_halves, lay_out_reference
 from mummergpu.index.tree.layout import Layout, length_in_strips, place_in_strips
 from mummergpu.index.tree.page import TreePage

@@ -58,8 +58,7 @@ def settings_for(minimum_length: int) -> st.SearchStrategy[Setting]:
         kmer_length=st.sampled_from([None, 1, 2, 3, 5, 8, 9]),
         reference_step=st.sampled_from([1, 2, 3, 4, 5, 7, 12, 40]),
         is_picked=st.booleans(),
-        longest_ascending=st.sampled_from([kmer_order.LONGEST_ASCENDING, 0, 1, 4]),
-        max_visits=st.sampled_from([trees.MAX_VISITS, 0, 1, 5]),
+        longest_ascending=st.sampled_from([kmer_order.MAX_UNSORTED_OCCURRENCES, 0, 1, 4]),
         minimizer_lengths=st.sampled_from([minimizer_index.KMER_LENGTHS, (1,), (3,), (1, 5, 9)]),
         task_bases=st.sampled_from([unique.TASK_BASES, 1, 30]),
     ).map(without_waste)
@@ -111,7 +110,6 @@ def test_diverged_tandem_repeats_against_themselves(
     several += [Setting(search="kmer", kmer_length=2, reference_step=s) for s in (2, 3, 11)]
     several += [replace(setting, is_picked=True) for setting in several[2:]]
     several += [replace(setting, longest_ascending=2) for setting in several[2:]]
-    several += [replace(setting, max_visits=3) for setting in several[:2]]
     several += [replace(setting, piece_bases=shift + 5) for setting in several]
     check(folder, [array], [array, array[shift:]], minimum_length, several, EVERYTHING)
 
@@ -135,7 +133,7 @@ def test_satellites_against_themselves(folder: Path, array: str, minimum_length:
         for longest in (0, 6)
     ]
     kmers += [replace(setting, is_picked=True) for setting in kmers]
-    several = [Setting(max_visits=4), Setting("r", minimum_length + 15, max_visits=0), *kmers]
+    several = [Setting(), Setting("r", minimum_length + 15), *kmers]
     several += [replace(setting, piece_bases=bases) for setting in several for bases in (16, 21)]
     several += [replace(setting, page_size=33) for setting in kmers]
     reads = [array, "TG" + array[7:], array[:50] + "C"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from helpers.decoded_trees import decode_nodes
 from helpers.strategies import references, sequences
 from helpers.trees import (
     AS_CONSTRUCTED,
@@ -22,7 +23,6 @@ from helpers.trees import (
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mummergpu.index.tree.decode import decode_nodes
 from mummergpu.index.tree.layout import place_in_strips
 
 texts = st.one_of(sequences(), references().map("N".join))

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from typing import Final
 
 import numpy as np
 
@@ -16,17 +15,10 @@ from mummergpu.index.tree.flatten import flatten_tree
 from mummergpu.index.tree.layout import Layout
 from mummergpu.index.tree.node_order import order_nodes
 from mummergpu.index.tree.page import TreePage
-from mummergpu.index.tree.sorted_tree import grow_sorted_tree
-from mummergpu.index.tree.ukkonen import GrownTree, grow_tree
+from mummergpu.index.tree.ukkonen import grow_tree
 from mummergpu.input.reference import Reference
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import BREAK, CodeArray
-
-BUILDERS: Final[dict[str, Callable[[CodeArray], GrownTree]]] = {
-    "ukkonen": grow_tree,
-    "sa": grow_sorted_tree,
-}
-"""The functions that build a tree from the codes of a page; all build the same tree."""
 
 
 def page_codes(reference: Reference, page: Page) -> CodeArray:
@@ -34,13 +26,10 @@ def page_codes(reference: Reference, page: Page) -> CodeArray:
     return np.append(reference.codes[page.begin : page.end], np.uint8(BREAK))
 
 
-def build_page(
-    reference: Reference, page: Page, layout: Layout, stats: Stats, builder: str = "ukkonen"
-) -> TreePage:
+def build_page(reference: Reference, page: Page, layout: Layout, stats: Stats) -> TreePage:
     """Grow, order and flatten the suffix tree of one page."""
-    grow = BUILDERS[builder]
     with stats.stage("tree_construction"):
-        grown = grow(page_codes(reference, page))
+        grown = grow_tree(page_codes(reference, page))
     with stats.stage("tree_reorder"):
         order = order_nodes(grown, layout.node_reordering)
     base_before = int(reference.codes[page.begin - 1]) if page.begin > 0 else BREAK
@@ -56,12 +45,9 @@ def build_pages(
     stats: Stats,
     executor: Executor,
     built: Callable[[], None],
-    builder: str = "ukkonen",
 ) -> list[TreePage]:
     """Build the trees of several pages in parallel, one task per page; return them in order."""
-    futures = [
-        executor.submit(build_page, reference, page, layout, stats, builder) for page in pages
-    ]
+    futures = [executor.submit(build_page, reference, page, layout, stats) for page in pages]
     indexed = []
     try:
         for future in futures:

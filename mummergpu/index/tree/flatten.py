@@ -197,7 +197,7 @@ def write_nodes(
     disjoint parts of zeroed memory.
     """
     for place in range(order.size):
-        foresee(order, inner_nodes, facts, addresses, place)
+        prefetch_nodes(order, inner_nodes, facts, addresses, place)
         name = order[as_index(place)]
         # A leaf has no record: what its parent knows is needed to write it.
         if name < 0:
@@ -225,7 +225,7 @@ def write_nodes(
 
 
 @inline
-def foresee(
+def prefetch_nodes(
     order: Int32Array,
     inner_nodes: Int32Array,
     facts: WordArray,

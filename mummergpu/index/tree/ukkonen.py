@@ -111,7 +111,7 @@ def insert_suffixes(
     depth = 0
     unlinked = 0
     for suffix in range(codes.size):
-        word = foresee(codes, inner_nodes, word_nodes, ring, suffix, word)
+        word = prefetch_paths(codes, inner_nodes, word_nodes, ring, suffix, word)
         if depth == 0 and codes[suffix] == BREAK:
             continue
         node, node_depth, below = descend(codes, inner_nodes, suffix, node, node_depth, depth)
@@ -245,7 +245,7 @@ def word_at(codes: CodeArray, begin: int) -> int:
 
 
 @inline
-def foresee(
+def prefetch_paths(
     codes: CodeArray,
     inner_nodes: Int32Array,
     word_nodes: Int32Array,

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from mummergpu.errors import MummergpuError
 from mummergpu.input.blocks.read_files import MateFiles, ReadFile, ReadSource
 from mummergpu.input.bytes.containers import BGZF_END, is_bgzf
-from mummergpu.input.bytes.file_range import (
+from mummergpu.input.bytes.file_part import (
     BLOCK_HEAD,
     LONGEST_BLOCK,
     FileRange,

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from mummergpu.errors import InputError, OptionError
 from mummergpu.input.blocks.queries import QueryBlock
+from mummergpu.input.bytes.file_part import FilePart
 from mummergpu.input.bytes.files import PLACE
 from mummergpu.input.records.qualities import LOWEST_CHARACTER, MOST_QUALITY, NO_QUALITY
 from mummergpu.input.records.record_arrays import UNLIMITED_BLOCK, Limits, RecordOptions, Records
@@ -31,21 +32,6 @@ Records of pysam, pyhmmer and Biopython are taken as well."""
 
 NamedPair = tuple[NamedSequence, NamedSequence]
 """The first and the second read of a template."""
-
-
-class MemoryText:
-    """The text of FASTA in memory, in the form that a `RecordReader` reads."""
-
-    path = PLACE
-
-    def __init__(self, text: bytes) -> None:
-        self.text = BytesIO(text)
-        self.bytes_read = len(text)
-
-    @property
-    def source(self) -> MemoryText:
-        """The text itself, whose bytes are counted at once."""
-        return self
 
 
 def reference_in_memory(
@@ -111,7 +97,7 @@ def proteins_in_memory(sequences: Iterable[NamedSequence], option: str) -> Recor
     """Return proteins in memory as records, None if there are none; see `block_in_memory`."""
     text = b"".join(text for text, _ in _fasta_of_all(sequences, option))
     options = RecordOptions(UNLIMITED_BLOCK, any_letters=True, keeps_headers=True, is_protein=True)
-    return RecordReader(MemoryText(text), False, options, len(text)).next_block()
+    return _parsed(text, options)
 
 
 def nucleotides_in_memory(
@@ -122,7 +108,7 @@ def nucleotides_in_memory(
     options = RecordOptions(
         UNLIMITED_BLOCK, any_letters=any_letters, keeps_letters=True, keeps_headers=True
     )
-    return RecordReader(MemoryText(text), False, options, len(text)).next_block()
+    return _parsed(text, options)
 
 
 @frozen
@@ -259,6 +245,11 @@ def _name_of(records: Records, number: int) -> str:
     return printable(records.names[begin:end].tobytes())
 
 
+def _parsed(text: bytes, options: RecordOptions) -> Records | None:
+    file = FilePart(PLACE, BytesIO(text))
+    return RecordReader(file, False, options, len(text)).next_block()
+
+
 def _records_of(
     texts: Sequence[bytes], has_gaps: bool, any_letters: bool, keeps_letters: bool
 ) -> Records | None:
@@ -267,7 +258,7 @@ def _records_of(
     options = RecordOptions(
         UNLIMITED_BLOCK, any_letters=any_letters, keeps_letters=keeps_letters, has_gaps=has_gaps
     )
-    return RecordReader(MemoryText(text), False, options, len(text)).next_block()
+    return _parsed(text, options)
 
 
 def _fasta_of_all(sequences: Iterable[object], option: str) -> Iterator[tuple[bytes, bytes | None]]:

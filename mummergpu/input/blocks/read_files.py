@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import stat
 from contextlib import suppress
+from typing import TYPE_CHECKING, TypeAlias
 
 from mummergpu.errors import InputError
-from mummergpu.input.blocks.memory import ReadsInMemory
-from mummergpu.input.bytes.file_range import FileRange
+from mummergpu.input.bytes.file_part import FileRange
 from mummergpu.runtime.frozen import frozen
+
+if TYPE_CHECKING:
+    from mummergpu.input.blocks.memory import ReadsInMemory
 
 
 @frozen
@@ -77,7 +80,7 @@ class MateFiles:
         return self.first, self.second
 
 
-ReadSource = ReadFile | MateFiles | ReadsInMemory
+ReadSource: TypeAlias = "ReadFile | MateFiles | ReadsInMemory"
 
 
 def _are_same_file(one: str, other: str) -> bool:

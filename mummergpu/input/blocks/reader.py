@@ -12,11 +12,10 @@ from typing import Any, Final, Generic, NamedTuple, Self, TypeVar
 import numpy as np
 
 from mummergpu.errors import InputError
-from mummergpu.input.blocks.memory import ReadsInMemory
 from mummergpu.input.blocks.queries import QueryBlock, QueryRules
 from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.input.blocks.read_files import MateFiles, ReadFile, ReadSource
-from mummergpu.input.bytes.file_range import FileRange
+from mummergpu.input.bytes.file_part import FileRange
 from mummergpu.input.bytes.files import bytes_of_files
 from mummergpu.input.bytes.formats import Format
 from mummergpu.input.bytes.reading_threads import ReadingThreads
@@ -160,7 +159,7 @@ class ReadReader(ClosedAtEnd, Generic[Block]):
             first = index
             has_groups = False
             with ExitStack() as stack:
-                files = [] if isinstance(source, ReadsInMemory) else _files_of(source)
+                files = _files_of(source) if isinstance(source, ReadFile | MateFiles) else []
                 options = self._options(len(files))
                 self._files = [
                     stack.enter_context(FileRecords(path, options, self._threads, part))
@@ -220,7 +219,7 @@ class ReadReader(ClosedAtEnd, Generic[Block]):
 
         limits = Limits.of_block(self.block_size)
         with_suffixes = not self._keeps_qualities
-        if isinstance(source, ReadsInMemory):
+        if not isinstance(source, ReadFile | MateFiles):
             found = source.records(limits, self._rules.any_letters)
             if len(found) == 2:
                 return mates_of_two(2 * source.paths, found, limits, with_suffixes)

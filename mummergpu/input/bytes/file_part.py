@@ -1,34 +1,61 @@
-"""A part of a plain file, which is read like a whole file, by any thread."""
+"""A part of a regular file, which is read like a whole file, by any thread."""
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
-from mummergpu.input.bytes.files import TextStream
-from mummergpu.input.bytes.source import Source
+from mummergpu.errors import InputError
+from mummergpu.input.bytes.containers import is_bgzf
+from mummergpu.input.bytes.files import TextStream, reading
+from mummergpu.input.bytes.source import Readable, Source
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
+BLOCK_HEAD: Final = 18
+"""The bytes of a block of bgzf that tell its length."""
 
-class FilePart:
-    """A range of bytes of a regular file that is open and not compressed.
+LONGEST_BLOCK: Final = 1 << 16
 
-    It has all bytes from `begin` on if `end` is None. It can be read beside other parts of the same
-    file, because it leaves the position of the file as it is. The caller closes the file; `text`
-    raises `InputError` if it cannot be read.
+
+class TextPlace(NamedTuple):
+    """A place in the text of a file.
+
+    Attributes
+    ----------
+    at : int
+        The byte of a plain file; of bgzf, where the block begins that has the place.
+    skipped : int
+        The bytes of the text of this block that come before the place.
     """
 
-    def __init__(self, file_number: int, path: str, begin: int, end: int | None) -> None:
+    at: int
+    skipped: int = 0
+
+
+class FileRange(NamedTuple):
+    """The records of a FASTA or FASTQ file from one place to another, where records begin."""
+
+    begin: TextPlace
+    end: TextPlace
+    is_bgzf: bool
+    is_fastq: bool
+
+
+class FilePart:
+    """A part of a file as parsers take it, as they do a whole `Input`."""
+
+    def __init__(self, path: str, content: Readable) -> None:
         self.path = path
-        self.source = Source(_Range(file_number, begin, end))
+        self.source = Source(content)
         self.source.commit()
         self.text = TextStream(self.source, path)
 
 
 class _Range:
-    """Reads the bytes of a part one after the other."""
+    """Reads a range of bytes of a file, whose position stays as it is."""
 
     def __init__(self, file_number: int, begin: int, end: int | None) -> None:
         self._file_number = file_number
@@ -45,6 +72,28 @@ class _Range:
         return count
 
 
+def plain_part(file_number: int, path: str, begin: int, end: int | None) -> FilePart:
+    """Return some bytes of an open file that is not compressed; all from `begin` on without an end.
+
+    The caller closes the file. `text` raises `InputError` if it cannot be read.
+    """
+    return FilePart(path, _Range(file_number, begin, end))
+
+
+def open_range(file_number: int, path: str, part: FileRange) -> FilePart:
+    """Return a range of an open file; one of bgzf is read into memory.
+
+    Raises
+    ------
+    InputError
+        If a range of bgzf does not consist of whole blocks, or they are corrupt.
+    """
+    if not part.is_bgzf:
+        return plain_part(file_number, path, part.begin.at, part.end.at)
+    with reading(path):
+        return FilePart(path, BytesIO(_text_of(file_number, path, part.begin, part.end)))
+
+
 def read_into(file_number: int, memory: memoryview[Any], at: int) -> int:
     """Read bytes of a file into memory that exists already; return how many, 0 at its end.
 
@@ -56,3 +105,42 @@ def read_into(file_number: int, memory: memoryview[Any], at: int) -> int:
     piece = os.pread(file_number, memory.nbytes, at)
     memory[: len(piece)] = piece
     return len(piece)
+
+
+def block_bytes(head: bytes) -> int:
+    """Return the length of a block of bgzf, from its first bytes; 0 if they begin none."""
+    return int.from_bytes(head[16:18], "little") + 1 if is_bgzf(head) else 0
+
+
+def inflated(blocks: bytes) -> bytes:
+    """Return the text of whole blocks."""
+    from isal import igzip
+
+    decompress: Any = igzip.decompress
+    return cast(bytes, decompress(blocks)) if blocks else b""
+
+
+def read_bytes(file_number: int, begin: int, end: int) -> bytes:
+    """Return some bytes of a file; fewer if it ends before."""
+    pieces = []
+    while begin < end and (piece := os.pread(file_number, end - begin, begin)):
+        pieces.append(piece)
+        begin += len(piece)
+    return b"".join(pieces)
+
+
+def _text_of(file_number: int, path: str, begin: TextPlace, end: TextPlace) -> bytes:
+    data = read_bytes(file_number, begin.at, end.at + (LONGEST_BLOCK if end.skipped else 0))
+    size = end.at - begin.at
+    at = 0
+    while at < size:
+        length = block_bytes(data[at : at + BLOCK_HEAD])
+        if not length:
+            break
+        at += length
+    if at != size:
+        raise InputError("a part of it has other bytes between blocks of bgzf", path)
+    if not end.skipped:
+        return inflated(data[:size])[begin.skipped :]
+    last = inflated(data[size : size + block_bytes(data[size:])])[: end.skipped]
+    return (inflated(data[:size]) + last)[begin.skipped :]

@@ -18,6 +18,7 @@ from mummergpu.input.bytes.formats import (
     BYTE_ORDER_MARK,
     FASTA_WORD,
     LONGEST_MAGIC,
+    SYMBOLS,
     ZIP_MAGIC,
     Compression,
     Format,
@@ -161,8 +162,9 @@ class Input(ClosedAtEnd):
         The file as the user named it.
     threads : ReadingThreads, optional
         Decompress a large file ahead.
-    protein_format : str, optional
-        The format of a file of proteins: `FASTA_WORD`, one of `EASEL_FORMATS`, or `BY_CONTENT`.
+    word : str, optional
+        The format of a file of proteins: `FASTA_WORD`, one of `EASEL_FORMATS`, or `BY_CONTENT`; or
+        `SYMBOLS`.
 
     Raises
     ------
@@ -173,12 +175,12 @@ class Input(ClosedAtEnd):
     """
 
     def __init__(
-        self, path: str, threads: ReadingThreads | None = None, protein_format: str | None = None
+        self, path: str, threads: ReadingThreads | None = None, word: str | None = None
     ) -> None:
         self.path = path
         self.ignored_bytes = 0
         self.easel_format: str | None = None
-        self._protein_format = protein_format
+        self._word = word
         self._decompressor: Decompressor | None = None
         self.file = open_binary(path)
         try:
@@ -291,9 +293,12 @@ class Input(ClosedAtEnd):
         return found
 
     def _format_of(self, head: bytes) -> Format | None:
-        word = self._protein_format
+        word = self._word
         if word == FASTA_WORD:
             return Format.FASTA
+        if word == SYMBOLS:
+            is_text = not is_binary(head.lstrip().split(b"\n")[0])
+            return format_of_text(head) or (Format.LINES if is_text else None)
         if word is not None:
             self.easel_format = easel_format_of_text(head) if word == BY_CONTENT else word
         return format_of_text(head) if self.easel_format is None else Format.EASEL

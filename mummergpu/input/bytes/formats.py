@@ -16,6 +16,7 @@ class Format(Enum):
     BAM = "BAM"
     CRAM = "CRAM"
     EASEL = "a format that Easel reads"
+    LINES = "a sequence a line"
 
     @property
     def is_alignment(self) -> bool:
@@ -85,6 +86,9 @@ BY_CONTENT: Final = "auto"
 """The word for the format that a file of proteins has by its content."""
 
 FASTA_WORD: Final = "fasta"
+
+SYMBOLS: Final = "symbols"
+"""The word for files of any symbols: text of no other format has a sequence a line."""
 
 PROTEIN_FORMATS: Final = (BY_CONTENT, FASTA_WORD, *EASEL_FORMATS)
 """The words for formats of proteins."""

@@ -26,6 +26,8 @@ class BlockArrays:
     names: ByteArray
     name_offsets: Int64Array
     qualities: ByteArray
+    code_of_byte: ByteArray = np.empty(0, dtype=np.uint8)
+    """What symbols of a model are read with."""
 
     def __init__(
         self, bases: int, records: int, name_bytes: int, keeps_qualities: bool = False
@@ -41,7 +43,8 @@ class BlockArrays:
     @property
     def columns(self) -> Columns:
         """The arrays that a parser fills."""
-        return Columns(self.codes, self.offsets, self.names, self.name_offsets, self.qualities)
+        names = self.names, self.name_offsets
+        return Columns(self.codes, self.offsets, *names, self.qualities, self.code_of_byte)
 
     def make_room(self, bases: int, records: int, name_bytes: int) -> None:
         """Make the arrays long enough; raise `NoRoomError` if they are not and cannot become so."""

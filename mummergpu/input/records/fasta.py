@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from mummergpu.input.records import parser_state as parser
 from mummergpu.input.records.fastx import (
+    begin_line,
     begin_record,
     end_line,
     is_space,
@@ -12,20 +14,9 @@ from mummergpu.input.records.fastx import (
     read_description,
     read_name,
     read_residues,
+    read_symbols,
 )
-from mummergpu.input.records.parser_state import (
-    BAD_START,
-    DESCRIPTION,
-    GOING,
-    IS_PROTEIN,
-    LINE_START,
-    MODE,
-    NAME,
-    SEQUENCE,
-    STARTED,
-    STATUS,
-    Columns,
-)
+from mummergpu.input.records.parser_state import Columns
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import jit_without_refcounts
 
@@ -55,24 +46,30 @@ def parse_fasta(
     int
         `end`, or less if ``state[STATUS]`` is no longer `GOING`.
     """
-    while at < end and state[STATUS] == GOING:
-        mode = state[MODE]
-        if mode == SEQUENCE:
-            if state[IS_PROTEIN] == 1:
-                at = read_residues(text, at, end, state, columns.codes, LINE_START)
+    while at < end and state[parser.STATUS] == parser.GOING:
+        mode = state[parser.MODE]
+        if mode == parser.SEQUENCE:
+            if state[parser.LETTERS] == parser.NUCLEOTIDES:
+                at = read_bases(text, at, end, state, columns.codes, parser.LINE_START, True)
+            elif state[parser.LETTERS] == parser.AMINO_ACIDS:
+                at = read_residues(text, at, end, state, columns.codes, parser.LINE_START)
             else:
-                at = read_bases(text, at, end, state, columns.codes, LINE_START, True)
-        elif mode == NAME:
+                at = read_symbols(text, at, end, state, columns, parser.LINE_START)
+        elif mode == parser.NAME:
             at = read_name(text, at, end, state, columns.names)
-        elif mode == DESCRIPTION:
-            at = read_description(text, at, end, state, columns.names, LINE_START)
+        elif mode == parser.DESCRIPTION:
+            at = read_description(text, at, end, state, columns.names, parser.LINE_START)
+        elif state[parser.HAS_LINES] == 1:
+            at = begin_line(text, at, end, state, columns)
         elif text[at] == _GREATER:
             at = begin_record(at, state, columns)
-        elif state[STARTED] == 1 and text[at] != _AT:
-            state[MODE] = SEQUENCE
+        elif state[parser.STARTED] == 1 and (
+            text[at] != _AT or state[parser.LETTERS] == parser.SYMBOLS
+        ):
+            state[parser.MODE] = parser.SEQUENCE
         elif is_space(text[at]):  # Blank lines before the first record.
-            after = end_line(text, at, end, state, LINE_START)
-            at = after if after > at or state[STATUS] != GOING else at + 1
+            after = end_line(text, at, end, state, parser.LINE_START)
+            at = after if after > at or state[parser.STATUS] != parser.GOING else at + 1
         else:
-            state[STATUS] = BAD_START
+            state[parser.STATUS] = parser.BAD_START
     return at

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from mummergpu.input.records import parser_state as parser
 from mummergpu.input.records.byte_runs import copy_quality, skip_quality
 from mummergpu.input.records.fastx import (
     begin_record,
@@ -15,34 +16,10 @@ from mummergpu.input.records.fastx import (
     read_bases,
     read_description,
     read_name,
+    read_symbols,
     skip_description,
 )
-from mummergpu.input.records.parser_state import (
-    BAD_QUALITY,
-    BAD_START,
-    BASES,
-    BLANK,
-    BLANK_LINE,
-    DESCRIPTION,
-    GOING,
-    LINE,
-    LINE_START,
-    MODE,
-    NAME,
-    PLUS_LINE,
-    QUALITY,
-    QUALITY_LENGTH,
-    QUALITY_LINE,
-    QUALITY_MODE,
-    QUALITY_START,
-    RECORDS,
-    SEQUENCE,
-    SEQUENCE_START,
-    STATUS,
-    SUSPECT_LINE,
-    SUSPECT_QUALITY,
-    Columns,
-)
+from mummergpu.input.records.parser_state import Columns
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
 
@@ -57,20 +34,20 @@ def _begin_sequence_line(text: ByteArray, at: int, end: int, state: Int64Array, 
     A record without bases may have a blank line in their place; any other is `BLANK_LINE`.
     """
     if text[at] == _PLUS:
-        state[MODE] = PLUS_LINE
+        state[parser.MODE] = parser.PLUS_LINE
         return at + 1
-    after = end_line(text, at, end, state, SEQUENCE_START)
-    if state[STATUS] != GOING:
+    after = end_line(text, at, end, state, parser.SEQUENCE_START)
+    if state[parser.STATUS] != parser.GOING:
         return after
-    if state[BLANK] == 1:
-        state[STATUS] = BLANK_LINE
+    if state[parser.BLANK] == 1:
+        state[parser.STATUS] = parser.BLANK_LINE
     elif after == at:
-        state[MODE] = SEQUENCE
-    elif state[BASES] > begin:
-        state[STATUS] = BLANK_LINE
-        state[LINE] -= 1
+        state[parser.MODE] = parser.SEQUENCE
+    elif state[parser.BASES] > begin:
+        state[parser.STATUS] = parser.BLANK_LINE
+        state[parser.LINE] -= 1
     else:
-        state[BLANK] = 1
+        state[parser.BLANK] = 1
     return after
 
 
@@ -80,18 +57,18 @@ def _begin_quality_line(text: ByteArray, at: int, end: int, state: Int64Array, b
 
     A line that starts with '@' is noted, because it could begin the next record.
     """
-    if state[BASES] == begin:
-        state[MODE] = LINE_START  # Nothing to wait for.
+    if state[parser.BASES] == begin:
+        state[parser.MODE] = parser.LINE_START  # Nothing to wait for.
         return at
-    after = end_line(text, at, end, state, QUALITY_START)
+    after = end_line(text, at, end, state, parser.QUALITY_START)
     if after > at:
-        state[STATUS] = QUALITY_LENGTH
-        state[LINE] -= 1
-    elif state[STATUS] == GOING:
-        if text[at] == _AT and state[QUALITY] > 0 and state[SUSPECT_LINE] == 0:
-            state[SUSPECT_LINE] = state[LINE]
-            state[SUSPECT_QUALITY] = state[QUALITY]
-        state[MODE] = state[QUALITY_MODE]
+        state[parser.STATUS] = parser.QUALITY_LENGTH
+        state[parser.LINE] -= 1
+    elif state[parser.STATUS] == parser.GOING:
+        if text[at] == _AT and state[parser.QUALITY] > 0 and state[parser.SUSPECT_LINE] == 0:
+            state[parser.SUSPECT_LINE] = state[parser.LINE]
+            state[parser.SUSPECT_QUALITY] = state[parser.QUALITY]
+        state[parser.MODE] = state[parser.QUALITY_MODE]
     return after
 
 
@@ -110,26 +87,26 @@ def _read_quality(
     The status becomes `BAD_QUALITY` at another character, and `QUALITY_LENGTH` at the end of a line
     that has too many of them.
     """
-    length = state[BASES] - begin
+    length = state[parser.BASES] - begin
     # What one piece of text has too much, there is room for.
-    if keeps and state[QUALITY] < length:
-        after = copy_quality(text, at, qualities, begin + state[QUALITY])
+    if keeps and state[parser.QUALITY] < length:
+        after = copy_quality(text, at, qualities, begin + state[parser.QUALITY])
     else:
         after = skip_quality(text, at)
-    state[QUALITY] += after - at
+    state[parser.QUALITY] += after - at
     at = after
     if at == end:
         return at
-    after = end_line(text, at, end, state, QUALITY_START)
+    after = end_line(text, at, end, state, parser.QUALITY_START)
     if after == at:
-        if state[STATUS] == GOING:
-            state[STATUS] = BAD_QUALITY
+        if state[parser.STATUS] == parser.GOING:
+            state[parser.STATUS] = parser.BAD_QUALITY
         return at
-    if state[QUALITY] == length:
-        state[MODE] = LINE_START
-    elif state[QUALITY] > length:
-        state[STATUS] = QUALITY_LENGTH
-        state[LINE] -= 1
+    if state[parser.QUALITY] == length:
+        state[parser.MODE] = parser.LINE_START
+    elif state[parser.QUALITY] > length:
+        state[parser.STATUS] = parser.QUALITY_LENGTH
+        state[parser.LINE] -= 1
     return after
 
 
@@ -143,12 +120,12 @@ def _begin_fastq_record(
 ) -> int:
     """Begin a record, or skip a blank line; anything but '@' is `BAD_START`."""
     if text[at] == _AT:
-        state[QUALITY] = 0
-        state[SUSPECT_LINE] = 0
+        state[parser.QUALITY] = 0
+        state[parser.SUSPECT_LINE] = 0
         return begin_record(at, state, columns)
-    after = end_line(text, at, end, state, LINE_START)
-    if after == at and state[STATUS] == GOING:
-        state[STATUS] = BAD_START
+    after = end_line(text, at, end, state, parser.LINE_START)
+    if after == at and state[parser.STATUS] == parser.GOING:
+        state[parser.STATUS] = parser.BAD_START
     return after
 
 
@@ -161,15 +138,19 @@ def _read_bases_part(
     columns: Columns,
 ) -> int:
     """Parse a piece of the first half of a FASTQ record: the '@', the name and the bases."""
-    mode = state[MODE]
-    if mode == SEQUENCE:
-        return read_bases(text, at, end, state, columns.codes, SEQUENCE_START, False)
-    if mode == SEQUENCE_START:
-        return _begin_sequence_line(text, at, end, state, columns.offsets[state[RECORDS] - 1])
-    if mode == NAME:
+    mode = state[parser.MODE]
+    if mode == parser.SEQUENCE:
+        if state[parser.LETTERS] == parser.SYMBOLS:
+            return read_symbols(text, at, end, state, columns, parser.SEQUENCE_START)
+        return read_bases(text, at, end, state, columns.codes, parser.SEQUENCE_START, False)
+    if mode == parser.SEQUENCE_START:
+        return _begin_sequence_line(
+            text, at, end, state, columns.offsets[state[parser.RECORDS] - 1]
+        )
+    if mode == parser.NAME:
         return read_name(text, at, end, state, columns.names)
-    if mode == DESCRIPTION:
-        return read_description(text, at, end, state, columns.names, SEQUENCE_START)
+    if mode == parser.DESCRIPTION:
+        return read_description(text, at, end, state, columns.names, parser.SEQUENCE_START)
     return _begin_fastq_record(text, at, end, state, columns)
 
 
@@ -183,19 +164,21 @@ def parse_fastq(
 ) -> int:
     """Parse FASTQ from ``text[at:end]``, as `parse_fasta` does FASTA."""
     # Modes of the bases come before those of the line with '+' and of the qualities.
-    while at < end and state[STATUS] == GOING:
-        mode = state[MODE]
-        if mode < PLUS_LINE:
+    while at < end and state[parser.STATUS] == parser.GOING:
+        mode = state[parser.MODE]
+        if mode < parser.PLUS_LINE:
             at = _read_bases_part(text, at, end, state, columns)
-        elif mode == PLUS_LINE:
+        elif mode == parser.PLUS_LINE:
             # Programs write another name here than behind '@', which is the one that counts.
-            at = skip_description(text, at, end, state, QUALITY_START)
-        elif mode == QUALITY_START:
-            at = _begin_quality_line(text, at, end, state, columns.offsets[state[RECORDS] - 1])
-        elif mode == QUALITY_LINE:
-            begin = columns.offsets[state[RECORDS] - 1]
+            at = skip_description(text, at, end, state, parser.QUALITY_START)
+        elif mode == parser.QUALITY_START:
+            at = _begin_quality_line(
+                text, at, end, state, columns.offsets[state[parser.RECORDS] - 1]
+            )
+        elif mode == parser.QUALITY_LINE:
+            begin = columns.offsets[state[parser.RECORDS] - 1]
             at = _read_quality(text, at, end, state, begin, columns.qualities, False)
         else:
-            begin = columns.offsets[state[RECORDS] - 1]
+            begin = columns.offsets[state[parser.RECORDS] - 1]
             at = _read_quality(text, at, end, state, begin, columns.qualities, True)
     return at

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from mummergpu.input.records import parser_state as parser
 from mummergpu.input.records.byte_runs import (
     RESIDUE_CODE_OF_BYTE,
     copy_name,
@@ -20,39 +21,9 @@ from mummergpu.input.records.byte_runs import (
     encode_residues,
     skip_text,
 )
-from mummergpu.input.records.parser_state import (
-    ANY_LETTERS,
-    BAD_BASE,
-    BARE_RETURN,
-    BASE_LIMIT,
-    BASES,
-    BLANK,
-    COMMENT_BYTES,
-    DESCRIPTION,
-    FOREIGN,
-    FOREIGN_LINE,
-    FULL,
-    GAP,
-    GAP_SYMBOLS,
-    GOING,
-    KEEPS_COMMENTS,
-    KEEPS_LETTERS,
-    LINE,
-    MODE,
-    NAME,
-    NAME_BYTE_LIMIT,
-    NAME_BYTES,
-    NOT_DNA,
-    RECORD_LIMIT,
-    RECORDS,
-    STARTED,
-    STATUS,
-    WAITING,
-    Columns,
-    is_foreign,
-)
+from mummergpu.input.records.parser_state import Columns, is_foreign
 from mummergpu.runtime.arrays import ByteArray, Int64Array
-from mummergpu.runtime.jit import inline_without_refcounts
+from mummergpu.runtime.jit import as_index, inline_without_refcounts
 from mummergpu.sequence.codes import BREAK, CodeArray
 
 _LINE_FEED: Final = 10
@@ -83,16 +54,16 @@ def end_line(text: ByteArray, at: int, end: int, state: Int64Array, mode: int) -
     """
     if text[at] == _CARRIAGE_RETURN:
         if at + 1 == end:
-            state[STATUS] = WAITING
+            state[parser.STATUS] = parser.WAITING
             return at
         if text[at + 1] != _LINE_FEED:
-            state[STATUS] = BARE_RETURN
+            state[parser.STATUS] = parser.BARE_RETURN
             return at
         at += 1
     elif text[at] != _LINE_FEED:
         return at
-    state[LINE] += 1
-    state[MODE] = mode
+    state[parser.LINE] += 1
+    state[parser.MODE] = mode
     return at + 1
 
 
@@ -104,49 +75,60 @@ def begin_record(at: int, state: Int64Array, columns: Columns) -> int:
     if the block has reached one of its limits; then `at` is returned, else the index after the mark
     that begins the record.
     """
-    records = state[RECORDS]
+    records = state[parser.RECORDS]
     if records > 0:
         # Only a whole record tells whether its letters are those of DNA.
-        if state[FOREIGN] > 0 and state[ANY_LETTERS] == 0:
-            letters = state[BASES] - columns.offsets[records - 1] - state[GAP_SYMBOLS]
-            if _has_foreign_share(state[FOREIGN], letters):
-                state[STATUS] = NOT_DNA
+        if state[parser.FOREIGN] > 0 and state[parser.ANY_LETTERS] == 0:
+            letters = state[parser.BASES] - columns.offsets[records - 1] - state[parser.GAP_SYMBOLS]
+            if _has_foreign_share(state[parser.FOREIGN], letters):
+                state[parser.STATUS] = parser.NOT_DNA
                 return at
         if (
-            records >= state[RECORD_LIMIT]
-            or state[BASES] >= state[BASE_LIMIT]
-            or state[NAME_BYTES] >= state[NAME_BYTE_LIMIT]
+            records >= state[parser.RECORD_LIMIT]
+            or state[parser.BASES] >= state[parser.BASE_LIMIT]
+            or state[parser.NAME_BYTES] >= state[parser.NAME_BYTE_LIMIT]
         ):
-            state[STATUS] = FULL
+            state[parser.STATUS] = parser.FULL
             return at
         # No match may run from one record into the next.
-        if state[GAP] == 1:
-            columns.codes[state[BASES]] = BREAK
-            state[BASES] += 1
-    columns.offsets[records] = state[BASES]
-    columns.name_offsets[records] = state[NAME_BYTES]
-    state[RECORDS] = records + 1
-    state[STARTED] = 1
-    state[BLANK] = 0
-    state[FOREIGN] = 0
-    state[GAP_SYMBOLS] = 0
-    state[COMMENT_BYTES] = 0
-    state[MODE] = NAME
+        if state[parser.GAP] == 1:
+            columns.codes[state[parser.BASES]] = BREAK
+            state[parser.BASES] += 1
+    columns.offsets[records] = state[parser.BASES]
+    columns.name_offsets[records] = state[parser.NAME_BYTES]
+    state[parser.RECORDS] = records + 1
+    state[parser.STARTED] = 1
+    state[parser.BLANK] = 0
+    state[parser.FOREIGN] = 0
+    state[parser.GAP_SYMBOLS] = 0
+    state[parser.COMMENT_BYTES] = 0
+    state[parser.MODE] = parser.NAME
     return at + 1
+
+
+@inline_without_refcounts
+def begin_line(text: ByteArray, at: int, end: int, state: Int64Array, columns: Columns) -> int:
+    """Begin a record without a name, whose sequence is this line, or pass over a blank."""
+    if not is_space(text[at]):
+        if begin_record(at, state, columns) > at:
+            state[parser.MODE] = parser.SEQUENCE
+        return at
+    after = end_line(text, at, end, state, parser.LINE_START)
+    return after if after > at or state[parser.STATUS] != parser.GOING else at + 1
 
 
 @inline_without_refcounts
 def read_name(text: ByteArray, at: int, end: int, state: Int64Array, names: ByteArray) -> int:
     """Copy a name, or a part of one, behind the names before; the mode changes at white space."""
     begin = at
-    to = state[NAME_BYTES]
+    to = state[parser.NAME_BYTES]
     at = copy_name(text, at, names, to)
     if at < end:
         if is_space(text[at]):
-            state[MODE] = DESCRIPTION
+            state[parser.MODE] = parser.DESCRIPTION
         else:  # Other control bytes are copied too.
             at += 1
-    state[NAME_BYTES] = to + at - begin
+    state[parser.NAME_BYTES] = to + at - begin
     return at
 
 
@@ -155,14 +137,14 @@ def read_description(
     text: ByteArray, at: int, end: int, state: Int64Array, names: ByteArray, mode: int
 ) -> int:
     """Copy the text that follows a name on its line behind the name, or skip it."""
-    if state[KEEPS_COMMENTS] == 0:
+    if state[parser.KEEPS_COMMENTS] == 0:
         return skip_description(text, at, end, state, mode)
-    begin, to = at, state[NAME_BYTES]
+    begin, to = at, state[parser.NAME_BYTES]
     while at < end and text[at] != _LINE_FEED and text[at] != _CARRIAGE_RETURN:
         names[to + at - begin] = text[at]
         at += 1
-    state[NAME_BYTES] += at - begin
-    state[COMMENT_BYTES] += at - begin
+    state[parser.NAME_BYTES] += at - begin
+    state[parser.COMMENT_BYTES] += at - begin
     return end_line(text, at, end, state, mode) if at < end else at
 
 
@@ -173,7 +155,7 @@ def skip_description(text: ByteArray, at: int, end: int, state: Int64Array, mode
     if at == end:
         return at
     after = end_line(text, at, end, state, mode)
-    if after == at and state[STATUS] == GOING:
+    if after == at and state[parser.STATUS] == parser.GOING:
         return at + 1  # A tab or another control byte.
     return after
 
@@ -194,27 +176,27 @@ def read_bases(
     is skipped if it may lie there.
     """
     begin = at
-    to = state[BASES]
-    at, foreign = encode_letters(text, at, codes, to, state[KEEPS_LETTERS] == 1)
+    to = state[parser.BASES]
+    at, foreign = encode_letters(text, at, codes, to, state[parser.KEEPS_LETTERS] == 1)
     if foreign > 0:
-        if state[FOREIGN] == 0:
-            state[FOREIGN_LINE] = state[LINE]
-        state[FOREIGN] += foreign
+        if state[parser.FOREIGN] == 0:
+            state[parser.FOREIGN_LINE] = state[parser.LINE]
+        state[parser.FOREIGN] += foreign
     to += at - begin
-    state[BASES] = to
+    state[parser.BASES] = to
     if at == end:
         return at
     after = end_line(text, at, end, state, mode)
-    if after > at or state[STATUS] != GOING:
+    if after > at or state[parser.STATUS] != parser.GOING:
         return after
     # No letter, and no line end: the run was ended by a gap symbol, by white space or by a fault.
     byte = text[at]
     if byte == _STAR or byte == _MINUS or byte == _DOT:
         codes[to] = BREAK
-        state[BASES] = to + 1
-        state[GAP_SYMBOLS] += 1
+        state[parser.BASES] = to + 1
+        state[parser.GAP_SYMBOLS] += 1
     elif not (with_spaces and is_space(byte)):
-        state[STATUS] = BAD_BASE
+        state[parser.STATUS] = parser.BAD_BASE
         return at
     return at + 1
 
@@ -229,20 +211,45 @@ def read_residues(
     what HMMER does not take for a residue either.
     """
     begin = at
-    to = state[BASES]
+    to = state[parser.BASES]
     at = encode_residues(text, at, codes, to)
     to += at - begin
-    state[BASES] = to
+    state[parser.BASES] = to
     if at == end:
         return at
     after = end_line(text, at, end, state, mode)
-    if after > at or state[STATUS] != GOING:
+    if after > at or state[parser.STATUS] != parser.GOING:
         return after
     byte = text[at]
     if byte == _STAR or byte == _TILDE or byte == _DOT or byte == _UNDERLINE:
         codes[to] = RESIDUE_CODE_OF_BYTE[byte]
-        state[BASES] = to + 1
+        state[parser.BASES] = to + 1
     elif byte != _BLANK and byte != _TAB:
-        state[STATUS] = BAD_BASE
+        state[parser.STATUS] = parser.BAD_BASE
         return at
     return at + 1
+
+
+@inline_without_refcounts
+def read_symbols(
+    text: ByteArray, at: int, end: int, state: Int64Array, columns: Columns, mode: int
+) -> int:
+    """Encode symbols of a model up to the end of their line, blanks between them passed over.
+
+    The status becomes `BAD_SYMBOL` at another byte.
+    """
+    codes, code_of_byte, to = columns.codes, columns.code_of_byte, state[parser.BASES]
+    code = code_of_byte[text[at]]
+    while at < end and code != parser.NO_SYMBOL:
+        if code != parser.PASSED_OVER:
+            codes[as_index(to)] = code
+            to += 1
+        at += 1
+        code = code_of_byte[text[as_index(at)]]
+    state[parser.BASES] = to
+    if at == end:
+        return at
+    after = end_line(text, at, end, state, mode)
+    if after == at and state[parser.STATUS] == parser.GOING:
+        state[parser.STATUS] = parser.BAD_SYMBOL
+    return after

@@ -6,21 +6,23 @@ from collections.abc import Generator
 from contextlib import closing, suppress
 from io import BufferedReader
 from itertools import takewhile
-from typing import Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 from mummergpu.errors import InputError, MummergpuError
-from mummergpu.input.bytes.file_range import FileRange, open_range
+from mummergpu.input.bytes.file_part import FileRange, open_range
 from mummergpu.input.bytes.files import EmptyInputError, Input, open_binary, reading
 from mummergpu.input.bytes.formats import Format
 from mummergpu.input.bytes.reading_threads import ReadingThreads
-from mummergpu.input.records.alignments import AlignmentReader
-from mummergpu.input.records.bam import BamReader
-from mummergpu.input.records.comments import tags_of_comments
-from mummergpu.input.records.parallel_records import ParallelRecordReader, is_worth_pieces
 from mummergpu.input.records.read_groups import group_lines
 from mummergpu.input.records.record_arrays import Limits, RecordOptions, Records
 from mummergpu.input.records.record_reader import RecordReader
 from mummergpu.runtime.closing import ClosedAtEnd
+
+if TYPE_CHECKING:
+    from mummergpu.input.records.alignments import AlignmentReader
+    from mummergpu.input.records.bam import BamReader
+
+# A run starts without the modules of formats that it does not read.
 
 
 class _Reader(Protocol):
@@ -88,10 +90,7 @@ class FileRecords(ClosedAtEnd):
             return
         self.format, self.easel_format = file.format, file.easel_format
         with file:
-            reader = self._reader_of(file)
-            if isinstance(reader, BamReader | AlignmentReader):
-                self.read_groups = reader.read_groups
-            yield from self._blocks_of(reader, not file.format.is_alignment)
+            yield from self._blocks_of(self._reader_of(file), not file.format.is_alignment)
             file.tell_of_ignored(self._options.warn)
 
     def _read_part(self, part: FileRange) -> Generator[Records]:
@@ -102,11 +101,14 @@ class FileRecords(ClosedAtEnd):
             yield from self._blocks_of(RecordReader(text, part.is_fastq, self._options), True)
 
     def _blocks_of(self, reader: _Reader, may_have_comments: bool) -> Generator[Records]:
-        has_comments = self._options.keeps_comments and may_have_comments
         try:
             while (records := reader.next_block()) is not None:
                 self.bytes_read = reader.bytes_read
-                yield tags_of_comments(records, self.path) if has_comments else records
+                if self._options.keeps_comments and may_have_comments:
+                    from mummergpu.input.records.comments import tags_of_comments
+
+                    records = tags_of_comments(records, self.path)
+                yield records
             self.bytes_read = reader.bytes_read
         finally:
             reader.close()
@@ -123,13 +125,17 @@ class FileRecords(ClosedAtEnd):
                 "(--translate searches in the six frames of nucleotides)"
             )
             raise InputError(message, self.path)
-        if file.format is Format.BAM:
-            return BamReader(file, options)
         if file.format.is_alignment:
-            return AlignmentReader(file, options)
+            reader = _alignment_reader(file, options)
+            self.read_groups = reader.read_groups
+            return reader
         are_many = self._threads is not None and self._threads.are_many
-        if (are_many or options.keeps_qualities) and is_worth_pieces(file, options.limits):
-            return ParallelRecordReader(file, options, self._threads if are_many else None)
+        if are_many or options.keeps_qualities:
+            from mummergpu.input.records import parallel_records
+
+            if parallel_records.is_worth_pieces(file, options.limits):
+                threads = self._threads if are_many else None
+                return parallel_records.ParallelRecordReader(file, options, threads)
         return RecordReader(file, file.format is Format.FASTQ, options)
 
 
@@ -143,7 +149,16 @@ def read_groups_of(path: str) -> tuple[bytes, ...]:
             lines = takewhile(lambda line: line.startswith(b"@"), BufferedReader(file.text))
             return group_lines(b"".join(lines))
         if file.format.is_alignment:
-            kind = BamReader if file.format is Format.BAM else AlignmentReader
-            with closing(kind(file, RecordOptions(Limits(1, 1, 1)))) as reader:
+            with closing(_alignment_reader(file, RecordOptions(Limits(1, 1, 1)))) as reader:
                 return reader.read_groups
     return ()
+
+
+def _alignment_reader(file: Input, options: RecordOptions) -> AlignmentReader | BamReader:
+    if file.format is Format.BAM:
+        from mummergpu.input.records.bam import BamReader
+
+        return BamReader(file, options)
+    from mummergpu.input.records.alignments import AlignmentReader
+
+    return AlignmentReader(file, options)

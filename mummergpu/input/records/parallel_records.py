@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from mummergpu.errors import InputError
-from mummergpu.input.bytes.file_part import FilePart
+from mummergpu.input.bytes.file_part import FilePart, plain_part
 from mummergpu.input.bytes.files import STANDARD_INPUT, Input, reading
 from mummergpu.input.bytes.formats import BYTE_ORDER_MARK, Format
 from mummergpu.input.bytes.reading_threads import ReadingThreads
@@ -190,7 +190,7 @@ class ParallelRecordReader:
         for piece in self._under_way:
             piece.cancel()
         # The rest is empty after the last piece, unless the file has grown.
-        part = FilePart(self._file_number, self._path, self._at, None)
+        part = plain_part(self._file_number, self._path, self._at, None)
         self._rest = self._new_reader(part, self._options)
         self._rest.begin_file(part, self._line)
 
@@ -215,7 +215,7 @@ class ParallelRecordReader:
 
     def _parse(self, begin: int, end: int) -> _ParsedPiece | None:
         """Parse a range of the file; return None if it is not valid on its own."""
-        part = FilePart(self._file_number, self._path, begin, end)
+        part = plain_part(self._file_number, self._path, begin, end)
         try:
             reader = self._spare_readers.pop()
         except IndexError:

@@ -30,6 +30,8 @@ class Columns(NamedTuple):
     qualities : ndarray, dtype=uint8
         The qualities, 0 to 93, at the indices of their bases, if ``state[QUALITY_MODE]`` is
         `KEPT_QUALITY_LINE`; as long as `codes` then.
+    code_of_byte : ndarray, dtype=uint8, shape=(256,) or (0,)
+        The code of each byte of text if the letters are symbols of a model.
     """
 
     codes: CodeArray
@@ -37,6 +39,7 @@ class Columns(NamedTuple):
     names: ByteArray
     name_offsets: Int64Array
     qualities: ByteArray
+    code_of_byte: ByteArray
 
 
 # The entries of a state, by index.
@@ -63,8 +66,18 @@ QUALITY_MODE: Final = 19  # QUALITY_LINE, or KEPT_QUALITY_LINE if qualities are 
 KEEPS_LETTERS: Final = 20  # 1 if letters that stand for several bases have codes of their own
 KEEPS_COMMENTS: Final = 21  # 1 if what follows a name on its line is kept behind it
 COMMENT_BYTES: Final = 22  # the bytes behind the name of the record
-IS_PROTEIN: Final = 23  # 1 if the letters are amino acids
-STATE_SIZE: Final = 24
+LETTERS: Final = 23  # NUCLEOTIDES, AMINO_ACIDS or SYMBOLS
+HAS_LINES: Final = 24  # 1 if each line that is not blank is a record without a name
+STATE_SIZE: Final = 25
+
+# What the letters are: bases, amino acids, or symbols of a model.
+NUCLEOTIDES: Final = 0
+AMINO_ACIDS: Final = 1
+SYMBOLS: Final = 2
+
+# The codes of a byte that is no symbol of the model, and of one that is passed over.
+NO_SYMBOL: Final = 255
+PASSED_OVER: Final = 254
 
 # The modes of FASTA and FASTQ, then those of FASTQ alone.
 LINE_START: Final = 0
@@ -92,6 +105,7 @@ BLANK_LINE: Final = 6
 BAD_QUALITY: Final = 7
 QUALITY_LENGTH: Final = 8
 NOT_DNA: Final = 9
+BAD_SYMBOL: Final = 10
 
 
 def is_foreign(foreign: int, letters: int) -> bool:

@@ -143,6 +143,8 @@ class RecordOptions(NamedTuple):
         Leave the comments of FASTA and FASTQ in the names.
     is_protein : bool
         The file is of proteins: the codes are those of `alphabet.AMINO_ACIDS`.
+    symbols : ndarray, dtype=uint8, shape=(256,), or None
+        The code of each byte of text, if the file is of symbols of a model (`symbols.code_table`).
     protein_format : str
         The format of such a file (`files.Input`).
     warn : callable
@@ -160,5 +162,6 @@ class RecordOptions(NamedTuple):
     has_gaps: bool = False
     keeps_headers: bool = False
     is_protein: bool = False
+    symbols: ByteArray | None = None
     protein_format: str = BY_CONTENT
     warn: Callable[[str], None] = say_nothing

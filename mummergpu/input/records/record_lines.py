@@ -29,7 +29,7 @@ def line_of_record(path: str, number: int, easel_format: str | None = None) -> i
     with suppress(OSError, ValueError, InputError):
         if path == STANDARD_INPUT or not stat.S_ISREG(os.stat(path).st_mode):
             return None
-        with Input(path, protein_format=easel_format) as file:
+        with Input(path, word=easel_format) as file:
             mark = _MARKS.get(easel_format)
             if file.format.is_alignment or mark is None:
                 return None

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 
 from mummergpu.errors import InputError
-from mummergpu.input.bytes.source import Readable
+from mummergpu.input.bytes.file_part import FilePart
+from mummergpu.input.bytes.files import Input
 from mummergpu.input.records import parser_state
 from mummergpu.input.records.block_arrays import BlockArrays
 from mummergpu.input.records.byte_runs import STEP
@@ -20,26 +21,6 @@ from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.sequence.codes import MARGIN, fill_margins
 
 
-class CountedBytes(Protocol):
-    """Where the bytes of a file come from."""
-
-    @property
-    def bytes_read(self) -> int: ...  # noqa: D102
-
-
-class ParsedFile(Protocol):
-    """What a parser needs of a file: `files.Input` has it."""
-
-    @property
-    def path(self) -> str: ...  # noqa: D102
-
-    @property
-    def text(self) -> Readable: ...  # noqa: D102
-
-    @property
-    def source(self) -> CountedBytes: ...  # noqa: D102
-
-
 def state_of(options: RecordOptions) -> Int64Array:
     """Return the state of a parser (`parser_state`) that reads as the options say."""
     state = np.zeros(parser_state.STATE_SIZE, dtype=np.int64)
@@ -47,7 +28,9 @@ def state_of(options: RecordOptions) -> Int64Array:
     state[parser_state.ANY_LETTERS] = options.any_letters
     state[parser_state.KEEPS_LETTERS] = options.keeps_letters or options.keeps_qualities
     state[parser_state.KEEPS_COMMENTS] = options.keeps_comments or options.keeps_headers
-    state[parser_state.IS_PROTEIN] = options.is_protein
+    state[parser_state.LETTERS] = parser_state.AMINO_ACIDS if options.is_protein else 0
+    if options.symbols is not None:
+        state[parser_state.LETTERS] = parser_state.SYMBOLS
     state[parser_state.QUALITY_MODE] = (
         parser_state.KEPT_QUALITY_LINE if options.keeps_qualities else parser_state.QUALITY_LINE
     )
@@ -62,8 +45,8 @@ class RecordReader:
 
     Parameters
     ----------
-    file : ParsedFile
-        The open file, such as an `Input` or a `FilePart`; the caller closes it.
+    file : Input or FilePart
+        The open file; the caller closes it.
     is_fastq : bool
         Whether the file is FASTQ rather than FASTA.
     options : RecordOptions
@@ -72,15 +55,18 @@ class RecordReader:
         The number of bases to allocate for the first block; the array grows when needed.
     new_arrays : callable, optional
         Returns the arrays of a block; otherwise they are allocated.
+    has_lines : bool, default False
+        Whether each line is a record.
     """
 
     def __init__(
         self,
-        file: ParsedFile,
+        file: Input | FilePart,
         is_fastq: bool,
         options: RecordOptions,
         expected_bases: int = 0,
         new_arrays: Callable[[], BlockArrays] | None = None,
+        has_lines: bool = False,
     ) -> None:
         self._is_fastq = is_fastq
         self._options = options
@@ -90,6 +76,8 @@ class RecordReader:
         self._new_arrays = new_arrays
         self._arrays = BlockArrays(0, 0, 0)
         self._state = state_of(options)
+        self._state[parser_state.HAS_LINES] = has_lines
+        self._records_before = 0
         self.begin_file(file)
 
     @property
@@ -107,7 +95,7 @@ class RecordReader:
         """Whether all text has been read and parsed; it is not known before a block is read."""
         return self._at_end_of_file and self._at == self._end
 
-    def begin_file(self, file: ParsedFile, line: int = 1) -> None:
+    def begin_file(self, file: Input | FilePart, line: int = 1) -> None:
         """Read another file next, which begins with a record.
 
         Parameters
@@ -136,8 +124,11 @@ class RecordReader:
             If the text is invalid; the error names the line and the record.
         """
         state = self._state
+        self._records_before += int(state[parser_state.RECORDS])
         state[parser_state.RECORDS] = state[parser_state.BASES] = state[parser_state.NAME_BYTES] = 0
         self._arrays = self._allocate() if self._new_arrays is None else self._new_arrays()
+        if self._options.symbols is not None:
+            self._arrays.code_of_byte = self._options.symbols
         while self._parse() != parser_state.FULL and not self._at_end_of_file:
             self._refill()
         if state[parser_state.RECORDS] == 0:
@@ -268,6 +259,9 @@ class RecordReader:
             state[parser_state.LINE] = state[parser_state.FOREIGN_LINE]
             foreign, letters = int(state[parser_state.FOREIGN]), self._letters_of_record()
             return self._error(_NOT_DNA.format(foreign=foreign, letters=letters))
+        if status == parser_state.BAD_SYMBOL:
+            place = f"at position {self._bases_of_record() + 1:,}"
+            return self._error(f"the symbol {character} {place} is not in the model's alphabet")
         return self._error(_FAULTS[status].format(character=character))
 
     def _bad_start(self, character: str) -> str:
@@ -288,6 +282,8 @@ class RecordReader:
                 self._state[parser_state.NAME_BYTES] - self._state[parser_state.COMMENT_BYTES]
             )
             name = printable(self._arrays.names[begin:end].tobytes())
+            if self._state[parser_state.HAS_LINES]:
+                name = str(self._records_before + records)
         return InputError(message, self._path, int(self._state[parser_state.LINE]), name)
 
 

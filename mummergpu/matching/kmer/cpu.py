@@ -97,10 +97,10 @@ matches is cut into parts that are about as large as `trial_bases` or larger."""
 MIN_ROOM: Final = 1 << 12
 """The least number of rows to allocate."""
 
-QUERY, SAMPLE, FILLED, SKIPPED = range(4)
-STATE_NUMBERS: Final = 4
+QUERY, SAMPLE, FILLED = range(3)
+STATE_NUMBERS: Final = 3
 """The elements of the state that the kernel keeps when it stops because the rows are full: the
-query of the next sample, its position in the block, the filled rows, and the skipped samples."""
+query of the next sample, its position in the block, and the filled rows."""
 
 
 class KmerCpuBackend(PageByPageBackend[KmerPage]):
@@ -162,18 +162,13 @@ class KmerCpuBackend(PageByPageBackend[KmerPage]):
                 length = self.minimum_length
                 found = find_seed_matches(indexed, queries, length, room, max_rows, counted)
             else:
-                found = self._find_all(indexed, queries, room, max_rows, counted)
+                found = self._find_all(indexed, queries, room, max_rows)
         if found is not None:
             self._rows_per_base = found.count / max(1, bases)
         return found
 
     def _find_all(
-        self,
-        indexed: KmerPage,
-        queries: QueryCodes,
-        room: int,
-        max_rows: int,
-        counted: Counter[str],
+        self, indexed: KmerPage, queries: QueryCodes, room: int, max_rows: int
     ) -> MemColumns | None:
         """Return all MEMs of queries, or None if there are too many; begin with so many rows."""
         min_length = self.minimum_length
@@ -192,8 +187,6 @@ class KmerCpuBackend(PageByPageBackend[KmerPage]):
                 return None
             room = min(2 * room, max_rows)
             rows = longer_rows(rows, int(state[FILLED]), room)
-        if state[SKIPPED]:
-            counted["skipped_lookups"] += int(state[SKIPPED])
         filled = int(state[FILLED])
         np.cumsum(counts, out=counts)
         rows = MemRows(*(column[:filled] for column in rows))
@@ -225,9 +218,6 @@ def kmer_kernel(
         if not find_lists(lookup, batch, size):
             return DAMAGED
         for sample in range(size):
-            if batch[sample, LIST_END] - batch[sample, LIST_BEGIN] > lookup.max_occurrences:
-                state[SKIPPED] += 1
-                continue
             row = extend_sample(lookup, queries, steps, batch, sample, filled, rows)
             if row < 0:
                 if row == DAMAGED_HERE:

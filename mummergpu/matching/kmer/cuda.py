@@ -56,7 +56,7 @@ def _context_of(
         page.table.sampling.leads,
         reference,
         tables,
-        page.max_occurrences,
+        None,
         page.max_matches,
         page.only_unique,
     )

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from mummergpu.index.kmer_page import KmerPage
-from mummergpu.index.kmer_table import MAX_TABLE_BASES, PositionArray
+from mummergpu.index.kmer_table import PositionArray
 from mummergpu.matching.query_codes import QueryCodes
 from mummergpu.runtime.arrays import ByteArray
 from mummergpu.runtime.jit import as_index, as_int64, inline_without_refcounts, prefetch
@@ -46,8 +46,6 @@ class KmerLookup(NamedTuple):
         The last position at which a whole k-mer of the reference can begin.
     longest_ascending, ordered_bases : int
         Longer lists are sorted by so many bases before each position.
-    max_occurrences : int
-        Samples with longer lists are skipped.
     picked_of : int
         Of so many k-mers side by side one is picked; 0 without (`KmerSampling.picked_of`).
     reference : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
@@ -63,7 +61,6 @@ class KmerLookup(NamedTuple):
     last_position: int
     longest_ascending: int
     ordered_bases: int
-    max_occurrences: int
     picked_of: int
     reference: CodeArray
 
@@ -71,7 +68,6 @@ class KmerLookup(NamedTuple):
 def lookup_of(page: KmerPage) -> KmerLookup:
     """Return a page as compiled functions take it."""
     table, kmer_length = page.table, page.table.sampling.kmer_length
-    max_occurrences = page.max_occurrences
     return KmerLookup(
         table.offsets,
         table.positions,
@@ -82,7 +78,6 @@ def lookup_of(page: KmerPage) -> KmerLookup:
         page.joined_reference.size - kmer_length - page.page.begin,
         table.longest_ascending,
         table.ordered_bases,
-        MAX_TABLE_BASES if max_occurrences is None else max_occurrences,
         table.sampling.picked_of,
         page.padded_reference,
     )

@@ -12,7 +12,7 @@ import numpy as np
 
 from mummergpu.index.kmer_table import EntryArray, PositionArray
 from mummergpu.index.minimizer_order import PLACE_SHIFT, position_of
-from mummergpu.matching.kmer.front import Front, add_to_front
+from mummergpu.matching.kmer.frontier import UniqueMatchFrontier, add_to_frontier
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import as_index, as_int64, inline_without_refcounts, prefetch
 from mummergpu.sequence.codes import MARGIN, STEP, CodeArray
@@ -32,7 +32,7 @@ class MinimizerLookup(NamedTuple):
         The bases of a k-mer, the k-mers of a window, and the fewest bases of a match.
     longest_ascending : int
         Longer lists are sorted by bases.
-    ordered_begins, turned, left_begins, by_left : ndarray
+    ordered_begins, reverse_begins, left_begins, by_preceding_bases : ndarray
         These lists (`minimizer_order.OrderedLists`).
     reference : ndarray, dtype=uint8
         The codes with margins.
@@ -45,9 +45,9 @@ class MinimizerLookup(NamedTuple):
     min_length: int
     longest_ascending: int
     ordered_begins: PositionArray
-    turned: PositionArray
+    reverse_begins: PositionArray
     left_begins: Int64Array
-    by_left: EntryArray
+    by_preceding_bases: EntryArray
     reference: CodeArray
 
 
@@ -75,14 +75,14 @@ class Sample(NamedTuple):
     query_end: int
 
 
-class OwnedStarts(NamedTuple):
+class StartsOfMinimizer(NamedTuple):
     """The first and the last start of the matches that are found at a minimizer, in the codes."""
 
     first: int
     last: int
 
 
-class MetEnds(NamedTuple):
+class MatchEnds(NamedTuple):
     """Where matches met before end at the furthest, in the codes, on each strand.
 
     Matches that reach no farther are not wanted.
@@ -92,7 +92,7 @@ class MetEnds(NamedTuple):
     reverse: int
 
 
-class Sought(NamedTuple):
+class TargetRange(NamedTuple):
     """What is looked for among the entries of a minimizer: all in bases of the query.
 
     Attributes
@@ -121,15 +121,15 @@ class Sought(NamedTuple):
 
 @inline_without_refcounts
 def ends_before(
-    lookup: MinimizerLookup, codes: CodeArray, sample: Sample, starts: OwnedStarts
-) -> MetEnds:
+    lookup: MinimizerLookup, codes: CodeArray, sample: Sample, starts: StartsOfMinimizer
+) -> MatchEnds:
     """Return where the matches end at the furthest that begin before those found at a minimizer."""
     at = sample.place >> 1
     forward, reverse = as_int64(0), as_int64(0)
     least = at - starts.first + 1
     # No match of a query begins before it.
     if starts.first <= sample.query_begin:
-        return MetEnds(forward, reverse)
+        return MatchEnds(forward, reverse)
     mask = flanks_mask(sample, least, 0)
     # Of a repeat, those reach farthest that are first or last: others need not be followed.
     first, last = sample.listed_begin, sample.listed_end - 1
@@ -155,7 +155,7 @@ def ends_before(
             else:
                 forward = max(forward, at + right)
         first, last = first + 1, last - 1
-    return MetEnds(forward, reverse)
+    return MatchEnds(forward, reverse)
 
 
 @inline_without_refcounts
@@ -169,7 +169,7 @@ def flanks_mask(sample: Sample, left: int, right: int) -> np.uint64:
 
 
 @inline_without_refcounts
-def has_candidate(lookup: MinimizerLookup, sample: Sample, ends: MetEnds) -> bool:
+def has_candidate(lookup: MinimizerLookup, sample: Sample, ends: MatchEnds) -> bool:
     """Return whether an entry may be in a match that reaches beyond the ends on its strand."""
     beside = lookup.min_length - lookup.kmer_length
     # Where so many bases beside a k-mer match, half of them do on one of its sides.
@@ -189,9 +189,9 @@ def has_candidate(lookup: MinimizerLookup, sample: Sample, ends: MetEnds) -> boo
 
 
 @inline_without_refcounts
-def sought_at(
-    lookup: MinimizerLookup, sample: Sample, starts: OwnedStarts, ends: MetEnds
-) -> Sought:
+def target_at(
+    lookup: MinimizerLookup, sample: Sample, starts: StartsOfMinimizer, ends: MatchEnds
+) -> TargetRange:
     """Return what is looked for among the entries of a minimizer."""
     kmer_length = lookup.kmer_length
     at = sample.place >> 1
@@ -205,7 +205,7 @@ def sought_at(
     if not is_broken and max_left < CONTEXT_BASES and starts.first > sample.query_begin:
         earlier = flanks_mask(sample, max_left + 1, 0)
     least = max(kmer_length, lookup.min_length - max_left)
-    return Sought(
+    return TargetRange(
         max(0, at - starts.last),
         max_left,
         max_right,
@@ -217,41 +217,41 @@ def sought_at(
 
 
 @inline_without_refcounts
-def meet_matches(
+def extend_at_minimizer(
     lookup: MinimizerLookup,
     codes: CodeArray,
     sample: Sample,
-    starts: OwnedStarts,
-    ends: MetEnds,
+    starts: StartsOfMinimizer,
+    ends: MatchEnds,
     candidates: Int64Array,
-    front: Front,
+    frontier: UniqueMatchFrontier,
 ) -> None:
-    """Add the matches with some starts that have a minimizer and reach beyond the ends to a front.
+    """Add the matches with some starts that have a minimizer and reach beyond the ends.
 
     All of them have the minimizer; it need not be the one that they are found at.
     """
     place = sample.place
     at = place >> 1
-    sought = sought_at(lookup, sample, starts, ends)
-    right, right_reverse = sought.right, sought.right_reverse
+    target = target_at(lookup, sample, starts, ends)
+    right, right_reverse = target.right, target.right_reverse
     coming = sample.listed_begin
-    while coming < sample.listed_end and min(right, right_reverse) <= sought.max_right:
+    while coming < sample.listed_end and min(right, right_reverse) <= target.max_right:
         coming, count = find_candidates(
-            lookup, sample, sought, right, right_reverse, coming, candidates
+            lookup, sample, target, right, right_reverse, coming, candidates
         )
         for candidate in range(count):
             entry = lookup.entries[as_index(candidates[as_index(candidate)])]
             is_reverse = (as_int64(entry >> PLACE_SHIFT) ^ place) & 1 == 1
             found = MARGIN + position_of(entry)
             least = right_reverse if is_reverse else right
-            if least > sought.max_right:
+            if least > target.max_right:
                 continue
             if not reaches(lookup, codes, at, found, is_reverse, least):
                 continue
-            left = left_of_entry(lookup, codes, sample, sought, entry, is_reverse)
-            if left < sought.min_left or left > sought.max_left:
+            left = left_of_entry(lookup, codes, sample, target, entry, is_reverse)
+            if left < target.min_left or left > target.max_left:
                 continue
-            behind = bases_right(lookup, codes, at, found, is_reverse, sought.max_right)
+            behind = bases_right(lookup, codes, at, found, is_reverse, target.max_right)
             if behind < least or left + behind < lookup.min_length:
                 continue
             reference_start = found - left - MARGIN
@@ -259,12 +259,12 @@ def meet_matches(
             if is_reverse:
                 reference_start = found + lookup.kmer_length - behind - MARGIN
                 strand = as_int64(1)
-            is_twice = add_to_front(front, strand, at - left, at + behind, reference_start)
-            if left < sought.max_left:
+            is_twice = add_to_frontier(frontier, strand, at - left, at + behind, reference_start)
+            if left < target.max_left:
                 continue
             # Whatever begins later and ends before that lies in this match.
             least = max(least, behind)
-            if is_twice and behind == sought.max_right:
+            if is_twice and behind == target.max_right:
                 least += 1
             if is_reverse:
                 right_reverse = least
@@ -276,7 +276,7 @@ def meet_matches(
 def find_candidates(
     lookup: MinimizerLookup,
     sample: Sample,
-    sought: Sought,
+    target: TargetRange,
     right: int,
     right_reverse: int,
     coming: int,
@@ -288,9 +288,9 @@ def find_candidates(
     Return the next entry to look at, and the number of candidates.
     """
     kmer_length, size = lookup.kmer_length, lookup.reference.size
-    mask = flanks_mask(sample, sought.min_left, right - kmer_length)
-    mask_reverse = flanks_mask(sample, sought.min_left, right_reverse - kmer_length)
-    earlier, beside = sought.earlier, lookup.min_length - kmer_length
+    mask = flanks_mask(sample, target.min_left, right - kmer_length)
+    mask_reverse = flanks_mask(sample, target.min_left, right_reverse - kmer_length)
+    earlier, beside = target.earlier, lookup.min_length - kmer_length
     count = 0
     while coming < sample.listed_end and count < candidates.size:
         entry = lookup.entries[as_index(coming)]
@@ -317,18 +317,18 @@ def left_of_entry(
     lookup: MinimizerLookup,
     codes: CodeArray,
     sample: Sample,
-    sought: Sought,
+    target: TargetRange,
     entry: np.uint64,
     is_reverse: bool,
 ) -> int:
     """Return how many bases before a k-mer match at an entry; where too many do, one too many."""
     before, after = equal_sides(entry ^ sample.context)
     left = after if sample.place & 1 == 1 else before
-    is_open = left == CONTEXT_BASES and left <= sought.max_left
-    if sought.is_broken or entry & BROKEN != 0 or is_open:
+    is_open = left == CONTEXT_BASES and left <= target.max_left
+    if target.is_broken or entry & BROKEN != 0 or is_open:
         at = sample.place >> 1
         found = MARGIN + position_of(entry)
-        most = min(sought.max_left + 1, at - sample.query_begin)
+        most = min(target.max_left + 1, at - sample.query_begin)
         left = bases_left(lookup, codes, at, found, is_reverse, most)
     return left
 

@@ -19,17 +19,17 @@ import numpy as np
 
 from mummergpu.index.kmer_table import EntryArray
 from mummergpu.index.minimizer_order import ORDERED_BASES, position_of
-from mummergpu.matching.kmer.front import Front, add_to_front
+from mummergpu.matching.kmer.frontier import UniqueMatchFrontier, add_to_frontier
 from mummergpu.matching.kmer.minimizer_entries import (
-    MetEnds,
+    MatchEnds,
     MinimizerLookup,
-    OwnedStarts,
     Sample,
-    Sought,
+    StartsOfMinimizer,
+    TargetRange,
     bases_left,
     bases_right,
     reaches,
-    sought_at,
+    target_at,
 )
 from mummergpu.runtime.jit import (
     as_index,
@@ -75,7 +75,7 @@ class OrderedMinimizer(NamedTuple):
     lookup: MinimizerLookup
     codes: CodeArray
     sample: Sample
-    sought: Sought
+    target: TargetRange
     listed: StrandEntries
 
 
@@ -84,18 +84,18 @@ def meet_ordered_matches(
     lookup: MinimizerLookup,
     codes: CodeArray,
     sample: Sample,
-    starts: OwnedStarts,
-    ends: MetEnds,
-    front: Front,
+    starts: StartsOfMinimizer,
+    ends: MatchEnds,
+    frontier: UniqueMatchFrontier,
 ) -> None:
-    """Do what `minimizer_entries.meet_matches` does, for a long list."""
-    sought = sought_at(lookup, sample, starts, ends)
+    """Do what `minimizer_entries.extend_at_minimizer` does, for a long list."""
+    target = target_at(lookup, sample, starts, ends)
     number = ordered_number(lookup, sample)
     for reverse in range(2):
-        if (sought.right_reverse if reverse else sought.right) <= sought.max_right:
+        if (target.right_reverse if reverse else target.right) <= target.max_right:
             listed = strand_entries(lookup, sample, number, reverse == 1)
             if listed.begin < listed.end:
-                meet_on_strand(OrderedMinimizer(lookup, codes, sample, sought, listed), front)
+                meet_on_strand(OrderedMinimizer(lookup, codes, sample, target, listed), frontier)
 
 
 @jit_without_refcounts
@@ -110,8 +110,10 @@ def first_start_beyond(
     at = sample.place >> 1
     listed = strand_entries(lookup, sample, ordered_number(lookup, sample), is_reverse)
     right = end + 1 - at
-    sought = Sought(as_int64(0), at - sample.query_begin, right, right, right, True, np.uint64(0))
-    minimizer = OrderedMinimizer(lookup, codes, sample, sought, listed)
+    target = TargetRange(
+        as_int64(0), at - sample.query_begin, right, right, right, True, np.uint64(0)
+    )
+    minimizer = OrderedMinimizer(lookup, codes, sample, target, listed)
     needed = right - lookup.kmer_length
     if needed > ORDERED_BASES:
         return sample.query_begin
@@ -124,7 +126,7 @@ def first_start_beyond(
             return at - furthest
         entry = listed.to_right[as_index(place)]
         found = MARGIN + position_of(entry)
-        left = bases_left(lookup, codes, at, found, is_reverse, sought.max_left)
+        left = bases_left(lookup, codes, at, found, is_reverse, target.max_left)
         furthest = max(furthest, left)
     return at - furthest if first + FEW_VISITS > listed.end else sample.query_begin
 
@@ -147,49 +149,51 @@ def strand_entries(
     lookup: MinimizerLookup, sample: Sample, number: int, is_reverse: bool
 ) -> StrandEntries:
     """Return the entries of a long list that match a strand of the query."""
-    begin, end = as_int64(lookup.turned[as_index(number)]), sample.listed_end
+    begin, end = as_int64(lookup.reverse_begins[as_index(number)]), sample.listed_end
     shift = lookup.left_begins[as_index(number)] - sample.listed_begin
     if is_reverse == (sample.place & 1 == 1):
         begin, end = sample.listed_begin, begin
     if is_reverse:
         # What follows in the query precedes in the reference.
         return StrandEntries(
-            lookup.by_left, lookup.entries, begin + shift, end + shift, -shift, True
+            lookup.by_preceding_bases, lookup.entries, begin + shift, end + shift, -shift, True
         )
-    return StrandEntries(lookup.entries, lookup.by_left, begin, end, shift, False)
+    return StrandEntries(lookup.entries, lookup.by_preceding_bases, begin, end, shift, False)
 
 
 @jit_without_refcounts
-def meet_on_strand(minimizer: OrderedMinimizer, front: Front) -> None:
-    """Add the matches of a minimizer's entries on one strand to a front."""
-    sought, listed = minimizer.sought, minimizer.listed
+def meet_on_strand(minimizer: OrderedMinimizer, frontier: UniqueMatchFrontier) -> None:
+    """Add the matches of a minimizer's entries on one strand to a frontier."""
+    target, listed = minimizer.target, minimizer.listed
     kmer_length = minimizer.lookup.kmer_length
-    least = sought.right_reverse if listed.is_reverse else sought.right
+    least = target.right_reverse if listed.is_reverse else target.right
     needed = min(least - kmer_length, ORDERED_BASES)
     first = place_beside(minimizer, listed.begin, listed.end, True, needed, False)
     if first == listed.end or equal_beside(minimizer, first, True, needed) < needed:
         return
     behind = place_beside(minimizer, first, listed.end, True, needed, True)
-    most = sought.max_right - kmer_length
+    most = target.max_right - kmer_length
     own = place_beside(minimizer, first, behind, True, min(most, ORDERED_BASES), False)
     if most > ORDERED_BASES and own < behind:
         if equal_beside(minimizer, own, True, ORDERED_BASES) == ORDERED_BASES:
             # Which of these reach farthest, the order does not tell.
-            visit_all(minimizer, first, behind, front)
+            visit_all(minimizer, first, behind, frontier)
             return
-    visit_outwards(minimizer, first, own, behind, front)
+    visit_outwards(minimizer, first, own, behind, frontier)
 
 
 @inline_without_refcounts
-def visit_all(minimizer: OrderedMinimizer, first: int, behind: int, front: Front) -> None:
-    """Add the matches of some entries to a front, of which many may reach far.
+def visit_all(
+    minimizer: OrderedMinimizer, first: int, behind: int, frontier: UniqueMatchFrontier
+) -> None:
+    """Add the matches of some entries to a frontier, of which many may reach far.
 
     Those come first that have more of a reference of one repeat before them in the query's
     direction: they end later than the others, which are then not followed to their ends.
     """
-    lookup, codes, sought = minimizer.lookup, minimizer.codes, minimizer.sought
+    lookup, codes, target = minimizer.lookup, minimizer.codes, minimizer.target
     listed, at = minimizer.listed, minimizer.sample.place >> 1
-    least = sought.right_reverse if listed.is_reverse else sought.right
+    least = target.right_reverse if listed.is_reverse else target.right
     # What begins no earlier than the furthest match has to end behind it, or where it does if that
     # occurs once so far.
     furthest_left, furthest = as_int64(-1), as_int64(0)
@@ -200,13 +204,13 @@ def visit_all(minimizer: OrderedMinimizer, first: int, behind: int, front: Front
         if furthest_left >= 0:
             left = bases_left(lookup, codes, at, found, listed.is_reverse, furthest_left + 1)
             right = furthest if left <= furthest_left else least
-            if right > sought.max_right:
+            if right > target.max_right:
                 continue
             if not reaches(lookup, codes, at, found, listed.is_reverse, right):
                 continue
-        left, is_twice = meet_entry(minimizer, entry, sought.min_left, front)
+        left, is_twice = meet_entry(minimizer, entry, target.min_left, frontier)
         if left >= 0:
-            right = bases_right(lookup, codes, at, found, listed.is_reverse, sought.max_right)
+            right = bases_right(lookup, codes, at, found, listed.is_reverse, target.max_right)
             if is_twice:
                 right += 1
             if right >= furthest:
@@ -215,20 +219,20 @@ def visit_all(minimizer: OrderedMinimizer, first: int, behind: int, front: Front
 
 @inline_without_refcounts
 def visit_outwards(
-    minimizer: OrderedMinimizer, first: int, own: int, behind: int, front: Front
+    minimizer: OrderedMinimizer, first: int, own: int, behind: int, frontier: UniqueMatchFrontier
 ) -> None:
-    """Add the matches of some entries to a front, beginning with those beside the query's place.
+    """Add the matches of some entries to a frontier, beginning with those beside the query's place.
 
     None of them shares more than `ORDERED_BASES` with the query.
     """
-    sought, listed = minimizer.sought, minimizer.listed
-    most = sought.max_right - minimizer.lookup.kmer_length
+    target, listed = minimizer.target, minimizer.listed
+    most = target.max_right - minimizer.lookup.kmer_length
     lower, upper = own - 1, own
     right_of_lower = right_at(minimizer, lower, first, behind, most)
     right_of_upper = right_at(minimizer, upper, first, behind, most)
     # An entry counts with `needed` bases before the k-mer. The last one that counted has one fewer,
     # or as many and `last_right` bases after it, which are fewer than 0 if it occurs twice.
-    needed, last, last_right = sought.min_left, np.uint64(0), as_int64(-1)
+    needed, last, last_right = target.min_left, np.uint64(0), as_int64(-1)
     visits, next_question = as_int64(0), as_int64(FEW_VISITS)
     shortest = minimizer.lookup.min_length - minimizer.lookup.kmer_length
     while max(right_of_lower, right_of_upper) >= 0:
@@ -238,10 +242,10 @@ def visit_outwards(
             needed += 1
             last_right = as_int64(-1)
         needed = max(needed, shortest - right)
-        if needed > sought.max_left:
+        if needed > target.max_left:
             return
         if visits == next_question:
-            if meet_few_others(minimizer, needed, last, last_right, visits, front):
+            if meet_few_others(minimizer, needed, last, last_right, visits, frontier):
                 return
             next_question *= 2
         visits += 1
@@ -253,7 +257,7 @@ def visit_outwards(
             entry = listed.to_right[as_index(lower)]
             lower -= 1
             right_of_lower = right_at(minimizer, lower, first, behind, most)
-        left, is_twice = meet_entry(minimizer, entry, needed, front)
+        left, is_twice = meet_entry(minimizer, entry, needed, frontier)
         if left >= 0:
             needed, last, last_right = left, entry, right
             if is_twice:
@@ -276,11 +280,11 @@ def meet_few_others(
     last: np.uint64,
     last_right: int,
     most: int,
-    front: Front,
+    frontier: UniqueMatchFrontier,
 ) -> bool:
     """Return whether few entries have so many bases before the k-mer, and then add their matches.
 
-    The last one that counted is in the front if it occurs once so far.
+    The last one that counted is in the frontier if it occurs once so far.
     """
     listed = minimizer.listed
     begin, end = listed.begin + listed.left_shift, listed.end + listed.left_shift
@@ -293,36 +297,38 @@ def meet_few_others(
     for place in range(begin, end):
         entry = listed.to_left[as_index(place)]
         if last_right < 0 or entry != last:
-            meet_entry(minimizer, entry, needed, front)
+            meet_entry(minimizer, entry, needed, frontier)
     return True
 
 
 @jit_without_refcounts
 def meet_entry(
-    minimizer: OrderedMinimizer, entry: np.uint64, min_left: int, front: Front
+    minimizer: OrderedMinimizer, entry: np.uint64, min_left: int, frontier: UniqueMatchFrontier
 ) -> tuple[int, bool]:
-    """Add the match of an entry to a front.
+    """Add the match of an entry to a frontier.
 
     Return how many bases before the k-mer match, and whether the match occurs a second time. They
     are -1 if they are fewer than those asked for, or it is no match that is looked for.
     """
-    lookup, codes, sought = minimizer.lookup, minimizer.codes, minimizer.sought
+    lookup, codes, target = minimizer.lookup, minimizer.codes, minimizer.target
     is_reverse = minimizer.listed.is_reverse
     at = minimizer.sample.place >> 1
     found = MARGIN + position_of(entry)
-    most = min(sought.max_left + 1, at - minimizer.sample.query_begin)
+    most = min(target.max_left + 1, at - minimizer.sample.query_begin)
     left = bases_left(lookup, codes, at, found, is_reverse, most)
-    if left < min_left or left > sought.max_left:
+    if left < min_left or left > target.max_left:
         return as_int64(-1), False
-    right = bases_right(lookup, codes, at, found, is_reverse, sought.max_right)
-    least = sought.right_reverse if is_reverse else sought.right
+    right = bases_right(lookup, codes, at, found, is_reverse, target.max_right)
+    least = target.right_reverse if is_reverse else target.right
     # Other k-mers may be in the list; they do not reach so far.
     if right < least or left + right < lookup.min_length:
         return as_int64(-1), False
     reference_start = found - left - MARGIN
     if is_reverse:
         reference_start = found + lookup.kmer_length - right - MARGIN
-    is_twice = add_to_front(front, as_int64(is_reverse), at - left, at + right, reference_start)
+    is_twice = add_to_frontier(
+        frontier, as_int64(is_reverse), at - left, at + right, reference_start
+    )
     return left, is_twice
 
 

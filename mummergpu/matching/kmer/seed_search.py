@@ -84,12 +84,12 @@ from mummergpu.sequence.mems import (
 from mummergpu.sequence.picked_kmers import picked_kmer
 from mummergpu.sequence.seed_rule import ANYWHERE, NEAR, SeedRoom, new_seed_room
 
-QUERY, SAMPLE, FILLED, SKIPPED = 0, 1, 2, 3
-LEAD_OF, CHOSEN, SPREAD, CHECKED = 4, 5, 6, 7
-STATE_NUMBERS: Final = 8
+QUERY, SAMPLE, FILLED = 0, 1, 2
+LEAD_OF, CHOSEN, SPREAD, CHECKED = 3, 4, 5, 6
+STATE_NUMBERS: Final = 7
 """The elements of the state that the kernel keeps when it stops because the rows are full: the
-query of the next sample, its position in the block, the filled rows, and the skipped samples; the
-lead of the next sample; how many queries have had their seeds chosen, and how many of these occur
+query of the next sample, its position in the block, and the filled rows; the lead of the next
+sample; how many queries have had their seeds chosen, and how many of these occur
 too often as a whole; and the number behind that of the last query that was checked for too many
 matches."""
 
@@ -134,8 +134,6 @@ def find_seed_matches(
             return None
         room = min(2 * room, max_rows)
         rows = longer_rows(rows, int(state[FILLED]), room)
-    if state[SKIPPED]:
-        counted["skipped_lookups"] += int(state[SKIPPED])
     if is_bounded:
         counted["reads_with_chosen_seeds"] += int(state[CHOSEN])
         counted["reads_at_spread_places"] += int(state[SPREAD])
@@ -192,9 +190,6 @@ def seed_kernel(
         if not find_seed_lists(lookup, queries.codes, batch, size):
             return DAMAGED
         for sample in range(size):
-            if batch[sample, LIST_END] - batch[sample, LIST_BEGIN] > lookup.max_occurrences:
-                state[SKIPPED] += 1
-                continue
             one = batch[sample, QUERY_OF]
             if one == done:
                 continue

@@ -34,15 +34,15 @@ import numpy as np
 from mummergpu.index import minimizer_order
 from mummergpu.index.minimizer_index import MinimizerPage
 from mummergpu.input.blocks.queries import QueryBlock
-from mummergpu.matching.kmer.front import Front, new_front, write_front
+from mummergpu.matching.kmer.frontier import UniqueMatchFrontier, new_frontier, write_frontier
 from mummergpu.matching.kmer.minimizer_entries import (
-    MetEnds,
+    MatchEnds,
     MinimizerLookup,
-    OwnedStarts,
     Sample,
+    StartsOfMinimizer,
     ends_before,
+    extend_at_minimizer,
     has_candidate,
-    meet_matches,
 )
 from mummergpu.matching.kmer.ordered_entries import first_start_beyond, meet_ordered_matches
 from mummergpu.matching.query_codes import QueryCodes
@@ -138,7 +138,7 @@ class UniqueSearch:
             table.kmer_length,
             table.window,
             minimum_length,
-            minimizer_order.LONGEST_ASCENDING,
+            minimizer_order.MAX_UNSORTED_OCCURRENCES,
             *table.ordered,
             page.padded_reference,
         )
@@ -201,11 +201,11 @@ class UniqueSearch:
         for strand, number in ((Strand.FORWARD, FORWARD_END), (Strand.REVERSE, REVERSE_END)):
             met = UNKNOWN if queries.offsets[query] < first else 0
             state[number] = met if strand in strands else ALL_MET
-        candidates, front = np.empty(CANDIDATES, dtype=np.int64), new_front()
+        candidates, frontier = np.empty(CANDIDATES, dtype=np.int64), new_frontier()
         room = MIN_ROOM
         forward, reverse = new_rows(room), new_rows(room)
         while not find_unique_rows(
-            lookup, queries, minimizers, candidates, front, state, forward, reverse
+            lookup, queries, minimizers, candidates, frontier, state, forward, reverse
         ):
             room *= 2
             forward = longer_rows(forward, int(state[FORWARD_ROWS]), room)
@@ -242,7 +242,7 @@ def find_unique_rows(
     queries: QueryCodes,
     minimizers: QueryMinimizers,
     candidates: Int64Array,
-    front: Front,
+    frontier: UniqueMatchFrontier,
     state: Int64Array,
     forward: MemRows,
     reverse: MemRows,
@@ -266,7 +266,7 @@ def find_unique_rows(
                 if state[strand_end] != ALL_MET:
                     state[strand_end] = met
         query_begin, query_end = MARGIN + offsets[query], MARGIN + offsets[query + 1]
-        ends = MetEnds(state[FORWARD_END], state[REVERSE_END])
+        ends = MatchEnds(state[FORWARD_END], state[REVERSE_END])
         number = next_that_matters(
             lookup, queries.codes, minimizers, number, query_begin, query_end, ends
         )
@@ -274,7 +274,7 @@ def find_unique_rows(
             continue
         sample = sample_at(lookup, queries.codes, minimizers, number, query_begin, query_end)
         if not find_at_minimizer(
-            lookup, queries.codes, minimizers, sample, candidates, front, state, forward, reverse
+            lookup, queries.codes, minimizers, sample, candidates, frontier, state, forward, reverse
         ):
             # The next call begins with this minimizer.
             state[NUMBER], state[QUERY] = number, query
@@ -292,7 +292,7 @@ def next_that_matters(
     number: int,
     query_begin: int,
     query_end: int,
-    ends: MetEnds,
+    ends: MatchEnds,
 ) -> int:
     """Return the first minimizer, from one on, that a match beyond the ends may be found at.
 
@@ -332,7 +332,7 @@ def find_at_minimizer(
     minimizers: QueryMinimizers,
     sample: Sample,
     candidates: Int64Array,
-    front: Front,
+    frontier: UniqueMatchFrontier,
     state: Int64Array,
     forward: MemRows,
     reverse: MemRows,
@@ -350,20 +350,20 @@ def find_at_minimizer(
     # Without this, a read whose whole rest has been met would still look up all minimizers.
     if ends.forward >= query_end and ends.reverse >= query_end:
         return True
-    front.counts[0] = 0
-    front.counts[1] = 0
-    meet_rarest(lookup, codes, minimizers, sample, starts, ends, candidates, front)
+    frontier.counts[0] = 0
+    frontier.counts[1] = 0
+    meet_rarest(lookup, codes, minimizers, sample, starts, ends, candidates, frontier)
     row, reverse_row = state[FORWARD_ROWS], state[REVERSE_ROWS]
-    if row + front.counts[0] > forward.lengths.size:
+    if row + frontier.counts[0] > forward.lengths.size:
         return False
-    if reverse_row + front.counts[1] > reverse.lengths.size:
+    if reverse_row + frontier.counts[1] > reverse.lengths.size:
         return False
-    state[FORWARD_ROWS] = write_front(front, 0, forward, row)
-    state[REVERSE_ROWS] = write_front(front, 1, reverse, reverse_row)
+    state[FORWARD_ROWS] = write_frontier(frontier, 0, forward, row)
+    state[REVERSE_ROWS] = write_frontier(frontier, 1, reverse, reverse_row)
     for strand in range(2):
-        count = front.counts[strand]
+        count = frontier.counts[strand]
         if count > 0:
-            furthest = front.ends[strand, count - 1]
+            furthest = frontier.ends[strand, count - 1]
             state[FORWARD_END + strand] = max(state[FORWARD_END + strand], furthest)
     return True
 
@@ -374,12 +374,12 @@ def meet_rarest(
     codes: CodeArray,
     minimizers: QueryMinimizers,
     sample: Sample,
-    starts: OwnedStarts,
-    ends: MetEnds,
+    starts: StartsOfMinimizer,
+    ends: MatchEnds,
     candidates: Int64Array,
-    front: Front,
+    frontier: UniqueMatchFrontier,
 ) -> None:
-    """Add the matches with some starts to a front, found at their rarest minimizers."""
+    """Add the matches with some starts to a frontier, found at their rarest minimizers."""
     query_begin, query_end = sample.query_begin, sample.query_end
     number = sample.number
     if ends.forward >= query_end:
@@ -391,19 +391,19 @@ def meet_rarest(
             reverse_number = rarest_between(lookup, minimizers, sample, ends.reverse)
     rarest, wanted = forward_number, ends
     if forward_number != reverse_number:
-        wanted = MetEnds(ends.forward, as_int64(ALL_MET))
+        wanted = MatchEnds(ends.forward, as_int64(ALL_MET))
     while True:
         if rarest != number:
             sample = sample_at(lookup, codes, minimizers, rarest, query_begin, query_end)
         if sample.listed_end - sample.listed_begin > lookup.longest_ascending:
-            meet_ordered_matches(lookup, codes, sample, starts, wanted, front)
+            meet_ordered_matches(lookup, codes, sample, starts, wanted, frontier)
         else:
-            meet_matches(lookup, codes, sample, starts, wanted, candidates, front)
+            extend_at_minimizer(lookup, codes, sample, starts, wanted, candidates, frontier)
         if rarest == reverse_number:
             break
         # The matches of the other strand have a rarer minimizer.
         rarest, number = reverse_number, rarest
-        wanted = MetEnds(as_int64(ALL_MET), ends.reverse)
+        wanted = MatchEnds(as_int64(ALL_MET), ends.reverse)
 
 
 @inline_without_refcounts
@@ -413,7 +413,7 @@ def ends_from(
     minimizers: QueryMinimizers,
     sample: Sample,
     state: Int64Array,
-) -> MetEnds:
+) -> MatchEnds:
     """Return the furthest ends; or `ALL_MET` where only matches found later pass them.
 
     A match that passes an end has the minimizer of the last window before that, or begins later
@@ -449,7 +449,7 @@ def ends_from(
         forward = as_int64(ALL_MET)
     if sample.number < state[REVERSE_NEXT]:
         reverse = as_int64(ALL_MET)
-    return MetEnds(forward, reverse)
+    return MatchEnds(forward, reverse)
 
 
 @inline_without_refcounts
@@ -500,7 +500,7 @@ def sample_at(
 
 
 @inline_without_refcounts
-def owned_starts(minimizers: QueryMinimizers, sample: Sample, window: int) -> OwnedStarts:
+def owned_starts(minimizers: QueryMinimizers, sample: Sample, window: int) -> StartsOfMinimizer:
     """Return the starts of the windows of which a minimizer is the first one with the lowest rank.
 
     The first one comes after the last one if there are none.
@@ -519,7 +519,7 @@ def owned_starts(minimizers: QueryMinimizers, sample: Sample, window: int) -> Ow
         if ranks[as_index(other)] < rank:
             last = (places[as_index(other)] >> 1) - window
         other += 1
-    return OwnedStarts(first, last)
+    return StartsOfMinimizer(first, last)
 
 
 @inline_without_refcounts

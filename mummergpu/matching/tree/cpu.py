@@ -13,15 +13,14 @@ from mummergpu.matching.backends.interface import WorkSizes
 from mummergpu.matching.backends.page_by_page import PageByPageBackend
 from mummergpu.matching.query_codes import QueryCodes
 from mummergpu.matching.tree.cpu_access import arrays_of
-from mummergpu.matching.tree.cpu_frequent import PageText, no_kept_leaves
 from mummergpu.matching.tree.cpu_match import (
     LANE_NUMBERS,
     LANES,
     Candidates,
-    close_ranks,
+    compact_lanes,
     match_kernel,
 )
-from mummergpu.matching.tree.cpu_print import RING, print_kernel
+from mummergpu.matching.tree.cpu_print import RING, PageText, print_kernel
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import MARGIN
 from mummergpu.sequence.mems import MemColumns, new_rows
@@ -36,9 +35,6 @@ SIZES: Final = WorkSizes(
 )
 """A block or part is so large that its start-up cost does not matter, and so small that all
 threads get some."""
-
-MAX_VISITS: Final = 256
-"""The leaves below a node are kept if a search for them visits more nodes than this."""
 
 
 class TreeCpuBackend(PageByPageBackend[TreePage]):
@@ -71,7 +67,7 @@ class TreeCpuBackend(PageByPageBackend[TreePage]):
             tree = arrays_of(indexed.tree)
             if not match_kernel(tree, queries, self.minimum_length, lanes, found, counts):
                 raise damage_error(indexed.page, indexed.index_path)
-            close_ranks(found, counts)
+            compact_lanes(found, counts)
         self.stats.add(candidate_matches=int(counts.sum()))
         return found
 
@@ -83,7 +79,6 @@ class TreeCpuBackend(PageByPageBackend[TreePage]):
         mem_offsets = np.zeros(queries.offsets.size, dtype=np.int64)
         owned_count = page.owned_end - page.begin
         text = PageText(page.begin, tree.base_count, owned_count, indexed.joined_reference)
-        kept = no_kept_leaves(owned_count, MAX_VISITS)
         rows = new_rows(0)
         with self.stats.stage("print_kernel"):
             for counting in (True, False):
@@ -97,7 +92,6 @@ class TreeCpuBackend(PageByPageBackend[TreePage]):
                         self.minimum_length,
                         candidates,
                         np.empty(RING, dtype=np.int64),
-                        kept,
                         mem_offsets,
                         rows,
                     )

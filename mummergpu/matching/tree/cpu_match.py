@@ -76,7 +76,7 @@ class Candidates(NamedTuple):
         The lowest node that it reaches, and its length along the edge to it.
     offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
         Where the elements of each query begin, and where those of the last query end: in the match
-        kernel with room for all that it may find, and without gaps afterwards (`close_ranks`).
+        kernel with room for all that it may find, and without gaps afterwards (`compact_lanes`).
     """
 
     positions: Int32Array
@@ -152,7 +152,7 @@ def match_kernel(
 
 
 @jit_without_refcounts
-def close_ranks(candidates: Candidates, counts: Int64Array) -> None:
+def compact_lanes(candidates: Candidates, counts: Int64Array) -> None:
     """Close the gaps between the candidates of different queries."""
     positions, lowest_nodes = candidates.positions, candidates.lowest_nodes
     edge_lengths, offsets = candidates.edge_lengths, candidates.offsets

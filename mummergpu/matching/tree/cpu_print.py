@@ -9,7 +9,7 @@ differs.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from mummergpu.index.tree.layout import NO_NODE
 from mummergpu.matching.query_codes import QueryCodes
@@ -27,15 +27,6 @@ from mummergpu.matching.tree.cpu_access import (
     prefetch_node,
     slot_behind,
     string_depth_of,
-)
-from mummergpu.matching.tree.cpu_frequent import (
-    GATHERED_NODES,
-    Candidate,
-    KeptLeaves,
-    PageText,
-    gather_leaves,
-    kept_count,
-    take_gathered,
 )
 from mummergpu.matching.tree.cpu_match import Candidates
 from mummergpu.runtime.arrays import Int64Array
@@ -60,6 +51,47 @@ DAMAGED: Final = -1
 """Returned in place of a number of rows."""
 
 
+class PageText(NamedTuple):
+    """What a page reports, and the reference in which its matches are extended.
+
+    Attributes
+    ----------
+    begin : int
+        Where the page begins in the joined reference.
+    base_count : int
+        Its bases.
+    owned_count : int
+        It reports the suffixes that begin before this position.
+    joined_reference : ndarray, dtype=uint8, shape=(n_reference_bases,)
+        The codes of all pages.
+    """
+
+    begin: int
+    base_count: int
+    owned_count: int
+    joined_reference: CodeArray
+
+
+class Candidate(NamedTuple):
+    """One candidate match.
+
+    Attributes
+    ----------
+    query_begin, start : int
+        Where in the codes its query begins, and it begins itself.
+    top, lowest : int
+        The addresses of P and L.
+    edge_length : int
+        The bases matched along the edge to L.
+    """
+
+    query_begin: int
+    start: int
+    top: int
+    lowest: int
+    edge_length: int
+
+
 @jit_without_refcounts
 def print_kernel(
     tree: TreeArrays,
@@ -68,16 +100,15 @@ def print_kernel(
     min_length: int,
     candidates: Candidates,
     tops: Int64Array,
-    kept: KeptLeaves,
     mem_offsets: Int64Array,
     rows: MemRows,
 ) -> bool:
     """Count the MEMs of each query, or write them; return whether the tree is sound.
 
-    With empty rows, the run only counts. The writing run takes the leaves that the counting run
-    keeps, and computes the offsets again. The rows of a query ascend by query start, then by
-    reference start. `tops` is scratch memory for `RING` numbers. A circle of nodes, or a match that
-    is longer than its candidate, shows that the tree is damaged; the output is then invalid.
+    With empty rows, the run only counts. The writing run computes the offsets again. The rows of a
+    query ascend by query start, then by reference start. `tops` is scratch memory for `RING`
+    numbers. A circle of nodes, or a match that is longer than its candidate, shows that the tree is
+    damaged; the output is then invalid.
     """
     offsets = queries.offsets
     reference_starts, lengths = rows.reference_starts, rows.lengths
@@ -85,9 +116,8 @@ def print_kernel(
     candidate_count = candidates.offsets[offsets.size - 1]
     filled = 0
     query = 0
-    kept_end = kept_count(kept)
     for step in range(candidate_count + TURNS_AHEAD):
-        if not foresee(tree, min_length, candidates, candidate_count, tops, step):
+        if not prefetch_candidate(tree, min_length, candidates, candidate_count, tops, step):
             return False
         number = step - TURNS_AHEAD
         if number < 0:
@@ -100,22 +130,13 @@ def print_kernel(
         candidate = Candidate(
             offsets[query],
             start,
-            offsets[query + 1],
             tops[number & (RING - 1)],
             as_int64(candidates.lowest_nodes[number]),
             as_int64(candidates.edge_lengths[number]),
         )
-        top = candidate.top
-        if kept_end > 0 and kept.gathered[top & (GATHERED_NODES - 1), 0] == top:
-            filled = take_gathered(page, kept, queries.codes, candidate, min_length, rows, filled)
-        else:
-            filled, visits = search_below(
-                tree, page.owned_count, queries.codes, candidate, rows, filled
-            )
-            if filled < 0:
-                return False
-            if visits > kept.max_visits:
-                kept_end = gather_leaves(tree, page, kept, top, kept_end)
+        filled = search_below(tree, page.owned_count, queries.codes, candidate, rows, filled)
+        if filled < 0:
+            return False
         if counting:
             continue
         for row in range(before, filled):
@@ -138,7 +159,7 @@ def print_kernel(
 
 
 @inline_without_refcounts
-def foresee(
+def prefetch_candidate(
     tree: TreeArrays,
     min_length: int,
     candidates: Candidates,
@@ -186,11 +207,11 @@ def search_below(
     candidate: Candidate,
     rows: MemRows,
     filled: int,
-) -> tuple[int, int]:
+) -> int:
     """Search the leaves below P; count the MEMs, and write them unless the rows are empty.
 
-    It returns where the rows end, and the number of nodes visited; `DAMAGED` in place of the former
-    if the search visits more nodes than there are, or if a match is longer than the candidate.
+    It returns where the rows end, or `DAMAGED` if the search visits more nodes than there are, or
+    if a match is longer than the candidate.
 
     The query path leads from P to L. `distance` counts the edges between the current node and
     the path; `length` is the length of the match at the last node of the path that was
@@ -211,7 +232,7 @@ def search_below(
         slot = 0
         if is_leaf(tree, node):
             if length > match_length:
-                return DAMAGED, 0
+                return DAMAGED
             filled, visits_left = take_leaves(
                 tree, node, owned_count, preceding, length, rows, filled, visits_left
             )
@@ -219,7 +240,7 @@ def search_below(
         child, slot = next_child(tree, node, slot)
         while child == NO_NODE:
             if level == 0:
-                return filled if visits_left >= 0 else DAMAGED, tree.slots - visits_left
+                return filled if visits_left >= 0 else DAMAGED
             level -= 1
             came_from = node
             node = parent_of(tree, node)
@@ -233,7 +254,7 @@ def search_below(
         level += 1
         visits_left -= 1
         if visits_left < 0:
-            return DAMAGED, 0
+            return DAMAGED
         if (
             distance == 0
             and node != lowest

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import queue
-import tempfile
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, Final, cast
+from typing import Any
 
 import numpy as np
 
 from mummergpu.runtime.arrays import ByteArray, Int32Array, Int64Array
 from mummergpu.runtime.jit import as_int64, jit_without_refcounts
+from mummergpu.runtime.temporary_file import open_temporary_file, temporary_data
 from mummergpu.sequence.codes import CodeArray, with_margins
 from mummergpu.viterbi.recurrence.model import Costs
 from mummergpu.viterbi.recurrence.operations import OperationArray, reverse_operations
@@ -31,9 +30,6 @@ from mummergpu.viterbi.whole.rounds import RoundPlan
 from mummergpu.viterbi.whole.whole_path import append_backwards, state_before
 
 MapFunction = Callable[..., Iterable[Any]]
-
-BUFFERS: Final = 3
-"""The rounds whose directions are in memory if they are streamed."""
 
 
 class ProcessorMatrix:
@@ -62,36 +58,31 @@ class ProcessorMatrix:
         the best score from end to end, and the operations of `whole_matrix.align_whole`.
         """
         plan = self.plan(query, reference)
-        first_blocks = plan.first_blocks
         directions = np.empty(self.matrix_bytes(plan), dtype=np.uint8)
-        work = _MatrixWork(plan, query, reference, self._costs, self._states)
-        for number in range(plan.rounds):
-            self._fill(work, number, directions, int(first_blocks[number]) * BLOCK_BYTES)
-        return work.score, _trace(plan, directions)
+        return self._align(plan, query, reference, directions)
 
     def align_streamed(self, query: CodeArray, reference: CodeArray) -> tuple[int, OperationArray]:
-        """Align as `align` does; the directions go to a temporary file meanwhile (section IV B).
+        """Align as `align` does; the directions are in a mapped temporary file (section IV B).
 
-        Memory needs room for a few rounds only. An `OSError` says that the file cannot be written.
+        The system moves them there as memory becomes short.
         """
         plan = self.plan(query, reference)
-        first_blocks = plan.first_blocks
+        size = self.matrix_bytes(plan)
+        with temporary_data(), open_temporary_file() as file:
+            if reserve := getattr(os, "posix_fallocate", None):
+                # A full disk would end the process when a mapped page is written.
+                reserve(file.fileno(), 0, size)
+            directions = np.memmap(file, dtype=np.uint8, mode="w+", shape=size)
+            return self._align(plan, query, reference, directions.view(np.ndarray))
+
+    def _align(
+        self, plan: RoundPlan, query: CodeArray, reference: CodeArray, directions: ByteArray
+    ) -> tuple[int, OperationArray]:
         work = _MatrixWork(plan, query, reference, self._costs, self._states)
-        rounds = np.empty((BUFFERS, plan.max_blocks * BLOCK_BYTES), dtype=np.uint8)
-        written: list[Future[None]] = []
-        with tempfile.TemporaryFile() as file, ThreadPoolExecutor(1, "stream") as writer:
-            for number in range(plan.rounds):
-                if number >= BUFFERS:
-                    written[number - BUFFERS].result()
-                buffer = rounds[number % BUFFERS]
-                self._fill(work, number, buffer, 0)
-                content = buffer[: plan.block_count(number) * BLOCK_BYTES]
-                at = int(first_blocks[number]) * BLOCK_BYTES
-                written.append(writer.submit(_write_at, file.fileno(), content, at))
-            for one in written:
-                one.result()
-            directions = np.memmap(file, dtype=np.uint8, mode="r+", shape=self.matrix_bytes(plan))
-            return work.score, _trace(plan, directions.view(np.ndarray))
+        for number in range(plan.rounds):
+            first = int(plan.first_blocks[number]) * BLOCK_BYTES
+            self._fill(work, number, directions, first)
+        return work.score, _trace(plan, directions)
 
     def _fill(self, work: _MatrixWork, number: int, directions: ByteArray, first: int) -> None:
         """Compute a round; the directions of its first block are written from `first` on."""
@@ -155,14 +146,6 @@ class _MatrixWork:
             return self._states.get_nowait()
         except queue.Empty:
             return np.empty(STATE_NUMBERS, dtype=np.int32)
-
-
-def _write_at(file_number: int, content: ByteArray, at: int) -> None:
-    """Write bytes to a place of a file."""
-    rest = memoryview(cast(bytes, content))
-    while rest:
-        done = os.pwrite(file_number, rest, at)
-        rest, at = rest[done:], at + done
 
 
 def _trace(plan: RoundPlan, directions: ByteArray) -> OperationArray:

@@ -23,7 +23,6 @@ SEARCHES: Final = ("match", "map", "align")
 
 SHOWN_BY: Final = {
     "index/tree/policy.py": ("match", "index"),
-    "index/tree/text.py": ("match",),
     "index/tree": ("match", "index", "sweep"),
     "index/tree_index.py": ("match", "index"),
     "matching/tree": ("match", "sweep"),

@@ -30,10 +30,7 @@ def options_of(told: list[MatchOptions], line: str) -> MatchOptions:
         ("--for nucmer", BOTH, Uniqueness.IN_REFERENCE, False, "nucmer"),
         ("--for nucmer -r -maxmatch", REVERSE, Uniqueness.ALL, False, "nucmer"),
         ("--for nucmer -b -mum", BOTH, Uniqueness.IN_BOTH, False, "nucmer"),
-        (
-            "--for nucmer -maxmatch --max-occurrences 9",
-            *(BOTH, Uniqueness.ALL, False, "nucmer"),
-        ),
+        ("--for nucmer -maxmatch", BOTH, Uniqueness.ALL, False, "nucmer"),
         ("--for mummerplot", BOTH, Uniqueness.ALL, True, ""),
         ("--for mummerplot -r -mum -F -L", REVERSE, Uniqueness.IN_BOTH, True, ""),
         ("--for mummerplot -b -c --bed x.bed -o x.txt", BOTH, Uniqueness.ALL, True, ""),
@@ -66,7 +63,6 @@ def test_what_is_set(
         ("mgaps -o x.paf", "output as paf"),
         ("mummerplot --bed x", "output as bed"),
         ("nucmer --format tsv -o x", "output as tsv"),
-        ("nucmer --max-occurrences 5", "--max-occurrences (without -maxmatch)"),
     ],
 )
 def test_refused(line: str, other: str, capfd: pytest.CaptureFixture[str]) -> None:

@@ -21,13 +21,11 @@ from helpers.options import index_options
 from helpers.search_cases import find_on
 
 from mummergpu.errors import MummergpuError, OptionError
-from mummergpu.index import checksums, kmer_index, kmer_order, kmer_page, writer
+from mummergpu.index import checksums, kmer_index, kmer_page, writer
 from mummergpu.index import file as index_file
-from mummergpu.index import format as index_format
 from mummergpu.index.checksums import digest_of
 from mummergpu.index.file import IndexFile
 from mummergpu.index.format import is_index
-from mummergpu.index.kmer_index import LEAST_ORDERED_BASES
 from mummergpu.index.kmer_order import FILE_ORDERED_BASES, order_long_lists
 from mummergpu.index.kmer_page import KmerPage
 from mummergpu.index.kmer_sampling import KmerSampling
@@ -69,6 +67,8 @@ def assert_same(one: Any, other: Any) -> None:
             assert (loaded.dtype, loaded.flags.writeable) == (value.dtype, True)
             assert loaded.flags.c_contiguous and loaded.flags.aligned
             np.testing.assert_array_equal(loaded, value)
+        elif name == "letters":
+            assert [array.tolist() for array in loaded] == [array.tolist() for array in value]
         elif name not in ("path", "index_path", "checksums"):
             assert loaded == value
 
@@ -228,35 +228,6 @@ def test_the_bases_beside_positions_are_read_where_they_help_and_fit(
     small = IndexFile(str(index_of(fasta, tmp_path, "small.mgi", purpose="memory", **SAMPLED)))
     small.groups_within(MemoryBudget(1 << 40))
     assert all(small.table(page).bases_beside.size == 0 for page in small.pages)
-
-
-def test_a_file_of_the_version_before_is_read(
-    fasta: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its lists ascend, and are sorted when they are loaded."""
-    monkeypatch.setattr(kmer_order, "LONGEST_ASCENDING", 1)
-    reference = read_reference(str(fasta))
-    loaded = load_pages(IndexFile(str(index_of(fasta, tmp_path, **SAMPLED))))[0]
-    monkeypatch.setattr(index_format, "FORMAT_VERSION", 2)
-    monkeypatch.setattr(kmer_index, "order_long_lists", lambda page, *_: page)
-    written = ("offsets", "positions")
-    write = writer.SectionWriter.write
-
-    def write_older(self: writer.SectionWriter, name: str, array: Any) -> None:
-        if name.partition(".")[2] in ("", *written):
-            write(self, name, array)
-
-    monkeypatch.setattr(writer.SectionWriter, "write", write_older)
-    index = IndexFile(str(index_of(fasta, tmp_path, "older.mgi", **SAMPLED)))
-    assert index.version == 2
-    monkeypatch.setattr(kmer_index, "order_long_lists", order_long_lists)
-    older = load_pages(index)[0]
-    assert older.table.ordered_bases == LEAST_ORDERED_BASES and older.table.bases_beside.size == 0
-    (ascending,) = build_kmer_pages(reference, index.pages, older.table.sampling)
-    expected = order_long_lists(ascending, FILE_ORDERED_BASES).table
-    np.testing.assert_array_equal(expected.positions, loaded.table.positions)
-    deep = order_long_lists(older, FILE_ORDERED_BASES).table
-    np.testing.assert_array_equal(expected.positions, deep.positions)
 
 
 def test_tables_serve_lengths_from_the_kmers_on(fasta: Path, tmp_path: Path) -> None:

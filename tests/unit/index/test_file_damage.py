@@ -13,7 +13,7 @@ from helpers.index_files import SAMPLED, SAMPLED_PAGES, TREE, TREE_PAGES, WIDE_P
 from helpers.index_pages import load_pages
 
 from mummergpu.errors import InputError
-from mummergpu.index.file import CHECKSUM_SECTION, RECORD_SECTIONS, IndexFile
+from mummergpu.index.file import RECORD_SECTIONS, IndexFile
 from mummergpu.index.format import IndexHeader, PageEntry, start_of
 
 
@@ -22,9 +22,11 @@ def test_damage_in_each_section_is_found(told: dict[str, Any], fasta: Path, tmp_
     path = index_of(fasta, tmp_path, **told)
     data = path.read_bytes()
     for section in IndexFile(str(path)).header.sections:
+        if section.count == 0:
+            continue
         at = section.offset + section.byte_count // 2
         path.write_bytes(data[:at] + bytes([data[at] ^ 16]) + data[at + 1 :])
-        if section.name in (*RECORD_SECTIONS, CHECKSUM_SECTION):
+        if section.name in RECORD_SECTIONS:
             with pytest.raises(InputError, match=f"damaged: its section '{section.name}'"):
                 IndexFile(str(path))
         else:

@@ -39,9 +39,9 @@ HEADER = IndexHeader(
     search_length=3,
     kmer_length=0,
     reference_step=0,
+    is_picked=False,
     policy="m",
     address_bits=24,
-    builder="ukkonen",
     pages=(PageEntry(0, 8, 6, 12, 7), PageEntry(6, 11, 11, 9, 5)),
     sections=(
         Section("reference", "<u1", ALIGNMENT, 100, 1),
@@ -110,9 +110,9 @@ def test_every_byte_of_the_header_counts(whole: Path) -> None:
         (8, bytes(4), "the header of the index is damaged"),
         (
             12,
-            struct.pack("<I", FORMAT_VERSION + 1),
-            f"the index has format version {FORMAT_VERSION + 1}, and this program reads versions "
-            f"2 and 3 and {FORMAT_VERSION}; make it anew with 'mummergpu index'",
+            struct.pack("<I", FORMAT_VERSION - 1),
+            f"the index has format version {FORMAT_VERSION - 1}, and this program reads version "
+            f"{FORMAT_VERSION}; make it anew with 'mummergpu index'",
         ),
         (16, struct.pack("<Q", 1 << 40), "the index is truncated: it has "),
         (16, struct.pack("<Q", 4096), "the index is damaged: it has "),

@@ -32,7 +32,7 @@ def page_of(codes: Any, begin: int, length: int, step: int = 1) -> KmerPage:
 
 def ordered(page: KmerPage, longest: int, period: int, spread: Any = map) -> KmerPage:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kmer_order, "LONGEST_ASCENDING", longest)
+        patch.setattr(kmer_order, "MAX_UNSORTED_OCCURRENCES", longest)
         return order_long_lists(page, period, spread)
 
 

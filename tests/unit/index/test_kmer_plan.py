@@ -34,7 +34,6 @@ jobs = st.builds(
     minimum_length=st.one_of(st.integers(1, 60), st.integers(1, 1 << 33)),
     query_bases=st.integers(0, 10**11),
     is_kept=st.booleans(),
-    looks_up_all=st.booleans(),
 )
 some_costs = st.sampled_from([PROCESSOR_COSTS, DEVICE_COSTS])
 
@@ -141,20 +140,6 @@ def test_more_steps_cost_more() -> None:
     assert expected_cost(replace(job, bases=20_000_000), sampling).table > cost.table
     assert expected_cost(job, KmerSampling(12, 4)).table < cost.table
     assert expected_cost(job, KmerSampling(11, 3)).search > cost.search
-
-
-@pytest.mark.parametrize("is_kept", [False, True])
-def test_to_look_up_all_kmers_costs_as_much_as_matches_that_allow_no_other_step(
-    is_kept: bool,
-) -> None:
-    job = KmerJob(10_000_000, 50, 10**9, is_kept)
-    for sampling in (KmerSampling(12), KmerSampling(12, 3)):
-        cost = expected_cost(replace(job, looks_up_all=True), sampling)
-        short = expected_cost(replace(job, minimum_length=sampling.shortest_match), sampling)
-        # Shorter matches are more, but hardly any begins by chance.
-        assert cost.search == pytest.approx(short.search, rel=0.2)
-        assert cost.search > 3 * expected_cost(job, sampling).search
-        assert cost.table == expected_cost(job, sampling).table
 
 
 def test_the_bounds_of_tables() -> None:

@@ -62,12 +62,6 @@ def test_one_step_alone_is_the_whole_period() -> None:
     assert MAX_PERIOD <= 1 << LEFT_BITS
 
 
-def test_all_kmers_of_a_query_may_be_looked_up() -> None:
-    for sampling in (KmerSampling(7), KmerSampling(7, 5)):
-        assert sampling.query_step(20, looks_up_all=True) == 1
-        assert sampling.period(20, looks_up_all=True) == sampling.reference_step
-
-
 def test_a_table_has_a_number_for_each_listed_position_and_each_kmer() -> None:
     assert KmerSampling(3).table_bytes(100) == 4 * (100 + 64 + 1)
     assert KmerSampling(3, 7).table_bytes(100) == 4 * (15 + 64 + 1)

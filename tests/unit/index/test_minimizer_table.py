@@ -23,7 +23,7 @@ from mummergpu.index.minimizer_index import (
     kept_seconds,
     kmer_seconds,
 )
-from mummergpu.index.minimizer_order import LONGEST_ASCENDING, ORDERED_BASES, POSITION_SHIFT
+from mummergpu.index.minimizer_order import MAX_UNSORTED_OCCURRENCES, ORDERED_BASES, POSITION_SHIFT
 from mummergpu.index.minimizer_table import (
     MAX_BASES,
     MinimizerTable,
@@ -54,7 +54,7 @@ def told_entries(table: MinimizerTable) -> list[tuple[int, int]]:
     found = []
     for bucket in np.flatnonzero(sizes).tolist():
         entries = table.entries[table.offsets[bucket] : table.offsets[bucket + 1]].tolist()
-        assert entries == sorted(entries) or len(entries) > LONGEST_ASCENDING
+        assert entries == sorted(entries) or len(entries) > MAX_UNSORTED_OCCURRENCES
         found += [(bucket, entry) for entry in entries]
     return sorted(found, key=lambda row: row[1] >> POSITION_SHIFT)
 
@@ -143,7 +143,6 @@ def test_what_a_table_of_minimizers_cannot_do_is_left_to_tables_of_kmers() -> No
     assert plan_of(4000, 20) is not None
     assert plan_of(4000, 20, page_size=4000) is not None
     assert plan_of(4000, 20, page_size=3999) is None
-    assert plan_of(4000, 20, max_occurrences=5) is None
     assert plan_of(4000, 20, sampling=KmerSampling(5)) is None
     assert plan_of(4000, 20, MemoryBudget(1 << 40, device=1 << 40)) is None
     assert plan_of(4000, 13) is None
@@ -242,21 +241,24 @@ def test_long_lists_are_sorted_by_what_follows_and_by_what_precedes(seed: int) -
     text = made_bases(random, seed // 4 * 50, "ACGT") + unit * 800 + "ACGT" * 3
     codes = reference_of([text, text[5:300]]).padded_codes
     table = build_minimizer_table(codes, 7, 8)
-    long = np.flatnonzero(np.diff(table.offsets.astype(np.int64)) > LONGEST_ASCENDING)
+    long = np.flatnonzero(np.diff(table.offsets.astype(np.int64)) > MAX_UNSORTED_OCCURRENCES)
     assert long.size == table.ordered.begins.size > 0
 
-    def key(entry: int, by_left: bool) -> tuple[int, bytes, int]:
+    def key(entry: int, by_preceding_bases: bool) -> tuple[int, bytes, int]:
         at = (entry >> POSITION_SHIFT) + MARGIN
         after, before = codes[at + 7 :].tobytes(), codes[:at][::-1].tobytes()
-        side = (before if by_left else after)[:ORDERED_BASES]
+        side = (before if by_preceding_bases else after)[:ORDERED_BASES]
         # What lies beyond a break does not count.
         return entry >> POSITION_SHIFT - 1 & 1, side.split(bytes([BREAK]))[0] + b"\x04", entry
 
     for number, bucket in enumerate(long.tolist()):
         begin, end = table.offsets[bucket : bucket + 2].tolist()
         first, last = table.ordered.left_begins[number : number + 2].tolist()
-        entries, by_left = table.entries[begin:end].tolist(), table.ordered.by_left[first:last]
+        entries, by_preceding_bases = (
+            table.entries[begin:end].tolist(),
+            table.ordered.by_preceding_bases[first:last],
+        )
         assert entries == sorted(entries, key=lambda entry: key(entry, False))
-        assert by_left.tolist() == sorted(entries, key=lambda entry: key(entry, True))
+        assert by_preceding_bases.tolist() == sorted(entries, key=lambda entry: key(entry, True))
         turned = sum(1 for entry in entries if entry >> POSITION_SHIFT - 1 & 1)
-        assert table.ordered.turned[number] == end - turned
+        assert table.ordered.reverse_begins[number] == end - reverse

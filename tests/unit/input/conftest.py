@@ -25,7 +25,7 @@ def parts(monkeypatch: pytest.MonkeyPatch) -> Parts:
     monkeypatch.setattr(parallel_records, "SAMPLE_BYTES", 30)
     monkeypatch.setattr(parallel_records, "PIECE_BYTES", PIECE)
     monkeypatch.setattr(parallel_records, "WINDOWS", (40, 1000))
-    monkeypatch.setattr(parallel_records, "FilePart", watched)
+    monkeypatch.setattr(parallel_records, "plain_part", watched)
     return watched
 
 

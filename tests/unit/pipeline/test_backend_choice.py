@@ -70,7 +70,6 @@ def test_what_is_not_unique_or_not_in_minimizers_is_judged_by_tables_of_kmers(
     for told in (
         {"sampling": KmerSampling(13)},
         {"page_size": bases // 2},
-        {"max_occurrences": 5},
         {"minimum_length": 12},
     ):
         assert choice(tmp_path, bases, copy, **unique, **told) == "auto", told

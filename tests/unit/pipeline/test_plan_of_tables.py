@@ -211,7 +211,7 @@ def test_the_report_tells_the_plan_of_a_kmer_search() -> None:
     assert stats.settings["query_step"] == step > 0
     assert stats.settings["page_groups"] == stats.counts["pages"] == 4
     # Nothing that is said of trees alone.
-    assert not {"policy", "address_bits", "builder"} & set(stats.settings)
+    assert not {"policy", "address_bits"} & set(stats.settings)
     (line,) = lines
     assert f"4 pages in 4 groups; backend cpu, k-mer search of {sampling.kmer_length}-mers" in line
     assert f"every {sampling.reference_step} bases of the reference and every {step} " in line

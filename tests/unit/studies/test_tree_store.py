@@ -21,8 +21,8 @@ ONE_PAGE = SearchCase("one page", GENOME.records, GENOME.queries, 6)
 LENGTHS = {len(record) for record in GENOME.records}
 
 
-def store_of(case: SearchCase, builder: str = "ukkonen") -> TreeStore:
-    return TreeStore(reference_of(case.records), case.page_plan, builder, map)
+def store_of(case: SearchCase) -> TreeStore:
+    return TreeStore(reference_of(case.records), case.page_plan, map)
 
 
 def differences(store: TreeStore, case: SearchCase, layout: Layout) -> list[str]:
@@ -42,9 +42,8 @@ def differences(store: TreeStore, case: SearchCase, layout: Layout) -> list[str]
 
 
 @pytest.mark.parametrize("case", [GENOME, ONE_PAGE], ids=lambda case: case.name)
-@pytest.mark.parametrize("builder", ["ukkonen", "sa"])
-def test_pages_are_those_of_an_ordinary_run(case: SearchCase, builder: str) -> None:
-    store = store_of(case, builder)
+def test_pages_are_those_of_an_ordinary_run(case: SearchCase) -> None:
+    store = store_of(case)
     for layout in LAYOUTS:
         assert differences(store, case, layout) == []
 
@@ -72,9 +71,8 @@ def test_growing_and_ordering_happen_once(monkeypatch: pytest.MonkeyPatch) -> No
         return count
 
     # What has warmed up a store is not counted.
-    monkeypatch.setattr(tree_store, "warm_up", lambda builder: None)
-    grow = counted("grown", tree_store.BUILDERS["ukkonen"])
-    monkeypatch.setattr(tree_store, "BUILDERS", {"ukkonen": grow})
+    monkeypatch.setattr(tree_store, "warm_up", lambda: None)
+    monkeypatch.setattr(tree_store, "grow_tree", counted("grown", tree_store.grow_tree))
     monkeypatch.setattr(tree_store, "order_nodes", counted("ordered", tree_store.order_nodes))
     monkeypatch.setattr(tree_store, "flatten_tree", counted("flattened", tree_store.flatten_tree))
     store = store_of(GENOME)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.decoded_trees import decode_nodes
 from helpers.pairwise import layouts_to_try
 from helpers.trees import (
     AS_CONSTRUCTED,
@@ -23,7 +24,6 @@ from helpers.trees import (
     page_codes_of,
 )
 
-from mummergpu.index.tree.decode import decode_nodes
 from mummergpu.index.tree.flatten import (
     ADDRESS_MASK,
     BASE_MASK,

@@ -151,7 +151,9 @@ def test_other_files_take_the_usual_way(
     small.write_text(kind.usual_text(4))
     packed.write_bytes(gzip.compress(text.encode(), 0))
     monkeypatch.setattr(parallel_records, "LEAST_BYTES", len(text))
-    monkeypatch.setattr("mummergpu.input.records.file_records.ParallelRecordReader", pytest.fail)
+    monkeypatch.setattr(
+        "mummergpu.input.records.parallel_records.ParallelRecordReader", pytest.fail
+    )
     for path in (small, packed):
         assert read(path, threads) == read(path, None)
     with ReadingThreads(2) as two:

@@ -32,7 +32,7 @@ CASE = satellite_case()
 
 
 def ordered(pages: list[KmerPage], bases: int) -> list[KmerPage]:
-    with patch.object(kmer_order, "LONGEST_ASCENDING", 16):
+    with patch.object(kmer_order, "MAX_UNSORTED_OCCURRENCES", 16):
         return [kmer_order.order_long_lists(page, bases) for page in pages]
 
 

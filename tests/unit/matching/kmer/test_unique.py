@@ -43,7 +43,7 @@ Mems = dict[Strand, MemColumns]
 @pytest.fixture(autouse=True, params=[2, 256])
 def longest_ascending(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """Most lists are sorted by bases, or few."""
-    monkeypatch.setattr(minimizer_order, "LONGEST_ASCENDING", request.param)
+    monkeypatch.setattr(minimizer_order, "MAX_UNSORTED_OCCURRENCES", request.param)
     return int(request.param)
 
 

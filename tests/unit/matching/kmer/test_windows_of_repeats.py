@@ -37,7 +37,7 @@ def test_all_matches_with_a_window_are_found_in_sorted_lists(
     expected = [find_on(complete, case.block(), strand) for strand in STRANDS]
     for with_bases_beside in (False, True):
         pages = tables_of(case, sampling, with_bases_beside)
-        with patch.object(kmer_order, "LONGEST_ASCENDING", 16):
+        with patch.object(kmer_order, "MAX_UNSORTED_OCCURRENCES", 16):
             ordered = [kmer_order.order_long_lists(page, ordered_bases) for page in pages]
         by_windows = KmerCpuBackend(Stats())
         by_windows.load_pages([replace(page, sample_step=window) for page in ordered], window)

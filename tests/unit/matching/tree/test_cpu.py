@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.decoded_trees import decode_nodes
 from helpers.in_memory import block_of
 from helpers.search_cases import find_on
 
 from mummergpu.errors import InputError
 from mummergpu.index.pages import Page
 from mummergpu.index.tree.build import build_page
-from mummergpu.index.tree.decode import decode_nodes
 from mummergpu.index.tree.layout import EDGE_START, FIELDS, PARENT, Layout
 from mummergpu.index.tree.page import TreePage
 from mummergpu.input.reference import Reference

@@ -458,7 +458,7 @@ def test_records_are_told_apart_by_numba_alone() -> None:
 CALLS = """
 import numpy as np
 from mummergpu.index.kmer_index import count_equal_pairs
-from mummergpu.index.tree.text import write_numbers
+from mummergpu.index.tree.flatten import place_bases
 from mummergpu.mapping.seeding.windows import keep_windows
 from mummergpu.runtime.jit import flattened
 from mummergpu.sequence.codes import write_reverse_complements
@@ -466,14 +466,15 @@ from mummergpu.sequence.mems import MemColumns
 from mummergpu.sequence.offsets import longest_of
 
 offsets = np.array([0, 1, 4])
-codes, text = np.zeros(4, np.uint8), np.zeros(40, np.uint8)
+codes, placed = np.zeros(4, np.uint8), np.zeros(9, np.uint8)
 write_reverse_complements(np.array([0, 1, 2, 2], np.uint8), offsets, codes)
 kept = MemColumns(np.zeros(2, np.int64), *np.zeros((3, 1), np.int64))
 matches = MemColumns(np.array([0, 1]), *np.array([[3], [5], [9]]))
+place_bases(codes, placed, 0)
 print(
     *(*codes, longest_of(offsets), keep_windows(matches, 4, kept), *kept.rows),
     count_equal_pairs(np.array([1, 1, 2], np.uint64), 0),
-    text[: write_numbers(np.array([[7, 12]], np.int32), text)].tobytes(),
+    *placed,
 )
 """
 """Calls five small compiled functions of the package, one of them with named tuples."""

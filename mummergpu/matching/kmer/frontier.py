@@ -1,6 +1,6 @@
-"""The matches found at one minimizer of a query that lie in no other one: a front, on each strand.
+"""The matches found at one minimizer of a query that lie in no other one, on each strand.
 
-A match of a front begins later than the one before it, and ends later. So it has at most one for
+A match of a frontier begins later than the one before it, and ends later. So it has at most one for
 each start, however many copies of a repeat there are.
 """
 
@@ -20,7 +20,7 @@ TWICE: Final = -1
 """In place of where a match begins in the reference: it occurs a second time."""
 
 
-class Front(NamedTuple):
+class UniqueMatchFrontier(NamedTuple):
     """The matches found at a minimizer that lie in no other one, on each strand.
 
     Attributes
@@ -39,20 +39,22 @@ class Front(NamedTuple):
     counts: Int64Array
 
 
-def new_front() -> Front:
-    """Return an empty front, with room for the matches of one minimizer."""
+def new_frontier() -> UniqueMatchFrontier:
+    """Return an empty frontier, with room for the matches of one minimizer."""
     starts, ends, reference_starts = np.empty((3, 2, MAXIMUM_WINDOW), dtype=np.int64)
-    return Front(starts, ends, reference_starts, np.zeros(2, dtype=np.int64))
+    return UniqueMatchFrontier(starts, ends, reference_starts, np.zeros(2, dtype=np.int64))
 
 
 @inline_without_refcounts
-def add_to_front(front: Front, strand: int, start: int, end: int, reference_start: int) -> bool:
-    """Add a match to the front, unless it lies in another one, and leave out what lies in it.
+def add_to_frontier(
+    frontier: UniqueMatchFrontier, strand: int, start: int, end: int, reference_start: int
+) -> bool:
+    """Add a match to the frontier, unless it lies in another one, and leave out what lies in it.
 
     Return whether it occurs a second time.
     """
-    starts, ends, reference_starts = front.starts, front.ends, front.reference_starts
-    count = front.counts[strand]
+    starts, ends, reference_starts = frontier.starts, frontier.ends, frontier.reference_starts
+    count = frontier.counts[strand]
     for one in range(count):
         if starts[strand, one] <= start and ends[strand, one] >= end:
             # None of the others lies in this match, as they would lie in that one, too.
@@ -75,17 +77,17 @@ def add_to_front(front: Front, strand: int, start: int, end: int, reference_star
         target -= 1
     starts[strand, target], ends[strand, target] = start, end
     reference_starts[strand, target] = reference_start
-    front.counts[strand] = kept + 1
+    frontier.counts[strand] = kept + 1
     return False
 
 
 @inline_without_refcounts
-def write_front(front: Front, strand: int, rows: MemRows, row: int) -> int:
-    """Write the matches of a front that occur once, from a row on; return where they end."""
-    for one in range(front.counts[strand]):
-        if front.reference_starts[strand, one] != TWICE:
-            rows.query_starts[as_index(row)] = front.starts[strand, one] - MARGIN
-            rows.reference_starts[as_index(row)] = front.reference_starts[strand, one]
-            rows.lengths[as_index(row)] = front.ends[strand, one] - front.starts[strand, one]
+def write_frontier(frontier: UniqueMatchFrontier, strand: int, rows: MemRows, row: int) -> int:
+    """Write the matches of a frontier that occur once, from a row on; return where they end."""
+    for one in range(frontier.counts[strand]):
+        if frontier.reference_starts[strand, one] != TWICE:
+            rows.query_starts[as_index(row)] = frontier.starts[strand, one] - MARGIN
+            rows.reference_starts[as_index(row)] = frontier.reference_starts[strand, one]
+            rows.lengths[as_index(row)] = frontier.ends[strand, one] - frontier.starts[strand, one]
             row += 1
     return row
