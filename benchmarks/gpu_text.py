@@ -32,7 +32,6 @@ from gpu_kmer import bus_rates
 from measure import in_turn, machine, run_process, save
 
 from mummergpu.cuda.kernel_cache import KernelCache
-from mummergpu.cuda.pool import DevicePool
 from mummergpu.index.kmer_page import build_kmer_page
 from mummergpu.index.kmer_plan import DEVICE_COSTS, KmerJob, choose_sampling, max_table_bytes
 from mummergpu.index.pages import Page
@@ -103,9 +102,8 @@ class Job:
         self.strands = strands
         self.stats = Stats()
         self.formatter = MummerFormatter(reference, TextStyle())
-        pool = DevicePool(open_device)
         KmerTextBackend.may_make_text = True
-        self.backend = KmerTextBackend(pool.device(0), cache, self.stats, print, pool=pool)
+        self.backend = KmerTextBackend(open_device(0), cache, self.stats, print, closes_device=True)
         row_format = self.formatter.row_format()
         assert row_format is not None
         self.backend.set_format(row_format)

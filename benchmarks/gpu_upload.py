@@ -1,15 +1,14 @@
 """How fast an index file goes from the page cache to a GPU: pageable, and through pinned pieces.
 
     python benchmarks/gpu_upload.py [--mebibytes 4096] [--threads 1,2,4,8] [--pieces 4,8,16,32]
-        [--runs 3] [--devices 0] [--folder DIR] [--index FILE] [--name gpu-upload.json]
+        [--runs 3] [--device 0] [--folder DIR] [--index FILE] [--name gpu-upload.json]
 
 Needs a CUDA device and `mummergpu[cuda]`. Each job maps the file anew and copies it to the device,
 so that it pays for page faults and for pinning (`first`); then it copies the same mapping once more
 through the same pinned memory (`again`), and frees that (`release`). The floors are the bus, from
 pinned memory that is filled already, and what threads of the host copy from a new mapping to
-memory that is in use already. With several devices (`--devices 0,1`) all get the file at the same
-time, too. Without `--index` a file is made in the folder. What arrives is compared with the file.
-Results go to `results/`.
+memory that is in use already. Without `--index` a file is made in the folder. What arrives is
+compared with the file. Results go to `results/`.
 """
 
 from __future__ import annotations
@@ -36,7 +35,6 @@ from measure import save, summary
 from mummergpu.cuda import upload
 from mummergpu.cuda.device import Buffer, Device, DeviceMemoryError, Stream
 from mummergpu.cuda.driver import driver_facts
-from mummergpu.cuda.pool import DevicePool
 from mummergpu.cuda.upload import UPLOAD_PIECE_BYTES, Uploader
 from mummergpu.index.mapped_file import map_file
 
@@ -156,25 +154,24 @@ class Target:
 
 
 @contextmanager
-def open_targets(numbers: Sequence[int], size: int) -> Iterator[list[Target]]:
-    """Open the devices, each with a stream and memory for the file."""
-    with DevicePool(open_device) as pool:
-        targets: list[Target] = []
+def open_target(number: int, size: int) -> Iterator[Target]:
+    """Open a device with a stream and memory for the file."""
+    device = open_device(number)
+    try:
+        with device.current():
+            try:
+                buffer = device.allocate(size)
+            except DeviceMemoryError as error:
+                raise SystemExit(f"device {number}: no room for {error}") from error
+            stream = device.new_stream()
         try:
-            for number in numbers:
-                device = pool.device(number)
-                with device.current():
-                    try:
-                        buffer = device.allocate(size)
-                    except DeviceMemoryError as error:
-                        raise SystemExit(f"device {number}: no room for {error}") from error
-                    targets.append(Target(number, device, device.new_stream(), buffer, size))
-            yield targets
+            yield Target(number, device, stream, buffer, size)
         finally:
-            for target in targets:
-                with target.device.current():
-                    target.buffer.free()
-                    target.stream.free()
+            with device.current():
+                buffer.free()
+                stream.free()
+    finally:
+        device.close()
 
 
 def figures_of(size: int, seconds: Sequence[float]) -> dict[str, float]:
@@ -212,34 +209,25 @@ def copied_by_threads(path: Path, size: int, threads: int) -> dict[str, float]:
 class Jobs:
     """The jobs by name, which run in turn."""
 
-    def __init__(self, path: Path, size: int, targets: list[Target]) -> None:
+    def __init__(self, path: Path, size: int, target: Target) -> None:
         self._path = path
         self._size = size
-        self._targets = targets
+        self._target = target
         self.jobs: dict[str, Job] = {}
         self.failures: dict[str, str] = {}
 
     def add_pageable(self) -> None:
-        """Add a copy to the first device without pinned memory."""
-        self.jobs["pageable"] = lambda: self._uploaded(Target.upload_pageable, self._targets[:1])
+        """Add a copy without pinned memory."""
+        self.jobs["pageable"] = lambda: self._uploaded(Target.upload_pageable)
 
     def add_pinned(self, threads: int, mebibytes: int) -> None:
-        """Add a copy to the first device through pieces of so many MiB."""
+        """Add a copy through pieces of so many MiB."""
 
         def copy(target: Target, data: ByteArray) -> list[float]:
             return target.upload(data, threads, mebibytes * MEBIBYTE)
 
         name = pinned_name(threads, mebibytes)
-        self.jobs[name] = lambda: self._uploaded(copy, self._targets[:1])
-
-    def add_all_devices(self, threads: int) -> None:
-        """Add a copy to all devices at the same time, with so many threads for each."""
-
-        def copy(target: Target, data: ByteArray) -> list[float]:
-            return target.upload(data, threads, UPLOAD_PIECE_BYTES)
-
-        name = f"{len(self._targets)} devices, {threads} threads each"
-        self.jobs[name] = lambda: self._uploaded(copy, self._targets)
+        self.jobs[name] = lambda: self._uploaded(copy)
 
     def add_threads(self, threads: int) -> None:
         """Add a copy within the host: the floor of so many threads."""
@@ -249,7 +237,7 @@ class Jobs:
 
     def add_bus(self) -> None:
         """Add the floor of the bus, and the pinning of memory."""
-        size, target = BUS_COPIES * BUS_BYTES, self._targets[0]
+        size, target = BUS_COPIES * BUS_BYTES, self._target
         self.jobs["bus"] = lambda: figures_of(size, [target.bus_seconds() for _ in range(2)])
         self.jobs["pinning"] = lambda: figures_of(
             BUS_BYTES, [target.pin_seconds() for _ in range(2)]
@@ -273,19 +261,13 @@ class Jobs:
             print(f"turn {turn} of {runs} is done", file=sys.stderr, flush=True)
         return {name: summary(each) for name, each in figures.items() if name not in self.failures}
 
-    def _uploaded(
-        self, copy: Callable[[Target, ByteArray], list[float]], targets: list[Target]
-    ) -> dict[str, float]:
-        """Copy a new mapping to devices at the same time; the slowest one counts."""
-        for target in targets:
-            target.clear()
+    def _uploaded(self, copy: Callable[[Target, ByteArray], list[float]]) -> dict[str, float]:
+        """Copy a new mapping to the device."""
+        self._target.clear()
         data = mapped(self._path, self._size)
-        with ThreadPoolExecutor(len(targets)) as executor:
-            seconds = list(executor.map(lambda target: copy(target, data), targets))
-        for target in targets:
-            target.check(data)
-        slowest = [max(each) for each in zip(*seconds, strict=True)]
-        return figures_of(self._size * len(targets), slowest)
+        seconds = copy(self._target, data)
+        self._target.check(data)
+        return figures_of(self._size, seconds)
 
 
 def pinned_name(threads: int, mebibytes: int) -> str:
@@ -317,8 +299,7 @@ def table(results: dict[str, Any], threads: list[int], pieces: list[int]) -> str
         "| " + " | ".join(text.rjust(width) for text, width in zip(row, widths, strict=True)) + " |"
         for row in [heads, ["-" * width for width in widths], *rows]
     ]
-    several = [name for name in results if " devices, " in name]
-    others = [f"{name}: {cell(name)}" for name in ("pageable", "bus", "pinning", *several)]
+    others = [f"{name}: {cell(name)}" for name in ("pageable", "bus", "pinning")]
     return "\n".join(["GB/s of the first copy (and again)", *lines, *others])
 
 
@@ -332,7 +313,7 @@ def main() -> None:
     parser.add_argument("--threads", type=numbers_in, default=[1, 2, 4, 8])
     parser.add_argument("--pieces", type=numbers_in, default=[4, 8, 16, 32])
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--devices", type=numbers_in, default=[0])
+    parser.add_argument("--device", type=int, default=0)
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--index", type=Path)
     parser.add_argument("--name", default="gpu-upload.json")
@@ -347,23 +328,20 @@ def main() -> None:
         size = min(size, path.stat().st_size)
         if size < upload.LEAST_BYTES:
             raise SystemExit(f"{size:,} bytes are too few: they go without pinned memory")
-        with open_targets(given.devices, size) as targets:
-            jobs = Jobs(path, size, targets)
+        with open_target(given.device, size) as target:
+            jobs = Jobs(path, size, target)
             jobs.add_pageable()
             for threads in given.threads:
                 jobs.add_threads(threads)
                 for mebibytes in given.pieces:
                     jobs.add_pinned(threads, mebibytes)
-            if len(targets) > 1:
-                for threads in given.threads:
-                    jobs.add_all_devices(threads)
             jobs.add_bus()
             results = jobs.run(given.runs)
-            names = {str(target.number): target.device.name for target in targets}
+            name = target.device.name
     print(table(results, given.threads, given.pieces))
     facts = {
         "bytes": size,
-        "devices": names,
+        "device": name,
         "cuda_of_driver": driver_facts().cuda_version,
         "failures": jobs.failures,
     }

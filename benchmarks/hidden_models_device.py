@@ -33,7 +33,7 @@ from mummergpu.hmm.language.evaluation import CompiledModel, evaluate
 from mummergpu.hmm.language.lanes import SymbolBlock, offsets_of_counts
 from mummergpu.hmm.language.parser import parse_program
 from mummergpu.hmm.language.program import Algorithm, Attribute
-from mummergpu.matching.open_cuda import open_first_device
+from mummergpu.matching.open_cuda import open_device
 from mummergpu.matching.options import DeviceOptions
 from mummergpu.runtime.stats import Stats
 from mummergpu.version import __version__
@@ -302,8 +302,8 @@ def main() -> None:
     rows: list[dict[str, Any]] = []
     compiling = compile_seconds(models["casino"], models["profile"])
     with ExitStack() as stack:
-        options = DeviceOptions(backend="cuda", numbers=(0,), library="cuda-bindings")
-        device, cache = open_first_device(options, stack, print_note)
+        options = DeviceOptions(backend="cuda", library="cuda-bindings")
+        device, cache = open_device(options, stack, print_note)
         opened = device, cache, int(device.memory()[0] * 0.8)
         wishes = tuple(WISHES)
         works: dict[str, tuple[CompiledModel, tuple[Any, ...], tuple[str, ...], int]] = {

@@ -120,7 +120,7 @@ class DeviceSearcher(StudySearcher):
         """Return the facts about the machine."""
         device = self._cuda.device
         with device.current():
-            return device_facts(self._options.first_number, device, threads, gathers_per_second)
+            return device_facts(self._options.number, device, threads, gathers_per_second)
 
     def gathers_per_second(
         self, table_bytes: int, threads: int, map_function: MapFunction

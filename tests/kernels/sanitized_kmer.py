@@ -25,7 +25,6 @@ from helpers.host_device import SANITIZERS, HostCompiler, HostDevice, everything
 from sanitized_search import PLENTY, ExactWorkspace
 
 from mummergpu.cuda import workspace
-from mummergpu.cuda.pool import DevicePool
 from mummergpu.index.kmer_page import KmerPage
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.input.blocks.queries import QueryBlock
@@ -117,8 +116,7 @@ def check(
     """Search both strands of a case, whole and in halves; return the matches and what is wrong."""
     found, wrong = 0, []
     device = HostDevice(PLENTY, blocks)
-    pool = DevicePool(lambda number: device)
-    backend = KmerTextBackend(pool.device(0), compiler, Stats(), lambda line: None, pool=pool)
+    backend = KmerTextBackend(device, compiler, Stats(), lambda line: None, closes_device=True)
     formatter = MummerFormatter(reference_of(case.records), STYLES[blocks % 8])
     row_format = formatter.row_format()
     assert row_format is not None

@@ -19,7 +19,6 @@ from helpers.search_cases import ANY, ONE_PAGE, STRANDS, SearchCase
 from helpers.text_cases import TEXT_CASES, TextCase
 from helpers.watched_device import WatchedCompiler, WatchedDevice
 
-from mummergpu.cuda.pool import DevicePool
 from mummergpu.errors import BackendError
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.input.blocks.queries import QueryBlock
@@ -57,9 +56,8 @@ def opened(compiler: WatchedCompiler) -> Iterator[Open]:
         case: SearchCase, memory: int | None = None, kmer_length: int = 1
     ) -> OpenedBackend[KmerColumnsBackend]:
         device, stats, notices = WatchedDevice(), Stats(), list[str]()
-        pool = DevicePool(lambda number: device)
         backend = KmerColumnsBackend(
-            pool.device(0), compiler, stats, notices.append, memory, pool=pool
+            device, compiler, stats, notices.append, memory, closes_device=True
         )
         reference = reference_of(case.records)
         backend.set_records(record_lookup(reference.record_starts, reference.codes.size))

@@ -20,7 +20,6 @@ from helpers.studies import Steps, data_of, options_of, planned_in, sweep_into, 
 from helpers.watched_device import WatchedCompiler, WatchedDevice, WatchedProgram
 
 from mummergpu.cuda.device import KernelResources
-from mummergpu.cuda.pool import DevicePool
 from mummergpu.errors import BackendError
 from mummergpu.index.tree.layout import Layout
 from mummergpu.index.tree.page import TreePage
@@ -92,15 +91,14 @@ def studied(compiler: WatchedCompiler, monkeypatch: pytest.MonkeyPatch) -> Itera
     kept = []
     monkeypatch.setattr(searchers, "keep_freed_memory", lambda: kept.append(True))
     device, stats = NumberedDevice(), Stats()
-    pool = DevicePool(lambda number: device)
     backend = TreeCudaBackend(
-        pool.device(0),
+        device,
         compiler,
         Policy(),
         stats,
         lambda line: None,
         max_block_bases=ONE_BLOCK,
-        pool=pool,
+        closes_device=True,
     )
     searcher = DeviceSearcher(backend, stats, DeviceOptions(kernel_folder=None))
     assert kept == [True]

@@ -22,7 +22,6 @@ from helpers.text_cases import (
 )
 from helpers.watched_device import WatchedCompiler, WatchedDevice
 
-from mummergpu.cuda.pool import DevicePool
 from mummergpu.errors import BackendError
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.input.blocks.queries import QueryBlock
@@ -67,9 +66,8 @@ def opened(compiler: WatchedCompiler) -> Iterator[Open]:
         with_columns: bool = False,
     ) -> tuple[OpenedBackend[KmerTextBackend], Callable[..., bytes]]:
         device, stats, notices = WatchedDevice(), Stats(), list[str]()
-        pool = DevicePool(lambda number: device)
         backend = KmerTextBackend(
-            pool.device(0), compiler, stats, notices.append, memory, pool=pool
+            device, compiler, stats, notices.append, memory, closes_device=True
         )
         formatter = MummerFormatter(reference_of(case.records), style)
         row_format = formatter.row_format(with_columns)

@@ -11,7 +11,6 @@ from typing import Any, Final, Generic, TypeVar
 
 from mummergpu.cuda.device import Buffer, Device, DeviceMemoryError, Program
 from mummergpu.cuda.kernel_cache import KernelCache
-from mummergpu.cuda.pool import DevicePool
 from mummergpu.cuda.program import ProgramSource
 from mummergpu.cuda.sources import read_sources
 from mummergpu.cuda.upload import Uploader
@@ -48,10 +47,10 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
         The most bytes of device memory to use; None for nearly all free memory.
     max_block_bases : int
         The most bases of a block of queries; fewer if memory is short.
-    pool : DevicePool or None
-        The pool of the device, closed with the backend; None if others use it too.
     threads : int
         The most threads that copy pages to the device (`upload.Uploader`).
+    closes_device : bool
+        Whether the device is closed with the backend, because nothing else uses it.
 
     Attributes
     ----------
@@ -84,11 +83,11 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
         notice: Callable[[str], None],
         memory: int | None = None,
         max_block_bases: int = LARGEST_BLOCK,
-        pool: DevicePool | None = None,
         threads: int = 1,
+        closes_device: bool = False,
     ) -> None:
         self.device = device
-        self._pool = pool
+        self._closes_device = closes_device
         self.cache = cache
         self._stats = stats
         self._notice = notice
@@ -169,8 +168,8 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
                 self._searchers.clear()
                 self._stream.free()
         finally:
-            if self._pool is not None:
-                self._pool.close()
+            if self._closes_device:
+                self.device.close()
 
     @contextmanager
     def _idle_searcher(self) -> Iterator[StreamSearcher[ContextType, Any]]:

@@ -7,7 +7,6 @@ from typing import Final
 
 from mummergpu.cuda.device import Device, DeviceMemoryError
 from mummergpu.cuda.kernel_cache import KernelCache
-from mummergpu.cuda.pool import DevicePool
 from mummergpu.errors import BackendError
 from mummergpu.index.tree.page import TreePage
 from mummergpu.index.tree.policy import Policy
@@ -53,14 +52,16 @@ class TreeCudaBackend(StreamingBackend[TreePage, TreeSearchContext]):
         memory: int | None = None,
         profile: bool = False,
         max_block_bases: int = LARGEST_BLOCK,
-        pool: DevicePool | None = None,
         threads: int = 1,
+        closes_device: bool = False,
     ) -> None:
         self.policy = policy
         self.profile = profile
         self._pages: list[ResidentPage] = []
         self._joined: ResidentCodes | None = None
-        super().__init__(device, cache, stats, notice, memory, max_block_bases, pool, threads)
+        super().__init__(
+            *(device, cache, stats, notice, memory, max_block_bases, threads, closes_device)
+        )
 
     def load_pages(self, pages: Sequence[TreePage], minimum_length: int) -> None:
         """Copy a group of pages to the device, in place of the last group.
