@@ -38,7 +38,7 @@ from mummergpu.index.pages import Page
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.blocks.reader import query_reader
 from mummergpu.input.reference import read_reference
-from mummergpu.matching.kmer.cuda_text import KmerTextBackend
+from mummergpu.matching.kmer.cuda import KmerCudaBackend
 from mummergpu.output.matches.mummer import MummerFormatter, TextStyle
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
@@ -48,8 +48,8 @@ COPIED_BYTES = 1 << 30
 COLUMN_BYTES = 24
 PROGRAM = """
 import sys
-from mummergpu.matching.kmer.cuda_text import KmerTextBackend
-KmerTextBackend.may_make_text = sys.argv.pop(1) == "text"
+from mummergpu.matching.kmer.cuda import KmerCudaBackend
+KmerCudaBackend.may_make_text = sys.argv.pop(1) == "text"
 from mummergpu.cli.main import main
 sys.exit(main(sys.argv[1:]))
 """
@@ -102,8 +102,8 @@ class Job:
         self.strands = strands
         self.stats = Stats()
         self.formatter = MummerFormatter(reference, TextStyle())
-        KmerTextBackend.may_make_text = True
-        self.backend = KmerTextBackend(open_device(0), cache, self.stats, print, closes_device=True)
+        KmerCudaBackend.may_make_text = True
+        self.backend = KmerCudaBackend(open_device(0), cache, self.stats, print, closes_device=True)
         row_format = self.formatter.row_format()
         assert row_format is not None
         self.backend.set_format(row_format)

@@ -44,9 +44,9 @@ def open_cuda_backend(
         device, cache = _open_device(options, failure, notice)
         backend: Backend[Any]
         if isinstance(kind, KmerOptions):
-            from mummergpu.matching.kmer.cuda_resident import KmerResidentBackend
+            from mummergpu.matching.kmer.cuda import KmerCudaBackend
 
-            backend = KmerResidentBackend(
+            backend = KmerCudaBackend(
                 *(device, cache, stats, notice),
                 *(options.memory, max_block_bases, options.threads),
                 closes_device=True,

@@ -364,11 +364,11 @@ def compressor_on_device(backend: Backend[Any], stats: Stats, stack: ExitStack) 
     if backend.name != "cuda":
         raise OptionError("gpu_compression", f"needs a GPU, and the backend is '{backend.name}'")
     from mummergpu.cuda.nvcomp import load_nvcomp
-    from mummergpu.matching.backends.streaming import StreamingBackend
+    from mummergpu.matching.backends.cuda_streams import CudaStreamsBackend
     from mummergpu.output.bytes.device_compression import BGZF_PROGRAM, DeviceBgzfCompressor
 
     deflater = load_nvcomp()
-    assert isinstance(backend, StreamingBackend)
+    assert isinstance(backend, CudaStreamsBackend)
     with backend.device.current():
         program = backend.program(BGZF_PROGRAM)
     compressor = DeviceBgzfCompressor(backend.device, program, deflater, stats)

@@ -22,7 +22,7 @@ from mummergpu.cli.main import main
 from mummergpu.index.tree.policy import Policy
 from mummergpu.matching import open_cuda as opening
 from mummergpu.matching.backends import memory_plan as plan
-from mummergpu.matching.backends.streaming import STREAMS
+from mummergpu.matching.backends.cuda_streams import STREAMS
 from mummergpu.matching.kmer.cuda import KmerCudaBackend
 from mummergpu.matching.tree.cuda import TreeCudaBackend
 from mummergpu.runtime.stats import Stats

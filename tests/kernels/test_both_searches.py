@@ -30,7 +30,7 @@ from helpers.watched_device import WatchedDevice
 from mummergpu.cuda import upload
 from mummergpu.errors import BackendError
 from mummergpu.index.kmer_sampling import KmerSampling
-from mummergpu.matching.backends.streaming import STREAMS
+from mummergpu.matching.backends.cuda_streams import STREAMS
 from mummergpu.matching.kmer import cuda as kmer_cuda
 
 

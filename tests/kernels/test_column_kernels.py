@@ -23,8 +23,7 @@ from mummergpu.errors import BackendError
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import record_lookup
-from mummergpu.matching.backends.interface import ColumnsBackend
-from mummergpu.matching.kmer.cuda_columns import KmerColumnsBackend
+from mummergpu.matching.kmer.cuda import KmerCudaBackend
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
 
@@ -44,19 +43,19 @@ def test_columns_are_numbered_after_those_before(compiler: WatchedCompiler) -> N
     assert not device.shared
 
 
-Open = Callable[..., OpenedBackend[KmerColumnsBackend]]
+Open = Callable[..., OpenedBackend[KmerCudaBackend]]
 
 
 @pytest.fixture
 def opened(compiler: WatchedCompiler) -> Iterator[Open]:
     """Opens backends with a case loaded; closes them."""
-    every: list[OpenedBackend[KmerColumnsBackend]] = []
+    every: list[OpenedBackend[KmerCudaBackend]] = []
 
     def open_backend(
         case: SearchCase, memory: int | None = None, kmer_length: int = 1
-    ) -> OpenedBackend[KmerColumnsBackend]:
+    ) -> OpenedBackend[KmerCudaBackend]:
         device, stats, notices = WatchedDevice(), Stats(), list[str]()
-        backend = KmerColumnsBackend(
+        backend = KmerCudaBackend(
             device, compiler, stats, notices.append, memory, closes_device=True
         )
         reference = reference_of(case.records)
@@ -72,7 +71,7 @@ def opened(compiler: WatchedCompiler) -> Iterator[Open]:
 
 
 def expected_columns(
-    given: OpenedBackend[KmerColumnsBackend],
+    given: OpenedBackend[KmerCudaBackend],
     case: SearchCase,
     block: QueryBlock,
     strands: Sequence[Strand] = STRANDS,
@@ -143,7 +142,6 @@ def test_columns_outlive_the_backend(opened: Open) -> None:
 
 def test_pages_decide_whether_columns_are_left(opened: Open) -> None:
     given = opened(WHOLE)
-    assert isinstance(given.backend, ColumnsBackend)
     whole, parts = tables_of(WHOLE, KmerSampling(3)), tables_of(GENOME, KmerSampling(3))
     for pages in (parts, whole, parts[:2], parts[:1]):
         given.backend.load_pages(pages, WHOLE.minimum_length)

@@ -24,7 +24,7 @@ from mummergpu.errors import BackendError
 from mummergpu.index.tree.layout import Layout
 from mummergpu.index.tree.page import TreePage
 from mummergpu.index.tree.policy import Policy
-from mummergpu.matching.backends.streaming import STREAMS
+from mummergpu.matching.backends.cuda_streams import STREAMS
 from mummergpu.matching.tree import cuda_pages as resident
 from mummergpu.matching.tree import cuda_program
 from mummergpu.matching.tree.cpu import TreeCpuBackend

@@ -24,7 +24,7 @@ from mummergpu.errors import BackendError
 from mummergpu.index.tree.layout import Layout
 from mummergpu.index.tree.page import TreePage
 from mummergpu.index.tree.policy import NO_POLICY, Policy
-from mummergpu.matching.backends.streaming import STREAMS
+from mummergpu.matching.backends.cuda_streams import STREAMS
 from mummergpu.matching.options import DeviceOptions
 from mummergpu.matching.tree.cuda import KERNELS, TreeCudaBackend
 from mummergpu.matching.tree.cuda_program import tree_program

@@ -29,7 +29,7 @@ from mummergpu.index.kmer_sampling import MAX_PERIOD
 from mummergpu.index.pages import damage_error
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.backends.interface import WorkSizes
-from mummergpu.matching.backends.page_by_page import PageByPageBackend
+from mummergpu.matching.backends.paged_cpu import PagedCpuBackend
 from mummergpu.matching.kmer.lookup import (
     DAMAGED,
     DONE,
@@ -103,8 +103,8 @@ STATE_NUMBERS: Final = 4
 query of the next sample, its position in the block, the filled rows, and the skipped samples."""
 
 
-class KmerCpuBackend(PageByPageBackend[KmerPage]):
-    """Searches k-mer tables on the processor (`page_by_page.PageByPageBackend`)."""
+class KmerCpuBackend(PagedCpuBackend[KmerPage]):
+    """Searches k-mer tables on the processor (`paged_cpu.PagedCpuBackend`)."""
 
     def __init__(self, stats: Stats) -> None:
         super().__init__(stats, SIZES)
@@ -143,7 +143,7 @@ class KmerCpuBackend(PageByPageBackend[KmerPage]):
         map_function: Callable[..., Iterable[Any]],
         tell: Callable[[int], None],
     ) -> dict[Strand, MemColumns] | None:
-        """Return the MEMs of a block that are unique in the reference (`UniqueBackend`)."""
+        """Return the MEMs of a block that are unique in the reference (`interface.Backend`)."""
         assert self._unique is not None
         return self._unique.find(block, strands, max_rows, map_function, tell)
 

@@ -10,9 +10,9 @@ from mummergpu.cuda.kernel_cache import KernelCache
 from mummergpu.errors import BackendError
 from mummergpu.index.tree.page import TreePage
 from mummergpu.index.tree.policy import Policy
+from mummergpu.matching.backends.cuda_streams import LONGEST_MATCH, CudaStreamsBackend
 from mummergpu.matching.backends.device_codes import ResidentCodes
 from mummergpu.matching.backends.memory_plan import LARGEST_BLOCK
-from mummergpu.matching.backends.streaming import LONGEST_MATCH, StreamingBackend
 from mummergpu.matching.tree.cuda_arrays import TreeSearchContext
 from mummergpu.matching.tree.cuda_pages import ResidentPage
 from mummergpu.matching.tree.cuda_program import tree_program
@@ -30,8 +30,8 @@ the device."""
 LONG_QUERY: Final = 1 << 12
 
 
-class TreeCudaBackend(StreamingBackend[TreePage, TreeSearchContext]):
-    """Matches blocks of queries against suffix trees on a GPU (`streaming.StreamingBackend`).
+class TreeCudaBackend(CudaStreamsBackend[TreePage, TreeSearchContext]):
+    """Matches blocks of queries against suffix trees on a GPU (`CudaStreamsBackend`).
 
     `policy` and `profile`, which lets the kernels count the nodes that they visit, are those of the
     pages that are loaded next.
