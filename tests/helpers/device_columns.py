@@ -10,6 +10,7 @@ import numpy as np
 
 from helpers.text_cases import BOTH, TextCase, searched
 from mummergpu.cuda.device import Device
+from mummergpu.cuda.device_array import DeviceArray
 from mummergpu.input.reference import record_lookup
 from mummergpu.matching.device_columns import ColumnParts, DeviceColumns
 from mummergpu.matching.kmer.cuda import KmerCudaBackend
@@ -38,6 +39,19 @@ def columns_of_host(case: TextCase) -> AnyArrays:
 
 def on_host(columns: DeviceColumns) -> AnyArrays:
     return {field.name: getattr(columns, field.name).to_host() for field in fields(columns)}
+
+
+class _HostView:
+    """What numpy takes for an array in the memory of the host's device."""
+
+    def __init__(self, array: DeviceArray[Any]) -> None:
+        self._array = array
+        self.__array_interface__ = array.__cuda_array_interface__
+
+
+def taken(array: DeviceArray[Any]) -> np.ndarray[Any, Any]:
+    """An array of the host's device as another library has it, without a copy."""
+    return np.asarray(_HostView(array)) if array.size else array.to_host()
 
 
 def difference(found: Mapping[str, Any], expected: Mapping[str, Any]) -> str | None:

@@ -10,7 +10,13 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from helpers.device_cases import test_the_columns_are_those_of_the_host  # noqa: F401
-from helpers.device_columns import columns_of_device, columns_of_host, difference, on_host
+from helpers.device_columns import (
+    columns_of_device,
+    columns_of_host,
+    difference,
+    on_host,
+    taken,
+)
 from helpers.host_device import HostDevice
 from helpers.in_memory import reference_of
 from helpers.kmer_cases import KMER_CASES, tables_of
@@ -132,7 +138,7 @@ def test_columns_outlive_the_backend(opened: Open) -> None:
     given.backend.close()
     assert given.device.closed and given.device.shared
     assert difference(on_host(columns), expected) is None
-    length = np.from_dlpack(columns.length)
+    length = taken(columns.length)
     del columns
     assert len(given.device.shared) == 1
     assert np.array_equal(length, expected["length"])
