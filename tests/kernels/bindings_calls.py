@@ -405,7 +405,7 @@ def others(played: PlayedDriver) -> Iterator[PlayedDriver]:
     played.forget()
 
 
-def test_exported_memory_retains_the_primary_context_until_it_is_freed(
+def test_exported_memory_retains_the_context_until_it_is_freed(
     others: PlayedDriver,
 ) -> None:
     one, other = PrimaryContextMemory(0, 80), PrimaryContextMemory(1, 8)
