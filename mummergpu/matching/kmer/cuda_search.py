@@ -203,7 +203,11 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
         buffer, context = self.workspace.buffer, self.context
         sample_bases = context.tables[0].sampling.sample_bases
         sampling = (context.window, context.leads, context.step, context.period, sample_bases)
-        searched = (block.offsets, block.count, *map(np.uint32, sampling), choices)
+        searched: tuple[Argument, ...] = (
+            *(block.offsets, block.count),
+            *map(np.uint32, sampling),
+            choices,
+        )
         counts = buffer("sample counts", COUNT_BYTES * block.count)
         firsts = buffer("first samples", 8 * (block.count + 1))
         self.launch_on("count_query_samples", block.count, (*searched, counts))
