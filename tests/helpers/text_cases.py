@@ -203,7 +203,7 @@ def text_of_device(
         with device.current():
             backend.set_format(row_format)
             backend._place_records()
-            assert backend._text_arguments is not None
+            assert backend.makes_text
             searcher, found = searched(backend, block, columns)
             consumer = DeviceText(row_format, backend._text_arguments, BOTH)
             text = consumer.make(searcher, block, found)

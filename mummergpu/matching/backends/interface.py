@@ -53,16 +53,22 @@ class WorkSizes:
 class Backend(ABC, Generic[IndexedPart]):
     """Finds the MEMs of blocks of queries on one kind of pages; several threads share one.
 
-    The loaded pages decide what a backend can do besides finding MEMs.
-
     Attributes
     ----------
     name : str
         The one in ``--backend``.
+    only_unique : bool
+        Whether the loaded pages want `find_unique` in place of `find_mems`.
+    makes_text, leaves_columns, hands_over : bool
+        Whether the loaded pages let it `find_text`, `find_columns`, or others `use_matches`.
     """
 
     name: str
     sizes: WorkSizes
+    only_unique = False
+    makes_text = False
+    leaves_columns = False
+    hands_over = False
 
     @abstractmethod
     def memory_for_pages(self, reference_bases: int) -> int | None:
@@ -98,11 +104,6 @@ class Backend(ABC, Generic[IndexedPart]):
     def close(self) -> None:
         """Wait for running searches, then release all memory."""
 
-    @property
-    def only_unique(self) -> bool:
-        """Whether `find_unique` must take the place of `find_mems`."""
-        return False
-
     def find_unique(
         self,
         block: QueryBlock,
@@ -119,11 +120,6 @@ class Backend(ABC, Generic[IndexedPart]):
         """
         raise NotImplementedError
 
-    @property
-    def makes_text(self) -> bool:
-        """Whether it can `find_text`."""
-        return False
-
     def set_format(self, row_format: RowFormat) -> None:
         """Set the format of the text; the next pages that are loaded follow it."""
 
@@ -136,11 +132,6 @@ class Backend(ABC, Generic[IndexedPart]):
         bytes: the caller then cuts the block, or asks for columns.
         """
         raise NotImplementedError
-
-    @property
-    def leaves_columns(self) -> bool:
-        """Whether it can `find_columns`."""
-        return False
 
     def set_records(self, records: RecordPlaces) -> None:
         """Set the places of the records; the next pages that are loaded follow them."""
@@ -155,11 +146,6 @@ class Backend(ABC, Generic[IndexedPart]):
         device's memory.
         """
         raise NotImplementedError
-
-    @property
-    def hands_over(self) -> bool:
-        """Whether it can let others `use_matches`."""
-        return False
 
     def use_matches(
         self, block: QueryBlock, max_rows: int, use: Callable[[ResidentMatches], Result]

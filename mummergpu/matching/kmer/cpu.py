@@ -111,11 +111,6 @@ class KmerCpuBackend(PagedCpuBackend[KmerPage]):
         self._rows_per_base = 0.0
         self._unique: UniqueSearch | None = None
 
-    @property
-    def only_unique(self) -> bool:
-        """Whether the loaded page serves only matches that are unique in the reference."""
-        return self._unique is not None
-
     def load_pages(
         self, pages: Sequence[KmerPage] | Sequence[MinimizerPage], minimum_length: int
     ) -> None:
@@ -128,11 +123,13 @@ class KmerCpuBackend(PagedCpuBackend[KmerPage]):
                 from mummergpu.matching.kmer.unique import UniqueSearch
 
                 self._unique = UniqueSearch(page, minimum_length, self.stats)
+                self.only_unique = True
         super().load_pages(tables, minimum_length)
 
     def release_pages(self) -> None:
         """Release the pages and their memory."""
         self._unique = None
+        self.only_unique = False
         super().release_pages()
 
     def find_unique(

@@ -93,24 +93,9 @@ class KmerCudaBackend(CudaStreamsBackend[KmerPage, KmerSearchContext]):
 
     _row_format: RowFormat | None = None
     _records: RecordPlaces | None = None
-    _text_arguments: tuple[int, ...] | None = None
-    _column_arguments: tuple[int, ...] | None = None
-    """The kernel arguments that describe the records, for text and for columns; None without."""
-
-    @property
-    def makes_text(self) -> bool:
-        """Whether it makes text of the matches on the loaded pages."""
-        return self._text_arguments is not None
-
-    @property
-    def leaves_columns(self) -> bool:
-        """Whether it leaves the columns of the matches on the loaded pages on the device."""
-        return self._column_arguments is not None
-
-    @property
-    def hands_over(self) -> bool:
-        """Whether it hands over the matches on the loaded pages: those of a single table."""
-        return self._context is not None and len(self._context.tables) == 1
+    _text_arguments: tuple[int, ...] = ()
+    _column_arguments: tuple[int, ...] = ()
+    """The kernel arguments that describe the records, for text and for columns."""
 
     def set_format(self, row_format: RowFormat) -> None:
         """Set the format of the text; the next pages that are loaded follow it."""
@@ -125,7 +110,7 @@ class KmerCudaBackend(CudaStreamsBackend[KmerPage, KmerSearchContext]):
     ) -> BlockText | None:
         """Return a block's text (`interface.Backend.find_text`), None if it does not fit."""
         with self._idle_searcher() as searcher:
-            assert self._row_format is not None and self._text_arguments is not None
+            assert self._row_format is not None and self.makes_text
             consumer = DeviceText(self._row_format, self._text_arguments, strands)
             return self._consume(searcher, block, max_rows, consumer)
 
@@ -135,7 +120,7 @@ class KmerCudaBackend(CudaStreamsBackend[KmerPage, KmerSearchContext]):
         """Return the columns of the matches of blocks (`interface.Backend.find_columns`)."""
         parts = ColumnParts(self.device)
         with self._idle_searcher() as searcher:
-            assert self._column_arguments is not None
+            assert self.leaves_columns
             consumer = ResidentColumns(self._column_arguments, strands, parts)
             for block in blocks:
                 self._consume(searcher, block, UNBOUNDED, consumer)
@@ -179,7 +164,8 @@ class KmerCudaBackend(CudaStreamsBackend[KmerPage, KmerSearchContext]):
                     "--page-size')",
                 ) from error
             self._context = _context_of(pages[0], minimum_length, program, reference, tables)
-            if len(pages) == 1:
+            self.hands_over = len(pages) == 1
+            if self.hands_over:
                 self._place_records()
 
     def for_windows(self, page: KmerPage, minimum_length: int) -> Self:
@@ -200,7 +186,8 @@ class KmerCudaBackend(CudaStreamsBackend[KmerPage, KmerSearchContext]):
         return self._program(SEED_PROGRAM if page.is_for_mapping else KMER_PROGRAM)
 
     def _let_go(self) -> None:
-        self._context = self._text_arguments = self._column_arguments = None
+        self._context = None
+        self.makes_text = self.leaves_columns = self.hands_over = False
         while self._buffers:
             self._buffers.pop().free()
 
@@ -228,13 +215,14 @@ class KmerCudaBackend(CudaStreamsBackend[KmerPage, KmerSearchContext]):
         if self.may_make_text and (form := self._row_format) is not None:
             names = form.record_names, form.record_name_offsets
             if placed := self._place(form.record_starts, form.buckets, *names):
-                self._text_arguments = (
-                    *(*placed[:2], form.bucket_shift, *placed[2:], form.head_bytes),
-                )
+                lookup = (*placed[:2], form.bucket_shift)
+                self._text_arguments = (*lookup, *placed[2:], form.head_bytes)
+                self.makes_text = True
         if self._records is not None:
             starts, buckets, shift = self._records
             if placed := self._place(starts, buckets):
                 self._column_arguments = (*placed, shift)
+                self.leaves_columns = True
 
     def _place(self, *arrays: AnyArray) -> list[int]:
         """Copy arrays to the device, and return their addresses; none if they do not fit."""
