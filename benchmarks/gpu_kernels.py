@@ -26,7 +26,6 @@ from devices import gather_rates, open_device
 from measure import machine, save
 
 from mummergpu.cuda.kernel_cache import KernelCache
-from mummergpu.cuda.pool import DevicePool
 from mummergpu.index.pages import plan_pages
 from mummergpu.index.tree.build import build_pages
 from mummergpu.index.tree.layout import MAX_PAGE_BASES, Layout
@@ -93,15 +92,14 @@ def measure(
 ) -> dict[str, Any]:
     """Search the block several times; return medians of the device's times, and counts."""
     stats = Stats()
-    pool = DevicePool(open_device)
     backend = TreeCudaBackend(
-        pool.device(0),
+        open_device(0),
         cache,
         Policy.from_code(code),
         stats,
         lambda _: None,
         max_block_bases=ONE_BLOCK,
-        pool=pool,
+        closes_device=True,
     )
     figures: list[dict[str, float]] = []
     mems = 0
@@ -143,16 +141,15 @@ def node_visits(
 ) -> dict[str, int]:
     """Search the block once with kernels that count the nodes they come to."""
     stats = Stats()
-    pool = DevicePool(open_device)
     backend = TreeCudaBackend(
-        pool.device(0),
+        open_device(0),
         cache,
         Policy.from_code(code),
         stats,
         lambda _: None,
         profile=True,
         max_block_bases=ONE_BLOCK,
-        pool=pool,
+        closes_device=True,
     )
     try:
         backend.load_pages(pages, workload.minimum_length)

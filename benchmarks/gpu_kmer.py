@@ -27,7 +27,6 @@ from gpu_kernels import NO_LIMIT, ONE_BLOCK, WORKLOADS, Workload
 from measure import machine, save
 
 from mummergpu.cuda.kernel_cache import KernelCache
-from mummergpu.cuda.pool import DevicePool
 from mummergpu.index.kmer_page import KmerPage, build_kmer_page
 from mummergpu.index.kmer_plan import DEVICE_COSTS, KmerJob, choose_sampling, max_table_bytes
 from mummergpu.index.kmer_sampling import KmerSampling
@@ -128,9 +127,8 @@ def measure(
 ) -> tuple[dict[str, Any], MemColumns]:
     """Search the block several times; return medians of the device's times, and the MEMs."""
     stats = Stats()
-    pool = DevicePool(open_device)
     backend = KmerCudaBackend(
-        pool.device(0), cache, stats, lambda _: None, max_block_bases=ONE_BLOCK, pool=pool
+        open_device(0), cache, stats, lambda _: None, max_block_bases=ONE_BLOCK, closes_device=True
     )
     figures: list[dict[str, float]] = []
     try:

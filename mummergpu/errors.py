@@ -174,10 +174,8 @@ class BackendError(MummergpuError):
         return f"backend '{self.backend}': {self.message}"
 
 
-class ExportError(MummergpuError, BufferError):
+class ExportError(MummergpuError):
     """An array on a device cannot be handed to another library in the way that it asks for.
-
-    It is a ``BufferError`` too, which the protocol of DLPack wants.
 
     Parameters
     ----------

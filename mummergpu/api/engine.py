@@ -19,7 +19,7 @@ from mummergpu.index.reference_index import StorableIndex
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import Reference, record_lookup
 from mummergpu.mapping.options import MappingOptions
-from mummergpu.matching.backends.interface import Backend, ColumnsBackend, WindowBackend
+from mummergpu.matching.backends.interface import Backend
 from mummergpu.matching.open_backend import open_backend, open_cpu_backend
 from mummergpu.matching.options import DeviceOptions, SearchOptions, Uniqueness
 from mummergpu.matching.search import UNBOUNDED
@@ -263,7 +263,6 @@ class Engine:
             backend = open_cpu_backend(self.options.kind, Stats())
             backend.load_pages(searched, options.seed_length)
         else:
-            assert isinstance(backend, WindowBackend)
             backend = backend.for_windows(searched[0], options.seed_length)
         yield backend, pages
 
@@ -324,7 +323,10 @@ class Engine:
             if key not in self._open:
                 kept = self.kept_index(minimum_length)
                 backend = self._open_backend(device, kept)
-                _offer_records(backend, self.reference)
+                if backend.name == "cuda":
+                    reference = self.reference
+                    lookup = record_lookup(reference.record_starts, reference.codes.size)
+                    backend.set_records(lookup)
                 is_kmer = isinstance(kept.plan, KmerIndex)
                 length = minimum_length if is_kmer else kept.plan.search_length
                 self._open[key] = OpenSearch(kept.plan, backend, length, kept)
@@ -411,17 +413,11 @@ def _refuse_several_parts(groups: Sequence[Sequence[object]]) -> None:
     raise OptionError("match_on_device", f"{text}; {_REST}")
 
 
-def _offer_records(backend: Backend[Any], reference: Reference) -> None:
-    """Tell a backend that can leave columns on a device where the records of the reference are."""
-    if isinstance(backend, ColumnsBackend):
-        backend.set_records(record_lookup(reference.record_starts, reference.codes.size))
-
-
 def _columns_of(
     backend: Backend[Any], blocks: Iterable[QueryBlock], strands: tuple[Strand, ...]
 ) -> DeviceColumns:
     """Return the columns that a backend leaves on its device."""
-    if not isinstance(backend, ColumnsBackend) or not backend.leaves_columns:
+    if not backend.leaves_columns:
         text = "the places of the records do not fit the device's memory beside the index"
         raise BackendError("cuda", f"{text}; {_REST}")
     return backend.find_columns(blocks, strands)

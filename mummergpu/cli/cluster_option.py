@@ -15,8 +15,8 @@ def cluster_option() -> click.Option:
         ["--cluster"],
         metavar="CLUSTER",
         help="Work on a cluster of Dask, with the same output: tcp://HOST:PORT of its scheduler, "
-        "local:N for N processes here, or slurm:FILE with options of dask-jobqueue (pip install "
-        "'mummergpu[dask]').",
+        "local:N for N processes here, each with a GPU of its own, or slurm:FILE with options of "
+        "dask-jobqueue (pip install 'mummergpu[dask]').",
     )
 
 

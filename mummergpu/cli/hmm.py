@@ -136,7 +136,7 @@ def hmm_command(**params: Any) -> None:
         )
 
     device = {"gpu_memory": None, "device_library": "cuda-bindings"}
-    told = {**params, "cpu": False, "device": (0,), **device}
+    told = {**params, "cpu": False, "device": 0, **device}
     inputs = [params["program"], *params["sequences"]]
     verb = Verb(inputs, {"-o": params["output"]}, options, _load_job, lambda options: "hmm")
     run_verb(told, verb)

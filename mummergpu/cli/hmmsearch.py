@@ -319,7 +319,7 @@ def _run(params: dict[str, Any], scans: bool) -> None:
         rules.check_if_translated(params["translate"])
         source = TranslatedFiles if params["translate"] else ProteinFiles
         device = device_options(
-            {**params, "device": (0,), "gpu_memory": None, "device_library": "cuda-bindings"}
+            {**params, "device": 0, "gpu_memory": None, "device_library": "cuda-bindings"}
         )
         device = with_filter_policy(device, params["filter_policy"])
         return ProfileSearchOptions(
@@ -343,7 +343,7 @@ def _run(params: dict[str, Any], scans: bool) -> None:
     )
     # The driver only starts now if a device is used for certain.
     backend = "cuda" if params["backend"] == "cuda" else "cpu"
-    run_verb({**params, "backend": backend, "device": (0,)}, verb)
+    run_verb({**params, "backend": backend, "device": 0}, verb)
 
 
 def _load_job(params: Params) -> Any:

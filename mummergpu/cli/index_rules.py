@@ -108,18 +108,12 @@ def _chosen(params: Params) -> Choice:
 
     return choose_for(
         "cpu" if params.get("cpu") else params.get("backend", AUTO),
-        _first_device(params),
+        params.get("device", 0),
         params.get("device_library", AUTO),
         params["reference"],
         tuple(params.get("query", ())),
         params["min_length"],
     )
-
-
-def _first_device(params: Params) -> int:
-    """Return the number of the first GPU, whose tuned policy the others take too."""
-    numbers: tuple[int, ...] | None = params.get("device")
-    return 0 if numbers is None else numbers[0]
 
 
 def _policy(params: Params, default: Callable[[], Policy]) -> Policy:

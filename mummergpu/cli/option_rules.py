@@ -91,7 +91,7 @@ def device_options(params: Params) -> DeviceOptions:
     folder = folder_of_kernels(os.environ)
     return DeviceOptions(
         backend="cpu" if params.get("cpu") else params["backend"],
-        numbers=params["device"],
+        number=params["device"],
         memory=params["gpu_memory"],
         threads=params["threads"],
         profile=params.get("profile", False),

@@ -5,6 +5,7 @@ MUMmer's options may be written with one dash or two, before or after the files.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -43,7 +44,6 @@ _POLICY_HELP: Final = {
 
 
 AUTO: Final = "auto"
-ALL_DEVICES: Final = "all"
 
 _SHIFTS: Final = {"k": 10, "K": 10, "M": 20, "G": 30}
 
@@ -88,32 +88,15 @@ def _page_size(
     return text if text in (AUTO, None) else _size(context, parameter, text)
 
 
-def _devices(
-    _context: click.Context, _parameter: click.Parameter, text: str
-) -> tuple[int, ...] | None:
-    """Return the numbers of GPUs, each of which is named once; None stands for all GPUs."""
-    if text == ALL_DEVICES:
-        return None
-    words = text.split(",")
-    if not all(word.isascii() and word.isdigit() and len(word) < 6 for word in words):
-        raise click.BadParameter(
-            f"'{text}' is not the number of a GPU, nor several such as 0,1, nor 'all'"
-        )
-    numbers = tuple(map(int, words))
-    for place, number in enumerate(numbers):
-        if number in numbers[:place]:
-            raise click.BadParameter(f"'{text}' names GPU {number} twice")
-    return numbers
-
-
-def one_device(
-    context: click.Context, parameter: click.Parameter, text: str
-) -> tuple[int, ...] | None:
-    """Return the number of a GPU as the only one of a tuple; refuse several."""
-    numbers = _devices(context, parameter, text)
-    if numbers is None or len(numbers) > 1:
-        raise click.BadParameter(f"'{text}' names several GPUs, and this command measures one")
-    return numbers
+def _device(context: click.Context, _parameter: click.Parameter, text: str) -> int:
+    if text == "all" or re.fullmatch("[0-9]+(,[0-9]+)+", text):
+        message = f"'{text}' names several GPUs, and a process uses one"
+        if any(option.name == "cluster" for option in context.command.params):
+            message += "; --cluster local:N gives each of N processes a GPU of its own"
+        raise click.BadParameter(message)
+    if not re.fullmatch("[0-9]{1,5}", text):
+        raise click.BadParameter(f"'{text}' is not the number of a GPU")
+    return int(text)
 
 
 def _search(_context: click.Context, _parameter: click.Parameter, text: str) -> str:
@@ -327,18 +310,17 @@ MATCH_SECTIONS: Final[dict[str, list[click.Option]]] = {
         click.Option(["--rows-by-reference"], is_flag=True, hidden=True),
         click.Option(
             ["--device"],
-            callback=_devices,
-            metavar="N[,N...]",
+            callback=_device,
+            metavar="N",
             default="0",
             show_default=True,
-            help="Which GPU to use, as the driver counts them; several, such as 0,1, or 'all' "
-            "share the queries, and each holds the whole index.",
+            help="Which GPU to use, as the driver counts them.",
         ),
         click.Option(
             ["--gpu-memory"],
             callback=_optional_size,
             metavar="BYTES",
-            help="The most memory of each GPU to use.  [default: nearly all that is free]",
+            help="The most memory of the GPU to use.  [default: nearly all that is free]",
         ),
         click.Option(
             ["--device-library"],
@@ -346,7 +328,7 @@ MATCH_SECTIONS: Final[dict[str, list[click.Option]]] = {
             type=click.Choice([AUTO, *DEVICE_LIBRARIES]),
             default=AUTO,
             show_default=True,
-            help="The library that GPUs are used through; the matches are the same. auto is "
+            help="The library that the GPU is used through; the matches are the same. auto is "
             "PyCUDA where it is installed (mummergpu[cuda]), else cuda-bindings, which need no "
             "compiler to be installed (mummergpu[cuda-wheels]).",
         ),

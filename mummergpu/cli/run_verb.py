@@ -17,7 +17,7 @@ from mummergpu.cli.progress_line import progress_shown
 from mummergpu.cli.run_reports import RunReports
 from mummergpu.cli.run_words import RunWords, new_stats
 from mummergpu.cli.session import Session
-from mummergpu.cuda.warm_up import ask_for_contexts
+from mummergpu.cuda.warm_up import ask_for_context
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.output_file import STANDARD_OUTPUT
 
@@ -73,12 +73,14 @@ def run_verb(params: Params, verb: Verb[Options]) -> None:
     refuse_clashing_files(verb.inputs, {**verb.outputs, **reports.paths})
     command = shlex.join([PROGRAM, *session.arguments])
     backend = "cpu" if params.get("cpu") else params["backend"]
-    if backend == "cuda":
-        ask_for_contexts(params["device"])
+    # Where there is a cluster, its processes use the GPUs.
+    is_here = params.get("cluster") is None
+    if backend == "cuda" and is_here:
+        ask_for_context(params["device"])
     options = verb.make_options(params, command)
     # A context takes longer to make and to take apart than a small search.
-    if backend == "auto" and verb.backend_of(options) != "cpu":
-        ask_for_contexts(params["device"])
+    if backend == "auto" and is_here and verb.backend_of(options) != "cpu":
+        ask_for_context(params["device"])
     job = verb.load_job()
     # This imports numpy, as the job does.
     from mummergpu.cli.compiled_list import compiling_ahead

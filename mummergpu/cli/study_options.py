@@ -14,7 +14,7 @@ from click.core import ParameterSource
 
 from mummergpu.cli.cache_folders import announce_compilation, tell_cache_trouble
 from mummergpu.cli.option_rules import device_options, refuse_exclusive, strands_of
-from mummergpu.cli.option_types import AUTO, MAIN_OPTIONS, PROGRAM, complete_files, one_device
+from mummergpu.cli.option_types import AUTO, MAIN_OPTIONS, PROGRAM, complete_files
 from mummergpu.cli.workload import complete_workload
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.words import counted
@@ -57,18 +57,11 @@ INPUT_OPTIONS: Final = [
 """The options that say what a study searches."""
 
 MACHINE_OPTIONS: Final = [
-    MAIN_OPTIONS[name] for name in ("backend", "cpu", "threads", "page_size", "address_bits")
-] + [
-    click.Option(
-        ["--device"],
-        callback=one_device,
-        metavar="N",
-        default="0",
-        show_default=True,
-        help="Which GPU to use, as the driver counts them; only one.",
-    ),
-    MAIN_OPTIONS["gpu_memory"],
-    MAIN_OPTIONS["device_library"],
+    MAIN_OPTIONS[name]
+    for name in (
+        *("backend", "cpu", "threads", "page_size", "address_bits"),
+        *("device", "gpu_memory", "device_library"),
+    )
 ]
 """The options that say where and on which trees a study searches."""
 

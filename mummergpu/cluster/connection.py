@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, Final
 
-from mummergpu.cluster.options import SLURM, ClusterOptions
+from mummergpu.cluster.options import OF_LOCAL, SLURM, ClusterOptions
 from mummergpu.errors import ClusterError, LibraryError, MummergpuError
 from mummergpu.runtime.libraries import in_one_line, look_for
 from mummergpu.runtime.processors import processor_count
@@ -203,6 +203,7 @@ def _client_of(options: ClusterOptions, stack: ExitStack) -> Any:
                 n_workers=processes,
                 threads_per_worker=threads,
                 processes=True,
+                resources={OF_LOCAL: 1},
                 # Without an address, it would be the same for two runs.
                 dashboard_address="127.0.0.1:0",
                 scheduler_kwargs={"dashboard": False},

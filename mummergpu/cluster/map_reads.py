@@ -18,7 +18,16 @@ from mummergpu.cluster.connection import OpenCluster, open_cluster
 from mummergpu.cluster.flow import Flow, Steps
 from mummergpu.cluster.joined_files import JoinedFiles, PreparedFiles
 from mummergpu.cluster.options import ClusterOptions
-from mummergpu.cluster.worker import FoundRows, Told, find, forget, pack, sizes_of, tell
+from mummergpu.cluster.worker import (
+    FoundRows,
+    Told,
+    device_of_process,
+    find,
+    forget,
+    pack,
+    sizes_of,
+    tell,
+)
 from mummergpu.errors import InputError, OptionClashError
 from mummergpu.index.options import KmerOptions
 from mummergpu.input.blocks.file_cuts import UncutError, cut_source, is_cuttable
@@ -112,11 +121,7 @@ class MapFinder:
     """Maps parts on a worker."""
 
     def __init__(self, work: MapWork, threads: int, number: int | None) -> None:
-        device = work.options.device
-        if number is not None and device.numbers:
-            # The processes of one machine share its devices.
-            device = replace(device, numbers=(device.numbers[number % len(device.numbers)],))
-        device = replace(device, threads=threads)
+        device = device_of_process(work.options.device, threads, number)
         self._options = replace(work.options, threads=threads, device=device)
         self._stats = Stats()
         self._context = RunContext(threads, self._stats, waiting_threads=waiting_threads(device))

@@ -18,7 +18,16 @@ from mummergpu.cluster.connection import OpenCluster, open_cluster
 from mummergpu.cluster.flow import Flow, Steps
 from mummergpu.cluster.joined_files import JoinedFiles, PreparedFiles
 from mummergpu.cluster.options import ClusterOptions
-from mummergpu.cluster.worker import FoundRows, Told, find, forget, pack, sizes_of, tell
+from mummergpu.cluster.worker import (
+    FoundRows,
+    Told,
+    device_of_process,
+    find,
+    forget,
+    pack,
+    sizes_of,
+    tell,
+)
 from mummergpu.errors import OptionClashError
 from mummergpu.index.file import IndexFile
 from mummergpu.input.blocks.queries import QueryBlock
@@ -75,14 +84,14 @@ class QueryWork:
 
     def open(self, threads: int, number: int | None) -> MatchFinder:
         """Load the index."""
-        return (MatchFinder if self.aligned is None else AlignmentFinder)(self, threads)
+        return (MatchFinder if self.aligned is None else AlignmentFinder)(self, threads, number)
 
 
 class MatchFinder:
     """Finds the matches of blocks on a worker."""
 
-    def __init__(self, work: QueryWork, threads: int) -> None:
-        device = replace(work.options.device, threads=threads)
+    def __init__(self, work: QueryWork, threads: int, number: int | None) -> None:
+        device = device_of_process(work.options.device, threads, number)
         self._options = replace(work.options, threads=threads, device=device)
         self._stats = Stats()
         self._context = RunContext(threads, self._stats)

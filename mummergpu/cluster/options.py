@@ -14,6 +14,9 @@ SLURM: Final = "slurm:"
 SCHEMES: Final = ("tcp://", "tls://", "ucx://", "ws://", "wss://")
 """How addresses of schedulers of Dask begin."""
 
+OF_LOCAL: Final = "mummergpu_local"
+"""A resource of Dask that only the processes of ``local:N`` have."""
+
 PATIENCE: Final = 60.0
 """The seconds that a part may take before another worker gets it too, if others took less."""
 

@@ -19,7 +19,7 @@ from mummergpu.cluster.checks import check_files, check_versions
 from mummergpu.cluster.connection import OpenCluster, open_cluster
 from mummergpu.cluster.flow import Flow, Steps
 from mummergpu.cluster.options import ClusterOptions
-from mummergpu.cluster.worker import find, forget
+from mummergpu.cluster.worker import device_of_process, find, forget
 from mummergpu.errors import OptionError
 from mummergpu.hmm.filters import ProfileFilter
 from mummergpu.hmm.hit_lists import HitList
@@ -113,14 +113,14 @@ class ProfileWork:
 
     def open(self, threads: int, number: int | None) -> ProfileFinder:
         """Prepare to read profiles."""
-        return ProfileFinder(self.options, threads)
+        return ProfileFinder(self.options, threads, number)
 
 
 class ProfileFinder:
     """Compares parts on a worker, with the profiles of one pass in memory."""
 
-    def __init__(self, options: ProfileSearchOptions, threads: int) -> None:
-        device = replace(options.device, threads=threads)
+    def __init__(self, options: ProfileSearchOptions, threads: int, number: int | None) -> None:
+        device = device_of_process(options.device, threads, number)
         self._options = replace(options, threads=threads, device=device)
         self._stats = Stats()
         self._context = RunContext(threads, self._stats)

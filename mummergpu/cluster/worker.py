@@ -5,11 +5,14 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple, Protocol
 
+from mummergpu.cluster.options import OF_LOCAL
 from mummergpu.cluster.packed_parts import PackedPart, pack_part
+from mummergpu.cuda.driver import driver_facts
 from mummergpu.input.blocks.reader import LongReads
+from mummergpu.matching.options import DeviceOptions
 from mummergpu.output.bytes.compression import compressor_of
 from mummergpu.runtime.stats import StatsTotals
 
@@ -110,7 +113,7 @@ def find(work: Work, part: Any) -> Any:
     with _lock:
         if work.token not in _opened:
             _forget_idle()
-            _opened[work.token] = _Opened(work.open(*_threads_and_number()), time.monotonic())
+            _opened[work.token] = _Opened(work.open(*threads_and_number()), time.monotonic())
         opened = _opened[work.token]
         opened.users += 1
     try:
@@ -129,7 +132,7 @@ def tell(found: FoundRows) -> Told:
 def pack(work: RowWork, found: FoundRows, offsets: Sequence[int]) -> list[PackedPart | list[Any]]:
     """Return what is found of a part as its files shall have it."""
     packed: list[PackedPart | list[Any]] = []
-    _, process = _threads_and_number()
+    _, process = threads_and_number()
     for number, rows in enumerate(found.rows):
         if isinstance(rows, list):
             packed.append(rows)
@@ -166,9 +169,20 @@ def _forget_idle() -> None:
             _opened.pop(token).finder.close()
 
 
-def _threads_and_number() -> tuple[int, int | None]:
+def threads_and_number() -> tuple[int, int | None]:
+    """Return the threads of this worker, and its number among the processes of ``local:N``."""
     from distributed import get_worker
 
     worker = get_worker()
-    number = worker.name if isinstance(worker.name, int) else None
+    number = int(worker.name) if OF_LOCAL in worker.state.total_resources else None
     return int(worker.state.nthreads), number
+
+
+def device_of_process(device: DeviceOptions, threads: int, process: int | None) -> DeviceOptions:
+    """Return the options of a worker's GPU: the processes of ``local:N`` take turns at the GPUs."""
+    number = device.number
+    if process is not None and device.backend != "cpu":
+        count = len(driver_facts().devices)
+        if number < count:
+            number = (number + process) % count
+    return replace(device, threads=threads, number=number)

@@ -28,11 +28,11 @@ from mummergpu.cuda.device import (
     Texture,
 )
 from mummergpu.cuda.driver_calls import call, call_for_memory
+from mummergpu.cuda.exported_memory import PrimaryContextMemory
 from mummergpu.cuda.nvrtc import choose_architecture
 from mummergpu.cuda.occupancy import occupancy
 from mummergpu.cuda.primary_context import PrimaryContext
 from mummergpu.cuda.program import BLOCK_THREADS
-from mummergpu.cuda.shared_memory import PrimaryContextMemory
 from mummergpu.cuda.textures import ArrayTexture, LinearTexture
 
 _NAME_BYTES: Final = 256
@@ -343,7 +343,7 @@ class BindingsDevice:
         """Allocate linear memory, not zeroed; raise `DeviceMemoryError` if too little is free."""
         return BindingsBuffer(self._context, size)
 
-    def allocate_shared(self, size: int) -> PrimaryContextMemory:
+    def allocate_exported(self, size: int) -> PrimaryContextMemory:
         """Allocate linear memory that outlives the device object; fail as `allocate` does."""
         return PrimaryContextMemory(self._number, size)
 

@@ -72,18 +72,18 @@ class Buffer(Protocol):
         ...
 
 
-class SharedMemory(Buffer, Protocol):
+class ExportedMemory(Buffer, Protocol):
     """Linear memory that outlives the `Device`, for other libraries of the process.
 
     It is freed when `free` is called, or when nothing refers to it any more; any thread may do so.
 
     Attributes
     ----------
-    place : tuple of int
-        The type and the number of the device, as DLPack numbers them.
+    device_number : int
+        The number of the device, as the driver counts them.
     """
 
-    place: tuple[int, int]
+    device_number: int
 
     def copy_out(self, array: AnyArray) -> None:
         """Fill a contiguous array from the beginning of the memory, and wait until that is done."""
@@ -222,7 +222,7 @@ class Device(Protocol):
         """Allocate linear memory, not zeroed; raise `DeviceMemoryError` if too little is free."""
         ...
 
-    def allocate_shared(self, size: int) -> SharedMemory:
+    def allocate_exported(self, size: int) -> ExportedMemory:
         """Allocate linear memory that outlives the device object; fail as `allocate` does."""
         ...
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import weakref
 from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.cuda import dlpack
-from mummergpu.cuda.device import SharedMemory
+from mummergpu.cuda.device import ExportedMemory
 from mummergpu.errors import ExportError
 
 Number = TypeVar("Number", bound=np.generic)
@@ -18,10 +16,10 @@ Number = TypeVar("Number", bound=np.generic)
 class DeviceArray(Generic[Number]):
     """A one-dimensional array in the memory of a GPU.
 
-    It has no arithmetic of its own: ``cupy.from_dlpack(x)``, ``torch.from_dlpack(x)``,
-    ``jax.dlpack.from_dlpack(x)``, ``cupy.asarray(x)`` and ``numba.cuda.as_cuda_array(x)`` return an
-    array of that library in the same memory, without a copy. The memory is freed when neither this
-    array nor any of those refers to it, whether the index is closed or not.
+    It has no arithmetic of its own: ``cupy.asarray(x)``, ``torch.as_tensor(x, device="cuda")``,
+    ``numba.cuda.as_cuda_array(x)`` and ``cudf.Series(x)`` return an array of that library in the
+    same memory, without a copy. The memory is freed when neither this array nor any of those refers
+    to it, whether the index is closed or not.
 
     All work on it is done when you get it, so no stream has to wait for another.
 
@@ -33,12 +31,10 @@ class DeviceArray(Generic[Number]):
         Its length, as a tuple.
     """
 
-    def __init__(self, memory: SharedMemory, dtype: type[Number], count: int) -> None:
+    def __init__(self, memory: ExportedMemory, dtype: type[Number], count: int) -> None:
         self.dtype = np.dtype(dtype)
         self.shape = (count,)
         self._memory = memory
-        # Capsules of this array that nobody took would keep its memory.
-        weakref.finalize(self, dlpack.drop_refused).atexit = False
 
     @property
     def size(self) -> int:
@@ -70,52 +66,12 @@ class DeviceArray(Generic[Number]):
         return self.size
 
     def __repr__(self) -> str:
-        kind, number = self._memory.place
-        where = f"GPU {number}" if kind == dlpack.CUDA else f"device {kind}:{number}"
+        where = f"GPU {self._memory.device_number}"
         return f"<mummergpu.DeviceArray of {self.size:,} {self.dtype} on {where}>"
 
     def __array__(self, dtype: object = None, copy: object = None) -> npt.NDArray[Any]:
         """Refuse to become an array of numpy unasked, which would be a copy to the host."""
         raise ExportError("it is on a device; to_host() copies it to an array of numpy")
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        """Return the type of the device, as DLPack numbers it, and its number."""
-        return self._memory.place
-
-    def __dlpack__(
-        self,
-        *,
-        stream: int | None = None,
-        max_version: tuple[int, int] | None = None,
-        dl_device: tuple[int, int] | None = None,
-        copy: bool | None = None,
-    ) -> object:
-        """Return a capsule of DLPack, for the ``from_dlpack`` of another library.
-
-        As all work on the array is done, any `stream` may use it at once. The array goes nowhere
-        else than where it is, and is never copied: `dl_device` and `copy` may not ask for that.
-
-        Raises
-        ------
-        ExportError
-            If the consumer asks for a copy, another device, or a stream of no meaning.
-        """
-        if copy:
-            raise ExportError("its memory is shared, never copied")
-        if dl_device is not None and tuple(dl_device) != self._memory.place:
-            wanted, place = tuple(dl_device), self._memory.place
-            raise ExportError(f"it is on device {place}, and {wanted} is asked for")
-        # DLPack: 1 and 2 are the two default streams, and 0 could be either.
-        if stream is not None and (stream == 0 or stream < -1):
-            raise ExportError(f"stream {stream} has no meaning in DLPack")
-        return dlpack.new_capsule(
-            self._memory,
-            self._memory.address,
-            self.shape,
-            self.dtype,
-            self._memory.place,
-            is_versioned=max_version is not None and max_version[0] >= dlpack.VERSION[0],
-        )
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:

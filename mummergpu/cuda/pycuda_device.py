@@ -20,10 +20,10 @@ from mummergpu.cuda.device import (
     Program,
     Texture,
 )
+from mummergpu.cuda.exported_memory import PrimaryContextMemory
 from mummergpu.cuda.nvrtc import choose_architecture
 from mummergpu.cuda.occupancy import occupancy
 from mummergpu.cuda.program import BLOCK_THREADS
-from mummergpu.cuda.shared_memory import PrimaryContextMemory
 from mummergpu.cuda.textures import ArrayTexture, LinearTexture
 from mummergpu.errors import BackendError
 
@@ -241,7 +241,7 @@ class PycudaDevice:
         """Allocate linear memory, not zeroed; raise `DeviceMemoryError` if too little is free."""
         return PycudaBuffer(size)
 
-    def allocate_shared(self, size: int) -> PrimaryContextMemory:
+    def allocate_exported(self, size: int) -> PrimaryContextMemory:
         """Allocate linear memory that outlives the device object; fail as `allocate` does."""
         return PrimaryContextMemory(self._number, size)
 

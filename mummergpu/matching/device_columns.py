@@ -121,7 +121,7 @@ def _new_array(device: Device, kind: type[np.generic], count: int, rows: int) ->
     """Return an array; an error tells of how many matches it is a column."""
     size = max(1, count * np.dtype(kind).itemsize)
     try:
-        return DeviceArray(device.allocate_shared(size), kind, count)
+        return DeviceArray(device.allocate_exported(size), kind, count)
     except DeviceMemoryError as error:
         raise BackendError(
             "cuda",

@@ -89,18 +89,18 @@ class DeviceOptions:
     ----------
     backend : str
         ``cpu``, ``cuda``, or ``auto`` for the faster one that is available.
-    numbers : tuple of int or None
-        The numbers of the GPUs, counted from 0 and each named once; None for all GPUs.
+    number : int
+        The number of the GPU, counted from 0: a process uses one.
     memory : int or None
-        The most bytes of each GPU's memory to use; None for nearly all that is free.
+        The most bytes of the GPU's memory to use; None for nearly all that is free.
     threads : int
-        The most threads that copy an index to the GPUs, for all of them together.
+        The most threads that copy an index to the GPU.
     profile : bool
         Whether the GPU kernels count the nodes that they visit.
     kernel_folder : str or None
         The folder that keeps compiled kernels between runs; None to keep none.
     library : str
-        The library that the GPUs are used through: ``pycuda``, ``cuda-bindings``, or ``auto`` for
+        The library that the GPU is used through: ``pycuda``, ``cuda-bindings``, or ``auto`` for
         PyCUDA where it is installed.
     filter_policy : str
         How a GPU computes the Viterbi filter of profiles: ``auto``, ``warp``, or the code of a
@@ -110,7 +110,7 @@ class DeviceOptions:
     """
 
     backend: str = "auto"
-    numbers: tuple[int, ...] | None = (0,)
+    number: int = 0
     memory: int | None = None
     threads: int = 1
     profile: bool = False
@@ -122,8 +122,3 @@ class DeviceOptions:
     def __post_init__(self) -> None:
         backend = one_of("backend", self.backend, BACKENDS)
         keep_values(self, backend=backend, threads=positive("threads", self.threads))
-
-    @property
-    def first_number(self) -> int:
-        """The number of the first GPU: the only one of a study."""
-        return 0 if self.numbers is None else self.numbers[0]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from mummergpu.input.blocks.queries import QueryBlock
-from mummergpu.matching.backends.interface import Backend, TextBackend, UniqueBackend
+from mummergpu.matching.backends.interface import Backend
 from mummergpu.matching.block_text import BlockText, RowFormat
 from mummergpu.matching.filter import keep_long
 from mummergpu.matching.long_queries import (
@@ -74,12 +74,10 @@ class BlockSearch:
         self._unique_rows = unique_rows
         # Parts with more starts are cut at once. Threads need not agree: it only saves time.
         self._fewer_starts = UNBOUNDED
-        self._text_backend: TextBackend | None = None
         # The text of a backend has all matches that it finds.
-        if row_format is not None and search_length >= minimum_length:
-            if isinstance(backend, TextBackend):
-                backend.set_format(row_format)
-                self._text_backend = backend
+        self._wants_text = row_format is not None and search_length >= minimum_length
+        if row_format is not None and self._wants_text:
+            backend.set_format(row_format)
 
     def needs_all_threads(self, block: QueryBlock) -> bool:
         """Return whether a block has a query that is too long for one thread."""
@@ -87,10 +85,8 @@ class BlockSearch:
 
     def makes_text(self, block: QueryBlock) -> bool:
         """Return whether the backend makes the text of a block on the loaded pages."""
-        backend = self._text_backend
-        if backend is None or not backend.makes_text:
-            return False
-        return not has_long_query(block, self.sizes.long_query)
+        makes_text = self._wants_text and self._backend.makes_text
+        return makes_text and not has_long_query(block, self.sizes.long_query)
 
     def find_text(self, block: QueryBlock) -> BlockText | None:
         """Return the text of a block for which `makes_text` is true, made by the backend.
@@ -98,8 +94,7 @@ class BlockSearch:
         None means that the text has too many rows or bytes. Then the block must be cut; if it has
         only one query, `find_mems` finds the matches.
         """
-        assert self._text_backend is not None
-        return self._text_backend.find_text(block, self.strands, self.sizes.max_rows)
+        return self._backend.find_text(block, self.strands, self.sizes.max_rows)
 
     def find_mems(
         self,
@@ -114,7 +109,7 @@ class BlockSearch:
         """
         backend = self._backend
         is_long = has_long_query(block, self.sizes.long_query)
-        if isinstance(backend, UniqueBackend) and backend.only_unique:
+        if backend.only_unique:
 
             def tell(bases: int) -> None:
                 if is_long:

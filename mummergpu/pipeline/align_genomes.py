@@ -88,9 +88,9 @@ def tiles_on_device(backend: Backend[Any], costs: Costs, context: RunContext) ->
     """Return what aligns tiles on the device of a backend, None if it has no device of its own."""
     if backend.name != "cuda":
         return None
-    from mummergpu.matching.backends.streaming import StreamingBackend
+    from mummergpu.matching.backends.cuda_streams import CudaStreamsBackend
 
-    if not isinstance(backend, StreamingBackend):
+    if not isinstance(backend, CudaStreamsBackend):
         return None
     from mummergpu.cuda.device import DeviceMemoryError
     from mummergpu.viterbi.device.cuda_program import VITERBI_PROGRAM

@@ -153,9 +153,9 @@ def _open_device(
     """Return a device that the stack closes; raise `BackendError` if it cannot be used."""
     from mummergpu.hmm.language.device import DeviceChains
     from mummergpu.matching.backends.memory_plan import usable_memory
-    from mummergpu.matching.open_cuda import open_first_device
+    from mummergpu.matching.open_cuda import open_device
 
-    device, cache = open_first_device(options, stack, context.notice)
+    device, cache = open_device(options, stack, context.notice)
     memory = usable_memory(device.memory()[0], options.memory)
     found = DeviceChains(device, cache, memory, context.stats, double)
     stack.callback(found.close)

@@ -52,7 +52,7 @@ class PackedMems(NamedTuple):
 
 
 class KeptMatches(Generic[Result]):
-    """The matches of the first reads of an input, which its blocks are cut to (`Shortcut`)."""
+    """The matches of the first reads of an input, which its blocks are cut to (`FusedSearch`)."""
 
     def __init__(self) -> None:
         self._parts: list[tuple[int, dict[Strand, PackedMems]]] = []
@@ -87,11 +87,11 @@ class KeptMatches(Generic[Result]):
                 yield block if begin == 0 else block.part(begin, block.query_count)
 
     def suits(self, block: QueryBlock) -> bool:
-        """Return whether the matches of a block are kept (`Shortcut`)."""
+        """Return whether the matches of a block are kept (`FusedSearch`)."""
         return id(block) in self._of_blocks
 
     def prepared(self, block: QueryBlock) -> tuple[Result]:
-        """Return what is prepared of a block with the matches that are kept (`Shortcut`)."""
+        """Return what is prepared of a block with the matches that are kept (`FusedSearch`)."""
         _, mems = self._of_blocks.pop(id(block))
         unpacked = {strand: packed.columns() for strand, packed in mems.items()}
         return (self._prepare(cast(ReadBlock, block), unpacked),)

@@ -350,7 +350,7 @@ class MappedReads:
 def compressor_on_device(backend: Backend[Any], stats: Stats, stack: ExitStack) -> Compressor:
     """Return what compresses into blocks of bgzf on the device of a backend.
 
-    Of several devices, the first one compresses. The stack frees its memory.
+    The stack frees its memory.
 
     Raises
     ------
@@ -364,15 +364,13 @@ def compressor_on_device(backend: Backend[Any], stats: Stats, stack: ExitStack) 
     if backend.name != "cuda":
         raise OptionError("gpu_compression", f"needs a GPU, and the backend is '{backend.name}'")
     from mummergpu.cuda.nvcomp import load_nvcomp
-    from mummergpu.matching.backends.several_devices import SeveralDevices
-    from mummergpu.matching.backends.streaming import StreamingBackend
+    from mummergpu.matching.backends.cuda_streams import CudaStreamsBackend
     from mummergpu.output.bytes.device_compression import BGZF_PROGRAM, DeviceBgzfCompressor
 
     deflater = load_nvcomp()
-    one = backend.first if isinstance(backend, SeveralDevices) else backend
-    assert isinstance(one, StreamingBackend)
-    with one.device.current():
-        program = one.program(BGZF_PROGRAM)
-    compressor = DeviceBgzfCompressor(one.device, program, deflater, stats)
+    assert isinstance(backend, CudaStreamsBackend)
+    with backend.device.current():
+        program = backend.program(BGZF_PROGRAM)
+    compressor = DeviceBgzfCompressor(backend.device, program, deflater, stats)
     stack.callback(compressor.close)
     return compressor

@@ -21,11 +21,11 @@ from mummergpu.mapping.placing.insert_size import LIBRARY, PairSizes
 from mummergpu.mapping.placing.second_pass import DoubtfulReads, part_of_reads
 from mummergpu.matching.search import BlockSearch
 from mummergpu.pipeline.context import RunContext
+from mummergpu.pipeline.fused_search import FusedSearch
 from mummergpu.pipeline.kept_matches import KeptMatches
 from mummergpu.pipeline.mapping_search import MappingSearch
 from mummergpu.pipeline.passes import MOST_ROWS_IF_LIMITED, GroupPasses
 from mummergpu.pipeline.query_progress import QueryProgress
-from mummergpu.pipeline.shortcut import Shortcut
 from mummergpu.pipeline.spill import SpilledQueries
 from mummergpu.pipeline.spilled_alignments import SpilledAlignments
 from mummergpu.runtime.arrays import Int64Array
@@ -140,14 +140,14 @@ class ReadMapping:
                 columns = self._mapper.map_block(reads, mems, sizes)
             return prepare(reads, columns)
 
-        shortcut: Shortcut[Result] | None = None
+        fused: FusedSearch[Result] | None = None
         if self._is_whole and self._search.hands_over:
-            shortcut = self._search.shortcut(self._mapper, sizes, prepare)
+            fused = self._search.fused_search(self._mapper, sizes, prepare)
         elif self._is_whole:
             kept, self._kept = self._kept, KeptMatches()
-            shortcut, blocks = kept, kept.cut(blocks, map_and_prepare)
+            fused, blocks = kept, kept.cut(blocks, map_and_prepare)
         first, progress = self._search.first, self._progress
-        yield from self._searched(first, blocks, map_and_prepare, progress, shortcut)
+        yield from self._searched(first, blocks, map_and_prepare, progress, fused)
 
     @contextmanager
     def _mapping_of(self, mems: BlockMems) -> Generator[None]:
@@ -241,7 +241,7 @@ class ReadMapping:
         blocks: Iterator[QueryBlock],
         prepare: Callable[[QueryBlock, BlockMems], Result],
         progress: QueryProgress,
-        shortcut: Shortcut[Result] | None = None,
+        fused: FusedSearch[Result] | None = None,
     ) -> Generator[Result]:
         """Search blocks on all groups; yield what is prepared of each with all of its matches.
 
@@ -255,7 +255,7 @@ class ReadMapping:
             self._search.load_group(order[number])
 
         passes = GroupPasses(search, self._context, progress, max_rows=self._max_rows)
-        yield from passes.results(count, load, blocks, prepare, shortcut)
+        yield from passes.results(count, load, blocks, prepare, fused)
 
 
 def _with_second(

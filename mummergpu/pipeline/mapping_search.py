@@ -20,12 +20,12 @@ from mummergpu.mapping.options import MappingOptions
 from mummergpu.mapping.placing.insert_size import PairSizes
 from mummergpu.mapping.seeding.seeds import second_seed_length
 from mummergpu.mapping.seeding.windows import ChosenBy, ReadCodes, chosen_matches
-from mummergpu.matching.backends.interface import Backend, ResidentBackend
+from mummergpu.matching.backends.interface import Backend
 from mummergpu.matching.kmer.cpu import KmerCpuBackend
 from mummergpu.matching.search import BlockSearch
 from mummergpu.pipeline.context import RunContext
+from mummergpu.pipeline.fused_search import CandidateSearch, FusedSearch
 from mummergpu.pipeline.page_progress import PageProgress
-from mummergpu.pipeline.shortcut import Shortcut
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import BlockMems
@@ -172,8 +172,8 @@ class MappingSearch:
 
     @property
     def hands_over(self) -> bool:
-        """Whether the backend hands over its matches on a device (`shortcut`)."""
-        return isinstance(self._backend, ResidentBackend) and self._backend.hands_over
+        """Whether the backend hands over its matches on a device (`fused_search`)."""
+        return self._backend.hands_over
 
     def load_group(self, number: int) -> None:
         """Load a group of pages in place of the one before, unless it is loaded already."""
@@ -205,17 +205,15 @@ class MappingSearch:
             find_more = self.second.find_mems
         return BlockMapper(self._index.reference, self._options, find_more, self._is_whole)
 
-    def shortcut(
+    def fused_search(
         self,
         mapper: BlockMapper,
         sizes: PairSizes,
         prepare: Callable[[ReadBlock, AlignmentColumns], Result],
-    ) -> Shortcut[Result]:
+    ) -> FusedSearch[Result]:
         """Return the seeding of a device, if the backend hands over its matches there."""
-        assert isinstance(self._backend, ResidentBackend)
         from mummergpu.mapping.seeding.device_candidates import DeviceCandidates
-        from mummergpu.pipeline.candidate_shortcut import CandidateShortcut
 
         finder = DeviceCandidates(self._index.reference, self._options)
         stats = self._context.stats
-        return CandidateShortcut(self._backend, finder, mapper, sizes, prepare, stats)
+        return CandidateSearch(self._backend, finder, mapper, sizes, prepare, stats)

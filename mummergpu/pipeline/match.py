@@ -38,6 +38,7 @@ from mummergpu.pipeline.backend_choice import (
 from mummergpu.pipeline.backend_opening import start_to_open
 from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.found_matches import FoundMatches, summary_bytes
+from mummergpu.pipeline.fused_search import TextSearch
 from mummergpu.pipeline.open_search import OpenSearch
 from mummergpu.pipeline.options import MatchOptions
 from mummergpu.pipeline.page_progress import PageProgress
@@ -45,7 +46,6 @@ from mummergpu.pipeline.passes import MOST_ROWS_IF_LIMITED, GroupPasses
 from mummergpu.pipeline.plan import choose_block_size, describe_plan, plan_index
 from mummergpu.pipeline.query_progress import QueryProgress
 from mummergpu.pipeline.reference_source import open_source, reference_of
-from mummergpu.pipeline.shortcut import TextShortcut
 from mummergpu.runtime.output_file import OutputFile
 
 SinkOpener = Callable[[Reference, list[OutputFile], Backend[Any], RunContext], MatchSink[Any]]
@@ -103,7 +103,7 @@ def run(
             lambda number: opened.load_group(number, context, ready),
             queries.blocks(options.search.block_size or backend.sizes.block_bases),
             found.prepare,
-            TextShortcut(search, found.prepare_text),
+            TextSearch(search, found.prepare_text),
         )
         with closing(results):
             for prepared in results:

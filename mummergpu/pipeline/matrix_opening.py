@@ -95,9 +95,9 @@ def _on_device(
     context: RunContext,
     stack: ExitStack,
 ) -> OpenMatrix:
-    from mummergpu.matching.open_cuda import open_first_device
+    from mummergpu.matching.open_cuda import open_device
 
-    device, cache = open_first_device(options, stack, context.notice)
+    device, cache = open_device(options, stack, context.notice)
     stats = context.stats
     from mummergpu.cuda.sources import read_sources
     from mummergpu.matching.backends.memory_plan import usable_memory

@@ -22,8 +22,8 @@ from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.backends.interface import WorkSizes
 from mummergpu.matching.search import UNBOUNDED, BlockSearch
 from mummergpu.pipeline.context import RunContext
+from mummergpu.pipeline.fused_search import FusedSearch
 from mummergpu.pipeline.query_progress import QueryProgress
-from mummergpu.pipeline.shortcut import Shortcut
 from mummergpu.pipeline.spill import SpilledMems, SpilledQueries
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.ordered_map import ordered_map, ordered_results
@@ -183,7 +183,7 @@ class GroupPasses:
         load_group: Callable[[int], None],
         blocks: Iterator[QueryBlock],
         prepare: Callable[[QueryBlock, BlockMems], Result],
-        shortcut: Shortcut[Result] | None = None,
+        fused: FusedSearch[Result] | None = None,
     ) -> Generator[Result]:
         """Search all blocks on all groups of pages, and yield what is prepared of each block.
 
@@ -197,13 +197,13 @@ class GroupPasses:
             The queries; the iterator is read once.
         prepare : callable
             Receives a block and all its matches; a thread of the pool calls it.
-        shortcut : Shortcut or None
+        fused : FusedSearch or None
             Prepares the blocks that suit it in place of `prepare`; threads of the pool call it.
 
         Yields
         ------
         Result
-            What `prepare` or `shortcut` returns, in the order of the blocks. When the next one
+            What `prepare` or `fused` returns, in the order of the blocks. When the next one
             is asked for, a block counts as done.
         """
         spilled: list[SpilledMems] = []
@@ -222,7 +222,7 @@ class GroupPasses:
                     blocks = before.queries.read_blocks()
                 rows = () if before is None else before.rows
                 if number == group_count - 1:
-                    yield from self._search_last(blocks, spilled, rows, prepare, shortcut)
+                    yield from self._search_last(blocks, spilled, rows, prepare, fused)
                     return
                 if before is None and self._cuts_blocks:
                     blocks = (part for block in blocks for part in parts.parts(block))
@@ -297,7 +297,7 @@ class GroupPasses:
         spilled: Sequence[SpilledMems],
         rows: Sequence[int],
         prepare: Callable[[QueryBlock, BlockMems], Result],
-        shortcut: Shortcut[Result] | None,
+        fused: FusedSearch[Result] | None,
     ) -> Generator[Result]:
         """Search all blocks on the last group, and merge the matches on the earlier groups."""
         parts = BlockParts(self._sizes)
@@ -306,8 +306,8 @@ class GroupPasses:
             block = task.block
             if task.searched:
                 return block, prepare(block, self._merge(task.groups))
-            if shortcut is not None and not spilled and shortcut.suits(block):
-                prepared = shortcut.prepared(block)
+            if fused is not None and not spilled and fused.suits(block):
+                prepared = fused.prepared(block)
                 if prepared is not None:
                     return block, prepared[0]
                 if block.can_be_cut:

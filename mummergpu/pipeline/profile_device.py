@@ -98,9 +98,9 @@ class ProfileDevice:
     def _on_device(self, filters: Sequence[ProfileFilter], stack: ExitStack) -> DeviceFilters:
         context = self._context
         if self._opened is None:
-            from mummergpu.matching.open_cuda import open_first_device
+            from mummergpu.matching.open_cuda import open_device
 
-            self._opened = open_first_device(self._options, self._stack, context.notice)
+            self._opened = open_device(self._options, self._stack, context.notice)
         from mummergpu.hmm.device_filters import DeviceFilters
         from mummergpu.hmm.filter_schemes import FilterChoice, read_schemes
         from mummergpu.matching.backends.memory_plan import usable_memory

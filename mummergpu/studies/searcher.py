@@ -11,8 +11,8 @@ from mummergpu.errors import BackendError
 from mummergpu.index.options import TreeOptions
 from mummergpu.index.tree.page import TreePage
 from mummergpu.index.tree.policy import Policy
+from mummergpu.matching.backends.cuda_streams import STREAMS
 from mummergpu.matching.backends.interface import Backend
-from mummergpu.matching.backends.streaming import STREAMS
 from mummergpu.matching.options import DeviceOptions
 from mummergpu.runtime.memory import keep_freed_memory
 from mummergpu.runtime.stats import Stats
@@ -120,7 +120,7 @@ class DeviceSearcher(StudySearcher):
         """Return the facts about the machine."""
         device = self._cuda.device
         with device.current():
-            return device_facts(self._options.first_number, device, threads, gathers_per_second)
+            return device_facts(self._options.number, device, threads, gathers_per_second)
 
     def gathers_per_second(
         self, table_bytes: int, threads: int, map_function: MapFunction

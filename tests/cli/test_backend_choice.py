@@ -36,7 +36,7 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     monkeypatch.chdir(tmp_path)
     told: list[Any] = []
     nobody = driver.DriverFacts(None, (), "no driver")
-    monkeypatch.setattr(run_verb, "ask_for_contexts", lambda devices: told.append(devices))
+    monkeypatch.setattr(run_verb, "ask_for_context", told.append)
     monkeypatch.setattr(driver, "_kept_facts", lambda: told.append("driver") or nobody)
     return told
 
@@ -59,7 +59,7 @@ def test_work_for_which_a_gpu_starts_soon_enough_asks_for_one(
     assert main([*shlex.split(command), "--backend", "cpu"]) == 0
     assert asked == []
     assert main([*shlex.split(command), "--backend", "cuda"]) == 0
-    assert asked == [(0,)]
+    assert asked == [0]
     monkeypatch.setattr(backend_choice, "DEVICE_START_SECONDS", -1e9)
     assert main(shlex.split(command)) == 0
-    assert asked == [(0,), (0,)]
+    assert asked == [0, 0]

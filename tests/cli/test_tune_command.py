@@ -148,4 +148,4 @@ def test_unclear_input_is_one_line(
 def test_one_device_is_tuned_at_a_time(devices: str, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["tune", "r.fa", "q.fa", "--device", devices]) == 2
     told = capfd.readouterr().err
-    assert f"'--device': '{devices}' names several GPUs, and this command measures one" in told
+    assert f"'--device': '{devices}' names several GPUs, and a process uses one" in told

@@ -22,6 +22,7 @@ from mummergpu.cluster import connection, flow
 from mummergpu.cluster import map_reads as on_machines
 from mummergpu.cluster.joined_files import JoinedFiles
 from mummergpu.cluster.options import ClusterOptions
+from mummergpu.cluster.worker import threads_and_number
 from mummergpu.errors import ClusterError, InputError
 from mummergpu.output.bytes.compression import BgzfCompressor
 from mummergpu.output.formats import Rows, targets_of
@@ -290,3 +291,13 @@ def wait_for(cluster: DaskCluster, workers: int) -> None:
 
     with Client(cluster.address) as client:
         wait_until(lambda: len(client.scheduler_info()["workers"]) == workers)
+
+
+@pytest.mark.timeout(600)
+def test_processes_on_this_machine_are_numbered(cluster: DaskCluster) -> None:
+    told = {}
+    for options in (ClusterOptions("local:2", threads=1), ClusterOptions(cluster.address)):
+        with connection.open_cluster(options, lambda line: None) as opened:
+            told[options.address] = sorted(opened.on_all(threads_and_number).values())
+    assert told["local:2"] == [(1, 0), (1, 1)]
+    assert set(told[cluster.address]) == {(1, None)}

@@ -13,7 +13,6 @@ from helpers.requirements import do_without
 
 from mummergpu.cuda.device import Device
 from mummergpu.cuda.device_library import DEVICE_LIBRARIES, device_opener
-from mummergpu.cuda.driver import driver_facts
 from mummergpu.cuda.kernel_cache import KernelCache
 from mummergpu.cuda.requirements import cuda_facts, obstacles
 
@@ -23,15 +22,6 @@ def cuda_device() -> None:
     missing = obstacles(cuda_facts(False))
     if missing:
         do_without(f"no CUDA device to test on: {missing[0]}", "GPU")
-
-
-@pytest.fixture(scope="session")
-def device_numbers(cuda_device: None) -> tuple[int, ...]:
-    """The numbers of all devices, of which there are at least two."""
-    numbers = tuple(device.number for device in driver_facts().devices)
-    if len(numbers) < 2:
-        do_without(f"two CUDA devices are needed, and there is {len(numbers)}", "TWO_GPUS")
-    return numbers
 
 
 @pytest.fixture(scope="module", params=DEVICE_LIBRARIES)

@@ -189,6 +189,14 @@ def test_a_device_that_is_not_there_is_an_error(workloads: Path, on_device: list
     assert "device 99" in done.stderr and "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize("search", SEARCHES)
+def test_processes_with_a_gpu_each_write_the_same_bytes(workloads: Path, search: str) -> None:
+    pytest.importorskip("distributed")
+    given = [*files(workloads, "LMONO"), "-b", "--search", search]
+    cluster = ["--backend", "cuda", "--cluster", "local:2", "-t", "2"]
+    assert run(*given, *cluster).stdout == run(*given, "-C").stdout
+
+
 def test_auto_takes_the_device_for_trees(workloads: Path) -> None:
     given = [*files(workloads, "LMONO"), "--search", "tree", "-v"]
     assert b"backend cuda" in run(*given).stderr

@@ -1,9 +1,7 @@
-"""Large arrays go through pinned pieces to a real device, and to several at once."""
+"""Large arrays go through pinned pieces to a real device."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +11,6 @@ import pytest
 
 from mummergpu.cuda import upload
 from mummergpu.cuda.device import Device
-from mummergpu.cuda.device_library import device_opener
-from mummergpu.cuda.pool import DevicePool
 from mummergpu.cuda.upload import Uploader
 from mummergpu.errors import BackendError
 from mummergpu.index.mapped_file import map_file
@@ -28,13 +24,11 @@ BYTES = 33 * PIECE + 77
 Array = npt.NDArray[Any]
 
 
-@pytest.fixture
-def pool(device_library: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[DevicePool]:
-    """Opens devices, for which small arrays go through pinned memory, too."""
+@pytest.fixture(autouse=True)
+def small_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small arrays go through pinned memory, too."""
     monkeypatch.setattr(upload, "BYTES_PER_THREAD", PIECE)
     monkeypatch.setattr(upload, "LEAST_BYTES", 1)
-    with DevicePool(device_opener(device_library)) as found:
-        yield found
 
 
 @pytest.fixture(scope="module")
@@ -69,16 +63,15 @@ def arrives(device: Device, arrays: list[Array]) -> bool:
     return all(equal)
 
 
-def test_all_bytes_arrive(pool: DevicePool, mapped: Array) -> None:
+def test_all_bytes_arrive(device: Device, mapped: Array) -> None:
     sizes = [0, 1, *(PIECE * n + d for n in (1, 2, THREADS, 2 * THREADS + 1) for d in (-1, 0, 1))]
     arrays = [mapped, mapped[PIECE // 2 + 3 :], *(mapped[5 : 5 + size] for size in sizes)]
     arrays.append(np.arange(2 * PIECE, dtype=np.int64))
-    assert arrives(pool.device(0), arrays)
+    assert arrives(device, arrays)
 
 
-def test_copies_follow_the_work_before_them(pool: DevicePool, mapped: Array) -> None:
+def test_copies_follow_the_work_before_them(device: Device, mapped: Array) -> None:
     """An array takes the place of one that is still being copied away on the device's side."""
-    device = pool.device(0)
     with device.current():
         stream, buffer = device.new_stream(), device.allocate(BYTES)
         uploader = Uploader(device, stream, THREADS, PIECE)
@@ -94,8 +87,7 @@ def test_copies_follow_the_work_before_them(pool: DevicePool, mapped: Array) -> 
         stream.free()
 
 
-def test_an_error_of_the_driver_arrives(pool: DevicePool, mapped: Array) -> None:
-    device = pool.device(0)
+def test_an_error_of_the_driver_arrives(device: Device, mapped: Array) -> None:
     with device.current():
         stream = device.new_stream()
         buffer = device.allocate(BYTES)
@@ -107,11 +99,3 @@ def test_an_error_of_the_driver_arrives(pool: DevicePool, mapped: Array) -> None
         buffer.free()
         stream.free()
     assert arrives(device, [mapped])
-
-
-def test_several_devices_get_one_file_at_once(
-    device_numbers: tuple[int, ...], pool: DevicePool, mapped: Array
-) -> None:
-    devices = [pool.device(number) for number in device_numbers]
-    with ThreadPoolExecutor(len(devices)) as threads:
-        assert all(threads.map(lambda device: arrives(device, [mapped, mapped[9:]]), devices))

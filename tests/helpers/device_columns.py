@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from helpers.text_cases import TextCase
+from helpers.text_cases import BOTH, TextCase, searched
 from mummergpu.cuda.device import Device
+from mummergpu.cuda.device_array import DeviceArray
 from mummergpu.input.reference import record_lookup
-from mummergpu.matching.backends.stream_searcher import DeviceMems, UploadedBlock
 from mummergpu.matching.device_columns import ColumnParts, DeviceColumns
-from mummergpu.matching.kmer.cuda_arrays import KmerSearchContext
-from mummergpu.matching.kmer.cuda_columns import KmerColumnsBackend, KmerColumnsSearcher
-from mummergpu.matching.kmer.cuda_program import KMER_PROGRAM
+from mummergpu.matching.kmer.cuda import KmerCudaBackend
+from mummergpu.matching.kmer.cuda_consumers import ResidentColumns
 from mummergpu.output.matches.match_table import match_counts, match_table
 from mummergpu.runtime.stats import Stats
 
@@ -42,6 +41,19 @@ def on_host(columns: DeviceColumns) -> AnyArrays:
     return {field.name: getattr(columns, field.name).to_host() for field in fields(columns)}
 
 
+class _HostView:
+    """What numpy takes for an array in the memory of the host's device."""
+
+    def __init__(self, array: DeviceArray[Any]) -> None:
+        self._array = array
+        self.__array_interface__ = array.__cuda_array_interface__
+
+
+def taken(array: DeviceArray[Any]) -> np.ndarray[Any, Any]:
+    """An array of the host's device as another library has it, without a copy."""
+    return np.asarray(_HostView(array)) if array.size else array.to_host()
+
+
 def difference(found: Mapping[str, Any], expected: Mapping[str, Any]) -> str | None:
     """Say where columns differ first, or None."""
     for name, values in expected.items():
@@ -57,36 +69,17 @@ def columns_of_device(
     device: Device, cache: Any, case: TextCase, first_query: int = 0, first_row: int = 0
 ) -> DeviceColumns:
     """The columns that a device leaves of any matches, after so many queries and rows."""
-    backend = KmerColumnsBackend(device, cache, Stats(), lambda line: None)
+    backend = KmerCudaBackend(device, cache, Stats(), lambda line: None)
     lookup = record_lookup(case.reference.record_starts, case.reference.codes.size)
     try:
         with device.current():
-            program = backend._program(KMER_PROGRAM)
-            searcher = backend._searchers[0]
-            assert isinstance(searcher, KmerColumnsSearcher)
-            place = backend._place
-            found = {
-                strand: DeviceMems(
-                    place(each.offsets),
-                    (
-                        place(each.query_starts),
-                        place(each.reference_starts),
-                        place(each.lengths),
-                    ),
-                    each.count,
-                )
-                for strand, each in case.columns.items()
-            }
-            count = case.block.query_count
-            uploaded = UploadedBlock(count, 0, 0, 0, place(case.block.offsets))
-            records = (place(lookup.starts), place(lookup.buckets), lookup.bucket_shift)
-            backend._stream.synchronize()
+            searcher, found = searched(backend, case.block, case.columns)
+            records = (*backend._place(lookup.starts, lookup.buckets), lookup.bucket_shift)
             parts = ColumnParts(device)
             parts.queries, parts.rows = first_query, first_row
-            context = KmerSearchContext(program, 1, 1, 1, 0, range(1), 0, (), None, None)
-            columns = searcher._write_columns(context, records, uploaded, found, parts)
-            searcher._stream.synchronize()
-            searcher._launcher.forget()
+            columns = ResidentColumns(records, BOTH, parts).write(searcher, case.block, found)
+            searcher.stream.synchronize()
+            searcher.launcher.forget()
             return columns
     finally:
         backend.close()

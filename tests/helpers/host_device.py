@@ -33,7 +33,6 @@ from mummergpu.cuda.device import (
     Stream,
     Texture,
 )
-from mummergpu.cuda.dlpack import CPU
 from mummergpu.cuda.program import CONSTANTS_HEADER, ProgramSource
 
 HERE = Path(__file__).resolve().parents[1] / "kernels"
@@ -113,10 +112,10 @@ class HostBuffer:
         _libc.free(self.address)
 
 
-class HostSharedMemory(HostBuffer):
+class HostExportedMemory(HostBuffer):
     """Memory that is given back when nothing refers to it, which libraries on the host can read."""
 
-    place = (CPU, 0)
+    device_number = 0
 
     def __init__(self, device: HostDevice, size: int) -> None:
         super().__init__(device, size)
@@ -276,11 +275,11 @@ class HostDevice:
         self.buffers.append(buffer)
         return buffer
 
-    def allocate_shared(self, size: int) -> HostSharedMemory:
+    def allocate_exported(self, size: int) -> HostExportedMemory:
         if self.used + size > self.memory_bytes:
             self.refusals += 1
             raise DeviceMemoryError(f"{size} bytes")
-        memory = HostSharedMemory(self, size)
+        memory = HostExportedMemory(self, size)
         self.shared.append((memory.address, size))
         return memory
 

@@ -19,7 +19,7 @@ from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.tree.layout import Layout
 from mummergpu.index.tree.policy import Policy
 from mummergpu.input.blocks.queries import QueryBlock
-from mummergpu.matching.backends.streaming import StreamingBackend
+from mummergpu.matching.backends.cuda_streams import CudaStreamsBackend
 from mummergpu.matching.kmer.cuda import KmerCudaBackend
 from mummergpu.matching.tree.cuda import TreeCudaBackend
 from mummergpu.runtime.stats import Stats
@@ -27,7 +27,7 @@ from mummergpu.sequence.codes import Strand
 
 FORWARD = Strand.FORWARD
 
-BackendType = TypeVar("BackendType", bound=StreamingBackend[Any, Any])
+BackendType = TypeVar("BackendType", bound=CudaStreamsBackend[Any, Any])
 
 
 def _genome() -> SearchCase:

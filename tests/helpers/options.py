@@ -13,7 +13,7 @@ from mummergpu.pipeline.options import BuildOptions, MatchOptions
 
 KINDS: dict[str, type[KmerOptions] | type[TreeOptions]] = {"kmer": KmerOptions, "tree": TreeOptions}
 OF_TREES_ALONE = ("address_bits", "policy")
-DEVICE_NAMES = {"devices": "numbers", "gpu_memory": "memory", "device_library": "library"}
+DEVICE_NAMES = {"device": "number", "gpu_memory": "memory", "device_library": "library"}
 """Options of a device that need another name among all others."""
 
 
@@ -36,7 +36,7 @@ def device_options(told: dict[str, Any]) -> DeviceOptions:
     """What a search runs on; takes what is told of it, but leaves the threads, which all share."""
     found = {own: told.pop(name) for name, own in DEVICE_NAMES.items() if name in told}
     found |= {name: told[name] for name in ("threads",) if name in told}
-    return DeviceOptions(**found, **take(told, DeviceOptions, "numbers", "memory", "threads"))
+    return DeviceOptions(**found, **take(told, DeviceOptions, "number", "memory", "threads"))
 
 
 def match_options(

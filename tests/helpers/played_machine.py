@@ -23,7 +23,6 @@ from mummergpu.runtime.libraries import Library
 
 GIB = 1 << 30
 H200 = DeviceFacts(0, "NVIDIA H200", (9, 0), 132, 140 * GIB, 139 * GIB, None)
-H200_AFTER = replace(H200, number=1)
 SOUND = CudaFacts(
     DriverFacts((13, 0), (H200,), None),
     Library("pycuda", "2026.1", None),

@@ -11,11 +11,14 @@ import numpy as np
 
 from helpers.in_memory import Row, columns_of, letters_of, named_queries, offsets_of
 from mummergpu.cuda.device import Device
+from mummergpu.cuda.resident_matches import DeviceMems
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import Reference
-from mummergpu.matching.backends.stream_searcher import DeviceMems
+from mummergpu.matching.kmer.cuda import KmerCudaBackend
+from mummergpu.matching.kmer.cuda_arrays import KmerSearchContext, PackedQueries
 from mummergpu.matching.kmer.cuda_program import KMER_PROGRAM
-from mummergpu.matching.kmer.cuda_text import KmerTextBackend, KmerTextSearcher
+from mummergpu.matching.kmer.cuda_search import KmerStreamSearcher
+from mummergpu.matching.kmer.device_text import DeviceText
 from mummergpu.output.matches.mummer import PIECE_BYTES, MummerFormatter, TextStyle
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
@@ -165,6 +168,26 @@ def _text_cases() -> list[TextCase]:
 TEXT_CASES = _text_cases()
 
 
+def searched(
+    backend: KmerCudaBackend, block: QueryBlock, columns: Mapping[Strand, MemColumns]
+) -> tuple[KmerStreamSearcher, dict[Strand, DeviceMems]]:
+    """A searcher that has a block and any columns on the device, as if it had found them."""
+    program = backend._program(KMER_PROGRAM)
+    searcher = backend._searchers[0]
+    assert isinstance(searcher, KmerStreamSearcher)
+    found = {}
+    for strand, each in columns.items():
+        offsets, *addresses = backend._place(
+            *(each.offsets, each.query_starts, each.reference_starts, each.lengths)
+        )
+        first, second, third = addresses
+        found[strand] = DeviceMems(offsets, (first, second, third), each.count)
+    (offsets,) = backend._place(block.offsets)
+    searcher.context = KmerSearchContext(program, 1, 1, 1, 0, range(1), 0, (), None, None)
+    searcher.queries = PackedQueries(block.query_count, 0, offsets, 0, 0, None)
+    return searcher, found
+
+
 def text_of_device(
     device: Device,
     cache: Any,
@@ -173,31 +196,18 @@ def text_of_device(
     columns: Mapping[Strand, MemColumns],
 ) -> bytes:
     """The text that a device makes of any columns."""
-    backend = KmerTextBackend(device, cache, Stats(), lambda line: None)
+    backend = KmerCudaBackend(device, cache, Stats(), lambda line: None)
     row_format = formatter.row_format()
     assert row_format is not None
     try:
         with device.current():
-            program = backend._program(KMER_PROGRAM)
-            resident = backend._place_format(row_format)
-            searcher = backend._searchers[0]
-            assert resident is not None and isinstance(searcher, KmerTextSearcher)
-            found = {
-                strand: DeviceMems(
-                    backend._place(each.offsets),
-                    (
-                        backend._place(each.query_starts),
-                        backend._place(each.reference_starts),
-                        backend._place(each.lengths),
-                    ),
-                    each.count,
-                )
-                for strand, each in columns.items()
-            }
-            offsets = backend._place(block.offsets)
-            backend._stream.synchronize()
-            text = searcher._text_maker.make(program, resident, block, offsets, found)
-            searcher._launcher.forget()
+            backend.set_format(row_format)
+            backend._place_records()
+            assert backend.makes_text
+            searcher, found = searched(backend, block, columns)
+            consumer = DeviceText(row_format, backend._text_arguments, BOTH)
+            text = consumer.make(searcher, block, found)
+            searcher.launcher.forget()
             assert text is not None
             assert text.count == sum(each.count for each in columns.values())
             assert all(piece.size <= PIECE_BYTES for piece in text.pieces)

@@ -12,8 +12,8 @@ from helpers.host_device import (
     HostBuffer,
     HostCompiler,
     HostDevice,
+    HostExportedMemory,
     HostProgram,
-    HostSharedMemory,
     HostTexture,
 )
 from mummergpu.cuda.device import AnyArray, Argument, DeviceMemoryError
@@ -71,9 +71,9 @@ class WatchedDevice(HostDevice):
         assert isinstance(buffer, HostBuffer)
         return buffer
 
-    def allocate_shared(self, size: int) -> HostSharedMemory:
+    def allocate_exported(self, size: int) -> HostExportedMemory:
         self._ask(size)
-        return super().allocate_shared(size)
+        return super().allocate_exported(size)
 
     def linear_texture(self, address: int, texels: int, texel_bytes: int) -> HostTexture:
         self._ask(0)

@@ -20,12 +20,11 @@ import numpy as np
 import pytest
 from helpers.played_driver import OTHERS, PlayedDriver
 
-from mummergpu.cuda import dlpack
 from mummergpu.cuda.bindings_device import BindingsDevice
 from mummergpu.cuda.device import DeviceMemoryError
 from mummergpu.cuda.device_array import DeviceArray
 from mummergpu.cuda.driver_calls import CallError, call
-from mummergpu.cuda.shared_memory import PrimaryContextMemory
+from mummergpu.cuda.exported_memory import PrimaryContextMemory
 from mummergpu.errors import BackendError
 
 ADDRESS = 1 << 40
@@ -406,9 +405,11 @@ def others(played: PlayedDriver) -> Iterator[PlayedDriver]:
     played.forget()
 
 
-def test_shared_memory_retains_the_primary_context_until_it_is_freed(others: PlayedDriver) -> None:
+def test_exported_memory_retains_the_context_until_it_is_freed(
+    others: PlayedDriver,
+) -> None:
     one, other = PrimaryContextMemory(0, 80), PrimaryContextMemory(1, 8)
-    assert (one.size, one.place, other.place) == (80, (2, 0), (2, 1))
+    assert (one.size, one.device_number, other.device_number) == (80, 0, 1)
     assert others.owned["memory"] == 2
     assert others.owned["context 0"] == others.owned["context 1"] == 1
     del one
@@ -419,7 +420,7 @@ def test_shared_memory_retains_the_primary_context_until_it_is_freed(others: Pla
     assert not {call for call in others.calls if "Reset" in call or "CtxDestroy" in call}
 
 
-def test_shared_memory_is_copied_out_from_any_thread(others: PlayedDriver) -> None:
+def test_exported_memory_is_copied_out_from_any_thread(others: PlayedDriver) -> None:
     memory = PrimaryContextMemory(0, 80)
     ctypes.memmove(memory.address, np.arange(10).ctypes.data, 80)
     found = np.zeros(10, dtype=np.int64)
@@ -432,21 +433,20 @@ def test_shared_memory_is_copied_out_from_any_thread(others: PlayedDriver) -> No
     assert len(others.calls) == before
     array = DeviceArray(memory, np.int64, 10)
     assert array.to_host().tolist() == list(range(10))
-    assert repr(array).endswith("of 10 int64 on GPU 0>") and array.__dlpack_device__() == (2, 0)
+    assert repr(array).endswith("of 10 int64 on GPU 0>")
 
 
-def test_shared_memory_outlives_the_device(others: PlayedDriver) -> None:
+def test_exported_memory_outlives_the_device(others: PlayedDriver) -> None:
     device = BindingsDevice(1)
     with device.current():
-        memory = device.allocate_shared(80)
+        memory = device.allocate_exported(80)
     device.close()
     assert others.owned == {"memory": 1, "context 1": 1}
     memory.copy_out(np.empty(10))
-    capsule = DeviceArray(memory, np.int64, 10).__dlpack__(stream=1)
+    array = DeviceArray(memory, np.int64, 10)
     del memory
     assert others.owned["memory"] == 1
-    del capsule
-    dlpack.drop_refused()
+    del array
 
 
 @pytest.mark.parametrize(
@@ -457,7 +457,7 @@ def test_shared_memory_outlives_the_device(others: PlayedDriver) -> None:
         ("NO_DEVICE", "cuInit", BackendError),
     ],
 )
-def test_shared_memory_that_cannot_be_had_leaves_nothing(
+def test_exported_memory_that_cannot_be_had_leaves_nothing(
     others: PlayedDriver, code: str, name: str, kind: type[Exception]
 ) -> None:
     others.fail(code, name)

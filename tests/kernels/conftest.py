@@ -9,26 +9,21 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import pytest
-from helpers.host_device import HostDevice, everything_given_back
+from helpers.host_device import HostDevice
 from helpers.host_libraries import host_compiler, library_of, prune
 from helpers.opened_backends import OpenedTables, OpenedTrees, OpenTables, OpenTrees, close_all
 from helpers.played_machine import SOUND, Machine, Output, write_files
 from helpers.requirements import program_of
-from helpers.several_devices import POLICY, NamedDevice, OpenDevices, Several
 from helpers.watched_device import WatchedCompiler, WatchedDevice
 
 from mummergpu.cli.main import main
-from mummergpu.cuda.pool import DevicePool
-from mummergpu.index.options import KmerOptions, TreeOptions
 from mummergpu.index.tree.policy import Policy
 from mummergpu.matching import open_cuda as opening
 from mummergpu.matching.backends import memory_plan as plan
-from mummergpu.matching.backends.streaming import STREAMS
+from mummergpu.matching.backends.cuda_streams import STREAMS
 from mummergpu.matching.kmer.cuda import KmerCudaBackend
-from mummergpu.matching.options import DeviceOptions
 from mummergpu.matching.tree.cuda import TreeCudaBackend
 from mummergpu.runtime.stats import Stats
 
@@ -117,12 +112,14 @@ def opened_trees(compiler: WatchedCompiler) -> Iterator[OpenTrees]:
         device: WatchedDevice | None = None,
         memory: int | None = None,
         profile: bool = False,
+        threads: int = 1,
     ) -> OpenedTrees:
         given = WatchedDevice() if device is None else device
         stats, notices, policy = Stats(), list[str](), Policy.from_code(code)
-        pool = DevicePool(lambda number: given)
         backend = TreeCudaBackend(
-            pool.device(0), compiler, policy, stats, notices.append, memory, profile, pool=pool
+            *(given, compiler, policy, stats, notices.append, memory, profile),
+            threads=threads,
+            closes_device=True,
         )
         every.append(OpenedTrees(backend, given, stats, notices, policy))
         return every[-1]
@@ -137,54 +134,20 @@ def opened_tables(compiler: WatchedCompiler) -> Iterator[OpenTables]:
     every: list[OpenedTables] = []
 
     def open_backend(
-        device: WatchedDevice | None = None, memory: int | None = None
+        device: WatchedDevice | None = None, memory: int | None = None, threads: int = 1
     ) -> OpenedTables:
         given = WatchedDevice() if device is None else device
         stats, notices = Stats(), list[str]()
-        pool = DevicePool(lambda number: given)
         backend = KmerCudaBackend(
-            pool.device(0), compiler, stats, notices.append, memory, pool=pool
+            *(given, compiler, stats, notices.append, memory),
+            threads=threads,
+            closes_device=True,
         )
         every.append(OpenedTables(backend, given, stats, notices))
         return every[-1]
 
     yield open_backend
     close_all(every)
-
-
-@pytest.fixture
-def opened_devices(compiler: WatchedCompiler) -> Iterator[OpenDevices]:
-    """Opens devices as the command does, and closes them: then nothing may be left on them."""
-    every: list[Several] = []
-
-    def open_several(
-        *numbers: int,
-        memory_bytes: tuple[int, ...] = (),
-        options: DeviceOptions | None = None,
-        kind: KmerOptions | TreeOptions | None = None,
-    ) -> Several:
-        sizes = memory_bytes or (1 << 30,) * len(numbers)
-        devices = dict(zip(numbers, map(NamedDevice, numbers, sizes), strict=True))
-        stats, notices = Stats(), list[str]()
-        pool = DevicePool(devices.__getitem__)
-        cache: Any = compiler
-        opener = opening._Opening(
-            kind or TreeOptions(policy=POLICY),
-            options or DeviceOptions(numbers=numbers),
-            stats,
-            cache,
-            plan.LARGEST_BLOCK,
-        )
-        borrowed = {number: pool.device(number) for number in numbers}
-        backend: Any = opener.open_several(borrowed, notices.append, pool)
-        every.append(Several(backend, devices, stats, notices))
-        return every[-1]
-
-    yield open_several
-    for one in every:
-        if not all(device.closed for device in one.devices.values()):
-            one.backend.close()
-        assert all(map(everything_given_back, one.devices.values()))
 
 
 @pytest.fixture(scope="module")

@@ -24,12 +24,11 @@ from helpers.host_device import SANITIZERS, HostCompiler, HostDevice, everything
 from sanitized_search import PLENTY, ExactWorkspace
 
 from mummergpu.cuda import workspace
-from mummergpu.cuda.pool import DevicePool
 from mummergpu.index.kmer_page import KmerPage
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.backends import stream_searcher as searching
-from mummergpu.matching.kmer.cuda_text import KmerTextBackend
+from mummergpu.matching.kmer.cuda import KmerCudaBackend
 from mummergpu.output.bytes.text_stores import TextArray
 from mummergpu.output.matches.mummer import MummerFormatter
 from mummergpu.runtime.stats import Stats
@@ -70,7 +69,7 @@ MANY: Final = SearchCase("many", ("ACGTTGCACTGA" * 8,), ("GATCCAGT" * 4,), 1)
 
 
 def find(
-    backend: KmerTextBackend, block: QueryBlock, strands: Sequence[Strand] = STRANDS
+    backend: KmerCudaBackend, block: QueryBlock, strands: Sequence[Strand] = STRANDS
 ) -> dict[Strand, MemColumns]:
     found = backend.find_mems(block, strands, ANY)
     assert found is not None
@@ -116,8 +115,7 @@ def check(
     """Search both strands of a case, whole and in halves; return the matches and what is wrong."""
     found, wrong = 0, []
     device = HostDevice(PLENTY, blocks)
-    pool = DevicePool(lambda number: device)
-    backend = KmerTextBackend(pool.device(0), compiler, Stats(), lambda line: None, pool=pool)
+    backend = KmerCudaBackend(device, compiler, Stats(), lambda line: None, closes_device=True)
     formatter = MummerFormatter(reference_of(case.records), STYLES[blocks % 8])
     row_format = formatter.row_format()
     assert row_format is not None

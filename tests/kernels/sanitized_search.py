@@ -30,7 +30,6 @@ from helpers.host_device import (
 from helpers.search_cases import ANY, CASES, STRANDS, SearchCase, rows_of
 
 from mummergpu.cuda import workspace
-from mummergpu.cuda.pool import DevicePool
 from mummergpu.cuda.workspace import Workspace
 from mummergpu.index.tree.layout import Layout
 from mummergpu.index.tree.page import TreePage
@@ -105,9 +104,8 @@ def check(
     """Search both strands of a case under a policy."""
     found, wrong = 0, []
     device = HostDevice(PLENTY, threads)
-    pool = DevicePool(lambda number: device)
     backend = TreeCudaBackend(
-        pool.device(0), compiler, policy, Stats(), lambda line: None, pool=pool
+        device, compiler, policy, Stats(), lambda line: None, closes_device=True
     )
     backend.load_pages(pages, case.minimum_length)
     both = backend.find_mems(case.block(), STRANDS, ANY)

@@ -10,9 +10,10 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
+from helpers.host_device import HostDevice
 from helpers.in_memory import block_of
 from helpers.kmer_cases import tables_of
 from helpers.opened_backends import (
@@ -26,9 +27,11 @@ from helpers.opened_backends import (
 from helpers.search_cases import ONE_PAGE, SearchCase
 from helpers.watched_device import WatchedDevice
 
+from mummergpu.cuda import upload
 from mummergpu.errors import BackendError
 from mummergpu.index.kmer_sampling import KmerSampling
-from mummergpu.matching.backends.streaming import STREAMS
+from mummergpu.matching.backends.cuda_streams import STREAMS
+from mummergpu.matching.kmer import cuda as kmer_cuda
 
 
 class Search(NamedTuple):
@@ -184,3 +187,23 @@ def test_as_many_blocks_are_under_way_as_there_are_streams(search: Search) -> No
     assert found == [case.expected(FORWARD)[number:] for number in range(3 * STREAMS)]
     assert given.device.max_users == STREAMS
     assert len(given.device.streams) == 1 + STREAMS
+
+
+def test_pages_go_through_pinned_pieces(search: Search, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(upload, "UPLOAD_PIECE_BYTES", 100)
+    monkeypatch.setattr(upload, "BYTES_PER_THREAD", 1)
+    monkeypatch.setattr(upload, "LEAST_BYTES", 1)
+    monkeypatch.setattr(kmer_cuda, "UPLOAD_BASES", 256)
+    pinned: list[int] = []
+
+    def pinned_by(device: WatchedDevice, count: int, dtype: Any) -> Any:
+        pinned.append(count)
+        return HostDevice.pinned(device, count, dtype)
+
+    monkeypatch.setattr(WatchedDevice, "pinned", pinned_by)
+    given = search.open(threads=5)
+    for _ in range(2):
+        given.load_pages(GENOME)
+        assert given.find(GENOME.block()) == GENOME.expected(FORWARD)
+    # Two pieces for each thread that found something to copy, in both loads.
+    assert 2 * 2 <= pinned.count(100) <= 2 * 2 * 5

@@ -10,7 +10,13 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from helpers.device_cases import test_the_columns_are_those_of_the_host  # noqa: F401
-from helpers.device_columns import columns_of_device, columns_of_host, difference, on_host
+from helpers.device_columns import (
+    columns_of_device,
+    columns_of_host,
+    difference,
+    on_host,
+    taken,
+)
 from helpers.host_device import HostDevice
 from helpers.in_memory import reference_of
 from helpers.kmer_cases import KMER_CASES, tables_of
@@ -19,13 +25,11 @@ from helpers.search_cases import ANY, ONE_PAGE, STRANDS, SearchCase
 from helpers.text_cases import TEXT_CASES, TextCase
 from helpers.watched_device import WatchedCompiler, WatchedDevice
 
-from mummergpu.cuda.pool import DevicePool
 from mummergpu.errors import BackendError
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import record_lookup
-from mummergpu.matching.backends.interface import ColumnsBackend
-from mummergpu.matching.kmer.cuda_columns import KmerColumnsBackend
+from mummergpu.matching.kmer.cuda import KmerCudaBackend
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
 
@@ -45,21 +49,20 @@ def test_columns_are_numbered_after_those_before(compiler: WatchedCompiler) -> N
     assert not device.shared
 
 
-Open = Callable[..., OpenedBackend[KmerColumnsBackend]]
+Open = Callable[..., OpenedBackend[KmerCudaBackend]]
 
 
 @pytest.fixture
 def opened(compiler: WatchedCompiler) -> Iterator[Open]:
     """Opens backends with a case loaded; closes them."""
-    every: list[OpenedBackend[KmerColumnsBackend]] = []
+    every: list[OpenedBackend[KmerCudaBackend]] = []
 
     def open_backend(
         case: SearchCase, memory: int | None = None, kmer_length: int = 1
-    ) -> OpenedBackend[KmerColumnsBackend]:
+    ) -> OpenedBackend[KmerCudaBackend]:
         device, stats, notices = WatchedDevice(), Stats(), list[str]()
-        pool = DevicePool(lambda number: device)
-        backend = KmerColumnsBackend(
-            pool.device(0), compiler, stats, notices.append, memory, pool=pool
+        backend = KmerCudaBackend(
+            device, compiler, stats, notices.append, memory, closes_device=True
         )
         reference = reference_of(case.records)
         backend.set_records(record_lookup(reference.record_starts, reference.codes.size))
@@ -74,7 +77,7 @@ def opened(compiler: WatchedCompiler) -> Iterator[Open]:
 
 
 def expected_columns(
-    given: OpenedBackend[KmerColumnsBackend],
+    given: OpenedBackend[KmerCudaBackend],
     case: SearchCase,
     block: QueryBlock,
     strands: Sequence[Strand] = STRANDS,
@@ -135,7 +138,7 @@ def test_columns_outlive_the_backend(opened: Open) -> None:
     given.backend.close()
     assert given.device.closed and given.device.shared
     assert difference(on_host(columns), expected) is None
-    length = np.from_dlpack(columns.length)
+    length = taken(columns.length)
     del columns
     assert len(given.device.shared) == 1
     assert np.array_equal(length, expected["length"])
@@ -145,7 +148,6 @@ def test_columns_outlive_the_backend(opened: Open) -> None:
 
 def test_pages_decide_whether_columns_are_left(opened: Open) -> None:
     given = opened(WHOLE)
-    assert isinstance(given.backend, ColumnsBackend)
     whole, parts = tables_of(WHOLE, KmerSampling(3)), tables_of(GENOME, KmerSampling(3))
     for pages in (parts, whole, parts[:2], parts[:1]):
         given.backend.load_pages(pages, WHOLE.minimum_length)

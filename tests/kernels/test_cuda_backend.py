@@ -20,12 +20,11 @@ from helpers.opened_backends import FORWARD, GENOME, REPEATS, OpenedTrees, OpenT
 from helpers.search_cases import ANY, STRANDS, find_on, rows_of
 from helpers.watched_device import WatchedCompiler, WatchedDevice
 
-from mummergpu.cuda.pool import DevicePool
 from mummergpu.errors import BackendError
 from mummergpu.index.tree.layout import Layout
 from mummergpu.index.tree.page import TreePage
 from mummergpu.index.tree.policy import Policy
-from mummergpu.matching.backends.streaming import STREAMS
+from mummergpu.matching.backends.cuda_streams import STREAMS
 from mummergpu.matching.tree import cuda_pages as resident
 from mummergpu.matching.tree import cuda_program
 from mummergpu.matching.tree.cpu import TreeCpuBackend
@@ -121,20 +120,15 @@ def test_closing_gives_everything_back(opened_trees: OpenTrees) -> None:
         assert everything_given_back(given.device)
 
 
-def test_a_device_that_is_borrowed_stays_open(
-    opened_trees: OpenTrees, compiler: WatchedCompiler
-) -> None:
-    """Two backends on one device of a pool, which closes it when both are gone."""
+def test_a_device_that_is_borrowed_stays_open(compiler: WatchedCompiler) -> None:
     device, policy = WatchedDevice(), Policy.from_code("m")
-    with DevicePool(lambda number: device) as pool:
-        for _ in range(2):
-            backend = TreeCudaBackend(pool.device(0), compiler, policy, Stats(), lambda line: None)
-            backend.load_pages(GENOME.pages(Layout.of(policy)), GENOME.minimum_length)
-            columns = find_on(backend, GENOME.block())
-            assert columns is not None and rows_of(columns) == GENOME.expected(FORWARD)
-            backend.close()
-            assert not device.closed and not device.buffers and not device.streams
-    assert everything_given_back(device)
+    for _ in range(2):
+        backend = TreeCudaBackend(device, compiler, policy, Stats(), lambda line: None)
+        backend.load_pages(GENOME.pages(Layout.of(policy)), GENOME.minimum_length)
+        columns = find_on(backend, GENOME.block())
+        assert columns is not None and rows_of(columns) == GENOME.expected(FORWARD)
+        backend.close()
+        assert not device.closed and not device.buffers and not device.streams
 
 
 def test_closing_waits_for_the_searches_under_way(opened_trees: OpenTrees) -> None:

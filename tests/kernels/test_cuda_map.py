@@ -23,7 +23,7 @@ from mummergpu.mapping.options import MAX_READ_BASES
 from mummergpu.mapping.seeding import candidate_search
 from mummergpu.mapping.seeding.device_candidates import DeviceCandidates
 from mummergpu.matching.kmer.cuda import KmerCudaBackend
-from mummergpu.matching.kmer.cuda_resident import KmerResidentSearcher
+from mummergpu.matching.kmer.cuda_search import KmerStreamSearcher
 from mummergpu.viterbi.recurrence.model import Costs
 
 KERNELS = {"list_diagonals", "score_diagonals", "mark_candidates", "write_candidates"}
@@ -131,18 +131,18 @@ def test_blocks_that_do_not_fit_are_cut(
 ) -> None:
     write_repeats(Path(), 60)
     expected, _ = output("map", "r.fa", "1.fq", "2.fq", "--backend", "cpu")
-    monkeypatch.setattr("mummergpu.matching.backends.streaming.MAX_ROWS", 500)
+    monkeypatch.setattr("mummergpu.matching.backends.cuda_streams.MAX_ROWS", 500)
     ours, _ = output("map", "r.fa", "1.fq", "2.fq", "--backend", "cuda")
     assert rows(ours) == rows(expected)
-    use_matches = KmerResidentSearcher.use_matches
+    use_matches = KmerStreamSearcher.use_matches
 
     def refuse_many(*given: Any) -> Any:
-        if given[3].query_count > 80:
+        if given[2].query_count > 80:
             raise DeviceMemoryError("no room")
         return use_matches(*given)
 
-    monkeypatch.setattr("mummergpu.matching.backends.streaming.MAX_ROWS", 1 << 24)
-    monkeypatch.setattr(KmerResidentSearcher, "use_matches", refuse_many)
+    monkeypatch.setattr("mummergpu.matching.backends.cuda_streams.MAX_ROWS", 1 << 24)
+    monkeypatch.setattr(KmerStreamSearcher, "use_matches", refuse_many)
     ours, told = output("map", "r.fa", "1.fq", "2.fq", "--backend", "cuda", "-v")
     assert rows(ours) == rows(expected) and "do not fit the device: no room" in told
     assert all(map(everything_given_back, machine.devices))

@@ -10,10 +10,10 @@ from helpers.host_device import everything_given_back
 from helpers.played_machine import Machine, Output
 from helpers.watched_device import WatchedDevice
 
-from mummergpu.matching.backends import streaming
+from mummergpu.matching.backends import cuda_streams
 from mummergpu.matching.kmer import device_text
-from mummergpu.matching.kmer.cuda_text import KmerTextBackend
-from mummergpu.matching.kmer.device_text import TEXT_KERNELS
+from mummergpu.matching.kmer.cuda import KmerCudaBackend
+from mummergpu.matching.kmer.cuda_program import TEXT_KERNELS
 
 
 def check_text(machine: Machine, output: Output, *given: str) -> dict[str, int]:
@@ -68,7 +68,7 @@ def test_what_needs_columns_gets_columns(machine: Machine, output: Output, words
 def test_a_device_that_may_not_make_text_gives_columns(
     machine: Machine, output: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(KmerTextBackend, "may_make_text", False)
+    monkeypatch.setattr(KmerCudaBackend, "may_make_text", False)
     launches = check_text(machine, output, "r.fa", "q.fa", "-l", "12", "-b")
     assert launches["write_kmer_mems"] > 0 and launches["count_text"] == 0
 
@@ -86,8 +86,8 @@ def test_the_device_makes_the_text_of_an_index_that_finds_shorter_matches_too(
 def test_long_queries_have_columns_and_others_text(
     machine: Machine, output: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(KmerTextBackend, "long_query", 2000)
-    monkeypatch.setattr(KmerTextBackend, "piece_bases", 1000)
+    monkeypatch.setattr(KmerCudaBackend, "long_query", 2000)
+    monkeypatch.setattr(KmerCudaBackend, "piece_bases", 1000)
     given = ["r.fa", "long.fa", "-l", "12", "-b", "--search", "sampled", "--block-size", "1"]
     ours, _ = output(*given, "--backend", "cuda", "--stats", "stats.json")
     told = json.loads(Path("stats.json").read_text())
@@ -101,7 +101,7 @@ def test_a_text_that_is_too_long_is_made_of_smaller_blocks(
     machine: Machine, output: Output, monkeypatch: pytest.MonkeyPatch, limit: str
 ) -> None:
     if limit == "rows":
-        monkeypatch.setattr(streaming, "MAX_ROWS", 40)
+        monkeypatch.setattr(cuda_streams, "MAX_ROWS", 40)
     else:
         monkeypatch.setattr(device_text, "MAX_TEXT_BYTES", 2000 if limit == "bytes" else 10)
     given = ["r.fa", "q.fa", "-l", "9", "-b", "--search", "sampled"]

@@ -13,9 +13,10 @@ from helpers.watched_device import WatchedCompiler
 from mummergpu.cuda.device import DeviceMemoryError
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.matching.backends import stream_searcher as searching
+from mummergpu.matching.backends.stream_searcher import HostColumns
 from mummergpu.matching.kmer.cpu import KmerCpuBackend
 from mummergpu.matching.kmer.cuda import KERNELS
-from mummergpu.matching.kmer.cuda_program import KMER_PROGRAM
+from mummergpu.matching.kmer.cuda_program import KMER_PROGRAM, TEXT_KERNELS
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.bit_planes import bit_planes_bytes
 
@@ -46,8 +47,8 @@ def test_a_block_of_too_many_bases_is_halved(
     assert given.find(GENOME.block()) == GENOME.expected(FORWARD)
     assert given.halved == [13]
     with pytest.raises(DeviceMemoryError):
-        given.backend._searchers[0].find_mems(
-            given.backend._context, GENOME.block(), (FORWARD,), ANY
+        given.backend._searchers[0].use_matches(
+            given.backend._context, GENOME.block(), ANY, HostColumns((FORWARD,))
         )
 
 
@@ -101,7 +102,7 @@ def test_every_launch_and_byte_is_accounted_for(opened_tables: OpenTables) -> No
     used = {name: count for name, count in launches.items() if count > 0}
     assert Counter(given.device.launches) == used
     # Seeds are chosen by searches with windows only.
-    assert set(KERNELS) - {"choose_query_seeds"} <= set(used)
+    assert set(KERNELS) - {"choose_query_seeds", *TEXT_KERNELS} <= set(used)
     assert used["count_kmer_mems"] == len(pages)
     stage = given.stats.stages["kmer_kernel"]
     assert stage.count == sum(used.values())

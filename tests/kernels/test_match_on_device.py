@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.device_columns import difference
+from helpers.device_columns import difference, taken
 from helpers.host_device import everything_given_back
 from helpers.oracle import reverse_complement
 from helpers.played_machine import BARE, Machine
@@ -39,8 +39,8 @@ def assert_equal(found: mummergpu.DeviceMatches, expected: mummergpu.Matches) ->
     host = found.to_host()
     wanted = {name: getattr(expected, name) for name in COLUMNS}
     assert difference({name: getattr(host, name) for name in COLUMNS}, wanted) is None
-    taken = {name: np.from_dlpack(getattr(found, name)) for name in COLUMNS}
-    assert difference(taken, wanted) is None
+    columns = {name: taken(getattr(found, name)) for name in COLUMNS}
+    assert difference(columns, wanted) is None
     for one in (found, host):
         assert one.query_names == expected.query_names
         assert one.query_lengths.tolist() == expected.query_lengths.tolist()
@@ -122,7 +122,7 @@ def test_matches_outlive_the_index(machine: Machine) -> None:
     (device,) = machine.devices
     assert everything_given_back(device) and len(device.shared) == len(COLUMNS)
     assert_equal(found, expected)
-    starts = np.from_dlpack(found.reference_start)
+    starts = taken(found.reference_start)
     del found
     assert len(device.shared) == 1
     assert starts.tolist() == expected.reference_start.tolist()
@@ -132,7 +132,7 @@ def test_matches_outlive_the_index(machine: Machine) -> None:
 
 def test_what_others_write_is_kept(index: mummergpu.Index) -> None:
     found = index.match_on_device(Path("q.fa"), strands="both")
-    np.from_dlpack(found.length)[:] = 7
+    taken(found.length)[:] = 7
     assert set(found.to_host().length.tolist()) == {7}
 
 

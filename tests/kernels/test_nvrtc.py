@@ -46,9 +46,8 @@ from mummergpu.mapping.seeding import device_candidates
 from mummergpu.mapping.seeding.cuda_program import MAPPING_PROGRAM
 from mummergpu.matching.backends import stream_searcher as searching
 from mummergpu.matching.kmer import cuda as kmer_tables
-from mummergpu.matching.kmer import cuda_columns, device_text
+from mummergpu.matching.kmer import cuda_consumers, device_text
 from mummergpu.matching.kmer import cuda_search as kmer_search
-from mummergpu.matching.kmer import cuda_text as text_search
 from mummergpu.matching.kmer.cuda_program import KMER_PROGRAM, SEED_PROGRAM
 from mummergpu.matching.tree import cuda_search as tree_search
 from mummergpu.matching.tree.cuda import KERNELS
@@ -270,12 +269,12 @@ def test_the_backends_launch_what_there_is_and_all_of_it() -> None:
     assert for_trees == kernels_written(TREE_PROGRAM)
     assert set(KERNELS) <= for_trees
     for_tables = kernels_launched(
-        kmer_tables, kmer_search, device_text, cuda_columns, searching, launches
+        kmer_tables, kmer_search, device_text, cuda_consumers, searching, launches
     )
     assert for_tables == kernels_written(SEED_PROGRAM)
     for_seeds = {"choose_query_seeds", "count_query_samples", "place_query_samples"}
     assert for_tables - for_seeds == kernels_written(KMER_PROGRAM)
-    assert set(text_search.KmerTextBackend.kernels) <= for_tables
+    assert set(kmer_tables.KERNELS) <= for_tables
     for_candidates = kernels_launched(device_candidates, launches)
     assert for_candidates == kernels_written(MAPPING_PROGRAM)
     for_compression = kernels_launched(device_compression)

@@ -58,7 +58,7 @@ def test_a_device_is_taken_where_there_is_one(machine: Machine, name: str) -> No
     backend, stats = chosen(
         notices,
         backend=name,
-        devices=(3,),
+        device=3,
         gpu_memory=GIB // 4,
         profile=True,
         policy=Policy.from_code("Tn"),

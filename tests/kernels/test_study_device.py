@@ -20,12 +20,11 @@ from helpers.studies import Steps, data_of, options_of, planned_in, sweep_into, 
 from helpers.watched_device import WatchedCompiler, WatchedDevice, WatchedProgram
 
 from mummergpu.cuda.device import KernelResources
-from mummergpu.cuda.pool import DevicePool
 from mummergpu.errors import BackendError
 from mummergpu.index.tree.layout import Layout
 from mummergpu.index.tree.page import TreePage
 from mummergpu.index.tree.policy import NO_POLICY, Policy
-from mummergpu.matching.backends.streaming import STREAMS
+from mummergpu.matching.backends.cuda_streams import STREAMS
 from mummergpu.matching.options import DeviceOptions
 from mummergpu.matching.tree.cuda import KERNELS, TreeCudaBackend
 from mummergpu.matching.tree.cuda_program import tree_program
@@ -92,15 +91,14 @@ def studied(compiler: WatchedCompiler, monkeypatch: pytest.MonkeyPatch) -> Itera
     kept = []
     monkeypatch.setattr(searchers, "keep_freed_memory", lambda: kept.append(True))
     device, stats = NumberedDevice(), Stats()
-    pool = DevicePool(lambda number: device)
     backend = TreeCudaBackend(
-        pool.device(0),
+        device,
         compiler,
         Policy(),
         stats,
         lambda line: None,
         max_block_bases=ONE_BLOCK,
-        pool=pool,
+        closes_device=True,
     )
     searcher = DeviceSearcher(backend, stats, DeviceOptions(kernel_folder=None))
     assert kept == [True]

@@ -22,13 +22,12 @@ from helpers.text_cases import (
 )
 from helpers.watched_device import WatchedCompiler, WatchedDevice
 
-from mummergpu.cuda.pool import DevicePool
 from mummergpu.errors import BackendError
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.block_text import BlockText
-from mummergpu.matching.kmer import cuda_text, device_text
-from mummergpu.matching.kmer.cuda_text import KmerTextBackend
+from mummergpu.matching.kmer import device_text
+from mummergpu.matching.kmer.cuda import KmerCudaBackend
 from mummergpu.output.matches.mummer import MummerFormatter, TextStyle
 from mummergpu.runtime.stats import Stats
 
@@ -52,24 +51,23 @@ def test_windows_and_pieces_of_any_size_join_to_the_whole(
     assert (device.launches.count("write_text") > 1) == (window_bytes < len(text))
 
 
-Open = Callable[..., tuple[OpenedBackend[KmerTextBackend], Callable[..., bytes]]]
+Open = Callable[..., tuple[OpenedBackend[KmerCudaBackend], Callable[..., bytes]]]
 
 
 @pytest.fixture
 def opened(compiler: WatchedCompiler) -> Iterator[Open]:
     """Opens backends with a case loaded, each with the host's text; closes them."""
-    every: list[OpenedBackend[KmerTextBackend]] = []
+    every: list[OpenedBackend[KmerCudaBackend]] = []
 
     def open_backend(
         case: SearchCase,
         style: TextStyle = STYLES[-1],
         memory: int | None = None,
         with_columns: bool = False,
-    ) -> tuple[OpenedBackend[KmerTextBackend], Callable[..., bytes]]:
+    ) -> tuple[OpenedBackend[KmerCudaBackend], Callable[..., bytes]]:
         device, stats, notices = WatchedDevice(), Stats(), list[str]()
-        pool = DevicePool(lambda number: device)
-        backend = KmerTextBackend(
-            pool.device(0), compiler, stats, notices.append, memory, pool=pool
+        backend = KmerCudaBackend(
+            device, compiler, stats, notices.append, memory, closes_device=True
         )
         formatter = MummerFormatter(reference_of(case.records), style)
         row_format = formatter.row_format(with_columns)
@@ -126,7 +124,7 @@ def test_every_launch_and_byte_of_a_text_is_accounted_for(opened: Open) -> None:
     sent = given.stats.bytes["to_device"] - before["to_device"]
     names = block.names.nbytes + block.name_offsets.nbytes
     assert sent == block.codes.nbytes + block.offsets.nbytes + names
-    for kernel in KmerTextBackend.kernels:
+    for kernel in KmerCudaBackend.kernels:
         assert given.stats.kernels[kernel].resources["registers"] == 1
 
 
@@ -187,7 +185,7 @@ def test_blocks_that_do_not_fit_are_halved_and_a_query_that_does_not_has_no_text
 
 
 def assert_same_columns(
-    found: BlockText | None, backend: KmerTextBackend, block: QueryBlock
+    found: BlockText | None, backend: KmerCudaBackend, block: QueryBlock
 ) -> None:
     expected = backend.find_mems(block, STRANDS, ANY)
     assert found is not None and expected is not None
@@ -223,7 +221,7 @@ def test_halves_that_are_too_long_together_are_no_text(
     block = awkwardly_named(REPEATS.block())
     size = len(expected(block))
     for limit in (size - 1, size):
-        monkeypatch.setattr(cuda_text, "MAX_TEXT_BYTES", limit)
+        monkeypatch.setattr(device_text, "MAX_TEXT_BYTES", limit)
         found = given.backend.find_text(block, STRANDS, ANY)
         assert (found is None) == (limit < size)
     assert given.halved

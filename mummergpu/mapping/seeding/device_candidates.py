@@ -10,11 +10,11 @@ import numpy as np
 from mummergpu.cuda.device import AnyArray, Argument
 from mummergpu.cuda.launcher import Launcher
 from mummergpu.cuda.program import WARP_LANES
+from mummergpu.cuda.resident_matches import ResidentMatches
 from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.candidates.candidates import ALL_FOUND
 from mummergpu.mapping.candidates.found_candidates import CANDIDATE, FoundCandidates
-from mummergpu.mapping.matches import ResidentMatches
 from mummergpu.mapping.options import MappingOptions
 from mummergpu.mapping.placing.insert_size import PairSizes
 from mummergpu.mapping.placing.log_odds import credits_of_qualities
@@ -95,8 +95,8 @@ class _CandidateWork:
         self._program = tools.load_program(MAPPING_PROGRAM)
         self._launcher = Launcher(tools.device, tools.stream, tools.workspace, tools.stats, STAGE)
         self._strands: tuple[Argument, ...] = (
-            *(matches.forward.query_offsets, *matches.forward.columns),
-            *(matches.reverse.query_offsets, *matches.reverse.columns),
+            *matches.forward.arguments,
+            *matches.reverse.arguments,
         )
 
     def place(self, name: str, array: AnyArray) -> int:

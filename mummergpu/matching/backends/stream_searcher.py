@@ -5,23 +5,28 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
 
 from mummergpu.cuda.device import Device, DeviceMemoryError
 from mummergpu.cuda.launcher import Launcher
 from mummergpu.cuda.pinned_staging import Staging
+from mummergpu.cuda.resident_matches import DeviceMems
 from mummergpu.cuda.workspace import Workspace
+from mummergpu.errors import BackendError
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.backends.device_codes import PADDING_BYTES, WORD_BYTES
+from mummergpu.matching.merge import join_blocks
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
-from mummergpu.sequence.mems import MemColumns, new_rows
+from mummergpu.sequence.mems import MemColumns, match_count, new_rows
 
 ContextType = TypeVar("ContextType")
 PreparedType = TypeVar("PreparedType")
+SearcherType = TypeVar("SearcherType")
+Result = TypeVar("Result")
 
 COUNTER_BYTES: Final = 32
 """The size of the buffer of counters that is copied back to the host."""
@@ -47,30 +52,38 @@ class UploadedBlock:
     continues: bool = False
 
 
-@frozen
-class DeviceMems:
-    """The MEMs of a block on one strand, on the device.
+class Consumer(ABC, Generic[SearcherType, Result]):
+    """Makes a result of the matches of a block, on the stream that searches it."""
 
-    Attributes
-    ----------
-    query_offsets : int
-        The address of the array that says where the rows of each query begin and end.
-    columns : tuple of int
-        The addresses of the query starts, the reference starts and the lengths.
-    seeds : int
-        The address of `MemColumns.seeds`; 0 if no match is left out.
-    """
+    may_be_cut = True
+    """Whether a block that does not fit the device may be searched in halves."""
 
-    query_offsets: int
-    columns: tuple[int, int, int]
-    count: int
-    seeds: int = 0
+    @abstractmethod
+    def take(self, searcher: SearcherType, block: QueryBlock, max_rows: int) -> Result | None:
+        """Search a block, which the searcher has on the device, and return the result.
+
+        None means that there are more than `max_rows` matches, or too much is made of them.
+        `DeviceMemoryError` is raised if the work does not fit.
+        """
+
+    def count(self, result: Result) -> int:
+        """Return how many matches count against the limit of the other half."""
+        return 0
+
+    def join(self, first: Result, second: Result) -> Result | None:
+        """Return the result of a block from those of its halves; None if it is too large."""
+        return first
+
+    @abstractmethod
+    def refuse(self, block: QueryBlock, error: DeviceMemoryError) -> None:
+        """Raise `BackendError`, or return None: a block does not fit, and can't be cut."""
 
 
 class StreamSearcher(ABC, Generic[ContextType, PreparedType]):
     """Searches one block at a time, on its own stream and with at most `limit` bytes of memory.
 
-    The device is current in the calling thread whenever a method is called.
+    The device is current in the calling thread whenever a method is called. During a search,
+    `context` is what all searches of a run share, and `queries` the block on the device.
     """
 
     stage = ""
@@ -79,63 +92,62 @@ class StreamSearcher(ABC, Generic[ContextType, PreparedType]):
     stages: Mapping[str, str] = MappingProxyType({})
     """The stages of kernels whose times are added to another stage, by kernel name."""
 
+    context: ContextType
+    queries: PreparedType
+
     def __init__(self, device: Device, limit: int, stats: Stats) -> None:
-        self._device = device
-        self._stats = stats
-        self._stream = device.new_stream()
-        self._workspace = Workspace(device, limit)
-        self._launcher = Launcher(
-            device, self._stream, self._workspace, stats, self.stage, self.stages
+        self.device = device
+        self.stats = stats
+        self.stream = device.new_stream()
+        self.workspace = Workspace(device, limit)
+        self.launcher = Launcher(
+            device, self.stream, self.workspace, stats, self.stage, self.stages
         )
-        self._staging = Staging(device, self._stream)
+        self.staging = Staging(device, self.stream)
         self._total = device.pinned(1, np.int64)
         self._counters = device.pinned(COUNTER_BYTES // 8, np.int64)
 
-    def find_mems(
-        self, context: ContextType, block: QueryBlock, strands: Sequence[Strand], max_rows: int
-    ) -> dict[Strand, MemColumns] | None:
-        """Return the MEMs of a block, or None if too many (`interface.Backend.find_mems`).
+    def use_matches(
+        self,
+        context: ContextType,
+        block: QueryBlock,
+        max_rows: int,
+        consumer: Consumer[Any, Result],
+    ) -> Result | None:
+        """Return what a consumer makes of the matches of a block (`Consumer.take`).
 
-        The block is copied to the device once, however many strands are searched. If the block or
-        its MEMs do not fit, `DeviceMemoryError` is raised.
+        The block is copied to the device once, however many strands are searched.
         """
-        found: dict[Strand, MemColumns] = {}
+        self.context = context
         try:
-            prepared = self._prepare(context, self._upload_block(block))
-            for strand in strands:
-                columns = self._search_strand(context, prepared, strand, max_rows)
-                if columns is None:
-                    break
-                max_rows -= columns.count
-                found[strand] = columns
+            self.queries = self._prepare(self._upload_block(block))
+            result = consumer.take(self, block, max_rows)
         finally:
-            self._stream.synchronize()
-        self._launcher.report()
-        return found if len(found) == len(strands) else None
+            self.stream.synchronize()
+        self.launcher.report()
+        return result
 
     @abstractmethod
-    def _prepare(self, context: ContextType, block: UploadedBlock) -> PreparedType:
+    def _prepare(self, block: UploadedBlock) -> PreparedType:
         """Return a block in the form in which all strands are searched."""
 
     @abstractmethod
-    def _search_strand(
-        self, context: ContextType, block: PreparedType, strand: Strand, max_rows: int
-    ) -> MemColumns | None:
-        """Return the MEMs of a block on one strand, or None if there are too many."""
+    def search_strand(self, strand: Strand, max_rows: int) -> MemColumns | None:
+        """Return the MEMs of the block on one strand, or None if there are too many."""
 
     def release(self) -> None:
         """Free the memory of a block that did not fit."""
-        self._stream.synchronize()
-        self._launcher.forget()
-        self._workspace.free()
+        self.stream.synchronize()
+        self.launcher.forget()
+        self.workspace.free()
 
     def free(self) -> None:
         """Free all memory and the stream."""
         # Pinned memory must be freed before its CUDA context.
         self._total = self._counters = np.empty(0, dtype=np.int64)
-        self._staging.free()
-        self._workspace.free()
-        self._stream.free()
+        self.staging.free()
+        self.workspace.free()
+        self.stream.free()
 
     def _upload_block(self, block: QueryBlock) -> UploadedBlock:
         """Copy a block to the device."""
@@ -146,21 +158,21 @@ class StreamSearcher(ABC, Generic[ContextType, PreparedType]):
         uploaded = UploadedBlock(
             block.query_count,
             block.base_count,
-            self._workspace.buffer("codes", size),
+            self.workspace.buffer("codes", size),
             size,
-            self._workspace.buffer("query offsets", offsets.nbytes),
+            self.workspace.buffer("query offsets", offsets.nbytes),
             block.continues,
         )
         whole_words = codes.size // WORD_BYTES * WORD_BYTES
-        self._stream.fill_zero(uploaded.codes + whole_words, size - whole_words)
-        self._staging.copy_in(uploaded.codes, codes)
-        self._staging.copy_in(uploaded.offsets, offsets)
-        self._stats.add_bytes(to_device=codes.nbytes + offsets.nbytes)
+        self.stream.fill_zero(uploaded.codes + whole_words, size - whole_words)
+        self.staging.copy_in(uploaded.codes, codes)
+        self.staging.copy_in(uploaded.offsets, offsets)
+        self.stats.add_bytes(to_device=codes.nbytes + offsets.nbytes)
         return uploaded
 
     def _columns(self, set_number: int, count: int) -> tuple[int, int, int]:
         """Return the addresses of the three buffers for the columns of a set of MEMs."""
-        buffer = self._workspace.buffer
+        buffer = self.workspace.buffer
         return (
             buffer(f"query starts {set_number}", 8 * count),
             buffer(f"reference starts {set_number}", 8 * count),
@@ -169,22 +181,58 @@ class StreamSearcher(ABC, Generic[ContextType, PreparedType]):
 
     def _read_total(self, offsets: int, count: int) -> int:
         """Return the last of `count + 1` offsets, which is the total that they count."""
-        self._stream.copy_out(self._total, offsets + 8 * count)
-        self._stream.synchronize()
+        self.stream.copy_out(self._total, offsets + 8 * count)
+        self.stream.synchronize()
         return int(self._total[0])
 
-    def _download(
-        self, query_count: int, offsets: int, columns: tuple[int, int, int], count: int
-    ) -> MemColumns:
+    def download(self, query_count: int, mems: DeviceMems) -> MemColumns:
         """Copy MEMs to the host."""
-        host_offsets = np.empty(query_count + 1, dtype=np.int64)
-        host_columns = new_rows(count)
+        offsets = np.empty(query_count + 1, dtype=np.int64)
+        columns = new_rows(mems.count)
         # The stage must not count the kernels that are still running.
-        self._stream.synchronize()
-        with self._stats.stage("matches_from_device"):
-            self._staging.copy_out(host_offsets, offsets)
-            for column, address in zip(host_columns, columns, strict=True):
-                self._staging.copy_out(column, address)
-            self._stream.synchronize()
-        self._stats.add_bytes(from_device=host_offsets.nbytes + 24 * count)
-        return MemColumns(host_offsets, *host_columns)
+        self.stream.synchronize()
+        with self.stats.stage("matches_from_device"):
+            self.staging.copy_out(offsets, mems.query_offsets)
+            for column, address in zip(columns, mems.columns, strict=True):
+                self.staging.copy_out(column, address)
+            self.stream.synchronize()
+        self.stats.add_bytes(from_device=offsets.nbytes + 24 * mems.count)
+        return MemColumns(offsets, *columns)
+
+
+class HostColumns(Consumer[StreamSearcher[Any, Any], dict[Strand, MemColumns]]):
+    """Copies the matches on some strands to the host, as columns."""
+
+    def __init__(self, strands: Sequence[Strand]) -> None:
+        self._strands = strands
+
+    def take(
+        self, searcher: StreamSearcher[Any, Any], block: QueryBlock, max_rows: int
+    ) -> dict[Strand, MemColumns] | None:
+        """Copy one strand after the other (`Consumer`)."""
+        found: dict[Strand, MemColumns] = {}
+        for strand in self._strands:
+            columns = searcher.search_strand(strand, max_rows)
+            if columns is None:
+                return None
+            max_rows -= columns.count
+            found[strand] = columns
+        return found
+
+    def count(self, result: dict[Strand, MemColumns]) -> int:
+        """Return the number of all matches (`Consumer`)."""
+        return match_count(result)
+
+    def join(
+        self, first: dict[Strand, MemColumns], second: dict[Strand, MemColumns]
+    ) -> dict[Strand, MemColumns]:
+        """Append the columns of the second half (`Consumer`)."""
+        return {strand: join_blocks(first[strand], second[strand]) for strand in first}
+
+    def refuse(self, block: QueryBlock, error: DeviceMemoryError) -> None:
+        """Raise `BackendError` (`Consumer`)."""
+        raise BackendError(
+            "cuda",
+            f"the matches of one query do not fit the device's memory ({error}); "
+            "use --backend cpu, or look for longer matches",
+        ) from error

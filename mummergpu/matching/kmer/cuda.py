@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from typing import Final, Self
 
-from mummergpu.cuda.device import Buffer, DeviceMemoryError, Program
+from mummergpu.cuda.device import AnyArray, Buffer, DeviceMemoryError, Program
+from mummergpu.cuda.resident_matches import ResidentMatches
 from mummergpu.errors import BackendError
 from mummergpu.index.kmer_page import KmerPage
+from mummergpu.input.blocks.queries import QueryBlock
+from mummergpu.matching.backends.cuda_streams import LONGEST_MATCH, CudaStreamsBackend
 from mummergpu.matching.backends.device_codes import WORD_BYTES
-from mummergpu.matching.backends.streaming import LONGEST_MATCH, StreamingBackend
+from mummergpu.matching.backends.stream_searcher import Result
+from mummergpu.matching.block_text import BlockText, RowFormat
+from mummergpu.matching.device_columns import ColumnParts, DeviceColumns, RecordPlaces
 from mummergpu.matching.kmer.cuda_arrays import KmerSearchContext, ResidentTable
-from mummergpu.matching.kmer.cuda_program import KMER_PROGRAM, MOST_OCCURRENCES, SEED_PROGRAM
+from mummergpu.matching.kmer.cuda_consumers import HandedOver, ResidentColumns
+from mummergpu.matching.kmer.cuda_program import (
+    KMER_PROGRAM,
+    MOST_OCCURRENCES,
+    SEED_PROGRAM,
+    TEXT_KERNELS,
+)
 from mummergpu.matching.kmer.cuda_search import KmerStreamSearcher
+from mummergpu.matching.kmer.device_text import DeviceText
+from mummergpu.matching.search import UNBOUNDED
 from mummergpu.sequence.bit_planes import (
     BIT_PLANES_BYTES,
     PADDING_BYTES,
@@ -21,7 +34,7 @@ from mummergpu.sequence.bit_planes import (
     WORD_BASES,
     bit_planes_bytes,
 )
-from mummergpu.sequence.codes import CodeArray
+from mummergpu.sequence.codes import CodeArray, Strand
 
 UPLOAD_BASES: Final = 1 << 26
 """The bases of the reference that are copied to the device at a time and packed there."""
@@ -35,6 +48,7 @@ LONG_QUERY: Final = 1 << 17
 KERNELS: Final[tuple[str, ...]] = (
     *("pack_codes", "count_kmer_mems", "count_frequent_kmer_mems"),
     *("write_kmer_mems", "write_frequent_kmer_mems"),
+    *TEXT_KERNELS,
 )
 """The kernels whose resources are reported."""
 
@@ -62,13 +76,63 @@ def _context_of(
     )
 
 
-class KmerCudaBackend(StreamingBackend[KmerPage, KmerSearchContext]):
-    """Searches k-mer tables on a GPU (`streaming.StreamingBackend`)."""
+class KmerCudaBackend(CudaStreamsBackend[KmerPage, KmerSearchContext]):
+    """Searches k-mer tables on a GPU (`cuda_streams.CudaStreamsBackend`).
+
+    If the reference is in one part, it can also make text of the matches there, leave their columns
+    there, or let others go on with them.
+    """
 
     kernels = KERNELS
     searcher = KmerStreamSearcher
     piece_bases = PIECE_BASES
     long_query = LONG_QUERY
+
+    may_make_text = True
+    """Whether text is made on the device; without it, the host makes the same text of columns."""
+
+    _row_format: RowFormat | None = None
+    _records: RecordPlaces | None = None
+    _text_arguments: tuple[int, ...] = ()
+    _column_arguments: tuple[int, ...] = ()
+    """The kernel arguments that describe the records, for text and for columns."""
+
+    def set_format(self, row_format: RowFormat) -> None:
+        """Set the format of the text; the next pages that are loaded follow it."""
+        self._row_format = row_format
+
+    def set_records(self, records: RecordPlaces) -> None:
+        """Set the places of the records; the next pages that are loaded follow them."""
+        self._records = records
+
+    def find_text(
+        self, block: QueryBlock, strands: Sequence[Strand], max_rows: int
+    ) -> BlockText | None:
+        """Return a block's text (`interface.Backend.find_text`), None if it does not fit."""
+        with self._idle_searcher() as searcher:
+            assert self._row_format is not None and self.makes_text
+            consumer = DeviceText(self._row_format, self._text_arguments, strands)
+            return self._consume(searcher, block, max_rows, consumer)
+
+    def find_columns(
+        self, blocks: Iterable[QueryBlock], strands: Sequence[Strand]
+    ) -> DeviceColumns:
+        """Return the columns of the matches of blocks (`interface.Backend.find_columns`)."""
+        parts = ColumnParts(self.device)
+        with self._idle_searcher() as searcher:
+            assert self.leaves_columns
+            consumer = ResidentColumns(self._column_arguments, strands, parts)
+            for block in blocks:
+                self._consume(searcher, block, UNBOUNDED, consumer)
+            return parts.join(searcher.stream)
+
+    def use_matches(
+        self, block: QueryBlock, max_rows: int, use: Callable[[ResidentMatches], Result]
+    ) -> Result | None:
+        """Return what is made of the matches of a block (`interface.Backend.use_matches`)."""
+        consumer = HandedOver(self.program, use, self._notice)
+        with self._idle_searcher() as searcher:
+            return self._consume(searcher, block, max_rows, consumer)
 
     def memory_for_pages(self, reference_bases: int) -> int:
         """Return the bytes that the packed reference leaves to tables (`interface.Backend`)."""
@@ -99,7 +163,10 @@ class KmerCudaBackend(StreamingBackend[KmerPage, KmerSearchContext]):
                     "use --backend cpu, or an index with smaller pages (see 'mummergpu index "
                     "--page-size')",
                 ) from error
-        self._context = _context_of(pages[0], minimum_length, program, reference, tables)
+            self._context = _context_of(pages[0], minimum_length, program, reference, tables)
+            self.hands_over = len(pages) == 1
+            if self.hands_over:
+                self._place_records()
 
     def for_windows(self, page: KmerPage, minimum_length: int) -> Self:
         """Return this backend as one that searches its tables as a page says (`sample_step`).
@@ -120,6 +187,7 @@ class KmerCudaBackend(StreamingBackend[KmerPage, KmerSearchContext]):
 
     def _let_go(self) -> None:
         self._context = None
+        self.makes_text = self.leaves_columns = self.hands_over = False
         while self._buffers:
             self._buffers.pop().free()
 
@@ -138,13 +206,36 @@ class KmerCudaBackend(StreamingBackend[KmerPage, KmerSearchContext]):
         self._uploader.copy_in(positions.address, table.positions)
         self._stats.add_bytes(to_device=table.byte_count)
         return ResidentTable(
-            offsets,
-            positions,
-            page.page.begin,
-            table.sampling,
-            table.longest_ascending,
-            table.ordered_bases,
+            *(offsets.address, positions.address, page.page.begin),
+            *(table.sampling, table.longest_ascending, table.ordered_bases),
         )
+
+    def _place_records(self) -> None:
+        """Copy the names and the places of the records to the device, if they fit."""
+        if self.may_make_text and (form := self._row_format) is not None:
+            names = form.record_names, form.record_name_offsets
+            if placed := self._place(form.record_starts, form.buckets, *names):
+                lookup = (*placed[:2], form.bucket_shift)
+                self._text_arguments = (*lookup, *placed[2:], form.head_bytes)
+                self.makes_text = True
+        if self._records is not None:
+            starts, buckets, shift = self._records
+            if placed := self._place(starts, buckets):
+                self._column_arguments = (*placed, shift)
+                self.leaves_columns = True
+
+    def _place(self, *arrays: AnyArray) -> list[int]:
+        """Copy arrays to the device, and return their addresses; none if they do not fit."""
+        addresses = []
+        try:
+            for array in arrays:
+                addresses.append(self._allocate(max(1, array.nbytes)).address)
+                self._uploader.copy_in(addresses[-1], array)
+                self._stats.add_bytes(to_device=array.nbytes)
+            self._stream.synchronize()
+        except DeviceMemoryError:
+            return []
+        return addresses
 
     def _place_reference(self, program: Program, codes: CodeArray) -> int:
         """Copy the reference to the device, pack it there piece by piece; return its address."""

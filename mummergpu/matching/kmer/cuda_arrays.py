@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mummergpu.cuda.device import Argument, Buffer, Program
+from mummergpu.cuda.device import Argument, Program
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.runtime.frozen import frozen
 
@@ -17,14 +17,16 @@ class ResidentTable:
 
     Attributes
     ----------
+    offsets, positions : int
+        The addresses of its arrays.
     part_begin : int
         Where the part begins in the reference.
     longest_ascending, ordered_bases : int
         Longer lists are sorted by so many bases before each position (`KmerTable`).
     """
 
-    offsets: Buffer
-    positions: Buffer
+    offsets: int
+    positions: int
     part_begin: int
     sampling: KmerSampling
     longest_ascending: int
@@ -75,10 +77,7 @@ class KmerSearchContext:
     def arguments(self, table: ResidentTable) -> tuple[Argument, ...]:
         """Return the kernel arguments for a table and the reference."""
         return (
-            table.offsets.address,
-            table.positions.address,
-            table.part_begin,
-            self.reference,
+            *(table.offsets, table.positions, table.part_begin, self.reference),
             np.uint32(table.sampling.kmer_length),
             np.uint32(table.longest_ascending),
             np.uint32(table.ordered_bases),

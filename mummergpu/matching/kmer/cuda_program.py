@@ -33,6 +33,9 @@ COUNT_BYTES: Final = 8
 TILE_LINES: Final = WARP_LANES
 """The lines of text that a warp writes at a time."""
 
+TEXT_KERNELS: Final = ("count_text", "write_text")
+"""The kernels that make text of matches, whose times have a stage of their own."""
+
 _CONSTANTS: Final = (
     ("BREAK", BREAK),
     *BIT_PLANES_CONSTANTS,

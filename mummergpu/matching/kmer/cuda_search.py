@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from mummergpu.cuda.device import Argument, Program
+from mummergpu.cuda.device import Argument
 from mummergpu.cuda.program import WARP_LANES
+from mummergpu.cuda.resident_matches import DeviceMems
 from mummergpu.index.kmer_table import MAX_TABLE_BASES
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.backends.stream_searcher import (
     COUNTER_BYTES,
-    DeviceMems,
+    Consumer,
+    Result,
     StreamSearcher,
     UploadedBlock,
 )
@@ -31,6 +34,7 @@ from mummergpu.matching.kmer.cuda_program import (
     KEPT_MEMS_OF_TILE,
     PLACED_SAMPLE_BYTES,
     SEED_CHOICE_BYTES,
+    TEXT_KERNELS,
     TILE_BYTES,
     TILE_SAMPLES,
 )
@@ -93,64 +97,74 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
     """Searches k-mer tables on one stream (`stream_searcher.StreamSearcher`)."""
 
     stage = "kmer_kernel"
-
-    _skipped = 0
-    """The samples of the block that were skipped so far."""
+    stages = MappingProxyType(dict.fromkeys(TEXT_KERNELS, "text_kernel"))
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self._chosen: Counter[str] = Counter()
+        self._counted = Counter[str]()
 
-    def find_mems(
+    def use_matches(
         self,
         context: KmerSearchContext,
         block: QueryBlock,
-        strands: Sequence[Strand],
         max_rows: int,
-    ) -> dict[Strand, MemColumns] | None:
-        """Return the MEMs of a block (`stream_searcher`); count the samples that were skipped."""
-        self._begin_counts()
-        found = super().find_mems(context, block, strands, max_rows)
+        consumer: Consumer[Any, Result],
+    ) -> Result | None:
+        """Return what a consumer makes of a block (`StreamSearcher`); count what was skipped."""
+        self._counted.clear()
+        result = super().use_matches(context, block, max_rows, consumer)
         # Without a result, the block is searched again in parts.
-        if found is not None:
-            self._count_skipped()
-        return found
+        if result is not None:
+            self.stats.add(**self._counted)
+        return result
 
-    def _begin_counts(self) -> None:
-        """Forget what was counted of a block that is searched again."""
-        self._skipped = 0
-        self._chosen.clear()
-
-    def _count_skipped(self) -> None:
-        """Count the skipped samples of a block that has been searched."""
-        if self._skipped:
-            self._stats.add(skipped_lookups=self._skipped)
-        self._stats.add(**self._chosen)
-
-    def _search_strand(
-        self, context: KmerSearchContext, block: PackedQueries, strand: Strand, max_rows: int
-    ) -> MemColumns | None:
-        """Return the MEMs of a block in all parts, or None if there are too many."""
-        queries = block if strand is Strand.FORWARD else self._reverse(context, block)
+    def search_strand(self, strand: Strand, max_rows: int) -> MemColumns | None:
+        """Return the MEMs of the block in all parts, or None if there are too many."""
+        queries = self._queries_on(strand)
         found = []
-        for table in context.tables:
-            mems = self._search_part(context, table, queries, max_rows)
+        for table in self.context.tables:
+            mems = self._search_part(table, queries, max_rows)
             if mems is None:
                 return None
             max_rows -= mems.count
-            columns = self._download(queries.count, mems.query_offsets, mems.columns, mems.count)
+            columns = self.download(queries.count, mems)
             if mems.seeds:
                 seeds = np.empty(queries.count, dtype=np.uint8)
-                self._staging.copy_out(seeds, mems.seeds)
-                self._stream.synchronize()
+                self.staging.copy_out(seeds, mems.seeds)
+                self.stream.synchronize()
                 columns = columns._replace(seeds=seeds)
             found.append(columns)
         # Seeds are chosen where there is one table only.
         return merge_pages(found)
 
-    def _prepare(self, context: KmerSearchContext, block: UploadedBlock) -> PackedQueries:
+    def find_strands(
+        self, strands: Sequence[Strand], max_rows: int
+    ) -> dict[Strand, DeviceMems] | None:
+        """Return the MEMs on each strand in the only table, forward first; None if too many."""
+        (table,) = self.context.tables
+        found: dict[Strand, DeviceMems] = {}
+        for strand in Strand:
+            if strand not in strands:
+                continue
+            mems = self._search_part(table, self._queries_on(strand), max_rows, len(found))
+            if mems is None:
+                return None
+            max_rows -= mems.count
+            found[strand] = mems
+        return found
+
+    def launch_on(self, kernel: str, items: int, arguments: Sequence[Argument]) -> None:
+        """Run a kernel of the search with a thread for each item (`Launcher.launch_on`)."""
+        self.launcher.launch_on(self.context.program, kernel, items, arguments)
+
+    def launch(self, kernel: str, arguments: Sequence[Argument]) -> None:
+        """Run a kernel whose blocks take their work from a list."""
+        program, blocks = self.context.program, self.device.resident_blocks
+        self.launcher.launch(program, kernel, blocks, arguments)
+
+    def _prepare(self, block: UploadedBlock) -> PackedQueries:
         """Turn the codes of a block into bit planes, and mark where queries begin."""
-        buffer = self._workspace.buffer
+        buffer, context = self.workspace.buffer, self.context
         words = -(-block.base_count // WORD_BASES)
         packed = PackedQueries(
             block.query_count,
@@ -162,17 +176,15 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
             block.continues,
         )
         if context.window > 0 and context.max_matches is None:
-            packed = replace(packed, samples=self._list_samples(context, packed, 0))
-        self._launcher.launch_on(
-            context.program,
+            packed = replace(packed, samples=self._list_samples(packed, 0))
+        self.launch_on(
             "pack_codes",
             words + 2 * PADDING_WORDS,
             (block.codes, block.base_count, packed.bit_planes, PADDING_WORDS, PADDING_WORDS),
         )
         is_long = block.base_count >= block.query_count * QUERY_OF_WARP
         threads = WARP_LANES if is_long else 1
-        self._launcher.launch_on(
-            context.program,
+        self.launch_on(
             "mark_queries",
             block.query_count * threads,
             (
@@ -182,64 +194,47 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
         )
         return packed
 
-    def _list_samples(
-        self, context: KmerSearchContext, block: PackedQueries, choices: int
-    ) -> QuerySamples:
+    def _list_samples(self, block: PackedQueries, choices: int) -> QuerySamples:
         """Return the samples of each query: of the seeds at an address that are taken, or of all.
 
         Those of all windows are at the same places of the reverse complement. All tables of an
         index have k-mers of one length, and the same steps.
         """
-        buffer = self._workspace.buffer
+        buffer, context = self.workspace.buffer, self.context
         sample_bases = context.tables[0].sampling.sample_bases
         sampling = (context.window, context.leads, context.step, context.period, sample_bases)
         searched: tuple[Argument, ...] = (
-            block.offsets,
-            block.count,
+            *(block.offsets, block.count),
             *map(np.uint32, sampling),
             choices,
         )
         counts = buffer("sample counts", COUNT_BYTES * block.count)
         firsts = buffer("first samples", 8 * (block.count + 1))
-        self._launcher.launch_on(
-            context.program,
-            "count_query_samples",
-            block.count,
-            (*searched, counts),
-        )
-        self._launcher.scan(context.program, counts, block.count, firsts)
+        self.launch_on("count_query_samples", block.count, (*searched, counts))
+        self.launcher.scan(context.program, counts, block.count, firsts)
         count = self._read_total(firsts, block.count)
         placed = buffer("placed samples", PLACED_SAMPLE_BYTES * count)
-        self._launcher.launch_on(
-            context.program,
-            "place_query_samples",
-            block.count,
-            (*searched, firsts, placed),
-        )
+        self.launch_on("place_query_samples", block.count, (*searched, firsts, placed))
         return QuerySamples(count, placed, firsts)
 
     def _choose_samples(
-        self,
-        context: KmerSearchContext,
-        table: ResidentTable,
-        queries: PackedQueries,
-        known: int,
+        self, table: ResidentTable, queries: PackedQueries, known: int
     ) -> QuerySamples:
         """Return the samples of each query's seeds, which are chosen on its strand and table.
 
         `known` is an address for `MemColumns.seeds`.
         """
+        context = self.context
         assert context.max_matches is not None
         most = min(context.max_matches, MOST_MATCHES)
-        choices = self._workspace.buffer("seed choices", SEED_CHOICE_BYTES * queries.count)
-        counters = self._workspace.buffer("chosen queries", COUNTER_BYTES)
-        self._stream.fill_zero(counters, COUNTER_BYTES)
-        self._launcher.launch_on(
-            context.program,
+        choices = self.workspace.buffer("seed choices", SEED_CHOICE_BYTES * queries.count)
+        counters = self.workspace.buffer("chosen queries", COUNTER_BYTES)
+        self.stream.fill_zero(counters, COUNTER_BYTES)
+        self.launch_on(
             "choose_query_seeds",
             WARP_LANES * queries.count,
             (
-                *self._searched(context, table, queries),
+                *self._searched(table, queries),
                 *(queries.offsets, queries.count),
                 np.uint32(context.window or context.minimum_length),
                 np.uint32(context.leads),
@@ -247,18 +242,17 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
                 *(np.uint32(most), choices, known, counters),
             ),
         )
-        samples = self._list_samples(context, queries, choices)
-        self._stream.copy_out(self._counters, counters)
-        self._stream.synchronize()
+        samples = self._list_samples(queries, choices)
+        self.stream.copy_out(self._counters, counters)
+        self.stream.synchronize()
         for place, name in enumerate(CHOSEN_COUNTS):
-            self._chosen[name] += int(self._counters[place])
+            self._counted[name] += int(self._counters[place])
         return samples
 
-    def _searched(
-        self, context: KmerSearchContext, table: ResidentTable, queries: PackedQueries
-    ) -> tuple[Argument, ...]:
+    def _searched(self, table: ResidentTable, queries: PackedQueries) -> tuple[Argument, ...]:
         """Return the arguments that say what is searched: the samples, and the table."""
-        samples = queries.samples or QuerySamples(self._step_count(context, table, queries), 0, 0)
+        context = self.context
+        samples = queries.samples or QuerySamples(self._step_count(table, queries), 0, 0)
         is_placed = context.window > 0 or samples.placed != 0
         # A picked k-mer begins so much later than its sample at most.
         later = table.sampling.sample_bases - table.sampling.kmer_length
@@ -273,18 +267,19 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
             *context.arguments(table),
         )
 
-    def _step_count(
-        self, context: KmerSearchContext, table: ResidentTable, queries: PackedQueries
-    ) -> int:
+    def _step_count(self, table: ResidentTable, queries: PackedQueries) -> int:
         """Return the number of samples whose steps are those of the block."""
         # A block shorter than a k-mer has no samples: the division rounds down.
-        return max(0, (queries.base_count - table.sampling.sample_bases) // context.step + 1)
+        last = queries.base_count - table.sampling.sample_bases
+        return max(0, last // self.context.step + 1)
 
-    def _reverse(self, context: KmerSearchContext, queries: PackedQueries) -> PackedQueries:
-        """Return the reverse complements of packed queries."""
-        reverse = self._reverse_planes(queries)
-        self._launcher.launch_on(
-            context.program,
+    def _queries_on(self, strand: Strand) -> PackedQueries:
+        """Return the queries of the block, or their reverse complements."""
+        queries = self.queries
+        if strand is Strand.FORWARD:
+            return queries
+        reverse = self.reverse_planes()
+        self.launch_on(
             "reverse_bit_planes",
             -(-queries.base_count // WORD_BASES) + 2 * PADDING_WORDS,
             (
@@ -294,35 +289,27 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
         )
         return replace(queries, bit_planes=reverse)
 
-    def _reverse_planes(self, queries: PackedQueries) -> int:
-        """Return the address for the bit planes of the reverse complements of packed queries."""
-        size = bit_planes_bytes(queries.base_count)
-        return self._workspace.buffer("reverse bit planes", size) + PADDING_BYTES
+    def reverse_planes(self) -> int:
+        """Return the address for the bit planes of the queries' reverse complements."""
+        size = bit_planes_bytes(self.queries.base_count)
+        return self.workspace.buffer("reverse bit planes", size) + PADDING_BYTES
 
     def _search_part(
-        self,
-        context: KmerSearchContext,
-        table: ResidentTable,
-        queries: PackedQueries,
-        max_rows: int,
-        set_number: int = 0,
+        self, table: ResidentTable, queries: PackedQueries, max_rows: int, set_number: int = 0
     ) -> DeviceMems | None:
         """Return the MEMs whose first sample occurs in one part of the reference.
 
         They stay in the buffers of the set until the next search that is given its number.
         """
-        program = context.program
+        context, buffer = self.context, self.workspace.buffer
         known = 0
         if context.max_matches is not None:
-            known = self._workspace.buffer(f"known seeds {set_number}", queries.count)
-            samples = self._choose_samples(context, table, replace(queries, samples=None), known)
+            known = buffer(f"known seeds {set_number}", queries.count)
+            samples = self._choose_samples(table, replace(queries, samples=None), known)
             queries = replace(queries, samples=samples)
-        counted = self._count_mems(context, table, queries)
-        query_offsets = self._workspace.buffer(
-            f"offsets of mems {set_number}", 8 * (queries.count + 1)
-        )
-        self._launcher.launch_on(
-            program,
+        counted = self._count_mems(table, queries)
+        query_offsets = buffer(f"offsets of mems {set_number}", 8 * (queries.count + 1))
+        self.launch_on(
             "offset_query_mems",
             queries.count + 1,
             (
@@ -333,43 +320,36 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
         )
         found = self._read_total(counted.offsets, counted.tiles)
         if context.max_occurrences is not None:
-            self._stream.copy_out(self._counters, counted.frequent[1])
-            self._stream.synchronize()
-            self._skipped += int(self._counters[SKIPPED_COUNT // 8])
+            self.stream.copy_out(self._counters, counted.frequent[1])
+            self.stream.synchronize()
+            if skipped := int(self._counters[SKIPPED_COUNT // 8]):
+                self._counted["skipped_lookups"] += skipped
         if found > max_rows:
             return None
-        columns = self._columns(set_number, found)
+        mems = DeviceMems(query_offsets, self._columns(set_number, found), found, known)
         if found > 0:
             rows = (
-                *(counted.counts, counted.offsets, *columns),
+                *(counted.counts, counted.offsets, *mems.columns),
                 *(queries.offsets, queries.queries_of_words),
             )
-            self._launcher.launch_on(
-                program,
+            self.launch_on(
                 "write_kmer_mems",
                 WARP_LANES * counted.tiles,
                 (*counted.searched, *counted.kept, *rows),
             )
-            self._launcher.launch(
-                program,
-                "write_frequent_kmer_mems",
-                self._device.resident_blocks,
-                (*counted.searched, *counted.frequent, *rows),
-            )
+            self.launch("write_frequent_kmer_mems", (*counted.searched, *counted.frequent, *rows))
             if context.period > context.step and not context.is_for_mapping:
-                self._sort(program, queries.count, query_offsets, columns)
-        return DeviceMems(query_offsets, columns, found, known)
+                self._sort(queries.count, mems)
+        return mems
 
-    def _count_mems(
-        self, context: KmerSearchContext, table: ResidentTable, queries: PackedQueries
-    ) -> _CountedMems:
+    def _count_mems(self, table: ResidentTable, queries: PackedQueries) -> _CountedMems:
         """Count the MEMs that each sample of a block finds in one part of the reference."""
-        buffer = self._workspace.buffer
+        buffer = self.workspace.buffer
         if queries.samples is not None:
             count = queries.samples.count
         else:
-            count = self._step_count(context, table, queries)
-        searched = self._searched(context, table, queries)
+            count = self._step_count(table, queries)
+        searched = self._searched(table, queries)
         tiles = -(-count // TILE_SAMPLES)
         kept = (
             buffer("kept mems", KEPT_MEM_BYTES * KEPT_MEMS_OF_TILE * tiles),
@@ -378,10 +358,9 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
         counts = buffer("mem counts", 4 * count)
         tile_counts = buffer("mem counts of tiles", COUNT_BYTES * tiles)
         frequent = (buffer("frequent samples", 4 * count), buffer("counters", COUNTER_BYTES))
-        self._stream.fill_zero(frequent[1], COUNTER_BYTES)
+        self.stream.fill_zero(frequent[1], COUNTER_BYTES)
         if count > 0:
-            self._launcher.launch_on(
-                context.program,
+            self.launch_on(
                 "count_kmer_mems",
                 WARP_LANES * tiles,
                 (
@@ -389,33 +368,20 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
                     frequent[1] + SKIPPED_COUNT,
                 ),
             )
-            self._launcher.launch(
-                context.program,
-                "count_frequent_kmer_mems",
-                self._device.resident_blocks,
-                (*searched, *frequent, counts, tile_counts),
-            )
+            self.launch("count_frequent_kmer_mems", (*searched, *frequent, counts, tile_counts))
         offsets = buffer("mem offsets of tiles", 8 * (tiles + 1))
-        self._launcher.scan(context.program, tile_counts, tiles, offsets)
+        self.launcher.scan(self.context.program, tile_counts, tiles, offsets)
         return _CountedMems(count, tiles, searched, kept, frequent, counts, offsets)
 
-    def _sort(
-        self, program: Program, query_count: int, query_offsets: int, columns: tuple[int, ...]
-    ) -> None:
+    def _sort(self, query_count: int, mems: DeviceMems) -> None:
         """Sort the rows of each query."""
-        long_queries = self._workspace.buffer("long queries", 4 * query_count)
-        long_count = self._workspace.buffer("counters", COUNTER_BYTES)
-        self._stream.fill_zero(long_count, COUNTER_BYTES)
+        long_queries = self.workspace.buffer("long queries", 4 * query_count)
+        long_count = self.workspace.buffer("counters", COUNTER_BYTES)
+        self.stream.fill_zero(long_count, COUNTER_BYTES)
         listed = (long_queries, long_count)
-        self._launcher.launch_on(
-            program,
+        self.launch_on(
             "sort_query_mems",
             query_count,
-            (query_offsets, query_count, *columns, *listed),
+            (mems.query_offsets, query_count, *mems.columns, *listed),
         )
-        self._launcher.launch(
-            program,
-            "sort_long_query_mems",
-            self._device.resident_blocks,
-            (query_offsets, *listed, *columns),
-        )
+        self.launch("sort_long_query_mems", (mems.query_offsets, *listed, *mems.columns))

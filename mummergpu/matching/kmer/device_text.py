@@ -10,26 +10,21 @@ and then look at each row a second time instead of keeping its size.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
-from mummergpu.cuda.device import AnyArray, Argument, Program, Stream
-from mummergpu.cuda.launcher import Launcher
-from mummergpu.cuda.pinned_staging import Staging
+from mummergpu.cuda.device import AnyArray, Argument, DeviceMemoryError
 from mummergpu.cuda.program import WARP_LANES
-from mummergpu.cuda.workspace import Workspace
+from mummergpu.cuda.resident_matches import DeviceMems
 from mummergpu.input.blocks.queries import QueryBlock
-from mummergpu.matching.backends.stream_searcher import DeviceMems
-from mummergpu.matching.block_text import BlockText, RowFormat, TextArray
+from mummergpu.matching.backends.stream_searcher import Consumer
+from mummergpu.matching.block_text import BlockText, RowFormat, TextArray, join_texts
 from mummergpu.matching.kmer.cuda_program import TILE_LINES
+from mummergpu.matching.kmer.cuda_search import KmerStreamSearcher
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.frozen import frozen
-from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
-
-TEXT_KERNELS: Final = ("count_text", "write_text")
-"""The kernels whose resources are reported, besides those of the search."""
 
 WINDOW_BYTES: Final = 1 << 25
 """About how many bytes of a block's text are on the device at once. Larger windows need no more
@@ -42,53 +37,59 @@ NO_ROWS: Final = DeviceMems(0, (0, 0, 0), 0)
 """The rows of a strand that is not searched."""
 
 
-@frozen
-class ResidentFormat:
-    """The format of the text, with the names of the records on the device as kernel arguments."""
+class DeviceText(Consumer[KmerStreamSearcher, BlockText]):
+    """Makes the text of the matches on some strands.
 
-    row_format: RowFormat
-    record_arguments: tuple[int, ...]
-
-
-class TextMaker:
-    """Makes the text of one block at a time, on the stream of a searcher."""
+    The arguments of kernels that describe the records are in the order of `RowFormat`.
+    """
 
     def __init__(
-        self,
-        stream: Stream,
-        workspace: Workspace,
-        launcher: Launcher,
-        staging: Staging,
-        stats: Stats,
+        self, row_format: RowFormat, records: Sequence[int], strands: Sequence[Strand]
     ) -> None:
-        self._stream = stream
-        self._workspace = workspace
-        self._launcher = launcher
-        self._staging = staging
-        self._stats = stats
+        self._row_format = row_format
+        self._records = records
+        self._strands = strands
+
+    def take(
+        self, searcher: KmerStreamSearcher, block: QueryBlock, max_rows: int
+    ) -> BlockText | None:
+        """Return the text, with the columns if the format asks for them (`Consumer`)."""
+        found = searcher.find_strands(self._strands, max_rows)
+        text = None if found is None else self.make(searcher, block, found)
+        if text is None or found is None or not self._row_format.with_columns:
+            return text
+        columns = {
+            strand: searcher.download(block.query_count, mems) for strand, mems in found.items()
+        }
+        return replace(text, mems=columns)
+
+    def count(self, result: BlockText) -> int:
+        """Return the number of rows (`Consumer`)."""
+        return result.count
+
+    def join(self, first: BlockText, second: BlockText) -> BlockText | None:
+        """Append the text of the second half (`Consumer`)."""
+        return None if first.size + second.size > MAX_TEXT_BYTES else join_texts(first, second)
+
+    def refuse(self, block: QueryBlock, error: DeviceMemoryError) -> None:
+        """Make no text: the columns of one strand at a time may fit (`Consumer`)."""
 
     def make(
-        self,
-        program: Program,
-        resident: ResidentFormat,
-        block: QueryBlock,
-        block_offsets: int,
-        found: Mapping[Strand, DeviceMems],
+        self, searcher: KmerStreamSearcher, block: QueryBlock, found: Mapping[Strand, DeviceMems]
     ) -> BlockText | None:
         """Return the text of MEMs on the device, or None if it is longer than `MAX_TEXT_BYTES`.
 
-        The forward strand comes first in `found`, and `block_offsets` is the device address of
-        where each query begins. `DeviceMemoryError` is raised if a part of the text does not fit.
+        The forward strand comes first in `found`.
         """
-        row_format = resident.row_format
+        row_format, buffer = self._row_format, searcher.workspace.buffer
         count = sum(mems.count for mems in found.values())
         lines = len(found) * block.query_count + count
         if lines == 0:
             return BlockText((), count)
         text: tuple[Argument, ...] = (
-            *strand_arguments(list(found.values())),
-            *self._query_arguments(block, block_offsets),
-            *resident.record_arguments,
+            *strand_arguments(found),
+            *_query_arguments(searcher, block),
+            *self._records,
             np.uint32(len(found)),
             np.uint32(Strand.FORWARD not in found),
             np.uint32(row_format.forward_coordinates),
@@ -96,52 +97,53 @@ class TextMaker:
             lines,
         )
         tiles = -(-lines // TILE_LINES)
-        tile_bytes = self._workspace.buffer("bytes of text tiles", 8 * tiles)
-        offsets = self._workspace.buffer("offsets of text tiles", 8 * (tiles + 1))
-        self._launcher.launch_on(program, "count_text", WARP_LANES * tiles, (*text, tile_bytes))
-        self._launcher.scan(program, tile_bytes, tiles, offsets)
+        tile_bytes = buffer("bytes of text tiles", 8 * tiles)
+        offsets = buffer("offsets of text tiles", 8 * (tiles + 1))
+        searcher.launch_on("count_text", WARP_LANES * tiles, (*text, tile_bytes))
+        searcher.launcher.scan(searcher.context.program, tile_bytes, tiles, offsets)
         tile_offsets = np.empty(tiles + 1, dtype=np.int64)
         # The stage must not count the kernels that are still running.
-        self._stream.synchronize()
-        self._copy_text_out([tile_offsets], offsets)
+        searcher.stream.synchronize()
+        _copy_out(searcher, [tile_offsets], offsets)
         if tile_offsets[-1] > MAX_TEXT_BYTES:
             return None
         pieces: list[TextArray] = []
         windows = list(_windows(tile_offsets))
         size = max(int(tile_offsets[end] - tile_offsets[begin]) for begin, end in windows)
-        written = self._workspace.buffer("text", size)
+        written = buffer("text", size)
         for begin, end in windows:
-            self._launcher.launch_on(
-                program,
+            searcher.launch_on(
                 "write_text",
                 WARP_LANES * (end - begin),
                 (*text, offsets, begin, end, written),
             )
-            self._stream.synchronize()
+            searcher.stream.synchronize()
             window = _new_pieces(row_format, int(tile_offsets[end] - tile_offsets[begin]))
-            self._copy_text_out(window, written)
+            _copy_out(searcher, window, written)
             pieces += window
         return BlockText(pieces, count)
 
-    def _query_arguments(self, block: QueryBlock, block_offsets: int) -> tuple[int, ...]:
-        """Copy the names of the queries to the device; return the arguments with the queries."""
-        names = self._workspace.buffer("query names", block.names.nbytes)
-        name_offsets = self._workspace.buffer("query name offsets", block.name_offsets.nbytes)
-        self._staging.copy_in(names, block.names)
-        self._staging.copy_in(name_offsets, block.name_offsets)
-        self._stats.add_bytes(to_device=block.names.nbytes + block.name_offsets.nbytes)
-        return block_offsets, names, name_offsets, block.query_count
 
-    def _copy_text_out(self, arrays: Sequence[AnyArray], address: int) -> None:
-        with self._stats.stage("matches_from_device"):
-            self._staging.copy_out_all(arrays, address)
-        self._stats.add_bytes(from_device=sum(array.nbytes for array in arrays))
+def _query_arguments(searcher: KmerStreamSearcher, block: QueryBlock) -> tuple[int, ...]:
+    """Copy the names of the queries to the device; return the arguments with the queries."""
+    names = searcher.workspace.buffer("query names", block.names.nbytes)
+    name_offsets = searcher.workspace.buffer("query name offsets", block.name_offsets.nbytes)
+    searcher.staging.copy_in(names, block.names)
+    searcher.staging.copy_in(name_offsets, block.name_offsets)
+    searcher.stats.add_bytes(to_device=block.names.nbytes + block.name_offsets.nbytes)
+    return searcher.queries.offsets, names, name_offsets, block.query_count
 
 
-def strand_arguments(found: Sequence[DeviceMems]) -> tuple[int, ...]:
+def _copy_out(searcher: KmerStreamSearcher, arrays: Sequence[AnyArray], address: int) -> None:
+    with searcher.stats.stage("matches_from_device"):
+        searcher.staging.copy_out_all(arrays, address)
+    searcher.stats.add_bytes(from_device=sum(array.nbytes for array in arrays))
+
+
+def strand_arguments(found: Mapping[Strand, DeviceMems]) -> tuple[int, ...]:
     """Return the kernel arguments that describe the rows of one or two strands."""
-    first, second = (*found, NO_ROWS)[:2]
-    return (first.query_offsets, *first.columns, second.query_offsets, *second.columns)
+    first, second = (*found.values(), NO_ROWS)[:2]
+    return *first.arguments, *second.arguments
 
 
 def _windows(tile_offsets: Int64Array) -> Iterator[tuple[int, int]]:

@@ -10,7 +10,7 @@ import numpy as np
 from mummergpu.index.pages import damage_error
 from mummergpu.index.tree.page import TreePage
 from mummergpu.matching.backends.interface import WorkSizes
-from mummergpu.matching.backends.page_by_page import PageByPageBackend
+from mummergpu.matching.backends.paged_cpu import PagedCpuBackend
 from mummergpu.matching.query_codes import QueryCodes
 from mummergpu.matching.tree.cpu_access import arrays_of
 from mummergpu.matching.tree.cpu_match import (
@@ -37,8 +37,8 @@ SIZES: Final = WorkSizes(
 threads get some."""
 
 
-class TreeCpuBackend(PageByPageBackend[TreePage]):
-    """Matches blocks of queries against suffix trees (`page_by_page.PageByPageBackend`)."""
+class TreeCpuBackend(PagedCpuBackend[TreePage]):
+    """Matches blocks of queries against suffix trees (`paged_cpu.PagedCpuBackend`)."""
 
     def __init__(self, stats: Stats) -> None:
         super().__init__(stats, SIZES)

@@ -7,13 +7,12 @@ from typing import Final
 
 from mummergpu.cuda.device import Device, DeviceMemoryError
 from mummergpu.cuda.kernel_cache import KernelCache
-from mummergpu.cuda.pool import DevicePool
 from mummergpu.errors import BackendError
 from mummergpu.index.tree.page import TreePage
 from mummergpu.index.tree.policy import Policy
+from mummergpu.matching.backends.cuda_streams import LONGEST_MATCH, CudaStreamsBackend
 from mummergpu.matching.backends.device_codes import ResidentCodes
 from mummergpu.matching.backends.memory_plan import LARGEST_BLOCK
-from mummergpu.matching.backends.streaming import LONGEST_MATCH, StreamingBackend
 from mummergpu.matching.tree.cuda_arrays import TreeSearchContext
 from mummergpu.matching.tree.cuda_pages import ResidentPage
 from mummergpu.matching.tree.cuda_program import tree_program
@@ -31,8 +30,8 @@ the device."""
 LONG_QUERY: Final = 1 << 12
 
 
-class TreeCudaBackend(StreamingBackend[TreePage, TreeSearchContext]):
-    """Matches blocks of queries against suffix trees on a GPU (`streaming.StreamingBackend`).
+class TreeCudaBackend(CudaStreamsBackend[TreePage, TreeSearchContext]):
+    """Matches blocks of queries against suffix trees on a GPU (`CudaStreamsBackend`).
 
     `policy` and `profile`, which lets the kernels count the nodes that they visit, are those of the
     pages that are loaded next.
@@ -53,14 +52,16 @@ class TreeCudaBackend(StreamingBackend[TreePage, TreeSearchContext]):
         memory: int | None = None,
         profile: bool = False,
         max_block_bases: int = LARGEST_BLOCK,
-        pool: DevicePool | None = None,
         threads: int = 1,
+        closes_device: bool = False,
     ) -> None:
         self.policy = policy
         self.profile = profile
         self._pages: list[ResidentPage] = []
         self._joined: ResidentCodes | None = None
-        super().__init__(device, cache, stats, notice, memory, max_block_bases, pool, threads)
+        super().__init__(
+            *(device, cache, stats, notice, memory, max_block_bases, threads, closes_device)
+        )
 
     def load_pages(self, pages: Sequence[TreePage], minimum_length: int) -> None:
         """Copy a group of pages to the device, in place of the last group.

@@ -79,26 +79,3 @@ class DeviceCandidates:
     offsets: int
     queries: int
     count: int
-
-
-@frozen
-class DeviceMems:
-    """MEMs on the device.
-
-    Attributes
-    ----------
-    offsets : int
-        The address of the array that says where the MEMs of each query begin.
-    columns : tuple of int
-        The addresses of query starts, reference starts and lengths.
-    """
-
-    set_number: int
-    offsets: int
-    columns: tuple[int, int, int]
-    count: int
-
-    @property
-    def arguments(self) -> tuple[int, ...]:
-        """The kernel arguments for the MEMs."""
-        return self.offsets, *self.columns

@@ -14,11 +14,11 @@ from typing import Final
 import numpy as np
 
 from mummergpu.cuda.device import Argument
+from mummergpu.cuda.resident_matches import DeviceMems
 from mummergpu.matching.backends.device_codes import WORD_BYTES
 from mummergpu.matching.backends.stream_searcher import COUNTER_BYTES, StreamSearcher, UploadedBlock
 from mummergpu.matching.tree.cuda_arrays import (
     DeviceCandidates,
-    DeviceMems,
     DeviceQueries,
     TreeSearchContext,
 )
@@ -49,27 +49,28 @@ class TreeStreamSearcher(StreamSearcher[TreeSearchContext, UploadedBlock]):
     stage = "print_kernel"
     stages = MappingProxyType({"match_kernel": "match_kernel"})
 
-    def _prepare(self, context: TreeSearchContext, block: UploadedBlock) -> UploadedBlock:
+    def _prepare(self, block: UploadedBlock) -> UploadedBlock:
         return block
 
-    def _search_strand(
-        self, context: TreeSearchContext, block: UploadedBlock, strand: Strand, max_rows: int
-    ) -> MemColumns | None:
+    def search_strand(self, strand: Strand, max_rows: int) -> MemColumns | None:
         """Return the MEMs of a block on all pages, or None if there are too many."""
-        queries = self._queries_on(context, block, strand)
+        context = self.context
+        queries = self._queries_on(context, self.queries, strand)
         try:
             found = self._search_page(context, context.pages[0], queries, max_rows, FIRST_SET)
+            free_set = OTHER_SET
             for page in context.pages[1:]:
                 if found is None:
                     return None
                 later = self._search_page(context, page, queries, max_rows - found.count, LATER_SET)
-                found = None if later is None else self._merge(context, queries, found, later)
-            if found is None:
-                return None
-            return self._download(queries.count, found.offsets, found.columns, found.count)
+                if later is None:
+                    return None
+                found = self._merge(context, queries, found, later, free_set)
+                free_set = FIRST_SET if free_set == OTHER_SET else OTHER_SET
+            return None if found is None else self.download(queries.count, found)
         finally:
             if queries.texture is not None:
-                self._stream.synchronize()
+                self.stream.synchronize()
                 queries.texture.free()
 
     def _queries_on(
@@ -78,10 +79,10 @@ class TreeStreamSearcher(StreamSearcher[TreeSearchContext, UploadedBlock]):
         """Return a block's queries on one strand, bound to a texture if the policy says so."""
         codes = block.codes
         if strand is Strand.REVERSE:
-            codes = self._workspace.buffer("reverse codes", block.size)
+            codes = self.workspace.buffer("reverse codes", block.size)
             words = -(-block.base_count // WORD_BYTES)
-            self._stream.fill_zero(codes + words * WORD_BYTES, block.size - words * WORD_BYTES)
-            self._launcher.launch_on(
+            self.stream.fill_zero(codes + words * WORD_BYTES, block.size - words * WORD_BYTES)
+            self.launcher.launch_on(
                 context.program,
                 "reverse_complement",
                 words,
@@ -89,7 +90,7 @@ class TreeStreamSearcher(StreamSearcher[TreeSearchContext, UploadedBlock]):
             )
         texture = None
         if context.query_texture:
-            texture = self._device.linear_texture(codes, block.size // WORD_BYTES, WORD_BYTES)
+            texture = self.device.linear_texture(codes, block.size // WORD_BYTES, WORD_BYTES)
         return DeviceQueries(block.query_count, block.base_count, block.offsets, codes, texture)
 
     def _search_page(
@@ -107,12 +108,12 @@ class TreeStreamSearcher(StreamSearcher[TreeSearchContext, UploadedBlock]):
         self, context: TreeSearchContext, page: ResidentPage, queries: DeviceQueries
     ) -> DeviceCandidates:
         """Find the candidate matches of all queries on a page."""
-        buffer = self._workspace.buffer
+        buffer = self.workspace.buffer
         records = buffer("candidates", CANDIDATE_BYTES * queries.base_count)
         counts = buffer("candidate counts", COUNT_BYTES * queries.count)
         counters = buffer("counters", COUNTER_BYTES)
-        self._stream.fill_zero(counters, COUNTER_BYTES)
-        self._launcher.launch_on(
+        self.stream.fill_zero(counters, COUNTER_BYTES)
+        self.launcher.launch_on(
             context.program,
             "match_kernel",
             queries.count,
@@ -129,12 +130,12 @@ class TreeStreamSearcher(StreamSearcher[TreeSearchContext, UploadedBlock]):
             ),
         )
         offsets = buffer("candidate offsets", 8 * (queries.count + 1))
-        self._launcher.scan(context.program, counts, queries.count, offsets)
+        self.launcher.scan(context.program, counts, queries.count, offsets)
         count = self._read_total(offsets, queries.count)
-        self._stats.add(candidate_matches=count)
+        self.stats.add(candidate_matches=count)
         candidate_queries = buffer("candidate queries", 4 * count)
         if count > 0:
-            self._launcher.launch_on(
+            self.launcher.launch_on(
                 context.program,
                 "assign_queries",
                 queries.count,
@@ -152,7 +153,7 @@ class TreeStreamSearcher(StreamSearcher[TreeSearchContext, UploadedBlock]):
         set_number: int,
     ) -> DeviceMems | None:
         """Turn candidate matches into MEMs, or return None if there are too many."""
-        buffer = self._workspace.buffer
+        buffer = self.workspace.buffer
         kept = buffer("kept mems", KEPT_MEMS_BYTES * candidates.count)
         counts = buffer("mem counts", COUNT_BYTES * candidates.count)
         counters = buffer("counters", COUNTER_BYTES)
@@ -165,16 +166,16 @@ class TreeStreamSearcher(StreamSearcher[TreeSearchContext, UploadedBlock]):
             *(context.joined_count, context.joined_reference, kept),
         )
         if candidates.count > 0:
-            self._launcher.launch_on(
+            self.launcher.launch_on(
                 context.program,
                 "count_mems",
                 candidates.count,
                 (*searched, counts, counters + NODE_VISITS["count_mems"]),
             )
         offsets = buffer("mem offsets", 8 * (candidates.count + 1))
-        self._launcher.scan(context.program, counts, candidates.count, offsets)
+        self.launcher.scan(context.program, counts, candidates.count, offsets)
         query_offsets = buffer(f"offsets of mems {set_number}", 8 * (queries.count + 1))
-        self._launcher.launch_on(
+        self.launcher.launch_on(
             context.program,
             "offset_query_mems",
             queries.count + 1,
@@ -185,7 +186,7 @@ class TreeStreamSearcher(StreamSearcher[TreeSearchContext, UploadedBlock]):
             return None
         columns = self._columns(set_number, count)
         if count > 0:
-            self._launcher.launch_on(
+            self.launcher.launch_on(
                 context.program,
                 "write_mems",
                 candidates.count,
@@ -194,7 +195,7 @@ class TreeStreamSearcher(StreamSearcher[TreeSearchContext, UploadedBlock]):
             self._sort(context, candidates, offsets, columns, count)
         if context.profile:
             self._read_visits(counters)
-        return DeviceMems(set_number, query_offsets, columns, count)
+        return DeviceMems(query_offsets, columns, count)
 
     def _sort(
         self,
@@ -205,19 +206,19 @@ class TreeStreamSearcher(StreamSearcher[TreeSearchContext, UploadedBlock]):
         count: int,
     ) -> None:
         """Sort the MEMs of each candidate match by their starts in the reference."""
-        long_candidates = self._workspace.buffer("long candidates", 8 * (count // FEW_ROWS + 1))
-        long_count = self._workspace.buffer("counters", COUNTER_BYTES) + LONG_COUNT
-        self._launcher.launch_on(
+        long_candidates = self.workspace.buffer("long candidates", 8 * (count // FEW_ROWS + 1))
+        long_count = self.workspace.buffer("counters", COUNTER_BYTES) + LONG_COUNT
+        self.launcher.launch_on(
             context.program,
             "sort_candidates",
             candidates.count,
             (offsets, candidates.count, *columns, long_candidates, long_count),
         )
         if count > FEW_ROWS:
-            self._launcher.launch(
+            self.launcher.launch(
                 context.program,
                 "sort_long_candidates",
-                min(count // FEW_ROWS, self._device.resident_blocks),
+                min(count // FEW_ROWS, self.device.resident_blocks),
                 (offsets, long_candidates, long_count, *columns),
             )
 
@@ -227,13 +228,13 @@ class TreeStreamSearcher(StreamSearcher[TreeSearchContext, UploadedBlock]):
         queries: DeviceQueries,
         found: DeviceMems,
         later: DeviceMems,
+        set_number: int,
     ) -> DeviceMems:
-        """Merge the MEMs on earlier pages with those on a later one."""
-        set_number = OTHER_SET if found.set_number == FIRST_SET else FIRST_SET
-        offsets = self._workspace.buffer(f"offsets of mems {set_number}", 8 * (queries.count + 1))
+        """Merge the MEMs on earlier pages with those on a later one, into another set."""
+        offsets = self.workspace.buffer(f"offsets of mems {set_number}", 8 * (queries.count + 1))
         count = found.count + later.count
-        merged = DeviceMems(set_number, offsets, self._columns(set_number, count), count)
-        self._launcher.launch_on(
+        merged = DeviceMems(offsets, self._columns(set_number, count), count)
+        self.launcher.launch_on(
             context.program,
             "merge_pages",
             max(queries.count + 1, found.count, later.count),
@@ -243,7 +244,7 @@ class TreeStreamSearcher(StreamSearcher[TreeSearchContext, UploadedBlock]):
 
     def _read_visits(self, counters: int) -> None:
         """Add the number of nodes that the kernels visited to the stats."""
-        self._stream.copy_out(self._counters, counters)
-        self._stream.synchronize()
+        self.stream.copy_out(self._counters, counters)
+        self.stream.synchronize()
         for kernel, offset in NODE_VISITS.items():
-            self._stats.add_node_visits(kernel, int(self._counters[offset // 8]))
+            self.stats.add_node_visits(kernel, int(self._counters[offset // 8]))

@@ -225,10 +225,10 @@ class ProfileMachine:
     def __enter__(self) -> ProfileMachine:
         self._stack.callback(self.executor.shutdown)
         if self._options.backend != "cpu":
-            from mummergpu.matching.open_cuda import open_first_device
+            from mummergpu.matching.open_cuda import open_device
 
             try:
-                self._device = open_first_device(self._options, self._stack, self._notice)
+                self._device = open_device(self._options, self._stack, self._notice)
             except BackendError as error:
                 if self._options.backend == "cuda":
                     self._stack.close()
@@ -249,7 +249,7 @@ class ProfileMachine:
         threads = self._options.threads
         if self._device is None:
             return processor_facts(threads, {})
-        return device_facts(self._options.first_number, self._device[0], threads, {})
+        return device_facts(self._options.number, self._device[0], threads, {})
 
     def bench(self, data: ProfileData, as_searched: bool = False) -> ProfileBench:
         """Return what measures a data set; the caller closes it.

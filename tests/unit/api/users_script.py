@@ -103,7 +103,7 @@ def search_on_a_gpu(index: Index, folder: Path) -> Matches:
     assert_type(found.length, DeviceArray[np.int64])
     assert_type(found.reverse, DeviceArray[np.bool_])
     assert_type(found.offsets.to_host(), npt.NDArray[np.int64])
-    assert_type(found.length.__dlpack_device__(), tuple[int, int])
+    assert_type(found.length.address, int)
     assert_type(len(found), int)
     assert_type(found.query_names, list[str])
     assert_type(found.to_host(), Matches)

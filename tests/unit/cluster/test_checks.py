@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from helpers.played_machine import H200
 
-from mummergpu.cluster import checks
+from mummergpu.cluster import checks, worker
 from mummergpu.cluster.checks import WorkerFacts, check_files, check_folders, check_versions
 from mummergpu.cluster.connection import OpenCluster
 from mummergpu.cluster.options import ClusterOptions
+from mummergpu.cluster.worker import device_of_process
+from mummergpu.cuda.driver import DriverFacts
 from mummergpu.errors import ClusterError, OptionError
+from mummergpu.matching.options import DeviceOptions
 
 ADDRESS = "tcp://10.0.0.2:4001"
 
@@ -97,3 +102,23 @@ def test_processes_share_the_threads() -> None:
     assert ClusterOptions.shared("local:4", 9).threads == 2
     assert ClusterOptions.shared("local:4", 2).threads == 1
     assert ClusterOptions.shared("tcp://host:1", 9).threads is None
+
+
+def test_processes_take_turns_at_the_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    two = DriverFacts((13, 0), (H200, replace(H200, number=1)), None)
+    monkeypatch.setattr(worker, "driver_facts", lambda: two)
+
+    def number(of: int, process: int | None, backend: str = "cuda") -> int:
+        found = device_of_process(DeviceOptions(backend, of), 3, process)
+        assert found.threads == 3
+        return found.number
+
+    assert [number(0, process) for process in range(5)] == [0, 1, 0, 1, 0]
+    assert [number(1, process) for process in range(3)] == [1, 0, 1]
+    # A worker that somebody else has started is told which GPU is its own.
+    assert number(0, None) == 0 and number(1, None) == 1
+    # There is no such GPU, which whoever opens it says.
+    assert number(7, 1) == 7
+    monkeypatch.setattr(worker, "driver_facts", lambda: DriverFacts(None, (), "no driver"))
+    assert number(0, 1, "auto") == 0
+    assert number(0, 1, "cpu") == 0

@@ -260,5 +260,5 @@ def test_long_lists_are_sorted_by_what_follows_and_by_what_precedes(seed: int) -
         )
         assert entries == sorted(entries, key=lambda entry: key(entry, False))
         assert by_preceding_bases.tolist() == sorted(entries, key=lambda entry: key(entry, True))
-        turned = sum(1 for entry in entries if entry >> POSITION_SHIFT - 1 & 1)
+        reverse = sum(1 for entry in entries if entry >> POSITION_SHIFT - 1 & 1)
         assert table.ordered.reverse_begins[number] == end - reverse

@@ -8,7 +8,6 @@ import pytest
 from helpers.host_device import HostDevice
 from helpers.plans import padded_bytes, plan_of, reference_of_size, sizes_of
 
-from mummergpu.cuda.pool import DevicePool
 from mummergpu.index import kmer_index
 from mummergpu.index.kmer_index import (
     MIN_PAGE_BASES,
@@ -105,9 +104,8 @@ def test_a_table_that_does_not_fit_is_several(share: float, most_of: str) -> Non
 
 def opened_on(memory_bytes: int) -> KmerCudaBackend:
     """The k-mer search on a device with so much free memory."""
-    pool = DevicePool(lambda number: HostDevice(memory_bytes))
     no_kernels: Any = None
-    return KmerCudaBackend(pool.device(0), no_kernels, Stats(), lambda line: None, pool=pool)
+    return KmerCudaBackend(HostDevice(memory_bytes), no_kernels, Stats(), lambda line: None)
 
 
 @pytest.mark.parametrize("gibibytes", [5, 6, 8])

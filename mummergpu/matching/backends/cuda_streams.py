@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import queue
 import threading
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, Generic, TypeVar
 
 from mummergpu.cuda.device import Buffer, Device, DeviceMemoryError, Program
 from mummergpu.cuda.kernel_cache import KernelCache
-from mummergpu.cuda.pool import DevicePool
 from mummergpu.cuda.program import ProgramSource
 from mummergpu.cuda.sources import read_sources
 from mummergpu.cuda.upload import Uploader
 from mummergpu.errors import BackendError
 from mummergpu.input.blocks.queries import QueryBlock
-from mummergpu.matching.backends.interface import WorkSizes
+from mummergpu.matching.backends.interface import Backend, WorkSizes
 from mummergpu.matching.backends.memory_plan import LARGEST_BLOCK, divide_memory
-from mummergpu.matching.backends.stream_searcher import ContextType, StreamSearcher
-from mummergpu.matching.merge import join_blocks
+from mummergpu.matching.backends.stream_searcher import (
+    Consumer,
+    ContextType,
+    HostColumns,
+    Result,
+    StreamSearcher,
+)
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
-from mummergpu.sequence.mems import MemColumns, match_count
+from mummergpu.sequence.mems import MemColumns
 
 PageType = TypeVar("PageType")
 
@@ -37,7 +41,7 @@ PART_BASES: Final = 1 << 23
 MAX_ROWS: Final = 1 << 24
 
 
-class StreamingBackend(ABC, Generic[PageType, ContextType]):
+class CudaStreamsBackend(Backend[PageType], Generic[PageType, ContextType]):
     """Searches blocks of queries on a GPU; many threads may call it at once.
 
     Parameters
@@ -48,10 +52,10 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
         The most bytes of device memory to use; None for nearly all free memory.
     max_block_bases : int
         The most bases of a block of queries; fewer if memory is short.
-    pool : DevicePool or None
-        The pool of the device, closed with the backend; None if others use it too.
     threads : int
         The most threads that copy pages to the device (`upload.Uploader`).
+    closes_device : bool
+        Whether the device is closed with the backend, because nothing else uses it.
 
     Attributes
     ----------
@@ -84,11 +88,11 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
         notice: Callable[[str], None],
         memory: int | None = None,
         max_block_bases: int = LARGEST_BLOCK,
-        pool: DevicePool | None = None,
         threads: int = 1,
+        closes_device: bool = False,
     ) -> None:
         self.device = device
-        self._pool = pool
+        self._closes_device = closes_device
         self.cache = cache
         self._stats = stats
         self._notice = notice
@@ -133,10 +137,6 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
         return self.page_memory
 
     @abstractmethod
-    def load_pages(self, pages: Sequence[PageType], minimum_length: int) -> None:
-        """Copy a group of pages to the device, in place of the last group."""
-
-    @abstractmethod
     def _let_go(self) -> None:
         """Free the memory of the pages."""
 
@@ -149,7 +149,7 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
         device fails, or the backend was closed.
         """
         with self._idle_searcher() as searcher:
-            return self._find_in_halves(searcher, block, strands, max_rows)
+            return self._consume(searcher, block, max_rows, HostColumns(strands))
 
     def release_pages(self) -> None:
         """Release the pages and their memory."""
@@ -169,8 +169,8 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
                 self._searchers.clear()
                 self._stream.free()
         finally:
-            if self._pool is not None:
-                self._pool.close()
+            if self._closes_device:
+                self.device.close()
 
     @contextmanager
     def _idle_searcher(self) -> Iterator[StreamSearcher[ContextType, Any]]:
@@ -184,6 +184,30 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
                 yield searcher
         finally:
             self._idle.put(searcher)
+
+    def _consume(
+        self,
+        searcher: StreamSearcher[ContextType, Any],
+        block: QueryBlock,
+        max_rows: int,
+        consumer: Consumer[Any, Result],
+    ) -> Result | None:
+        """Return what a consumer makes of a block, in halves if it does not fit the device."""
+        assert self._context is not None
+        try:
+            return searcher.use_matches(self._context, block, max_rows, consumer)
+        except DeviceMemoryError as error:
+            searcher.release()
+            if block.query_count == 1 or not consumer.may_be_cut:
+                consumer.refuse(block, error)
+                return None
+            self._notice(f"{block.query_count:,} queries do not fit the device: {error}; halving")
+        one, other = block.halves()
+        first = self._consume(searcher, one, max_rows, consumer)
+        if first is None:
+            return None
+        second = self._consume(searcher, other, max_rows - consumer.count(first), consumer)
+        return None if second is None else consumer.join(first, second)
 
     def program(self, source: ProgramSource) -> Program:
         """Return a program, compiled and loaded; the device is current in the calling thread.
@@ -209,33 +233,3 @@ class StreamingBackend(ABC, Generic[PageType, ContextType]):
         for kernel in self.kernels:
             self._stats.set_resources(kernel, vars(program.resources(kernel)))
         return program
-
-    def _find_in_halves(
-        self,
-        searcher: StreamSearcher[ContextType, Any],
-        block: QueryBlock,
-        strands: Sequence[Strand],
-        max_rows: int,
-    ) -> dict[Strand, MemColumns] | None:
-        """Search a block, in halves if it does not fit the device's memory."""
-        assert self._context is not None
-        try:
-            return searcher.find_mems(self._context, block, strands, max_rows)
-        except DeviceMemoryError as error:
-            searcher.release()
-            if block.query_count == 1:
-                raise BackendError(
-                    "cuda",
-                    f"the matches of one query do not fit the device's memory ({error}); "
-                    "use --backend cpu, or look for longer matches",
-                ) from error
-            self._notice(f"{block.query_count:,} queries do not fit the device: {error}; halving")
-        one, other = block.halves()
-        first = self._find_in_halves(searcher, one, strands, max_rows)
-        if first is None:
-            return None
-        max_rows -= match_count(first)
-        second = self._find_in_halves(searcher, other, strands, max_rows)
-        if second is None:
-            return None
-        return {strand: join_blocks(first[strand], second[strand]) for strand in strands}

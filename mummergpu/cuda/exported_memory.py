@@ -16,14 +16,13 @@ from typing import Any
 from cuda.bindings import driver
 
 from mummergpu.cuda.device import AnyArray
-from mummergpu.cuda.dlpack import CUDA
 from mummergpu.cuda.driver_calls import call, call_for_memory
 from mummergpu.cuda.primary_context import PrimaryContext
 from mummergpu.errors import BackendError
 
 
 class PrimaryContextMemory:
-    """Linear memory in the primary context of a device (`device.SharedMemory`).
+    """Linear memory in the primary context of a device (`device.ExportedMemory`).
 
     Raises
     ------
@@ -41,7 +40,7 @@ class PrimaryContextMemory:
             raise
         self.address = int(memory)
         self.size = size
-        self.place = (CUDA, number)
+        self.device_number = number
         self._context = context
         self._free = weakref.finalize(self, _give_back, context, memory, os.getpid())
         # The end of the process gives everything back.

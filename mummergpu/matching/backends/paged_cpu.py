@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Sequence
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 from mummergpu.input.blocks.queries import QueryBlock
-from mummergpu.matching.backends.interface import WorkSizes
+from mummergpu.matching.backends.interface import Backend, WorkSizes
 from mummergpu.matching.merge import merge_pages
 from mummergpu.matching.query_codes import QueryCodes
 from mummergpu.runtime.stats import Stats
@@ -18,7 +18,7 @@ from mummergpu.sequence.mems import MemColumns
 PageType = TypeVar("PageType")
 
 
-class PageByPageBackend(ABC, Generic[PageType]):
+class PagedCpuBackend(Backend[PageType]):
     """Searches blocks of queries on the processor; many threads may call it at once."""
 
     name = "cpu"
