@@ -109,7 +109,13 @@ def fill_rows(
 ) -> None:
     """Fill the columns of alignments; make the clips of supplementary ones hard.
 
-    Their reads are those of `rows`, their CIGARs and edit distances those of `paths`.
+    Their reads are those of `rows`, their CIGARs and edit distances those of `paths`. For each row:
+
+        flag, record, position, quality and scores of its own placement
+        for pairs: the mate's row and flags, the template length, and whether the pair is proper
+
+    An unmapped read takes the record and position of its mapped mate, so that sorting keeps both
+    together (SAM format specification, section 2.4).
     """
     offsets, record_starts = scoring.reads.offsets, scoring.target.record_starts
     choices, extra, numbers = placements.choices, placements.extra, table.numbers
@@ -133,6 +139,7 @@ def fill_rows(
             columns.scores[row] = reported_score(table, candidate, length, scoring.costs)
             flag |= _REVERSE if is_reverse(table, candidate, read, pairing.turns) else 0
             if is_extra and not is_secondary:
+                # A supplementary alignment: a part of the read that was placed by itself.
                 qualities[row] = extra.qualities[read]
                 harden_clips(
                     columns.cigars, columns.cigar_offsets[row], columns.cigar_offsets[row + 1]

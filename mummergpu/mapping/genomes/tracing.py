@@ -78,7 +78,12 @@ def trace_anchors(
 
     Returns whether the range is finished; if not, `operations` has become too short. The state has
     the next anchor, its alignment, and how many operations there are; it is brought up to date.
-    Operations of a match may follow each other.
+    Operations of a match may follow each other. For each anchor:
+
+        if it is the first of its alignment: extend to the left, and turn these operations around
+        write the match that the anchor is
+        if it is the last one: extend to the right
+        else: copy the operations up to the next anchor if a GPU has found them, or trace them here
     """
     offsets, anchors = linked.offsets, linked.anchors
     query_starts, reference_starts = anchors.query_starts, anchors.reference_starts

@@ -167,7 +167,14 @@ def choose_template(
 ) -> None:
     """Choose the best joint placement of a template, and its mapping qualities.
 
-    `name_hash` chooses among equals: mates have one name.
+    `name_hash` chooses among equals: mates have one name. In pseudo-code:
+
+        best single placement of each mate
+        if both have one:
+            best pair of near placements, if it is better than two single ones
+            weigh all pairs of placements                       (`mapping_quality.weigh_pairs`)
+        else: weigh the placements of the mate that has some    (`mapping_quality.rivals_of`)
+        each mate whose score suffices takes its placement, with a quality
     """
     reads, costs = scoring.reads, scoring.costs
     read, mates = template, pairing.mates

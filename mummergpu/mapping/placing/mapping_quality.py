@@ -1,4 +1,18 @@
-"""Mapping qualities: how likely it is that another placement than the chosen one is right."""
+"""Mapping qualities: how likely it is that another placement than the chosen one is right.
+
+A placement whose score is ``u`` units worse than the best has the weight ``exp(-u / scale)``
+(`log_odds`), so the chosen one is wrong with the probability
+
+    error = weight of the rivals / weight of all placements
+
+Scores know nothing of the variants by which the sample differs from the reference, nor of copies
+that the reference lacks. So the quality is that of a larger error:
+
+    -10 log10(error * doubt_of(length) + (copies / expected copies)**2)
+
+The constants of the doubt were set with the simulated reads of docs/mapping-benchmarks.md, which
+have variants: its tables count the reads of each quality that are wrong, beside bwa mem's.
+"""
 
 from __future__ import annotations
 
@@ -206,7 +220,12 @@ def weigh_pairs(
     """Return the weights of all placements of a pair, and what places each mate elsewhere.
 
     `read` is the first mate. Candidates that align another part of their read than the chosen one
-    do not count.
+    do not count. With the weights ``w`` of single placements and ``p`` of being no pair,
+
+        total   = p * sum(w of mate 0) * sum(w of mate 1) + sum(w of each pair) + unseen pairs
+        others0 = the same without the terms that place mate 0 where it was chosen; others1 alike
+
+    and the copies of both mates' families are counted along with that.
     """
     unseen0, unseen1 = best_unseen(scoring, table, read), best_unseen(scoring, table, read + 1)
     is_complete = unseen0 == NOTHING and unseen1 == NOTHING
@@ -231,10 +250,13 @@ def weigh_pairs(
     others0 = unpaired * sum0 * (sum1 + own1)
     others1 = unpaired * (sum0 + own0) * sum1
     if pairing.last_size == 0:
+        # No size of a template is known, so no pair is likelier than two single placements.
         return total, (others0, copies0), (others1, copies1)
+    # Pairs: each candidate of the first mate with those of the second that lie near enough.
     for row in range(table.offsets[read], table.offsets[read] + table.counts[read]):
         units = units_of(table, row)
         if joint - units - pair.other_best > FARTHEST:
+            # Even with the best mate the pair weighs nothing.
             continue
         if row != pair.row and not is_rival(table, row, pair.row, length):
             continue
@@ -242,6 +264,7 @@ def weigh_pairs(
         for other in range(begin, end):
             penalty = pair_penalty(table, row, length, other, other_length, pairing)
             if penalty < 0:
+                # The template would have a size that no library has.
                 continue
             if other != pair.other and not is_rival(table, other, pair.other, other_length):
                 continue

@@ -509,7 +509,16 @@ def spread_bits(
 ) -> int:
     """Return how many bits, up to `bits`, a `spread_key` may have so that a seed occurs rarely.
 
-    The places with so many are written to the room, and how often the seed occurs there.
+    The places with so many are written to the room, and how often the seed occurs there. A seed is
+    found by the listed k-mers in it: with a table of each n-th position, one of n k-mers is listed
+    for each place, so all n tails are looked up. In pseudo-code:
+
+        for each k-mer of the seed that may be listed:
+            for each of its places whose key has no more than `bits` bits:
+                keep the place if the whole seed lies there
+                while too many are kept: one bit less, and drop those with longer keys
+
+    Which places are kept depends on their positions alone, so reads that share a seed agree.
     """
     kept = as_int64(0)
     most_behind, fewest_behind = tails_of_seed(lookup, queries, steps, query, seeds, seed)

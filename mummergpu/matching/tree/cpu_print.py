@@ -108,7 +108,13 @@ def print_kernel(
     With empty rows, the run only counts. The writing run computes the offsets again. The rows of a
     query ascend by query start, then by reference start. `tops` is scratch memory for `RING`
     numbers. A circle of nodes, or a match that is longer than its candidate, shows that the tree is
-    damaged; the output is then invalid.
+    damaged; the output is then invalid. For each candidate (the print kernel of the paper):
+
+        P = the highest node above it whose string depth is at least the minimum length
+        for each leaf below P: a match, as long as the path that the query shares with the leaf
+        sort the matches by reference start
+
+    Nodes lie anywhere in memory, so each is prefetched some candidates before it is read.
     """
     offsets = queries.offsets
     reference_starts, lengths = rows.reference_starts, rows.lengths
