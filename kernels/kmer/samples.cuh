@@ -51,7 +51,6 @@ struct Samples {
     uint32 window;             // a MEM has a whole window of so many bases; 0 for all MEMs
     uint32 samples_of_window;  // the last k-mers of a window that are samples; 1 without windows
     uint32 minimum_length;     // the fewest bases of a MEM
-    uint32 max_occurrences;   // samples whose k-mers occur more often are skipped
     uint32 only_fronts;        // whether MEMs that lie in others of their sample may be left out
 };
 
@@ -67,7 +66,6 @@ struct Sample {
     uint32 list_begin;  // the k-mer's first occurrence, as an index of `Table::positions`
     uint32 list_end;    // the end of its occurrences, as an index of `Table::positions`
     bool is_ordered;    // whether the occurrences are sorted by the bases before each
-    bool is_skipped;    // whether the k-mer has more occurrences than are searched
 };
 
 // Return the bases of a sample's window before its k-mer.
@@ -174,16 +172,12 @@ __device__ __forceinline__ Sample look_up(const Samples& samples, const Table& t
     sample.found_before = placed.found_before;
     sample.spread_bits = placed.spread_bits;
     sample.list_begin = sample.list_end = 0;
-    sample.is_ordered = sample.is_skipped = false;
+    sample.is_ordered = false;
     const BitPlanes& right = sample.flanks.right;
     if (is_picked && (right.breaks & ((1u << table.kmer_length) - 1)) == 0) {
         const uint32 kmer = first_kmer(right, table.kmer_length);
         sample.list_begin = __ldg(table.offsets + kmer);
         sample.list_end = __ldg(table.offsets + kmer + 1);
-        sample.is_skipped = sample.list_end - sample.list_begin > samples.max_occurrences;
-        if (sample.is_skipped) {
-            sample.list_end = sample.list_begin;
-        }
         sample.is_ordered = sample.list_end - sample.list_begin > table.longest_ascending;
         const uint32 known = min(lead_of(sample), table.ordered_bases);
         if (sample.is_ordered && known > 0) {

@@ -35,14 +35,12 @@ constexpr int COUNTING_BLOCKS = FOR_MAPPING ? 2 : 0;
 // tile_counts       uint64[tiles], receives the sum of these counts for each tile
 // frequent_samples  uint32[samples.count], receives the numbers of the listed samples
 // frequent_count    uint32[1], zero before the launch, receives the number of listed samples
-// skipped_count     uint64[1], zero before the launch, receives the number of skipped samples
 //
 // Grid: one warp for each tile, or fewer warps that take several tiles in turn.
 // Shared memory: none.
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, COUNTING_BLOCKS)
     count_kmer_mems(Samples samples, Table table, KeptMem* kept, Tile* tiles, uint32* counts,
-                    uint64* tile_counts, uint32* frequent_samples, uint32* frequent_count,
-                    uint64* skipped_count) {
+                    uint64* tile_counts, uint32* frequent_samples, uint32* frequent_count) {
     for (uint64 tile = grid_warp(); tile < tile_count(samples); tile += grid_warps()) {
         Sample sample = sample_of_lane(samples, table, tile, false);
         const uint64 number = tile * TILE_SAMPLES + lane_number();
@@ -71,13 +69,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, COUNTING_BLOCKS)
         uint32 total;
         warp_exclusive_sum(count, total);
         const uint32 frequent_lanes = __ballot_sync(ALL_LANES, is_frequent);
-        const uint32 skipped_lanes = __ballot_sync(ALL_LANES, sample.is_skipped);
         all_kept = __all_sync(ALL_LANES, all_kept);
         if (lane_number() == 0) {
             tile_counts[tile] = total;
-            if (skipped_lanes != 0) {
-                atomicAdd(skipped_count, static_cast<uint64>(__popc(skipped_lanes)));
-            }
             tiles[tile] = {frequent_lanes, all_kept ? total : NOT_KEPT};
         }
     }

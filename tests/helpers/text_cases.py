@@ -183,7 +183,7 @@ def searched(
         first, second, third = addresses
         found[strand] = DeviceMems(offsets, (first, second, third), each.count)
     (offsets,) = backend._place(block.offsets)
-    searcher.context = KmerSearchContext(program, 1, 1, 1, 0, range(1), 0, (), None, None)
+    searcher.context = KmerSearchContext(program, 1, 1, 1, 0, range(1), 0, (), None)
     searcher.queries = PackedQueries(block.query_count, 0, offsets, 0, 0, None)
     return searcher, found
 

@@ -23,6 +23,7 @@ from helpers.host_libraries import library_of
 from helpers.loops import each
 
 from mummergpu.cuda import launcher as launches
+from mummergpu.cuda.resident_matches import DeviceMems
 from mummergpu.cuda.upload import Uploader
 from mummergpu.index.pages import Page
 from mummergpu.index.tree import layout
@@ -33,7 +34,7 @@ from mummergpu.index.tree.policy import Policy
 from mummergpu.matching.backends import device_codes
 from mummergpu.matching.backends.device_codes import ResidentCodes
 from mummergpu.matching.tree import cuda_program
-from mummergpu.matching.tree.cuda_arrays import DeviceMems, DeviceQueries
+from mummergpu.matching.tree.cuda_arrays import DeviceQueries
 from mummergpu.matching.tree.cuda_pages import ResidentPage
 from mummergpu.matching.tree.cuda_program import tree_program
 from mummergpu.sequence import codes as sequence
@@ -145,7 +146,7 @@ def test_words_end_in_the_padding() -> None:
 @pytest.mark.parametrize("wide", FORMATS)
 def test_structures_are_as_large_as_their_arguments(compiled: Compile, wide: bool) -> None:
     values = compiled("none", wide).values
-    mems = DeviceMems(0, 1, (2, 3, 4), 5)
+    mems = DeviceMems(1, (2, 3, 4), 5)
     assert values["sizeof(FoundMems)"] == 8 * len(mems.arguments)
     assert values["sizeof(MemColumns)"] == 8 * len(mems.columns)
     assert values["sizeof(Queries)"] == 8 * len(DeviceQueries(0, 0, 0, 0, None).arguments)

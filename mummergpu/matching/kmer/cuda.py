@@ -70,7 +70,6 @@ def _context_of(
         page.table.sampling.leads,
         reference,
         tables,
-        None,
         page.max_matches,
         page.only_unique,
     )

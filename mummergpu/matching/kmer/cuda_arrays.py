@@ -48,8 +48,6 @@ class KmerSearchContext:
         The places of a window, its last k-mers, of which one is listed.
     reference : int
         The address of the joined reference, as bit planes.
-    max_occurrences : int or None
-        Samples whose k-mers occur more often are skipped; None for none.
     max_matches : int or None
         Where a query has more matches, with a window if there is one, its seeds are chosen
         (`seed_rule`).
@@ -65,7 +63,6 @@ class KmerSearchContext:
     leads: int
     reference: int
     tables: Sequence[ResidentTable]
-    max_occurrences: int | None
     max_matches: int | None
     only_unique: bool = False
 

@@ -48,9 +48,6 @@ QUERY_OF_WARP: Final = 512
 """A warp marks the words of a query if the queries of the block have at least this many bases on
 average; otherwise one thread does."""
 
-SKIPPED_COUNT: Final = 8
-"""The offset of the number of skipped samples in the buffer of counters, in bytes."""
-
 CHOSEN_COUNTS: Final = ("reads_with_chosen_seeds", "reads_at_spread_places")
 """The counts of reads on a strand whose seeds are chosen (`seed_rule`), and of those that occur
 too often as a whole."""
@@ -110,7 +107,7 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
         max_rows: int,
         consumer: Consumer[Any, Result],
     ) -> Result | None:
-        """Return what a consumer makes of a block (`StreamSearcher`); count what was skipped."""
+        """Return what a consumer makes of a block (`StreamSearcher`); count chosen seeds."""
         self._counted.clear()
         result = super().use_matches(context, block, max_rows, consumer)
         # Without a result, the block is searched again in parts.
@@ -261,7 +258,6 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
             *(queries.bit_planes, samples.count, samples.placed),
             *(np.uint32(context.step), np.uint32(period), np.uint32(context.window)),
             *(np.uint32(context.leads), np.uint32(context.minimum_length)),
-            np.uint32(NO_LIMIT if context.max_occurrences is None else context.max_occurrences),
             # What lies in another match at the end of a piece may not do so behind it.
             np.uint32(context.only_unique and not queries.continues),
             *context.arguments(table),
@@ -319,11 +315,6 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
             ),
         )
         found = self._read_total(counted.offsets, counted.tiles)
-        if context.max_occurrences is not None:
-            self.stream.copy_out(self._counters, counted.frequent[1])
-            self.stream.synchronize()
-            if skipped := int(self._counters[SKIPPED_COUNT // 8]):
-                self._counted["skipped_lookups"] += skipped
         if found > max_rows:
             return None
         mems = DeviceMems(query_offsets, self._columns(set_number, found), found, known)
@@ -363,10 +354,7 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
             self.launch_on(
                 "count_kmer_mems",
                 WARP_LANES * tiles,
-                (
-                    *(*searched, *kept, counts, tile_counts, *frequent),
-                    frequent[1] + SKIPPED_COUNT,
-                ),
+                (*searched, *kept, counts, tile_counts, *frequent),
             )
             self.launch("count_frequent_kmer_mems", (*searched, *frequent, counts, tile_counts))
         offsets = buffer("mem offsets of tiles", 8 * (tiles + 1))
