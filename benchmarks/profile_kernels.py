@@ -27,9 +27,9 @@ from measure import save
 
 from mummergpu.cuda.bindings_device import BindingsDevice
 from mummergpu.cuda.kernel_cache import KernelCache
-from mummergpu.hmm.cuda_program import RowShape, byte_shape, word_shape
 from mummergpu.hmm.device_filters import DeviceFilters
 from mummergpu.hmm.device_work import STAGE, FilterWorker, Pairs
+from mummergpu.hmm.filter_programs import RowShape, byte_shape, word_shape
 from mummergpu.hmm.filters import FilterThresholds, ProfileFilter
 from mummergpu.hmm.profiles import read_profiles
 from mummergpu.hmm.proteins import ProteinBlock

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
 from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
@@ -36,18 +35,6 @@ def tables_at_first() -> None:
     for name in ("pyarrow", "polars"):
         with suppress(ImportError):
             import_module(name)
-
-
-@pytest.fixture(autouse=True, scope="session")
-def no_configuration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Hides what the developer has tuned: tests see the configuration of a new user."""
-    before = os.environ.get("XDG_CONFIG_HOME")
-    os.environ["XDG_CONFIG_HOME"] = str(tmp_path_factory.mktemp("configuration"))
-    yield
-    if before is None:
-        del os.environ["XDG_CONFIG_HOME"]
-    else:
-        os.environ["XDG_CONFIG_HOME"] = before
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -6,38 +6,47 @@
 #include "common/halves.cuh"
 #include "hmm/rows.cuh"
 
-constexpr uint32 GROUPS = WARP_LANES / GROUP_LANES;  // in a warp
-
 // The halves of this lane's nodes.
 struct Row {
-    uint32 cells[ROW_REGISTERS];
+    const Table& table;
+    Cells<1> cells;
 
-    __device__ __forceinline__ void clear() {
-#pragma unroll
-        for (uint32 place = 0; place < ROW_REGISTERS; ++place) {
-            cells[place] = 0;
+    // Begin with cells of 0.
+    __device__ __forceinline__ Row(const Table& of, uint64 table_quads)
+        : table(of), cells(of, table_quads) {
+        EACH_REGISTER
+        for (uint32 place = 0; place < table.registers(); ++place) {
+            cells.at(0, place) = 0;
         }
     }
 
     // Go on by a residue. Return the larger ones of `best` and of the new cells.
     __device__ __forceinline__ uint32 advance(uint32 code, const Neighbour& neighbour,
                                               uint32 best) {
-        uint32 emissions[ROW_REGISTERS];
-        const uint32 first = neighbour.before(cells[ROW_REGISTERS - 1], 0);
-        load_emissions(emissions, code);
-#pragma unroll
-        for (uint32 place = ROW_REGISTERS - 1; place > 0; --place) {
-            cells[place] = sum_from_zero(cells[place - 1], emissions[place]);
+        const uint32 count = table.registers();
+        const uint32 first = neighbour.before(cells.at(0, count - 1), 0);
+        Emissions emissions(table, code);
+        EACH_REGISTER
+        for (uint32 place = count - 1; place > 0; --place) {
+            cells.at(0, place) = sum_from_zero(cells.at(0, place - 1), emissions.at(place));
         }
-        cells[0] = sum_from_zero(first, emissions[0]);
-#pragma unroll
-        for (uint32 place = 0; place + 1 < ROW_REGISTERS; place += 2) {
-            best = largest_of(best, cells[place], cells[place + 1]);
+        cells.at(0, 0) = sum_from_zero(first, emissions.at(0));
+        EACH_REGISTER
+        for (uint32 place = 0; place + 1 < count; place += 2) {
+            best = largest_of(best, cells.at(0, place), cells.at(0, place + 1));
         }
-        if constexpr (ROW_REGISTERS % 2 == 1) {
-            best = larger_of(best, cells[ROW_REGISTERS - 1]);
+        if (count % 2 == 1) {
+            best = larger_of(best, cells.at(0, count - 1));
         }
         return best;
+    }
+
+    // Let all cells fall, but none below 0; `less` is a negative half.
+    __device__ __forceinline__ void lower(uint32 less) {
+        EACH_REGISTER
+        for (uint32 place = 0; place < table.registers(); ++place) {
+            cells.at(0, place) = sum_from_zero(cells.at(0, place), in_both(less));
+        }
     }
 };
 
@@ -70,6 +79,7 @@ find_cells(Sequences sequences, uint64 sequence_count, const uint4* tables, uint
     const uint32 items = (count + size - 1) / size;
     const uint32 stride = blockDim.x / WARP_LANES * GROUPS;
     uint32 loaded = ~0u;
+    Table table;
     for (;;) {
         const uint32 ticket = take_ticket(tickets);
         const uint32 profile = ticket / items;
@@ -77,7 +87,8 @@ find_cells(Sequences sequences, uint64 sequence_count, const uint4* tables, uint
             return;
         }
         if (profile != loaded) {
-            load_table(tables + profile * table_quads, static_cast<uint32>(table_quads));
+            table.load(tables + profile * table_quads, static_cast<uint32>(table_quads),
+                       TABLE_ROWS);
             loaded = profile;
         }
         const uint32 begin = ticket % items * size;
@@ -88,12 +99,11 @@ find_cells(Sequences sequences, uint64 sequence_count, const uint4* tables, uint
             Reader reader(sequences, sequence, sequence < end);
             // The first group's sequence is the longest: the others go on with padding.
             const uint32 words = word_count(sequences.lengths[first]);
-            Row row;
-            row.clear();
+            Row row(table, table_quads);
             uint32 best = 0;
             for (uint32 word = 0; word < words; ++word) {
                 const uint2 now = reader.take(word);
-#pragma unroll
+                EACH_RESIDUE
                 for (uint32 place = 0; place < WORD_RESIDUES; ++place) {
                     best = row.advance(code_at(now, place), neighbour, best);
                 }
@@ -116,14 +126,13 @@ struct MsvCosts {
 
 // Return the highest of the scores that a sequence's residues have at their best nodes, or 0. The
 // scores are int16 by code behind the last row of the table.
-__device__ __forceinline__ int best_match(const Reader& reader) {
-    const short* highest = reinterpret_cast<const short*>(
-        reinterpret_cast<const char*>(block_memory) + TABLE_ROWS * ROW_BYTES);
+__device__ __forceinline__ int best_match(const Reader& reader, const Table& table) {
+    const short* highest = reinterpret_cast<const short*>(table.row(TABLE_ROWS));
     int best = -(1 << 15);
     for (uint32 word = group_lane(); word < reader.count; word += GROUP_LANES) {
         const uint2 now = reader.words[word];
         for (uint32 place = 0; place < WORD_RESIDUES; ++place) {
-            best = max(best, static_cast<int>(highest[code_at(now, place)]));
+            best = max(best, static_cast<int>(read_table(highest + code_at(now, place))));
         }
     }
     return best;
@@ -151,6 +160,7 @@ score_passes(Sequences sequences, const uint32* pairs, const Item* items, uint64
     const Neighbour neighbour;
     const uint32 stride = blockDim.x / WARP_LANES * GROUPS;
     uint32 loaded = ~0u;
+    Table table;
     for (;;) {
         const uint32 ticket = take_ticket(tickets);
         if (ticket >= item_count) {
@@ -158,7 +168,8 @@ score_passes(Sequences sequences, const uint32* pairs, const Item* items, uint64
         }
         const Item item = items[ticket];
         if (item.profile != loaded) {
-            load_table(tables + item.profile * table_quads, static_cast<uint32>(table_quads));
+            table.load(tables + item.profile * table_quads, static_cast<uint32>(table_quads),
+                       TABLE_ROWS);
             loaded = item.profile;
         }
         const int bias = static_cast<int>(costs[item.profile].bias);
@@ -171,8 +182,7 @@ score_passes(Sequences sequences, const uint32* pairs, const Item* items, uint64
             const uint32 length = sequences.lengths[sequence];
             const int steps = static_cast<int>(moves[length] + costs[item.profile].entry);
             const uint32 words = word_count(sequences.lengths[pairs[first]]);
-            Row row;
-            row.clear();
+            Row row(table, table_quads);
             uint32 best = 0;
             // The byte of a cell of 0, and the best byte that has left.
             int begin = static_cast<int>(BYTE_BASE) - steps;
@@ -198,11 +208,7 @@ score_passes(Sequences sequences, const uint32* pairs, const Item* items, uint64
                             best = 0;
                         }
                         // A byte does not rise by so much; what has overflowed stays so.
-                        const uint32 less = half_of(min(max(higher, 0), 2047)) | 0x8000u;
-#pragma unroll
-                        for (uint32 at = 0; at < ROW_REGISTERS; ++at) {
-                            row.cells[at] = sum_from_zero(row.cells[at], in_both(less));
-                        }
+                        row.lower(half_of(min(max(higher, 0), 2047)) | 0x8000u);
                     }
                 }
             }
@@ -213,7 +219,7 @@ score_passes(Sequences sequences, const uint32* pairs, const Item* items, uint64
             // No cell above 0: the best one is a single match, below the begin state.
             const bool is_below = top == 0 && begin == static_cast<int>(BYTE_BASE) - steps;
             if (__any_sync(ALL_LANES, is_below)) {
-                int match = best_match(reader);
+                int match = best_match(reader, table);
 #pragma unroll
                 for (uint32 distance = GROUP_LANES / 2; distance > 0; distance /= 2) {
                     match = max(match, __shfl_xor_sync(ALL_LANES, match, distance));

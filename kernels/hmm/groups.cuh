@@ -5,6 +5,7 @@
 #include "hmm/residues.cuh"
 
 constexpr uint32 TABLE_ROWS = PADDING_CODE + 1;  // of emissions, by code
+constexpr uint32 GROUPS = WARP_LANES / GROUP_LANES;  // in a warp
 
 // The shared memory of a block, which a launch gives it: the table of a profile.
 extern __shared__ uint4 block_memory[];

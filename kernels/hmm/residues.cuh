@@ -44,6 +44,12 @@ __device__ __forceinline__ uint32 code_at(const uint2& word, uint32 place) {
     return (place < 4 ? word.x : word.y) >> 8 * (place % 4) & 255u;
 }
 
+// What the Viterbi filter needs of a profile besides its table.
+struct WordLimits {
+    int floor;     // below any new entry
+    int overflow;  // a higher match may exceed 16 bits with the next emission
+};
+
 // Some work of a block: comparisons from `first` to `last` - 1 with a profile of the launch.
 struct alignas(16) Item {
     uint32 profile;

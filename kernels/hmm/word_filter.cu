@@ -10,7 +10,7 @@ struct Steps {
     uint4 from;  // match to deletion, match to insertion, insertion to itself, deletion to deletion
 };
 
-// Where a lane finds its transitions: in registers, or in the block's memory if there are many.
+// Where a lane finds its transitions: in registers, or in the table if there are many.
 struct Transitions {
 #if KEEPS_STEPS
     Steps steps[ROW_REGISTERS];
@@ -18,21 +18,16 @@ struct Transitions {
     const uint4* quads;
 #endif
 
-    __device__ __forceinline__ static const uint4* place() {
-        return reinterpret_cast<const uint4*>(reinterpret_cast<const char*>(block_memory) +
-                                              TABLE_ROWS * ROW_BYTES) +
-               lane_number();
-    }
-
-    __device__ __forceinline__ void load() {
+    __device__ __forceinline__ void load(const Table& table) {
+        const uint4* first = reinterpret_cast<const uint4*>(table.row(TABLE_ROWS)) + group_lane();
 #if KEEPS_STEPS
 #pragma unroll
-        for (uint32 place_in_row = 0; place_in_row < ROW_REGISTERS; ++place_in_row) {
-            steps[place_in_row].into = place()[2 * WARP_LANES * place_in_row];
-            steps[place_in_row].from = place()[2 * WARP_LANES * place_in_row + WARP_LANES];
+        for (uint32 at = 0; at < ROW_REGISTERS; ++at) {
+            steps[at].into = read_table(first + 2 * GROUP_LANES * at);
+            steps[at].from = read_table(first + 2 * GROUP_LANES * at + GROUP_LANES);
         }
 #else
-        quads = place();
+        quads = first;
 #endif
     }
 
@@ -40,7 +35,8 @@ struct Transitions {
 #if KEEPS_STEPS
         return steps[at];
 #else
-        return {quads[2 * WARP_LANES * at], quads[2 * WARP_LANES * at + WARP_LANES]};
+        return {read_table(quads + 2 * GROUP_LANES * at),
+                read_table(quads + 2 * GROUP_LANES * at + GROUP_LANES)};
 #endif
     }
 
@@ -48,106 +44,108 @@ struct Transitions {
 #if KEEPS_STEPS
         return steps[at].from.w;
 #else
-        return reinterpret_cast<const uint32*>(quads + 2 * WARP_LANES * at + WARP_LANES)[3];
+        const uint4* from = quads + 2 * GROUP_LANES * at + GROUP_LANES;
+        return read_table(reinterpret_cast<const uint32*>(from) + 3);
 #endif
     }
 };
 
+constexpr uint32 MATCHES = 0, INSERTIONS = 1, DELETIONS = 2;
+constexpr uint32 OPENED = 3;  // what a deletion of the next node has from the match
+
 // A row: the states of this lane's nodes, and the least value of each.
 struct States {
-    uint32 matches[ROW_REGISTERS];
-    uint32 insertions[ROW_REGISTERS];
-    uint32 deletions[ROW_REGISTERS];
+    const Table& table;
+    Cells<4> cells;
     uint32 floor;
 
+    __device__ __forceinline__ States(const Table& of, uint64 table_quads, uint32 least)
+        : table(of), cells(of, table_quads), floor(least) {}
+
     __device__ __forceinline__ void clear() {
-#pragma unroll
-        for (uint32 at = 0; at < ROW_REGISTERS; ++at) {
-            matches[at] = insertions[at] = deletions[at] = floor;
+        EACH_REGISTER
+        for (uint32 at = 0; at < table.registers(); ++at) {
+            cells.at(MATCHES, at) = cells.at(INSERTIONS, at) = cells.at(DELETIONS, at) = floor;
         }
     }
 
     // Compute the match and the insertion of a register from the states before its nodes. Return
-    // what a deletion of the next node has from the match.
+    // what is larger of the match and `best`.
     __device__ __forceinline__ uint32 advance_node(uint32 at, const Steps& steps, uint32 begin,
                                                    uint32 match, uint32 insertion,
-                                                   uint32 deletion, uint32 emission) {
-        uint32 best = larger_sum(begin, steps.into.x, floor);
-        best = larger_sum(match, steps.into.y, best);
-        best = larger_sum(insertion, steps.into.z, best);
-        best = larger_sum(deletion, steps.into.w, best);
-        insertions[at] = larger_sum(insertions[at], steps.from.z,
-                                    larger_sum(matches[at], steps.from.y, floor));
-        matches[at] = larger_sum(best, emission, floor);
-        return larger_sum(matches[at], steps.from.x, floor);
+                                                   uint32 deletion, uint32 emission, uint32 best) {
+        uint32 into = larger_sum(begin, steps.into.x, floor);
+        into = larger_sum(match, steps.into.y, into);
+        into = larger_sum(insertion, steps.into.z, into);
+        into = larger_sum(deletion, steps.into.w, into);
+        cells.at(INSERTIONS, at) =
+            larger_sum(cells.at(INSERTIONS, at), steps.from.z,
+                       larger_sum(cells.at(MATCHES, at), steps.from.y, floor));
+        const uint32 now = larger_sum(into, emission, floor);
+        cells.at(MATCHES, at) = now;
+        cells.at(OPENED, at) = larger_sum(now, steps.from.x, floor);
+        return larger_of(best, now);
     }
 
     // Go on by a residue; `begin` is the begin state. Return the best match.
     __device__ __forceinline__ uint32 advance(uint32 code, uint32 begin,
                                               const Transitions& transitions,
                                               const Neighbour& neighbour) {
-        constexpr uint32 LAST = ROW_REGISTERS - 1;
-        uint32 emissions[ROW_REGISTERS], opened[ROW_REGISTERS];
-        const uint32 match = neighbour.before(matches[LAST], floor);
-        const uint32 insertion = neighbour.before(insertions[LAST], floor);
-        const uint32 deletion = neighbour.before(deletions[LAST], floor);
-        load_emissions(emissions, code);
+        const uint32 last = table.registers() - 1;
+        const uint32 match = neighbour.before(cells.at(MATCHES, last), floor);
+        const uint32 insertion = neighbour.before(cells.at(INSERTIONS, last), floor);
+        const uint32 deletion = neighbour.before(cells.at(DELETIONS, last), floor);
+        Emissions emissions(table, code);
         uint32 best = floor;
-#pragma unroll
-        for (uint32 at = LAST; at > 0; --at) {
-            opened[at] = advance_node(at, transitions.of(at), begin, matches[at - 1],
-                                      insertions[at - 1], deletions[at - 1], emissions[at]);
-            best = larger_of(best, matches[at]);
+        EACH_REGISTER
+        for (uint32 at = last; at > 0; --at) {
+            best = advance_node(at, transitions.of(at), begin, cells.at(MATCHES, at - 1),
+                                cells.at(INSERTIONS, at - 1), cells.at(DELETIONS, at - 1),
+                                emissions.at(at), best);
         }
-        opened[0] = advance_node(0, transitions.of(0), begin, match, insertion, deletion,
-                                 emissions[0]);
-        best = larger_of(best, matches[0]);
+        best = advance_node(0, transitions.of(0), begin, match, insertion, deletion,
+                            emissions.at(0), best);
         // No node emits a mark, and no sum of 16 bits could say so: the lowest would wrap around.
         if (code >= FIRST_MARK || code == GAP_CODE) {
             best = floor;
-#pragma unroll
-            for (uint32 at = 0; at < ROW_REGISTERS; ++at) {
-                matches[at] = opened[at] = floor;
+            EACH_REGISTER
+            for (uint32 at = 0; at <= last; ++at) {
+                cells.at(MATCHES, at) = cells.at(OPENED, at) = floor;
             }
         }
-        delete_nodes(opened, transitions, neighbour);
+        delete_nodes(transitions, neighbour);
         return best;
     }
 
     // Compute the deletions that follow from the matches of the row.
-    __device__ __forceinline__ void delete_nodes(const uint32 (&opened)[ROW_REGISTERS],
-                                                 const Transitions& transitions,
+    __device__ __forceinline__ void delete_nodes(const Transitions& transitions,
                                                  const Neighbour& neighbour) {
+        const uint32 count = table.registers();
         uint32 last = floor;
-#pragma unroll
-        for (uint32 at = 0; at < ROW_REGISTERS; ++at) {
-            deletions[at] = last;
-            last = larger_sum(last, transitions.deletion(at), opened[at]);
+        EACH_REGISTER
+        for (uint32 at = 0; at < count; ++at) {
+            cells.at(DELETIONS, at) = last;
+            last = larger_sum(last, transitions.deletion(at), cells.at(OPENED, at));
         }
-        deletions[0] = neighbour.before(last, floor);
+        cells.at(DELETIONS, 0) = neighbour.before(last, floor);
         // Most deletions end in the half-lane in which they begin; else walk on until none improves.
-        const uint32 second = larger_sum(deletions[0], transitions.deletion(0), opened[0]);
-        bool improves = ROW_REGISTERS == 1 || exceeds(second, deletions[1 % ROW_REGISTERS]);
+        const uint32 second =
+            larger_sum(cells.at(DELETIONS, 0), transitions.deletion(0), cells.at(OPENED, 0));
+        bool improves = count == 1 || exceeds(second, cells.at(DELETIONS, 1 % count));
         while (__any_sync(ALL_LANES, improves)) {
-#pragma unroll
-            for (uint32 at = 0; at + 1 < ROW_REGISTERS; ++at) {
-                deletions[at + 1] =
-                    larger_sum(deletions[at], transitions.deletion(at), opened[at]);
+            uint32 deleted = cells.at(DELETIONS, 0);
+            EACH_REGISTER
+            for (uint32 at = 0; at + 1 < count; ++at) {
+                deleted = larger_sum(deleted, transitions.deletion(at), cells.at(OPENED, at));
+                cells.at(DELETIONS, at + 1) = deleted;
             }
             const uint32 further =
-                larger_sum(deletions[ROW_REGISTERS - 1],
-                           transitions.deletion(ROW_REGISTERS - 1), opened[ROW_REGISTERS - 1]);
+                larger_sum(deleted, transitions.deletion(count - 1), cells.at(OPENED, count - 1));
             improves = exceeds(further, last);
             last = further;
-            deletions[0] = neighbour.before(last, floor);
+            cells.at(DELETIONS, 0) = neighbour.before(last, floor);
         }
     }
-};
-
-// What the Viterbi filter needs of a profile besides its table.
-struct WordLimits {
-    int floor;     // below any new entry
-    int overflow;  // a higher match may exceed 16 bits with the next emission
 };
 
 // Compare pairs of sequences and profiles by Viterbi: find the word with which the best path leaves
@@ -172,6 +170,7 @@ score_paths(Sequences sequences, const uint32* pairs, const Item* items, uint64 
             uint32* tickets, int* scores) {
     const Neighbour neighbour;
     uint32 loaded = ~0u;
+    Table table;
     Transitions transitions;
     for (;;) {
         const uint32 ticket = take_ticket(tickets);
@@ -180,19 +179,25 @@ score_paths(Sequences sequences, const uint32* pairs, const Item* items, uint64 
         }
         const Item item = items[ticket];
         if (item.profile != loaded) {
-            load_table(tables + item.profile * table_quads, static_cast<uint32>(table_quads));
-            transitions.load();
+            // Behind the rows there are eight transitions of each node.
+            table.load(tables + item.profile * table_quads, static_cast<uint32>(table_quads),
+                       TABLE_ROWS + 8);
+            transitions.load(table);
             loaded = item.profile;
         }
         const int overflow = limits[item.profile].overflow;
-        States states;
-        states.floor = in_both(limits[item.profile].floor);
-        for (uint32 pair = item.first + threadIdx.x / WARP_LANES; pair < item.last;
-             pair += blockDim.x / WARP_LANES) {
-            const uint32 sequence = pairs[pair];
+        States states(table, table_quads, in_both(limits[item.profile].floor));
+        for (uint32 first = item.first + threadIdx.x / WARP_LANES * GROUPS; first < item.last;
+             first += blockDim.x / WARP_LANES * GROUPS) {
+            const uint32 pair = first + lane_number() / GROUP_LANES;
+            const bool is_there = GROUPS == 1 || pair < item.last;
+            const uint32 sequence = pairs[is_there ? pair : first];
             const uint2* words = sequences.words + sequences.first_words[sequence];
             const uint32 length = sequences.lengths[sequence];
             const uint32 count = word_count(length);
+            // The first group's sequence is the longest: the others go on with padding.
+            const uint32 most =
+                GROUPS == 1 ? count : word_count(sequences.lengths[pairs[first]]);
             const int move = moves[length];
             states.clear();
             uint32 best = states.floor;
@@ -200,8 +205,9 @@ score_paths(Sequences sequences, const uint32* pairs, const Item* items, uint64 
             // Above it another pass begins higher.
             uint32 limit = in_both(static_cast<int>(WORD_BASE + WORD_LEAVE));
             bool overflows = false;
-            for (uint32 word = 0; word < count && !overflows; ++word) {
-                const uint2 now = words[word];
+            for (uint32 word = 0; word < most && !(GROUPS == 1 && overflows); ++word) {
+                const uint2 now = GROUPS == 1 || word < count ? words[word]
+                                                              : uint2{PADDING_WORD, PADDING_WORD};
 #pragma unroll 1
                 for (uint32 place = 0; place < WORD_RESIDUES; ++place) {
                     const uint32 code = __byte_perm(now.x, now.y, place) & 255u;
@@ -211,16 +217,20 @@ score_paths(Sequences sequences, const uint32* pairs, const Item* items, uint64 
                         const int top = static_cast<int>(largest_of_group(matches));
                         if (top > overflow) {
                             overflows = true;
-                            break;
+                            if (GROUPS == 1) {
+                                break;
+                            }
+                            // Other groups of the warp go on.
+                            states.clear();
+                        } else if (GROUPS == 1 || top > low_half(limit)) {
+                            limit = in_both(top);
+                            begin = in_both(top - static_cast<int>(WORD_LEAVE) + move);
                         }
-                        const int again = top - static_cast<int>(WORD_LEAVE);
-                        limit = in_both(top);
-                        begin = in_both(again + move);
                     }
                 }
             }
             const int top = static_cast<int>(largest_of_group(best));
-            if (lane_number() == 0) {
+            if (group_lane() == 0 && is_there) {
                 scores[pair] = overflows ? static_cast<int>(WORD_OVERFLOW)
                                          : top - static_cast<int>(WORD_LEAVE);
             }

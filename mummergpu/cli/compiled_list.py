@@ -23,7 +23,7 @@ from mummergpu.runtime.processors import processor_count
 PATH: Final = Path(__file__).with_suffix(".tsv")
 
 VERBS: Final = frozenset(
-    {MAIN_VERB, "map", "align", "index", "workload", "hmmsearch", "hmmscan", "hmm", "sweep", "tune"}
+    {MAIN_VERB, "map", "align", "index", "workload", "hmmsearch", "hmmscan", "hmm", "sweep"}
 )
 _COMPRESSIONS: Final = frozenset({".gz", ".bgz", ".bz2", ".xz", ".zst"})
 _SUFFIXES: Final = {

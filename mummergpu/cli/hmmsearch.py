@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -24,11 +24,11 @@ from mummergpu.cli.option_types import (
 )
 from mummergpu.cli.run_verb import Verb, run_verb
 from mummergpu.cli.run_words import RunWords
-from mummergpu.cli.tuned_policies import with_filter_policy
 from mummergpu.input.bytes.formats import PROTEIN_FORMATS
 from mummergpu.runtime.output_file import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
+    from mummergpu.matching.options import DeviceOptions
     from mummergpu.pipeline.profile_options import ProfileSearchOptions
 
 
@@ -226,8 +226,8 @@ def _sections(scans: bool) -> Sections:
                 metavar="CODE",
                 default="auto",
                 show_default=True,
-                help="How a GPU computes the Viterbi filter: auto, as tuned or measured for it; "
-                "warp, a warp for each sequence; or a policy of threads, such as t8hrrrs.",
+                help="How a GPU computes the Viterbi filter: warp, a warp for each sequence; a "
+                "policy of threads in tiles, such as t8hrrrs; or auto, tiles for many sequences.",
             ),
         ],
         "Reports": [
@@ -285,6 +285,19 @@ def hmmscan_command(**params: Any) -> None:
     _run(params, scans=True)
 
 
+def _device_options(params: Params) -> DeviceOptions:
+    options = device_options(
+        {**params, "device": 0, "gpu_memory": None, "device_library": "cuda-bindings"}
+    )
+    filter_policy = params["filter_policy"]
+    if filter_policy != options.filter_policy:
+        from mummergpu.hmm.tile_filter import tile_policy
+
+        # Refuse another.
+        tile_policy(filter_policy, 0, 0)
+    return replace(options, filter_policy=filter_policy)
+
+
 def _run(params: dict[str, Any], scans: bool) -> None:
     if params["backend"] == "cuda" and params["cpu"]:
         raise click.UsageError("-C and --backend cuda exclude each other")
@@ -318,10 +331,6 @@ def _run(params: dict[str, Any], scans: bool) -> None:
         rules = ProteinRules(**{one.name: params[one.name] for one in fields(ProteinRules)})
         rules.check_if_translated(params["translate"])
         source = TranslatedFiles if params["translate"] else ProteinFiles
-        device = device_options(
-            {**params, "device": 0, "gpu_memory": None, "device_library": "cuda-bindings"}
-        )
-        device = with_filter_policy(device, params["filter_policy"])
         return ProfileSearchOptions(
             params["profiles"],
             source([params["sequences"]], rules),
@@ -331,7 +340,7 @@ def _run(params: dict[str, Any], scans: bool) -> None:
             tuple(outputs),
             params["threads"],
             command,
-            device,
+            _device_options(params),
             wraps_alignments=not params["notextw"],
         )
 

@@ -5,9 +5,8 @@ The commands import this module when they run: it brings what reads files.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 
@@ -16,11 +15,8 @@ from mummergpu.cli.option_types import AUTO
 from mummergpu.errors import OptionError
 from mummergpu.index.format import IndexHeader, is_index, read_header
 from mummergpu.index.options import IndexOptions, KmerOptions, TreeOptions
-from mummergpu.index.tree.policy import LETTERS, Policy
+from mummergpu.index.tree.policy import DEFAULT_POLICY, LETTERS, Policy
 from mummergpu.input.bytes.files import reading
-
-if TYPE_CHECKING:
-    from mummergpu.studies.policy_choice import Choice
 
 _OF_TREES: Final = ("policy", *LETTERS, "address_bits", "profile")
 
@@ -41,13 +37,6 @@ def index_options(params: Params) -> IndexOptions:
     return IndexOptions(params["min_length"], kind, params["max_memory"])
 
 
-def policy_reason(params: Params) -> str | None:
-    """Return where the policy of the trees is from, or None if the user has named it."""
-    if params["policy"] not in (None, AUTO):
-        return None
-    return "that of the index" if is_index(params["reference"]) else _chosen(params).reason
-
-
 def _kind_to_build(params: Params) -> KmerOptions | TreeOptions:
     of_trees = _told_of_trees(params)
     if params["search"] == KmerOptions.search and of_trees:
@@ -58,7 +47,7 @@ def _kind_to_build(params: Params) -> KmerOptions | TreeOptions:
         with_trees = params["search"] == TreeOptions.search
     if not with_trees:
         return KmerOptions(None if size == AUTO else size)
-    kind = TreeOptions(policy=_policy(params, lambda: _chosen(params).policy))
+    kind = TreeOptions(policy=_policy(params, DEFAULT_POLICY))
     if size is not None:
         kind = replace(kind, page_size=None if size == AUTO else size)
     if params["address_bits"]:
@@ -79,7 +68,7 @@ def _kind_of_file(params: Params, header: IndexHeader) -> KmerOptions | TreeOpti
     else:
         had["address_bits"] = str(header.address_bits)
         built = Policy.from_code(header.policy)
-        policy = _policy(params, lambda: built)
+        policy = _policy(params, built)
         # An index does not depend on textures.
         textures = ("query_texture", "reference_texture", "tree_texture")
         if replace(policy, **{name: getattr(built, name) for name in textures}) != built:
@@ -102,24 +91,10 @@ def _told_of_trees(params: Params) -> list[str]:
     return [_written(name) for name in told]
 
 
-def _chosen(params: Params) -> Choice:
-    """Return the policy for a run whose options name none."""
-    from mummergpu.cli.tuned_policies import choose_for
-
-    return choose_for(
-        "cpu" if params.get("cpu") else params.get("backend", AUTO),
-        params.get("device", 0),
-        params.get("device_library", AUTO),
-        params["reference"],
-        tuple(params.get("query", ())),
-        params["min_length"],
-    )
-
-
-def _policy(params: Params, default: Callable[[], Policy]) -> Policy:
+def _policy(params: Params, default: Policy) -> Policy:
     """Return the policy of the code, or the default, changed by the flags."""
     code = params["policy"]
-    policy = default() if code in (None, AUTO) else Policy.from_code(code)
+    policy = default if code is None else Policy.from_code(code)
     flags = {name: getattr(policy, name) for name in LETTERS}
     flags.update({name: params[name] for name in LETTERS if params[name] is not None})
     return Policy(**flags)

@@ -29,7 +29,6 @@ REQUIRED: Final = {
     "numpy": "numpy",
     "pysam": "pysam",
     "isal": "isal.igzip",
-    "platformdirs": "platformdirs",
 }
 """The libraries that every backend needs: from the name for pip to the module to import."""
 

@@ -61,7 +61,6 @@ VERBS: Final = {
     "mummer-shim": "mummer_shim:mummer_shim",
     "nucmer-shim": "nucmer_shim:nucmer_shim",
     "sweep": "sweep:sweep",
-    "tune": "tune:tune",
     "warmup": "warmup:warmup",
 }
 """The module and the name of each command: a run imports the one that it is."""

@@ -45,7 +45,6 @@ Other commands; each has its own --help:
   mummergpu workload     make a reference and reads to try mummergpu on
   mummergpu plot         draw the matches of two genomes
   mummergpu sweep        measure every combination of the data policies
-  mummergpu tune         find the best data policies for this machine
   mummergpu report       show what sweeps found, on one page
   mummergpu doctor       show what this machine has for mummergpu
   mummergpu warmup       compile now what later runs need

@@ -16,28 +16,17 @@ from mummergpu.cli.option_rules import (
 from mummergpu.cli.run_verb import Verb, run_verb
 
 if TYPE_CHECKING:
-    from mummergpu.cli.run_words import RunWords
     from mummergpu.pipeline.options import MatchOptions
 
 
 def run_match(**params: Any) -> None:
     """Run the main job with the options of the command line, given by their parameter names."""
-
-    def tell_policy(options: MatchOptions, words: RunWords) -> None:
-        from mummergpu.cli.index_rules import policy_reason
-        from mummergpu.index.options import TreeOptions
-
-        kind = options.index.kind
-        if isinstance(kind, TreeOptions) and (reason := policy_reason(params)) is not None:
-            words.notice(f"policy {kind.policy.code}: {reason}")
-
     verb = Verb(
         [params["reference"], *params["query"]],
         output_files(params),
         _match_options,
         lambda: _load_job(params),
         lambda options: options.search.uniqueness.value,
-        tell_policy,
         backend_of=_backend_of,
         compiles=COMPILATION,
     )

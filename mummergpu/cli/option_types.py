@@ -17,7 +17,7 @@ from mummergpu.cli.format_options import format_options
 from mummergpu.cli.option_words import WordedCommand
 from mummergpu.cli.session import Session
 from mummergpu.cuda.device_library import DEVICE_LIBRARIES
-from mummergpu.index.tree.policy import LETTERS
+from mummergpu.index.tree.policy import DEFAULT_POLICY, LETTERS
 from mummergpu.pipeline.purposes import PURPOSES
 from mummergpu.runtime.processors import processor_count
 from mummergpu.version import __version__
@@ -97,6 +97,14 @@ def _device(context: click.Context, _parameter: click.Parameter, text: str) -> i
     if not re.fullmatch("[0-9]{1,5}", text):
         raise click.BadParameter(f"'{text}' is not the number of a GPU")
     return int(text)
+
+
+def _policy(_context: click.Context, _parameter: click.Parameter, text: str | None) -> str | None:
+    if text == AUTO:
+        from mummergpu.cli.removed_options import AUTO_POLICY
+
+        raise click.UsageError(AUTO_POLICY)
+    return text
 
 
 def _search(_context: click.Context, _parameter: click.Parameter, text: str) -> str:
@@ -336,12 +344,12 @@ MATCH_SECTIONS: Final[dict[str, list[click.Option]]] = {
     "Data policies, the layout of suffix trees": [
         click.Option(
             ["--policy"],
+            callback=_policy,
             metavar="CODE",
-            help="Letters of the policies to switch on, 'none', or 'auto' for what "
-            "'mummergpu tune' found, or else for the best that is known: Q, R and T read queries, "
+            help="Letters of the policies to switch on, or 'none': Q, R and T read queries, "
             "reference and tree through textures, m keeps the halves of a node side by side, r "
             "and t lay reference and tree out in two dimensions, n numbers the nodes breadth "
-            "first, then depth first.  [default: auto]",
+            f"first, then depth first.  [default: {DEFAULT_POLICY.code}]",
         ),
         *(_policyflag(name, letter) for name, letter in LETTERS.items()),
     ],

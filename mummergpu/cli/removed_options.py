@@ -18,13 +18,21 @@ REMOVED_OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "index": _ONE_BUILDER,
     "sweep": _ONE_BUILDER,
-    "tune": _ONE_BUILDER,
     "plot": {"--kind": "pictures are dot plots; --stats has the lengths of matches"},
+    "warmup": {"--gpu": "the first run on a GPU compiles what it needs, and keeps it"},
 }
 """For each command, the options that it no longer has, and what to write in their place."""
 
-REMOVED_COMMANDS: Final[Mapping[str, str]] = {}
+REMOVED_COMMANDS: Final[Mapping[str, str]] = {
+    "tune": "'mummergpu sweep' says at its end which policy is the fastest, and how to choose it",
+}
 """The commands that are no longer there, and what to write in their place."""
+
+
+AUTO_POLICY: Final = (
+    "--policy auto was removed: leave --policy out, or name the policy that 'mummergpu sweep' "
+    "finds the fastest"
+)
 
 
 def refuse_removed_option(command: str, word: str) -> None:

@@ -1,10 +1,10 @@
-"""What the commands ``sweep`` and ``tune`` share: the options of their input and machine."""
+"""The options of a sweep's input and machine, and what they open."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
@@ -16,7 +16,6 @@ from mummergpu.cli.cache_folders import announce_compilation, tell_cache_trouble
 from mummergpu.cli.option_rules import device_options, refuse_exclusive, strands_of
 from mummergpu.cli.option_types import AUTO, MAIN_OPTIONS, PROGRAM, complete_files
 from mummergpu.cli.workload import complete_workload
-from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.words import counted
 
 if TYPE_CHECKING:
@@ -41,8 +40,7 @@ INPUT_OPTIONS: Final = [
         ["--scale"],
         type=float,
         metavar="FACTOR",
-        help="Make so many times as many reads of each workload: 0.1 is a tenth.  [default: 1 for "
-        "sweep; for tune 0.25 on a GPU, 0.05 on the processor]",
+        help="Make so many times as many reads of each workload: 0.1 is a tenth.  [default: 1]",
     ),
     click.Option(
         ["-l", "--min-length", "min_length"],
@@ -104,9 +102,7 @@ def is_of_profiles(params: dict[str, Any]) -> bool:
 
 
 @contextmanager
-def open_profile_study(
-    params: dict[str, Any],
-) -> Iterator[tuple[ProfileMachine, StepProgress, Callable[[str], None]]]:
+def open_profile_study(params: dict[str, Any]) -> Iterator[tuple[ProfileMachine, StepProgress]]:
     """Open what a study of profile filters works with, and close it afterwards."""
     from mummergpu.runtime.step_progress import StepProgress
     from mummergpu.studies.profiles.bench import ProfileMachine
@@ -122,7 +118,7 @@ def open_profile_study(
     tell_cache_trouble(notice)
     try:
         with ProfileMachine(device_options(params), notice) as machine:
-            yield machine, progress, notice
+            yield machine, progress
     finally:
         progress.close()
 
@@ -166,27 +162,8 @@ def study_workloads(params: dict[str, Any]) -> list[str]:
     return names
 
 
-@frozen
-class Study:
-    """What a study works with.
-
-    Attributes
-    ----------
-    searcher : StudySearcher
-        The open backend.
-    progress : StepProgress
-        Shows on standard error how far the study is.
-    notice : callable
-        Writes a line on standard error if the user asked for details.
-    """
-
-    searcher: StudySearcher
-    progress: StepProgress
-    notice: Callable[[str], None]
-
-
 @contextmanager
-def open_study(params: dict[str, Any]) -> Iterator[Study]:
+def open_study(params: dict[str, Any]) -> Iterator[tuple[StudySearcher, StepProgress]]:
     """Open what a study works with, and close it afterwards."""
     from mummergpu.runtime.step_progress import StepProgress
     from mummergpu.studies.searcher import open_searcher
@@ -201,7 +178,7 @@ def open_study(params: dict[str, Any]) -> Iterator[Study]:
     tell_cache_trouble(notice)
     searcher = open_searcher(device_options(params), notice)
     try:
-        yield Study(searcher, progress, notice)
+        yield searcher, progress
     finally:
         progress.close()
         searcher.close()

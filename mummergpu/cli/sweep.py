@@ -27,8 +27,8 @@ from mummergpu.runtime.words import counted
 if TYPE_CHECKING:
     from mummergpu.runtime.step_progress import StepProgress
     from mummergpu.studies.data_set import DataSet
+    from mummergpu.studies.layout_sweep import SweepOptions
     from mummergpu.studies.searcher import StudySearcher
-    from mummergpu.studies.sweep import SweepOptions
 
 
 @click.command(
@@ -92,8 +92,8 @@ def sweep(**params: Any) -> None:
 
     Searches the same queries with every layout of the suffix trees, again and again in a random
     order, and writes what each run cost to DIR/runs.jsonl. All runs must find the same matches.
-    A sweep that was interrupted goes on where it stopped when the command is repeated.
-    'mummergpu report DIR' shows the result.
+    A sweep that was interrupted goes on where it stopped when the command is repeated. At its end
+    it names the fastest; 'mummergpu report DIR' shows the rest.
 
     If the first file has profile HMMs and the others proteins, the filters of profiles are measured
     in place of searches, in a folder for each profile if there are several.
@@ -105,17 +105,18 @@ def sweep(**params: Any) -> None:
     if is_of_profiles(params):
         _sweep_profiles(params)
         return
-    from mummergpu.studies.sweep import sweep as measure
+    from mummergpu.studies.layout_sweep import sweep as measure
 
-    with open_study(params) as study:
-        options = _sweep_options(params, study.searcher)
-        for data, folder in _data_sets(params, study.searcher):
-            made = measure(data, options, study.searcher, folder, study.progress)
-            _tell(study.progress, data.name, made, folder)
-        study.progress.write_line(f"{PROGRAM}: to see them: {PROGRAM} report {params['folder']}")
+    with open_study(params) as (searcher, progress):
+        options = _sweep_options(params, searcher)
+        for data, folder in _data_sets(params, searcher):
+            made = measure(data, options, searcher, folder, progress)
+            _report(progress, data.name, made, folder)
+            _report_layout(progress, data.name, folder)
+        progress.write_line(f"{PROGRAM}: to see them: {PROGRAM} report {params['folder']}")
 
 
-def _tell(progress: StepProgress, name: str, made: int, folder: Path) -> None:
+def _report(progress: StepProgress, name: str, made: int, folder: Path) -> None:
     progress.write_line(
         f"{PROGRAM}: {name}: {counted(made, 'run is', 'runs are')} new in {folder}"
         if made
@@ -123,11 +124,47 @@ def _tell(progress: StepProgress, name: str, made: int, folder: Path) -> None:
     )
 
 
-def _sweep_profiles(params: dict[str, Any]) -> None:
-    from mummergpu.studies.profiles.policies import choose_policies
-    from mummergpu.studies.profiles.sweep import ProfileSweepOptions, sweep
+def _report_layout(progress: StepProgress, name: str, folder: Path) -> None:
+    from mummergpu.studies.records import median_seconds
 
-    with open_profile_study(params) as (machine, progress, _):
+    seconds = median_seconds(folder)
+    best = min(seconds, key=lambda code: seconds[code])
+    progress.write_line(
+        f"{PROGRAM}: {name}: {best} is the fastest of {len(seconds)}: "
+        f"choose it with --search tree --policy {best}"
+    )
+
+
+def _report_filters(progress: StepProgress, name: str, folder: Path) -> None:
+    from mummergpu.studies.profiles.policies import FILTER_NAMES, filter_of, policy_of
+    from mummergpu.studies.records import median_seconds
+
+    seconds = median_seconds(folder)
+    for kind, filter_name in FILTER_NAMES.items():
+        own = [code for code in seconds if filter_of(policy_of(code)) == kind]
+        if own:
+            best = min(own, key=lambda code: seconds[code])
+            progress.write_line(
+                f"{PROGRAM}: {name}: {best} is the fastest of {len(own)} for {filter_name}"
+                f"{_how_to_choose(best)}"
+            )
+
+
+def _how_to_choose(code: str) -> str:
+    """Return how a search takes the policy of a filter: only Viterbi's can be chosen."""
+    if code.startswith("t") and code[4] != "c":
+        # Searches sort sequences themselves, and have no constant memory.
+        return f": choose it with hmmsearch --filter-policy {code[:3]}r{code[4:]}"
+    if code.startswith("V") and len(code) > len("V00"):
+        return ": choose warps with hmmsearch --filter-policy warp"
+    return ""
+
+
+def _sweep_profiles(params: dict[str, Any]) -> None:
+    from mummergpu.studies.profiles.filter_sweep import ProfileSweepOptions, sweep
+    from mummergpu.studies.profiles.policies import choose_policies
+
+    with open_profile_study(params) as (machine, progress):
         options = ProfileSweepOptions(
             tuple(choose_policies(params["policies"], machine.backend)),
             params["runs"],
@@ -138,13 +175,14 @@ def _sweep_profiles(params: dict[str, Any]) -> None:
         every = profile_data(params, progress)
         for data in every:
             own = folder / data.name if len(every) > 1 else folder
-            _tell(progress, data.name, sweep(data, options, machine, own, progress), own)
+            _report(progress, data.name, sweep(data, options, machine, own, progress), own)
+            _report_filters(progress, data.name, own)
         progress.write_line(f"{PROGRAM}: to see them: {PROGRAM} report {params['folder']}")
 
 
 def _sweep_options(params: dict[str, Any], searcher: StudySearcher) -> SweepOptions:
     from mummergpu.studies.combinations import choose_policies
-    from mummergpu.studies.sweep import SweepOptions
+    from mummergpu.studies.layout_sweep import SweepOptions
 
     return SweepOptions(
         policies=tuple(choose_policies(params["policies"], searcher.backend.name)),

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from mummergpu.cli.cache_folders import folder_of_kernels
 from mummergpu.cli.option_types import HELP_OPTIONS, PROGRAM
 from mummergpu.errors import OptionError, OutputError
 from mummergpu.runtime.compiled.code_target import GENERIC_TARGETS, GenericTarget, runnable_targets
@@ -47,14 +46,6 @@ run()
     "x86-64-v3, x86-64-v2 or arm64; may be repeated.  [default: native]",
 )
 @click.option(
-    "--gpu",
-    "architectures",
-    multiple=True,
-    metavar="SM",
-    help="Compile the kernels for GPUs of architecture SM too, such as sm_90, for which no GPU is "
-    "needed; may be repeated.",
-)
-@click.option(
     "-t",
     "--threads",
     "processes",
@@ -69,7 +60,6 @@ def warmup(
     context: click.Context,
     generic: bool,
     names: tuple[str, ...],
-    architectures: tuple[str, ...],
     processes: int | None,
     parts: tuple[str, ...],
     quiet: bool,
@@ -89,8 +79,6 @@ def warmup(
         chosen += [target.name for target in _generic_targets() if target.name not in chosen]
     chosen = chosen or [_NATIVE]
     _refuse_what_does_not_run_here(chosen)
-    if architectures:
-        _compile_kernels(architectures, quiet)
     if parts:
         # The process that has begun this one adds up what its processes have compiled.
         click.echo(_fill(context, chosen[0], parts))
@@ -250,15 +238,3 @@ def _fill_in_child(
         raise _ChildError(process.returncode, said)
     saved, folder = told.strip().split(" ", 1)
     return int(saved), folder
-
-
-def _compile_kernels(architectures: tuple[str, ...], quiet: bool) -> None:
-    from mummergpu.studies.kernel_warmup import warm_kernels
-
-    folder = folder_of_kernels(os.environ)
-    if folder is None:
-        raise OutputError("no place for kernels: there is no home folder", "MUMMERGPU_CACHE_DIR")
-    counts = warm_kernels(architectures, folder, processor_count())
-    if not quiet:
-        text = f"{counts.compiled} programs for GPUs were compiled, {counts.found} were kept before"
-        click.echo(f"{PROGRAM}: {text}, in {folder}", err=True)

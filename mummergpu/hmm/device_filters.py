@@ -22,8 +22,16 @@ from mummergpu.cuda.sources import read_sources
 from mummergpu.errors import BackendError
 from mummergpu.hmm.bias_filter import scores_of_sums
 from mummergpu.hmm.byte_filters import OVERFLOW
-from mummergpu.hmm.cuda_program import (
-    ITEM,
+from mummergpu.hmm.device_tables import (
+    LOWEST_FLOOR,
+    byte_table,
+    word_floor,
+    word_overflow,
+    word_table,
+    words_fit,
+)
+from mummergpu.hmm.device_work import STAGE, FilterWorker, Pairs, PlacedBlock, items_of
+from mummergpu.hmm.filter_programs import (
     LIMITS,
     ODDS_OF_PROFILE,
     SEQUENCE_PROGRAM,
@@ -34,17 +42,6 @@ from mummergpu.hmm.cuda_program import (
     word_program,
     word_shape,
 )
-from mummergpu.hmm.device_tables import (
-    LOWEST_FLOOR,
-    byte_table,
-    word_floor,
-    word_overflow,
-    word_table,
-    words_fit,
-)
-from mummergpu.hmm.device_tiles import TileFilter
-from mummergpu.hmm.device_work import STAGE, FilterWorker, Pairs, PlacedBlock
-from mummergpu.hmm.filter_schemes import FilterChoice
 from mummergpu.hmm.filters import (
     Background,
     PassScores,
@@ -55,6 +52,7 @@ from mummergpu.hmm.filters import (
 )
 from mummergpu.hmm.proteins import ProteinBlock
 from mummergpu.hmm.tables import BYTE_BASE, BYTE_LEAVE, BYTE_SCALE, LN2, word_moves
+from mummergpu.hmm.tile_filter import AUTO, TileFilter
 from mummergpu.runtime.arrays import Int64Array, UInt32Array
 from mummergpu.runtime.stats import Stats
 
@@ -144,20 +142,6 @@ def _msv_from_ssv(cells: Int64Array, begin: Int64Array, bias: Int64Array) -> Int
     return left
 
 
-def _items(profiles: Int64Array, size: int) -> AnyArray:
-    """Return items of up to so many pairs with one profile each."""
-    begins = np.nonzero(np.diff(profiles, prepend=-1))[0]
-    counts = np.diff(begins, append=profiles.size)
-    parts = -(-counts // size)
-    runs = np.repeat(np.arange(begins.size), parts)
-    within = np.arange(runs.size) - np.repeat(np.cumsum(parts) - parts, parts)
-    items = np.zeros(runs.size, dtype=ITEM)
-    items["profile"] = profiles[begins[runs]]
-    items["first"] = begins[runs] + within * size
-    items["last"] = np.minimum(items["first"] + size, begins[runs] + counts[runs])
-    return items
-
-
 class DeviceFilters:
     """The filters of many profiles, on a device; up to `STREAMS` threads may filter at once.
 
@@ -176,8 +160,8 @@ class DeviceFilters:
         Collects counts and the times of kernels.
     executor : concurrent.futures.Executor
         Compiles, and makes tables.
-    choice : FilterChoice, optional
-        Decides whether Viterbi has a warp for each sequence.
+    filter_policy : str
+        Whether Viterbi has a warp for each sequence: see `tile_filter.tile_policy`.
 
     Raises
     ------
@@ -193,7 +177,7 @@ class DeviceFilters:
         memory: int,
         stats: Stats,
         executor: Executor,
-        choice: FilterChoice | None = None,
+        filter_policy: str = AUTO,
     ) -> None:
         self._device = device
         self._filters = filters
@@ -207,7 +191,7 @@ class DeviceFilters:
         self._others = sorted(set(by_size) - set(fitting))
         own = [filters[one] for one in fitting]
         self._own = own
-        self._tiles = TileFilter(device, own, choice or FilterChoice(), self._load)
+        self._tiles = TileFilter(device, own, filter_policy, self._load)
         self._constants = _Constants(own, [*map(self._words_fit, own)])
         self._stack = ExitStack()
         try:
@@ -425,7 +409,7 @@ class DeviceFilters:
             (
                 group,
                 begin,
-                _items(pairs.profiles[begin:end] - group.first, self._size(group, count)),
+                items_of(pairs.profiles[begin:end] - group.first, self._size(group, count)),
             )
             for group, (begin, end) in zip(groups, bounds, strict=True)
             if begin < end

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from mummergpu.hmm.cuda_program import (
+from mummergpu.hmm.filter_programs import (
     MAX_WORD_REGISTERS,
     TABLE_ROWS,
     RowShape,

@@ -6,10 +6,10 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from mummergpu.cuda.device import Device, Program
+from mummergpu.cuda.device import AnyArray, Device, Program
 from mummergpu.cuda.program import WARP_LANES
 from mummergpu.cuda.stream_worker import StreamWorker
-from mummergpu.hmm.cuda_program import WORD_RESIDUES
+from mummergpu.hmm.filter_programs import ITEM, WORD_RESIDUES
 from mummergpu.hmm.filters import lengths_up_to
 from mummergpu.hmm.proteins import ProteinBlock, are_marks
 from mummergpu.hmm.tables import LengthTables, word_moves
@@ -48,6 +48,20 @@ class Pairs(NamedTuple):
     def size(self) -> int:
         """How many pairs there are."""
         return self.profiles.size
+
+
+def items_of(profiles: Int64Array, size: int) -> AnyArray:
+    """Return items of up to so many pairs with one profile each."""
+    begins = np.nonzero(np.diff(profiles, prepend=-1))[0]
+    counts = np.diff(begins, append=profiles.size)
+    parts = -(-counts // size)
+    runs = np.repeat(np.arange(begins.size), parts)
+    within = np.arange(runs.size) - np.repeat(np.cumsum(parts) - parts, parts)
+    items = np.zeros(runs.size, dtype=ITEM)
+    items["profile"] = profiles[begins[runs]]
+    items["first"] = begins[runs] + within * size
+    items["last"] = np.minimum(items["first"] + size, begins[runs] + counts[runs])
+    return items
 
 
 class PlacedBlock(NamedTuple):

@@ -105,8 +105,6 @@ class DeviceOptions:
     filter_policy : str
         How a GPU computes the Viterbi filter of profiles: ``auto``, ``warp``, or the code of a
         policy of threads.
-    filter_schemes : str or None
-        A file of what was tuned for ``auto``.
     """
 
     backend: str = "auto"
@@ -117,7 +115,6 @@ class DeviceOptions:
     kernel_folder: str | None = None
     library: str = "auto"
     filter_policy: str = "auto"
-    filter_schemes: str | None = None
 
     def __post_init__(self) -> None:
         backend = one_of("backend", self.backend, BACKENDS)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from mummergpu.errors import BackendError
@@ -102,16 +101,13 @@ class ProfileDevice:
 
             self._opened = open_device(self._options, self._stack, context.notice)
         from mummergpu.hmm.device_filters import DeviceFilters
-        from mummergpu.hmm.filter_schemes import FilterChoice, read_schemes
         from mummergpu.matching.backends.memory_plan import usable_memory
 
         device, cache = self._opened
         memory = usable_memory(device.memory()[0], self._options.memory)
-        path = self._options.filter_schemes
-        tuned = () if path is None else tuple(read_schemes(Path(path)))
-        choice = FilterChoice(self._options.filter_policy, tuned)
         found = DeviceFilters(
-            device, cache, filters, memory, context.stats, context.executor, choice
+            *(device, cache, filters, memory, context.stats, context.executor),
+            self._options.filter_policy,
         )
         stack.callback(found.close)
         context.stats.set(backend="cuda", device=device.name, device_library=device.library)

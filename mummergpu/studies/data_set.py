@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -45,14 +44,6 @@ class DataSet:
         """The median length of a query in bases."""
         lengths = np.concatenate([np.diff(block.offsets) for block in self.blocks])
         return int(np.median(lengths))
-
-    def halved(self) -> DataSet:
-        """Return the data set with about half of the queries; at least one stays."""
-        if len(self.blocks) > 1:
-            return replace(self, blocks=self.blocks[: (len(self.blocks) + 1) // 2])
-        if self.query_count < 2:
-            return self
-        return replace(self, blocks=self.blocks[0].halves()[:1])
 
     def query_digest(self) -> str:
         """Return a BLAKE2b hash of the bases and the lengths of the queries, in their order.

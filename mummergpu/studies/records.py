@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import statistics
 import zlib
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -177,6 +178,16 @@ def read_sweep(folder: Path) -> Sweep:
     if not isinstance(study, Sweep):
         raise InputError("is a sweep of profiles, not of trees", str(folder / SETUP_FILE))
     return study
+
+
+def median_seconds(folder: Path) -> dict[str, float]:
+    """Return the median seconds of the kernels by policy, from the folder of a sweep."""
+    times: dict[str, list[float]] = {}
+    for run in read_study(folder).runs:
+        # Counting nodes takes time.
+        if run.kind != "profile":
+            times.setdefault(run.policy, []).append(run.kernel_seconds)
+    return {code: statistics.median(found) for code, found in times.items()}
 
 
 def read_setup(folder: Path) -> StudySetup:

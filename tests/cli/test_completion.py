@@ -16,7 +16,7 @@ from helpers.loops import each
 from mummergpu.cli.main import commands, main
 
 VERBS = {"match", "index", "map", "workload", "doctor", "completion", "plot", "report"} | {
-    *("sweep", "tune", "warmup", "mummer-shim", "nucmer-shim", "align"),
+    *("sweep", "warmup", "mummer-shim", "nucmer-shim", "align"),
     *("hmmsearch", "hmmscan", "hmm"),
 }
 FILES = {"genome.fa", "input.fa", "two words.fa", "folder"}

@@ -179,7 +179,7 @@ def test_the_least_length_grows_with_the_genomes(
 def test_nothing_is_left_of_matplotlib_where_no_home_can_be_written(tmp_path: Path) -> None:
     temporary = tmp_path / "temporary"
     temporary.mkdir()
-    nowhere = {name: "/proc/none" for name in ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME")}
+    nowhere = {name: "/proc/none" for name in ("HOME", "XDG_CACHE_HOME")}
     environment = {**os.environ, **nowhere, "TMPDIR": str(temporary)}
     environment.pop("MPLCONFIGDIR", None)
     environment["PYTHONPATH"] = os.pathsep.join(sys.path)

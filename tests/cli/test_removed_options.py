@@ -3,7 +3,7 @@
 import pytest
 
 from mummergpu.cli.main import MAIN_VERB, commands, main
-from mummergpu.cli.removed_options import REMOVED_COMMANDS, REMOVED_OPTIONS
+from mummergpu.cli.removed_options import AUTO_POLICY, REMOVED_COMMANDS, REMOVED_OPTIONS
 
 OPTIONS = [(verb, name) for verb, options in REMOVED_OPTIONS.items() for name in options]
 
@@ -27,3 +27,11 @@ def test_a_removed_command_names_what_to_use(verb: str, capsys: pytest.CaptureFi
     assert verb not in commands.commands
     assert main([verb, "a.fa", "b.fa"]) == 2
     assert f"'{verb}' was removed: {REMOVED_COMMANDS[verb]}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", ["a.fa b.fa", "index a.fa -o a.mgi"])
+def test_a_removed_value_names_what_to_use(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*words.split(), "--policy", "auto"]) == 2
+    error = capsys.readouterr().err
+    assert AUTO_POLICY in error
+    assert error.count("\n") == 1

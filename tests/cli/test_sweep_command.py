@@ -35,10 +35,13 @@ def test_all_layouts_are_measured(tmp_path: Path, capfd: pytest.CaptureFixture[s
     sweep = swept("r.fa q.fa --runs 2 --repeat-control 3", tmp_path / "out")
     out, err = capfd.readouterr()
     assert out == ""
-    assert err.splitlines()[-2:] == [
-        f"mummergpu: r.fa: 35 runs are new in {tmp_path / 'out'}",
-        f"mummergpu: to see them: mummergpu report {tmp_path / 'out'}",
-    ]
+    new, best, last = err.splitlines()[-3:]
+    assert new == f"mummergpu: r.fa: 35 runs are new in {tmp_path / 'out'}"
+    code = best.split()[2]
+    assert code in ALL
+    words = f"{code} is the fastest of 16: choose it with --search tree --policy {code}"
+    assert best == f"mummergpu: r.fa: {words}"
+    assert last == f"mummergpu: to see them: mummergpu report {tmp_path / 'out'}"
     assert planned_in(tmp_path / "out") == wanted(ALL, 2, 3)
     assert {run.mems for run in sweep.runs} == {mems_of("r.fa q.fa", capfd)}
     assert sweep.setup.policies == tuple(ALL)

@@ -91,8 +91,6 @@ extern "C" int launch_kernel(const char* name, unsigned int blocks,
 #else
     WARP_KERNEL(score_in_rows)
 #endif
-#elif defined(FILTER)
-    WARP_KERNEL(filter_rows)
 #elif defined(KEEPS_STEPS)
     WARP_KERNEL(score_paths)
 #elif defined(ROW_REGISTERS)

@@ -18,23 +18,21 @@ from helpers.studies import Steps
 from mummergpu.cuda.kernel_cache import KernelCache
 from mummergpu.errors import BackendError, OptionError
 from mummergpu.hmm.device_filters import DeviceFilters
-from mummergpu.hmm.device_tiles import TileFilter
-from mummergpu.hmm.filter_schemes import FilterChoice
 from mummergpu.hmm.filters import FilterThresholds, ProfileFilter
-from mummergpu.hmm.row_policies import FILTERS, LANE_COUNTS, every_row_policy
-from mummergpu.hmm.thread_filter import (
+from mummergpu.hmm.thread_filter_variants import (
     CHOICES,
     ThreadPolicy,
     every_thread_policy,
     tile_blocks,
 )
+from mummergpu.hmm.tile_filter import AUTO, TileFilter, tile_policy
+from mummergpu.hmm.warp_filter_variants import FILTERS, LANE_COUNTS, every_row_policy
 from mummergpu.runtime.stats import Stats
 from mummergpu.studies.profiles.bench import DeviceBench
 from mummergpu.studies.profiles.data import ProfileData, chosen, suitable
 from mummergpu.studies.profiles.device_scores import DeviceScores
+from mummergpu.studies.profiles.filter_sweep import ProfileSweepOptions, sweep
 from mummergpu.studies.profiles.policies import device_policy_of, filter_of
-from mummergpu.studies.profiles.sweep import ProfileSweepOptions, sweep
-from mummergpu.studies.profiles.tune import tune
 from mummergpu.studies.records import read_study
 from mummergpu.studies.subject import SweepMachine
 
@@ -170,12 +168,28 @@ def test_searches_find_the_same_with_threads(
             memory,
             Stats(),
             executor,
-            FilterChoice(asked),
+            asked,
         )
         assert [one.tolist() for one in found.survivors(block)] == expected
         found.close()
     # With little memory there is none for what tiles hand on.
     assert ("score_in_tiles" in device.launches) == (memory > 1 << 20)
+
+
+def test_tiles_are_for_short_profiles_and_many_sequences() -> None:
+    tiles = ThreadPolicy.from_code("t8hrrrs")
+    for nodes, fewest in ((1, 12_500), (23, 12_500), (24, 25_000), (600, 100_000)):
+        assert tile_policy(AUTO, nodes, fewest) == tiles
+        assert tile_policy(AUTO, nodes, fewest - 1) is None
+    assert tile_policy(AUTO, 601, 10**9) is None
+    assert tile_policy("warp", 1, 10**9) is None
+    assert tile_policy("t4crrrs", 900, 1) == ThreadPolicy.from_code("t4crrrs")
+
+
+@pytest.mark.parametrize("code", ["g1crggg", "t1hsrrs", "t1hrcrs", "Vrcs32", "all", ""])
+def test_policies_of_studies_are_none_of_searches(code: str) -> None:
+    with pytest.raises(OptionError, match="polic"):
+        tile_policy(code, 1, 1)
 
 
 def test_schedulers_have_equally_many_warps() -> None:
@@ -186,7 +200,7 @@ def test_schedulers_have_equally_many_warps() -> None:
 
 
 def test_the_longest_sequences_are_left_to_warps(device: HostDevice) -> None:
-    found: Any = TileFilter(device, [], FilterChoice(), pytest.fail)  # type: ignore[arg-type]
+    found: Any = TileFilter(device, [], AUTO, pytest.fail)  # type: ignore[arg-type]
     assert found._long_count(np.array([900, 500, *[200] * 8])) == 1
     assert found._long_count(np.array([300] * 4)) == 0
     # Each scheduler of the only multiprocessor works on 64 sequences at once: with four times as
@@ -207,8 +221,8 @@ class HostMachine:
     def facts(self) -> SweepMachine:
         return SweepMachine("cuda", "host", "sm_90", 1 << 30, 1, 2, {}, {}, {})
 
-    def bench(self, data: ProfileData, as_searched: bool = False) -> DeviceBench:
-        return DeviceBench(data, self.executor, *self._opened, as_searched)
+    def bench(self, data: ProfileData) -> DeviceBench:
+        return DeviceBench(data, self.executor, *self._opened)
 
 
 def test_a_sweep_records_what_kernels_cost(
@@ -221,7 +235,7 @@ def test_a_sweep_records_what_kernels_cost(
     study: Any = read_study(tmp_path)
     assert {run.digest for run in study.runs} == {study.runs[0].digest}
     tiled = next(run for run in study.runs if run.policy == "t1hsrrs")
-    assert tiled.again > 0 and set(tiled.kernels) == {"score_in_tiles", "filter_rows"}
+    assert tiled.again > 0 and set(tiled.kernels) == {"score_in_tiles", "score_paths"}
     assert tiled.kernel_seconds == pytest.approx(0.002)
     machine.executor.shutdown()
 
@@ -243,27 +257,4 @@ def test_other_scores_end_a_sweep(
     options = ProfileSweepOptions(("g1crggg",), runs=1, control_runs=0)
     with pytest.raises(BackendError, match="'g1crggg' finds other scores"):
         sweep(data_of(), options, machine, tmp_path, Steps())
-    machine.executor.shutdown()
-
-
-def test_tuning_finds_from_how_many_proteins_on_tiles_are_better(
-    device: HostDevice, cache_of_kernels: KernelCache, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    machine: Any = HostMachine(device, cache_of_kernels)
-    monkeypatch.setattr("mummergpu.studies.profiles.tune.MIN_PROTEINS", 10)
-    monkeypatch.setattr("mummergpu.studies.profiles.tune.TILES", ("t1hrrrs",))
-    lines: list[str] = []
-    # A launch on the host's device takes a millisecond, and tiles need two of them.
-    found = tune(data_of(), machine, Steps(), lines.append)
-    assert found.scheme is None and found.gain == pytest.approx(-1)
-    monkeypatch.setattr("mummergpu.studies.profiles.tune.WARP_POLICY", "t1hsrrs")
-    times = iter([3.0, 1.0, 2.0, 1.0, 1.0, 2.0])
-    monkeypatch.setattr(
-        "mummergpu.studies.profiles.tune._times",
-        lambda data, codes, machine: dict(zip(codes, (next(times), next(times)), strict=True)),
-    )
-    found = tune(data_of(), machine, Steps(), lines.append)
-    assert found.scheme is not None
-    count = data_of().sizes.size
-    assert (found.scheme.max_nodes, found.scheme.min_sequences) == (NODES, -(-count // 2))
     machine.executor.shutdown()

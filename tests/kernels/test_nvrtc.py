@@ -18,8 +18,8 @@ from mummergpu.cuda import nvrtc as compilation
 from mummergpu.cuda.nvrtc import compile_with_log
 from mummergpu.cuda.program import CONSTANTS_HEADER, ProgramSource
 from mummergpu.cuda.sources import read_sources
-from mummergpu.hmm import device_filters, device_tiles, device_work
-from mummergpu.hmm.cuda_program import (
+from mummergpu.hmm import device_filters, device_work, tile_filter
+from mummergpu.hmm.filter_programs import (
     MAX_WORD_REGISTERS,
     SEQUENCE_PROGRAM,
     RowShape,
@@ -39,8 +39,8 @@ from mummergpu.hmm.language.cuda_text import (
     paths_program,
     wide_program,
 )
-from mummergpu.hmm.row_policies import RowPolicy, row_program
-from mummergpu.hmm.thread_filter import BASIC, PAPERS_BEST, ThreadPolicy, thread_program
+from mummergpu.hmm.thread_filter_variants import BASIC, PAPERS_BEST, ThreadPolicy, thread_program
+from mummergpu.hmm.warp_filter_variants import RowPolicy
 from mummergpu.index.tree.policy import Policy
 from mummergpu.mapping.seeding import device_candidates
 from mummergpu.mapping.seeding.cuda_program import MAPPING_PROGRAM
@@ -77,7 +77,6 @@ def told_by_the_assembler(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 CHAIN = chain_of(profile(9))
 TILE_PROGRAM = thread_program(ThreadPolicy.from_code("t1hsrrs"), 270)
-LOCAL = RowPolicy.from_code("Vltc32")
 CHAIN_KINDS = [
     *(
         DeviceKind(True, double, pieces=pieces)
@@ -102,7 +101,6 @@ PROGRAMS = [
     pytest.param(word_program(word_shape(400)).source, id="hmm-words"),
     pytest.param(thread_program(BASIC, 270), id="hmm-threads"),
     pytest.param(TILE_PROGRAM, id="hmm-tiles"),
-    pytest.param(row_program(RowPolicy(), 270, 256), id="hmm-rows"),
     *(
         pytest.param(chain_program(CHAIN.shape, kind), id=kind.name("chain"))
         for kind in CHAIN_KINDS
@@ -237,6 +235,12 @@ def test_the_filters_of_profiles_compile(architecture: str) -> None:
         check_program(word_program(RowShape(32, registers)).source, architecture)
 
 
+def warp_program(code: str, nodes: int) -> ProgramSource:
+    found = RowPolicy.from_code(code).program(nodes, 48 << 10)
+    assert found is not None
+    return found.source
+
+
 @pytest.mark.parametrize("architecture", ENDS)
 def test_the_policies_of_filters_compile(architecture: str) -> None:
     """Private rows lie in local memory, as a study wants them; nothing else does."""
@@ -248,8 +252,8 @@ def test_the_policies_of_filters_compile(architecture: str) -> None:
         program = thread_program(ThreadPolicy.from_code(code), 270)
         check_program(program, architecture, {device_scores.TILES})
     for code in ("Srcs32", "Sscc8", "Mstc16", "Mrcc32", "Vrcs16", "Vstc32"):
-        check_program(row_program(RowPolicy.from_code(code), 100, 256), architecture)
-    for program in (thread_program(PAPERS_BEST, 270), row_program(LOCAL, 100, 256)):
+        check_program(warp_program(code, 100), architecture)
+    for program in (thread_program(PAPERS_BEST, 270), warp_program("Vltc32", 1000)):
         compiled = compile_with_log(read_sources(), program, architecture)
         assert "warning" not in compiled.log
         assert re.search(r"[1-9]\d* bytes stack frame, 0 bytes spill", compiled.log)
@@ -282,9 +286,9 @@ def test_the_backends_launch_what_there_is_and_all_of_it() -> None:
     for_profiles = kernels_launched(device_filters, device_work)
     rows = (byte_program(byte_shape(1)).source, word_program(word_shape(1)).source)
     assert for_profiles == set().union(*map(kernels_written, (SEQUENCE_PROGRAM, *rows)))
-    assert {device_scores.ROWS, device_tiles.KERNEL} == kernels_written(TILE_PROGRAM)
-    assert device_scores.TILES == device_tiles.KERNEL
-    assert {device_scores.GROUPS} == kernels_written(row_program(RowPolicy(), 270, 256))
+    assert {device_scores.ROWS, tile_filter.KERNEL} == kernels_written(TILE_PROGRAM)
+    assert device_scores.TILES == tile_filter.KERNEL
+    assert set(device_scores.GROUPS.values()) <= for_profiles
     for_chains = kernels_launched(chains, chain_pieces)
     kind = DeviceKind(False)
     programs = (

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mummergpu.hmm.thread_filter import CHOICES, ThreadPolicy
+from mummergpu.hmm.thread_filter_variants import CHOICES, ThreadPolicy
 from mummergpu.runtime.frozen import frozen
 from mummergpu.studies.analysis.effects import mean_interval
 from mummergpu.studies.profiles.policies import FILTER_NAMES, filter_of, policy_of, with_choice

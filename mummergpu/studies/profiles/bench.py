@@ -153,14 +153,13 @@ class DeviceBench(ProfileBench):
         executor: ThreadPoolExecutor,
         device: Device,
         cache: KernelCache,
-        as_searched: bool,
     ) -> None:
         from mummergpu.studies.profiles.device_scores import DeviceScores
 
         super().__init__(data, executor)
         self._architecture = device.architecture
         self._cache = cache
-        self._scores: DeviceScores = DeviceScores(device, cache, data, as_searched)
+        self._scores: DeviceScores = DeviceScores(device, cache, data)
 
     def suits(self, policy: str) -> bool:
         """Return whether the profile fits the device's memories under a policy."""
@@ -251,11 +250,8 @@ class ProfileMachine:
             return processor_facts(threads, {})
         return device_facts(self._options.number, self._device[0], threads, {})
 
-    def bench(self, data: ProfileData, as_searched: bool = False) -> ProfileBench:
-        """Return what measures a data set; the caller closes it.
-
-        With `as_searched`, proteins lie on a device as those of a search (`DeviceScores`).
-        """
+    def bench(self, data: ProfileData) -> ProfileBench:
+        """Return what measures a data set; the caller closes it."""
         if self._device is None:
             return ProcessorBench(data, self.executor)
-        return DeviceBench(data, self.executor, *self._device, as_searched)
+        return DeviceBench(data, self.executor, *self._device)

@@ -66,14 +66,6 @@ class ProfileData:
         """The residues times the nodes."""
         return int(self.block.codes.size) * self.nodes
 
-    def halved(self) -> ProfileData:
-        """Return the data with about half of the proteins, evenly taken; at least one stays."""
-        if self.sizes.size < 2:
-            return self
-        return ProfileData(
-            self.name, self.filter, chosen(self.block, np.arange(self.sizes.size) % 2 == 0), 0
-        )
-
     def digest(self) -> str:
         """Return a BLAKE2b hash of the profile's numbers, the residues and their borders."""
         digest = hashlib.blake2b(digest_size=16)
@@ -92,7 +84,7 @@ class ProfileData:
             )
 
     def settled(self, kind: str, scores: Int64Array) -> Int64Array:
-        """Return scores as far as decisions depend on them; `kind` is of `row_policies.FILTERS`.
+        """Return scores as far as decisions depend on them; `kind` is a letter: S, M or V.
 
         A device gives up a little earlier than the processor, and no cell of it falls as low.
         """

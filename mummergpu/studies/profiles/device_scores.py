@@ -9,22 +9,15 @@ import numpy as np
 
 from mummergpu.cuda.device import AnyArray, BlockShape, Device, Mark, Program
 from mummergpu.cuda.kernel_cache import KernelCache
-from mummergpu.cuda.program import WARP_LANES, ProgramSource
+from mummergpu.cuda.program import BLOCK_THREADS, WARP_LANES, ProgramSource
 from mummergpu.cuda.sources import read_sources
 from mummergpu.errors import OptionError
-from mummergpu.hmm.cuda_program import ITEM, SEQUENCE_PROGRAM, WORD_RESIDUES
-from mummergpu.hmm.device_tables import word_floor, word_overflow
+from mummergpu.hmm.device_tables import byte_table, word_floor, word_overflow, word_table
+from mummergpu.hmm.device_work import items_of
+from mummergpu.hmm.filter_programs import SEQUENCE_PROGRAM, WORD_RESIDUES, RowProgram
 from mummergpu.hmm.filters import lengths_up_to
-from mummergpu.hmm.row_policies import (
-    RowPolicy,
-    row_limits,
-    row_program,
-    row_shape,
-    row_table,
-    table_quads,
-)
 from mummergpu.hmm.tables import word_moves
-from mummergpu.hmm.thread_filter import (
+from mummergpu.hmm.thread_filter_variants import (
     CONSTANT_BYTES,
     TILE_THREADS,
     WORD_AGAIN,
@@ -40,10 +33,10 @@ from mummergpu.hmm.thread_filter import (
     thread_program,
     tile_blocks,
     tile_count,
-    tile_items,
     tile_steps,
     tile_table,
 )
+from mummergpu.hmm.warp_filter_variants import RowPolicy
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.studies.profiles.data import ProfileData
 from mummergpu.studies.profiles.policies import DevicePolicy
@@ -53,6 +46,9 @@ AGAIN: Final = RowPolicy()
 
 _RESIDENT_THREADS: Final = 2048
 """Of a multiprocessor."""
+
+_MAX_ROUNDS: Final = 8
+"""The sequences that each group of lanes compares for an item, if there are many items."""
 
 
 class Layout(NamedTuple):
@@ -111,12 +107,16 @@ class DeviceScores:
         self._word_moves = self._upload(word_moves(longest).astype(np.int32))
         moves = lengths_up_to(longest).move[: longest + 1]
         self._byte_moves = self._upload(moves.astype(np.int32))
+        # Of SSV, every cell is of interest.
+        self._least_cells = self._upload(np.zeros(longest + 1, dtype=np.uint8))
+        costs = [data.filter.bytes.entry, data.filter.bytes.bias]
+        self._byte_costs = self._upload(np.array(costs, dtype=np.uint32))
         words = data.filter.words
         self._lowest_move = int(word_moves(longest)[-1])
         limits = [word_floor(words) + self._lowest_move, word_overflow(words)]
         self._word_limits = self._upload(np.array(limits, dtype=np.int32))
-        self._scores = self._memory(4 * self._count)
-        self._ticket = self._memory(4)
+        self._scores = self._memory(8 * self._count)
+        self._ticket = self._memory(8)
         self._numbers = self._upload(np.arange(self._count, dtype=np.uint32))
         self._again: tuple[Launch, int, int] | None = None
 
@@ -130,8 +130,11 @@ class DeviceScores:
         if isinstance(policy, ThreadPolicy):
             fits = block_shape(policy, nodes).shared_bytes + 1024 <= self._device.shared_bytes
             return thread_program(policy, nodes) if fits and _constants_fit(policy, nodes) else None
-        shape = row_shape(policy, nodes, self._device.shared_bytes - 1024)
-        return None if shape is None else row_program(policy, nodes, shape.threads)
+        found = self._row_program(policy)
+        return None if found is None else found.source
+
+    def _row_program(self, policy: RowPolicy) -> RowProgram | None:
+        return policy.program(self._data.nodes, self._device.shared_bytes - 1024)
 
     def prepare(self, policy: DevicePolicy) -> _Prepared:
         """Upload what a policy needs; what the last one needed is freed."""
@@ -153,10 +156,10 @@ class DeviceScores:
     def run(self, prepared: _Prepared) -> Scored:
         """Score all proteins once."""
         stream = self._stream
-        stream.fill_zero(self._ticket, 4)
+        stream.fill_zero(self._ticket, 8)
         marks: list[tuple[str, Mark, Mark]] = []
         self._time(prepared.launch, marks)
-        found = self._fetch(self._count)
+        found = self._fetch(self._count, prepared.kind)
         again = np.nonzero(found == WORD_AGAIN)[0] if prepared.launch.kernel == TILES else found[:0]
         if again.size:
             found[again] = self._compare_again(prepared.layout, again, marks)
@@ -172,10 +175,13 @@ class DeviceScores:
         )
         marks.append((launch.kernel, before, self._stream.mark()))
 
-    def _fetch(self, count: int) -> Int64Array:
-        found = np.empty(count, dtype=np.int32)
+    def _fetch(self, count: int, kind: str = "V") -> Int64Array:
+        found: AnyArray = np.empty(count, dtype=np.int64 if kind == "S" else np.int32)
         self._stream.copy_out(found, self._scores)
         self._stream.synchronize()
+        if kind == "S":
+            # Sequences come in any order, with their cells in the lowest bits.
+            found = np.sort(found) & 255
         return found.astype(np.int64)
 
     def _compare_again(
@@ -194,7 +200,7 @@ class DeviceScores:
                 self._upload(array[own[order]], stack) for array in self._packed_places
             )
             addresses = (packed.addresses[0], first, lengths)
-            self._stream.fill_zero(self._ticket, 4)
+            self._stream.fill_zero(self._ticket, 8)
             launch = self._groups(AGAIN, program, Layout(addresses, own[order]), stack)
             self._time(launch, marks)
             found = np.empty(own.size, dtype=np.int64)
@@ -282,11 +288,8 @@ class DeviceScores:
         words, tiles = self._data.filter.words, tile_count(self._data.nodes)
         if policy.steps == "c":
             self._write_constants(program, tile_steps(words, tiles), special_steps())
-        size = 2 * TILE_THREADS
-        items = np.zeros(tile_items(self._count), dtype=ITEM)
-        items["first"] = np.arange(items.size) * size
-        items["last"] = np.minimum(items["first"] + size, self._count)
-        multiprocessors = self._device.resident_blocks * 256 // _RESIDENT_THREADS
+        items = items_of(np.zeros(self._count, dtype=np.int64), 2 * TILE_THREADS)
+        multiprocessors = self._device.resident_blocks * BLOCK_THREADS // _RESIDENT_THREADS
         blocks = tile_blocks(items.size, multiprocessors)
         table = tile_table(words, tiles, policy.emissions == "t")
         rows = border_rows(self._data.longest)
@@ -305,22 +308,31 @@ class DeviceScores:
         layout: Layout,
         stack: ExitStack | None = None,
     ) -> Launch:
-        data, stack = self._data, stack or self._own
-        shape = row_shape(policy, data.nodes, self._device.shared_bytes - 1024)
-        assert shape is not None
-        table = row_table(policy, data.filter.bytes, data.filter.words)
-        assert table.size == 4 * table_quads(policy, data.nodes)
-        limits = row_limits(data.filter.bytes, data.filter.words, self._lowest_move)
-        moves = self._word_moves if policy.filter == "V" else self._byte_moves
-        arguments = (
-            *(*layout.addresses, layout.order.size, self._upload(table, stack), table.size // 4),
-            *(policy.registers(data.nodes), self._upload(limits, stack), moves),
-            *(self._ticket, self._scores),
+        found = self._row_program(policy)
+        assert found is not None
+        filter, stack = self._data.filter, stack or self._own
+        row, threads, count = policy.row(self._data.nodes), found.shape.threads, layout.order.size
+        is_viterbi = policy.filter == "V"
+        table = word_table(filter.words, row) if is_viterbi else byte_table(filter.bytes, row)
+        tables = self._upload(table, stack), table.size // 4
+        resident = max(self._device.resident_blocks * BLOCK_THREADS // threads, 1)
+        at_once = threads // policy.lanes
+        size = at_once * min(max(count // (4 * resident * at_once), 1), _MAX_ROUNDS)
+        items = items_of(np.zeros(count, dtype=np.int64), size)
+        arguments: tuple[Any, ...]
+        if policy.filter == "S":
+            cells = self._least_cells, self._data.longest + 1, 1, 0, size
+            arguments = count, *tables, *cells, self._ticket, self._scores, self._ticket + 4
+        else:
+            own = self._numbers, self._upload(items.view(np.uint32), stack), items.size
+            moves = self._word_moves if is_viterbi else self._byte_moves
+            limits = self._word_limits if is_viterbi else self._byte_costs
+            arguments = *own, *tables, limits, moves, self._ticket, self._scores
+        return Launch(
+            *(program, GROUPS[policy.filter], min(items.size, resident)),
+            (*layout.addresses, *arguments),
+            found.shape,
         )
-        most = self._device.resident_blocks * 256 // shape.threads
-        warps = -(-layout.order.size * policy.lanes // WARP_LANES)
-        blocks = max(1, min(most, -(-warps * WARP_LANES // shape.threads)))
-        return Launch(program, GROUPS, blocks, arguments, shape)
 
     def _write_constants(self, program: Program, steps: AnyArray, special: AnyArray) -> None:
         words = constant_words(self._data.nodes)
@@ -353,7 +365,7 @@ class DeviceScores:
 
 ROWS: Final = "score_in_rows"
 TILES: Final = "score_in_tiles"
-GROUPS: Final = "filter_rows"
+GROUPS: Final = {"S": "find_cells", "M": "score_passes", "V": "score_paths"}
 
 
 class _Prepared(NamedTuple):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from mummergpu.hmm.thread_filter import ThreadPolicy
+from mummergpu.hmm.thread_filter_variants import ThreadPolicy
 from mummergpu.studies.profiles.policies import LADDER
 
 

@@ -7,8 +7,7 @@ from itertools import product
 from typing import Final
 
 from mummergpu.errors import OptionError
-from mummergpu.hmm.row_policies import RowPolicy, every_row_policy
-from mummergpu.hmm.thread_filter import (
+from mummergpu.hmm.thread_filter_variants import (
     BASIC,
     BEST,
     CHOICES,
@@ -16,6 +15,7 @@ from mummergpu.hmm.thread_filter import (
     ThreadPolicy,
     every_thread_policy,
 )
+from mummergpu.hmm.warp_filter_variants import RowPolicy, every_row_policy
 from mummergpu.runtime.frozen import frozen
 
 

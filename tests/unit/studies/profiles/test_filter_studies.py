@@ -11,7 +11,7 @@ from helpers.profiles import block_of, built, sequences_like
 
 from mummergpu.errors import InputError, OptionError
 from mummergpu.hmm.filters import FilterThresholds, ProfileFilter
-from mummergpu.hmm.thread_filter import BASIC, PAPERS_BEST, ThreadPolicy
+from mummergpu.hmm.thread_filter_variants import BASIC, PAPERS_BEST, ThreadPolicy
 from mummergpu.studies.profiles.analysis import (
     choice_effects,
     choice_interactions,
@@ -126,12 +126,6 @@ def test_ssv_is_the_same_in_parts_of_any_size() -> None:
         work = processor_scores(data.filter, "S", registers)
         found = np.concatenate([work(data.block, part) for part in parts_of(data.block)])
         assert data.settled("S", found).tolist() == expected
-
-
-def test_half_of_the_proteins_have_half_of_the_scores() -> None:
-    data = made_data()
-    assert data.halved().expected("V", map).tolist() == data.expected("V", map).tolist()[::2]
-    assert data.digest() != data.halved().digest()
 
 
 def made_run(position: int, code: str, seconds: float, kind: str = "run") -> ProfileRun:

@@ -66,6 +66,16 @@ __device__ __forceinline__ uint32 load_shared(const uint32* address) {
 #endif
 }
 
+// Copy units of 16 bytes to the block's memory; return them in their own type.
+template <typename Number>
+__device__ __forceinline__ const Number* copy_quads(uint4* shared, const Number* source,
+                                                    uint32 count) {
+    for (uint32 at = threadIdx.x; at < count; at += blockDim.x) {
+        shared[at] = reinterpret_cast<const uint4*>(source)[at];
+    }
+    return reinterpret_cast<const Number*>(shared);
+}
+
 #if SCORES != SCORES_IN_TILES
 
 // Two rows of a sequence, the last and the one that is computed; node 0 is none.
@@ -85,17 +95,9 @@ struct Rows {
         return values[((3 * row + state) * nodes + node) * (SCORES == 0 ? 1 : stride)];
     }
 #endif
-
-    __device__ __forceinline__ int& match(uint32 row, uint32 node) {
-        return at(row, 0, node);
-    }
-    __device__ __forceinline__ int& insertion(uint32 row, uint32 node) {
-        return at(row, 1, node);
-    }
-    __device__ __forceinline__ int& deletion(uint32 row, uint32 node) {
-        return at(row, 2, node);
-    }
 };
+
+constexpr uint32 MATCH = 0, INSERTION = 1, DELETION = 2;
 
 // What a profile adds up, where the policies have it.
 struct Model {
@@ -132,61 +134,51 @@ struct Model {
     }
 };
 
+// Keep the larger one.
+__device__ __forceinline__ void raise(int& best, int other) {
+    if (other > best) {
+        best = other;
+    }
+}
+
 // Compute the states of a node; return its match.
 __device__ __forceinline__ int advance(Rows& rows, uint32 last, uint32 now, uint32 node, int begin,
                                        int emission, const Model& model) {
     // In the tables a node is one less.
     const uint32 place = node - 1;
+    const uint32 before = node == 1 ? 0 : place - 1;
 #if BY_HAND
     // No operation needs what the one before it has computed.
-    int match = rows.match(last, node - 1) + model.step(place, 1);
-    int insertion = rows.match(last, node) + model.step(place, 5);
-    int deletion = rows.match(now, node - 1) + model.step(node == 1 ? 0 : place - 1, 4);
-    const int inserted = rows.insertion(last, node - 1) + model.step(place, 2);
-    const int longer_insertion = rows.insertion(last, node) + model.step(place, 6);
-    const int longer_deletion =
-        rows.deletion(now, node - 1) + model.step(node == 1 ? 0 : place - 1, 7);
-    const int deleted = rows.deletion(last, node - 1) + model.step(place, 3);
+    int match = rows.at(last, MATCH, node - 1) + model.step(place, 1);
+    int insertion = rows.at(last, MATCH, node) + model.step(place, 5);
+    int deletion = rows.at(now, MATCH, node - 1) + model.step(before, 4);
+    const int inserted = rows.at(last, INSERTION, node - 1) + model.step(place, 2);
+    const int longer_insertion = rows.at(last, INSERTION, node) + model.step(place, 6);
+    const int longer_deletion = rows.at(now, DELETION, node - 1) + model.step(before, 7);
+    const int deleted = rows.at(last, DELETION, node - 1) + model.step(place, 3);
     const int entered = begin + model.step(place, 0);
     match = max(match, inserted);
     insertion = max(insertion, longer_insertion);
     deletion = max(deletion, longer_deletion);
     match = max(match, max(deleted, entered)) + emission;
-    rows.insertion(now, node) = insertion;
-    rows.deletion(now, node) = deletion;
-    rows.match(now, node) = match;
-    return match;
+    rows.at(now, INSERTION, node) = insertion;
+    rows.at(now, DELETION, node) = deletion;
+    rows.at(now, MATCH, node) = match;
 #else
-    int best = rows.match(last, node - 1) + model.step(place, 1);
-    int other = rows.insertion(last, node - 1) + model.step(place, 2);
-    if (other > best) {
-        best = other;
-    }
-    other = rows.deletion(last, node - 1) + model.step(place, 3);
-    if (other > best) {
-        best = other;
-    }
-    other = begin + model.step(place, 0);
-    if (other > best) {
-        best = other;
-    }
-    const int match = best + emission;
-    rows.match(now, node) = match;
-    best = rows.match(last, node) + model.step(place, 5);
-    other = rows.insertion(last, node) + model.step(place, 6);
-    if (other > best) {
-        best = other;
-    }
-    rows.insertion(now, node) = best;
-    const uint32 before = node == 1 ? 0 : place - 1;
-    best = rows.match(now, node - 1) + model.step(before, 4);
-    other = rows.deletion(now, node - 1) + model.step(before, 7);
-    if (other > best) {
-        best = other;
-    }
-    rows.deletion(now, node) = best;
-    return match;
+    int match = rows.at(last, MATCH, node - 1) + model.step(place, 1);
+    raise(match, rows.at(last, INSERTION, node - 1) + model.step(place, 2));
+    raise(match, rows.at(last, DELETION, node - 1) + model.step(place, 3));
+    raise(match, begin + model.step(place, 0));
+    match += emission;
+    rows.at(now, MATCH, node) = match;
+    int insertion = rows.at(last, MATCH, node) + model.step(place, 5);
+    raise(insertion, rows.at(last, INSERTION, node) + model.step(place, 6));
+    rows.at(now, INSERTION, node) = insertion;
+    int deletion = rows.at(now, MATCH, node - 1) + model.step(before, 4);
+    raise(deletion, rows.at(now, DELETION, node - 1) + model.step(before, 7));
+    rows.at(now, DELETION, node) = deletion;
 #endif
+    return match;
 }
 
 // Compare sequences with a profile, a thread each: find the word with which the best path leaves.
@@ -212,18 +204,14 @@ score_in_rows(Sequences sequences, uint64 sequence_count, uint64 nodes, const in
     Model model{steps, emissions, special, static_cast<uint32>(nodes), {}};
     [[maybe_unused]] uint4* shared = block_memory;
 #if STEPS == IN_SHARED
-    for (uint32 at = threadIdx.x; at < STEPS_OF_NODE / 4 * model.nodes; at += blockDim.x) {
-        shared[at] = reinterpret_cast<const uint4*>(steps)[at];
-    }
-    model.steps = reinterpret_cast<const int*>(shared);
-    shared += STEPS_OF_NODE / 4 * model.nodes;
+    const uint32 step_quads = STEPS_OF_NODE / 4 * model.nodes;
+    model.steps = copy_quads(shared, steps, step_quads);
+    shared += step_quads;
 #endif
 #if EMISSIONS == EMISSIONS_IN_SHARED
-    for (uint32 at = threadIdx.x; at < CODES_OF_NODE / 8 * model.nodes; at += blockDim.x) {
-        shared[at] = reinterpret_cast<const uint4*>(emissions)[at];
-    }
-    model.emissions = reinterpret_cast<const short*>(shared);
-    shared += CODES_OF_NODE / 8 * model.nodes;
+    const uint32 emission_quads = CODES_OF_NODE / 8 * model.nodes;
+    model.emissions = copy_quads(shared, emissions, emission_quads);
+    shared += emission_quads;
 #endif
 #if SPECIAL == IN_SHARED
     // Each warp has its own.
@@ -258,9 +246,9 @@ score_in_rows(Sequences sequences, uint64 sequence_count, uint64 nodes, const in
         const int move = moves[length];
         for (uint32 row = 0; row < 2; ++row) {
             for (uint32 node = 0; node <= model.nodes; ++node) {
-                rows.match(row, node) = NEVER;
-                rows.insertion(row, node) = NEVER;
-                rows.deletion(row, node) = NEVER;
+                for (uint32 state = 0; state < 3; ++state) {
+                    rows.at(row, state, node) = NEVER;
+                }
             }
         }
         int before = static_cast<int>(WORD_BASE);
@@ -291,7 +279,6 @@ score_in_rows(Sequences sequences, uint64 sequence_count, uint64 nodes, const in
 
 constexpr uint32 TILE_NODES = 8;
 constexpr uint32 TILE_STEP_QUADS = STEPS_OF_NODE * (TILE_NODES + 1) / 4;
-constexpr uint32 TILE_EMISSIONS = CODES_OF_NODE;  // quads: a code's at the nodes of a tile
 
 // The transitions of a tile's nodes and of the node after them, each in both halves.
 struct TileSteps {
@@ -328,12 +315,6 @@ struct TileSteps {
         return load_global(words + at);
 #endif
     }
-};
-
-// What the Viterbi filter needs of a profile besides its table: as in `word_filter.cu`.
-struct WordLimits {
-    int floor;
-    int overflow;
 };
 
 // The states of a tile's nodes for two sequences, and what precedes them.
@@ -407,14 +388,15 @@ struct Tile {
     }
 };
 
-// Load the emissions of a code at a tile's nodes.
+// Return where the emissions of a code at a tile's nodes lie in global memory.
+__device__ __forceinline__ uint32 emission_place(uint32 code, uint32 tile, uint32 tiles) {
+    return EMISSIONS == EMISSIONS_TRANSPOSED ? code * tiles + tile : tile * CODES_OF_NODE + code;
+}
+
 __device__ __forceinline__ uint4 load_tile_emissions(const uint4* shared, const uint4* global,
                                                      uint32 code, uint32 tile, uint32 tiles) {
-    if (EMISSIONS == EMISSIONS_IN_SHARED) {
-        return shared[code];
-    }
-    return global[EMISSIONS == EMISSIONS_TRANSPOSED ? code * tiles + tile
-                                                    : tile * TILE_EMISSIONS + code];
+    return EMISSIONS == EMISSIONS_IN_SHARED ? shared[code]
+                                            : global[emission_place(code, tile, tiles)];
 }
 
 // What the tile before hands on for UNROLL residues: the best step into the first node, and its
@@ -448,6 +430,13 @@ __device__ __forceinline__ uint32 tile_code(const uint2& word, uint32 place) {
     return __byte_perm(place < 4 ? word.x : word.y, 0, 0x4440u + place % 4);
 }
 
+// Return the word with which a path leaves that has the best match, if no other pass does.
+__device__ __forceinline__ int word_left(int best) {
+    // Above it another pass begins higher, as in `score_paths`.
+    return best > static_cast<int>(WORD_BASE + WORD_LEAVE) ? static_cast<int>(WORD_AGAIN)
+                                                           : best - static_cast<int>(WORD_LEAVE);
+}
+
 // Compare pairs of sequences and profiles by Viterbi, two a thread: find the word with which the
 // best path leaves the profile.
 //
@@ -465,7 +454,7 @@ extern "C" __global__ void __launch_bounds__(FILTER_THREADS, TILE_BLOCKS)
 score_in_tiles(Sequences sequences, const uint32* pairs, const Item* items, uint64 item_count,
                const uint4* tables, uint64 table_quads, uint64 tiles, const WordLimits* limits,
                const int* moves, uint32* tickets, int* scores, uint2* borders) {
-    __shared__ uint4 tile_emissions[TILE_EMISSIONS];
+    __shared__ uint4 tile_emissions[CODES_OF_NODE];
     __shared__ uint4 tile_steps[TILE_STEP_QUADS];
     const uint64 stride = grid_threads();
     const uint32 tile_count = static_cast<uint32>(tiles);
@@ -500,13 +489,10 @@ score_in_tiles(Sequences sequences, const uint32* pairs, const Item* items, uint
             for (uint32 number = 0; number < tile_count; ++number) {
                 const uint4* own_steps = steps_of_tiles + number * TILE_STEP_QUADS;
                 __syncthreads();
-                for (uint32 at = threadIdx.x; at < TILE_STEP_QUADS; at += blockDim.x) {
-                    tile_steps[at] = own_steps[at];
-                }
-                for (uint32 at = threadIdx.x; at < TILE_EMISSIONS; at += blockDim.x) {
-                    tile_emissions[at] = emissions_of_tiles[
-                        EMISSIONS == EMISSIONS_TRANSPOSED ? at * tile_count + number
-                                                          : number * TILE_EMISSIONS + at];
+                copy_quads(tile_steps, own_steps, TILE_STEP_QUADS);
+                for (uint32 code = threadIdx.x; code < CODES_OF_NODE; code += blockDim.x) {
+                    tile_emissions[code] =
+                        emissions_of_tiles[emission_place(code, number, tile_count)];
                 }
                 __syncthreads();
                 TileSteps steps;
@@ -568,16 +554,11 @@ score_in_tiles(Sequences sequences, const uint32* pairs, const Item* items, uint
                     }
                 }
             }
-            // Above it another pass begins higher, as in `score_paths`.
-            constexpr int LIMIT = static_cast<int>(WORD_BASE + WORD_LEAVE);
-            const int low_best = low_half(best), high_best = high_half(best);
             if (has_low) {
-                scores[low] = low_best > LIMIT ? static_cast<int>(WORD_AGAIN)
-                                               : low_best - static_cast<int>(WORD_LEAVE);
+                scores[low] = word_left(low_half(best));
             }
             if (has_high) {
-                scores[high] = high_best > LIMIT ? static_cast<int>(WORD_AGAIN)
-                                                 : high_best - static_cast<int>(WORD_LEAVE);
+                scores[high] = word_left(high_half(best));
             }
         }
     }

@@ -23,7 +23,7 @@ from helpers.studies import (
 from mummergpu.errors import BackendError, InputError, OptionError
 from mummergpu.index.tree.layout import Layout
 from mummergpu.index.tree.policy import Policy
-from mummergpu.studies import sweep as sweeping
+from mummergpu.studies import layout_sweep as sweeping
 from mummergpu.studies.combinations import PlannedRun, differing_policies
 from mummergpu.studies.measurement import Measurer, MemDigest
 from mummergpu.studies.records import RUNS_FILE, SETUP_FILE, read_sweep

@@ -85,6 +85,25 @@ def word_shape(nodes: int) -> RowShape:
     return RowShape(WARP_LANES, -(-nodes // (2 * WARP_LANES)))
 
 
+class RowVariant(NamedTuple):
+    """Where a row and its table lie; in searches, the row is compiled for registers.
+
+    Attributes
+    ----------
+    scores : str
+        The row's cells: ``r`` in registers, ``s`` in shared memory, ``l`` local to threads.
+    rows : str
+        Whether the length of a row is compiled (``c``) or known at run time (``t``).
+    tables : str
+        Whether emissions and transitions lie in shared memory (``s``) or are read through the
+        read-only cache (``c``).
+    """
+
+    scores: str = "r"
+    rows: str = "c"
+    tables: str = "s"
+
+
 class RowProgram(NamedTuple):
     """A program for rows of one shape, and what its launches give a block."""
 
@@ -92,42 +111,67 @@ class RowProgram(NamedTuple):
     shape: BlockShape
 
 
-def byte_program(row: RowShape) -> RowProgram:
-    """Return the program of SSV and MSV for a shape of rows."""
+_SEARCHED: Final = RowVariant()
+
+
+def byte_program(row: RowShape, variant: RowVariant = _SEARCHED, memory: int = 0) -> RowProgram:
+    """Return the program of SSV and MSV for a shape of rows.
+
+    `memory` is what a block has for cells in shared memory, and a table there.
+    """
     threads = 256 if row.registers <= _FEW_REGISTERS else 512
-    source = ProgramSource(
-        f"hmm-bytes-{row.lanes}x{row.registers}",
-        "hmm/byte_filters.cu",
-        (
-            *(("GROUP_LANES", row.lanes), ("ROW_REGISTERS", row.registers)),
-            ("ROW_THREADS", threads),
-        ),
-        (*CODE_CONSTANTS, *_BYTES, ("MSV_OVERFLOW", byte_filters.OVERFLOW)),
-    )
     # Behind the rows there are the highest scores of the codes: 32 of 16 bits.
-    return RowProgram(source, BlockShape(threads, TABLE_ROWS * row.row_bytes + 64))
+    shape = BlockShape(threads, TABLE_ROWS * row.row_bytes + 64)
+    constants = (*CODE_CONSTANTS, *_BYTES, ("MSV_OVERFLOW", byte_filters.OVERFLOW))
+    return _row_program("bytes", row, shape, 1, constants, variant, memory)
 
 
-def word_program(row: RowShape) -> RowProgram:
-    """Return the program of Viterbi for a shape of rows."""
+def word_program(row: RowShape, variant: RowVariant = _SEARCHED, memory: int = 0) -> RowProgram:
+    """Return the program of Viterbi for a shape of rows, as `byte_program` does."""
     threads = next((count for most, count in _WORD_THREADS if row.registers <= most), 256)
-    source = ProgramSource(
-        f"hmm-words-{row.registers}",
-        "hmm/word_filter.cu",
-        (
-            *(("GROUP_LANES", row.lanes), ("ROW_REGISTERS", row.registers)),
-            *(("ROW_THREADS", threads), ("KEEPS_STEPS", int(row.registers <= _FEW_REGISTERS))),
-        ),
-        (
-            *CODE_CONSTANTS,
-            *(("WORD_BASE", WORD_BASE), ("WORD_LEAVE", WORD_LEAVE)),
-            ("WORD_OVERFLOW", word_filter.OVERFLOW),
-            *(("GAP_CODE", SYMBOLS.index("-")), ("FIRST_MARK", SYMBOLS.index("*"))),
-        ),
-    )
     # Behind the rows there are eight transitions of each node.
-    size = TABLE_ROWS * row.row_bytes + 8 * 4 * WARP_LANES * row.registers
-    return RowProgram(source, BlockShape(threads, size))
+    size = TABLE_ROWS * row.row_bytes + 8 * 4 * row.lanes * row.registers
+    constants = (
+        *CODE_CONSTANTS,
+        *(("WORD_BASE", WORD_BASE), ("WORD_LEAVE", WORD_LEAVE)),
+        ("WORD_OVERFLOW", word_filter.OVERFLOW),
+        *(("GAP_CODE", SYMBOLS.index("-")), ("FIRST_MARK", SYMBOLS.index("*"))),
+    )
+    shape = BlockShape(threads, size)
+    return _row_program("words", row, shape, 4, constants, variant, memory)
+
+
+def _row_program(
+    kind: str,
+    row: RowShape,
+    shape: BlockShape,
+    states: int,
+    constants: tuple[tuple[str, int], ...],
+    variant: RowVariant,
+    memory: int,
+) -> RowProgram:
+    """Return a program; `shape` has room for a table, and none for the cells of the states."""
+    warps, size = shape.threads // WARP_LANES, shape.shared_bytes * (variant.tables == "s")
+    cells = 4 * WARP_LANES * states * row.registers * (variant.scores == "s")
+    while warps > 1 and size + warps * cells > memory > 0:
+        warps //= 2
+    size += warps * cells
+    keeps_steps = variant.scores == "r" and row.registers <= _FEW_REGISTERS
+    macros = {
+        "GROUP_LANES": row.lanes,
+        "ROW_REGISTERS": row.registers * (variant.rows == "c"),
+        "ROW_THREADS": WARP_LANES * warps,
+        "SCORES": "rsl".index(variant.scores),
+        "CACHED": int(variant.tables == "c"),
+        **({"KEEPS_STEPS": int(keeps_steps)} if kind == "words" else {}),
+        **({"LOCAL_REGISTERS": row.registers} if variant.scores == "l" else {}),
+    }
+    name = f"hmm-{kind}-{row.lanes}x{row.registers}"
+    if variant != _SEARCHED:
+        name += f"-{''.join(variant)}-{warps}"
+    entry = "hmm/byte_filters.cu" if kind == "bytes" else "hmm/word_filter.cu"
+    source = ProgramSource(name, entry, tuple(macros.items()), constants)
+    return RowProgram(source, BlockShape(WARP_LANES * warps, size))
 
 
 SEQUENCE_PROGRAM: Final = ProgramSource(

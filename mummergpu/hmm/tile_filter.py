@@ -10,11 +10,10 @@ import numpy as np
 
 from mummergpu.cuda.device import AnyArray, BlockShape, Device, Program
 from mummergpu.cuda.program import BLOCK_THREADS, ProgramSource
-from mummergpu.hmm.cuda_program import ITEM
-from mummergpu.hmm.device_work import FilterWorker, Pairs, PlacedBlock
-from mummergpu.hmm.filter_schemes import FilterChoice
+from mummergpu.errors import OptionError
+from mummergpu.hmm.device_work import FilterWorker, Pairs, PlacedBlock, items_of
 from mummergpu.hmm.filters import ProfileFilter
-from mummergpu.hmm.thread_filter import (
+from mummergpu.hmm.thread_filter_variants import (
     SCHEDULERS,
     TILE_THREADS,
     WORD_AGAIN,
@@ -29,11 +28,43 @@ from mummergpu.hmm.thread_filter import (
 from mummergpu.runtime.arrays import BoolArray, Int64Array
 
 KERNEL: Final = "score_in_tiles"
+
+AUTO: Final = "auto"
+WARP: Final = "warp"
+_FASTEST: Final = "t8hrrrs"
+
+_TILES_FROM: Final = ((23, 12_500), (79, 25_000), (354, 50_000), (600, 100_000))
+"""For profiles of up to so many nodes, the sequences from which on tiles are faster than warps: an
+H100's, from ``benchmarks/results/hmm-study/schemes.json``."""
+
 _RESIDENT_THREADS: Final = 2048
 """Of a multiprocessor."""
 
 _LONG: Final = 2
 """A sequence is long that has so many times a scheduler's share of residues, or the mean length."""
+
+
+def tile_policy(asked: str, nodes: int, sequences: int) -> ThreadPolicy | None:
+    """Return the policy of tiles for a profile and so many sequences; None stands for warps.
+
+    What is asked for is ``auto``, ``warp`` or the code of a policy; `OptionError` refuses others.
+    """
+    if asked == AUTO:
+        fewest = next((fewest for most, fewest in _TILES_FROM if nodes <= most), sequences + 1)
+        return ThreadPolicy.from_code(_FASTEST) if sequences >= fewest else None
+    if asked == WARP:
+        return None
+    try:
+        policy = ThreadPolicy.from_code(asked)
+    except OptionError as error:
+        raise OptionError("filter_policy", error.message) from error
+    if not policy.is_tiled or policy.sequences != "r" or policy.steps == "c":
+        raise OptionError(
+            "filter_policy",
+            f"'{asked}' is for studies; searches take auto, warp, or tiles of sequences as they "
+            f"were read without constant memory, such as {_FASTEST}",
+        )
+    return policy
 
 
 class TiledPairs(NamedTuple):
@@ -44,7 +75,7 @@ class TiledPairs(NamedTuple):
 
 
 class TileFilter:
-    """Computes Viterbi's words by threads for profiles that `choice` names.
+    """Computes Viterbi's words by threads where these are faster than warps.
 
     Parameters
     ----------
@@ -52,8 +83,8 @@ class TileFilter:
         The device.
     filters : sequence of ProfileFilter
         The profiles, as the device numbers them.
-    choice : FilterChoice
-        What decides.
+    asked : str
+        As for `tile_policy`.
     load : callable
         Compiles and loads a program.
     """
@@ -62,12 +93,12 @@ class TileFilter:
         self,
         device: Device,
         filters: Sequence[ProfileFilter],
-        choice: FilterChoice,
+        asked: str,
         load: Callable[[ProgramSource], Program],
     ) -> None:
         self._device = device
         self._filters = filters
-        self._choice = choice
+        self._asked = asked
         self._load = load
         self._programs: dict[ThreadPolicy, Program] = {}
 
@@ -83,12 +114,8 @@ class TileFilter:
         borders = np.nonzero(np.diff(pairs.profiles, prepend=-1, append=-1))[0]
         for begin, end in pairwise(borders.tolist()):
             number = int(pairs.profiles[begin])
-            policy = self._choice.tiles_for(
-                self._device.name,
-                self._device.architecture,
-                self._filters[number].profile.nodes,
-                end - begin,
-            )
+            nodes = self._filters[number].profile.nodes
+            policy = tile_policy(self._asked, nodes, end - begin)
             if policy is None:
                 continue
             sequences = pairs.sequences[begin:end]
@@ -132,9 +159,7 @@ class TileFilter:
         tiles = tile_count(one.profile.nodes)
         if policy not in self._programs:
             self._programs[policy] = self._load(thread_program(policy, one.profile.nodes))
-        items = np.zeros(tile_items(sequences.size), dtype=ITEM)
-        items["first"] = np.arange(items.size) * 2 * TILE_THREADS
-        items["last"] = np.minimum(items["first"] + 2 * TILE_THREADS, sequences.size)
+        items = items_of(np.zeros_like(sequences), 2 * TILE_THREADS)
         blocks = tile_blocks(items.size, self._multiprocessors)
         table = tile_table(one.words, tiles, policy.emissions == "t")
         scores = worker.buffer("tile scores", 4 * sequences.size)

@@ -1,4 +1,4 @@
-"""Measures the policies of profile filters on one data set, as `studies.sweep` does for trees."""
+"""Measures the policies of profile filters on one data set, as `layout_sweep` does for trees."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mummergpu.version import __version__
 
 @frozen
 class ProfileSweepOptions:
-    """What a sweep measures, and how often: as `studies.sweep.SweepOptions`."""
+    """What a sweep measures, and how often: as `layout_sweep.SweepOptions`."""
 
     policies: tuple[str, ...]
     runs: int = 5

@@ -15,8 +15,8 @@ import numpy as np
 from mummergpu.cuda.device import BlockShape
 from mummergpu.cuda.program import WARP_LANES, ProgramSource
 from mummergpu.errors import OptionError
-from mummergpu.hmm.cuda_program import CODE_CONSTANTS, TABLE_ROWS, WORD_RESIDUES
 from mummergpu.hmm.device_tables import NEVER
+from mummergpu.hmm.filter_programs import CODE_CONSTANTS, TABLE_ROWS, WORD_RESIDUES
 from mummergpu.hmm.tables import WORD_BASE, WORD_LEAVE, WordTables
 from mummergpu.runtime.arrays import Int16Array, UInt32Array
 from mummergpu.runtime.frozen import frozen
@@ -161,7 +161,7 @@ def thread_program(policy: ThreadPolicy, nodes: int) -> ProgramSource:
         *(("WORD_BASE", WORD_BASE), ("WORD_LEAVE", WORD_LEAVE)),
         ("WORD_AGAIN", WORD_AGAIN),
     )
-    return ProgramSource(name, "hmm/thread_filter.cu", tuple(macros.items()), constants)
+    return ProgramSource(name, "hmm/thread_filter_variants.cu", tuple(macros.items()), constants)
 
 
 def constant_words(nodes: int) -> int:
