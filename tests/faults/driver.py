@@ -158,7 +158,6 @@ def be_the_child(request: dict[str, Any], out: int, err: int) -> None:
             request["call"],
             request["error"],
             request["kill"],
-            request["named"],
             request["halves"],
         )
         code = TASKS[request["task"]](request["arguments"])
