@@ -25,7 +25,7 @@ from mummergpu.cli.study_options import (
 from mummergpu.runtime.words import counted
 
 if TYPE_CHECKING:
-    from mummergpu.runtime.step_progress import StepProgress
+    from mummergpu.runtime.progress import Messages
     from mummergpu.studies.data_set import DataSet
     from mummergpu.studies.searcher import StudySearcher
     from mummergpu.studies.sweep import SweepOptions
@@ -115,7 +115,7 @@ def sweep(**params: Any) -> None:
         study.progress.write_line(f"{PROGRAM}: to see them: {PROGRAM} report {params['folder']}")
 
 
-def _tell(progress: StepProgress, name: str, made: int, folder: Path) -> None:
+def _tell(progress: Messages, name: str, made: int, folder: Path) -> None:
     progress.write_line(
         f"{PROGRAM}: {name}: {counted(made, 'run is', 'runs are')} new in {folder}"
         if made

@@ -29,7 +29,7 @@ from mummergpu.index.tree.policy import DEFAULT_POLICY
 from mummergpu.index.tree_index import TreeIndex
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.memory import MemoryBudget
-from mummergpu.runtime.step_progress import StepProgress
+from mummergpu.runtime.progress import Messages, Phase, Work
 from mummergpu.studies.combinations import PlannedRun, by_layout, differing_policies
 from mummergpu.studies.data_set import DataSet
 from mummergpu.studies.measurement import Measurer
@@ -76,7 +76,7 @@ def tune(
     trees: TreeOptions,
     threads: int,
     searcher: StudySearcher,
-    progress: StepProgress,
+    progress: Messages,
     notice: Callable[[str], None],
     seed: int = 1,
 ) -> TunedResult:
@@ -138,7 +138,7 @@ class _Arms:
         store: TreeStore,
         executor: ThreadPoolExecutor,
         name: str,
-        progress: StepProgress,
+        progress: Messages,
         total: int,
     ) -> None:
         self.count = 0
@@ -151,7 +151,6 @@ class _Arms:
         self._total = total
         self._flat: dict[Layout, tuple[list[TreePage], dict[str, float]]] = {}
         self._max_layouts = layouts_that_fit(index)
-        progress.begin(0)
 
     def measure(
         self, data: DataSet, codes: Sequence[str], runs: int, some: random.Random
@@ -187,7 +186,8 @@ class _Arms:
                 f"policy '{run.policy}' finds other matches than the others; please report this",
             )
         self.count += 1
-        self._progress.step(self._name, self.count, self._total)
+        numbers = (self._name, self.count, self._total)
+        self._progress.tell(Work(Phase.RUNS, numbers, 0, self.count / self._total))
 
 
 def _rounds(data: DataSet, arms: int) -> list[DataSet]:

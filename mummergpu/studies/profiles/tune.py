@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from mummergpu.errors import BackendError, OptionError
 from mummergpu.hmm.filter_schemes import FilterScheme
-from mummergpu.runtime.step_progress import StepProgress
+from mummergpu.runtime.progress import Messages
 from mummergpu.studies.combinations import PlannedRun
 from mummergpu.studies.profiles.bench import ProfileMachine
 from mummergpu.studies.profiles.data import ProfileData
@@ -41,7 +41,7 @@ class TunedFilter(NamedTuple):
 def tune(
     data: ProfileData,
     machine: ProfileMachine,
-    progress: StepProgress,
+    progress: Messages,
     notice: Callable[[str], None],
 ) -> TunedFilter:
     """Compare tiles with warps, on fewer and fewer proteins while tiles are better.

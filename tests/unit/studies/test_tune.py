@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import pytest
 from mummergpu.errors import BackendError
 from mummergpu.index.options import TreeOptions
 from mummergpu.index.tree.policy import DEFAULT_POLICY, Policy
-from mummergpu.runtime.step_progress import StepProgress
+from mummergpu.runtime.progress import Messages
 from mummergpu.sequence.codes import Strand
 from mummergpu.studies import tune as tuning
 from mummergpu.studies.combinations import PlannedRun, differing_policies
@@ -63,7 +62,7 @@ class Costs:
 
 def tuned(data: DataSet) -> TunedResult:
     searcher = ProcessorSearcher()
-    progress = StepProgress(io.StringIO(), hidden=True)
+    progress = Messages(None)
     try:
         return tune(data, TreeOptions(), 1, searcher, progress, lambda _: None)
     finally:
