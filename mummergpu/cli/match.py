@@ -13,7 +13,7 @@ from mummergpu.cli.option_rules import (
     search_options,
     text_request,
 )
-from mummergpu.cli.run_verb import Verb, run_verb
+from mummergpu.cli.run_verb import CommandRun
 
 if TYPE_CHECKING:
     from mummergpu.cli.run_words import RunWords
@@ -22,26 +22,23 @@ if TYPE_CHECKING:
 
 def run_match(**params: Any) -> None:
     """Run the main job with the options of the command line, given by their parameter names."""
+    inputs = [params["reference"], *params["query"]]
+    run = CommandRun(params, inputs, output_files(params))
+    options = _match_options(params, run.command)
+    run.wake_device(lambda: _backend_of(options))
+    job = _load_job(params)
+    with run.reported(options.search.uniqueness.value, COMPILATION) as (context, words):
+        _tell_policy(params, options, words)
+        job(options, context)
 
-    def tell_policy(options: MatchOptions, words: RunWords) -> None:
-        from mummergpu.cli.index_rules import policy_reason
-        from mummergpu.index.options import TreeOptions
 
-        kind = options.index.kind
-        if isinstance(kind, TreeOptions) and (reason := policy_reason(params)) is not None:
-            words.notice(f"policy {kind.policy.code}: {reason}")
+def _tell_policy(params: Params, options: MatchOptions, words: RunWords) -> None:
+    from mummergpu.cli.index_rules import policy_reason
+    from mummergpu.index.options import TreeOptions
 
-    verb = Verb(
-        [params["reference"], *params["query"]],
-        output_files(params),
-        _match_options,
-        lambda: _load_job(params),
-        lambda options: options.search.uniqueness.value,
-        tell_policy,
-        backend_of=_backend_of,
-        compiles=COMPILATION,
-    )
-    run_verb(params, verb)
+    kind = options.index.kind
+    if isinstance(kind, TreeOptions) and (reason := policy_reason(params)) is not None:
+        words.notice(f"policy {kind.policy.code}: {reason}")
 
 
 def _backend_of(options: MatchOptions) -> str:
