@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from threading import Condition
-from typing import Any, Final, TypeVar, cast
+from typing import Final, TypeVar, cast
 
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.blocks.read_block import ReadBlock
@@ -24,7 +24,6 @@ from mummergpu.matching.search import BlockSearch
 from mummergpu.pipeline.block_search_loop import MOST_ROWS_IF_LIMITED, BlockSearchLoop
 from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.fused_search import FusedSearch
-from mummergpu.pipeline.kept_matches import KeptMatches
 from mummergpu.pipeline.mapping_search import MappingSearch
 from mummergpu.pipeline.progress import QueryProgress
 from mummergpu.pipeline.spill import SpilledQueries
@@ -137,32 +136,24 @@ class ReadMapping:
             search.load_group(0)
         self._mapper = search.mapper()
         self._begins_at_last = False
-        self._kept: KeptMatches[Any] = KeptMatches()
 
     def template_sizes(
-        self, parts: Sequence[ReadBlock], groups: Sequence[bytes], are_next: bool = False
+        self, parts: Sequence[ReadBlock], groups: Sequence[bytes]
     ) -> list[Int64Array]:
         """Return the sizes of the templates of pairs (`insert_size.measure_templates`).
 
-        Their numbers become those of their libraries (`ReadBlock.libraries`). If these are the
-        first reads that are mapped next, or those behind others that were, they may not be searched
-        once more.
+        Their numbers become those of their libraries (`ReadBlock.libraries`).
         """
-        keeps = are_next and self._is_whole and not self._search.hands_over
 
-        def measure(block: QueryBlock, mems: BlockMems) -> tuple[Int64Array, int, BlockMems]:
+        def measure(block: QueryBlock, mems: BlockMems) -> Int64Array:
             with self._candidates.taken(match_count(mems)):
                 reads = cast(ReadBlock, block)
                 sizes = self._mapper.insert_sizes(reads, mems)
                 sizes[LIBRARY] = reads.libraries(groups)[sizes[LIBRARY]]
-            return sizes, block.query_count, mems if keeps else {}
+            return sizes
 
-        silent, measured = QueryProgress(_ignore, _STRANDS), []
-        for sizes, reads, mems in self._searched(self._search.first, iter(parts), measure, silent):
-            measured.append(sizes)
-            if keeps:
-                self._kept.add(reads, mems)
-        return measured
+        silent = QueryProgress(_ignore, _STRANDS)
+        return [*self._searched(self._search.first, iter(parts), measure, silent)]
 
     def results(
         self, blocks: Iterator[ReadBlock], sizes: PairSizes, prepare: Prepare[Result]
@@ -183,9 +174,6 @@ class ReadMapping:
         Result
             What `prepare` returns, in the order of the blocks; a block may come in parts.
         """
-        if sizes.numbers[:, -1].any():
-            # The kept matches are those of reads as they came.
-            self._kept = KeptMatches()
         blocks = sizes.turned(blocks)
         if not self._is_whole and self._search.second is not None:
             yield from self._in_two_passes(blocks, sizes, prepare)
@@ -200,9 +188,6 @@ class ReadMapping:
         fused: FusedSearch[Result] | None = None
         if self._is_whole and self._search.hands_over:
             fused = self._search.fused_search(self._mapper, sizes, prepare)
-        elif self._is_whole:
-            kept, self._kept = self._kept, KeptMatches()
-            fused, blocks = kept, kept.cut(blocks, map_and_prepare)
         first, progress = self._search.first, self._progress
         yield from self._searched(first, blocks, map_and_prepare, progress, fused)
 
