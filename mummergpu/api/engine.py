@@ -26,8 +26,8 @@ from mummergpu.matching.search import UNBOUNDED
 from mummergpu.pipeline.backend_choice import processor_is_faster
 from mummergpu.pipeline.block_search_loop import MOST_ROWS_IF_LIMITED, BlockSearchLoop
 from mummergpu.pipeline.context import RunContext
-from mummergpu.pipeline.found_matches import filter_mems
 from mummergpu.pipeline.mapping_search import pages_of_first_pass
+from mummergpu.pipeline.match_writer import filter_mems
 from mummergpu.pipeline.open_search import KeptIndex, OpenSearch
 from mummergpu.pipeline.plan import plan_storable_index
 from mummergpu.pipeline.progress import QueryProgress

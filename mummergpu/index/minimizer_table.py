@@ -25,7 +25,7 @@ from mummergpu.index.minimizer_order import (
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import as_index, as_int64, jit_without_refcounts
 from mummergpu.runtime.progress import ProgressShares
-from mummergpu.runtime.thread_array import ThreadArray
+from mummergpu.runtime.scratch import ThreadArray
 from mummergpu.sequence.codes import MARGIN, CodeArray
 from mummergpu.sequence.contexts import context_at
 from mummergpu.sequence.minimizers import (

@@ -38,8 +38,8 @@ from mummergpu.pipeline.backend_choice import (
 from mummergpu.pipeline.backend_opening import start_to_open
 from mummergpu.pipeline.block_search_loop import MOST_ROWS_IF_LIMITED, BlockSearchLoop
 from mummergpu.pipeline.context import RunContext
-from mummergpu.pipeline.found_matches import FoundMatches, summary_bytes
 from mummergpu.pipeline.fused_search import TextSearch
+from mummergpu.pipeline.match_writer import MatchWriter, summary_bytes
 from mummergpu.pipeline.open_search import OpenSearch
 from mummergpu.pipeline.options import MatchOptions
 from mummergpu.pipeline.plan import choose_block_size, describe_plan, plan_index
@@ -90,7 +90,7 @@ def run(
         else:
             sink = open_own_sink(reference, outputs, backend, context)
         stack.callback(sink.close)
-        found = FoundMatches(options, reference, sink, context.stats)
+        found = MatchWriter(options, reference, sink, context.stats)
         row_format = found.row_format(len(index.groups))
         # Its own memory bounds what a device finds at once.
         is_limited = options.index.memory is not None and backend.name == "cpu"

@@ -19,14 +19,14 @@ import numpy.typing as npt
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.blocks.read_block import ReadBlock, WrittenReads
 from mummergpu.input.records.tags import Tags
-from mummergpu.runtime.closing import ClosedAtEnd
+from mummergpu.runtime.closing import Closing
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.temporary_file import open_temporary_file, temporary_data
 from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import BlockMems, MemColumns
 
 
-class ArrayFile(ClosedAtEnd):
+class ArrayFile(Closing):
     """A temporary file without a name; arrays are written to it and read back in order.
 
     All methods raise `OutputError` if the disk is full or fails, or an array is cut short.
