@@ -34,7 +34,7 @@ faults = ctypes.CDLL(None)
 faults.faults_hit.restype = faults.faults_told.restype = ctypes.c_char_p
 faults.faults_arm.argtypes = (
     *(ctypes.c_char_p, ctypes.c_char_p, ctypes.c_long),
-    *(ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_int),
+    *(ctypes.c_int, ctypes.c_int, ctypes.c_int),
 )
 
 
