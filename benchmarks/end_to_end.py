@@ -116,7 +116,7 @@ def stages_of(command: list[str], folder: Path) -> dict[str, Any]:
     output.unlink(missing_ok=True)
     run_process([*command, "-o", str(output), "--stats", str(report)])
     told = json.loads(report.read_text())
-    stages = {name: told["stages"][name]["seconds"] for name in STAGES}
+    stages = {name: told["stages"].get(name, {"seconds": 0.0})["seconds"] for name in STAGES}
     kernels = {name: found["milliseconds"] for name, found in told.get("kernels", {}).items()}
     return {
         "stage_seconds": stages,

@@ -24,13 +24,13 @@ from mummergpu.matching.open_backend import open_backend, open_cpu_backend
 from mummergpu.matching.options import DeviceOptions, SearchOptions, Uniqueness
 from mummergpu.matching.search import UNBOUNDED
 from mummergpu.pipeline.backend_choice import processor_is_faster
+from mummergpu.pipeline.block_search_loop import MOST_ROWS_IF_LIMITED, BlockSearchLoop
 from mummergpu.pipeline.context import RunContext
-from mummergpu.pipeline.found_matches import filter_mems
 from mummergpu.pipeline.mapping_search import pages_of_first_pass
+from mummergpu.pipeline.match_writer import filter_mems
 from mummergpu.pipeline.open_search import KeptIndex, OpenSearch
-from mummergpu.pipeline.passes import MOST_ROWS_IF_LIMITED, GroupPasses
 from mummergpu.pipeline.plan import plan_storable_index
-from mummergpu.pipeline.query_progress import QueryProgress
+from mummergpu.pipeline.progress import QueryProgress
 from mummergpu.runtime.progress import Work
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
@@ -181,7 +181,7 @@ class Engine:
         search = opened.block_search(options, max_rows=max_rows)
         try:
             with opened.exclusive():
-                yield from GroupPasses(search, context, done, cuts_blocks=False).results(
+                yield from BlockSearchLoop(search, context, done, cuts_blocks=False).results(
                     len(opened.index.groups),
                     lambda number: opened.load_group(number, context),
                     blocks,

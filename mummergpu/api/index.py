@@ -40,14 +40,14 @@ from mummergpu.matching.merge import join_all
 from mummergpu.matching.options import SearchOptions
 from mummergpu.pipeline.build_index import open_index_file, write_index
 from mummergpu.pipeline.map_options import MAX_OCCURRENCES
-from mummergpu.runtime.closing import ClosedAtEnd
+from mummergpu.runtime.closing import Closing
 from mummergpu.runtime.option_values import optional_positive, truth
 from mummergpu.runtime.option_values import path as path_of
 from mummergpu.runtime.option_values import paths as paths_of
 from mummergpu.runtime.processors import processor_count
 
 
-class Index(ClosedAtEnd):
+class Index(Closing):
     """The index of a reference, from `Index.build` or `Index.open`.
 
     Several threads may search one index at the same time. It is a context manager; without a

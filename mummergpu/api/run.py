@@ -21,8 +21,8 @@ from mummergpu.output.formats import Rows
 from mummergpu.output.matches.mummer import TextStyle
 from mummergpu.output.records.sam_options import SamOptions, usual_read_group
 from mummergpu.pipeline import match as pipeline
+from mummergpu.pipeline.downstream_presets import PRESETS, TextRequest, with_preset
 from mummergpu.pipeline.options import MatchOptions, refuse_single_mates
-from mummergpu.pipeline.purposes import PURPOSES, TextRequest, with_needs
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.option_values import instance, one_of, path, paths, truth
 from mummergpu.runtime.stats import Stats
@@ -161,12 +161,12 @@ def match(
     style = instance("style", TextStyle() if style is None else style, TextStyle)
     word, program = new_or_former("for_program", for_program, "purpose", purpose)
     if program is not None:
-        one_of(word, program, PURPOSES)
+        one_of(word, program, PRESETS)
     if strands is not None:
         one_of("strands", strands, STRANDS)
     asked = TextRequest(strands, None if one_of("mode", mode, MODES) == "all" else mode, style)
     with naming("for_program", word):
-        asked = with_needs(program, asked, [target.format for target in targets])
+        asked = with_preset(program, asked, [target.format for target in targets])
     name, device = path("reference", reference), device_options(backend, threads)
     search = SearchOptions.of_words(min_length, asked.strands or "forward", asked.mode or "all")
     options = MatchOptions(

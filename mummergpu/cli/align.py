@@ -24,7 +24,7 @@ from mummergpu.cli.option_types import (
     flag,
 )
 from mummergpu.cli.option_words import written
-from mummergpu.cli.run_verb import Verb, run_verb
+from mummergpu.cli.run_verb import CommandRun
 from mummergpu.errors import OptionError
 from mummergpu.output.formats import Rows, names_of, target_of
 from mummergpu.viterbi.methods import AlignmentMethod
@@ -281,11 +281,12 @@ def align_command(**params: Any) -> None:
     """
     inputs = [params["reference"], *params["query"]]
     outputs = {**main_files(params), "--vcf": params["vcf"]}
-    told = (
-        *(inputs, outputs, align_options),
-        *(lambda: _load_job(params), lambda options: "align"),
-    )
-    run_verb(params, Verb(*told, backend_of=_backend_of))
+    run = CommandRun(params, inputs, outputs)
+    options = align_options(params, run.command)
+    run.wake_device(lambda: _backend_of(options))
+    job = _load_job(params)
+    with run.reported("align") as (context, _):
+        job(options, context)
 
 
 def _backend_of(options: AlignOptions) -> str:

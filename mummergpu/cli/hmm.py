@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from mummergpu.cli.option_rules import Params, device_options
+from mummergpu.cli.option_rules import device_options
 from mummergpu.cli.option_types import (
     HELP_OPTIONS,
     INFORMATION,
@@ -19,11 +19,11 @@ from mummergpu.cli.option_types import (
     complete_files,
     flag,
 )
-from mummergpu.cli.run_verb import Verb, run_verb
+from mummergpu.cli.run_verb import CommandRun
 from mummergpu.runtime.output_file import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
-    from mummergpu.pipeline.evaluate_models import ModelRunOptions
+    pass
 
 _FORMATS: Final = {
     "tsv": "Write a line of tab-separated values for each sequence: also on standard output.",
@@ -120,29 +120,22 @@ def hmm_command(**params: Any) -> None:
     if len(chosen) > 1:
         raise click.UsageError(f"--{chosen[0]} and --{chosen[1]} exclude each other")
 
-    def options(_: Params, command: str) -> ModelRunOptions:
-        from mummergpu.pipeline.evaluate_models import ModelRunOptions
-
-        return ModelRunOptions(
-            params["program"],
-            params["sequences"],
-            params["output"],
-            chosen[0] if chosen else _format_of(params["output"]),
-            params["null"],
-            params["threads"],
-            device_options(told) if params["backend"] == "cuda" else None,
-            params["double"],
-            params["any_letter"],
-        )
-
     device = {"gpu_memory": None, "device_library": "cuda-bindings"}
-    told = {**params, "cpu": False, "device": 0, **device}
+    params = {**params, "cpu": False, "device": 0, **device}
     inputs = [params["program"], *params["sequences"]]
-    verb = Verb(inputs, {"-o": params["output"]}, options, _load_job, lambda options: "hmm")
-    run_verb(told, verb)
-
-
-def _load_job() -> Any:
+    run = CommandRun(params, inputs, {"-o": params["output"]})
     from mummergpu.pipeline import evaluate_models
 
-    return evaluate_models.run
+    options = evaluate_models.ModelRunOptions(
+        params["program"],
+        params["sequences"],
+        params["output"],
+        chosen[0] if chosen else _format_of(params["output"]),
+        params["null"],
+        params["threads"],
+        device_options(params) if params["backend"] == "cuda" else None,
+        params["double"],
+        params["any_letter"],
+    )
+    with run.reported("hmm") as (context, _):
+        evaluate_models.run(options, context)

@@ -22,8 +22,7 @@ from mummergpu.cli.option_types import (
     complete_files,
     flag,
 )
-from mummergpu.cli.run_verb import Verb, run_verb
-from mummergpu.cli.run_words import RunWords
+from mummergpu.cli.run_verb import CommandRun
 from mummergpu.input.bytes.formats import PROTEIN_FORMATS
 from mummergpu.runtime.output_file import STANDARD_OUTPUT
 
@@ -318,41 +317,41 @@ def _run(params: dict[str, Any], scans: bool) -> None:
     elif not outputs:
         outputs, files = [("tblout", STANDARD_OUTPUT)], {"--tblout": STANDARD_OUTPUT}
 
-    def tell_of_text(_: ProfileSearchOptions, words: RunWords) -> None:
-        if text is not None and text != os.devnull:
-            words.warn(f"there is no text with alignments: {text} gets the table of targets")
-
-    def options(_: Params, command: str) -> ProfileSearchOptions:
-        from mummergpu.hmm.translation import TranslatedFiles
-        from mummergpu.input.blocks.proteins import ProteinFiles, ProteinRules
-        from mummergpu.pipeline.profile_options import HmmerOptions, ProfileSearchOptions
-
-        hmmer = HmmerOptions(**{one.name: params[one.name] for one in fields(HmmerOptions)})
-        rules = ProteinRules(**{one.name: params[one.name] for one in fields(ProteinRules)})
-        rules.check_if_translated(params["translate"])
-        source = TranslatedFiles if params["translate"] else ProteinFiles
-        return ProfileSearchOptions(
-            params["profiles"],
-            source([params["sequences"]], rules),
-            hmmer.finishing,
-            hmmer.Z,
-            scans,
-            tuple(outputs),
-            params["threads"],
-            command,
-            _device_options(params),
-            wraps_alignments=not params["notextw"],
-        )
-
     inputs = [*params["profiles"], params["sequences"]]
-    name = "hmmscan" if scans else "hmmsearch"
-    verb = Verb(
-        *(inputs, files, options, lambda: _load_job(params), lambda options: name),
-        before=tell_of_text,
-    )
     # The driver only starts now if a device is used for certain.
     backend = "cuda" if params["backend"] == "cuda" else "cpu"
-    run_verb({**params, "backend": backend, "device": 0}, verb)
+    run = CommandRun({**params, "backend": backend, "device": 0}, inputs, files)
+    options = _search_options(params, scans, outputs, run.command)
+    job = _load_job(params)
+    with run.reported("hmmscan" if scans else "hmmsearch") as (context, words):
+        if text is not None and text != os.devnull:
+            words.warn(f"there is no text with alignments: {text} gets the table of targets")
+        job(options, context)
+
+
+def _search_options(
+    params: Params, scans: bool, outputs: list[tuple[str, str]], command: str
+) -> ProfileSearchOptions:
+    from mummergpu.hmm.translation import TranslatedFiles
+    from mummergpu.input.blocks.proteins import ProteinFiles, ProteinRules
+    from mummergpu.pipeline.profile_options import HmmerOptions, ProfileSearchOptions
+
+    hmmer = HmmerOptions(**{one.name: params[one.name] for one in fields(HmmerOptions)})
+    rules = ProteinRules(**{one.name: params[one.name] for one in fields(ProteinRules)})
+    rules.check_if_translated(params["translate"])
+    source = TranslatedFiles if params["translate"] else ProteinFiles
+    return ProfileSearchOptions(
+        params["profiles"],
+        source([params["sequences"]], rules),
+        hmmer.finishing,
+        hmmer.Z,
+        scans,
+        tuple(outputs),
+        params["threads"],
+        command,
+        _device_options(params),
+        wraps_alignments=not params["notextw"],
+    )
 
 
 def _load_job(params: Params) -> Any:

@@ -23,7 +23,7 @@ from mummergpu.index.tree.policy import LETTERS
 if TYPE_CHECKING:
     from mummergpu.index.options import IndexOptions
     from mummergpu.pipeline.options import BuildOptions
-    from mummergpu.runtime.progress import NullProgress
+    from mummergpu.runtime.progress import Messages
 
 _MOST_USED: Final = "reads"
 
@@ -142,7 +142,7 @@ def _tell(params: dict[str, Any], compared: str | None) -> None:
         click.echo(checked(path, compared, params["threads"]))
 
 
-def _make(options: BuildOptions, progress: NullProgress, verbose: bool, quiet: bool) -> None:
+def _make(options: BuildOptions, progress: Messages, verbose: bool, quiet: bool) -> None:
     from mummergpu.pipeline.build_index import make_index
     from mummergpu.runtime.stats import Stats
 

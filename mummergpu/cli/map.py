@@ -29,7 +29,7 @@ from mummergpu.cli.option_types import (
     complete_files,
     complete_folders,
 )
-from mummergpu.cli.run_verb import Verb, run_verb
+from mummergpu.cli.run_verb import CommandRun
 from mummergpu.errors import OptionError
 from mummergpu.output.formats import Rows, names_of
 from mummergpu.runtime.output_file import STANDARD_OUTPUT
@@ -470,8 +470,12 @@ def map_command(**params: Any) -> None:
     --sort -o sample.bam' writes a sorted BAM with its index.
     """
     inputs = [params["reference"], *params["reads"]]
-    told = inputs, _outputs(params), map_options, lambda: _load_job(params), lambda options: "map"
-    run_verb(params, Verb(*told, backend_of=_backend_of))
+    run = CommandRun(params, inputs, _outputs(params))
+    options = map_options(params, run.command)
+    run.wake_device(lambda: _backend_of(options))
+    job = _load_job(params)
+    with run.reported("map") as (context, _):
+        job(options, context)
 
 
 def _backend_of(options: MapOptions) -> str:

@@ -13,7 +13,7 @@ from mummergpu.cli.option_rules import (
     search_options,
     text_request,
 )
-from mummergpu.cli.run_verb import Verb, run_verb
+from mummergpu.cli.run_verb import CommandRun
 
 if TYPE_CHECKING:
     from mummergpu.pipeline.options import MatchOptions
@@ -21,16 +21,13 @@ if TYPE_CHECKING:
 
 def run_match(**params: Any) -> None:
     """Run the main job with the options of the command line, given by their parameter names."""
-    verb = Verb(
-        [params["reference"], *params["query"]],
-        output_files(params),
-        _match_options,
-        lambda: _load_job(params),
-        lambda options: options.search.uniqueness.value,
-        backend_of=_backend_of,
-        compiles=COMPILATION,
-    )
-    run_verb(params, verb)
+    inputs = [params["reference"], *params["query"]]
+    run = CommandRun(params, inputs, output_files(params))
+    options = _match_options(params, run.command)
+    run.wake_device(lambda: _backend_of(options))
+    job = _load_job(params)
+    with run.reported(options.search.uniqueness.value, COMPILATION) as (context, _):
+        job(options, context)
 
 
 def _backend_of(options: MatchOptions) -> str:

@@ -19,7 +19,7 @@ from mummergpu.runtime.output_file import STANDARD_OUTPUT
 if TYPE_CHECKING:
     from mummergpu.matching.options import DeviceOptions, SearchOptions
     from mummergpu.output.matches.mummer import TextStyle
-    from mummergpu.pipeline.purposes import TextRequest
+    from mummergpu.pipeline.downstream_presets import TextRequest
 
 Params = Mapping[str, Any]
 """The options of a command line by their parameter names, as click passes them."""
@@ -46,7 +46,7 @@ def refuse_exclusive(params: Params) -> None:
 
 def text_request(params: Params) -> TextRequest:
     """Return which matches are written as text, and how, with what ``--for`` needs."""
-    from mummergpu.pipeline.purposes import TextRequest, with_needs
+    from mummergpu.pipeline.downstream_presets import TextRequest, with_preset
 
     refuse_exclusive(params)
     strands = next((word for word in ("reverse", "both") if params[word]), None)
@@ -54,7 +54,7 @@ def text_request(params: Params) -> TextRequest:
     asked, program = TextRequest(strands, mode, text_style(params)), params["for_program"]
     # Formats matter to programs alone, and other files are looked at later.
     formats = [] if program is None else [target.format for target in output_targets(params)]
-    found = with_needs(program, asked, formats)
+    found = with_preset(program, asked, formats)
     if found.style.forward_coordinates and found.strands is None:
         raise click.UsageError("-c requires -b or -r")
     return found

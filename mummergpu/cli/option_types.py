@@ -18,7 +18,7 @@ from mummergpu.cli.option_words import WordedCommand
 from mummergpu.cli.session import Session
 from mummergpu.cuda.device_library import DEVICE_LIBRARIES
 from mummergpu.index.tree.policy import DEFAULT_POLICY, LETTERS
-from mummergpu.pipeline.purposes import PURPOSES
+from mummergpu.pipeline.downstream_presets import PRESETS
 from mummergpu.runtime.processors import processor_count
 from mummergpu.version import __version__
 
@@ -246,7 +246,7 @@ MATCH_SECTIONS: Final[dict[str, list[click.Option]]] = {
         ),
         click.Option(
             ["--for", "for_program"],
-            type=click.Choice(PURPOSES),
+            type=click.Choice(PRESETS),
             help="Write what this program reads. mgaps: three columns, without -c and -F. nucmer: "
             "the same, with -b unless -r is given and -mumreference unless another mode is. "
             "mummerplot: -c, with -b unless -r is given, without -s.",

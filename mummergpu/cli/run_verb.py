@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,91 +18,82 @@ from mummergpu.cli.run_reports import RunReports
 from mummergpu.cli.run_words import RunWords, new_stats
 from mummergpu.cli.session import Session
 from mummergpu.cuda.warm_up import ask_for_context
-from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.output_file import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
     from mummergpu.pipeline.context import RunContext
 
-Options = TypeVar("Options")
 
+class CommandRun:
+    """A run of a command that searches: its files are checked when this is made.
 
-@frozen
-class Verb(Generic[Options]):
-    """What one of these commands does.
+    A device that the user names wakes up then. What is slow to import comes after that, as options
+    and jobs do.
 
     Attributes
     ----------
+    command : str
+        The command line.
+
+    Parameters
+    ----------
+    params : dict
+        The options of the command, by their parameter names.
     inputs : sequence of str
         The files that are read.
     outputs : mapping of str to str or None
         The files that are written besides reports, by the options that name them.
-    make_options : callable
-        Returns the options of the job, from those of the command and the command line.
-    load_job : callable
-        Returns the job. What is slow to import is imported here, while the driver of a GPU starts.
-    mode_of : callable
-        Returns what the report calls the run.
-    before : callable
-        Tells what is known when the run begins.
-    backend_of : callable
-        Returns the backend that the job opens where ``auto`` is asked for: ``cpu`` if a GPU would
-        not be faster.
-    compiles : str
-        About the longest time that everything that the command needs takes to compile.
-    counts : {"matches", "mapping", "profiles"}
-        What reports tell of.
     """
 
-    inputs: Sequence[str]
-    outputs: Mapping[str, str | None]
-    make_options: Callable[[Params, str], Options]
-    load_job: Callable[[], Callable[[Options, RunContext], Any]]
-    mode_of: Callable[[Options], str]
-    before: Callable[[Options, RunWords], None] = lambda options, words: None
-    backend_of: Callable[[Options], str] = lambda options: "auto"
-    compiles: str = "a minute"
-
-
-def run_verb(params: Params, verb: Verb[Options]) -> None:
-    """Run a command that searches."""
-    session = click.get_current_context().find_object(Session)
-    assert session is not None
-    refuse_exclusive(params)
-    reports = RunReports(params)
-    refuse_clashing_files(verb.inputs, {**verb.outputs, **reports.paths})
-    command = shlex.join([PROGRAM, *session.arguments])
-    backend = "cpu" if params.get("cpu") else params["backend"]
-    # Where there is a cluster, its processes use the GPUs.
-    is_here = params.get("cluster") is None
-    if backend == "cuda" and is_here:
-        ask_for_context(params["device"])
-    options = verb.make_options(params, command)
-    # A context takes longer to make and to take apart than a small search.
-    if backend == "auto" and is_here and verb.backend_of(options) != "cpu":
-        ask_for_context(params["device"])
-    job = verb.load_job()
-    # This imports numpy, as the job does.
-    from mummergpu.cli.compiled_list import compiling_ahead
-
-    stats = new_stats(command, verb.mode_of(options))
-    if not params["quiet"]:
-        announce_compilation(verb.compiles)
-    with ExitStack() as stack:
-        reports.open(stack)
-        hidden = params["quiet"] or params["no_progress"]
+    def __init__(
+        self, params: Params, inputs: Sequence[str], outputs: Mapping[str, str | None]
+    ) -> None:
+        session = click.get_current_context().find_object(Session)
+        assert session is not None
+        refuse_exclusive(params)
+        self._params, self._session = params, session
+        self._reports = RunReports(params)
+        refuse_clashing_files(inputs, {**outputs, **self._reports.paths})
         # A line of progress would be among the rows.
-        hidden = hidden or (STANDARD_OUTPUT in verb.outputs.values() and sys.stdout.isatty())
-        progress = stack.enter_context(progress_shown(hidden, session.verbose))
-        words = RunWords(progress, session.verbose, params["quiet"])
-        stack.enter_context(
-            compiling_ahead(
-                session.arguments, params["threads"], params["quiet"], time=verb.compiles
-            )
-        )
-        tell_cache_trouble(words.notice)
-        verb.before(options, words)
-        job(options, words.context(params["threads"], stats))
-        for line in stats.summary():
-            words.notice(line)
-        reports.write(stats)
+        self._has_rows_on_terminal = STANDARD_OUTPUT in outputs.values() and sys.stdout.isatty()
+        self.command = shlex.join([PROGRAM, *session.arguments])
+        # Where there is a cluster, its processes use the GPUs.
+        is_without = params.get("cpu") or params.get("cluster") is not None
+        self._backend = "cpu" if is_without else params["backend"]
+        if self._backend == "cuda":
+            ask_for_context(params["device"])
+
+    def wake_device(self, choose: Callable[[], str]) -> None:
+        """Wake a device up for ``auto``, unless the backend that is chosen is ``cpu``."""
+        # A context takes longer to make and to take apart than a small search.
+        if self._backend == "auto" and choose() != "cpu":
+            ask_for_context(self._params["device"])
+
+    @contextmanager
+    def reported(
+        self, mode: str, compiles: str = "a minute"
+    ) -> Iterator[tuple[RunContext, RunWords]]:
+        """Open the reports, tell of progress and of compiling; write the reports at the end.
+
+        `mode` is what reports call the run, `compiles` about the longest time that everything that
+        the command needs takes to compile.
+        """
+        # This imports numpy, as the job does.
+        from mummergpu.cli.compiled_list import compiling_ahead
+
+        params, session = self._params, self._session
+        threads, quiet = params["threads"], params["quiet"]
+        stats = new_stats(self.command, mode)
+        if not quiet:
+            announce_compilation(compiles)
+        with ExitStack() as stack:
+            self._reports.open(stack)
+            hidden = quiet or params["no_progress"] or self._has_rows_on_terminal
+            progress = stack.enter_context(progress_shown(hidden, session.verbose))
+            words = RunWords(progress, session.verbose, quiet)
+            stack.enter_context(compiling_ahead(session.arguments, threads, quiet, time=compiles))
+            tell_cache_trouble(words.notice)
+            yield words.context(threads, stats), words
+            for line in stats.summary():
+                words.notice(line)
+            self._reports.write(stats)

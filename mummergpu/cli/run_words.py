@@ -11,14 +11,14 @@ from mummergpu.version import __version__
 
 if TYPE_CHECKING:
     from mummergpu.pipeline.context import RunContext
-    from mummergpu.runtime.progress import NullProgress
+    from mummergpu.runtime.progress import Messages
     from mummergpu.runtime.stats import Stats
 
 
 class RunWords:
     """Writes lines about a run beside its progress; any thread may call all methods."""
 
-    def __init__(self, progress: NullProgress, verbose: bool, quiet: bool) -> None:
+    def __init__(self, progress: Messages, verbose: bool, quiet: bool) -> None:
         self._progress = progress
         self._verbose = verbose
         self._quiet = quiet

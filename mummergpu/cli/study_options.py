@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,12 +14,13 @@ from click.core import ParameterSource
 from mummergpu.cli.cache_folders import announce_compilation, tell_cache_trouble
 from mummergpu.cli.option_rules import device_options, refuse_exclusive, strands_of
 from mummergpu.cli.option_types import AUTO, MAIN_OPTIONS, PROGRAM, complete_files
+from mummergpu.cli.progress_line import progress_shown
 from mummergpu.cli.workload import complete_workload
 from mummergpu.runtime.words import counted
 
 if TYPE_CHECKING:
     from mummergpu.index.options import TreeOptions
-    from mummergpu.runtime.step_progress import StepProgress
+    from mummergpu.runtime.progress import Messages
     from mummergpu.studies.data_set import DataSet
     from mummergpu.studies.profiles.bench import ProfileMachine
     from mummergpu.studies.profiles.data import ProfileData
@@ -102,28 +102,35 @@ def is_of_profiles(params: dict[str, Any]) -> bool:
 
 
 @contextmanager
-def open_profile_study(params: dict[str, Any]) -> Iterator[tuple[ProfileMachine, StepProgress]]:
+def _open_messages(params: dict[str, Any]) -> Iterator[tuple[Messages, Callable[[str], None]]]:
+    """Open what shows how far a study is, and what writes lines that only -v asks for."""
+    with progress_shown(params["quiet"], params["verbose"], params["quiet"]) as progress:
+
+        def notice(text: str) -> None:
+            if params["verbose"]:
+                progress.write_line(f"{PROGRAM}: {text}")
+
+        if not params["quiet"]:
+            announce_compilation()
+        tell_cache_trouble(notice)
+        yield progress, notice
+
+
+@contextmanager
+def open_profile_study(
+    params: dict[str, Any],
+) -> Iterator[tuple[ProfileMachine, Messages]]:
     """Open what a study of profile filters works with, and close it afterwards."""
-    from mummergpu.runtime.step_progress import StepProgress
     from mummergpu.studies.profiles.bench import ProfileMachine
 
-    progress = StepProgress(sys.stderr, params["quiet"])
-
-    def notice(text: str) -> None:
-        if params["verbose"]:
-            progress.write_line(f"{PROGRAM}: {text}")
-
-    if not params["quiet"]:
-        announce_compilation()
-    tell_cache_trouble(notice)
-    try:
-        with ProfileMachine(device_options(params), notice) as machine:
-            yield machine, progress
-    finally:
-        progress.close()
+    with (
+        _open_messages(params) as (progress, notice),
+        ProfileMachine(device_options(params), notice) as machine,
+    ):
+        yield machine, progress
 
 
-def profile_data(params: dict[str, Any], progress: StepProgress) -> list[ProfileData]:
+def profile_data(params: dict[str, Any], progress: Messages) -> list[ProfileData]:
     """Return a data set for each profile of the first file, with the proteins of the others."""
     from mummergpu.studies.profiles.inputs import read_profile_data
 
@@ -163,25 +170,13 @@ def study_workloads(params: dict[str, Any]) -> list[str]:
 
 
 @contextmanager
-def open_study(params: dict[str, Any]) -> Iterator[tuple[StudySearcher, StepProgress]]:
+def open_study(params: dict[str, Any]) -> Iterator[tuple[StudySearcher, Messages]]:
     """Open what a study works with, and close it afterwards."""
-    from mummergpu.runtime.step_progress import StepProgress
     from mummergpu.studies.searcher import open_searcher
 
-    def notice(text: str) -> None:
-        if params["verbose"]:
-            progress.write_line(f"{PROGRAM}: {text}")
-
-    progress = StepProgress(sys.stderr, params["quiet"])
-    if not params["quiet"]:
-        announce_compilation()
-    tell_cache_trouble(notice)
-    searcher = open_searcher(device_options(params), notice)
-    try:
-        yield searcher, progress
-    finally:
-        progress.close()
-        searcher.close()
+    with _open_messages(params) as (progress, notice):
+        with closing(open_searcher(device_options(params), notice)) as searcher:
+            yield searcher, progress
 
 
 def study_trees(params: dict[str, Any]) -> TreeOptions:

@@ -25,7 +25,7 @@ from mummergpu.cli.study_options import (
 from mummergpu.runtime.words import counted
 
 if TYPE_CHECKING:
-    from mummergpu.runtime.step_progress import StepProgress
+    from mummergpu.runtime.progress import Messages
     from mummergpu.studies.data_set import DataSet
     from mummergpu.studies.layout_sweep import SweepOptions
     from mummergpu.studies.searcher import StudySearcher
@@ -116,7 +116,7 @@ def sweep(**params: Any) -> None:
         progress.write_line(f"{PROGRAM}: to see them: {PROGRAM} report {params['folder']}")
 
 
-def _report(progress: StepProgress, name: str, made: int, folder: Path) -> None:
+def _report(progress: Messages, name: str, made: int, folder: Path) -> None:
     progress.write_line(
         f"{PROGRAM}: {name}: {counted(made, 'run is', 'runs are')} new in {folder}"
         if made
@@ -124,7 +124,7 @@ def _report(progress: StepProgress, name: str, made: int, folder: Path) -> None:
     )
 
 
-def _report_layout(progress: StepProgress, name: str, folder: Path) -> None:
+def _report_layout(progress: Messages, name: str, folder: Path) -> None:
     from mummergpu.studies.records import median_seconds
 
     seconds = median_seconds(folder)
@@ -135,7 +135,7 @@ def _report_layout(progress: StepProgress, name: str, folder: Path) -> None:
     )
 
 
-def _report_filters(progress: StepProgress, name: str, folder: Path) -> None:
+def _report_filters(progress: Messages, name: str, folder: Path) -> None:
     from mummergpu.studies.profiles.policies import FILTER_NAMES, filter_of, policy_of
     from mummergpu.studies.records import median_seconds
 

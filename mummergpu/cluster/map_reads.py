@@ -267,9 +267,7 @@ class _Run:
     def _measure(self, work: MapWork) -> Measure:
         """Return what lets a worker measure pairs, so that this process needs no index."""
 
-        def measure(
-            parts: Sequence[ReadBlock], groups: Sequence[bytes], _are_next: bool
-        ) -> Sequence[Int64Array]:
+        def measure(parts: Sequence[ReadBlock], groups: Sequence[bytes]) -> Sequence[Int64Array]:
             flow = Flow(self._cluster, work, Steps(find))
             ((measured, _),) = flow.results([FirstReads(parts, groups)])
             return cast("Sequence[Int64Array]", measured)

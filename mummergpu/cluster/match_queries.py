@@ -41,13 +41,13 @@ from mummergpu.output.open_sink import check_targets
 from mummergpu.output.sink import MatchSink
 from mummergpu.pipeline.align_genomes import tell_of_delta
 from mummergpu.pipeline.align_options import AlignOptions
+from mummergpu.pipeline.block_search_loop import BlockSearchLoop
 from mummergpu.pipeline.context import RunContext
-from mummergpu.pipeline.found_matches import FoundMatches
 from mummergpu.pipeline.genome_outputs import open_genome_sink
 from mummergpu.pipeline.match import MatchJob
+from mummergpu.pipeline.match_writer import MatchWriter
 from mummergpu.pipeline.open_search import KeptIndex, OpenSearch
 from mummergpu.pipeline.options import MatchOptions
-from mummergpu.pipeline.passes import GroupPasses
 from mummergpu.pipeline.reference_source import open_source, reference_of
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.output_file import OutputFile
@@ -129,10 +129,10 @@ class MatchFinder:
 
     def _results(self, block: QueryBlock, sink: MatchSink[Any], stats: Stats) -> Iterator[Any]:
         """Yield what a sink prepares of the matches of a block."""
-        found = FoundMatches(self._options, self._reference, sink, stats)
+        found = MatchWriter(self._options, self._reference, sink, stats)
         search = self._opened.block_search(self._options.search, None, self._done.searched)
         with self._opened.exclusive():
-            results = GroupPasses(search, self._context, self._done).results(
+            results = BlockSearchLoop(search, self._context, self._done).results(
                 self._groups,
                 lambda number: self._opened.load_group(number, self._context),
                 iter([block]),

@@ -22,7 +22,7 @@ from mummergpu.runtime.arrays import ByteArray, Int64Array, UInt32Array, UInt64A
 from mummergpu.runtime.bits import lowest_bit
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
-from mummergpu.runtime.shares import Shares
+from mummergpu.runtime.progress import ProgressShares
 from mummergpu.sequence.codes import MARGIN, CodeArray
 from mummergpu.sequence.extension import MAXIMUM_KMER_LENGTH, four_before, kmer_at
 from mummergpu.sequence.picked_kmers import mark_picked
@@ -162,7 +162,7 @@ def build_kmer_table(
     assert 1 <= kmer_length <= MAXIMUM_KMER_LENGTH
     shift = bucket_shift(kmer_length)
     slices = slices_of(codes, begin, end, sampling, with_bases_beside)
-    shares = Shares(tell)
+    shares = ProgressShares(tell)
     counted = shares.part(COUNTING_SHARE, len(slices))
     counts = bucket_counts(slices, kmer_length, map_function, counted)
     bucket_count = counts.shape[1]

@@ -24,8 +24,8 @@ from mummergpu.index.minimizer_order import (
 )
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import as_index, as_int64, jit_without_refcounts
-from mummergpu.runtime.shares import Shares
-from mummergpu.runtime.thread_array import ThreadArray
+from mummergpu.runtime.progress import ProgressShares
+from mummergpu.runtime.scratch import ThreadArray
 from mummergpu.sequence.codes import MARGIN, CodeArray
 from mummergpu.sequence.contexts import context_at
 from mummergpu.sequence.minimizers import (
@@ -175,7 +175,7 @@ def _list_minimizers(
     group_count = 1 << (bits - shift)
     buckets = Buckets((1 << bits) - 1, shift)
     slices = range(MARGIN, MARGIN + bases, SLICE_BASES)
-    shares = Shares(tell)
+    shares = ProgressShares(tell)
     scratch = ThreadArray(np.int64), ThreadArray(np.uint32)
     counts = np.zeros((len(slices), group_count), dtype=np.int64)
     found: list[PlacedMinimizers | None] = [None] * len(slices)

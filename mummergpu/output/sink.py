@@ -114,7 +114,7 @@ class PieceFormat(Format[Block, Rows]):
         self._pool.take_back(piece)
 
 
-def made_or_left(
+def materialize_if_small(
     pieces: Iterator[Made], mems: BlockMems, max_rows: int, stats: Stats
 ) -> Iterator[Made]:
     """Make what a sink needs of the matches of a block now, unless there are more than `max_rows`.
@@ -182,7 +182,7 @@ class ByteSink(Sink[Block, Rows, Iterator[Piece]]):
         pieces = self._format.format_block(block, rows)
         if self._max_rows is not None:
             mems: Any = rows
-            return made_or_left(pieces, mems, self._max_rows, self._stats)
+            return materialize_if_small(pieces, mems, self._max_rows, self._stats)
         with self._stats.stage("format"):
             return iter(list(pieces))
 

@@ -15,7 +15,7 @@ from mummergpu.pipeline.align_options import AlignOptions
 from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.genome_outputs import open_genome_sink
 from mummergpu.pipeline.matrix_opening import open_matrix
-from mummergpu.pipeline.query_progress import QueryProgress
+from mummergpu.pipeline.progress import QueryProgress
 from mummergpu.pipeline.reference_source import open_source, reference_of
 from mummergpu.runtime.output_file import OutputFile
 

@@ -25,8 +25,8 @@ from mummergpu.input.records.record_checksums import record_checksums
 from mummergpu.input.reference import Reference, read_reference
 from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.options import BuildOptions
-from mummergpu.pipeline.page_progress import PageProgress
 from mummergpu.pipeline.plan import describe_plan, plan_storable_index
+from mummergpu.pipeline.progress import PageProgress
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.progress import Phase, Work
 from mummergpu.version import __version__
@@ -63,7 +63,6 @@ def make_index(options: BuildOptions, context: RunContext) -> None:
         length = options.index.minimum_length
         describe_plan(index, length, "none", context)
         done = PageProgress(tell, index.pages, writes=True)
-        done.begin()
 
         def sums() -> Sequence[str]:
             return reference.checksums if checksums is None else checksums.result()

@@ -6,12 +6,11 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import field
 from functools import cached_property
-from io import StringIO
 from typing import TYPE_CHECKING, Final
 
-from mummergpu.pipeline.page_progress import PageProgress
+from mummergpu.pipeline.progress import PageProgress
 from mummergpu.runtime.frozen import frozen
-from mummergpu.runtime.progress import NullProgress
+from mummergpu.runtime.progress import Messages
 from mummergpu.runtime.stats import Stats
 from mummergpu.runtime.words import say_nothing
 
@@ -37,7 +36,7 @@ class RunContext:
         The processors that the user grants.
     stats : Stats
         Collects counts, bytes and times.
-    progress : NullProgress
+    progress : Messages
         Shows how far the run is.
     notice : callable
         Receives what is shown with -v.
@@ -49,7 +48,7 @@ class RunContext:
 
     threads: int = 1
     stats: Stats = field(default_factory=Stats)
-    progress: NullProgress = field(default_factory=lambda: NullProgress(StringIO()))
+    progress: Messages = field(default_factory=lambda: Messages(None))
     notice: Words = say_nothing
     warn: Words = say_nothing
     waiting_threads: int = 0

@@ -48,9 +48,8 @@ each so many that follow, for the further bells of libraries that are in one fil
 BLOCK_BASES: Final = 1 << 22
 """The bases of a block of a file that is read ahead of those before it."""
 
-Measure = Callable[[Sequence[ReadBlock], Sequence[bytes], bool], Sequence[Int64Array]]
-"""Measures the templates of pairs, whose library is told by read groups (`ReadBlock.libraries`);
-the last argument says that they are the next ones to be mapped."""
+Measure = Callable[[Sequence[ReadBlock], Sequence[bytes]], Sequence[Int64Array]]
+"""Measures the templates of pairs, whose library is told by read groups (`ReadBlock.libraries`)."""
 
 
 class LibraryEstimate:
@@ -73,7 +72,6 @@ class LibraryEstimate:
         self._measured: list[Int64Array] = [np.zeros((MEASURED, 0), dtype=np.int64)]
         self._later = self._measured.copy()
         self._libraries: set[int] = set()
-        self._are_next = True
 
     def libraries(self, context: RunContext) -> Libraries:
         """Return the sizes of the templates of each library, and tell them."""
@@ -91,7 +89,6 @@ class LibraryEstimate:
                 self._look_at(self._reads, number, number)
             else:
                 # The first pairs of this file say nothing about those of the others.
-                self._are_next = False
                 with _stream_of(source, options) as stream:
                     self._look_at(stream, 0, number)
         measured, later = (np.concatenate(one, axis=1) for one in (self._measured, self._later))
@@ -113,20 +110,18 @@ class LibraryEstimate:
         for step in range(MOST_STEPS):
             count = TEMPLATES_OF_ESTIMATE
             first = stream.first_templates(count, step * count)
-            self._are_next &= all(block.paired for block in first)
             pairs = _pairs_of(first, in_stream, number)
             seen = [block.libraries(self._groups) for block in pairs]
             for numbers in seen:
                 self._libraries |= set(np.unique(numbers).tolist())
             if lacking is not None and len(lacking) < len(self._libraries):
-                self._are_next = False
                 pairs = [
                     part_of_reads(block, np.flatnonzero(np.repeat(np.isin(own, [*lacking]), 2)))
                     for block, own in zip(pairs, seen, strict=True)
                 ]
             parts = [*_parts(pairs)]
             if parts:
-                self._measured += self._measure(parts, self._groups, self._are_next)
+                self._measured += self._measure(parts, self._groups)
             measured = np.concatenate(self._measured, axis=1)
             lacking = {
                 library
@@ -141,7 +136,7 @@ class LibraryEstimate:
                 stream.first_templates(TEMPLATES_OF_STRIP, skipped), in_stream, number
             )
             if pairs:
-                self._later += self._measure([*_parts(pairs)], self._groups, False)
+                self._later += self._measure([*_parts(pairs)], self._groups)
 
 
 def _pairs_of(first: Sequence[ReadBlock], in_stream: int, number: int) -> list[ReadBlock]:

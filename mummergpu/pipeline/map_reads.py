@@ -56,7 +56,7 @@ from mummergpu.pipeline.map_options import MapOptions
 from mummergpu.pipeline.mapping_groups import ReadMapping
 from mummergpu.pipeline.mapping_search import MappingSearch, length_of_second_pass
 from mummergpu.pipeline.plan import choose_block_size, describe_plan, plan_index
-from mummergpu.pipeline.query_progress import QueryProgress
+from mummergpu.pipeline.progress import QueryProgress
 from mummergpu.pipeline.query_volume import estimate_query_bases
 from mummergpu.pipeline.reference_source import open_source, reference_of
 from mummergpu.runtime.output_file import OutputFile

@@ -1,37 +1,35 @@
 """Maps all reads to an index that is loaded as a whole, or in one group of pages after the other.
 
 A read needs all of its matches before a place is chosen. If the index has several groups, reads are
-searched on each group, and temporary files keep their matches (`passes`): first the pairs from
-which the sizes of templates are estimated, then all reads, then those of the second pass. What
-comes of it is the same as with one group.
+searched on each group, and temporary files keep their matches (`block_search_loop`): first the
+pairs from which the sizes of templates are estimated, then all reads, then those of the second
+pass. What comes of it is the same as with one group.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
-from typing import Any, Final, TypeVar, cast
+from threading import Condition
+from typing import Final, TypeVar, cast
 
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.mapping.alignments.replacement import replace_reads
-from mummergpu.mapping.candidates.candidates import NUMBERS
+from mummergpu.mapping.candidates.candidates import NUMBERS, Candidates
 from mummergpu.mapping.placing.insert_size import LIBRARY, PairSizes
 from mummergpu.mapping.placing.second_pass import DoubtfulReads, part_of_reads
 from mummergpu.matching.search import BlockSearch
+from mummergpu.pipeline.block_search_loop import MOST_ROWS_IF_LIMITED, BlockSearchLoop
 from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.fused_search import FusedSearch
-from mummergpu.pipeline.kept_matches import KeptMatches
 from mummergpu.pipeline.mapping_search import MappingSearch
-from mummergpu.pipeline.passes import MOST_ROWS_IF_LIMITED, GroupPasses
-from mummergpu.pipeline.query_progress import QueryProgress
+from mummergpu.pipeline.progress import QueryProgress
 from mummergpu.pipeline.spill import SpilledQueries
-from mummergpu.pipeline.spilled_alignments import SpilledAlignments
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.ordered_map import ordered_results
 from mummergpu.runtime.progress import Work
-from mummergpu.runtime.shared_memory import SharedMemory
 from mummergpu.sequence.mems import BlockMems, match_count
 
 Result = TypeVar("Result")
@@ -59,6 +57,64 @@ FoundAgain = tuple[ReadBlock, BlockMems]
 """Some reads that are mapped again, and their matches of the second pass."""
 
 
+class MemoryGate:
+    """Has tasks wait while what they are about to take does not fit beside what others have.
+
+    A task that takes more than there is waits until it is alone. So no task waits for one that has
+    not begun.
+
+    Parameters
+    ----------
+    size : int or None
+        How much there is, in any unit; None for no bound.
+    """
+
+    def __init__(self, size: int | None) -> None:
+        self._size = size
+        self._taken = 0
+        self._changed = Condition()
+
+    @contextmanager
+    def taken(self, size: int) -> Generator[None]:
+        """Take a part while the ``with`` block runs, as soon as it is there."""
+        if self._size is None:
+            yield
+            return
+        most = self._size - size
+        with self._changed:
+            self._changed.wait_for(lambda: self._taken == 0 or self._taken <= most)
+            self._taken += size
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._taken -= size
+                self._changed.notify_all()
+
+
+class SpilledAlignments(SpilledQueries):
+    """A temporary file with blocks of reads, their alignments, and which reads are mapped again."""
+
+    def write_alignments(
+        self, block: ReadBlock, columns: AlignmentColumns, doubtful: DoubtfulReads
+    ) -> None:
+        """Append a block with its alignments, and the reads to be mapped again."""
+        self.write_block(block)
+        self.write(*columns, doubtful.numbers)
+        self.write(*doubtful.candidates)
+
+    def read_alignments(self) -> Iterator[FirstPass]:
+        """Yield what has been written, starting with the first block."""
+        self.rewind()
+        for index in range(self.block_count):
+            block = self._read_block(index)
+            assert isinstance(block, ReadBlock)
+            columns = AlignmentColumns(*(self.read() for _ in AlignmentColumns._fields))
+            numbers = self.read()
+            candidates = Candidates(*(self.read() for _ in Candidates._fields))
+            yield block, columns, DoubtfulReads(numbers, candidates)
+
+
 class ReadMapping:
     """Maps the reads of a run, while all pages are loaded, or one group after the other."""
 
@@ -71,7 +127,7 @@ class ReadMapping:
     ) -> None:
         bytes_of_all = CANDIDATES_BYTES + context.threads * CANDIDATES_BYTES_PER_THREAD
         self._max_rows = MOST_ROWS_IF_LIMITED if is_limited else MOST_ROWS
-        self._candidates = SharedMemory(bytes_of_all // CANDIDATE_BYTES if is_limited else None)
+        self._candidates = MemoryGate(bytes_of_all // CANDIDATE_BYTES if is_limited else None)
         self._search = search
         self._context = context
         self._progress = progress
@@ -80,32 +136,24 @@ class ReadMapping:
             search.load_group(0)
         self._mapper = search.mapper()
         self._begins_at_last = False
-        self._kept: KeptMatches[Any] = KeptMatches()
 
     def template_sizes(
-        self, parts: Sequence[ReadBlock], groups: Sequence[bytes], are_next: bool = False
+        self, parts: Sequence[ReadBlock], groups: Sequence[bytes]
     ) -> list[Int64Array]:
         """Return the sizes of the templates of pairs (`insert_size.measure_templates`).
 
-        Their numbers become those of their libraries (`ReadBlock.libraries`). If these are the
-        first reads that are mapped next, or those behind others that were, they may not be searched
-        once more.
+        Their numbers become those of their libraries (`ReadBlock.libraries`).
         """
-        keeps = are_next and self._is_whole and not self._search.hands_over
 
-        def measure(block: QueryBlock, mems: BlockMems) -> tuple[Int64Array, int, BlockMems]:
+        def measure(block: QueryBlock, mems: BlockMems) -> Int64Array:
             with self._candidates.taken(match_count(mems)):
                 reads = cast(ReadBlock, block)
                 sizes = self._mapper.insert_sizes(reads, mems)
                 sizes[LIBRARY] = reads.libraries(groups)[sizes[LIBRARY]]
-            return sizes, block.query_count, mems if keeps else {}
+            return sizes
 
-        silent, measured = QueryProgress(_ignore, _STRANDS), []
-        for sizes, reads, mems in self._searched(self._search.first, iter(parts), measure, silent):
-            measured.append(sizes)
-            if keeps:
-                self._kept.add(reads, mems)
-        return measured
+        silent = QueryProgress(_ignore, _STRANDS)
+        return [*self._searched(self._search.first, iter(parts), measure, silent)]
 
     def results(
         self, blocks: Iterator[ReadBlock], sizes: PairSizes, prepare: Prepare[Result]
@@ -126,9 +174,6 @@ class ReadMapping:
         Result
             What `prepare` returns, in the order of the blocks; a block may come in parts.
         """
-        if sizes.numbers[:, -1].any():
-            # The kept matches are those of reads as they came.
-            self._kept = KeptMatches()
         blocks = sizes.turned(blocks)
         if not self._is_whole and self._search.second is not None:
             yield from self._in_two_passes(blocks, sizes, prepare)
@@ -143,9 +188,6 @@ class ReadMapping:
         fused: FusedSearch[Result] | None = None
         if self._is_whole and self._search.hands_over:
             fused = self._search.fused_search(self._mapper, sizes, prepare)
-        elif self._is_whole:
-            kept, self._kept = self._kept, KeptMatches()
-            fused, blocks = kept, kept.cut(blocks, map_and_prepare)
         first, progress = self._search.first, self._progress
         yield from self._searched(first, blocks, map_and_prepare, progress, fused)
 
@@ -254,7 +296,7 @@ class ReadMapping:
         def load(number: int) -> None:
             self._search.load_group(order[number])
 
-        passes = GroupPasses(search, self._context, progress, max_rows=self._max_rows)
+        passes = BlockSearchLoop(search, self._context, progress, max_rows=self._max_rows)
         yield from passes.results(count, load, blocks, prepare, fused)
 
 

@@ -25,7 +25,7 @@ from mummergpu.matching.kmer.cpu import KmerCpuBackend
 from mummergpu.matching.search import BlockSearch
 from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.fused_search import CandidateSearch, FusedSearch
-from mummergpu.pipeline.page_progress import PageProgress
+from mummergpu.pipeline.progress import PageProgress
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import BlockMems
@@ -188,7 +188,6 @@ class MappingSearch:
                 self.second.release_pages()
             group = self._index.groups[number]
             ready = PageProgress(self._context.progress.tell, group)
-            ready.begin()
             pages = self._index.load_pages(group, self._context.build_work(ready))
             length = self._options.seed_length
             self._backend.load_pages(

@@ -36,15 +36,14 @@ from mummergpu.pipeline.backend_choice import (
     searched_bases,
 )
 from mummergpu.pipeline.backend_opening import start_to_open
+from mummergpu.pipeline.block_search_loop import MOST_ROWS_IF_LIMITED, BlockSearchLoop
 from mummergpu.pipeline.context import RunContext
-from mummergpu.pipeline.found_matches import FoundMatches, summary_bytes
 from mummergpu.pipeline.fused_search import TextSearch
+from mummergpu.pipeline.match_writer import MatchWriter, summary_bytes
 from mummergpu.pipeline.open_search import OpenSearch
 from mummergpu.pipeline.options import MatchOptions
-from mummergpu.pipeline.page_progress import PageProgress
-from mummergpu.pipeline.passes import MOST_ROWS_IF_LIMITED, GroupPasses
 from mummergpu.pipeline.plan import choose_block_size, describe_plan, plan_index
-from mummergpu.pipeline.query_progress import QueryProgress
+from mummergpu.pipeline.progress import PageProgress, QueryProgress
 from mummergpu.pipeline.reference_source import open_source, reference_of
 from mummergpu.runtime.output_file import OutputFile
 
@@ -86,19 +85,18 @@ def run(
         index = job.plan_index(source, reference, backend)
         opened = OpenSearch(index, backend, index.search_length)
         ready = PageProgress(context.progress.tell, index.pages)
-        ready.begin()
         if open_own_sink is None:
             sink = job.open_sink(reference, backend, outputs)
         else:
             sink = open_own_sink(reference, outputs, backend, context)
         stack.callback(sink.close)
-        found = FoundMatches(options, reference, sink, context.stats)
+        found = MatchWriter(options, reference, sink, context.stats)
         row_format = found.row_format(len(index.groups))
         # Its own memory bounds what a device finds at once.
         is_limited = options.index.memory is not None and backend.name == "cpu"
         max_rows = MOST_ROWS_IF_LIMITED if is_limited else UNBOUNDED
         search = opened.block_search(options.search, row_format, job.done.searched, max_rows)
-        results = GroupPasses(search, context, job.done, max_rows=max_rows).results(
+        results = BlockSearchLoop(search, context, job.done, max_rows=max_rows).results(
             len(index.groups),
             lambda number: opened.load_group(number, context, ready),
             queries.blocks(options.search.block_size or backend.sizes.block_bases),

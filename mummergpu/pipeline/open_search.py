@@ -15,7 +15,7 @@ from mummergpu.matching.block_text import RowFormat
 from mummergpu.matching.options import SearchOptions, Uniqueness
 from mummergpu.matching.search import UNBOUNDED, BlockSearch
 from mummergpu.pipeline.context import RunContext
-from mummergpu.pipeline.page_progress import PageProgress
+from mummergpu.pipeline.progress import PageProgress
 
 Plan = TypeVar("Plan", bound=ReferenceIndex[Any])
 

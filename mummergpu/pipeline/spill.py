@@ -8,36 +8,33 @@ their matches on the earlier groups, in the order of the blocks.
 from __future__ import annotations
 
 import errno
-import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import fields
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.errors import OutputError
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.blocks.read_block import ReadBlock, WrittenReads
 from mummergpu.input.records.tags import Tags
-from mummergpu.runtime.closing import ClosedAtEnd
+from mummergpu.runtime.closing import Closing
 from mummergpu.runtime.frozen import frozen
+from mummergpu.runtime.temporary_file import open_temporary_file, temporary_data
 from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import BlockMems, MemColumns
 
 
-class ArrayFile(ClosedAtEnd):
+class ArrayFile(Closing):
     """A temporary file without a name; arrays are written to it and read back in order.
 
     All methods raise `OutputError` if the disk is full or fails, or an array is cut short.
     """
 
     def __init__(self) -> None:
-        self._folder = "TMPDIR"
-        with self._failures("no temporary file can be made"):
-            self._folder = tempfile.gettempdir()
-            self._file: IO[bytes] = tempfile.TemporaryFile(prefix="mummergpu-")
+        with temporary_data():
+            self._file = open_temporary_file()
 
     def close(self) -> None:
         """Close the file, which also deletes it."""
@@ -47,33 +44,25 @@ class ArrayFile(ClosedAtEnd):
 
     def write(self, *arrays: npt.NDArray[Any]) -> None:
         """Append arrays."""
-        with self._failures("temporary data cannot be written"):
+        with temporary_data():
             for array in arrays:
                 np.save(self._file, array, allow_pickle=False)
 
     def rewind(self) -> None:
         """Go back to the first array."""
-        with self._failures("temporary data cannot be written"):
+        with temporary_data():
             self._file.flush()
             self._file.seek(0)
 
     def read(self) -> npt.NDArray[Any]:
         """Return the next array."""
-        with self._failures("temporary data cannot be read back"):
+        with temporary_data():
             try:
                 array: npt.NDArray[Any] = np.load(self._file, allow_pickle=False)
             except (EOFError, ValueError) as error:
                 # numpy raises these if the beginning or the end of an array is missing.
                 raise OSError(errno.EIO, "the file is cut short") from error
         return array
-
-    @contextmanager
-    def _failures(self, what: str) -> Iterator[None]:
-        """Turn an `OSError` of the file into an `OutputError` that names its folder."""
-        try:
-            yield
-        except OSError as error:
-            raise OutputError(f"{what}: {error.strerror or error}", self._folder) from error
 
 
 class SpilledQueries(ArrayFile):

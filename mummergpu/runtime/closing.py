@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Self
 
 
-class ClosedAtEnd(ABC):
+class Closing(ABC):
     """A context manager that is closed when the ``with`` block ends."""
 
     def __enter__(self) -> Self:

@@ -1,19 +1,18 @@
-"""Tells how far a run is: on one line of a terminal, or in a line at times.
+"""Shows how far a run is, on one line of a terminal or in a line at times.
 
-A run tells its progress at each block of work, which costs a microsecond. Text is made of it when
-a line is due; a run that ends before the first one shows nothing.
+A run tells its progress at each block of work. A thread makes text of it when a line is due, by
+tqdm, which is imported then: a run that ends before shows nothing.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-import time
-from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from enum import Enum
-from typing import Final, TextIO
+from io import StringIO
+from typing import Any, Final, TextIO
 
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.words import counted
@@ -27,11 +26,9 @@ INTERVAL: Final = 0.5
 LINE_INTERVAL: Final = 30.0
 """Seconds before the first line and between two lines where there is no terminal."""
 
-WINDOW: Final = 15.0
-"""Seconds back to which the rate and the time left look: what was slow before, such as compiling,
-says little about the rest."""
-
-CLEAR_LINE: Final = "\r\x1b[K"
+SHARE_FORMAT: Final = "{desc}: {percentage:3.0f}%|{bar}| [{elapsed}<{remaining}]"
+TIME_FORMAT: Final = "{desc} [{elapsed}]"
+"""The formats of lines without bases, with a share and without one; else it is tqdm's own."""
 
 
 class Phase(Enum):
@@ -48,6 +45,7 @@ class Phase(Enum):
     MAKING_COPY = "making the copy"
     WRITING_FILE = "writing {}"
     READS_MADE = "{:read} made"
+    RUNS = "{}: {:,} of {:run}"
 
 
 class _Counted(int):
@@ -80,191 +78,157 @@ class Work:
 
     @property
     def text(self) -> str:
-        """What is done, without the rate and the time left."""
-        text = self.phase.value.format(
+        """What is done, without bases."""
+        return self.phase.value.format(
             *(_Counted(one) if isinstance(one, int) else one for one in self.numbers)
         )
-        return f"{text}, {bases_text(self.bases)}" if self.bases else text
 
 
-class NullProgress:
-    """Shows no progress, and writes lines of text to a stream at once."""
+class Messages:
+    """Writes lines of text to a stream, if there is one, and shows no progress."""
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO | None) -> None:
         self._stream = stream
 
     def tell(self, work: Work) -> None:
         """Record what is done; any thread may call this."""
 
     def write_line(self, text: str) -> None:
-        """Write a line of text for the user, which has no line end."""
-        self._stream.write(text + "\n")
-        self._stream.flush()
+        """Write a line of text, which has no line end."""
+        if self._stream is not None:
+            self._stream.write(text + "\n")
+            self._stream.flush()
 
-    def close(self, is_done: bool) -> None:
-        """End the display; the run has done all of its work or has not."""
+    def close(self) -> None:
+        """End the display; if a line has appeared, the last one stays."""
 
 
-class Progress(NullProgress):
-    """Shows what is done, bases a second and the time left.
+class Progress(Messages):
+    """Shows what is done, bases a second and the time left; any thread may call all methods."""
 
-    On a terminal this is one line, which appears when the run has lasted two seconds and is
-    rewritten in place. Elsewhere it is a line every 30 seconds. If any line has appeared, the last
-    one tells what was done in all. Any thread may call all methods.
-
-    Of the seconds that the clock returns only differences count. If it is ticking, a thread shows a
-    line when it is due.
-    """
-
-    def __init__(
-        self,
-        stream: TextIO,
-        on_terminal: bool = True,
-        clock: Callable[[], float] = time.monotonic,
-        ticking: bool = True,
-    ) -> None:
+    def __init__(self, stream: TextIO, on_terminal: bool = True) -> None:
         super().__init__(stream)
         self._on_terminal = on_terminal
-        self._clock = clock
-        self._started = clock()
-        self._lock = threading.Lock()
-        self._has_appeared = False
-        self._visible = False
         self._work: Work | None = None
-        # The first work of each phase, and what the last lines showed of the phase that goes on.
-        self._beginnings: dict[Phase, tuple[float, Work]] = {}
-        self._shown: deque[tuple[float, Work]] = deque()
+        self._phase: Phase | None = None
+        self._bar: Any = None
+        self._lock = threading.RLock()
         self._closed = threading.Event()
-        self._ticker = threading.Thread(target=self._tick, name="progress", daemon=True)
-        if ticking:
-            self._ticker.start()
+        self._thread = threading.Thread(target=self._draw_at_times, name="progress", daemon=True)
+        self._thread.start()
 
     def tell(self, work: Work) -> None:
-        """Record what is done; the first call of a phase starts its clock."""
-        with self._lock:
-            if work.phase not in self._beginnings:
-                self._beginnings[work.phase] = (self._clock(), work)
-            self._work = work
+        """Record what is done."""
+        self._work = work
 
     def write_line(self, text: str) -> None:
-        """Write a line of text for the user, above the line of progress."""
+        """Write a line of text, above the line of progress."""
         with self._lock:
-            self._wipe()
+            if self._bar is not None:
+                self._bar.clear()
             super().write_line(text)
 
-    def draw(self) -> None:
-        """Show what is done, if the run has lasted long enough."""
-        with self._lock:
-            now = self._clock()
-            first = DELAY if self._on_terminal else LINE_INTERVAL
-            if self._closed.is_set() or self._work is None or now - self._started < first:
-                return
-            self._show(self._line(self._work, now))
-
-    def close(self, is_done: bool) -> None:
-        """Show the last line if there has been one, and no further one.
-
-        If all work is done, it tells how long that took.
-        """
-        with self._lock:
-            self._closed.set()
-            if self._has_appeared and self._work is not None:
-                # A closed terminal must not end the run.
-                with suppress(OSError):
-                    now = self._clock()
-                    self._show(
-                        self._summary(self._work, now) if is_done else self._line(self._work, now)
-                    )
-                    if self._on_terminal:
-                        super().write_line("")
-                self._visible = False
-        if self._ticker.ident is not None:
-            self._ticker.join()
-
-    def _tick(self) -> None:
-        interval = INTERVAL if self._on_terminal else LINE_INTERVAL
-        wait = min(DELAY, interval) if self._on_terminal else interval
+    def close(self) -> None:
+        """Show the last line, if there has been one."""
+        self._closed.set()
+        self._thread.join()
         # A closed terminal must not end the run.
+        with self._lock, suppress(OSError):
+            if self._bar is not None:
+                self._draw()
+                self._bar.leave = True
+                self._bar.close()
+
+    def _draw_at_times(self) -> None:
+        wait, interval = (DELAY, INTERVAL) if self._on_terminal else (LINE_INTERVAL, LINE_INTERVAL)
         with suppress(OSError):
             while not self._closed.wait(wait):
-                self.draw()
+                with self._lock:
+                    self._draw()
                 wait = interval
 
-    def _show(self, line: str) -> None:
-        if self._on_terminal:
-            line = CLEAR_LINE + line[: columns_of(self._stream) - 1]
+    def _draw(self) -> None:
+        work = self._work
+        if work is None:
+            return
+        form: str | None = None
+        done: float = work.bases
+        total: float | None = None
+        if work.bases and work.share:
+            total = work.bases / work.share
+        elif work.share is not None and not work.bases:
+            form, done, total = SHARE_FORMAT, work.share, 1.0
+        elif not work.bases:
+            form = TIME_FORMAT
+        text = f"mummergpu: {work.text}"
+        if work.phase is not self._phase or done < self._bar.n:
+            self._begin_bar(desc=text, initial=done, total=total, bar_format=form)
+            self._phase = work.phase
         else:
-            line += "\n"
-        self._stream.write(line)
-        self._stream.flush()
-        self._has_appeared = True
-        self._visible = self._on_terminal
+            self._bar.bar_format, self._bar.total = form, total
+            self._bar.ncols = _columns_of(self._bar.fp)
+            self._bar.set_description_str(text, refresh=False)
+            # An update of nothing would take its time out of the rate.
+            if done > self._bar.n:
+                self._bar.update(done - self._bar.n)
+            else:
+                self._bar.refresh()
+        if not self._on_terminal:
+            super().write_line(str(self._bar))
 
-    def _wipe(self) -> None:
-        if self._visible:
-            self._stream.write(CLEAR_LINE)
-            self._stream.flush()
-            self._visible = False
+    def _begin_bar(self, **first: Any) -> None:
+        from tqdm import tqdm
 
-    def _line(self, work: Work, now: float) -> str:
-        """Return the line while the work goes on."""
-        began, before = self._earlier(work, now)
-        seconds = now - began
-        parts = [work.text]
-        if work.bases > before.bases and seconds > 0:
-            parts.append(f"{bases_text((work.bases - before.bases) / seconds)}/s")
-        if work.share is not None and work.share > (before.share or 0.0):
-            left = seconds * (1 - work.share) / (work.share - (before.share or 0.0))
-            parts.append(f"{work.share:.0%}")
-            parts.append(f"{duration(left)} left")
-        return "mummergpu: " + ", ".join(parts)
-
-    def _earlier(self, work: Work, now: float) -> tuple[float, Work]:
-        """Return when the phase was less far, about `WINDOW` seconds ago, and how far it was."""
-        shown = self._shown
-        if shown and shown[0][1].phase is not work.phase:
-            shown.clear()
-        while len(shown) > 1 and shown[1][0] <= now - WINDOW:
-            shown.popleft()
-        shown.append((now, work))
-        began, before = shown[0]
-        has_advanced = work.bases > before.bases and (work.share or 0) >= (before.share or 0)
-        if now - began >= WINDOW and has_advanced:
-            return began, before
-        return self._beginnings[work.phase]
-
-    def _summary(self, work: Work, now: float) -> str:
-        """Return the line when the work is done."""
-        began, before = self._beginnings[work.phase]
-        parts = [work.text]
-        if work.bases > before.bases and now > began:
-            parts.append(f"{bases_text((work.bases - before.bases) / (now - began))}/s")
-        parts.append(f"{duration(now - self._started)} in all")
-        return "mummergpu: " + ", ".join(parts)
+        # Its own lock would be one of processes, and its thread would draw what this one does.
+        tqdm.set_lock(self._lock)
+        tqdm.monitor_interval = 0
+        if self._bar is not None:
+            self._bar.close()
+        file = self._stream if self._on_terminal else StringIO()
+        self._bar = tqdm(
+            file=file,
+            ncols=_columns_of(file),
+            nrows=2,
+            position=0,
+            unit="bp",
+            unit_scale=True,
+            mininterval=0,
+            miniters=0,
+            leave=False,
+            **first,
+        )
 
 
-def columns_of(stream: TextIO) -> int:
-    """Return the width of a terminal in characters, or 80 if it is not known."""
+def _columns_of(stream: TextIO | None) -> int | None:
+    """Return the width of a terminal, 80 if it is not known; None where there is none."""
     try:
-        return os.get_terminal_size(stream.fileno()).columns or 80
+        return os.get_terminal_size(stream.fileno() if stream else -1).columns or 80
     except (OSError, ValueError):
-        return 80
+        return None
 
 
-def duration(seconds: float) -> str:
-    """Return a duration as text, in its two largest units."""
-    minutes, rest = divmod(round(max(seconds, 0.0)), 60)
-    hours, minutes = divmod(minutes, 60)
-    if hours:
-        return f"{hours} h {minutes} min"
-    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+class ProgressShares:
+    """Adds up the share of a job that is done, from the steps of its parts.
 
+    Any thread may call what `part` returns; after each step, the share of the job is told that is
+    done, 0 to 1.
+    """
 
-def bases_text(bases: float) -> str:
-    """Return a number of bases as text, with three digits or more: ``1.23 Mbp``."""
-    for unit in ("", "k", "M", "G"):
-        if bases < 999.5 or unit == "G":
-            break
-        bases /= 1000
-    digits = 0 if not unit or bases >= 99.95 else 1 if bases >= 9.995 else 2
-    return f"{bases:,.{digits}f} {unit}bp"
+    def __init__(self, tell: Callable[[float], None]) -> None:
+        self._tell = tell
+        self._lock = threading.Lock()
+        self._done = 0.0
+
+    def part(self, share: float, steps: int) -> Callable[[], None]:
+        """Begin a part, which is expected to take a share of the job and has so many steps.
+
+        Returned is what to call after each step.
+        """
+        step = share / max(steps, 1)
+
+        def add() -> None:
+            with self._lock:
+                self._done += step
+                self._tell(min(self._done, 1.0))
+
+        return add

@@ -317,7 +317,9 @@ class Stats:
                 "mapping": self.mapping.as_dict() if self.mapping else None,
                 "profiles": self.profiles.as_dict() if self.profiles else None,
                 "bytes": dict(self.bytes),
-                "stages": {name: stage.as_dict() for name, stage in self.stages.items()},
+                "stages": {
+                    name: stage.as_dict() for name, stage in self.stages.items() if stage.count
+                },
                 "kernels": {name: dict(vars(kernel)) for name, kernel in self.kernels.items()},
                 "peak_memory_bytes": peak_memory(),
             }

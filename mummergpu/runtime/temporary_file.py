@@ -24,7 +24,7 @@ def temporary_data(folder: str | None = None) -> Iterator[None]:
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
         hint = " (see TMPDIR)" if folder is None else ""
-        message = f"no room for temporary data: {reason[:1].lower() + reason[1:]}{hint}"
+        message = f"temporary data cannot be kept: {reason[:1].lower() + reason[1:]}{hint}"
         raise OutputError(message, _folder() if folder is None else folder) from error
 
 

@@ -24,7 +24,7 @@ from mummergpu.index.tree.policy import Policy
 from mummergpu.index.tree_index import TreeIndex, tree_bytes
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.memory import MemoryBudget
-from mummergpu.runtime.step_progress import StepProgress
+from mummergpu.runtime.progress import Messages
 from mummergpu.studies.combinations import CONTROL, PlannedRun, by_layout, order_of_visits
 from mummergpu.studies.data_set import DataSet
 from mummergpu.studies.measurement import Measurer
@@ -73,7 +73,7 @@ def sweep(
     options: SweepOptions,
     searcher: StudySearcher,
     folder: Path,
-    progress: StepProgress,
+    progress: Messages,
 ) -> int:
     """Measure all combinations of policies on a data set; return how many runs were made now.
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from mummergpu.errors import BackendError
-from mummergpu.runtime.step_progress import StepProgress
+from mummergpu.runtime.progress import Messages, Phase, Work
 from mummergpu.studies.combinations import PlannedRun
 from mummergpu.studies.subject import StudyRun
 from mummergpu.studies.sweep_folder import SweepFolder
@@ -52,7 +52,7 @@ class Sweeping:
         name: str,
         bench: Bench,
         records: SweepFolder,
-        progress: StepProgress,
+        progress: Messages,
         done: int,
         total: int,
     ) -> None:
@@ -66,7 +66,6 @@ class Sweeping:
 
     def measure(self, visits: list[list[PlannedRun]], controls: Collection[str]) -> None:
         """Make the runs of some visits; one of a control comes first if none was recorded."""
-        self._progress.begin(self._done_before + self.count)
         if self._records.control_digest is None:
             first = next((run for visit in visits for run in visit if run.policy in controls), None)
             if first is not None:
@@ -91,4 +90,6 @@ class Sweeping:
                 raise BackendError(self._bench.backend_name, f"policy '{code}' {fault}")
             self._records.add(run)
             self.count += 1
-            self._progress.step(self._name, self._done_before + self.count, self._total)
+            done = self._done_before + self.count
+            numbers = (self._name, done, self._total)
+            self._progress.tell(Work(Phase.RUNS, numbers, 0, done / self._total))

@@ -168,7 +168,7 @@ def test_a_missing_folder_for_temporary_files_is_named(
     monkeypatch.setattr("tempfile.tempdir", "/nowhere")
     assert run("-o x.cram") == 1
     message = capsys.readouterr().err
-    assert "/nowhere: no room for temporary data: no such file" in message
+    assert "/nowhere: temporary data cannot be kept: no such file" in message
     assert not Path("x.cram").exists()
 
 

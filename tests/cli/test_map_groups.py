@@ -18,8 +18,8 @@ from helpers.sequences import random_bases
 from mummergpu.cli.main import main
 from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.mapping.block_mapper import BlockMapper
-from mummergpu.pipeline.passes import BlockParts
-from mummergpu.runtime.progress import NullProgress, Phase, Work
+from mummergpu.pipeline.block_search_loop import BlockParts
+from mummergpu.runtime.progress import Messages, Phase, Work
 
 PAIRS = 240
 PAGES = ("--search", "kmer", "--page-size", "2k", "-l", "16")
@@ -140,7 +140,7 @@ def test_no_reads_and_no_bad_reads() -> None:
 
 def test_progress_ascends_over_both_passes(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[Work] = []
-    monkeypatch.setattr(NullProgress, "tell", lambda _self, work: told.append(work))
+    monkeypatch.setattr(Messages, "tell", lambda _self, work: told.append(work))
     _, count = alignments("p.mgi 1.fq 2.fq --max-memory 400k -t 2")
     numbers = [work.numbers for work in told if work.phase is Phase.READS_OF_GROUP]
     groups = [int(group) for _, group, _ in numbers]
@@ -159,5 +159,5 @@ def test_a_full_disk_leaves_no_file(
     output = tmp_path / "x.bam"
     words = [*"map --backend cpu -q p.mgi 1.fq 2.fq --max-memory 40k -o".split(), str(output)]
     assert main(words) == 1
-    assert "temporary data cannot be written" in capsys.readouterr().err
+    assert "temporary data cannot be kept" in capsys.readouterr().err
     assert os.listdir(tmp_path) == []

@@ -34,7 +34,7 @@ faults = ctypes.CDLL(None)
 faults.faults_hit.restype = faults.faults_told.restype = ctypes.c_char_p
 faults.faults_arm.argtypes = (
     *(ctypes.c_char_p, ctypes.c_char_p, ctypes.c_long),
-    *(ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_int),
+    *(ctypes.c_int, ctypes.c_int, ctypes.c_int),
 )
 
 
@@ -158,7 +158,6 @@ def be_the_child(request: dict[str, Any], out: int, err: int) -> None:
             request["call"],
             request["error"],
             request["kill"],
-            request["named"],
             request["halves"],
         )
         code = TASKS[request["task"]](request["arguments"])

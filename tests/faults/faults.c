@@ -31,7 +31,7 @@ typedef struct {
 } Report;
 
 static Report *report;
-static int armed, fault_error, must_kill, no_nameless, is_short;
+static int armed, fault_error, must_kill, is_short;
 static long chosen;
 static char folder[PATH_MAX], only[64];
 static size_t folder_size;
@@ -43,16 +43,15 @@ __attribute__((constructor)) static void share_report(void) {
 
 /* Begins to count. The `call`-th call named `name`, from 1, fails with `error`, or the process is
    killed at it; without a name none does. Threads change the order of calls between names, but
-   hardly that within a name. `named` refuses files without a name, `halves` lets reads and
-   writes do half of what they are asked for. */
+   hardly that within a name. `halves` lets reads and writes do half of what they are asked for. */
 void faults_arm(const char *below, const char *name, long call, int error, int kill_there,
-                int named, int halves) {
+                int halves) {
     folder_size = strlen(below);
     if (folder_size >= sizeof folder || strlen(name) >= sizeof only) abort();
     strcpy(only, name);
     memcpy(folder, below, folder_size + 1);
     chosen = call, fault_error = error, must_kill = kill_there;
-    no_nameless = named, is_short = halves;
+    is_short = halves;
     armed = 1;
 }
 
@@ -210,11 +209,7 @@ MAP(mmap64, off64_t)
 static int open_is_refused(int at, const char *path, int flags) {
     if (!armed) return 0;
     int nameless = (flags & O_TMPFILE) == O_TMPFILE;
-    if (nameless && no_nameless) {
-        errno = EOPNOTSUPP;
-        return 1;
-    }
-    const char *call = nameless ? "open_nameless" : (flags & O_PATH) ? "open_handle"
+    const char *call = nameless ? "open_nameless"
                      : (flags & O_ACCMODE) == O_RDONLY ? "open_to_read" : "open";
     char full[PATH_MAX];
     absolute(at, path, full);

@@ -26,7 +26,7 @@ def test_alignments_are_whole_or_not_there(
     assert runs.run(task).status == 0
     whole = {"a": runs.contents()["a"].__eq__}
     failed = check_every_failure(runs, task, error, whole, ["a"] if older else [])
-    assert failed >= {"open_to_read", "read", "close", "write", "open_nameless", "link"}
+    assert failed >= {"open_to_read", "read", "close", "write", "rename"}
 
 
 def test_halves_of_what_is_asked_for_are_enough(runs: FaultyRuns) -> None:

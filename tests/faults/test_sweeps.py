@@ -71,7 +71,7 @@ def test_a_failure_is_one_line_and_the_sweep_goes_on(runs: FaultyRuns, error: in
             assert recorded(folder) == PLANNED, outcome
         goes_on(runs)
         clear(runs)
-    assert failed >= {"open", "write", "link"}
+    assert failed >= {"open", "write", "rename"}
 
 
 def test_a_kill_at_any_moment_loses_no_record(runs: FaultyRuns) -> None:

@@ -88,7 +88,7 @@ def test_text_that_the_device_makes_is_the_same(
     told = json.loads(report.read_text())
     needs_columns = "-s" in options or "-mum" in options
     assert (told["kernels"]["write_text"]["launches"] == 0) == needs_columns
-    assert (told["stages"]["text_kernel"]["seconds"] == 0) == needs_columns
+    assert ("text_kernel" not in told["stages"]) == needs_columns
     assert told["bytes"]["output"] == len(found)
 
 

@@ -59,8 +59,6 @@ class Task:
 
     arguments: tuple[str, ...]
     name: str = "main"
-    named: bool = False
-    """Whether files without a name are refused, as on many file systems."""
 
 
 class FaultyRuns:
@@ -176,7 +174,7 @@ class FaultyRuns:
     def _ask(self, task: Task, warm: bool = False, **more: Any) -> dict[str, Any]:
         request = {
             **{"folder": str(self.folder), "task": task.name, "arguments": task.arguments},
-            **{"named": task.named, "warm": warm, **more},
+            **{"warm": warm, **more},
         }
         assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.write(json.dumps(request) + "\n")
@@ -190,7 +188,7 @@ class FaultyRuns:
 Whole = Mapping[str, Callable[[bytes], bool]]
 """What tells of each output whether it is complete."""
 
-OPTIONAL = {"fallocate", "open_nameless", "open_handle"}
+OPTIONAL = {"fallocate", "open_nameless"}
 """Calls that can fail without harm."""
 
 
@@ -246,8 +244,8 @@ def check_every_failure(
         assert os.listdir(runs.temporary) == []
         failed.add(outcome.failed_call)
         runs.clear(older)
-    # Of what a nameless file gets its name by, and of temporary files at their end.
-    assert harmless_closings == (0 if task.named else nameless)
+    # Of temporary files at their end.
+    assert harmless_closings == nameless
     return failed
 
 

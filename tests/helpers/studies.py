@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -11,7 +10,7 @@ from pathlib import Path
 from helpers.in_memory import block_of, reference_of
 from helpers.search_cases import SearchCase
 from mummergpu.index.options import TreeOptions
-from mummergpu.runtime.step_progress import StepProgress
+from mummergpu.runtime.progress import Messages, Work
 from mummergpu.sequence.codes import Strand
 from mummergpu.studies.combinations import PlannedRun
 from mummergpu.studies.data_set import DataSet
@@ -33,32 +32,15 @@ class QuickSearcher(ProcessorSearcher):
         return dict(GATHERS)
 
 
-class Sink(io.StringIO):
-    """Text that has been written, to a terminal or not."""
-
-    def __init__(self, terminal: bool = False) -> None:
-        super().__init__()
-        self._terminal = terminal
-
-    def isatty(self) -> bool:
-        return self._terminal
-
-
-class Steps(StepProgress):
+class Steps(Messages):
     """Keeps what it is told."""
 
     def __init__(self) -> None:
-        super().__init__(Sink(), hidden=True)
-        self.begun: list[int] = []
-        self.told: list[tuple[str, int, int]] = []
+        super().__init__(None)
+        self.told: list[tuple[int | str, ...]] = []
 
-    def begin(self, done: int) -> None:
-        self.begun.append(done)
-        super().begin(done)
-
-    def step(self, label: str, done: int, total: int) -> None:
-        self.told.append((label, done, total))
-        super().step(label, done, total)
+    def tell(self, work: Work) -> None:
+        self.told.append(work.numbers)
 
 
 def data_of(

@@ -23,7 +23,7 @@ from mummergpu.input.records.file_records import FileRecords, read_groups_of
 from mummergpu.input.records.qualities import looks_like_old_illumina
 from mummergpu.input.records.read_groups import ReadGroups
 from mummergpu.input.records.record_arrays import CHUNK_SIZE, Limits, RecordOptions, Records
-from mummergpu.runtime.closing import ClosedAtEnd
+from mummergpu.runtime.closing import Closing
 from mummergpu.runtime.ordered_map import Prefetcher
 from mummergpu.runtime.words import counted
 
@@ -57,7 +57,7 @@ def _files_of(source: ReadFile | MateFiles) -> list[tuple[str, FileRange | None]
     return list(zip(source.paths, source.parts, strict=True))
 
 
-class ReadReader(ClosedAtEnd, Generic[Block]):
+class ReadReader(Closing, Generic[Block]):
     """Reads single reads and pairs, in blocks; `query_reader` and `read_reader` make one.
 
     The reader is a context manager and an iterator over blocks. A block ends with the read or the

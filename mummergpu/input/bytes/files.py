@@ -30,7 +30,7 @@ from mummergpu.input.bytes.formats import (
 from mummergpu.input.bytes.inflate import Decompressor, InflatedAhead
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.bytes.source import Readable, Source
-from mummergpu.runtime.closing import ClosedAtEnd
+from mummergpu.runtime.closing import Closing
 from mummergpu.runtime.words import counted
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def _is_enough(head: bytes) -> bool:
     return b"\n" in rest or len(rest) >= _HEAD_SIZE or len(head) >= _LONGEST_BLANK_HEAD
 
 
-class Input(ClosedAtEnd):
+class Input(Closing):
     """An open input file, "-" being standard input, whose format is known.
 
     Threads, if there are any, decompress a large file ahead.

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final, ParamSpec, TypeVar
 
-from mummergpu.runtime.closing import ClosedAtEnd
+from mummergpu.runtime.closing import Closing
 
 MOST_THREADS: Final = 8
 """More threads would wait for the one that reads the file and puts their results in order."""
@@ -15,7 +15,7 @@ Result = TypeVar("Result")
 Parameters = ParamSpec("Parameters")
 
 
-class ReadingThreads(ClosedAtEnd):
+class ReadingThreads(Closing):
     """A pool of threads for pieces of input files, for a run with so many working threads.
 
     It is a context manager. A thread starts when there is a piece for it, so small files need none.

@@ -16,7 +16,7 @@ from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.records.read_groups import group_lines
 from mummergpu.input.records.record_arrays import Limits, RecordOptions, Records
 from mummergpu.input.records.record_reader import RecordReader
-from mummergpu.runtime.closing import ClosedAtEnd
+from mummergpu.runtime.closing import Closing
 
 if TYPE_CHECKING:
     from mummergpu.input.records.alignments import AlignmentReader
@@ -34,7 +34,7 @@ class _Reader(Protocol):
     def close(self) -> None: ...
 
 
-class FileRecords(ClosedAtEnd):
+class FileRecords(Closing):
     """Reads the records of a file of reads: FASTA, FASTQ, SAM, BAM or CRAM.
 
     It is a context manager and an iterator over the blocks. The file is opened for the first. Of a

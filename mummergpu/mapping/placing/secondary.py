@@ -239,7 +239,7 @@ def owner_of(
 
 
 @inline_without_refcounts
-def are_surely_more(
+def exceeds_limit(
     table: Candidates,
     read: int,
     length: int,
@@ -305,7 +305,7 @@ def list_alternatives(
         # A place that is worse is never listed, nor is it the better one at the place of another.
         bounds = min_score, max(min_score, min(enough, enough_extra)), table.diagonals.size
         chosen = primary[read], extra[read]
-        if extra[read] < 0 and are_surely_more(
+        if extra[read] < 0 and exceeds_limit(
             table, read, length, costs, primary[read], (bounds[1], most)
         ):
             continue

@@ -41,7 +41,7 @@ from mummergpu.mapping.seeding.windows import (
 )
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
-from mummergpu.runtime.thread_array import ThreadArray
+from mummergpu.runtime.scratch import ThreadArray
 from mummergpu.sequence.codes import (
     BREAK,
     MARGIN,

@@ -54,8 +54,8 @@ from mummergpu.runtime.jit import (
     jit_without_refcounts,
     prefetch,
 )
+from mummergpu.runtime.scratch import ThreadArray
 from mummergpu.runtime.stats import Stats
-from mummergpu.runtime.thread_array import ThreadArray
 from mummergpu.sequence.codes import MARGIN, CodeArray, Strand
 from mummergpu.sequence.contexts import context_at
 from mummergpu.sequence.mems import MemColumns, MemRows, join_rows, longer_rows, new_rows

@@ -32,7 +32,7 @@ from mummergpu.runtime.isal_functions import (
     IsalFunctions,
     isal_functions,
 )
-from mummergpu.runtime.thread_array import ThreadArray
+from mummergpu.runtime.scratch import ThreadArray
 
 BGZF_BLOCK_BYTES: Final = 0xFF00
 """The bytes of a block of bgzf before compression, as in htslib: even if they do not compress, the

@@ -24,7 +24,7 @@ from mummergpu.errors import LibraryError
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import Reference, record_lookup
 from mummergpu.output.matches.match_table import MatchTable, match_tables
-from mummergpu.output.sink import Emit, MatchSink, made_or_left
+from mummergpu.output.sink import Emit, MatchSink, materialize_if_small
 from mummergpu.runtime.arrays import ByteArray, Int64Array, UInt32Array
 from mummergpu.runtime.libraries import look_for
 from mummergpu.runtime.stats import Stats
@@ -70,7 +70,7 @@ class ArrowSink(MatchSink[Iterator[Any]]):
     def prepare(self, block: QueryBlock, mems: BlockMems) -> Iterator[Any]:
         """Return the matches of a block as batches of rows (`Sink.prepare`)."""
         batches = self._batches(block, mems)
-        return made_or_left(batches, mems, self._max_rows, self._stats)
+        return materialize_if_small(batches, mems, self._max_rows, self._stats)
 
     def write(self, prepared: Iterator[Any]) -> None:
         """Write the groups that the rows of a block complete (`Sink.write`)."""

@@ -20,7 +20,7 @@ from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.bytes.files import STANDARD_INPUT
 from mummergpu.input.reference import Reference, record_lookup
 from mummergpu.output.matches.match_table import MatchTable, match_tables
-from mummergpu.output.sink import Emit, MatchSink, made_or_left
+from mummergpu.output.sink import Emit, MatchSink, materialize_if_small
 from mummergpu.runtime.arrays import BoolArray, Int64Array
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.stats import Stats
@@ -171,7 +171,7 @@ class PictureSink(MatchSink[Prepared]):
         """Return the matches of a block that are long enough by now (`Sink.prepare`)."""
         tables = match_tables(block, mems, self._lookup)
         parts = (self._counted(block, table) for table in tables)
-        return block, made_or_left(parts, mems, self._max_rows, self._stats)
+        return block, materialize_if_small(parts, mems, self._max_rows, self._stats)
 
     def _counted(self, block: QueryBlock, table: MatchTable) -> CountedSegments:
         """Return the matches, with positions on the axis of the block's queries."""

@@ -27,8 +27,8 @@ from mummergpu.output.sorting.row_tables import (
     sizes_of,
 )
 from mummergpu.runtime.arrays import ByteArray
+from mummergpu.runtime.scratch import ThreadArray
 from mummergpu.runtime.temporary_file import open_temporary_file, temporary_data
-from mummergpu.runtime.thread_array import ThreadArray
 
 _RUN_PIECE_BYTES: Final = 8 << 20
 

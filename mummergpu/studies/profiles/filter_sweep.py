@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from mummergpu.runtime.frozen import frozen
-from mummergpu.runtime.step_progress import StepProgress
+from mummergpu.runtime.progress import Messages
 from mummergpu.studies.combinations import order_of_visits
 from mummergpu.studies.profiles.bench import ProfileMachine
 from mummergpu.studies.profiles.data import ProfileData
@@ -34,7 +34,7 @@ def sweep(
     options: ProfileSweepOptions,
     machine: ProfileMachine,
     folder: Path,
-    progress: StepProgress,
+    progress: Messages,
 ) -> int:
     """Measure policies on a data set; return how many runs were made now.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
-from io import StringIO
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +21,7 @@ from mummergpu.pipeline import profile_job, search_profiles
 from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.profile_job import ProfileJob
 from mummergpu.pipeline.profile_options import ProfileSearchOptions
-from mummergpu.runtime.progress import NullProgress, Work
+from mummergpu.runtime.progress import Messages, Work
 
 CODONS = "AAA AAC ACA CGC AGC ATA ATG CAA CAC CCA CTA GAA GAC GCA GGA GTA TAC TGC TGG TTC"
 
@@ -183,7 +182,7 @@ def test_few_profiles_are_in_memory(
 def test_progress_grows_to_the_end(scans: bool, tmp_path: Path) -> None:
     profiles, proteins = write_input(tmp_path)
     told: list[Work] = []
-    progress = NullProgress(StringIO())
+    progress = Messages(None)
     progress.tell = told.append  # type: ignore[method-assign]
     source = ProteinFiles([str(proteins)], ProteinRules(), 20_000)
     options = ProfileSearchOptions((str(profiles),), source, scans=scans)

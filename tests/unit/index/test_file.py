@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 from helpers.index_files import SAMPLED, SAMPLED_PAGES, TREE, TREE_PAGES, WIDE_PAGES, index_of
 from helpers.index_pages import build_kmer_pages, load_pages
-from helpers.nameless_files import WAYS, can_be_nameless
 from helpers.options import index_options
 from helpers.search_cases import find_on
 
@@ -284,28 +283,22 @@ def test_a_build_that_fails_leaves_nothing(
     assert (tmp_path / "ref.mgi").read_text() == "older"
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_what_a_killed_build_leaves_is_no_index(way: str, fasta: Path, tmp_path: Path) -> None:
+def test_what_a_killed_build_leaves_is_no_index(fasta: Path, tmp_path: Path) -> None:
     program = (
-        "import os, sys, time\n"
+        "import sys, time\n"
         "from mummergpu.pipeline import build_index as indexing\n"
         "from mummergpu.cli.main import main\n"
         "def wait(*_):\n"
         "    print('all sections are written', flush=True)\n"
         "    time.sleep(100)\n"
         "indexing.digest_of = wait\n"
-        "if sys.argv[3] == 'named':\n"
-        "    os.O_TMPFILE = os.O_DIRECTORY\n"
         "main(['index', sys.argv[1], '-o', sys.argv[2], '-q'])\n"
     )
-    words = [sys.executable, "-c", program, str(fasta), str(tmp_path / "ref.mgi"), way]
+    words = [sys.executable, "-c", program, str(fasta), str(tmp_path / "ref.mgi")]
     with subprocess.Popen(words, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline().startswith(b"all sections")
         process.send_signal(signal.SIGKILL)
-    if way == "nameless":
-        assert os.listdir(tmp_path) == [] or not can_be_nameless(tmp_path)
-        return
     (left,) = os.listdir(tmp_path)
     assert left.endswith(".part")
     assert (tmp_path / left).stat().st_size > 1 << 16

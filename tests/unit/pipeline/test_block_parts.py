@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.backends.interface import WorkSizes
-from mummergpu.pipeline.passes import LEAST_SHARE, SAFETY, SAFETY_OF_SMALL, BlockParts
+from mummergpu.pipeline.block_search_loop import LEAST_SHARE, SAFETY, SAFETY_OF_SMALL, BlockParts
 from mummergpu.sequence.codes import MARGIN
 
 SIZES = WorkSizes(10_000, 10, 10, 10, 1000, 100)

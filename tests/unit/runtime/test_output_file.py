@@ -19,7 +19,7 @@ from mummergpu.runtime.unfinished_file import remove_unfinished
 
 
 @pytest.mark.parametrize("older", [[], ["out"]], ids=["new", "older"])
-def test_file_appears_when_complete(tmp_path: Path, way: str, older: list[str]) -> None:
+def test_file_appears_when_complete(tmp_path: Path, older: list[str]) -> None:
     path = tmp_path / "out"
     for name in older:
         (tmp_path / name).write_text("old")
@@ -29,13 +29,13 @@ def test_file_appears_when_complete(tmp_path: Path, way: str, older: list[str]) 
         output.write(np.empty(0, dtype=np.uint8))
         assert [name for name in os.listdir(tmp_path) if name == "out"] == older
         assert not older or path.read_text() == "old"
-        assert len(os.listdir(tmp_path)) == (way == "named") + len(older)
+        assert len(os.listdir(tmp_path)) == 1 + len(older)
         assert output.is_file
     assert path.read_bytes() == b"first second"
     assert os.listdir(tmp_path) == ["out"]
 
 
-def test_error_leaves_everything_as_it_was(tmp_path: Path, way: str) -> None:
+def test_error_leaves_everything_as_it_was(tmp_path: Path) -> None:
     path = tmp_path / "out"
     path.write_text("old")
     with pytest.raises(RuntimeError), OutputFile(str(path)) as output:
@@ -45,22 +45,22 @@ def test_error_leaves_everything_as_it_was(tmp_path: Path, way: str) -> None:
     assert os.listdir(tmp_path) == ["out"]
 
 
-def test_unfinished_files_are_removed_from_outside(tmp_path: Path, way: str) -> None:
+def test_unfinished_files_are_removed_from_outside(tmp_path: Path) -> None:
     output = OutputFile(str(tmp_path / "out"))
     output.write(b"half")
-    assert len(os.listdir(tmp_path)) == (way == "named")
+    assert len(os.listdir(tmp_path)) == 1
     remove_unfinished()
     assert os.listdir(tmp_path) == []
     output.abandon()
 
 
-def test_new_file_has_the_mode_of_the_umask(tmp_path: Path, umask: None, way: str) -> None:
+def test_new_file_has_the_mode_of_the_umask(tmp_path: Path, umask: None) -> None:
     path = tmp_path / "out"
     OutputFile(str(path)).complete()
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
-def test_replaced_file_keeps_its_mode(tmp_path: Path, umask: None, way: str) -> None:
+def test_replaced_file_keeps_its_mode(tmp_path: Path, umask: None) -> None:
     path = tmp_path / "out"
     path.touch()
     path.chmod(0o606)
@@ -69,7 +69,7 @@ def test_replaced_file_keeps_its_mode(tmp_path: Path, umask: None, way: str) -> 
 
 
 @pytest.mark.parametrize("exists", [True, False])
-def test_link_stays_a_link(tmp_path: Path, exists: bool, way: str) -> None:
+def test_link_stays_a_link(tmp_path: Path, exists: bool) -> None:
     target = tmp_path / "folder" / "target"
     target.parent.mkdir()
     if exists:
@@ -91,7 +91,7 @@ def test_link_stays_a_link(tmp_path: Path, exists: bool, way: str) -> None:
         ("file/out", "Not a directory"),
     ],
 )
-def test_unwritable_places_are_named(tmp_path: Path, name: str, reason: str, way: str) -> None:
+def test_unwritable_places_are_named(tmp_path: Path, name: str, reason: str) -> None:
     (tmp_path / "file").touch()
     path = f"{tmp_path}/{name}"
     with pytest.raises(OutputError) as failure:
@@ -209,7 +209,7 @@ def pieces_of_a_large_file() -> list[bytes]:
 
 
 def test_an_interrupt_at_the_rename_leaves_nothing(
-    tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "out").write_bytes(b"older")
 
@@ -224,7 +224,7 @@ def test_an_interrupt_at_the_rename_leaves_nothing(
 
 
 def test_large_file_holds_no_room_that_it_does_not_need(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reserved = []
 

@@ -13,15 +13,14 @@ from mummergpu.matching.match_counts import FileCounts, LengthCount, MatchCounts
 from mummergpu.runtime.stats import SCHEMA_VERSION, STAGES, Stats, peak_memory
 
 
-def test_report_has_every_stage_and_a_version() -> None:
-    report = json.loads(Stats().as_json())
+def test_report_has_the_stages_that_ran_and_a_version() -> None:
+    stats = Stats()
+    with stats.stage("match_kernel"):
+        pass
+    report = json.loads(stats.as_json())
     assert report["schema_version"] == SCHEMA_VERSION
-    assert tuple(report["stages"]) == STAGES
-    assert report["stages"]["match_kernel"] == {
-        "seconds": 0.0,
-        "count": 0,
-        "peak_memory_bytes": 0,
-    }
+    assert report["stages"].keys() == {"match_kernel"} and "match_kernel" in STAGES
+    assert report["stages"]["match_kernel"].keys() == {"seconds", "count", "peak_memory_bytes"}
 
 
 def test_stage_adds_up_seconds_and_runs() -> None:

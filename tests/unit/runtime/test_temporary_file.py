@@ -26,7 +26,7 @@ def test_a_full_disk_is_told_of_the_folder(tmp_path: Path, monkeypatch: pytest.M
     with pytest.raises(OutputError) as caught, temporary_data():
         raise OSError(errno.ENOSPC, "whatever")
     assert caught.value.path == str(tmp_path)
-    expected = "no room for temporary data: no space left on device (see TMPDIR)"
+    expected = "temporary data cannot be kept: no space left on device (see TMPDIR)"
     assert caught.value.message == expected
 
 
@@ -36,7 +36,7 @@ def test_no_folder_at_all_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(tempfile, "gettempdir", refuse)
     monkeypatch.setenv("TMPDIR", "/wanted")
-    with pytest.raises(OutputError, match=r"^/wanted: no room for temporary data: no such file"):
+    with pytest.raises(OutputError, match=r"^/wanted: temporary data cannot be kept: no such file"):
         with temporary_data():
             open_temporary_file()
 

@@ -249,5 +249,5 @@ def test_no_folder_for_temporary_files_is_told(
     missing = str(folder / "missing")
     monkeypatch.setattr(tempfile, "tempdir", missing)
     monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO((folder / "reads.cram").read_bytes())))
-    with pytest.raises(OutputError, match=f"^{missing}: no room for temporary data: no such"):
+    with pytest.raises(OutputError, match=f"^{missing}: temporary data cannot be kept: no such"):
         read("-")

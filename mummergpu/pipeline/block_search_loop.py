@@ -15,18 +15,19 @@ import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
+from functools import partial
 from itertools import chain, repeat
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.backends.interface import WorkSizes
 from mummergpu.matching.search import UNBOUNDED, BlockSearch
 from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.fused_search import FusedSearch
-from mummergpu.pipeline.query_progress import QueryProgress
+from mummergpu.pipeline.progress import QueryProgress
 from mummergpu.pipeline.spill import SpilledMems, SpilledQueries
 from mummergpu.runtime.frozen import frozen
-from mummergpu.runtime.ordered_map import ordered_map, ordered_results
+from mummergpu.runtime.ordered_map import ordered_results
 from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import BlockMems, match_count
 
@@ -53,15 +54,17 @@ thread holds them, and what is made of them."""
 class BlockParts:
     """Cuts blocks into parts, by the number of matches of the parts before; any thread may add."""
 
-    def __init__(self, sizes: WorkSizes) -> None:
+    def __init__(self, sizes: WorkSizes, group_count: int = 1) -> None:
+        # The groups to come are taken to have as many matches each.
+        self._group_count = group_count
         self._trial_bases = sizes.trial_bases
         self._max_rows = sizes.max_rows
         self._density: float | None = None
         self._lock = threading.Lock()
 
     def add(self, bases: int, rows: int) -> None:
-        """Take into account how many matches a part had."""
-        density = rows / max(bases, 1)
+        """Take into account how many matches a part had on a group."""
+        density = self._group_count * rows / max(bases, 1)
         with self._lock:
             kept = 0.0 if self._density is None else self._density * FORGETTING
             self._density = max(density, kept)
@@ -143,7 +146,7 @@ class SpilledGroup:
         self.rows.append(rows)
 
 
-class GroupPasses:
+class BlockSearchLoop:
     """Searches all blocks of queries on all groups of pages.
 
     Parameters
@@ -198,7 +201,8 @@ class GroupPasses:
         prepare : callable
             Receives a block and all its matches; a thread of the pool calls it.
         fused : FusedSearch or None
-            Prepares the blocks that suit it in place of `prepare`; threads of the pool call it.
+            Prepares the blocks that suit it in place of `prepare`, if there is one group; threads
+            of the pool call it.
 
         Yields
         ------
@@ -208,32 +212,48 @@ class GroupPasses:
         """
         spilled: list[SpilledMems] = []
         before: SpilledGroup | None = None
-        parts = BlockParts(self._sizes)
-
-        def tell(bases: int, rows: int) -> None:
-            # The groups to come are taken to have as many matches each.
-            parts.add(bases, group_count * rows)
-
+        parts = BlockParts(self._sizes, group_count)
+        if self._cuts_blocks:
+            blocks = self._parts(blocks, parts, group_count)
         with ExitStack() as stack:
             for number in range(group_count):
                 load_group(number)
                 self._progress.begin_group(number, group_count)
-                if before is not None:
-                    blocks = before.queries.read_blocks()
-                rows = () if before is None else before.rows
-                if number == group_count - 1:
-                    yield from self._search_last(blocks, spilled, rows, prepare, fused)
-                    return
-                if before is None and self._cuts_blocks:
-                    blocks = (part for block in blocks for part in parts.parts(block))
+                is_last = number == group_count - 1
                 # Open files are few: from time to time, this search merges all before it.
-                merged = spilled if len(spilled) == MOST_SPILL_FILES else []
-                kept = SpilledGroup(stack, self._search.strands)
-                self._search_and_spill(self._tasks(blocks, merged, rows), kept, tell)
-                for file in (*merged, *([before.queries] if before else [])):
-                    file.close()
-                spilled = [*([] if merged else spilled), kept.mems]
-                before = kept
+                merged = spilled if is_last or len(spilled) == MOST_SPILL_FILES else []
+                kept = None if is_last else SpilledGroup(stack, self._search.strands)
+                tasks = self._tasks(blocks, merged, before.rows if before else ())
+                search = partial(
+                    self._search_task,
+                    parts,
+                    prepare if is_last else _columns,
+                    fused if group_count == 1 else None,
+                )
+                results = ordered_results(self._executor, self._window, tasks, search, Task.halves)
+                with closing(results):
+                    for block, result, rows in results:
+                        if kept is None:
+                            yield result
+                        else:
+                            kept.keep(block, result, rows)
+                        self._progress.done(block)
+                        del result
+                if kept is not None:
+                    for file in (*merged, *([before.queries] if before else [])):
+                        file.close()
+                    spilled = [*([] if merged else spilled), kept.mems]
+                    before, blocks = kept, kept.queries.read_blocks()
+
+    def _parts(
+        self, blocks: Iterator[QueryBlock], parts: BlockParts, group_count: int
+    ) -> Iterator[QueryBlock]:
+        """Yield blocks in parts, but for those of one group that all threads search together."""
+        for block in blocks:
+            if group_count == 1 and self._search.needs_all_threads(block):
+                yield block
+            else:
+                yield from parts.parts(block)
 
     def _tasks(
         self, blocks: Iterator[QueryBlock], spilled: Sequence[SpilledMems], rows: Sequence[int]
@@ -255,87 +275,38 @@ class GroupPasses:
                 groups.append(mems)
             yield Task(block, groups, earlier, searched)
 
-    def _find(self, task: Task) -> BlockMems | None:
-        """Return the matches of a task on the loaded group; None if its block has to be cut.
+    def _search_task(
+        self,
+        parts: BlockParts,
+        prepare: Callable[[QueryBlock, BlockMems], Any],
+        fused: FusedSearch[Any] | None,
+        task: Task,
+    ) -> tuple[QueryBlock, Any, int] | None:
+        """Return a block, what is prepared of it, and its matches on all groups so far.
 
-        All matches of a block, on all groups, will be in memory together.
+        None has the block cut in halves, each of which is searched again.
         """
-        if not task.block.can_be_cut:
-            return self._search.find_mems(task.block)
-        left = self._sizes.max_rows - task.earlier_rows
-        return self._search.find_mems(task.block, max(1, left))
-
-    def _search_and_spill(
-        self, tasks: Iterator[Task], kept: SpilledGroup, tell: Callable[[int, int], None]
-    ) -> None:
-        """Search all blocks on one group of pages, and write them and their matches to files.
-
-        `tell` receives the bases of each block, and how many matches it has there.
-        """
-
-        def search(task: Task) -> tuple[QueryBlock, BlockMems, int] | None:
-            if task.searched:
-                found = match_count(task.groups[-1])
-                return task.block, self._merge(task.groups), task.earlier_rows + found
-            mems = self._find(task)
+        block, groups, rows = task.block, task.groups, task.earlier_rows
+        if task.searched:
+            rows += match_count(groups[-1])
+        else:
+            if fused is not None and fused.suits(block):
+                if (prepared := fused.prepared(block)) is not None:
+                    return block, prepared[0], rows
+                if block.can_be_cut:
+                    return None
+            # All matches of a block, on all groups, will be in memory together.
+            most = max(1, self._sizes.max_rows - rows) if block.can_be_cut else UNBOUNDED
+            mems = self._search.find_mems(block, most)
             if mems is None:
                 return None
             found = match_count(mems)
-            tell(task.block.base_count, found)
-            merged = self._merge([*task.groups, mems])
-            return task.block, merged, task.earlier_rows + found
-
-        def keep(found: tuple[QueryBlock, BlockMems, int]) -> None:
-            kept.keep(*found)
-            self._progress.done(found[0])
-
-        ordered_map(self._executor, self._window, tasks, search, keep, Task.halves)
-
-    def _search_last(
-        self,
-        blocks: Iterator[QueryBlock],
-        spilled: Sequence[SpilledMems],
-        rows: Sequence[int],
-        prepare: Callable[[QueryBlock, BlockMems], Result],
-        fused: FusedSearch[Result] | None,
-    ) -> Generator[Result]:
-        """Search all blocks on the last group, and merge the matches on the earlier groups."""
-        parts = BlockParts(self._sizes)
-
-        def search(task: Task) -> tuple[QueryBlock, Result] | None:
-            block = task.block
-            if task.searched:
-                return block, prepare(block, self._merge(task.groups))
-            if fused is not None and not spilled and fused.suits(block):
-                prepared = fused.prepared(block)
-                if prepared is not None:
-                    return block, prepared[0]
-                if block.can_be_cut:
-                    return None
-            mems = self._find(task)
-            # None has the block cut in halves, each of which is searched again.
-            if mems is None:
-                return None
-            parts.add(block.base_count, match_count(mems))
-            return block, prepare(block, self._merge([*task.groups, mems]))
-
-        if self._cuts_blocks and not spilled:
-            blocks = (part for block in blocks for part in self._parts(block, parts))
-        tasks = self._tasks(blocks, spilled, rows)
-        results = ordered_results(self._executor, self._window, tasks, search, Task.halves)
-        with closing(results):
-            for block, result in results:
-                yield result
-                self._progress.done(block)
-                del result
-
-    def _parts(self, block: QueryBlock, parts: BlockParts) -> Iterator[QueryBlock]:
-        """Yield a block in parts, unless all threads will search it together."""
-        if self._search.needs_all_threads(block):
-            yield block
-        else:
-            yield from parts.parts(block)
-
-    def _merge(self, groups: Sequence[BlockMems]) -> BlockMems:
+            parts.add(block.base_count, found)
+            groups, rows = [*groups, mems], rows + found
         with self._stats.stage("coords_to_buffers"):
-            return self._search.merge_groups(groups)
+            merged = self._search.merge_groups(groups)
+        return block, prepare(block, merged), rows
+
+
+def _columns(_block: QueryBlock, mems: BlockMems) -> BlockMems:
+    return mems

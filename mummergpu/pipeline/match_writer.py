@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mummergpu.matching.summary import MatchSummary
 
 
-class FoundMatches:
+class MatchWriter:
     """Passes the matches of blocks on; any thread prepares them, one thread writes them."""
 
     def __init__(

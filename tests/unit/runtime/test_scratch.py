@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from mummergpu.runtime.thread_array import ThreadArray
+from mummergpu.runtime.scratch import ThreadArray
 
 
 def test_a_thread_gets_the_same_memory_again() -> None:

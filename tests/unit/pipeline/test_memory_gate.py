@@ -7,14 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from mummergpu.runtime.shared_memory import SharedMemory
+from mummergpu.pipeline.mapping_groups import MemoryGate
 
 TASKS = 200
 
 
 @pytest.mark.parametrize("size", [10, 25, None])
 def test_together_tasks_take_no_more_than_there_is(size: int | None) -> None:
-    shared, lock = SharedMemory(size), threading.Lock()
+    shared, lock = MemoryGate(size), threading.Lock()
     held: list[int] = []
     most: list[list[int]] = []
     both = threading.Barrier(2)
@@ -47,7 +47,7 @@ def test_together_tasks_take_no_more_than_there_is(size: int | None) -> None:
 
 
 def test_what_was_taken_is_free_after_an_error() -> None:
-    shared = SharedMemory(5)
+    shared = MemoryGate(5)
     for _ in range(2):
         with pytest.raises(ValueError, match="here"), shared.taken(5):
             raise ValueError("here")

@@ -1,4 +1,4 @@
-"""Tells how many queries are done, from what is read, searched and written.
+"""Tells how many pages of an index are ready, and how many queries are done.
 
 Queries are done when their matches are written. A long query may take minutes, so of those queries
 that are searched in parts, the bases that are searched already count.
@@ -7,11 +7,50 @@ that are searched in parts, the bases that are searched already count.
 from __future__ import annotations
 
 import threading
-from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from mummergpu.index.pages import Page
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.runtime.progress import Phase, Work
+
+
+class PageProgress:
+    """Turns pages that become ready into progress; any thread may call all methods."""
+
+    def __init__(
+        self, tell: Callable[[Work], None], pages: Sequence[Page], writes: bool = False
+    ) -> None:
+        self._tell = tell
+        self._writes = writes
+        self._lock = threading.Lock()
+        self._sizes = [page.owned_end - page.begin for page in pages]
+        self._ready_count = 0
+        self.share_of_next(0.0)
+
+    def share_of_next(self, share: float) -> None:
+        """Record the share of the next page that is built, 0 to 1."""
+        with self._lock:
+            self._count(share)
+
+    def page_is_ready(self) -> None:
+        """Record that one more page is ready."""
+        with self._lock:
+            self._ready_count += 1
+            if self._writes and self._ready_count == len(self._sizes):
+                self._tell(Work(Phase.WRITING_INDEX))
+            else:
+                self._count(0.0)
+
+    def end(self) -> None:
+        """Record that all pages are ready, and written if they have to be."""
+        self.share_of_next(0.0)
+
+    def _count(self, share: float) -> None:
+        count, sizes = self._ready_count, self._sizes
+        # Several pages that are built at once have about the same size.
+        bases = sum(sizes[:count]) + int(share * sum(sizes[count : count + 1]))
+        numbers = (count, len(sizes))
+        self._tell(Work(Phase.PAGES, numbers, bases, bases / max(1, sum(sizes))))
 
 
 class QueryProgress:
@@ -23,27 +62,20 @@ class QueryProgress:
         self._lock = threading.Lock()
         self._group, self._group_count = 0, 1
         self._groups_before = self._groups_behind = 0
-        self._reads = self._bases = self._read_bases = 0
+        self._reads = self._bases = 0
         # The blocks that are searched in parts, each with its searched bases on all strands.
         self._searched: dict[int, int] = {}
-        # How much of the files has been read after how many bases, in ascending order.
-        self._shares: deque[tuple[int, float]] = deque()
-        self._last_share = (0, 0.0)
-        self._knows_share = True
+        # How many bases have been read, and the share of the files that they are.
+        self._read: tuple[int, float | None] = 0, 0.0
+        self._share = 0.0
 
     def read(self, bases: int, share: float | None) -> None:
         """Record how many bases have been read, and which share of the files, if that is known."""
-        with self._lock:
-            self._read_bases = bases
-            if share is None:
-                self._knows_share = False
-            else:
-                self._shares.append((bases, share))
+        self._read = bases, share
 
     def expect_groups(self, before: int, behind: int) -> None:
         """Record that queries are searched on so many groups before and after those to come."""
-        with self._lock:
-            self._groups_before, self._groups_behind = before, behind
+        self._groups_before, self._groups_behind = before, behind
 
     def begin_group(self, number: int, count: int) -> None:
         """Record that all queries are now searched on a group of pages."""
@@ -53,9 +85,7 @@ class QueryProgress:
             self._reads = self._bases = 0
             if number > 0:
                 # All queries have been read.
-                self._knows_share = True
-                self._shares = deque([(self._read_bases, 1.0)])
-                self._last_share = (0, 0.0)
+                self._read = self._read[0], 1.0
             self._count()
 
     def searched(self, block: QueryBlock, bases: int) -> None:
@@ -74,21 +104,14 @@ class QueryProgress:
 
     def _count(self) -> None:
         bases = self._bases + sum(self._searched.values()) // self._strand_count
-        share = self._share(bases)
+        read, share = self._read
+        if share is not None:
+            # Of a compressed file, the share that is read may grow faster than the bases.
+            done = self._group + share * (bases / read if read else 1.0)
+            share = self._share = max(self._share, done / self._group_count)
+        bases += self._group * read
         if self._group + 1 == self._group_count:
             self._tell(Work(Phase.READS, (self._reads,), bases, share))
             return
         numbers = (self._reads, self._group + 1, self._group_count)
         self._tell(Work(Phase.READS_OF_GROUP, numbers, bases, share))
-
-    def _share(self, bases: int) -> float | None:
-        """Return the share of the work on all groups that is done; None if it is not known."""
-        if not self._knows_share:
-            return None
-        while self._shares and self._shares[0][0] <= bases:
-            self._last_share = self._shares.popleft()
-        before, share = self._last_share
-        if self._shares:
-            behind, next_share = self._shares[0]
-            share += (next_share - share) * (bases - before) / (behind - before)
-        return (self._group + share) / self._group_count

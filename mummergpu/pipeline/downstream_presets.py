@@ -1,0 +1,80 @@
+"""The settings that programs need which read MUMmer's text (``--for``, ``for_program``)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from mummergpu.errors import OptionClashError
+
+if TYPE_CHECKING:
+    from mummergpu.output.matches.mummer import TextStyle
+
+TEXT_FORMAT: Final = "mummer"
+"""The format that the programs read."""
+
+
+class TextRequest(NamedTuple):
+    """Which matches are written as text, and how; None where the user does not say it.
+
+    Attributes
+    ----------
+    strands : str or None
+        ``forward``, ``reverse`` or ``both``.
+    mode : str or None
+        ``maxmatch``, ``mumreference`` or ``mum``.
+    style : TextStyle
+        How rows are written.
+    """
+
+    strands: str | None
+    mode: str | None
+    style: TextStyle
+
+
+class Preset(NamedTuple):
+    """What a program needs: defaults of a request, and attributes of a `TextStyle`.
+
+    `refused` are the attributes that it cannot do with.
+    """
+
+    strands: str | None
+    mode: str | None
+    forward_coordinates: bool
+    three_columns: bool
+    refused: tuple[str, ...]
+
+
+PRESETS: Final = {
+    "mgaps": Preset(None, None, False, True, ("forward_coordinates", "four_columns")),
+    "nucmer": Preset("both", "mumreference", False, True, ("forward_coordinates", "four_columns")),
+    "mummerplot": Preset("both", None, True, False, ("show_sequences",)),
+}
+
+
+def with_preset(program: str | None, asked: TextRequest, formats: Sequence[str]) -> TextRequest:
+    """Return what is asked for, with what a program needs where nothing else is asked.
+
+    Raises
+    ------
+    OptionClashError
+        If something that is asked for, or all `formats`, make no sense for the program.
+    """
+    if program is None:
+        return asked
+    preset, style = PRESETS[program], asked.style
+    clashes = [name for name in preset.refused if getattr(style, name)]
+    if preset.strands == "both" and asked.strands == "forward":
+        clashes.append("strands='forward'")
+    if TEXT_FORMAT not in formats:
+        clashes.append(f"output as {formats[0]}")
+    if clashes:
+        text = f"{program!r} and {clashes[0]} exclude each other"
+        raise OptionClashError(f"for_program={program}", clashes[0], text)
+    style = replace(
+        style,
+        forward_coordinates=style.forward_coordinates or preset.forward_coordinates,
+        three_columns_for=program if preset.three_columns else "",
+    )
+    return TextRequest(asked.strands or preset.strands, asked.mode or preset.mode, style)
