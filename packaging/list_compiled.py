@@ -42,7 +42,7 @@ ALIKE = (
     ),
     "map --backend cpu genome.fa reads.fa -o 4.bam",
     "map --backend cpu genome.mgi reads.fa --max-xa 5 -o 1.sam",
-    "map --backend cpu genome.mgi reads.fa --all -o 2.bam",
+    "map --backend cpu genome.mgi reads.fa -a -o 2.bam",
     "map --backend cpu genome.mgi mates.1.fq mates.2.fq --format paf -o 1.paf",
     "map --backend cpu genome.mgi reads.fa --eqx -o 1.sam",
     "map --backend cpu genome.mgi mates.1.fq mates.2.fq --tags cs -o 1.sam",

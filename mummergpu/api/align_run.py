@@ -11,15 +11,13 @@ from mummergpu.api.requests import (
     PathLike,
     cluster_options,
     device_options,
-    naming,
-    new_or_former,
     targets_asked,
 )
 from mummergpu.api.run import RunStats
 from mummergpu.index.options import DEFAULT_MINIMUM_LENGTH
 from mummergpu.mapping.genomes.options import ClusterOptions
 from mummergpu.matching.options import SearchOptions
-from mummergpu.output.formats import Rows
+from mummergpu.output.formats import RowKind
 from mummergpu.output.genomes.sink import AlignmentFilter
 from mummergpu.pipeline import align_genomes as pipeline
 from mummergpu.pipeline.align_options import AlignOptions
@@ -48,14 +46,13 @@ def align(
     method: str = "tile",
     one_to_one: bool = False,
     min_identity: float = 0.0,
-    min_alignment_length: int | None = None,
+    min_alignment_length: int = 0,
     format: str | None = None,
     max_memory: int | None = None,
     any_letters: bool = False,
     no_empty: bool = False,
     equal_bases: bool = False,
     circular: str | Sequence[str] = (),
-    min_aligned: int | None = None,
     cluster: Any = None,
 ) -> RunStats:
     """Align genomes, contigs or long reads in files, and write the alignments to a file.
@@ -113,8 +110,8 @@ def align(
         Keep only alignments that map each base to its best place, in both genomes.
     min_identity : float, default 0.0
         Keep only alignments with at least this share of equal columns, between 0 and 1.
-    min_alignment_length : int, optional
-        Keep only alignments of at least so many bases, in both genomes; by default of any length.
+    min_alignment_length : int, default 0
+        Keep only alignments of at least so many bases, in both genomes.
     format : str, optional
         ``delta``, ``paf``, ``sam``, ``bam``, ``cram`` or ``vcf``, whatever the name of the output.
     max_memory : int, optional
@@ -128,8 +125,6 @@ def align(
     circular : str or sequence of str, optional
         The names of circular records of the reference, ``all`` for all: an alignment goes on
         behind the last base at the first one, and is written in two pieces.
-    min_aligned : int, optional
-        The former name of `min_alignment_length`.
     cluster : distributed.Client or str, optional
         A cluster of Dask that works, or its address as for ``--cluster``; the output is the same.
 
@@ -143,7 +138,7 @@ def align(
     MummergpuError
         If the input, an argument or the machine is at fault. No file is left then.
     """
-    targets = targets_asked(output, format, Rows.GENOMES)
+    targets = targets_asked(output, format, RowKind.GENOMES)
     search = SearchOptions.of_words(min_length, strands, mode)
     genomes = genome_options(
         ClusterOptions(min_cluster, max_gap, diagonal_difference, diagonal_factor),
@@ -151,11 +146,7 @@ def align(
         [target.format for target in targets],
         circular,
     )
-    word, least = new_or_former(
-        "min_alignment_length", min_alignment_length, "min_aligned", min_aligned
-    )
-    with naming("min_alignment_length", word):
-        kept = AlignmentFilter(one_to_one, min_identity, 0 if least is None else least)
+    kept = AlignmentFilter(one_to_one, min_identity, min_alignment_length)
     has_length = search.minimum_length != DEFAULT_MINIMUM_LENGTH
     device = device_options(backend, threads)
     options = AlignOptions(

@@ -25,7 +25,7 @@ from mummergpu.api.map_reads import alignments_of, map_to_index
 from mummergpu.api.mapping_requests import Mates, Reads, Scores, map_options
 from mummergpu.api.matches import Matches
 from mummergpu.api.query_blocks import Queries, QuerySource, no_queries
-from mummergpu.api.requests import PathLike, device_options, naming, new_or_former, thread_count
+from mummergpu.api.requests import PathLike, device_options, thread_count
 from mummergpu.api.tables import SearchedReference
 from mummergpu.errors import OptionError
 from mummergpu.index.file import IndexFile, kind_of_file
@@ -95,7 +95,6 @@ class Index(ClosedAtEnd):
         threads: int | None = None,
         max_memory: int | None = None,
         any_letters: bool = False,
-        purpose: str | None = None,
     ) -> Index:
         """Build the index of a reference.
 
@@ -115,8 +114,6 @@ class Index(ClosedAtEnd):
             that do not fit are built again by each search.
         any_letters : bool, default False
             Accept records whose letters are mostly not DNA or RNA.
-        purpose : str, optional
-            The former name of `index_for`.
 
         Returns
         -------
@@ -129,10 +126,7 @@ class Index(ClosedAtEnd):
             If the input or an argument is at fault.
         """
         count = thread_count(threads)
-        asked, index_for = new_or_former("index_for", index_for, "purpose", purpose)
-        with naming("index_for", asked):
-            kind = KmerOptions(purpose=index_for)
-        options = IndexOptions(min_length, kind, max_memory)
+        options = IndexOptions(min_length, KmerOptions(purpose=index_for), max_memory)
         source = _source_of(reference, truth("any_letters", any_letters), count)
         found = cls._of_reference(source, options, threads)
         if os.path.isfile(source.path):

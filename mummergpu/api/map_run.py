@@ -16,7 +16,7 @@ from mummergpu.api.mapping_requests import (
 )
 from mummergpu.api.requests import PathLike, cluster_options, targets_asked
 from mummergpu.api.run import RunStats
-from mummergpu.output.formats import Rows, fastq_targets
+from mummergpu.output.formats import RowKind, fastq_targets
 from mummergpu.output.records.record_style import USUAL_STYLE, RecordStyle
 from mummergpu.output.sorting.options import SortOptions
 from mummergpu.pipeline import map_reads as pipeline
@@ -168,7 +168,7 @@ def map(
     )
     options = replace(
         options,
-        outputs=targets_asked(output, format, Rows.READS),
+        outputs=targets_asked(output, format, RowKind.READS),
         memory=max_memory,
         read_group=read_group_asked(read_group, options.sources),
         keeps_groups=read_group is None,

@@ -17,7 +17,6 @@ from mummergpu.cli.option_types import (
     MACHINE_OPTIONS,
     MAIN_OPTIONS,
     MESSAGE_OPTIONS,
-    OptionWithOldName,
     SectionedCommand,
     Sections,
     complete_files,
@@ -26,7 +25,7 @@ from mummergpu.cli.option_types import (
 from mummergpu.cli.option_words import written
 from mummergpu.cli.run_verb import Verb, run_verb
 from mummergpu.errors import OptionError
-from mummergpu.output.formats import Rows, names_of, target_of
+from mummergpu.output.formats import RowKind, names_of
 from mummergpu.viterbi.methods import AlignmentMethod
 
 if TYPE_CHECKING:
@@ -74,7 +73,6 @@ ALIGN_SECTIONS: Final[Sections] = {
         flag(
             "-mumreference --mumreference mumreference",
             "Begin with matches that are unique in the reference.  [default]",
-            hidden=True,
         ),
         flag("-maxmatch --maxmatch maxmatch", "Begin with all matches."),
         _number("-l --minmatch min_length", 20, "Begin with matches of at least N bases."),
@@ -149,9 +147,8 @@ ALIGN_SECTIONS: Final[Sections] = {
             show_default=True,
             help="Keep only alignments with at least so many percent of equal columns.",
         ),
-        OptionWithOldName(
-            ["--min-alignment-length", "min_alignment_length"],
-            "--min-length",
+        click.Option(
+            ["--min-alignment-length"],
             type=int,
             metavar="N",
             default=0,
@@ -172,16 +169,8 @@ ALIGN_SECTIONS: Final[Sections] = {
         ),
         click.Option(
             ["--format", "format_name"],
-            type=click.Choice(names_of(Rows.GENOMES)),
+            type=click.Choice(names_of(RowKind.GENOMES)),
             help="Write this format, whatever the name of the file.",
-        ),
-        click.Option(
-            ["--vcf"],
-            metavar="FILE",
-            hidden=True,
-            shell_complete=complete_files,
-            help="Also write the differences of the alignments to FILE, as VCF (also .vcf.gz); -o "
-            "x.vcf does the same.",
         ),
         flag("--cs with_changes", "Let PAF tell the bases of the differences, as cs:Z."),
         flag("--eqx equal_bases", "Let PAF, SAM and BAM write = and X in CIGARs, in place of M."),
@@ -190,7 +179,7 @@ ALIGN_SECTIONS: Final[Sections] = {
     "Search": [
         *MACHINE_OPTIONS,
         cluster_option(),
-        click.Option(["--block-size"], callback=MAIN_OPTIONS["max_memory"].callback, hidden=True),
+        MAIN_OPTIONS["block_size"],
     ],
     "Reports": [MAIN_OPTIONS["stats"], *MESSAGE_OPTIONS],
     INFORMATION: [],
@@ -206,9 +195,7 @@ def align_options(params: Params, command: str) -> AlignOptions:
     from mummergpu.pipeline.align_options import AlignOptions, refuse_options_of_matches
 
     refuse_exclusive(params)
-    targets = main_targets(params, Rows.GENOMES)
-    if params["vcf"] is not None:
-        targets += (target_of(params["vcf"], "vcf", "vcf", Rows.GENOMES),)
+    targets = main_targets(params, RowKind.GENOMES)
     formats = [target.format for target in targets]
     for option, name, is_given in (
         ("--cs", "paf", params["with_changes"]),
@@ -280,9 +267,8 @@ def align_command(**params: Any) -> None:
     dnadiff -d and mummerplot read; '-o x.paf' the table of minimap2.
     """
     inputs = [params["reference"], *params["query"]]
-    outputs = {**main_files(params), "--vcf": params["vcf"]}
     told = (
-        *(inputs, outputs, align_options),
+        *(inputs, main_files(params), align_options),
         *(lambda: _load_job(params), lambda options: "align"),
     )
     run_verb(params, Verb(*told, backend_of=_backend_of))

@@ -33,8 +33,8 @@ from mummergpu.cli.session import Session
 from mummergpu.cli.signals import SignalWatch
 from mummergpu.errors import MummergpuError, OutputError
 
-LINKS: Final = {"mummer": "mummer-shim", "nucmer": "nucmer-shim"}
-"""The verbs that links to this program stand for, by their names."""
+NUCMER: Final = "nucmer"
+"""The name of a link to this program that stands for `nucmer-shim`."""
 
 EXIT_USAGE: Final = 2
 QUIET_COLLECTOR: Final = 200_000
@@ -58,7 +58,6 @@ VERBS: Final = {
     "plot": "plot:plot",
     "report": "report:report",
     "completion": "completion:completion",
-    "mummer-shim": "mummer_shim:mummer_shim",
     "nucmer-shim": "nucmer_shim:nucmer_shim",
     "sweep": "sweep:sweep",
     "tune": "tune:tune",
@@ -109,9 +108,9 @@ def _occupy_closed_descriptors() -> None:
 
 
 def _own_words() -> list[str]:
-    """Return the words of this process; a link with a program's name stands for its shim's verb."""
-    verb = LINKS.get(os.path.basename(sys.argv[0]))
-    return [*([] if verb is None else [verb]), *sys.argv[1:]]
+    """Return the words of this process; a link named nucmer stands for its shim's verb."""
+    is_nucmer = os.path.basename(sys.argv[0]) == NUCMER
+    return [*(["nucmer-shim"] if is_nucmer else []), *sys.argv[1:]]
 
 
 def _invoke(session: Session) -> int:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from mummergpu.cli.cache_folders import COMPILATION
 from mummergpu.cli.cluster_option import on_cluster
-from mummergpu.cli.format_options import alignment_options, output_files, output_targets
+from mummergpu.cli.format_options import alignment_options, main_files, output_targets
 from mummergpu.cli.option_rules import (
     Params,
     run_options,
@@ -33,7 +33,7 @@ def run_match(**params: Any) -> None:
 
     verb = Verb(
         [params["reference"], *params["query"]],
-        output_files(params),
+        main_files(params),
         _match_options,
         lambda: _load_job(params),
         lambda options: options.search.uniqueness.value,

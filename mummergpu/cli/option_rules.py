@@ -6,7 +6,6 @@ import os
 import stat
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -65,10 +64,7 @@ def search_options(params: Params, request: TextRequest) -> SearchOptions:
     from mummergpu.matching.options import SearchOptions
 
     words = request.strands or "forward", request.mode or "all"
-    found = SearchOptions.of_words(params["min_length"], *words, params["block_size"])
-    # Other modes have rows that begin at the same position.
-    by_reference = params["rows_by_reference"] and params["mum"]
-    return replace(found, rows_by_reference=by_reference)
+    return SearchOptions.of_words(params["min_length"], *words, params["block_size"])
 
 
 def strands_of(params: Params, usual: str = "forward") -> str:

@@ -99,11 +99,6 @@ def _device(context: click.Context, _parameter: click.Parameter, text: str) -> i
     return int(text)
 
 
-def _search(_context: click.Context, _parameter: click.Parameter, text: str) -> str:
-    """Return the name of a search; ``sampled`` is the former name of ``kmer``."""
-    return "kmer" if text == "sampled" else text
-
-
 def _version(context: click.Context, _parameter: click.Parameter, params: bool) -> None:
     if params:
         click.echo(f"{PROGRAM} {__version__}")
@@ -135,39 +130,23 @@ def complete_folders(
     return [CompletionItem(incomplete, type="dir")]
 
 
-def flag(names: str, text: str, hidden: bool = False) -> click.Option:
+def flag(names: str, text: str) -> click.Option:
     """Return an option without a value, from its names and that of its parameter."""
-    return click.Option(names.split(), is_flag=True, hidden=hidden, help=text)
+    return click.Option(names.split(), is_flag=True, help=text)
 
 
 def _policyflag(name: str, letter: str) -> click.Option:
     option = name.replace("_", "-")
     text = f"({letter}) {_POLICY_HELP[name]}"
-    return click.Option([f"--{option}/--no-{option}"], default=None, hidden=True, help=text)
+    return click.Option([f"--{option}/--no-{option}"], default=None, help=text)
 
 
 Sections = Mapping[str, Sequence[click.Option]]
 """The options of a command, by the titles of their sections."""
 
 
-class OptionWithOldName(click.Option):
-    """An option one of whose names is accepted, but not shown."""
-
-    def __init__(self, names: list[str], old_name: str, **told: Any) -> None:
-        super().__init__([*names, old_name], **told)
-        self.old_name = old_name
-
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """Return what the help says, without the old name."""
-        self.opts.remove(self.old_name)
-        try:
-            return super().get_help_record(ctx)
-        finally:
-            self.opts.append(self.old_name)
-
-
 class SectionedCommand(WordedCommand):
-    """A command with its options in sections; hidden ones that have a help repeat others."""
+    """A command with its options in sections."""
 
     def __init__(
         self, name: str, *, arguments: Sequence[click.Argument], sections: Sections, **told: Any
@@ -211,11 +190,7 @@ MATCH_SECTIONS: Final[dict[str, list[click.Option]]] = {
         ),
         flag("-b both", "Search both strands: each query and its reverse complement."),
         flag("-r reverse", "Search only the reverse complement of each query."),
-        flag(
-            "-n acgt_only",
-            "Match only A, C, G and T, in upper or lower case.  [always on]",
-            hidden=True,
-        ),
+        flag("-n acgt_only", "Match only A, C, G and T, in upper or lower case.  [always on]"),
     ],
     "Input": [
         flag("--any-letters", "Accept records that are not DNA or RNA, such as proteins."),
@@ -254,15 +229,14 @@ MATCH_SECTIONS: Final[dict[str, list[click.Option]]] = {
         flag("-L show_lengths", "Write the length of each query into its header."),
         flag("-s show_sequences", "Write the bases of each match below its row."),
     ],
-    "Formats": format_options(complete_files, _optional_integer),
+    "Formats": format_options(_optional_integer),
     "Search": [
         click.Option(
-            ["-t", "--threads"],
+            ["-t", "-qthreads", "--threads"],
             callback=_integer,
             metavar="N",
             default=lambda: str(processor_count()),
-            help="Number of threads; -qthreads N, as in MUMmer 4, is the same.  "
-            "[default: all cores]",
+            help="Number of threads.  [default: all cores]",
         ),
         click.Option(
             ["--backend"],
@@ -272,13 +246,11 @@ MATCH_SECTIONS: Final[dict[str, list[click.Option]]] = {
             help="Search on the processor (cpu) or on an NVIDIA GPU (cuda); auto takes a GPU if "
             "there is one and the work is enough for it to be the faster one.",
         ),
-        flag("-C cpu", "The same as --backend cpu.", hidden=True),
+        flag("-C cpu", "The same as --backend cpu."),
         cluster_option(),
         click.Option(
             ["--search"],
-            type=click.Choice([AUTO, "tree", "kmer", "sampled"]),
-            callback=_search,
-            metavar="[auto|tree|kmer]",
+            type=click.Choice([AUTO, "tree", "kmer"]),
             default=AUTO,
             show_default=True,
             help="Search the paper's suffix trees (tree), or a table of k-mers in which only some "
@@ -306,8 +278,12 @@ MATCH_SECTIONS: Final[dict[str, list[click.Option]]] = {
             "fit into it together are searched in groups.  [default: half of what is free]",
         ),
         flag("--verify", "Compare all of an index file with its checksums first."),
-        click.Option(["--block-size"], callback=_optional_size, hidden=True),
-        click.Option(["--rows-by-reference"], is_flag=True, hidden=True),
+        click.Option(
+            ["--block-size"],
+            callback=_optional_size,
+            metavar="BASES",
+            help="Search about so many bases of queries at a time.  [default: chosen]",
+        ),
         click.Option(
             ["--device"],
             callback=_device,
@@ -324,7 +300,6 @@ MATCH_SECTIONS: Final[dict[str, list[click.Option]]] = {
         ),
         click.Option(
             ["--device-library"],
-            hidden=True,
             type=click.Choice([AUTO, *DEVICE_LIBRARIES]),
             default=AUTO,
             show_default=True,
@@ -368,7 +343,7 @@ MATCH_SECTIONS: Final[dict[str, list[click.Option]]] = {
             "where that is no terminal.",
         ),
         flag("-q --quiet quiet", "Write nothing but errors to standard error."),
-        flag("--no-progress", "Show no progress.", hidden=True),
+        flag("--no-progress", "Show no progress."),
     ],
     INFORMATION: [
         click.Option(

@@ -148,7 +148,7 @@ def plot(context: click.Context, /, **params: Any) -> None:
 
     REFERENCE is a FASTA file, or an index of one; QUERY is one or more FASTA, FASTQ, SAM, BAM or
     CRAM files. The main job draws dot plots, too, beside its other files: 'mummergpu REFERENCE
-    QUERY -mum -b -o x.paf --plot x.png'.
+    QUERY -mum -b -o x.paf -o x.png'.
 
     A file of matches that ends in .paf or .delta, of whatever program, can stand alone: 'mummergpu
     plot x.paf -o x.png'. It takes the options of pictures, and -l. MUMmer's text is of no use: it

@@ -16,7 +16,7 @@ from helpers.loops import each
 from mummergpu.cli.main import commands, main
 
 VERBS = {"match", "index", "map", "workload", "doctor", "completion", "plot", "report"} | {
-    *("sweep", "tune", "warmup", "mummer-shim", "nucmer-shim", "align"),
+    *("sweep", "tune", "warmup", "nucmer-shim", "align"),
     *("hmmsearch", "hmmscan", "hmm"),
 }
 FILES = {"genome.fa", "input.fa", "two words.fa", "folder"}
@@ -80,15 +80,14 @@ def plain(*names: str) -> set[str]:
         (["-b", "genome.fa", "in"], {"file,in"}),
         (["genome.fa", "reads.fq", "in"], {"file,in"}),
         (["match", "in"], {"file,in"}),
-        (["mummer-shim", "-mum", "in"], {"file,in"}),
         (["nucmer-shim", "--mum", "in"], {"file,in"}),
         (["align", "--one"], plain("--one-to-one")),
         (["align", "-o", "in"], {"file,in"}),
         (["align", "--format", ""], plain("delta", "paf", "sam", "bam", "cram", "vcf")),
         (["--", "in"], {"file,in"}),
-        (["--search", ""], plain("auto", "tree", "kmer", "sampled")),
+        (["--search", ""], plain("auto", "tree", "kmer")),
         (["--search", "=", "t"], plain("tree")),
-        (["--search", "="], plain("auto", "tree", "kmer", "sampled")),
+        (["--search", "="], plain("auto", "tree", "kmer")),
         (["-o", "in"], {"file,in"}),
         (["index", "--ch"], plain("--check")),
         (["-q", "index", "in"], {"file,in"}),

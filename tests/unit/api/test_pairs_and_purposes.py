@@ -85,7 +85,6 @@ def test_a_purpose_sets_what_the_command_sets(line: str, more: dict[str, str]) -
             {"for_program": "nucmr"},
             "for_program: 'nucmr' is not one of 'mgaps', 'nucmer', 'mummerplot'",
         ),
-        ({"purpose": "mgaps"}, "purpose: is the former name of for_program, which is given, too"),
         ({"style": TextStyle(four_columns=True)}, "'nucmer' and four_columns exclude"),
         ({"strands": "forward"}, "'nucmer' and strands='forward' exclude"),
         ({"output": "x.paf"}, "'nucmer' and output as paf exclude"),

@@ -103,7 +103,7 @@ def test_wrong_insert_sizes(text: str) -> None:
         options_of(f"r.fa a.fq -I {text}")
 
 
-@each("words", ["-p --single", "b.fq c.fq", "--no-read-group -R @RG"])
+@each("words", ["-p --single", "b.fq c.fq"])
 def test_what_cannot_be_together(words: str) -> None:
     with pytest.raises(click.UsageError):
         options_of(f"r.fa a.fq {words}")
