@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import click
 
-from mummergpu.cli.endings import PROGRAM
+from mummergpu.cli.exit_on_signal import PROGRAM
 from mummergpu.cli.main import commands
 from mummergpu.cli.main_group import MAIN_VERB
 from mummergpu.cli.option_types import SectionedCommand

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from click.core import ParameterSource
 
-from mummergpu.cli.cluster_option import cluster_option, on_cluster
 from mummergpu.cli.format_options import main_files, main_targets
+from mummergpu.cli.option_names import written
 from mummergpu.cli.option_rules import Params, refuse_exclusive, run_options, strands_of
 from mummergpu.cli.option_types import (
     HELP_OPTIONS,
@@ -22,8 +22,7 @@ from mummergpu.cli.option_types import (
     complete_files,
     flag,
 )
-from mummergpu.cli.option_words import written
-from mummergpu.cli.run_verb import Verb, run_verb
+from mummergpu.cli.run_verb import Verb, on_cluster, run_verb
 from mummergpu.errors import OptionError
 from mummergpu.output.formats import RowKind, names_of
 from mummergpu.viterbi.methods import AlignmentMethod
@@ -178,7 +177,7 @@ ALIGN_SECTIONS: Final[Sections] = {
     ],
     "Search": [
         *MACHINE_OPTIONS,
-        cluster_option(),
+        MAIN_OPTIONS["cluster"],
         MAIN_OPTIONS["block_size"],
     ],
     "Reports": [MAIN_OPTIONS["stats"], *MESSAGE_OPTIONS],

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from click.core import ParameterSource
 
-from mummergpu.cli.cluster_option import cluster_option, on_cluster
+from mummergpu.cli.messages import RunWords
 from mummergpu.cli.option_rules import Params, device_options
 from mummergpu.cli.option_types import (
     HELP_OPTIONS,
@@ -22,8 +22,7 @@ from mummergpu.cli.option_types import (
     complete_files,
     flag,
 )
-from mummergpu.cli.run_verb import Verb, run_verb
-from mummergpu.cli.run_words import RunWords
+from mummergpu.cli.run_verb import Verb, on_cluster, run_verb
 from mummergpu.cli.tuned_policies import with_filter_policy
 from mummergpu.input.bytes.formats import PROTEIN_FORMATS
 from mummergpu.runtime.output_file import STANDARD_OUTPUT
@@ -201,7 +200,7 @@ def _sections(scans: bool) -> Sections:
         ],
         "Search": [
             MAIN_OPTIONS["threads"],
-            cluster_option(),
+            MAIN_OPTIONS["cluster"],
             click.Option(
                 ["--cpu", "workers"],
                 type=click.IntRange(min=0),

@@ -16,8 +16,7 @@ from typing import Final, NoReturn
 
 import click
 
-from mummergpu.cli.completion import VARIABLE, answer
-from mummergpu.cli.endings import ENDINGS, PROGRAM
+from mummergpu.cli.exit_on_signal import ENDINGS, PROGRAM, SignalWatch
 from mummergpu.cli.main_group import (
     MAIN_VERB,
     MATCH_EPILOG,
@@ -28,9 +27,7 @@ from mummergpu.cli.main_group import (
     complete_reference,
 )
 from mummergpu.cli.match import run_match
-from mummergpu.cli.option_types import HELP_OPTIONS, MATCH_SECTIONS, complete_files
-from mummergpu.cli.session import Session
-from mummergpu.cli.signals import SignalWatch
+from mummergpu.cli.option_types import HELP_OPTIONS, MATCH_SECTIONS, Session, complete_files
 from mummergpu.errors import MummergpuError, OutputError
 
 NUCMER: Final = "nucmer"
@@ -115,9 +112,10 @@ def _own_words() -> list[str]:
 
 def _invoke(session: Session) -> int:
     """Run a command, and return its exit code; errors leave as exceptions."""
-    if instruction := os.environ.get(VARIABLE):
-        answer(commands, instruction)
-        return 0
+    if instruction := os.environ.get(f"_{PROGRAM.upper()}_COMPLETE"):
+        from mummergpu.cli.completion import answer
+
+        return answer(commands, instruction)
     if not session.arguments:
         click.echo(f"Usage: {PROGRAM} [OPTIONS] REFERENCE QUERY...", err=True)
         click.echo(f"Try '{PROGRAM} --help' for the options.", err=True)

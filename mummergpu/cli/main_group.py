@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import click
 from click_default_group import DefaultGroup
 
-from mummergpu.cli.endings import PROGRAM
+from mummergpu.cli.exit_on_signal import PROGRAM
 from mummergpu.cli.option_types import HELP_NAMES, SectionedCommand, complete_files
 from mummergpu.cli.spellings import END_OF_OPTIONS, Spellings, verb_meant
 
@@ -209,7 +209,8 @@ class MainGroup(DefaultGroup):  # type: ignore[misc]
         if incomplete.startswith("-"):
             inner = click.Context(command, parent=ctx, **command.context_settings)
             return command.shell_complete(inner, incomplete)
-        return self.verbs(incomplete) + complete_files(ctx, command.params[0], incomplete)
+        # click's script for bash forgets the words before a file.
+        return complete_files(ctx, command.params[0], incomplete) + self.verbs(incomplete)
 
 
 def _refuse_removed_options(verb: str, words: Sequence[str], spellings: Spellings) -> None:
@@ -228,5 +229,5 @@ def complete_reference(
     files = complete_files(context, parameter, incomplete)
     group = context.find_root().command
     if isinstance(group, MainGroup) and context.meta.get(_VERB_MAY_FOLLOW):
-        return group.verbs(incomplete) + files
+        return files + group.verbs(incomplete)
     return files

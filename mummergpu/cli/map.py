@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from mummergpu.cli.cluster_option import cluster_option, on_cluster
 from mummergpu.cli.foreign_options import FOREIGN_OPTIONS, in_own_words, is_paf_meant
 from mummergpu.cli.format_options import NO_GROUP, main_files, main_targets
 from mummergpu.cli.option_rules import Params, run_options
@@ -25,7 +24,7 @@ from mummergpu.cli.option_types import (
     complete_folders,
     flag,
 )
-from mummergpu.cli.run_verb import Verb, run_verb
+from mummergpu.cli.run_verb import Verb, on_cluster, run_verb
 from mummergpu.errors import OptionError
 from mummergpu.output.formats import RowKind, names_of
 from mummergpu.runtime.output_file import STANDARD_OUTPUT
@@ -284,7 +283,7 @@ MAP_SECTIONS: Final[Sections] = {
     ],
     "Search": [
         *(option for option in MACHINE_OPTIONS if option.name != "cpu"),
-        cluster_option(),
+        MAIN_OPTIONS["cluster"],
         MAIN_OPTIONS["block_size"],
     ],
     "Words of bwa mem and minimap2": FOREIGN_OPTIONS,

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mummergpu.cli.cache_folders import COMPILATION
-from mummergpu.cli.cluster_option import on_cluster
 from mummergpu.cli.format_options import alignment_options, main_files, output_targets
+from mummergpu.cli.messages import COMPILATION
 from mummergpu.cli.option_rules import (
     Params,
     run_options,
     search_options,
     text_request,
 )
-from mummergpu.cli.run_verb import Verb, run_verb
+from mummergpu.cli.run_verb import Verb, on_cluster, run_verb
 
 if TYPE_CHECKING:
-    from mummergpu.cli.run_words import RunWords
+    from mummergpu.cli.messages import RunWords
     from mummergpu.pipeline.options import MatchOptions
 
 

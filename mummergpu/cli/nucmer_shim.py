@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from mummergpu.cli.endings import PROGRAM
+from mummergpu.cli.exit_on_signal import PROGRAM
 from mummergpu.cli.main_group import VerbatimCommand
 from mummergpu.cli.option_types import HELP_OPTIONS, complete_files
 from mummergpu.errors import MummergpuError, MummerUsageError

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from mummergpu.cli.cache_folders import folder_of_kernels
 from mummergpu.cli.format_options import output_targets
 from mummergpu.errors import OptionError
+from mummergpu.runtime.cache_places import cache_folder
 from mummergpu.runtime.output_file import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def device_options(params: Params) -> DeviceOptions:
     """Return the options of the device."""
     from mummergpu.matching.options import DeviceOptions
 
-    folder = folder_of_kernels(os.environ)
+    folder = cache_folder(os.environ)
     return DeviceOptions(
         backend="cpu" if params.get("cpu") else params["backend"],
         number=params["device"],

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from mummergpu.cli.cluster_option import cluster_option
-from mummergpu.cli.endings import PROGRAM as PROGRAM
+from mummergpu.cli.exit_on_signal import PROGRAM as PROGRAM
 from mummergpu.cli.format_options import format_options
-from mummergpu.cli.option_words import WordedCommand
-from mummergpu.cli.session import Session
+from mummergpu.cli.option_names import WordedCommand
 from mummergpu.cuda.device_library import DEVICE_LIBRARIES
 from mummergpu.index.tree.policy import LETTERS
 from mummergpu.pipeline.purposes import PURPOSES
@@ -41,6 +40,14 @@ _POLICY_HELP: Final = {
     "two_dimensional_tree": "Lay the nodes out in two dimensions.",
     "node_reordering": "Number the nodes breadth first, then depth first.",
 }
+
+
+@dataclass
+class Session:
+    """The words that the user wrote, and whether he asks for more messages, such as tracebacks."""
+
+    arguments: list[str]
+    verbose: bool = False
 
 
 AUTO: Final = "auto"
@@ -247,7 +254,13 @@ MATCH_SECTIONS: Final[dict[str, list[click.Option]]] = {
             "there is one and the work is enough for it to be the faster one.",
         ),
         flag("-C cpu", "The same as --backend cpu."),
-        cluster_option(),
+        click.Option(
+            ["--cluster"],
+            metavar="CLUSTER",
+            help="Work on a cluster of Dask, with the same output: tcp://HOST:PORT of its "
+            "scheduler, local:N for N processes here, each with a GPU of its own, or slurm:FILE "
+            "with options of dask-jobqueue (pip install 'mummergpu[dask]').",
+        ),
         click.Option(
             ["--search"],
             type=click.Choice([AUTO, "tree", "kmer"]),

@@ -12,10 +12,9 @@ import click
 from click.core import ParameterSource
 
 from mummergpu.cli.match import run_match
+from mummergpu.cli.option_names import WordedCommand
 from mummergpu.cli.option_rules import refuse_clashing_files
-from mummergpu.cli.option_types import HELP_OPTIONS, MAIN_OPTIONS, complete_files
-from mummergpu.cli.option_words import WordedCommand
-from mummergpu.cli.session import Session
+from mummergpu.cli.option_types import HELP_OPTIONS, MAIN_OPTIONS, Session, complete_files
 from mummergpu.drawing.colours import COLOURINGS
 from mummergpu.drawing.picture import PictureStyle, picture_bytes, picture_format
 from mummergpu.output.formats import target_of

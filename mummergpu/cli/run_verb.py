@@ -6,17 +6,21 @@ import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import click
 
-from mummergpu.cli.cache_folders import announce_compilation, tell_cache_trouble
+from mummergpu.cli.messages import (
+    RunWords,
+    announce_compilation,
+    new_stats,
+    progress_shown,
+    tell_cache_trouble,
+)
 from mummergpu.cli.option_rules import Params, refuse_clashing_files, refuse_exclusive
-from mummergpu.cli.option_types import PROGRAM
-from mummergpu.cli.progress_line import progress_shown
+from mummergpu.cli.option_types import PROGRAM, Session
 from mummergpu.cli.run_reports import RunReports
-from mummergpu.cli.run_words import RunWords, new_stats
-from mummergpu.cli.session import Session
 from mummergpu.cuda.warm_up import ask_for_context
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.output_file import STANDARD_OUTPUT
@@ -62,6 +66,13 @@ class Verb(Generic[Options]):
     before: Callable[[Options, RunWords], None] = lambda options, words: None
     backend_of: Callable[[Options], str] = lambda options: "auto"
     compiles: str = "a minute"
+
+
+def on_cluster(job: Callable[..., Any], params: Params) -> Callable[..., Any]:
+    """Return a job of `mummergpu.cluster`, with the cluster that is asked for."""
+    from mummergpu.cluster.options import ClusterOptions
+
+    return partial(job, cluster=ClusterOptions.shared(params["cluster"], params["threads"]))
 
 
 def run_verb(params: Params, verb: Verb[Options]) -> None:

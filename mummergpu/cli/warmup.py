@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from mummergpu.cli.cache_folders import folder_of_kernels
 from mummergpu.cli.option_types import HELP_OPTIONS, PROGRAM
 from mummergpu.errors import OptionError, OutputError
+from mummergpu.runtime.cache_places import cache_folder
 from mummergpu.runtime.compiled.code_target import GENERIC_TARGETS, GenericTarget, runnable_targets
 from mummergpu.runtime.processors import processor_count
 
@@ -255,7 +255,7 @@ def _fill_in_child(
 def _compile_kernels(architectures: tuple[str, ...], quiet: bool) -> None:
     from mummergpu.studies.kernel_warmup import warm_kernels
 
-    folder = folder_of_kernels(os.environ)
+    folder = cache_folder(os.environ)
     if folder is None:
         raise OutputError("no place for kernels: there is no home folder", "MUMMERGPU_CACHE_DIR")
     counts = warm_kernels(architectures, folder, processor_count())

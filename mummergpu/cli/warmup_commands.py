@@ -15,8 +15,7 @@ from typing import Any, Final
 import click
 
 from mummergpu.cli.main_group import MAIN_VERB
-from mummergpu.cli.option_types import PROGRAM
-from mummergpu.cli.session import Session
+from mummergpu.cli.option_types import PROGRAM, Session
 
 Word = str | Path
 """A word of a command line; a path is relative to the folder of the input."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mummergpu.cli.endings import ENDINGS
+from mummergpu.cli.exit_on_signal import ENDINGS
 
 # The process says when its handlers stand; before that, Python's own decide.
 ANNOUNCED = """
@@ -115,7 +115,7 @@ run()
 def test_what_the_parent_ignores_stays_ignored() -> None:
     program = """
 import signal
-from mummergpu.cli.endings import ENDINGS, end_at_signals
+from mummergpu.cli.exit_on_signal import ENDINGS, end_at_signals
 
 end_at_signals()
 ignored = [one for one in ENDINGS if signal.getsignal(one) is signal.SIG_IGN]

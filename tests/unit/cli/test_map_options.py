@@ -10,7 +10,7 @@ from helpers.loops import each
 
 from mummergpu.cli.main import commands
 from mummergpu.cli.map import map_options
-from mummergpu.cli.session import Session
+from mummergpu.cli.option_types import Session
 from mummergpu.errors import MummergpuError
 from mummergpu.input.blocks.read_files import MateFiles, ReadFile
 from mummergpu.mapping.placing.insert_size import InsertSizes
