@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import os
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from mummergpu.cluster.options import ClusterOptions
 from mummergpu.errors import OptionError
@@ -15,6 +17,23 @@ from mummergpu.runtime.option_values import one_of, path, paths, positive, shown
 from mummergpu.runtime.processors import processor_count
 
 PathLike = str | os.PathLike[str]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def showing(request: type) -> Callable[[Function], Function]:
+    """Let the signature of a function show the fields of a request in place of ``**keywords``."""
+    fields = inspect.signature(request).parameters.values()
+
+    def shown(function: Function) -> Function:
+        signature = inspect.signature(function)
+        *own, _ = signature.parameters.values()
+        keywords = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in fields]
+        signature = signature.replace(parameters=[*own, *keywords])
+        function.__signature__ = signature  # type: ignore[attr-defined]
+        return function
+
+    return shown
 
 
 def device_options(backend: str, threads: int | None) -> DeviceOptions:
