@@ -15,7 +15,7 @@ from mummergpu.errors import MummergpuError, MummerUsageError
 from mummergpu.version import __version__
 
 if TYPE_CHECKING:
-    from mummergpu.cli.nucmer_words import NucmerCommand
+    from mummergpu.cli.nucmer_arguments import NucmerCommand
 
 _SHOW_COORDS: Final = "show-coords"
 
@@ -81,9 +81,9 @@ _INFORMATION: Final = {
 
 def run_nucmer_shim(words: tuple[str, ...]) -> None:
     """Do the job of a command line of ``nucmer``."""
-    from mummergpu.cli.nucmer_words import parse_nucmer_words
+    from mummergpu.cli.nucmer_arguments import parse_nucmer_arguments
 
-    command = parse_nucmer_words(words)
+    command = parse_nucmer_arguments(words)
     if isinstance(command, str):
         click.echo(_INFORMATION[command])
         return
