@@ -53,7 +53,7 @@ ALIKE = (
     *(f"align -C genome.mgi copy.fa -o 1.{name}" for name in ("delta", "paf", "vcf", "sam", "bam")),
     *(
         f"match -C genome.mgi reads.fa -o 2.{name}"
-        for name in ("txt", "sam", "bam", "delta", "paf", "bed", "tsv")
+        for name in ("txt", "sam", "bam", "paf", "bed", "tsv")
     ),
 )
 """Commands that call nothing that those of a warm-up do not call, but with other files: what the

@@ -18,7 +18,7 @@ TREES = {
     "mummergpu.index.tree.build",
     "mummergpu.matching.tree.cpu_match",
 }
-OUTPUTS = ("paf", "bed", "tsv", "sam", "bam", "delta")
+OUTPUTS = ("paf", "bed", "tsv", "sam", "bam")
 MASKED_ARRAYS = {"numpy.ma", "numpy.ma.core"}
 
 PROGRAM = """
