@@ -108,15 +108,14 @@ ALIGN_SECTIONS: Final[Sections] = {
             ["--gap-open"],
             type=int,
             metavar="N",
-            help="The penalty of a gap, beside its bases'.  [default: nucmer's 3; 16 for VCF that "
-            "is written without .delta]",
+            help="Gap open penalty.  [default: nucmer's 3; 16 for VCF without .delta]",
         ),
         click.Option(
             ["--gap-extend"],
             type=int,
             metavar="N",
-            help="The penalty of each base of a gap; an equal base scores 3, and a different one "
-            "-7.  [default: nucmer's 7; 1 for VCF that is written without .delta]",
+            help="Gap extension penalty; a match scores 3, a mismatch -7.  [default: nucmer's 7; 1 "
+            "for VCF without .delta]",
         ),
         flag("--noextend no_extend", "Do not extend alignments beyond the clusters of matches."),
         flag(
@@ -128,8 +127,8 @@ ALIGN_SECTIONS: Final[Sections] = {
             ["--circular"],
             metavar="NAME",
             multiple=True,
-            help="Let alignments go on behind the last base of this record of the reference at its "
-            "first one, in two pieces; may be given several times, 'all' for all records.",
+            help="This record of the reference is circular: alignments across its end are written "
+            "in two pieces. May be given several times; 'all' for all records.",
         ),
     ],
     "Alignments that are written": [
@@ -171,9 +170,9 @@ ALIGN_SECTIONS: Final[Sections] = {
             type=click.Choice(names_of(RowKind.GENOMES)),
             help="Write this format, whatever the name of the file.",
         ),
-        flag("--cs with_changes", "Let PAF tell the bases of the differences, as cs:Z."),
-        flag("--eqx equal_bases", "Let PAF, SAM and BAM write = and X in CIGARs, in place of M."),
-        flag("--no-bases", "Let SAM leave out the bases of the queries, and MD."),
+        flag("--cs with_changes", "Write the tag cs into PAF."),
+        flag("--eqx equal_bases", "Write = and X in place of M in PAF, SAM and BAM."),
+        flag("--no-bases", "Write SAM without the bases of the queries and without MD."),
     ],
     "Search": [
         *MACHINE_OPTIONS,

@@ -77,22 +77,21 @@ MAP_SECTIONS: Final[Sections] = {
         click.Option(
             ["-p", "--interleaved"],
             is_flag=True,
-            help="Mates alternate in each file; a read beside which there is none of its name is "
+            help="Pairs are interleaved: two reads of one name in a row are mates, others are "
             "single.",
         ),
         click.Option(
             ["--single"],
             is_flag=True,
-            help="No read has a mate: neither is the second of two files, nor do the flags of SAM, "
-            "BAM and CRAM count.",
+            help="Treat all reads as single, whatever the files and flags tell of pairs.",
         ),
         click.Option(
             ["--long-reads"],
             type=click.Choice(["unmapped", "error"]),
             default="unmapped",
             show_default=True,
-            help="What becomes of reads of more than 1,500 bases: they stay unmapped, with a "
-            "warning, or the run ends.",
+            help="Leave reads of more than 1,500 bases unmapped, with a warning, or treat them as "
+            "an error.",
         ),
         *INPUT_OPTIONS,
     ],
@@ -114,8 +113,8 @@ MAP_SECTIONS: Final[Sections] = {
             ["--unmapped"],
             metavar="FILE[,FILE]",
             shell_complete=complete_files,
-            help="Write reads without a place, whose mates have none either, as FASTQ: mates side "
-            "by side, or into two files.",
+            help="Write unmapped reads whose mates are unmapped too as FASTQ, interleaved or into "
+            "two files.",
         ),
         click.Option(
             ["--sort"],
@@ -143,16 +142,15 @@ MAP_SECTIONS: Final[Sections] = {
             ["--temporary-folder"],
             metavar="FOLDER",
             shell_complete=complete_folders,
-            help="Where alignments wait to be sorted if there are too many for memory.",
+            help="Folder for the temporary files of --sort and --mark-duplicates.",
         ),
     ],
     "Records": [
         click.Option(
             ["-R", "--read-group"],
             metavar="LINE",
-            help=r"The read group of all reads, such as '@RG\tID:x\tSM:y\tPL:ILLUMINA', or none.  "
-            "[default: those of SAM, BAM and CRAM, and one with the name of the first file for "
-            "other reads]",
+            help=r"Read group of all reads, such as '@RG\tID:x\tSM:y\tPL:ILLUMINA', or none.  "
+            "[default: those of SAM, BAM and CRAM; for other reads, the name of the first file]",
         ),
         click.Option(
             ["-y", "-C", "--comments"],
@@ -187,24 +185,23 @@ MAP_SECTIONS: Final[Sections] = {
         ),
         flag(
             "-M m",
-            "Flag the further parts of split reads as secondary, not as supplementary, as bwa mem "
-            "does with this option; they keep their bases.",
+            "Flag the further parts of split reads as secondary instead of supplementary.",
         ),
         flag(
             "-Y soft_clipping",
-            "Write all bases of a read in its supplementary records, and clip them softly.",
+            "Use soft clipping in supplementary records, too.",
         ),
         flag("--eqx eqx", "Write = and X in CIGARs, in place of M."),
         flag(
             "--no-unal mapped_only",
-            "Leave out reads that are not mapped, and whose mates are not either.",
+            "Leave out unmapped reads whose mates are unmapped too.",
         ),
         click.Option(
             ["-H", "--header", "header"],
             metavar="LINE",
             multiple=True,
-            help=r"A line for the header, such as '@CO\tmade for tests', or a file of such lines; "
-            "may be given several times.",
+            help=r"Add a line to the header, such as '@CO\tmade for tests', or a file of lines. "
+            "May be given several times.",
         ),
     ],
     "Alignment": [
@@ -224,8 +221,7 @@ MAP_SECTIONS: Final[Sections] = {
         click.Option(
             ["--orientation"],
             type=click.Choice(["fr", "rf", "ff"]),
-            help="How mates lie: facing each other, back to back, on one strand.  [default: as "
-            "most of the first pairs do; fr with -I]",
+            help="Orientation of mates.  [default: that of most of the first pairs; fr with -I]",
         ),
         click.Option(
             ["--max-occurrences", "max_occurrences"],
@@ -233,52 +229,51 @@ MAP_SECTIONS: Final[Sections] = {
             metavar="N",
             default=300,
             show_default=True,
-            help="Choose the rarest seeds of a read that has more than N matches on a strand, or N "
-            "places of one that occurs more often as a whole.  -N and --max-xa look at all.",
+            help="Use only the rarest seeds of a read with more than N matches on a strand; -N and "
+            "--max-xa use all.",
         ),
         click.Option(
             ["--circular"],
             metavar="NAME",
             multiple=True,
-            help="Let reads go on behind the last base of this record of the reference at its "
-            "first one, in two parts; may be given several times, 'all' for all records.",
+            help="This record of the reference is circular: reads across its end are written in "
+            "two parts. May be given several times; 'all' for all records.",
         ),
         flag(
             "-j ignore_alt",
-            "Take contigs that are in REFERENCE.alt, the file of bwa-kit, for contigs like all "
-            "others.",
+            "Ignore REFERENCE.alt: treat alternative contigs like all others.",
         ),
-        _number("-A --match match", 1, "The score of two equal bases."),
-        _number("-B --mismatch mismatch", 4, "The penalty of two different bases."),
+        _number("-A --match match", 1, "Match score."),
+        _number("-B --mismatch mismatch", 4, "Mismatch penalty."),
         click.Option(
             ["-O", "--gap-open", "gap_open"],
             metavar="N[,N]",
             default="6",
             show_default=True,
-            help="The penalty of opening a deletion, an insertion.",
+            help="Gap open penalty, or those of deletions and insertions.",
         ),
         click.Option(
             ["-E", "--gap-extend", "gap_extend"],
             metavar="N[,N]",
             default="1",
             show_default=True,
-            help="The penalty of each base of a gap.",
+            help="Gap extension penalty, or those of deletions and insertions.",
         ),
         click.Option(
             ["-L", "--clipping"],
             metavar="N",
             default="5",
             show_default=True,
-            help="The penalty of clipping an end of a read.",
+            help="Clipping penalty.",
         ),
-        _number("-U --unpaired unpaired", 17, "The penalty of mates that are not a proper pair."),
+        _number("-U --unpaired unpaired", 17, "Penalty of an unpaired read pair."),
         click.Option(
             ["-T", "--min-score", "min_score"],
             type=int,
             metavar="N",
             default=30,
             show_default=True,
-            help="The least score of an alignment that is reported.",
+            help="Minimum score of an alignment to report.",
         ),
     ],
     "Search": [
