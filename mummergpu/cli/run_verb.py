@@ -27,7 +27,6 @@ from mummergpu.runtime.output_file import STANDARD_OUTPUT, OutputFile
 
 if TYPE_CHECKING:
     from mummergpu.pipeline.context import RunContext
-
     from mummergpu.runtime.stats import Stats
 
     Content = Callable[[Stats], bytes]

@@ -173,7 +173,6 @@ def test_bash_gets_words() -> None:
         ("-o g", set()),
         ("workload -o f", set()),
         ("--gpu-m", {"--gpu-memory"}),
-        ("--search = k", {"kmer"}),
         ("-l 20 genome.fa -mumc", {"-mumcand"}),
     ]
     # Outside of a line that is being edited there is nothing to set options of.
@@ -187,6 +186,7 @@ source <(mummergpu completion bash)
         script += f"""
 COMP_WORDS=(mummergpu {words})
 COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))
+COMPREPLY=()
 _mummergpu_completion mummergpu
 printf '%s\\n' "${{COMPREPLY[@]}}" end
 """

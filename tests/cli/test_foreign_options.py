@@ -380,10 +380,10 @@ def test_help_is_help(words: str, capfd: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ("-S", "No such option: -S"),
+        ("-S", "No such option '-S'"),
         ("-5SP", "No such option '-5SP'"),
         ("-y 20", "3 files are no pairs"),
-        ("-w 100", "No such option: -w"),
+        ("-w 100", "No such option '-w'"),
         ("-x map-ont", "'map-ont' is not 'sr'"),
         ("-L 5,7", "--clipping: '5,7': both ends of a read have one penalty"),
         ("--cs=long", "Option '--cs' does not take a value"),

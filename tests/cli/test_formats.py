@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
 import subprocess
 from dataclasses import dataclass
 from itertools import groupby
@@ -232,9 +231,3 @@ def test_what_a_format_cannot_hold(
     assert run(words) == 1
     assert message in capsys.readouterr().err
     assert sorted(os.listdir()) == ["q.fa", "r.fa"]
-
-
-def test_delta_names_one_file(capsys: pytest.CaptureFixture[str]) -> None:
-    shutil.copy("q.fa", "p.fa")
-    assert run("-o x.delta", "r.fa q.fa p.fa") == 1
-    assert "p.fa: a .delta is of one file of queries, not of several" in capsys.readouterr().err
