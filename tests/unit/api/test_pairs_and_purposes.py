@@ -65,7 +65,6 @@ def test_mates_that_do_not_belong_together() -> None:
         ("--for mgaps -b", {"for_program": "mgaps", "strands": "both"}),
         ("--for mgaps", {"for_program": "mgaps", "strands": "forward"}),
         ("--for nucmer", {"for_program": "nucmer"}),
-        ("--for nucmer", {"purpose": "nucmer"}),
         ("--for nucmer -maxmatch", {"for_program": "nucmer", "mode": "maxmatch"}),
         ("--for nucmer -r -mum", {"for_program": "nucmer", "strands": "reverse", "mode": "mum"}),
         ("--for mummerplot", {"for_program": "mummerplot"}),

@@ -34,7 +34,7 @@ def test_every_format_has_rows_and_is_named_by_its_files() -> None:
         for name in names_of(rows)[1:]:
             for suffix in FORMATS[name].suffixes:
                 assert target_of(f"x{suffix}", rows=rows).format == name
-    assert all(made.openers for made in FORMATS.values())
+    assert all(made.rows for made in FORMATS.values())
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,8 @@ def test_every_format_has_rows_and_is_named_by_its_files() -> None:
         ("x.unknown", RowKind.GENOMES, r"end in '.unknown': choose .delta, .paf, .*, or one with"),
         ("x.txt.gz", RowKind.GENOMES, "no format has names that end in '.txt'"),
         ("a.b/x.bamm", RowKind.READS, r"end in '.bamm': choose .sam, .paf, .bam, .cram, or one"),
-        ("x.vcf", RowKind.READS, "no format has names that end in '.vcf'"),
+        ("x.vcf", RowKind.READS, "alignments are written as sam, .* and not as vcf"),
+        ("x.cram", RowKind.MATCHES, "matches are written as mummer, .* and not as cram"),
     ],
 )
 def test_other_formats_are_refused(path: str, rows: RowKind, expected: str) -> None:
