@@ -14,7 +14,7 @@ def run() -> None:
     there: the interpreter has already imported it.
     """
     try:
-        from mummergpu.cli.endings import end_at_signals
+        from mummergpu.cli.exit_on_signal import end_at_signals
 
         end_at_signals()
     except KeyboardInterrupt:

@@ -42,7 +42,7 @@ ALIKE = (
     ),
     "map --backend cpu genome.fa reads.fa -o 4.bam",
     "map --backend cpu genome.mgi reads.fa --max-xa 5 -o 1.sam",
-    "map --backend cpu genome.mgi reads.fa --all -o 2.bam",
+    "map --backend cpu genome.mgi reads.fa -a -o 2.bam",
     "map --backend cpu genome.mgi mates.1.fq mates.2.fq --format paf -o 1.paf",
     "map --backend cpu genome.mgi reads.fa --eqx -o 1.sam",
     "map --backend cpu genome.mgi mates.1.fq mates.2.fq --tags cs -o 1.sam",
@@ -53,7 +53,7 @@ ALIKE = (
     *(f"align -C genome.mgi copy.fa -o 1.{name}" for name in ("delta", "paf", "vcf", "sam", "bam")),
     *(
         f"match -C genome.mgi reads.fa -o 2.{name}"
-        for name in ("txt", "sam", "bam", "delta", "paf", "bed", "tsv")
+        for name in ("txt", "sam", "bam", "paf", "bed", "tsv")
     ),
 )
 """Commands that call nothing that those of a warm-up do not call, but with other files: what the

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from generate.verbs import OptionText, Verb, all_verbs, keeps_lines, paragraphs
 
-from mummergpu.cli.endings import PROGRAM
+from mummergpu.cli.exit_on_signal import PROGRAM
 from mummergpu.cli.main_group import MAIN_VERB
 from mummergpu.version import __version__
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import copy
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import click
 
-from mummergpu.cli.endings import PROGRAM
+from mummergpu.cli.exit_on_signal import PROGRAM
 from mummergpu.cli.main import commands
 from mummergpu.cli.main_group import MAIN_VERB
-from mummergpu.cli.option_types import OptionWithOldName, SectionedCommand
-
-ALSO_ACCEPTED = "Also accepted"
-"""The title of options that repeat others, and of former names, which the help does not show."""
+from mummergpu.cli.option_types import SectionedCommand
 
 WIDTH = 1000
 """The width of usage lines, so that none is broken."""
@@ -106,19 +102,7 @@ def _sections(
     if help_option := command.get_help_option(context):
         last = next(reversed(sections))
         sections[last] = (*sections[last], *_texts([help_option], context))
-    sections[ALSO_ACCEPTED] = tuple(_also_accepted(command, context))
     return {title: texts for title, texts in sections.items() if texts}
-
-
-def _also_accepted(command: click.Command, context: click.Context) -> Iterator[OptionText]:
-    """Yield hidden options; those without a help are for tests and other programs alone."""
-    for option in command.params:
-        if isinstance(option, OptionWithOldName):
-            yield OptionText(option.old_name, f"The former name of {option.opts[0]}.")
-        elif isinstance(option, click.Option) and option.hidden and option.help:
-            shown = copy.copy(option)
-            shown.hidden = False
-            yield from _texts([shown], context)
 
 
 def _texts(parameters: Sequence[click.Parameter], context: click.Context) -> tuple[OptionText, ...]:

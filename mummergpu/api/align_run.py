@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, Unpack
 
-from mummergpu.api.genome_requests import alignment_method, genome_options
+from mummergpu.api.genome_requests import AlignKeywords, AlignRequest
 from mummergpu.api.log import context_of
 from mummergpu.api.requests import (
     PathLike,
     cluster_options,
     device_options,
-    naming,
-    new_or_former,
+    showing,
     targets_asked,
 )
 from mummergpu.api.run import RunStats
 from mummergpu.index.options import DEFAULT_MINIMUM_LENGTH
-from mummergpu.mapping.genomes.options import ClusterOptions
 from mummergpu.matching.options import SearchOptions
-from mummergpu.output.formats import Rows
+from mummergpu.output.formats import RowKind
 from mummergpu.output.genomes.sink import AlignmentFilter
 from mummergpu.pipeline import align_genomes as pipeline
 from mummergpu.pipeline.align_options import AlignOptions
 from mummergpu.runtime.option_values import path, paths
 
 
+@showing(AlignRequest)
 def align(
     reference: PathLike,
     queries: PathLike | Iterable[PathLike],
@@ -36,27 +35,16 @@ def align(
     backend: str = "auto",
     threads: int | None = None,
     *,
-    min_cluster: int = 65,
-    max_gap: int = 90,
-    diagonal_difference: int = 5,
-    diagonal_factor: float = 0.12,
-    break_length: int = 200,
-    gap_open: int | None = None,
-    gap_extend: int | None = None,
-    extend: bool = True,
-    simplify: bool = True,
-    method: str = "tile",
     one_to_one: bool = False,
     min_identity: float = 0.0,
-    min_alignment_length: int | None = None,
+    min_alignment_length: int = 0,
     format: str | None = None,
     max_memory: int | None = None,
     any_letters: bool = False,
     no_empty: bool = False,
     equal_bases: bool = False,
-    circular: str | Sequence[str] = (),
-    min_aligned: int | None = None,
     cluster: Any = None,
+    **keywords: Unpack[AlignKeywords],
 ) -> RunStats:
     """Align genomes, contigs or long reads in files, and write the alignments to a file.
 
@@ -82,6 +70,27 @@ def align(
         ``cpu``, ``cuda``, or the one that is expected to be faster: where matches are searched.
     threads : int, optional
         The number of working threads; by default one for each processor.
+    one_to_one : bool, default False
+        Keep only alignments that map each base to its best place, in both genomes.
+    min_identity : float, default 0.0
+        Keep only alignments with at least this share of equal columns, between 0 and 1.
+    min_alignment_length : int, default 0
+        Keep only alignments of at least so many bases, in both genomes.
+    format : str, optional
+        ``delta``, ``paf``, ``sam``, ``bam``, ``cram`` or ``vcf``, whatever the name of the output.
+    max_memory : int, optional
+        The most bytes for the reference and its index; by default half of what is free.
+    any_letters : bool, default False
+        Accept records whose letters are mostly not DNA or RNA.
+    no_empty : bool, default False
+        Treat a file without queries as an error.
+    equal_bases : bool, default False
+        Write ``=`` and ``X`` in the CIGARs of PAF, SAM and BAM, in place of ``M``.
+    cluster : distributed.Client or str, optional
+        A cluster of Dask that works, or its address as for ``--cluster``; the output is the same.
+
+    Other Parameters
+    ----------------
     min_cluster : int, default 65
         The fewest bases of all matches of a cluster together.
     max_gap : int, default 90
@@ -109,29 +118,9 @@ def align(
         the whole matrix, for short sequences with few matches. ``streaming`` keeps the matrix in
         the memory of the host beside a GPU, or in a temporary file. Both take no option about
         matches.
-    one_to_one : bool, default False
-        Keep only alignments that map each base to its best place, in both genomes.
-    min_identity : float, default 0.0
-        Keep only alignments with at least this share of equal columns, between 0 and 1.
-    min_alignment_length : int, optional
-        Keep only alignments of at least so many bases, in both genomes; by default of any length.
-    format : str, optional
-        ``delta``, ``paf``, ``sam``, ``bam``, ``cram`` or ``vcf``, whatever the name of the output.
-    max_memory : int, optional
-        The most bytes for the reference and its index; by default half of what is free.
-    any_letters : bool, default False
-        Accept records whose letters are mostly not DNA or RNA.
-    no_empty : bool, default False
-        Treat a file without queries as an error.
-    equal_bases : bool, default False
-        Write ``=`` and ``X`` in the CIGARs of PAF, SAM and BAM, in place of ``M``.
     circular : str or sequence of str, optional
         The names of circular records of the reference, ``all`` for all: an alignment goes on
         behind the last base at the first one, and is written in two pieces.
-    min_aligned : int, optional
-        The former name of `min_alignment_length`.
-    cluster : distributed.Client or str, optional
-        A cluster of Dask that works, or its address as for ``--cluster``; the output is the same.
 
     Returns
     -------
@@ -143,20 +132,13 @@ def align(
     MummergpuError
         If the input, an argument or the machine is at fault. No file is left then.
     """
-    targets = targets_asked(output, format, Rows.GENOMES)
+    targets = targets_asked(output, format, RowKind.GENOMES)
     search = SearchOptions.of_words(min_length, strands, mode)
-    genomes = genome_options(
-        ClusterOptions(min_cluster, max_gap, diagonal_difference, diagonal_factor),
-        *(break_length, gap_open, gap_extend, extend, simplify),
+    kept = AlignmentFilter(one_to_one, min_identity, min_alignment_length)
+    genomes, search, method = AlignRequest(**keywords).job(
+        *(search, search.minimum_length != DEFAULT_MINIMUM_LENGTH),
         [target.format for target in targets],
-        circular,
     )
-    word, least = new_or_former(
-        "min_alignment_length", min_alignment_length, "min_aligned", min_aligned
-    )
-    with naming("min_alignment_length", word):
-        kept = AlignmentFilter(one_to_one, min_identity, 0 if least is None else least)
-    has_length = search.minimum_length != DEFAULT_MINIMUM_LENGTH
     device = device_options(backend, threads)
     options = AlignOptions(
         path("reference", reference),
@@ -166,7 +148,7 @@ def align(
         max_memory,
         genomes,
         kept,
-        method=alignment_method(method, genomes, search, has_length),
+        method=method,
         threads=device.threads,
         device=device,
         any_letters=any_letters,

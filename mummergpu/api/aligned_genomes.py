@@ -20,7 +20,7 @@ from mummergpu.api.tables import (
     decoded_name,
     joined,
 )
-from mummergpu.output.formats import Rows
+from mummergpu.output.formats import RowKind
 from mummergpu.output.genomes.format import AlignedQueries
 from mummergpu.output.genomes.sink import chosen_one_to_one
 from mummergpu.output.open_sink import open_sink
@@ -202,7 +202,7 @@ class AlignedGenomes(AlignmentRows[GenomeAlignment]):
         MummergpuError
             If the file cannot be written, or the queries of a .delta come from several files.
         """
-        target = target_asked(path, format, Rows.GENOMES)
+        target = target_asked(path, format, RowKind.GENOMES)
         paths = self._query_paths
         facts = RunFacts(
             *(self._searched.reference, paths, positive("threads", threads)),
@@ -211,7 +211,7 @@ class AlignedGenomes(AlignmentRows[GenomeAlignment]):
         )
         with ExitStack() as stack:
             file = stack.enter_context(OutputFile(target.path))
-            sink = open_sink([target], [file], facts, Stats(), Rows.GENOMES)
+            sink = open_sink([target], [file], facts, Stats(), RowKind.GENOMES)
             stack.callback(sink.close)
             for block in self._blocks:
                 sink.write(sink.prepare(block, block.alignments))

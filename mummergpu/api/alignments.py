@@ -19,7 +19,7 @@ from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.mapping.alignments.columns import NO_ROW, AlignmentColumns, SamFlag
 from mummergpu.mapping.alignments.xa_columns import fold
 from mummergpu.output.alignments.styled_rows import styled
-from mummergpu.output.formats import Rows
+from mummergpu.output.formats import RowKind
 from mummergpu.output.open_sink import check_targets, index_path, open_sink
 from mummergpu.output.records.record_style import USUAL_STYLE, RecordStyle
 from mummergpu.output.records.sam_options import SamOptions, check_groups
@@ -222,7 +222,7 @@ class Alignments(AlignmentRows[Alignment]):
             If the file cannot be written; or a selection has some rows of a read or of its mate,
             and lacks others: a record tells of these.
         """
-        target, count = target_asked(path, format, Rows.READS), positive("threads", threads)
+        target, count = target_asked(path, format, RowKind.READS), positive("threads", threads)
         style = instance("style", USUAL_STYLE if style is None else style, RecordStyle)
         style.check_formats([target.format])
         if self._cuts_templates:
@@ -255,7 +255,7 @@ class Alignments(AlignmentRows[Alignment]):
             file = stack.enter_context(OutputFile(target.path))
             place = index_path(target, reference, facts.sort)
             index = None if place is None else stack.enter_context(OutputFile(place))
-            sink = open_sink([target], [file], facts, Stats(), Rows.READS, [index])
+            sink = open_sink([target], [file], facts, Stats(), RowKind.READS, [index])
             stack.callback(sink.close)
             for block, columns in blocks:
                 told = fold(columns) if self._tells_alternatives else columns

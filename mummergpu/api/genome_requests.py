@@ -3,51 +3,64 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import TypedDict
 
 from mummergpu.mapping.genomes.options import ClusterOptions, GenomeOptions, costs_of_gaps
 from mummergpu.matching.options import SearchOptions, Uniqueness
-from mummergpu.pipeline.align_options import refuse_options_of_matches
+from mummergpu.pipeline.align_options import OF_MATCHES, refuse_options_of_matches
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.option_values import meaning
 from mummergpu.viterbi.methods import AlignmentMethod
 
 
-def genome_options(
-    clusters: ClusterOptions,
-    break_length: int,
-    gap_open: int | None,
-    gap_extend: int | None,
-    extend: bool,
-    simplify: bool,
-    formats: Collection[str] = (),
-    circular: str | Sequence[str] = (),
-) -> GenomeOptions:
-    """Return how genomes are aligned; what is written decides on the usual penalties of gaps."""
-    costs = costs_of_gaps(gap_open, gap_extend, formats)
-    return GenomeOptions(clusters, break_length, extend, simplify, costs, circular)
+class AlignKeywords(TypedDict, total=False):
+    """The types of the fields of `AlignRequest`."""
+
+    min_cluster: int
+    max_gap: int
+    diagonal_difference: int
+    diagonal_factor: float
+    break_length: int
+    gap_open: int | None
+    gap_extend: int | None
+    extend: bool
+    simplify: bool
+    method: str
+    circular: str | Sequence[str]
 
 
-def alignment_method(
-    name: str, genomes: GenomeOptions, search: SearchOptions, has_length: bool
-) -> AlignmentMethod:
-    """Return the method by which sequences are aligned, with options that suit it."""
-    method = meaning("method", name, {known.value: known for known in AlignmentMethod})
-    usual, told = _about_matches(GenomeOptions()), _about_matches(genomes)
-    others = [option for option, value in told.items() if value != usual[option]]
-    others += ["min_length"] * has_length
-    others += ["mode"] * (search.uniqueness is not Uniqueness.IN_REFERENCE)
-    refuse_options_of_matches(method, others)
-    return method
+@frozen
+class AlignRequest:
+    """What `mummergpu.align`, which describes it, and `Index.align` take alike."""
 
+    min_cluster: int = 65
+    max_gap: int = 90
+    diagonal_difference: int = 5
+    diagonal_factor: float = 0.12
+    break_length: int = 200
+    gap_open: int | None = None
+    gap_extend: int | None = None
+    extend: bool = True
+    simplify: bool = True
+    method: str = "tile"
+    circular: str | Sequence[str] = ()
 
-def _about_matches(genomes: GenomeOptions) -> dict[str, Any]:
-    clusters = genomes.clusters
-    return {
-        "min_cluster": clusters.min_bases,
-        "max_gap": clusters.max_gap,
-        "diagonal_difference": clusters.diagonal_difference,
-        "diagonal_factor": clusters.diagonal_factor,
-        "break_length": genomes.break_length,
-        "extend": genomes.extend,
-        "circular": genomes.circular,
-    }
+    def job(
+        self, search: SearchOptions, has_length: bool, formats: Collection[str] = ()
+    ) -> tuple[GenomeOptions, SearchOptions, AlignmentMethod]:
+        """Return how genomes are aligned; what is written decides on the usual costs of gaps."""
+        genomes = GenomeOptions(
+            ClusterOptions(
+                *(self.min_cluster, self.max_gap, self.diagonal_difference, self.diagonal_factor)
+            ),
+            *(self.break_length, self.extend, self.simplify),
+            costs_of_gaps(self.gap_open, self.gap_extend, formats),
+            self.circular,
+        )
+        method = meaning("method", self.method, {known.value: known for known in AlignmentMethod})
+        usual, given = vars(AlignRequest()), {**vars(self), "circular": genomes.circular}
+        told = [name for name in OF_MATCHES if given.get(name) != usual.get(name)]
+        told += ["min_length"] * has_length
+        told += ["mode"] * (search.uniqueness is not Uniqueness.IN_REFERENCE)
+        refuse_options_of_matches(method, told)
+        return genomes, search, method

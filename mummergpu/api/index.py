@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from os.path import abspath
+from typing import Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -19,13 +20,13 @@ from mummergpu.api.aligned_genomes import AlignedGenomes
 from mummergpu.api.alignments import Alignments
 from mummergpu.api.device_matches import DeviceMatches
 from mummergpu.api.engine import Engine
-from mummergpu.api.genome_requests import alignment_method, genome_options
+from mummergpu.api.genome_requests import AlignKeywords, AlignRequest
 from mummergpu.api.log import LOG, context_of
 from mummergpu.api.map_reads import alignments_of, map_to_index
-from mummergpu.api.mapping_requests import Mates, Reads, Scores, map_options
+from mummergpu.api.mapping_requests import MapKeywords, MapRequest, Mates, Reads
 from mummergpu.api.matches import Matches
 from mummergpu.api.query_blocks import Queries, QuerySource, no_queries
-from mummergpu.api.requests import PathLike, device_options, naming, new_or_former, thread_count
+from mummergpu.api.requests import PathLike, device_options, showing, thread_count
 from mummergpu.api.tables import SearchedReference
 from mummergpu.errors import OptionError
 from mummergpu.index.file import IndexFile, kind_of_file
@@ -35,11 +36,9 @@ from mummergpu.index.verification import require_reference, verify
 from mummergpu.input.blocks.memory import NamedSequence, reference_in_memory
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.reference import Reference, read_reference
-from mummergpu.mapping.genomes.options import ClusterOptions
 from mummergpu.matching.merge import join_all
 from mummergpu.matching.options import SearchOptions
 from mummergpu.pipeline.build_index import open_index_file, write_index
-from mummergpu.pipeline.map_options import MAX_OCCURRENCES
 from mummergpu.runtime.closing import Closing
 from mummergpu.runtime.option_values import optional_positive, truth
 from mummergpu.runtime.option_values import path as path_of
@@ -95,7 +94,6 @@ class Index(Closing):
         threads: int | None = None,
         max_memory: int | None = None,
         any_letters: bool = False,
-        purpose: str | None = None,
     ) -> Index:
         """Build the index of a reference.
 
@@ -115,8 +113,6 @@ class Index(Closing):
             that do not fit are built again by each search.
         any_letters : bool, default False
             Accept records whose letters are mostly not DNA or RNA.
-        purpose : str, optional
-            The former name of `index_for`.
 
         Returns
         -------
@@ -129,10 +125,7 @@ class Index(Closing):
             If the input or an argument is at fault.
         """
         count = thread_count(threads)
-        asked, index_for = new_or_former("index_for", index_for, "purpose", purpose)
-        with naming("index_for", asked):
-            kind = KmerOptions(purpose=index_for)
-        options = IndexOptions(min_length, kind, max_memory)
+        options = IndexOptions(min_length, KmerOptions(purpose=index_for), max_memory)
         source = _source_of(reference, truth("any_letters", any_letters), count)
         found = cls._of_reference(source, options, threads)
         if os.path.isfile(source.path):
@@ -383,26 +376,12 @@ class Index(Closing):
         kept, columns = self._engine.find_on_device(source, options, device)
         return DeviceMatches(kept, columns, self._searched, options.strands)
 
+    @showing(MapRequest)
     def map(
         self,
         reads: Reads,
         mates: Mates | None = None,
-        *,
-        interleaved: bool = False,
-        insert_size: Sequence[float] | None = None,
-        orientation: str | None = None,
-        seed_length: int | None = None,
-        max_secondary: int = 0,
-        max_xa: int = 0,
-        max_occurrences: int = MAX_OCCURRENCES,
-        backend: str = "auto",
-        threads: int | None = None,
-        any_letters: bool = False,
-        long_reads: str = "unmapped",
-        comments: bool = False,
-        single: bool = False,
-        scores: Scores | None = None,
-        ignore_alt: bool = False,
+        **keywords: Unpack[MapKeywords],
     ) -> Alignments:
         """Map reads in memory or in files, and return their alignments in memory.
 
@@ -420,21 +399,10 @@ class Index(Closing):
         mates : iterable of tuple, path, or iterable of paths, optional
             The second read of each template, if `reads` has the first ones; or the files of them,
             one for each of `reads`.
-        interleaved : bool, default False
-            Mates alternate in `reads`, or in each of its files.
-        insert_size, orientation, seed_length, max_occurrences, any_letters, long_reads
-            As for `mummergpu.map`.
-        comments, single, scores, ignore_alt
-            As for `mummergpu.map`.
-        max_secondary : int, default 0
-            The most secondary alignments of a read: rows with flag 256 after its other rows.
-        max_xa : int, default 0
-            The most other places in the tag XA of an alignment, as for `mummergpu.map`. Each is a
-            row with flag 256 after that of the alignment; files have them in the tag.
-        backend : str, default "auto"
-            ``cpu``, ``cuda``, or the one that is found.
-        threads : int, optional
-            The number of working threads; by default one for each processor.
+        **keywords
+            As for `mummergpu.map`. The secondary alignments of a read are rows with flag 256 after
+            its other rows; so are places for the tag XA (`max_xa`), after the row of the
+            alignment.
 
         Returns
         -------
@@ -456,49 +424,16 @@ class Index(Closing):
         >>> [(row.name, row.reference, row.position, row.cigar) for row in found]
         [('one', 'chr', 5, '40M'), ('two', 'chr', 10, '40M')]
         """
-        options = map_options(
-            self._path,
-            reads,
-            mates,
-            interleaved=interleaved,
-            insert_size=insert_size,
-            orientation=orientation,
-            seed_length=seed_length,
-            max_secondary=max_secondary,
-            max_xa=max_xa,
-            max_occurrences=max_occurrences,
-            backend=backend,
-            threads=threads,
-            any_letters=any_letters,
-            long_reads=long_reads,
-            comments=comments,
-            single=single,
-            scores=scores,
-            ignore_alt=ignore_alt,
-        )
+        options = MapRequest(**keywords).options(self._path, reads, mates)
         with closing(map_to_index(self._engine, options)) as found:
             return alignments_of(list(found), self._searched, options)
 
+    @showing(MapRequest)
     def stream_map(
         self,
         reads: Reads,
         mates: Mates | None = None,
-        *,
-        interleaved: bool = False,
-        insert_size: Sequence[float] | None = None,
-        orientation: str | None = None,
-        seed_length: int | None = None,
-        max_secondary: int = 0,
-        max_xa: int = 0,
-        max_occurrences: int = MAX_OCCURRENCES,
-        backend: str = "auto",
-        threads: int | None = None,
-        any_letters: bool = False,
-        long_reads: str = "unmapped",
-        comments: bool = False,
-        single: bool = False,
-        scores: Scores | None = None,
-        ignore_alt: bool = False,
+        **keywords: Unpack[MapKeywords],
     ) -> Generator[Alignments]:
         """Yield the alignments of reads block by block, in their order.
 
@@ -507,11 +442,7 @@ class Index(Closing):
         reads, mates
             As for `map`. An iterable of reads in memory may yield them as they come; it is asked
             for more in another thread.
-        interleaved, insert_size, orientation, seed_length, max_secondary, max_xa
-            As for `map`.
-        backend, threads, max_occurrences, any_letters, long_reads, comments, single, scores
-            As for `map`.
-        ignore_alt
+        **keywords
             As for `map`.
 
         Yields
@@ -527,26 +458,7 @@ class Index(Closing):
             If a read, a file or an argument is at fault; for most arguments, before the first block
             is asked for.
         """
-        options = map_options(
-            self._path,
-            reads,
-            mates,
-            interleaved=interleaved,
-            insert_size=insert_size,
-            orientation=orientation,
-            seed_length=seed_length,
-            max_secondary=max_secondary,
-            max_xa=max_xa,
-            max_occurrences=max_occurrences,
-            backend=backend,
-            threads=threads,
-            any_letters=any_letters,
-            long_reads=long_reads,
-            comments=comments,
-            single=single,
-            scores=scores,
-            ignore_alt=ignore_alt,
-        )
+        options = MapRequest(**keywords).options(self._path, reads, mates)
 
         def blocks() -> Generator[Alignments]:
             with closing(map_to_index(self._engine, options)) as found:
@@ -555,6 +467,7 @@ class Index(Closing):
 
         return blocks()
 
+    @showing(AlignRequest)
     def align(
         self,
         queries: Queries | PathLike | Sequence[PathLike],
@@ -564,18 +477,8 @@ class Index(Closing):
         backend: str = "auto",
         threads: int | None = None,
         *,
-        min_cluster: int = 65,
-        max_gap: int = 90,
-        diagonal_difference: int = 5,
-        diagonal_factor: float = 0.12,
-        break_length: int = 200,
-        gap_open: int | None = None,
-        gap_extend: int | None = None,
-        extend: bool = True,
-        simplify: bool = True,
-        method: str = "tile",
         any_letters: bool = False,
-        circular: str | Sequence[str] = (),
+        **keywords: Unpack[AlignKeywords],
     ) -> AlignedGenomes:
         """Align genomes, contigs or long reads, and return the alignments in memory.
 
@@ -598,39 +501,10 @@ class Index(Closing):
             ``cpu``, ``cuda``, or the one that is found: where matches are searched.
         threads : int, optional
             The number of working threads; by default one for each processor.
-        min_cluster : int, default 65
-            The fewest bases of all matches of a cluster together.
-        max_gap : int, default 90
-            The most bases of the query between two matches of a cluster.
-        diagonal_difference : int, default 5
-            How far apart the diagonals of two neighbouring matches of a cluster may be, in bases.
-        diagonal_factor : float, default 0.12
-            The same as a share of the gap between them; the larger of both counts.
-        break_length : int, default 200
-            An alignment is extended until it gets no better for so many bases of both sequences
-            together.
-        gap_open : int, optional
-            The penalty of a gap, beside that of its bases; by default nucmer's 3. For VCF,
-            `mummergpu.align` takes 16 and 1, and finds more of the true differences.
-        gap_extend : int, optional
-            The penalty of each base of a gap, by default nucmer's 7; an equal base scores 3, and a
-            different one -7.
-        extend : bool, default True
-            Whether alignments are extended beyond clusters at all.
-        simplify : bool, default True
-            Whether alignments that lie inside another one are left out. To find the repeats of a
-            genome, align it with itself without that.
-        method : str, default "tile"
-            ``tile`` to let matches cut the matrix of two sequences into tiles; ``wavefront`` or
-            ``streaming`` to align each query with each record of the reference from end to end,
-            with the whole matrix, for short sequences with few matches. ``streaming`` keeps the
-            matrix in the memory of the host beside a GPU, or in a temporary file. Both take no
-            option about matches.
         any_letters : bool, default False
             Accept queries whose letters are mostly not DNA or RNA.
-        circular : str or sequence of str, optional
-            The names of circular records of the reference, ``all`` for all: an alignment goes on
-            behind the last base at the first one, in two pieces.
+        **keywords
+            As for `mummergpu.align`.
 
         Returns
         -------
@@ -643,15 +517,9 @@ class Index(Closing):
             If a query or an argument is at fault.
         """
         length = self.min_length if min_length is None else min_length
-        genomes = genome_options(
-            ClusterOptions(min_cluster, max_gap, diagonal_difference, diagonal_factor),
-            *(break_length, gap_open, gap_extend, extend, simplify),
-            circular=circular,
-        )
         search = SearchOptions.of_words(length, strands, mode)
-        method_asked = alignment_method(method, genomes, search, min_length is not None)
+        job = AlignRequest(**keywords).job(search, min_length is not None)
         source = QuerySource.of(queries, any_letters)
-        job = genomes, search, method_asked
         return align_to_index(
             self._engine, self._searched, source, *job, device_options(backend, threads)
         )

@@ -4,58 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 from mummergpu.api.log import context_of
 from mummergpu.api.mapping_requests import (
+    MapKeywords,
+    MapRequest,
     Mates,
     Reads,
-    Scores,
-    map_options,
     read_group_asked,
 )
-from mummergpu.api.requests import PathLike, cluster_options, targets_asked
+from mummergpu.api.requests import PathLike, cluster_options, showing, targets_asked
 from mummergpu.api.run import RunStats
-from mummergpu.output.formats import Rows, fastq_targets
+from mummergpu.output.formats import RowKind, fastq_targets
 from mummergpu.output.records.record_style import USUAL_STYLE, RecordStyle
 from mummergpu.output.sorting.options import SortOptions
 from mummergpu.pipeline import map_reads as pipeline
-from mummergpu.pipeline.map_options import MAX_OCCURRENCES
 from mummergpu.runtime.option_values import paths
 
 
+@showing(MapRequest)
 def map(
     reference: PathLike,
     reads: Reads,
     mates: Mates | None = None,
     *,
     output: PathLike | Iterable[PathLike],
-    interleaved: bool = False,
     sort: bool = False,
     mark_duplicates: bool = False,
     gpu_compression: bool = False,
     read_group: str | None = None,
-    insert_size: Sequence[float] | None = None,
-    orientation: str | None = None,
-    seed_length: int | None = None,
-    max_secondary: int = 0,
-    max_xa: int = 0,
-    max_occurrences: int = MAX_OCCURRENCES,
-    backend: str = "auto",
-    threads: int | None = None,
     format: str | None = None,
     max_memory: int | None = None,
-    any_letters: bool = False,
     no_empty: bool = False,
-    long_reads: str = "unmapped",
-    comments: bool = False,
-    single: bool = False,
-    scores: Scores | None = None,
-    ignore_alt: bool = False,
     circular: str | Sequence[str] = (),
     style: RecordStyle | None = None,
     unmapped: PathLike | Iterable[PathLike] | None = None,
     cluster: Any = None,
+    **keywords: Unpack[MapKeywords],
 ) -> RunStats:
     """Map reads to a reference, and write their alignments to a file.
 
@@ -70,9 +56,6 @@ def map(
         The files of the second mates, one for each of `reads`; or the second mates in memory.
     output : path, or iterable of paths
         The files for the alignments; their names decide whether they are SAM, BAM, CRAM or PAF.
-    interleaved : bool, default False
-        Mates alternate in each of `reads`, or in the reads in memory. In files, single reads may
-        lie among them: two reads of one name after the other are mates.
     sort : bool, default False
         Sort BAM or CRAM by coordinate; a file gets an index beside it.
     mark_duplicates : bool, default False
@@ -84,6 +67,28 @@ def map(
         The read group of all reads: a line of the header that begins with ``@RG``. By default those
         of SAM, BAM and CRAM stay, and other reads are of one with the name of the first file; an
         empty text for none.
+    format : str, optional
+        ``sam``, ``bam``, ``cram`` or ``paf``, whatever the name of the output.
+    max_memory : int, optional
+        The most bytes for the reference and its index; by default half of what is free.
+    no_empty : bool, default False
+        Treat a file without reads as an error.
+    circular : str or sequence of str, optional
+        The names of circular records of the reference, ``all`` for all: a read goes on behind the
+        last base of one at its first, and is told of in two parts. `reference` is FASTA then.
+    style : RecordStyle, optional
+        How alignments are told, where mappers differ: ``=`` and ``X``, more tags, ...
+    unmapped : path, or iterable of paths, optional
+        A file for the reads that have no place, and whose mates have none either, as FASTQ; or two
+        files, for the first and the second mates.
+    cluster : distributed.Client or str, optional
+        A cluster of Dask that maps, or its address as for ``--cluster``; the output is the same.
+
+    Other Parameters
+    ----------------
+    interleaved : bool, default False
+        Mates alternate in each of `reads`, or in the reads in memory. In files, single reads may
+        lie among them: two reads of one name after the other are mates.
     insert_size : sequence of float, optional
         The mean and the standard deviation of the sizes of templates, in bases, and after them the
         largest size of a proper pair, and the smallest; by default they are estimated for each
@@ -105,14 +110,8 @@ def map(
         ``cpu``, ``cuda``, or the one that is found.
     threads : int, optional
         The number of working threads; by default one for each processor.
-    format : str, optional
-        ``sam``, ``bam``, ``cram`` or ``paf``, whatever the name of the output.
-    max_memory : int, optional
-        The most bytes for the reference and its index; by default half of what is free.
     any_letters : bool, default False
         Accept records whose letters are mostly not DNA or RNA.
-    no_empty : bool, default False
-        Treat a file without reads as an error.
     long_reads : str, default "unmapped"
         What becomes of reads of more than 1,500 bases: ``unmapped``, with a warning in the log of
         the package, or ``error``.
@@ -125,16 +124,6 @@ def map(
     ignore_alt : bool, default False
         Take contigs that are in the file of bwa-kit, ``reference.alt``, for contigs like all
         others; without it, a reference beside which there is such a file is an error.
-    circular : str or sequence of str, optional
-        The names of circular records of the reference, ``all`` for all: a read goes on behind the
-        last base of one at its first, and is told of in two parts. `reference` is FASTA then.
-    style : RecordStyle, optional
-        How alignments are told, where mappers differ: ``=`` and ``X``, more tags, ...
-    unmapped : path, or iterable of paths, optional
-        A file for the reads that have no place, and whose mates have none either, as FASTQ; or two
-        files, for the first and the second mates.
-    cluster : distributed.Client or str, optional
-        A cluster of Dask that maps, or its address as for ``--cluster``; the output is the same.
 
     Returns
     -------
@@ -146,29 +135,10 @@ def map(
     MummergpuError
         If the input, an argument or the machine is at fault. No file is left then.
     """
-    options = map_options(
-        reference,
-        reads,
-        mates,
-        interleaved=interleaved,
-        insert_size=insert_size,
-        orientation=orientation,
-        seed_length=seed_length,
-        max_secondary=max_secondary,
-        max_xa=max_xa,
-        max_occurrences=max_occurrences,
-        backend=backend,
-        threads=threads,
-        any_letters=any_letters,
-        long_reads=long_reads,
-        comments=comments,
-        single=single,
-        scores=scores,
-        ignore_alt=ignore_alt,
-    )
+    options = MapRequest(**keywords).options(reference, reads, mates)
     options = replace(
         options,
-        outputs=targets_asked(output, format, Rows.READS),
+        outputs=targets_asked(output, format, RowKind.READS),
         memory=max_memory,
         read_group=read_group_asked(read_group, options.sources),
         keeps_groups=read_group is None,

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Any, Final, TypedDict, Unpack
+from typing import Any, Final, TypedDict
 
 from mummergpu.api.requests import PathLike, device_options, thread_count
 from mummergpu.errors import OptionError
@@ -14,7 +14,7 @@ from mummergpu.input.blocks.memory import NamedPair, NamedSequence, ReadsInMemor
 from mummergpu.input.blocks.read_files import MateFiles, ReadFile, ReadSource
 from mummergpu.mapping.placing.insert_size import InsertSizes
 from mummergpu.output.records.sam_options import ReadGroup, read_group_of, usual_read_group
-from mummergpu.pipeline.map_options import LONG_READS, MapOptions
+from mummergpu.pipeline.map_options import LONG_READS, MAX_OCCURRENCES, MapOptions
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.option_values import (
     instance,
@@ -114,8 +114,8 @@ def _two_penalties(option: str, asked: object) -> tuple[int, int]:
 USUAL_SCORES: Final = Scores()
 
 
-class MapAsked(TypedDict):
-    """What `mummergpu.map`, `Index.map` and `Index.stream_map` are asked alike."""
+class MapKeywords(TypedDict, total=False):
+    """The types of the fields of `MapRequest`."""
 
     interleaved: bool
     insert_size: Sequence[float] | None
@@ -134,33 +134,51 @@ class MapAsked(TypedDict):
     ignore_alt: bool
 
 
-def map_options(
-    reference: PathLike, reads: Reads, mates: Mates | None, **asked: Unpack[MapAsked]
-) -> MapOptions:
-    """Return the options of mapping reads, which stay in memory; refuse what makes no sense."""
-    count = thread_count(asked["threads"])
-    scores = USUAL_SCORES if asked["scores"] is None else asked["scores"]
-    instance("scores", scores, Scores)
-    return MapOptions(
-        path("reference", reference),
-        read_sources(reads, mates, asked["interleaved"], asked["single"]),
-        threads=count,
-        seed_length=asked["seed_length"],
-        insert_sizes=insert_sizes(asked["insert_size"]),
-        orientation=asked["orientation"],
-        costs=scores.costs,
-        min_score=scores.min_score,
-        unpaired=scores.unpaired,
-        max_secondary=asked["max_secondary"],
-        max_alternatives=asked["max_xa"],
-        max_occurrences=asked["max_occurrences"],
-        device=device_options(asked["backend"], count),
-        any_letters=asked["any_letters"],
-        refuses_long=meaning("long_reads", asked["long_reads"], LONG_READS),
-        keeps_groups=True,
-        comments=asked["comments"],
-        ignore_alt=asked["ignore_alt"],
-    )
+@frozen
+class MapRequest:
+    """What `mummergpu.map`, which describes it, `Index.map` and `Index.stream_map` take alike."""
+
+    interleaved: bool = False
+    insert_size: Sequence[float] | None = None
+    orientation: str | None = None
+    seed_length: int | None = None
+    max_secondary: int = 0
+    max_xa: int = 0
+    max_occurrences: int = MAX_OCCURRENCES
+    backend: str = "auto"
+    threads: int | None = None
+    any_letters: bool = False
+    long_reads: str = "unmapped"
+    comments: bool = False
+    single: bool = False
+    scores: Scores | None = None
+    ignore_alt: bool = False
+
+    def options(self, reference: PathLike, reads: Reads, mates: Mates | None) -> MapOptions:
+        """Return the options of a job whose alignments stay in memory."""
+        count = thread_count(self.threads)
+        scores = USUAL_SCORES if self.scores is None else self.scores
+        instance("scores", scores, Scores)
+        return MapOptions(
+            path("reference", reference),
+            read_sources(reads, mates, self.interleaved, self.single),
+            threads=count,
+            seed_length=self.seed_length,
+            insert_sizes=insert_sizes(self.insert_size),
+            orientation=self.orientation,
+            costs=scores.costs,
+            min_score=scores.min_score,
+            unpaired=scores.unpaired,
+            max_secondary=self.max_secondary,
+            max_alternatives=self.max_xa,
+            max_occurrences=self.max_occurrences,
+            device=device_options(self.backend, count),
+            any_letters=self.any_letters,
+            refuses_long=meaning("long_reads", self.long_reads, LONG_READS),
+            keeps_groups=True,
+            comments=self.comments,
+            ignore_alt=self.ignore_alt,
+        )
 
 
 def read_sources(

@@ -19,7 +19,7 @@ from mummergpu.api.tables import (
     names_of_queries,
 )
 from mummergpu.input.blocks.queries import QueryBlock
-from mummergpu.output.formats import Rows
+from mummergpu.output.formats import RowKind
 from mummergpu.output.matches.match_table import MatchTable, match_table
 from mummergpu.output.open_sink import open_sink
 from mummergpu.output.records.sam_options import SamOptions, usual_read_group
@@ -158,7 +158,7 @@ class Matches(FoundInReference, ResultRows[Match]):
         MummergpuError
             If the file cannot be written, or a library for the format is not installed.
         """
-        target = target_asked(path, format, Rows.MATCHES)
+        target = target_asked(path, format, RowKind.MATCHES)
         sam = SamOptions(usual_read_group(["-"]))
         searched = self._searched.reference
         facts = RunFacts(searched, ("-",), sam=sam, max_rows=len(self) + 1, warn=LOG.warning)

@@ -2,23 +2,38 @@
 
 from __future__ import annotations
 
+import inspect
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from mummergpu.cluster.options import ClusterOptions
 from mummergpu.errors import OptionError
 from mummergpu.matching.options import DeviceOptions
-from mummergpu.output.formats import Rows, names_of, target_of, targets_of
+from mummergpu.output.formats import RowKind, names_of, target_of, targets_of
 from mummergpu.output.targets import OutputTarget
 from mummergpu.runtime.cache_places import cache_folder
 from mummergpu.runtime.option_values import one_of, path, paths, positive, shown
 from mummergpu.runtime.processors import processor_count
 
-Value = TypeVar("Value")
-
 PathLike = str | os.PathLike[str]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def showing(request: type) -> Callable[[Function], Function]:
+    """Let the signature of a function show the fields of a request in place of ``**keywords``."""
+    fields = inspect.signature(request).parameters.values()
+
+    def shown(function: Function) -> Function:
+        signature = inspect.signature(function)
+        *own, _ = signature.parameters.values()
+        keywords = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in fields]
+        signature = signature.replace(parameters=[*own, *keywords])
+        function.__signature__ = signature  # type: ignore[attr-defined]
+        return function
+
+    return shown
 
 
 def device_options(backend: str, threads: int | None) -> DeviceOptions:
@@ -29,18 +44,20 @@ def device_options(backend: str, threads: int | None) -> DeviceOptions:
 
 
 def target_asked(
-    name: PathLike, format_name: str | None, rows: Rows, option: str = "path"
+    name: PathLike, format_name: str | None, rows: RowKind, option: str = "path"
 ) -> OutputTarget:
     """Return a file to write."""
     return target_of(path(option, name), _format_asked(format_name, rows), option, rows)
 
 
-def targets_asked(names: object, format_name: str | None, rows: Rows) -> tuple[OutputTarget, ...]:
+def targets_asked(
+    names: object, format_name: str | None, rows: RowKind
+) -> tuple[OutputTarget, ...]:
     """Return the files to write, at least one; a format is for one whose name does not matter."""
     return targets_of(paths("output", names), _format_asked(format_name, rows), rows)
 
 
-def _format_asked(format_name: str | None, rows: Rows) -> str | None:
+def _format_asked(format_name: str | None, rows: RowKind) -> str | None:
     return None if format_name is None else one_of("format", format_name, names_of(rows))
 
 
@@ -56,25 +73,3 @@ def cluster_options(cluster: Any, threads: int) -> ClusterOptions:
 def thread_count(asked: int | None) -> int:
     """Return the number of working threads: what is asked for, or one for each processor."""
     return processor_count() if asked is None else positive("threads", asked)
-
-
-def new_or_former(
-    name: str, value: Value | None, former: str, old: Value | None
-) -> tuple[str, Value | None]:
-    """Return the name and the value of an argument that may be given by its former name, too."""
-    if old is None:
-        return name, value
-    if value is not None:
-        raise OptionError(former, f"is the former name of {name}, which is given, too")
-    return former, old
-
-
-@contextmanager
-def naming(option: str, told: str) -> Iterator[None]:
-    """Let errors of an option name it as the user did."""
-    try:
-        yield
-    except OptionError as error:
-        if error.option == option:
-            error.option = told
-        raise

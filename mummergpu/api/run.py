@@ -10,14 +10,12 @@ from mummergpu.api.requests import (
     PathLike,
     cluster_options,
     device_options,
-    naming,
-    new_or_former,
     targets_asked,
 )
 from mummergpu.index.file import kind_for_reference
 from mummergpu.index.options import DEFAULT_MINIMUM_LENGTH, IndexOptions
 from mummergpu.matching.options import MODES, STRANDS, SearchOptions
-from mummergpu.output.formats import Rows
+from mummergpu.output.formats import RowKind
 from mummergpu.output.matches.mummer import TextStyle
 from mummergpu.output.records.sam_options import SamOptions, usual_read_group
 from mummergpu.pipeline import match as pipeline
@@ -98,7 +96,6 @@ def match(
     no_empty: bool = False,
     pair: bool = False,
     for_program: str | None = None,
-    purpose: str | None = None,
     cluster: Any = None,
 ) -> RunStats:
     """Find the matches of all queries in files, and write them to files.
@@ -126,7 +123,7 @@ def match(
     style : TextStyle, optional
         The options of MUMmer's text.
     sam : SamOptions, optional
-        The options of SAM, BAM and CRAM; by default all
+        The options of SAM and BAM; by default all
         matches are written, in a read group with the name of the first file of queries.
     max_memory : int, optional
         The most bytes for the reference and its index; by default half of what is free.
@@ -141,8 +138,6 @@ def match(
         The program that reads the text, as for ``--for``: ``mgaps``, ``nucmer`` (which takes both
         strands unless `strands` is ``reverse``, and ``mumreference`` unless `mode` is ``mum`` or
         ``maxmatch``) or ``mummerplot``, which takes both strands, too.
-    purpose : str, optional
-        The former name of `for_program`.
     cluster : distributed.Client or str, optional
         A cluster of Dask that works, or its address as for ``--cluster``; the output is the same.
 
@@ -156,17 +151,15 @@ def match(
     MummergpuError
         If the input, an argument or the machine is at fault. No file is left then.
     """
-    files, targets = paths("queries", queries), targets_asked(output, format, Rows.MATCHES)
+    files, targets = paths("queries", queries), targets_asked(output, format, RowKind.MATCHES)
     refuse_single_mates(files, truth("pair", pair))
     style = instance("style", TextStyle() if style is None else style, TextStyle)
-    word, program = new_or_former("for_program", for_program, "purpose", purpose)
-    if program is not None:
-        one_of(word, program, PRESETS)
+    if for_program is not None:
+        one_of("for_program", for_program, PRESETS)
     if strands is not None:
         one_of("strands", strands, STRANDS)
     asked = TextRequest(strands, None if one_of("mode", mode, MODES) == "all" else mode, style)
-    with naming("for_program", word):
-        asked = with_preset(program, asked, [target.format for target in targets])
+    asked = with_preset(for_program, asked, [target.format for target in targets])
     name, device = path("reference", reference), device_options(backend, threads)
     search = SearchOptions.of_words(min_length, asked.strands or "forward", asked.mode or "all")
     options = MatchOptions(

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from click.core import ParameterSource
 
-from mummergpu.cli.cluster_option import cluster_option, on_cluster
 from mummergpu.cli.format_options import main_files, main_targets
+from mummergpu.cli.option_names import written
 from mummergpu.cli.option_rules import Params, refuse_exclusive, run_options, strands_of
 from mummergpu.cli.option_types import (
     HELP_OPTIONS,
@@ -17,16 +17,14 @@ from mummergpu.cli.option_types import (
     MACHINE_OPTIONS,
     MAIN_OPTIONS,
     MESSAGE_OPTIONS,
-    OptionWithOldName,
     SectionedCommand,
     Sections,
     complete_files,
     flag,
 )
-from mummergpu.cli.option_words import written
-from mummergpu.cli.run_verb import CommandRun
+from mummergpu.cli.run_verb import CommandRun, on_cluster
 from mummergpu.errors import OptionError
-from mummergpu.output.formats import Rows, names_of, target_of
+from mummergpu.output.formats import RowKind, names_of
 from mummergpu.viterbi.methods import AlignmentMethod
 
 if TYPE_CHECKING:
@@ -74,7 +72,6 @@ ALIGN_SECTIONS: Final[Sections] = {
         flag(
             "-mumreference --mumreference mumreference",
             "Begin with matches that are unique in the reference.  [default]",
-            hidden=True,
         ),
         flag("-maxmatch --maxmatch maxmatch", "Begin with all matches."),
         _number("-l --minmatch min_length", 20, "Begin with matches of at least N bases."),
@@ -111,15 +108,14 @@ ALIGN_SECTIONS: Final[Sections] = {
             ["--gap-open"],
             type=int,
             metavar="N",
-            help="The penalty of a gap, beside its bases'.  [default: nucmer's 3; 16 for VCF that "
-            "is written without .delta]",
+            help="Gap open penalty.  [default: nucmer's 3; 16 for VCF without .delta]",
         ),
         click.Option(
             ["--gap-extend"],
             type=int,
             metavar="N",
-            help="The penalty of each base of a gap; an equal base scores 3, and a different one "
-            "-7.  [default: nucmer's 7; 1 for VCF that is written without .delta]",
+            help="Gap extension penalty; a match scores 3, a mismatch -7.  [default: nucmer's 7; 1 "
+            "for VCF without .delta]",
         ),
         flag("--noextend no_extend", "Do not extend alignments beyond the clusters of matches."),
         flag(
@@ -131,8 +127,8 @@ ALIGN_SECTIONS: Final[Sections] = {
             ["--circular"],
             metavar="NAME",
             multiple=True,
-            help="Let alignments go on behind the last base of this record of the reference at its "
-            "first one, in two pieces; may be given several times, 'all' for all records.",
+            help="This record of the reference is circular: alignments across its end are written "
+            "in two pieces. May be given several times; 'all' for all records.",
         ),
     ],
     "Alignments that are written": [
@@ -149,9 +145,8 @@ ALIGN_SECTIONS: Final[Sections] = {
             show_default=True,
             help="Keep only alignments with at least so many percent of equal columns.",
         ),
-        OptionWithOldName(
-            ["--min-alignment-length", "min_alignment_length"],
-            "--min-length",
+        click.Option(
+            ["--min-alignment-length"],
             type=int,
             metavar="N",
             default=0,
@@ -172,25 +167,17 @@ ALIGN_SECTIONS: Final[Sections] = {
         ),
         click.Option(
             ["--format", "format_name"],
-            type=click.Choice(names_of(Rows.GENOMES)),
+            type=click.Choice(names_of(RowKind.GENOMES)),
             help="Write this format, whatever the name of the file.",
         ),
-        click.Option(
-            ["--vcf"],
-            metavar="FILE",
-            hidden=True,
-            shell_complete=complete_files,
-            help="Also write the differences of the alignments to FILE, as VCF (also .vcf.gz); -o "
-            "x.vcf does the same.",
-        ),
-        flag("--cs with_changes", "Let PAF tell the bases of the differences, as cs:Z."),
-        flag("--eqx equal_bases", "Let PAF, SAM and BAM write = and X in CIGARs, in place of M."),
-        flag("--no-bases", "Let SAM leave out the bases of the queries, and MD."),
+        flag("--cs with_changes", "Write the tag cs into PAF."),
+        flag("--eqx equal_bases", "Write = and X in place of M in PAF, SAM and BAM."),
+        flag("--no-bases", "Write SAM without the bases of the queries and without MD."),
     ],
     "Search": [
         *MACHINE_OPTIONS,
-        cluster_option(),
-        click.Option(["--block-size"], callback=MAIN_OPTIONS["max_memory"].callback, hidden=True),
+        MAIN_OPTIONS["cluster"],
+        MAIN_OPTIONS["block_size"],
     ],
     "Reports": [MAIN_OPTIONS["stats"], *MESSAGE_OPTIONS],
     INFORMATION: [],
@@ -206,9 +193,7 @@ def align_options(params: Params, command: str) -> AlignOptions:
     from mummergpu.pipeline.align_options import AlignOptions, refuse_options_of_matches
 
     refuse_exclusive(params)
-    targets = main_targets(params, Rows.GENOMES)
-    if params["vcf"] is not None:
-        targets += (target_of(params["vcf"], "vcf", "vcf", Rows.GENOMES),)
+    targets = main_targets(params, RowKind.GENOMES)
     formats = [target.format for target in targets]
     for option, name, is_given in (
         ("--cs", "paf", params["with_changes"]),
@@ -280,8 +265,7 @@ def align_command(**params: Any) -> None:
     dnadiff -d and mummerplot read; '-o x.paf' the table of minimap2.
     """
     inputs = [params["reference"], *params["query"]]
-    outputs = {**main_files(params), "--vcf": params["vcf"]}
-    run = CommandRun(params, inputs, outputs)
+    run = CommandRun(params, inputs, main_files(params))
     options = align_options(params, run.command)
     run.wake_device(lambda: _backend_of(options))
     job = _load_job(params)

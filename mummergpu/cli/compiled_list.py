@@ -15,8 +15,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path, PurePath
 from typing import Final, NamedTuple
 
-from mummergpu.cli.cache_folders import COMPILATION, compilation_words
 from mummergpu.cli.main_group import MAIN_VERB
+from mummergpu.cli.messages import COMPILATION, compilation_words
 from mummergpu.runtime.compiled.ahead import Listed, Progress, compiled_ahead
 from mummergpu.runtime.processors import processor_count
 

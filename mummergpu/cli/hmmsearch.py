@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from click.core import ParameterSource
 
-from mummergpu.cli.cluster_option import cluster_option, on_cluster
 from mummergpu.cli.option_rules import Params, device_options
 from mummergpu.cli.option_types import (
     HELP_OPTIONS,
@@ -22,7 +21,7 @@ from mummergpu.cli.option_types import (
     complete_files,
     flag,
 )
-from mummergpu.cli.run_verb import CommandRun
+from mummergpu.cli.run_verb import CommandRun, on_cluster
 from mummergpu.input.bytes.formats import PROTEIN_FORMATS
 from mummergpu.runtime.output_file import STANDARD_OUTPUT
 
@@ -55,9 +54,6 @@ _TABLES: Final = {
     ),
 }
 
-
-_SHORTEST_ROW: Final = 120
-"""What HMMER demands of --textw."""
 
 _NO_TEXT: Final = "Accepted, and of no effect: there is no text with alignments."
 
@@ -151,13 +147,12 @@ def _sections(scans: bool) -> Sections:
             ),
             *tables,
             flag("--acc acc", "Accepted: tables have names and accessions."),
-            flag("--noali noali", _NO_TEXT, hidden=True),
+            flag("--noali noali", _NO_TEXT),
             flag(
                 "--notextw notextw",
-                "Do not wrap the rows of the alignment.",
-                hidden=scans,
+                _NO_TEXT if scans else "Do not wrap the rows of the alignment.",
             ),
-            click.Option(["--textw"], type=click.INT, metavar="N", help=_NO_TEXT, hidden=True),
+            click.Option(["--textw"], type=click.INT, metavar="N", help=_NO_TEXT),
         ],
         "What is reported": [
             _number("E", f"Report {targets} with an E-value of at most X.  [default: 10]"),
@@ -204,7 +199,7 @@ def _sections(scans: bool) -> Sections:
         ],
         "Search": [
             MAIN_OPTIONS["threads"],
-            cluster_option(),
+            MAIN_OPTIONS["cluster"],
             click.Option(
                 ["--cpu", "workers"],
                 type=click.IntRange(min=0),
@@ -305,11 +300,6 @@ def _run(params: dict[str, Any], scans: bool) -> None:
         if source is ParameterSource.COMMANDLINE:
             raise click.UsageError("--threads and --cpu exclude each other")
         params["threads"] = max(1, workers)
-    if (width := params["textw"]) is not None:
-        if params["notextw"]:
-            raise click.UsageError("--textw and --notextw exclude each other")
-        if width < _SHORTEST_ROW:
-            raise click.UsageError(f"--textw: {width} is less than {_SHORTEST_ROW}")
     outputs = [(kind, params[kind]) for kind in _TABLES if params.get(kind) is not None]
     files = {("-A" if kind == "alignment" else f"--{kind}"): path for kind, path in outputs}
     if (text := params["text"]) is not None:

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from mummergpu.cli.cache_folders import announce_compilation, tell_cache_trouble
+from mummergpu.cli.messages import (
+    RunWords,
+    announce_compilation,
+    progress_shown,
+    tell_cache_trouble,
+)
+from mummergpu.cli.option_names import WordedCommand
 from mummergpu.cli.option_rules import refuse_clashing_files, refuse_exclusive
 from mummergpu.cli.option_types import (
     HELP_OPTIONS,
@@ -15,9 +21,6 @@ from mummergpu.cli.option_types import (
     MESSAGE_OPTIONS,
     complete_files,
 )
-from mummergpu.cli.option_words import WordedCommand
-from mummergpu.cli.progress_line import progress_shown
-from mummergpu.cli.run_words import RunWords
 from mummergpu.index.tree.policy import LETTERS
 
 if TYPE_CHECKING:

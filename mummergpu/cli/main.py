@@ -16,8 +16,7 @@ from typing import Final, NoReturn
 
 import click
 
-from mummergpu.cli.completion import VARIABLE, answer
-from mummergpu.cli.endings import ENDINGS, PROGRAM
+from mummergpu.cli.exit_on_signal import ENDINGS, PROGRAM, SignalWatch
 from mummergpu.cli.main_group import (
     MAIN_VERB,
     MATCH_EPILOG,
@@ -28,13 +27,11 @@ from mummergpu.cli.main_group import (
     complete_reference,
 )
 from mummergpu.cli.match import run_match
-from mummergpu.cli.option_types import HELP_OPTIONS, MATCH_SECTIONS, complete_files
-from mummergpu.cli.session import Session
-from mummergpu.cli.signals import SignalWatch
+from mummergpu.cli.option_types import HELP_OPTIONS, MATCH_SECTIONS, Session, complete_files
 from mummergpu.errors import MummergpuError, OutputError
 
-LINKS: Final = {"mummer": "mummer-shim", "nucmer": "nucmer-shim"}
-"""The verbs that links to this program stand for, by their names."""
+NUCMER: Final = "nucmer"
+"""The name of a link to this program that stands for `nucmer-shim`."""
 
 EXIT_USAGE: Final = 2
 QUIET_COLLECTOR: Final = 200_000
@@ -58,7 +55,6 @@ VERBS: Final = {
     "plot": "plot:plot",
     "report": "report:report",
     "completion": "completion:completion",
-    "mummer-shim": "mummer_shim:mummer_shim",
     "nucmer-shim": "nucmer_shim:nucmer_shim",
     "sweep": "sweep:sweep",
     "warmup": "warmup:warmup",
@@ -108,16 +104,17 @@ def _occupy_closed_descriptors() -> None:
 
 
 def _own_words() -> list[str]:
-    """Return the words of this process; a link with a program's name stands for its shim's verb."""
-    verb = LINKS.get(os.path.basename(sys.argv[0]))
-    return [*([] if verb is None else [verb]), *sys.argv[1:]]
+    """Return the words of this process; a link named nucmer stands for its shim's verb."""
+    is_nucmer = os.path.basename(sys.argv[0]) == NUCMER
+    return [*(["nucmer-shim"] if is_nucmer else []), *sys.argv[1:]]
 
 
 def _invoke(session: Session) -> int:
     """Run a command, and return its exit code; errors leave as exceptions."""
-    if instruction := os.environ.get(VARIABLE):
-        answer(commands, instruction)
-        return 0
+    if instruction := os.environ.get(f"_{PROGRAM.upper()}_COMPLETE"):
+        from mummergpu.cli.completion import answer
+
+        return answer(commands, instruction)
     if not session.arguments:
         click.echo(f"Usage: {PROGRAM} [OPTIONS] REFERENCE QUERY...", err=True)
         click.echo(f"Try '{PROGRAM} --help' for the options.", err=True)

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 import click
 from click_default_group import DefaultGroup
 
-from mummergpu.cli.endings import PROGRAM
-from mummergpu.cli.option_types import HELP_NAMES, HELP_OPTIONS, SectionedCommand, complete_files
-from mummergpu.cli.spellings import END_OF_OPTIONS, Spellings, verb_meant, with_words_of_mummer
-from mummergpu.errors import MummergpuError, MummerUsageError
+from mummergpu.cli.exit_on_signal import PROGRAM
+from mummergpu.cli.option_types import HELP_NAMES, SectionedCommand, complete_files
+from mummergpu.cli.spellings import END_OF_OPTIONS, Spellings, verb_meant
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 MAIN_VERB: Final = "match"
-MAP_VERB: Final = "map"
 
 _VERB_MAY_FOLLOW: Final = f"{PROGRAM}.verb_may_follow"
 
@@ -48,7 +46,6 @@ Other commands; each has its own --help:
   mummergpu report       show what sweeps found, on one page
   mummergpu doctor       show what this machine has for mummergpu
   mummergpu warmup       compile now what later runs need
-  mummergpu mummer-shim  take the place of MUMmer 3.23's 'mummer'
   mummergpu nucmer-shim  take the place of MUMmer's 'nucmer'
   mummergpu completion   print a completion script for bash, zsh or fish
   mummergpu match        the same as mummergpu without a command
@@ -126,39 +123,6 @@ class VerbatimCommand(click.Command):
         return []
 
 
-def shim_command(
-    verb: str, program: str, words: str, run: Callable[[tuple[str, ...]], None], text: str
-) -> VerbatimCommand:
-    """Return a command that takes the place of another program."""
-    return VerbatimCommand(
-        verb,
-        callback=run,
-        params=[click.Argument(["words"], nargs=-1, metavar=words, shell_complete=complete_files)],
-        help=text,
-        short_help=text.partition("\n")[0],
-        options_metavar=f"[OPTIONS OF {program.upper()}]",
-        context_settings={"max_content_width": HELP_OPTIONS["max_content_width"]},
-        add_help_option=False,
-    )
-
-
-def do_verb_of_shim(verb: str, words: list[str]) -> None:
-    """Do what a command of this program does, in the place of a program of MUMmer."""
-    group = click.get_current_context().find_root().command
-    assert isinstance(group, click.Group)
-    try:
-        with group.commands[verb].make_context(
-            verb, words, parent=click.get_current_context().parent
-        ) as context:
-            context.command.invoke(context)
-    except click.UsageError as error:
-        raise MummerUsageError(error.format_message()) from error
-    except MummergpuError as error:
-        # MUMmer's programs know no other code of failure.
-        error.exit_code = 1
-        raise
-
-
 class MainGroup(DefaultGroup):  # type: ignore[misc]
     """The group of all commands; the main job runs if no verb is given."""
 
@@ -193,13 +157,7 @@ class MainGroup(DefaultGroup):  # type: ignore[misc]
         if not ctx.resilient_parsing:
             command = self.commands[verb]
             spellings = Spellings(command.params, HELP_NAMES)
-            known = main if verb == MAIN_VERB else every.with_others([spellings])
-            words = with_words_of_mummer(words, known)
             try:
-                if verb == MAP_VERB:
-                    from mummergpu.cli.map_habits import in_words_of_map
-
-                    words = in_words_of_map(words, spellings)
                 _refuse_removed_options(verb, words, spellings)
                 spellings.refuse_unknown(words)
             except click.UsageError as error:
@@ -224,7 +182,7 @@ class MainGroup(DefaultGroup):  # type: ignore[misc]
         return main
 
     def _refuse_misspelt_verb(self, word: str) -> None:
-        if word.isalpha() and not os.path.lexists(word):
+        if word.replace("-", "").isalpha() and not os.path.lexists(word):
             # Most runs name files first, and start without this module.
             from mummergpu.cli.removed_options import refuse_removed_command
 
@@ -250,7 +208,8 @@ class MainGroup(DefaultGroup):  # type: ignore[misc]
         if incomplete.startswith("-"):
             inner = click.Context(command, parent=ctx, **command.context_settings)
             return command.shell_complete(inner, incomplete)
-        return self.verbs(incomplete) + complete_files(ctx, command.params[0], incomplete)
+        # click's script for bash forgets the words before a file.
+        return complete_files(ctx, command.params[0], incomplete) + self.verbs(incomplete)
 
 
 def _refuse_removed_options(verb: str, words: Sequence[str], spellings: Spellings) -> None:
@@ -269,5 +228,5 @@ def complete_reference(
     files = complete_files(context, parameter, incomplete)
     group = context.find_root().command
     if isinstance(group, MainGroup) and context.meta.get(_VERB_MAY_FOLLOW):
-        return group.verbs(incomplete) + files
+        return files + group.verbs(incomplete)
     return files

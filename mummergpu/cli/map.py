@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from mummergpu.cli.cluster_option import cluster_option, on_cluster
-from mummergpu.cli.format_options import main_files, main_targets
-from mummergpu.cli.map_habits import (
-    HABITS,
-    group_line,
-    is_paf_meant,
-    record_style,
-    refuse_habits,
-)
+from mummergpu.cli.foreign_options import FOREIGN_OPTIONS, in_own_words, is_paf_meant
+from mummergpu.cli.format_options import NO_GROUP, main_files, main_targets
 from mummergpu.cli.option_rules import Params, run_options
 from mummergpu.cli.option_types import (
     HELP_OPTIONS,
@@ -28,15 +22,17 @@ from mummergpu.cli.option_types import (
     Sections,
     complete_files,
     complete_folders,
+    flag,
 )
-from mummergpu.cli.run_verb import CommandRun
+from mummergpu.cli.run_verb import CommandRun, on_cluster
 from mummergpu.errors import OptionError
-from mummergpu.output.formats import Rows, names_of
+from mummergpu.output.formats import RowKind, names_of
 from mummergpu.runtime.output_file import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
     from mummergpu.input.blocks.read_files import ReadSource
     from mummergpu.mapping.placing.insert_size import InsertSizes
+    from mummergpu.output.records.record_style import RecordStyle
     from mummergpu.output.records.sam_options import ReadGroup
     from mummergpu.output.sorting.options import SortOptions
     from mummergpu.output.targets import OutputTarget
@@ -49,11 +45,7 @@ _SIZE: Final = MAIN_OPTIONS["max_memory"].callback
 ALL_PLACEMENTS: Final = 1 << 52
 """More placements than a read can have."""
 
-_SECONDARY_OF_MINIMAP2: Final = 5
-"""The secondary alignments of a read that minimap2 writes at most, unless its user says more."""
-
 ALL: Final = "all"
-NO_GROUP: Final = "none"
 
 
 class _NumberOrAll(click.IntRange):
@@ -85,23 +77,21 @@ MAP_SECTIONS: Final[Sections] = {
         click.Option(
             ["-p", "--interleaved"],
             is_flag=True,
-            help="Mates alternate in each file; a read beside which there is none of its name is "
+            help="Pairs are interleaved: two reads of one name in a row are mates, others are "
             "single.",
         ),
         click.Option(
             ["--single"],
             is_flag=True,
-            help="No read has a mate: neither is the second of two files, nor do the flags of SAM, "
-            "BAM and CRAM count.",
+            help="Treat all reads as single, whatever the files and flags tell of pairs.",
         ),
         click.Option(
             ["--long-reads"],
-            hidden=True,
             type=click.Choice(["unmapped", "error"]),
             default="unmapped",
             show_default=True,
-            help="What becomes of reads of more than 1,500 bases: they stay unmapped, with a "
-            "warning, or the run ends.",
+            help="Leave reads of more than 1,500 bases unmapped, with a warning, or treat them as "
+            "an error.",
         ),
         *INPUT_OPTIONS,
     ],
@@ -116,15 +106,15 @@ MAP_SECTIONS: Final[Sections] = {
         ),
         click.Option(
             ["--format", "format_name"],
-            type=click.Choice(names_of(Rows.READS)),
+            type=click.Choice(names_of(RowKind.READS)),
             help="Write this format, whatever the name of the file.",
         ),
         click.Option(
             ["--unmapped"],
             metavar="FILE[,FILE]",
             shell_complete=complete_files,
-            help="Write reads without a place, whose mates have none either, as FASTQ: mates side "
-            "by side, or into two files.",
+            help="Write unmapped reads whose mates are unmapped too as FASTQ, interleaved or into "
+            "two files.",
         ),
         click.Option(
             ["--sort"],
@@ -139,46 +129,34 @@ MAP_SECTIONS: Final[Sections] = {
         click.Option(
             ["--gpu-compression"],
             is_flag=True,
-            hidden=True,
             help="Compress BAM on the GPU that searches, with NVIDIA's nvCOMP (pip install "
             "'mummergpu[nvcomp]'): the same records, in other bytes.",
         ),
         click.Option(
             ["--sort-memory"],
             metavar="BYTES",
-            hidden=True,
             callback=_SIZE,
+            help="Sort in about this much memory, then in temporary files.  [default: 4G]",
         ),
         click.Option(
             ["--temporary-folder"],
-            hidden=True,
             metavar="FOLDER",
             shell_complete=complete_folders,
-            help="Where alignments wait to be sorted if there are too many for memory.",
+            help="Folder for the temporary files of --sort and --mark-duplicates.",
         ),
     ],
     "Records": [
         click.Option(
             ["-R", "--read-group"],
             metavar="LINE",
-            help=r"The read group of all reads, such as '@RG\tID:x\tSM:y\tPL:ILLUMINA', or none.  "
-            "[default: those of SAM, BAM and CRAM, and one with the name of the first file for "
-            "other reads]",
-        ),
-        click.Option(
-            ["--no-read-group"], is_flag=True, hidden=True, help="Write no read group: -R none."
+            help=r"Read group of all reads, such as '@RG\tID:x\tSM:y\tPL:ILLUMINA', or none.  "
+            "[default: those of SAM, BAM and CRAM; for other reads, the name of the first file]",
         ),
         click.Option(
             ["-y", "-C", "--comments"],
             is_flag=True,
             help="Write the comments of FASTQ and FASTA as tags; they must be tags of SAM, such as "
             "BC:Z:ACGT.",
-        ),
-        click.Option(
-            ["-a", "--all", "all_placements"],
-            is_flag=True,
-            hidden=True,
-            help="Report the other placements of a read too, as secondary alignments: -N all.",
         ),
         click.Option(
             ["-N", "--max-secondary", "max_secondary"],
@@ -190,7 +168,6 @@ MAP_SECTIONS: Final[Sections] = {
         click.Option(
             ["--secondary-seq"],
             is_flag=True,
-            hidden=True,
             help="Write the bases and qualities of a read in its secondary records, too.",
         ),
         click.Option(
@@ -198,16 +175,34 @@ MAP_SECTIONS: Final[Sections] = {
             type=int,
             metavar="N",
             default=0,
-            help="Tell of other placements in the tag XA if there are at most N whose score is 80% "
-            "of the best or more; -h N, as for bwa mem, whose default is 5, is the same.  "
-            "[default: no XA]",
+            help="Report up to N alternative hits (score >= 80% of the best) in the XA tag; bwa "
+            "mem's -h N is the same.  [default: no XA]",
         ),
         click.Option(
             ["--tags"],
             metavar="TAG[,TAG]",
             help="Also write these tags of minimap2: cs, de, tp.",
         ),
-        *HABITS,
+        flag(
+            "-M m",
+            "Flag the further parts of split reads as secondary instead of supplementary.",
+        ),
+        flag(
+            "-Y soft_clipping",
+            "Use soft clipping in supplementary records, too.",
+        ),
+        flag("--eqx eqx", "Write = and X in CIGARs, in place of M."),
+        flag(
+            "--no-unal mapped_only",
+            "Leave out unmapped reads whose mates are unmapped too.",
+        ),
+        click.Option(
+            ["-H", "--header", "header"],
+            metavar="LINE",
+            multiple=True,
+            help=r"Add a line to the header, such as '@CO\tmade for tests', or a file of lines. "
+            "May be given several times.",
+        ),
     ],
     "Alignment": [
         click.Option(
@@ -226,8 +221,7 @@ MAP_SECTIONS: Final[Sections] = {
         click.Option(
             ["--orientation"],
             type=click.Choice(["fr", "rf", "ff"]),
-            help="How mates lie: facing each other, back to back, on one strand.  [default: as "
-            "most of the first pairs do; fr with -I]",
+            help="Orientation of mates.  [default: that of most of the first pairs; fr with -I]",
         ),
         click.Option(
             ["--max-occurrences", "max_occurrences"],
@@ -235,54 +229,59 @@ MAP_SECTIONS: Final[Sections] = {
             metavar="N",
             default=300,
             show_default=True,
-            help="Choose the rarest seeds of a read that has more than N matches on a strand, or N "
-            "places of one that occurs more often as a whole.  -N, -a and --max-xa look at all.",
+            help="Use only the rarest seeds of a read with more than N matches on a strand; -N and "
+            "--max-xa use all.",
         ),
         click.Option(
             ["--circular"],
             metavar="NAME",
             multiple=True,
-            help="Let reads go on behind the last base of this record of the reference at its "
-            "first one, in two parts; may be given several times, 'all' for all records.",
+            help="This record of the reference is circular: reads across its end are written in "
+            "two parts. May be given several times; 'all' for all records.",
         ),
-        _number("-A --match match", 1, "The score of two equal bases."),
-        _number("-B --mismatch mismatch", 4, "The penalty of two different bases."),
+        flag(
+            "-j ignore_alt",
+            "Ignore REFERENCE.alt: treat alternative contigs like all others.",
+        ),
+        _number("-A --match match", 1, "Match score."),
+        _number("-B --mismatch mismatch", 4, "Mismatch penalty."),
         click.Option(
             ["-O", "--gap-open", "gap_open"],
             metavar="N[,N]",
             default="6",
             show_default=True,
-            help="The penalty of opening a deletion, an insertion.",
+            help="Gap open penalty, or those of deletions and insertions.",
         ),
         click.Option(
             ["-E", "--gap-extend", "gap_extend"],
             metavar="N[,N]",
             default="1",
             show_default=True,
-            help="The penalty of each base of a gap.",
+            help="Gap extension penalty, or those of deletions and insertions.",
         ),
         click.Option(
             ["-L", "--clipping"],
             metavar="N",
             default="5",
             show_default=True,
-            help="The penalty of clipping an end of a read.",
+            help="Clipping penalty.",
         ),
-        _number("-U --unpaired unpaired", 17, "The penalty of mates that are not a proper pair."),
+        _number("-U --unpaired unpaired", 17, "Penalty of an unpaired read pair."),
         click.Option(
             ["-T", "--min-score", "min_score"],
             type=int,
             metavar="N",
             default=30,
             show_default=True,
-            help="The least score of an alignment that is reported.",
+            help="Minimum score of an alignment to report.",
         ),
     ],
     "Search": [
         *(option for option in MACHINE_OPTIONS if option.name != "cpu"),
-        cluster_option(),
-        click.Option(["--block-size"], callback=_SIZE, hidden=True),
+        MAIN_OPTIONS["cluster"],
+        MAIN_OPTIONS["block_size"],
     ],
+    "Words of bwa mem and minimap2": FOREIGN_OPTIONS,
     "Reports": [
         MAIN_OPTIONS["stats"],
         click.Option(
@@ -303,7 +302,6 @@ def map_options(params: Params, command: str) -> MapOptions:
     from mummergpu.output.formats import fastq_targets
     from mummergpu.pipeline.map_options import LONG_READS, MapOptions
 
-    refuse_habits(params)
     return MapOptions(
         **run_options(params, command),
         sources=_sources(params),
@@ -319,12 +317,12 @@ def map_options(params: Params, command: str) -> MapOptions:
         max_alternatives=params["max_xa"],
         memory=params["max_memory"],
         read_group=_read_group(params),
-        keeps_groups=not (params["read_group"] or params["rg_id"] or params["no_read_group"]),
+        keeps_groups=not params["read_group"],
         comments=params["comments"],
         sort=_sort_options(params),
         gpu_compression=params["gpu_compression"],
         refuses_long=LONG_READS[params["long_reads"]],
-        style=record_style(params),
+        style=_record_style(params),
         ignore_alt=params["ignore_alt"],
         circular=params["circular"],
         unmapped=fastq_targets(_unmapped_files(params)),
@@ -335,7 +333,7 @@ def map_options(params: Params, command: str) -> MapOptions:
 def _targets(params: Params) -> tuple[OutputTarget, ...]:
     if is_paf_meant(params):
         params = {**params, "format_name": "paf"}
-    return main_targets(params, Rows.READS)
+    return main_targets(params, RowKind.READS)
 
 
 def _unmapped_files(params: Params) -> list[str]:
@@ -345,13 +343,7 @@ def _unmapped_files(params: Params) -> list[str]:
 def _read_group(params: Params) -> ReadGroup | None:
     from mummergpu.output.records.sam_options import read_group_of, usual_read_group
 
-    if line := group_line(params):
-        return read_group_of(line)
     text = params["read_group"]
-    if params["no_read_group"]:
-        if text is not None:
-            raise click.UsageError("--read-group and --no-read-group exclude each other")
-        return None
     if text == NO_GROUP:
         return None
     return usual_read_group(params["reads"]) if text is None else read_group_of(text)
@@ -396,12 +388,38 @@ def _max_secondary(params: Params) -> int:
     asked: int | None = params["max_secondary"]
     if asked is not None:
         return asked
-    if params["secondary"] == "yes":
-        return _SECONDARY_OF_MINIMAP2
     if params["preset"] or params["secondary"]:
         # There -a asks for SAM.
         return 0
     return ALL_PLACEMENTS if params["all_placements"] else 0
+
+
+def _record_style(params: Params) -> RecordStyle:
+    from mummergpu.output.records.record_style import RecordStyle
+
+    tags = params["tags"].split(",") if params["tags"] else []
+    return RecordStyle(
+        shorter_are_secondary=params["m"],
+        secondary_bases=params["secondary_seq"],
+        soft_clips=params["soft_clipping"],
+        equal_bases=params["eqx"],
+        placed_only=params["mapped_only"],
+        tags=[*tags, "cs"] if params["cs"] else tags,
+        header_lines=list(_header_lines(params["header"])),
+    )
+
+
+def _header_lines(asked: Sequence[str]) -> Iterator[str]:
+    """Yield the lines that are given, and those of the files that are named."""
+    for text in asked:
+        if text.startswith("@"):
+            yield text.replace("\\t", "\t")
+            continue
+        try:
+            with open(text, encoding="utf-8") as file:
+                yield from file.read().splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise OptionError("header", f"'{text}' is neither a line nor a file of them") from error
 
 
 def _two_numbers(text: str, option: str) -> tuple[int, int]:
@@ -451,10 +469,18 @@ _INDEXES: Final = (".bai", ".csi", ".crai")
 """How the names of the indexes of sorted BAM and CRAM end."""
 
 
+class MapCommand(SectionedCommand):
+    """A command that takes two words of bwa mem whose letters mean something else here."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the words, in those of ``map``."""
+        return super().parse_args(ctx, in_own_words(args))
+
+
 @click.command(
     "map",
     context_settings=HELP_OPTIONS,
-    cls=SectionedCommand,
+    cls=MapCommand,
     arguments=MAP_ARGUMENTS,
     sections=MAP_SECTIONS,
 )

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mummergpu.cli.cache_folders import COMPILATION
-from mummergpu.cli.cluster_option import on_cluster
-from mummergpu.cli.format_options import alignment_options, output_files, output_targets
+from mummergpu.cli.format_options import alignment_options, main_files, output_targets
+from mummergpu.cli.messages import COMPILATION
 from mummergpu.cli.option_rules import (
     Params,
     run_options,
     search_options,
     text_request,
 )
-from mummergpu.cli.run_verb import CommandRun
+from mummergpu.cli.run_verb import CommandRun, on_cluster
 
 if TYPE_CHECKING:
     from mummergpu.pipeline.options import MatchOptions
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 def run_match(**params: Any) -> None:
     """Run the main job with the options of the command line, given by their parameter names."""
     inputs = [params["reference"], *params["query"]]
-    run = CommandRun(params, inputs, output_files(params))
+    run = CommandRun(params, inputs, main_files(params))
     options = _match_options(params, run.command)
     run.wake_device(lambda: _backend_of(options))
     job = _load_job(params)

@@ -8,18 +8,15 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from mummergpu.cli.endings import PROGRAM
-from mummergpu.cli.main_group import do_verb_of_shim, shim_command
-from mummergpu.errors import MummergpuError
+from mummergpu.cli.exit_on_signal import PROGRAM
+from mummergpu.cli.main_group import VerbatimCommand
+from mummergpu.cli.option_types import HELP_OPTIONS, complete_files
+from mummergpu.errors import MummergpuError, MummerUsageError
 from mummergpu.version import __version__
 
 if TYPE_CHECKING:
-    from mummergpu.cli.nucmer_words import NucmerCommand
+    from mummergpu.cli.nucmer_arguments import NucmerCommand
 
-NUCMER_VERB: Final = "nucmer-shim"
-NUCMER: Final = "nucmer"
-
-_ALIGN_VERB: Final = "align"
 _SHOW_COORDS: Final = "show-coords"
 
 _HELP: Final = f"""Do what MUMmer's 'nucmer' does, with its command line.
@@ -84,16 +81,31 @@ _INFORMATION: Final = {
 
 def run_nucmer_shim(words: tuple[str, ...]) -> None:
     """Do the job of a command line of ``nucmer``."""
-    from mummergpu.cli.nucmer_words import parse_nucmer_words
+    from mummergpu.cli.nucmer_arguments import parse_nucmer_arguments
 
-    command = parse_nucmer_words(words)
+    command = parse_nucmer_arguments(words)
     if isinstance(command, str):
         click.echo(_INFORMATION[command])
         return
     show_coords = _find_show_coords() if command.coordinates else ""
-    do_verb_of_shim(_ALIGN_VERB, align_words(command))
+    _align(align_words(command))
     if command.coordinates:
         _write_coordinates(show_coords, command)
+
+
+def _align(words: list[str]) -> None:
+    """Run ``mummergpu align``, with the exit codes of MUMmer's programs, which have one failure."""
+    here = click.get_current_context()
+    group = here.find_root().command
+    assert isinstance(group, click.Group)
+    try:
+        with group.commands["align"].make_context("align", words, parent=here.parent) as context:
+            context.command.invoke(context)
+    except click.UsageError as error:
+        raise MummerUsageError(error.format_message()) from error
+    except MummergpuError as error:
+        error.exit_code = 1
+        raise
 
 
 def align_words(command: NucmerCommand) -> list[str]:
@@ -136,4 +148,17 @@ def _write_coordinates(program: str, command: NucmerCommand) -> None:
         file.write(done.stdout)
 
 
-nucmer_shim = shim_command(NUCMER_VERB, NUCMER, "REFERENCE QUERY", run_nucmer_shim, _HELP)
+nucmer_shim = VerbatimCommand(
+    "nucmer-shim",
+    callback=run_nucmer_shim,
+    params=[
+        click.Argument(
+            ["words"], nargs=-1, metavar="REFERENCE QUERY", shell_complete=complete_files
+        )
+    ],
+    help=_HELP,
+    short_help=_HELP.partition("\n")[0],
+    options_metavar="[OPTIONS OF NUCMER]",
+    context_settings={"max_content_width": HELP_OPTIONS["max_content_width"]},
+    add_help_option=False,
+)

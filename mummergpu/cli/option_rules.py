@@ -6,14 +6,13 @@ import os
 import stat
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from mummergpu.cli.cache_folders import folder_of_kernels
 from mummergpu.cli.format_options import output_targets
 from mummergpu.errors import OptionError
+from mummergpu.runtime.cache_places import cache_folder
 from mummergpu.runtime.output_file import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
@@ -65,10 +64,7 @@ def search_options(params: Params, request: TextRequest) -> SearchOptions:
     from mummergpu.matching.options import SearchOptions
 
     words = request.strands or "forward", request.mode or "all"
-    found = SearchOptions.of_words(params["min_length"], *words, params["block_size"])
-    # Other modes have rows that begin at the same position.
-    by_reference = params["rows_by_reference"] and params["mum"]
-    return replace(found, rows_by_reference=by_reference)
+    return SearchOptions.of_words(params["min_length"], *words, params["block_size"])
 
 
 def strands_of(params: Params, usual: str = "forward") -> str:
@@ -88,7 +84,7 @@ def device_options(params: Params) -> DeviceOptions:
     """Return the options of the device."""
     from mummergpu.matching.options import DeviceOptions
 
-    folder = folder_of_kernels(os.environ)
+    folder = cache_folder(os.environ)
     return DeviceOptions(
         backend="cpu" if params.get("cpu") else params["backend"],
         number=params["device"],

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from mummergpu.cli.cluster_option import cluster_option
-from mummergpu.cli.endings import PROGRAM as PROGRAM
+from mummergpu.cli.exit_on_signal import PROGRAM as PROGRAM
 from mummergpu.cli.format_options import format_options
-from mummergpu.cli.option_words import WordedCommand
-from mummergpu.cli.session import Session
+from mummergpu.cli.option_names import WordedCommand
 from mummergpu.cuda.device_library import DEVICE_LIBRARIES
 from mummergpu.index.tree.policy import DEFAULT_POLICY, LETTERS
 from mummergpu.pipeline.downstream_presets import PRESETS
@@ -41,6 +40,14 @@ _POLICY_HELP: Final = {
     "two_dimensional_tree": "Lay the nodes out in two dimensions.",
     "node_reordering": "Number the nodes breadth first, then depth first.",
 }
+
+
+@dataclass
+class Session:
+    """The words that the user wrote, and whether he asks for more messages, such as tracebacks."""
+
+    arguments: list[str]
+    verbose: bool = False
 
 
 AUTO: Final = "auto"
@@ -107,11 +114,6 @@ def _policy(_context: click.Context, _parameter: click.Parameter, text: str | No
     return text
 
 
-def _search(_context: click.Context, _parameter: click.Parameter, text: str) -> str:
-    """Return the name of a search; ``sampled`` is the former name of ``kmer``."""
-    return "kmer" if text == "sampled" else text
-
-
 def _version(context: click.Context, _parameter: click.Parameter, params: bool) -> None:
     if params:
         click.echo(f"{PROGRAM} {__version__}")
@@ -143,39 +145,23 @@ def complete_folders(
     return [CompletionItem(incomplete, type="dir")]
 
 
-def flag(names: str, text: str, hidden: bool = False) -> click.Option:
+def flag(names: str, text: str) -> click.Option:
     """Return an option without a value, from its names and that of its parameter."""
-    return click.Option(names.split(), is_flag=True, hidden=hidden, help=text)
+    return click.Option(names.split(), is_flag=True, help=text)
 
 
 def _policyflag(name: str, letter: str) -> click.Option:
     option = name.replace("_", "-")
     text = f"({letter}) {_POLICY_HELP[name]}"
-    return click.Option([f"--{option}/--no-{option}"], default=None, hidden=True, help=text)
+    return click.Option([f"--{option}/--no-{option}"], default=None, help=text)
 
 
 Sections = Mapping[str, Sequence[click.Option]]
 """The options of a command, by the titles of their sections."""
 
 
-class OptionWithOldName(click.Option):
-    """An option one of whose names is accepted, but not shown."""
-
-    def __init__(self, names: list[str], old_name: str, **told: Any) -> None:
-        super().__init__([*names, old_name], **told)
-        self.old_name = old_name
-
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """Return what the help says, without the old name."""
-        self.opts.remove(self.old_name)
-        try:
-            return super().get_help_record(ctx)
-        finally:
-            self.opts.append(self.old_name)
-
-
 class SectionedCommand(WordedCommand):
-    """A command with its options in sections; hidden ones that have a help repeat others."""
+    """A command with its options in sections."""
 
     def __init__(
         self, name: str, *, arguments: Sequence[click.Argument], sections: Sections, **told: Any
@@ -219,11 +205,7 @@ MATCH_SECTIONS: Final[dict[str, list[click.Option]]] = {
         ),
         flag("-b both", "Search both strands: each query and its reverse complement."),
         flag("-r reverse", "Search only the reverse complement of each query."),
-        flag(
-            "-n acgt_only",
-            "Match only A, C, G and T, in upper or lower case.  [always on]",
-            hidden=True,
-        ),
+        flag("-n acgt_only", "Match only A, C, G and T, in upper or lower case.  [always on]"),
     ],
     "Input": [
         flag("--any-letters", "Accept records that are not DNA or RNA, such as proteins."),
@@ -262,15 +244,14 @@ MATCH_SECTIONS: Final[dict[str, list[click.Option]]] = {
         flag("-L show_lengths", "Write the length of each query into its header."),
         flag("-s show_sequences", "Write the bases of each match below its row."),
     ],
-    "Formats": format_options(complete_files, _optional_integer),
+    "Formats": format_options(_optional_integer),
     "Search": [
         click.Option(
-            ["-t", "--threads"],
+            ["-t", "-qthreads", "--threads"],
             callback=_integer,
             metavar="N",
             default=lambda: str(processor_count()),
-            help="Number of threads; -qthreads N, as in MUMmer 4, is the same.  "
-            "[default: all cores]",
+            help="Number of threads.  [default: all cores]",
         ),
         click.Option(
             ["--backend"],
@@ -280,13 +261,17 @@ MATCH_SECTIONS: Final[dict[str, list[click.Option]]] = {
             help="Search on the processor (cpu) or on an NVIDIA GPU (cuda); auto takes a GPU if "
             "there is one and the work is enough for it to be the faster one.",
         ),
-        flag("-C cpu", "The same as --backend cpu.", hidden=True),
-        cluster_option(),
+        flag("-C cpu", "The same as --backend cpu."),
+        click.Option(
+            ["--cluster"],
+            metavar="CLUSTER",
+            help="Work on a cluster of Dask, with the same output: tcp://HOST:PORT of its "
+            "scheduler, local:N for N processes here, each with a GPU of its own, or slurm:FILE "
+            "with options of dask-jobqueue (pip install 'mummergpu[dask]').",
+        ),
         click.Option(
             ["--search"],
-            type=click.Choice([AUTO, "tree", "kmer", "sampled"]),
-            callback=_search,
-            metavar="[auto|tree|kmer]",
+            type=click.Choice([AUTO, "tree", "kmer"]),
             default=AUTO,
             show_default=True,
             help="Search the paper's suffix trees (tree), or a table of k-mers in which only some "
@@ -314,8 +299,12 @@ MATCH_SECTIONS: Final[dict[str, list[click.Option]]] = {
             "fit into it together are searched in groups.  [default: half of what is free]",
         ),
         flag("--verify", "Compare all of an index file with its checksums first."),
-        click.Option(["--block-size"], callback=_optional_size, hidden=True),
-        click.Option(["--rows-by-reference"], is_flag=True, hidden=True),
+        click.Option(
+            ["--block-size"],
+            callback=_optional_size,
+            metavar="BASES",
+            help="Search about so many bases of queries at a time.  [default: chosen]",
+        ),
         click.Option(
             ["--device"],
             callback=_device,
@@ -332,7 +321,6 @@ MATCH_SECTIONS: Final[dict[str, list[click.Option]]] = {
         ),
         click.Option(
             ["--device-library"],
-            hidden=True,
             type=click.Choice([AUTO, *DEVICE_LIBRARIES]),
             default=AUTO,
             show_default=True,
@@ -376,7 +364,7 @@ MATCH_SECTIONS: Final[dict[str, list[click.Option]]] = {
             "where that is no terminal.",
         ),
         flag("-q --quiet quiet", "Write nothing but errors to standard error."),
-        flag("--no-progress", "Show no progress.", hidden=True),
+        flag("--no-progress", "Show no progress."),
     ],
     INFORMATION: [
         click.Option(

@@ -12,10 +12,9 @@ import click
 from click.core import ParameterSource
 
 from mummergpu.cli.match import run_match
+from mummergpu.cli.option_names import WordedCommand
 from mummergpu.cli.option_rules import refuse_clashing_files
-from mummergpu.cli.option_types import HELP_OPTIONS, MAIN_OPTIONS, complete_files
-from mummergpu.cli.option_words import WordedCommand
-from mummergpu.cli.session import Session
+from mummergpu.cli.option_types import HELP_OPTIONS, MAIN_OPTIONS, Session, complete_files
 from mummergpu.drawing.colours import COLOURINGS
 from mummergpu.drawing.picture import PictureStyle, picture_bytes, picture_format
 from mummergpu.output.formats import target_of
@@ -148,7 +147,7 @@ def plot(context: click.Context, /, **params: Any) -> None:
 
     REFERENCE is a FASTA file, or an index of one; QUERY is one or more FASTA, FASTQ, SAM, BAM or
     CRAM files. The main job draws dot plots, too, beside its other files: 'mummergpu REFERENCE
-    QUERY -mum -b -o x.paf --plot x.png'.
+    QUERY -mum -b -o x.paf -o x.png'.
 
     A file of matches that ends in .paf or .delta, of whatever program, can stand alone: 'mummergpu
     plot x.paf -o x.png'. It takes the options of pictures, and -l. MUMmer's text is of no use: it

@@ -8,6 +8,7 @@ from typing import Final
 import click
 
 _ONE_BUILDER: Final = {"--builder": "trees are built with Ukkonen's algorithm"}
+_NO_GROUP: Final = "write --read-group none"
 
 REMOVED_OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "match": {
@@ -15,16 +16,38 @@ REMOVED_OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "--dot": "trees are not drawn any more",
         "--dump-tree": "trees are not written any more",
         "--max-occurrences": "use -mumreference or -mum for matches that are not repeated",
+        **{
+            f"--{name}": f"write -o FILE.{name}"
+            for name in ("paf", "bed", "tsv", "sam", "bam", "parquet", "arrow")
+        },
+        "--mummer": "write -o FILE",
+        "--plot": "write -o FILE.png",
+        "--cram": "write -o FILE.bam",
+        "--delta": "'mummergpu align' writes .delta",
+        "--no-read-group": _NO_GROUP,
     },
     "index": _ONE_BUILDER,
     "sweep": _ONE_BUILDER,
     "plot": {"--kind": "pictures are dot plots; --stats has the lengths of matches"},
     "warmup": {"--gpu": "the first run on a GPU compiles what it needs, and keeps it"},
+    "map": {
+        "--all": "write -N all",
+        "--no-read-group": _NO_GROUP,
+        "--preset": "write -x sr",
+        "--rg": "write -R '@RG\\tID:NAME\\tSM:SAMPLE'",
+        "--rg-id": "write -R '@RG\\tID:NAME'",
+        "--soft-clipping": "write -Y",
+    },
+    "align": {
+        "--min-length": "write --min-alignment-length for alignments, -l for matches",
+        "--vcf": "write -o FILE.vcf",
+    },
 }
 """For each command, the options that it no longer has, and what to write in their place."""
 
 REMOVED_COMMANDS: Final[Mapping[str, str]] = {
     "tune": "'mummergpu sweep' says at its end which policy is the fastest, and how to choose it",
+    "mummer-shim": "'mummergpu' takes the words of mummer itself",
 }
 """The commands that are no longer there, and what to write in their place."""
 

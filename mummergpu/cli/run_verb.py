@@ -6,22 +6,66 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from mummergpu.cli.cache_folders import announce_compilation, tell_cache_trouble
+from mummergpu.cli.messages import (
+    RunWords,
+    announce_compilation,
+    new_stats,
+    progress_shown,
+    tell_cache_trouble,
+)
 from mummergpu.cli.option_rules import Params, refuse_clashing_files, refuse_exclusive
-from mummergpu.cli.option_types import PROGRAM
-from mummergpu.cli.progress_line import progress_shown
-from mummergpu.cli.run_reports import RunReports
-from mummergpu.cli.run_words import RunWords, new_stats
-from mummergpu.cli.session import Session
+from mummergpu.cli.option_types import PROGRAM, Session
 from mummergpu.cuda.warm_up import ask_for_context
-from mummergpu.runtime.output_file import STANDARD_OUTPUT
+from mummergpu.errors import OptionError
+from mummergpu.runtime.output_file import STANDARD_OUTPUT, OutputFile
 
 if TYPE_CHECKING:
     from mummergpu.pipeline.context import RunContext
+    from mummergpu.runtime.stats import Stats
+
+    Content = Callable[[Stats], bytes]
+    """A function that makes the content of a file when the run has ended."""
+
+
+class RunReports:
+    """The files of the reports of a run: named first, opened before it, and written after it."""
+
+    def __init__(self, params: Mapping[str, Any]) -> None:
+        self._contents: list[tuple[str, str, Content]] = []
+        if (path := params["stats"]) is not None:
+            self._contents.append(("--stats", path, lambda stats: stats.as_json()))
+        if (path := params.get("multiqc")) is not None:
+            from mummergpu.output import multiqc
+
+            sample = multiqc.sample_of(path)
+            if not path.endswith(multiqc.SUFFIX) or not sample:
+                message = (
+                    f"MultiQC finds a file if it is named SAMPLE{multiqc.SUFFIX}, and not '{path}'"
+                )
+                raise OptionError("--multiqc", message)
+            content = partial(multiqc.general_statistics, sample)
+            self._contents.append(("--multiqc", path, content))
+        self._files: list[tuple[OutputFile, Content]] = []
+
+    @property
+    def paths(self) -> dict[str, str | None]:
+        """The files, by the options that name them."""
+        return {option: path for option, path, _ in self._contents}
+
+    def open(self, stack: ExitStack) -> None:
+        """Open the files; they appear when the stack is closed."""
+        for _, path, content in self._contents:
+            self._files.append((stack.enter_context(OutputFile(path)), content))
+
+    def write(self, stats: Stats) -> None:
+        """Write the files."""
+        for file, content in self._files:
+            file.write(content(stats))
 
 
 class CommandRun:
@@ -97,3 +141,10 @@ class CommandRun:
             for line in stats.summary():
                 words.notice(line)
             self._reports.write(stats)
+
+
+def on_cluster(job: Callable[..., Any], params: Params) -> Callable[..., Any]:
+    """Return a job of `mummergpu.cluster`, with the cluster that is asked for."""
+    from mummergpu.cluster.options import ClusterOptions
+
+    return partial(job, cluster=ClusterOptions.shared(params["cluster"], params["threads"]))

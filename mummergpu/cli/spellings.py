@@ -2,7 +2,7 @@
 
 click splits a word such as ``-maxmach`` into the options -m, -a and so on, and reports an error
 about one of them; ``-out`` would even mean ``-o ut``. So this module first checks every word with
-one dash that is longer than an option of one letter, and every option of MUMmer 4.
+one dash that is longer than an option of one letter.
 """
 
 from __future__ import annotations
@@ -14,24 +14,6 @@ from typing import Final
 import click
 
 END_OF_OPTIONS: Final = "--"
-
-_SAME_AS: Final = {"-qthreads": "--threads", "-threads": "--threads", "-version": "--version"}
-"""Options of MUMmer 4 that have another name in this program."""
-
-_INDEX: Final = "'mummergpu index REFERENCE -o FILE' makes an index; name FILE as the reference"
-_DETAIL: Final = "it tunes MUMmer 4's suffix array and changes no match: leave it out"
-
-_REFUSED: Final = {
-    "-save": _INDEX,
-    "-load": _INDEX,
-    "-k": "there are no sparse suffix arrays here: leave it out, or write '-k 1'",
-    "-suflink": _DETAIL,
-    "-child": _DETAIL,
-    "-skip": _DETAIL,
-    "-kmer": _DETAIL,
-    "-max-chunk": "queries are divided among the threads without it: leave it out",
-}
-"""Options of MUMmer 4 that this program lacks, and what to do instead. All take a value."""
 
 _LEAST_LIKENESS: Final = 0.75
 
@@ -70,8 +52,6 @@ class Spellings:
         """
         if word in self:
             return word in self.with_value
-        if _with_one_dash(word) in _REFUSED or _with_one_dash(word) in _SAME_AS:
-            return _with_one_dash(word) != "-version"
         _, letter, attached = self._taken_apart(word) or ("", "", "")
         return bool(letter) and not attached
 
@@ -131,7 +111,7 @@ class Spellings:
         if not bare.replace("-", "").isalpha():
             return ""
         # An option with one dash wins over the same name with two: the user wrote one dash.
-        names = sorted({*self.with_value, *self.flags, "-qthreads"})
+        names = sorted({*self.with_value, *self.flags})
         known = {one.lstrip("-"): one for one in names if len(one) > 2}
         known.update({one[1:]: one for one in names if len(one) > 2 and one[1] != "-"})
         close = get_close_matches(bare, known, n=1, cutoff=_LEAST_LIKENESS)
@@ -150,29 +130,6 @@ def _are_meant(short_options: tuple[str, str, str] | None, alike: str) -> bool:
     return not attached or attached[0].isdigit() or not (flags or alike)
 
 
-def with_words_of_mummer(words: Sequence[str], spellings: Spellings) -> list[str]:
-    """Return a command line with the options of MUMmer 4 replaced by those of this program."""
-    options = {position for position, is_option in spellings.positions(words) if is_option}
-    result: list[str] = []
-    left_out = -1
-    for position, word in enumerate(words):
-        name, equals, value = word.partition("=")
-        plain = _with_one_dash(name)
-        if position == left_out:
-            continue
-        if position not in options or name in spellings:
-            result.append(word)
-        elif plain in _SAME_AS:
-            result.append(_SAME_AS[plain] + equals + value)
-        elif word == "-k" and list(words[position + 1 : position + 2]) == ["1"]:
-            left_out = position + 1
-        elif plain in _REFUSED:
-            raise click.UsageError(f"{name}: {_REFUSED[plain]}")
-        else:
-            result.append(word)
-    return result
-
-
 def verb_meant(word: str, verbs: Iterable[str]) -> str | None:
     """Return the verb that a word probably means, unless the word names a file."""
     from difflib import get_close_matches
@@ -184,11 +141,6 @@ def verb_meant(word: str, verbs: Iterable[str]) -> str | None:
     close = get_close_matches(lowered, instead, n=1, cutoff=_LEAST_LIKENESS)
     begun = [name for name in instead if len(word) > 2 and name.startswith(lowered)]
     return next((instead[name] for name in [*close, *begun]), None)
-
-
-def _with_one_dash(name: str) -> str:
-    """Return an option with one dash, as MUMmer writes it; MUMmer 4 also accepts two."""
-    return name[1:] if name.startswith("--") else name
 
 
 def _is_flag(option: click.Option) -> bool:

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from click.core import ParameterSource
 
-from mummergpu.cli.cache_folders import announce_compilation, tell_cache_trouble
+from mummergpu.cli.messages import announce_compilation, progress_shown, tell_cache_trouble
 from mummergpu.cli.option_rules import device_options, refuse_exclusive, strands_of
 from mummergpu.cli.option_types import AUTO, MAIN_OPTIONS, PROGRAM, complete_files
-from mummergpu.cli.progress_line import progress_shown
 from mummergpu.cli.workload import complete_workload
 from mummergpu.runtime.words import counted
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mummergpu.cli.option_names import WordedCommand
 from mummergpu.cli.option_types import HELP_OPTIONS, MAIN_OPTIONS, PROGRAM, complete_folders
-from mummergpu.cli.option_words import WordedCommand
 from mummergpu.cli.study_options import (
     INPUT_OPTIONS,
     MACHINE_OPTIONS,

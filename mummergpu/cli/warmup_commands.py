@@ -15,8 +15,7 @@ from typing import Any, Final
 import click
 
 from mummergpu.cli.main_group import MAIN_VERB
-from mummergpu.cli.option_types import PROGRAM
-from mummergpu.cli.session import Session
+from mummergpu.cli.option_types import PROGRAM, Session
 
 Word = str | Path
 """A word of a command line; a path is relative to the folder of the input."""
@@ -263,7 +262,7 @@ def _matching(commands: click.Group) -> Iterator[list[Word]]:
     yield [*_SEARCH, _INDEX, _FASTQ, "-b"]
     for name in _format_names(commands):
         yield [*kmers, _FASTQ, "-b", "--format", name]
-    yield [*kmers, _FASTQ, "-b", "--plot", Path("page.html"), "--stats", Path("stats.json")]
+    yield [*kmers, _FASTQ, "-b", "-o", Path("page.html"), "--stats", Path("stats.json")]
     # Of the workloads, the first one has the shortest reads, and the other one has pairs and a
     # genome whose copies are laid by compiled code.
     made: list[Word] = ["-q", "-o", Path("made"), "--scale"]
@@ -284,14 +283,14 @@ def _mapping() -> Iterator[list[Word]]:
     """Yield the commands that map reads."""
     start: list[Word] = ["map", "--backend", "cpu", "-q"]
     yield _INDEXING
-    for options in (("--all",), ("--max-xa", "5")):
+    for options in (("-a",), ("--max-xa", "5")):
         yield [*start, _GENOME, *_MATES, *options]
     for reads in (_FASTQ, _FASTA, _BAM):
         yield [*start, _GENOME, reads]
     # Of parts of a reference, which seeds are rare is told by the matches.
     yield ["index", "-q", "--search", "kmer", _GENOME, "--page-size", "8k", "-o", _PARTS]
     yield [*start, _PARTS, *_MATES]
-    yield [*start, _PARTS, *_MATES, "--all"]
+    yield [*start, _PARTS, *_MATES, "-a"]
     yield [*start, "--comments", _GENOME, _TAGGED]
     yield [*start, _GENOME, _FASTQ, "--interleaved"]
     yield [*start, _GENOME, _GROUPS]

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mummergpu.cli.cache_folders import announce_compilation
+from mummergpu.cli.messages import announce_compilation, progress_shown
+from mummergpu.cli.option_names import WordedCommand
 from mummergpu.cli.option_types import HELP_OPTIONS, PROGRAM, complete_files, complete_folders
-from mummergpu.cli.option_words import WordedCommand
-from mummergpu.cli.progress_line import progress_shown
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

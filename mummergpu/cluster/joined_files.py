@@ -11,9 +11,9 @@ from typing import Any
 from mummergpu.cluster.packed_parts import PackedPart, PartJoiner
 from mummergpu.errors import OutputError
 from mummergpu.output.bytes.compression import Piece
-from mummergpu.output.formats import FORMATS, Rows
+from mummergpu.output.formats import FORMATS, RowKind
 from mummergpu.output.open_sink import warn_of_names
-from mummergpu.output.run_facts import Opening, RunFacts
+from mummergpu.output.run_facts import OpenRequest, RunFacts
 from mummergpu.output.sink import ByteSink, SeveralSinks, Sink
 from mummergpu.output.targets import BGZF, OutputTarget
 from mummergpu.runtime.output_file import OutputFile
@@ -40,7 +40,7 @@ class JoinedFiles:
         files: Sequence[OutputFile],
         facts: RunFacts,
         stats: Stats,
-        rows: Rows,
+        rows: RowKind,
         indexes: Sequence[OutputFile | None],
         stack: ExitStack,
     ) -> None:
@@ -51,8 +51,8 @@ class JoinedFiles:
             targets, files, indexes or [None] * len(targets), strict=True
         ):
             joiner = PartJoiner(file, stats)
-            opening = Opening(target, facts, joiner.add, stats, index, is_raw=True)
-            sink = FORMATS[target.format].openers[rows](opening)
+            opening = OpenRequest(target, facts, joiner.add, stats, index, is_raw=True)
+            sink = FORMATS[target.format].open(opening, rows)
             stack.callback(sink.close)
             takes_bytes = isinstance(sink, ByteSink)
             has_folder = takes_bytes and file.is_file
@@ -64,7 +64,7 @@ class JoinedFiles:
             self._sinks.append(sink)
         self.begins = tuple(joiner.waiting_bytes for joiner in self._joiners)
         for joiner, target, sink in zip(self._joiners, targets, self._sinks, strict=True):
-            opening = Opening(target, facts, joiner.add, stats)
+            opening = OpenRequest(target, facts, joiner.add, stats)
             joiner.begin(opening.compressor() if isinstance(sink, ByteSink) else None)
         self.compressions, self.folders = tuple(compressions), tuple(folders)
         warn_of_names(targets, facts)
@@ -92,11 +92,12 @@ class _Pieces(list[Any]):
 class PreparedFiles:
     """The same files on a worker, which prepares their rows."""
 
-    def __init__(self, targets: Sequence[OutputTarget], facts: RunFacts, rows: Rows) -> None:
+    def __init__(self, targets: Sequence[OutputTarget], facts: RunFacts, rows: RowKind) -> None:
         stats = Stats()
         self._sinks = [
-            FORMATS[target.format].openers[rows](
-                Opening(replace(target, path=os.devnull), facts, _drop, stats, is_raw=True)
+            FORMATS[target.format].open(
+                OpenRequest(replace(target, path=os.devnull), facts, _drop, stats, is_raw=True),
+                rows,
             )
             for target in targets
         ]

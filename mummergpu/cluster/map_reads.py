@@ -39,7 +39,7 @@ from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.mapping.alignments.summary import empty_summary
 from mummergpu.mapping.options import MAX_READ_BASES
 from mummergpu.mapping.placing.insert_size import Libraries, PairSizes
-from mummergpu.output.formats import Rows
+from mummergpu.output.formats import RowKind
 from mummergpu.output.open_sink import check_targets
 from mummergpu.output.records.sam_options import SamOptions
 from mummergpu.output.run_facts import RunFacts
@@ -147,7 +147,7 @@ class MapFinder:
             records=options.style,
         )
         self._reference = facts.reference
-        self._files = PreparedFiles(options.outputs, facts, Rows.READS)
+        self._files = PreparedFiles(options.outputs, facts, RowKind.READS)
         self._stack.callback(self._files.close)
         self._is_whole = search.group_count == 1
         return job.mapping(search)
@@ -249,7 +249,7 @@ class _Run:
             facts = job.facts(reference_of(source), reads, checksums.result())
             indexes = job.open_indexes(facts.reference, stack)
             joined = JoinedFiles(
-                *(options.outputs, files, facts, context.stats, Rows.READS, indexes, stack)
+                *(options.outputs, files, facts, context.stats, RowKind.READS, indexes, stack)
             )
             check_folders(self._cluster, [one for one in joined.folders if one is not None])
             work = MapWork(

@@ -34,7 +34,7 @@ from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.genomes.aligner import GenomeAligner
-from mummergpu.output.formats import Rows
+from mummergpu.output.formats import RowKind
 from mummergpu.output.genomes.format import AlignedQueries
 from mummergpu.output.genomes.sink import GenomeSink
 from mummergpu.output.open_sink import check_targets
@@ -117,7 +117,7 @@ class MatchFinder:
 
     def _open_files(self, work: QueryWork, job: MatchJob, max_rows: int) -> None:
         facts = job.facts(self._reference, max_rows)
-        self._files = PreparedFiles(self._options.outputs, facts, Rows.MATCHES)
+        self._files = PreparedFiles(self._options.outputs, facts, RowKind.MATCHES)
         self._stack.callback(self._files.close)
 
     def find(self, work: QueryWork, part: QueryBlock) -> Any:
@@ -153,7 +153,7 @@ class AlignmentFinder(MatchFinder):
     def _open_files(self, work: QueryWork, job: MatchJob, max_rows: int) -> None:
         assert work.aligned is not None
         aligner = GenomeAligner(self._reference, work.aligned.genomes)
-        nowhere = PreparedFiles((), job.facts(self._reference, max_rows), Rows.GENOMES)
+        nowhere = PreparedFiles((), job.facts(self._reference, max_rows), RowKind.GENOMES)
         map_function = self._context.executor.map
         self._sink = GenomeSink(
             *(aligner, work.aligned.kept, nowhere.sink, self._stats, map_function)
@@ -187,7 +187,7 @@ def run_match(options: MatchOptions, context: RunContext, cluster: ClusterOption
         files = [run.stack.enter_context(OutputFile(target.path)) for target in options.outputs]
         facts = run.job.facts(run.reference, _NO_ROWS)
         joined = JoinedFiles(
-            *(options.outputs, files, facts, context.stats, Rows.MATCHES, (), run.stack)
+            *(options.outputs, files, facts, context.stats, RowKind.MATCHES, (), run.stack)
         )
         check_folders(run.cluster, [one for one in joined.folders if one is not None])
         work = QueryWork(os.urandom(8).hex(), run.everywhere(options))

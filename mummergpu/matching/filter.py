@@ -1,7 +1,6 @@
 """Filters for matches, applied after the kernels and before the text is made.
 
-The rows of a query ascend by query start, then by reference start. The filters keep that order;
-`order_by_reference` makes another one.
+The rows of a query ascend by query start, then by reference start, also after the filters.
 """
 
 from __future__ import annotations
@@ -52,17 +51,6 @@ def keep_unique(
         offsets,
     )
     return MemColumns(offsets, *MemRows(*(column[keep] for column in columns.rows)))
-
-
-def order_by_reference(columns: MemColumns) -> MemColumns:
-    """Sort the rows of each query by their position in the reference.
-
-    MUMmer has this order where the bases of each match occur once in the reference, so that no two
-    begin at the same position.
-    """
-    queries = np.repeat(np.arange(columns.offsets.size - 1), np.diff(columns.offsets))
-    order = np.lexsort((columns.reference_starts, queries))
-    return MemColumns(columns.offsets, *MemRows(*(column[order] for column in columns.rows)))
 
 
 @jit_without_refcounts

@@ -49,16 +49,12 @@ class SearchOptions:
         The strands of the queries to search, in the order of the output.
     block_size : int or None
         About how many query bases make a block; None for the size that the backend prefers.
-    rows_by_reference : bool
-        Whether the rows of each query ascend by their position in the reference, as MUMmer sorts
-        matches that are unique in both; only for these.
     """
 
     minimum_length: int = DEFAULT_MINIMUM_LENGTH
     strands: tuple[Strand, ...] = (Strand.FORWARD,)
     uniqueness: Uniqueness = Uniqueness.ALL
     block_size: int | None = None
-    rows_by_reference: bool = False
 
     def __post_init__(self) -> None:
         keep_values(self, minimum_length=positive("min_length", self.minimum_length))

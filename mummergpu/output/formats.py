@@ -1,4 +1,4 @@
-"""The formats of output, each in one place: its name, its words, its files, and what writes it.
+"""The formats of output, each in one place: its name, its rows, its files, and what writes it.
 
 What makes the bytes of a format is imported only when a file of it is opened, so that the command
 line can read this table as it starts.
@@ -7,7 +7,7 @@ line can read this table as it starts.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
@@ -19,10 +19,10 @@ from mummergpu.runtime.frozen import frozen
 if TYPE_CHECKING:
     from mummergpu.drawing.picture import PictureStyle
     from mummergpu.output.records.rows import RecordSource
-    from mummergpu.output.run_facts import Opening
+    from mummergpu.output.run_facts import OpenRequest
     from mummergpu.output.sink import Emit, Sink
 
-    Opener = Callable[[Opening], Sink[Any, Any, Any]]
+    Opener = Callable[[OpenRequest, "RowKind"], Sink[Any, Any, Any]]
     Check = Callable[[OutputTarget, PictureStyle | None], None]
 
 COMPRESSIONS: Final = {".gz": BGZF, ".bgz": BGZF, ".zst": "zstd"}
@@ -35,7 +35,7 @@ PICTURES: Final = (".png", ".svg", ".pdf", ".html")
 _PICTURE_LIST: Final = f"{', '.join(PICTURES[:-1])} or {PICTURES[-1]}"
 
 
-class Rows(Enum):
+class RowKind(Enum):
     """What the rows of a file are; the value says it in errors."""
 
     MATCHES = "matches"
@@ -51,10 +51,10 @@ class OutputFormat:
     ----------
     name : str
         What ``--format`` calls it; the names of its files end so, after a dot.
-    words : str
-        What the help calls it.
-    openers : mapping of Rows to callable
-        What opens a sink that writes such rows.
+    rows : tuple of RowKind
+        What it can have.
+    open : callable
+        Opens a sink that writes such rows.
     ends : tuple of str
         How the names of its files end, in place of a dot and its name.
     holds_compression : bool
@@ -64,8 +64,8 @@ class OutputFormat:
     """
 
     name: str
-    words: str
-    openers: Mapping[Rows, Opener]
+    rows: tuple[RowKind, ...]
+    open: Opener
     ends: tuple[str, ...] = field(default=())
     holds_compression: bool = False
     check: Check | None = None
@@ -76,163 +76,111 @@ class OutputFormat:
         return self.ends or (f".{self.name}",)
 
 
-def _match_mummer(opening: Opening) -> Sink[Any, Any, Any]:
+def _open_mummer(request: OpenRequest, _rows: RowKind) -> Sink[Any, Any, Any]:
     from mummergpu.output.matches.mummer import MummerFormatter, TextStyle
 
-    style = opening.facts.style or TextStyle()
-    return opening.byte_sink(MummerFormatter(opening.facts.reference, style))
+    style = request.facts.style or TextStyle()
+    return request.byte_sink(MummerFormatter(request.facts.reference, style))
 
 
-def _match_paf(opening: Opening) -> Sink[Any, Any, Any]:
-    from mummergpu.output.matches.lines import PafFormat
+def _open_lines(request: OpenRequest, _rows: RowKind) -> Sink[Any, Any, Any]:
+    from mummergpu.output.matches import lines
 
-    return opening.byte_sink(PafFormat(opening.facts.reference))
-
-
-def _match_bed(opening: Opening) -> Sink[Any, Any, Any]:
-    from mummergpu.output.matches.lines import BedFormat
-
-    return opening.byte_sink(BedFormat(opening.facts.reference))
+    kinds = {"paf": lines.PafFormat, "bed": lines.BedFormat, "tsv": lines.TsvFormat}
+    return request.byte_sink(kinds[request.target.format](request.facts.reference))
 
 
-def _match_tsv(opening: Opening) -> Sink[Any, Any, Any]:
-    from mummergpu.output.matches.lines import TsvFormat
-
-    return opening.byte_sink(TsvFormat(opening.facts.reference))
-
-
-def _match_delta(opening: Opening) -> Sink[Any, Any, Any]:
-    from mummergpu.output.matches.delta import DeltaFormat
-
-    facts = opening.facts
-    return opening.byte_sink(DeltaFormat(facts.reference, facts.query_paths))
-
-
-def _match_table(opening: Opening) -> Sink[Any, Any, Any]:
+def _open_table(request: OpenRequest, _rows: RowKind) -> Sink[Any, Any, Any]:
     from mummergpu.output.matches.arrow import ArrowSink
 
-    facts, name = opening.facts, opening.target.format
-    return ArrowSink(name, facts.reference, opening.emit, opening.stats, facts.max_match_rows)
+    facts, name = request.facts, request.target.format
+    return ArrowSink(name, facts.reference, request.emit, request.stats, facts.max_match_rows)
 
 
-def _match_picture(opening: Opening) -> Sink[Any, Any, Any]:
+def _open_picture(request: OpenRequest, _rows: RowKind) -> Sink[Any, Any, Any]:
     from mummergpu.output.matches.picture_sink import PictureSink
 
-    facts = opening.facts
+    facts = request.facts
     return PictureSink(
-        *(opening.target.path, opening.emit, facts.reference, facts.query_paths),
-        *(facts.picture, opening.stats, facts.max_match_rows),
+        *(request.target.path, request.emit, facts.reference, facts.query_paths),
+        *(facts.picture, request.stats, facts.max_match_rows),
     )
 
 
-def _match_rows(opening: Opening) -> RecordSource:
-    from mummergpu.output.matches.match_rows import MatchRows
+def _record_source(request: OpenRequest, rows: RowKind) -> RecordSource:
+    """Return what turns rows into the records of SAM, BAM, CRAM and PAF."""
+    facts, name = request.facts, request.target.format
+    if rows is RowKind.MATCHES:
+        from mummergpu.output.matches.match_rows import MatchRows
 
-    return MatchRows(opening.facts.reference, opening.facts.sam)
+        return MatchRows(facts.reference, facts.sam)
+    if rows is RowKind.READS:
+        from mummergpu.output.alignments.read_rows import ReadRows
 
-
-def _read_rows(opening: Opening) -> RecordSource:
-    from mummergpu.output.alignments.read_rows import ReadRows
-
-    return ReadRows(opening.facts.reference, opening.facts.records)
-
-
-def _genome_rows(opening: Opening) -> RecordSource:
+        return ReadRows(facts.reference, facts.records)
     from mummergpu.output.genomes.genome_rows import GenomeRows
 
-    facts = opening.facts
-    with_bases = facts.with_bases or opening.target.format != "sam"
+    with_bases = name != "paf" and (facts.with_bases or name != "sam")
     return GenomeRows(
-        *(facts.reference, facts.qualities, with_bases),
+        *(facts.reference, facts.qualities, with_bases, name == "paf" and facts.with_changes),
         equal_bases=facts.records.equal_bases,
     )
 
 
-_SOURCES: Final = {
-    Rows.MATCHES: _match_rows,
-    Rows.READS: _read_rows,
-    Rows.GENOMES: _genome_rows,
-}
-"""What turns each kind of rows into the records of SAM, BAM and CRAM."""
+def _open_sam(request: OpenRequest, rows: RowKind) -> Sink[Any, Any, Any]:
+    from mummergpu.output.records.sam import AlignmentSam
+
+    facts, source = request.facts, _record_source(request, rows)
+    return request.byte_sink(AlignmentSam(facts.reference, source, facts.head, facts.files))
 
 
-def _sam_of(source_of: Callable[[Opening], RecordSource]) -> Opener:
-    """Return what opens a SAM of the records of a source."""
+def _open_bam(request: OpenRequest, rows: RowKind) -> Sink[Any, Any, Any]:
+    from mummergpu.output.records.bam import AlignmentBam
 
-    def open_sam(opening: Opening) -> Sink[Any, Any, Any]:
-        from mummergpu.output.records.sam import AlignmentSam
+    facts, source = request.facts, _record_source(request, rows)
+    made = AlignmentBam(facts.reference, source, facts.head, facts.files)
+    if facts.sort is None:
+        return request.byte_sink(made)
+    from mummergpu.output.sorting.sorted_bam import SortedBamSink
 
-        facts, source = opening.facts, source_of(opening)
-        return opening.byte_sink(AlignmentSam(facts.reference, source, facts.head, facts.files))
-
-    return open_sam
-
-
-def _bam_of(source_of: Callable[[Opening], RecordSource]) -> Opener:
-    """Return what opens a BAM of the records of a source."""
-
-    def open_bam(opening: Opening) -> Sink[Any, Any, Any]:
-        from mummergpu.output.records.bam import AlignmentBam
-
-        facts, source = opening.facts, source_of(opening)
-        made = AlignmentBam(facts.reference, source, facts.head, facts.files)
-        if facts.sort is None:
-            return opening.byte_sink(made)
-        from mummergpu.output.sorting.sorted_bam import SortedBamSink
-
-        return SortedBamSink(
-            *(made, facts.reference, opening.emit, opening.stats),
-            *(facts.sort, opening.index, facts.compressor),
-        )
-
-    return open_bam
+    return SortedBamSink(
+        *(made, facts.reference, request.emit, request.stats),
+        *(facts.sort, request.index, facts.compressor),
+    )
 
 
-def _read_paf(opening: Opening) -> Sink[Any, Any, Any]:
+def _open_cram(request: OpenRequest, rows: RowKind) -> Sink[Any, Any, Any]:
+    from mummergpu.output.records.cram import CramSink
+
+    def keep_in(emit: Emit) -> Sink[Any, Any, Any]:
+        return _open_bam(request.of_bam(emit), rows)
+
+    return CramSink(keep_in, request.emit, request.stats, request.index)
+
+
+def _open_paf(request: OpenRequest, rows: RowKind) -> Sink[Any, Any, Any]:
+    if rows is RowKind.MATCHES:
+        return _open_lines(request, rows)
     from mummergpu.output.records.paf import AlignmentPaf
 
-    return opening.byte_sink(AlignmentPaf(opening.facts.reference, _read_rows(opening)))
+    no_name = b"" if rows is RowKind.GENOMES else b"*"
+    source = _record_source(request, rows)
+    return request.byte_sink(AlignmentPaf(request.facts.reference, source, no_name=no_name))
 
 
-def _genome_delta(opening: Opening) -> Sink[Any, Any, Any]:
+def _open_delta(request: OpenRequest, _rows: RowKind) -> Sink[Any, Any, Any]:
     from mummergpu.output.genomes.delta import GenomeDelta
 
-    facts = opening.facts
+    facts = request.facts
     if len(facts.query_paths) > 1:
         raise OptionError("format", "a .delta is of one file of queries: write PAF, or join them")
-    return opening.byte_sink(GenomeDelta(facts.reference, facts.query_paths[0], facts.warn))
+    return request.byte_sink(GenomeDelta(facts.reference, facts.query_paths[0], facts.warn))
 
 
-def _genome_paf(opening: Opening) -> Sink[Any, Any, Any]:
-    from mummergpu.output.genomes.genome_rows import GenomeRows
-    from mummergpu.output.records.paf import AlignmentPaf
-
-    facts = opening.facts
-    source = GenomeRows(
-        *(facts.reference, facts.qualities, False, facts.with_changes),
-        equal_bases=facts.records.equal_bases,
-    )
-    return opening.byte_sink(AlignmentPaf(facts.reference, source, no_name=b""))
-
-
-def _genome_vcf(opening: Opening) -> Sink[Any, Any, Any]:
+def _open_vcf(request: OpenRequest, _rows: RowKind) -> Sink[Any, Any, Any]:
     from mummergpu.output.genomes.vcf import GenomeVcf
 
-    return opening.byte_sink(GenomeVcf(opening.facts.reference, opening.facts.query_paths))
-
-
-def _cram_of(open_bam: Opener) -> Opener:
-    """Return what opens a CRAM that is made of the BAM that `open_bam` opens a sink of."""
-
-    def open_cram(opening: Opening) -> Sink[Any, Any, Any]:
-        from mummergpu.output.records.cram import CramSink
-
-        def keep_in(emit: Emit) -> Sink[Any, Any, Any]:
-            return open_bam(opening.of_bam(emit))
-
-        return CramSink(keep_in, opening.emit, opening.stats, opening.index)
-
-    return open_cram
+    return request.byte_sink(GenomeVcf(request.facts.reference, request.facts.query_paths))
 
 
 def _check_pyarrow(target: OutputTarget, _picture: PictureStyle | None) -> None:
@@ -247,75 +195,40 @@ def _check_picture(target: OutputTarget, picture: PictureStyle | None) -> None:
     check_picture(target.path, picture)
 
 
-_ALL_BAM: Final = {rows: _bam_of(source_of) for rows, source_of in _SOURCES.items()}
+_MATCHES: Final = (RowKind.MATCHES,)
+_GENOMES: Final = (RowKind.GENOMES,)
+_ALIGNMENTS: Final = (RowKind.READS, RowKind.GENOMES)
 
 FORMATS: Final = {
     made.name: made
     for made in (
-        OutputFormat("mummer", "MUMmer's text", {Rows.MATCHES: _match_mummer}),
-        OutputFormat(
-            "paf",
-            "PAF, minimap2's table",
-            {Rows.MATCHES: _match_paf, Rows.READS: _read_paf, Rows.GENOMES: _genome_paf},
-        ),
-        OutputFormat("bed", "BED, the matches on the reference", {Rows.MATCHES: _match_bed}),
-        OutputFormat("tsv", "a table with a line of column names", {Rows.MATCHES: _match_tsv}),
-        OutputFormat(
-            "sam",
-            "SAM",
-            {rows: _sam_of(source_of) for rows, source_of in _SOURCES.items()},
-        ),
-        OutputFormat("bam", "BAM", _ALL_BAM, holds_compression=True),
-        OutputFormat(
-            "cram",
-            "CRAM",
-            {rows: _cram_of(open_bam) for rows, open_bam in _ALL_BAM.items()},
-            holds_compression=True,
-        ),
-        OutputFormat(
-            "parquet",
-            "Parquet",
-            {Rows.MATCHES: _match_table},
-            holds_compression=True,
-            check=_check_pyarrow,
-        ),
-        OutputFormat(
-            "arrow",
-            "Arrow's file format",
-            {Rows.MATCHES: _match_table},
-            ends=(".arrow", ".feather"),
-            holds_compression=True,
-            check=_check_pyarrow,
-        ),
-        OutputFormat(
-            "delta",
-            "nucmer's .delta",
-            {Rows.MATCHES: _match_delta, Rows.GENOMES: _genome_delta},
-        ),
-        OutputFormat(
-            "plot",
-            f"a dot plot, whose name ends in {_PICTURE_LIST}",
-            {Rows.MATCHES: _match_picture},
-            ends=PICTURES,
-            holds_compression=True,
-            check=_check_picture,
-        ),
-        OutputFormat("vcf", "VCF of the differences", {Rows.GENOMES: _genome_vcf}),
+        OutputFormat("mummer", _MATCHES, _open_mummer),
+        OutputFormat("paf", tuple(RowKind), _open_paf),
+        OutputFormat("bed", _MATCHES, _open_lines),
+        OutputFormat("tsv", _MATCHES, _open_lines),
+        OutputFormat("sam", tuple(RowKind), _open_sam),
+        OutputFormat("bam", tuple(RowKind), _open_bam, (), True),
+        OutputFormat("cram", _ALIGNMENTS, _open_cram, (), True),
+        OutputFormat("parquet", _MATCHES, _open_table, (), True, _check_pyarrow),
+        OutputFormat("arrow", _MATCHES, _open_table, (".arrow", ".feather"), True, _check_pyarrow),
+        OutputFormat("delta", _GENOMES, _open_delta),
+        OutputFormat("plot", _MATCHES, _open_picture, PICTURES, True, _check_picture),
+        OutputFormat("vcf", _GENOMES, _open_vcf),
     )
 }
 """The formats, by their names."""
 
-USUAL: Final = {Rows.MATCHES: DEFAULT_FORMAT, Rows.READS: "sam", Rows.GENOMES: "delta"}
+USUAL: Final = {RowKind.MATCHES: DEFAULT_FORMAT, RowKind.READS: "sam", RowKind.GENOMES: "delta"}
 """The format of a file whose name says nothing else."""
 
 SAM_FORMATS: Final = frozenset({"sam", "bam", "cram"})
 """The formats with the records of SAM."""
 
 
-def names_of(rows: Rows) -> tuple[str, ...]:
+def names_of(rows: RowKind) -> tuple[str, ...]:
     """Return the names of the formats that such rows can be written in, the usual one first."""
     usual = USUAL[rows]
-    others = [one.name for one in FORMATS.values() if rows in one.openers and one.name != usual]
+    others = [one.name for one in FORMATS.values() if rows in one.rows and one.name != usual]
     return usual, *others
 
 
@@ -323,7 +236,7 @@ def target_of(
     path: str,
     format_name: str | None = None,
     option: str = "output",
-    rows: Rows = Rows.MATCHES,
+    rows: RowKind = RowKind.MATCHES,
 ) -> OutputTarget:
     """Return the target that a path stands for.
 
@@ -349,7 +262,7 @@ def target_of(
     found = format_name or _format_of_suffix(suffix, rows, option)
     if compression is not None and FORMATS[found].holds_compression:
         raise OptionError(option, f"'{path}' would compress {found} once more; leave the end out")
-    if rows not in FORMATS[found].openers:
+    if rows not in FORMATS[found].rows:
         *others, last = names_of(rows)
         known = f"{', '.join(others)} or {last}"
         raise OptionError(option, f"{rows.value} are written as {known}, and not as {found}")
@@ -359,7 +272,7 @@ def target_of(
 
 
 def targets_of(
-    paths: Sequence[str], format_name: str | None, rows: Rows
+    paths: Sequence[str], format_name: str | None, rows: RowKind
 ) -> tuple[OutputTarget, ...]:
     """Return the targets of some paths; a format is for one whose name does not matter."""
     if format_name is not None and len(paths) > 1:
@@ -376,16 +289,12 @@ def fastq_targets(paths: Sequence[str]) -> tuple[OutputTarget, ...]:
     )
 
 
-def _format_of_suffix(suffix: str, rows: Rows, option: str) -> str:
-    """Return the format of files that end so; one that only other rows have is told of in errors.
-
-    Matches have no differences: for them, a name in ``.vcf`` says nothing.
-    """
+def _format_of_suffix(suffix: str, rows: RowKind, option: str) -> str:
+    """Return the format of files that end so, also one that such rows cannot be written in."""
     for one in FORMATS.values():
-        is_known = rows in one.openers or Rows.MATCHES in one.openers
-        if suffix in one.suffixes and is_known and one.name != DEFAULT_FORMAT:
+        if suffix in one.suffixes and one.name != DEFAULT_FORMAT:
             return one.name
-    if suffix and rows is not Rows.MATCHES:
+    if suffix and rows is not RowKind.MATCHES:
         known = ", ".join(f".{name}" for name in names_of(rows))
         text = f"no format has names that end in '{suffix}': choose {known}, or one with --format"
         raise OptionError(option, text)

@@ -11,8 +11,8 @@ from mummergpu.drawing.picture import PictureStyle
 from mummergpu.errors import OptionError
 from mummergpu.input.reference import Reference
 from mummergpu.output.bytes.compression import compressor_of
-from mummergpu.output.formats import FORMATS, SAM_FORMATS, Rows
-from mummergpu.output.run_facts import Opening, RunFacts
+from mummergpu.output.formats import FORMATS, SAM_FORMATS, RowKind
+from mummergpu.output.run_facts import OpenRequest, RunFacts
 from mummergpu.output.sink import SeveralSinks, Sink, writer_of
 from mummergpu.output.sorting.options import SortOptions
 from mummergpu.output.targets import OutputTarget
@@ -85,7 +85,7 @@ def open_sink(
     files: Sequence[OutputFile],
     facts: RunFacts,
     stats: Stats,
-    rows: Rows = Rows.MATCHES,
+    rows: RowKind = RowKind.MATCHES,
     indexes: Sequence[OutputFile | None] = (),
 ) -> Sink[Any, Any, Any]:
     """Return the sink that writes rows to all targets.
@@ -116,8 +116,8 @@ def open_sink(
         for target, file, index in zip(
             targets, files, indexes or [None] * len(targets), strict=True
         ):
-            opening = Opening(target, facts, writer_of(file, stats), stats, index)
-            sinks.append(FORMATS[target.format].openers[rows](opening))
+            opening = OpenRequest(target, facts, writer_of(file, stats), stats, index)
+            sinks.append(FORMATS[target.format].open(opening, rows))
             failure.callback(sinks[-1].close)
         failure.pop_all()
     warn_of_names(targets, facts)

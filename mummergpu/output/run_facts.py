@@ -38,7 +38,7 @@ class RunFacts:
     command : str
         The command line of the run; empty if there is none.
     sam : SamOptions
-        The options of SAM, BAM and CRAM.
+        The options of SAM and BAM of matches.
     style : TextStyle or None
         The options of MUMmer's text.
     picture : PictureStyle or None
@@ -111,7 +111,7 @@ class RunFacts:
 
 
 @frozen
-class Opening:
+class OpenRequest:
     """What a sink is opened with.
 
     Attributes
@@ -143,7 +143,7 @@ class Opening:
             return self.facts.compressor or compressor_of(BGZF)
         return compressor_of(self.target.compression)
 
-    def of_bam(self, emit: Emit) -> Opening:
+    def of_bam(self, emit: Emit) -> OpenRequest:
         """Return the same for a BAM that goes elsewhere, without an index."""
         target = replace(self.target, format="bam")
         return replace(self, target=target, emit=emit, index=None, is_raw=False)

@@ -21,7 +21,7 @@ from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.option_values import keep_values, optional_positive, truth
 from mummergpu.viterbi.methods import AlignmentMethod
 
-_OF_MATCHES: Final = (
+OF_MATCHES: Final = (
     *("min_length", "mode", "min_cluster", "max_gap", "diagonal_difference", "diagonal_factor"),
     *("break_length", "extend", "circular"),
 )
@@ -30,7 +30,7 @@ _OF_MATCHES: Final = (
 
 def refuse_options_of_matches(method: AlignmentMethod, told: Collection[str]) -> None:
     """Refuse parameters about matches, among those that a user told, if a method has none."""
-    for name in _OF_MATCHES:
+    for name in OF_MATCHES:
         if name in told and method is not AlignmentMethod.TILE:
             text = f"the method '{method.value}' aligns whole sequences without any"
             raise OptionError(name, f"is about matches, and {text}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.genomes.mapping_quality import MappingQualities
-from mummergpu.output.formats import Rows
+from mummergpu.output.formats import RowKind
 from mummergpu.output.genomes.sink import BlockAligner, GenomeSink
 from mummergpu.output.open_sink import open_sink
 from mummergpu.output.records.record_style import RecordStyle
@@ -35,5 +35,5 @@ def open_genome_sink(
         qualities=MappingQualities(reference, context.executor.map),
         warn=context.warn,
     )
-    output = open_sink(options.outputs, files, facts, context.stats, Rows.GENOMES)
+    output = open_sink(options.outputs, files, facts, context.stats, RowKind.GENOMES)
     return GenomeSink(aligner, options.kept, output, context.stats, context.executor.map)

@@ -36,11 +36,11 @@ from mummergpu.matching.backends.interface import Backend
 from mummergpu.output.alignments.read_rows import AlignmentSink
 from mummergpu.output.alignments.styled_rows import styled
 from mummergpu.output.bytes.compression import Compressor
-from mummergpu.output.formats import Rows
+from mummergpu.output.formats import RowKind
 from mummergpu.output.open_sink import check_targets, index_path, open_sink
 from mummergpu.output.records.record_style import RecordStyle
 from mummergpu.output.records.sam_options import ReadGroup, SamOptions, check_groups
-from mummergpu.output.run_facts import Opening, RunFacts
+from mummergpu.output.run_facts import OpenRequest, RunFacts
 from mummergpu.output.sink import SeveralSinks, writer_of
 from mummergpu.pipeline.backend_choice import TOO_LITTLE_WORK, backend_of_mapping
 from mummergpu.pipeline.backend_opening import start_to_open, waiting_threads
@@ -289,7 +289,7 @@ class FileJob(MapJob):
         """Return what writes the alignments, the index of a sorted BAM, and unmapped reads."""
         indexes, stats = self.open_indexes(facts.reference, stack), self._context.stats
         outputs, unmapped = self._options.outputs, self._options.unmapped
-        sink = open_sink(outputs, files[: len(outputs)], facts, stats, Rows.READS, indexes)
+        sink = open_sink(outputs, files[: len(outputs)], facts, stats, RowKind.READS, indexes)
         stack.callback(sink.close)
         if unmapped:
             from mummergpu.output.alignments.unmapped_fastq import UnmappedFastq
@@ -297,7 +297,7 @@ class FileJob(MapJob):
             sinks = [sink]
             for number, target in enumerate(unmapped):
                 emit = writer_of(files[len(outputs) + number], stats)
-                opening = Opening(target, facts, emit, stats)
+                opening = OpenRequest(target, facts, emit, stats)
                 made = UnmappedFastq(number if len(unmapped) == 2 else None)
                 sinks.append(opening.byte_sink(made))
                 stack.callback(sinks[-1].close)

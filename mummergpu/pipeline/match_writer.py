@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import Reference
 from mummergpu.matching.block_text import BlockText, RowFormat
-from mummergpu.matching.filter import keep_unique, order_by_reference
+from mummergpu.matching.filter import keep_unique
 from mummergpu.matching.options import Uniqueness
 from mummergpu.output.sink import MatchSink
 from mummergpu.pipeline.options import MatchOptions
@@ -25,7 +25,6 @@ class MatchWriter:
         self, options: MatchOptions, reference: Reference, sink: MatchSink[Any], stats: Stats
     ) -> None:
         self._uniqueness = options.search.uniqueness
-        self._rows_by_reference = options.search.rows_by_reference
         self._sink = sink
         self._stats = stats
         self._summary = _new_summary(options, reference, stats)
@@ -45,8 +44,6 @@ class MatchWriter:
         self._stats.add(matches=match_count(mems))
         if self._summary is not None:
             self._summary.add(block, mems)
-        if self._rows_by_reference:
-            mems = {strand: order_by_reference(columns) for strand, columns in mems.items()}
         return self._sink.prepare(block, mems)
 
     def prepare_text(self, block: QueryBlock, text: BlockText) -> Any:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mummergpu.cli import machine_report as doctor
+from mummergpu.cli import doctor
 from mummergpu.cli.main import main
 from mummergpu.cuda import requirements
 from mummergpu.cuda.driver import DeviceFacts, DriverFacts

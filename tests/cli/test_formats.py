@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
 import subprocess
 from dataclasses import dataclass
 from itertools import groupby
@@ -148,7 +147,7 @@ def rows_of(path: str) -> list[pysam.AlignedSegment]:
 
 
 def test_samtools_finds_nothing_wrong_with_sam(samtools_binary: str) -> None:
-    assert run(r"-b --sam x.sam --read-group @RG\tID:g1\tSM:s1") == 0
+    assert run(r"-b -o x.sam --read-group @RG\tID:g1\tSM:s1") == 0
     subprocess.run([samtools_binary, "quickcheck", "-v", "x.sam"], check=True)
     done = subprocess.run(
         [samtools_binary, "calmd", "x.sam", "r.fa"], capture_output=True, text=True, check=True
@@ -188,37 +187,8 @@ def test_some_hits(words: str, most: int) -> None:
     assert {row.query_name for row in rows} == {one.query for one in expected}
 
 
-@pytest.fixture
-def show_coords(mummer_binary: str) -> str:
-    path = shutil.which("show-coords")
-    assert path is not None, f"{mummer_binary} is installed without show-coords"
-    return path
-
-
-def test_show_coords_reads_delta(show_coords: str) -> None:
-    assert run("-b -o x.delta") == 0
-    words = [show_coords, "-H", "-T", "-l", "x.delta"]
-    done = subprocess.run(words, capture_output=True, text=True, check=True)
-    records, queries = lengths_of("r.fa"), lengths_of("q.fa")
-    found = []
-    for line in done.stdout.splitlines():
-        fields = line.split("\t")
-        first, last, query_first, query_last, length, query_length = map(int, fields[:6])
-        record, query = fields[9:]
-        assert (fields[6], int(fields[7]), int(fields[8])) == (
-            "100.00",
-            records[record],
-            queries[query],
-        )
-        assert length == query_length == last - first + 1
-        strand = "+" if query_first <= query_last else "-"
-        begin = min(query_first, query_last) - 1
-        found.append(Match(query, begin, strand, record, first - 1, length))
-    assert sorted(found) == sorted(one for one in mummer_matches())
-
-
 def test_several_formats_at_once(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    assert run("-b --paf x.paf --bed x.bed --mummer x.txt -o x.sam -mum") == 0
+    assert run("-b -o x.paf -o x.bed -o x.txt -o x.sam -mum") == 0
     assert capfdbinary.readouterr().out == b""
     matches = paf_matches("x.paf")
     assert [fields[3] for fields in bed_fields("x.bed")] == [one.query for one in matches]
@@ -231,9 +201,9 @@ def test_several_formats_at_once(capfdbinary: pytest.CaptureFixture[bytes]) -> N
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("--primary-only", "--primary-only is for SAM, BAM and CRAM, and no output is one of them"),
-        ("--max-hits 3 -o x.paf", "--max-hits is for SAM, BAM and CRAM"),
-        (r"--read-group @RG\tID:x --bed x", "--read-group is for SAM, BAM and CRAM"),
+        ("--primary-only", "--primary-only is for SAM and BAM, and no output is one of them"),
+        ("--max-hits 3 -o x.paf", "--max-hits is for SAM and BAM"),
+        (r"--read-group @RG\tID:x -o x.bed", "--read-group is for SAM and BAM"),
         ("--read-group x -o x.sam", "--read-group: 'x' does not begin with '@RG'"),
         ("--max-hits 0 -o x.sam", "'0' is not a positive integer"),
         ("--max-hits 2 --primary-only -o x.sam", "--primary-only and --max-hits exclude each"),
@@ -251,8 +221,6 @@ def test_wrong_usage(words: str, message: str, capsys: pytest.CaptureFixture[str
         ("-o x.sam", "r", "q" * 255, "q.fa: SAM allows names of at most 254 bytes"),
         ("-o x.sam", "=b", "q", "r.fa: SAM allows no such name in a reference (record '=b')"),
         ("-o x.bed", "", "q", "r.fa: BED needs names, and record 1 has none"),
-        ("-o x.delta", "", "q", "r.fa: a .delta needs names, and record 1 has none"),
-        ("-o x.delta", "r", "", "q.fa: a .delta needs names, and a query has none"),
     ],
 )
 def test_what_a_format_cannot_hold(
@@ -263,9 +231,3 @@ def test_what_a_format_cannot_hold(
     assert run(words) == 1
     assert message in capsys.readouterr().err
     assert sorted(os.listdir()) == ["q.fa", "r.fa"]
-
-
-def test_delta_names_one_file(capsys: pytest.CaptureFixture[str]) -> None:
-    shutil.copy("q.fa", "p.fa")
-    assert run("-o x.delta", "r.fa q.fa p.fa") == 1
-    assert "p.fa: a .delta is of one file of queries, not of several" in capsys.readouterr().err

@@ -14,8 +14,8 @@ from helpers.sequences import random_bases, reverse_complement
 from mummergpu.cli.main import main
 
 INDEXES = {
-    "sampled.mgi": "-l 12",
-    "parts.mgi": "-l 12 --search sampled --page-size 900",
+    "kmer.mgi": "-l 12",
+    "parts.mgi": "-l 12 --search kmer --page-size 900",
     "tree.mgi": "-l 12 --search tree",
     "pages.mgi": "-l 12 --page-size 800 --policy Tn",
     "wide.mgi": "-l 12 --page-size 800 --address-bits 32 -t 1",
@@ -90,7 +90,7 @@ def test_an_index_is_known_by_its_content(
     made: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     odd = tmp_path / "genome.fa"
-    odd.write_bytes((made / "sampled.mgi").read_bytes())
+    odd.write_bytes((made / "kmer.mgi").read_bytes())
     expected = output_of("-C -q r.fa q.fa", capfd)
     assert output_of(f"-C -q {odd} q.fa", capfd) == expected
 
@@ -98,7 +98,7 @@ def test_an_index_is_known_by_its_content(
 @pytest.mark.parametrize(
     "words",
     [
-        "--search sampled sampled.mgi",
+        "--search kmer kmer.mgi",
         "--search tree --policy Tn --page-size 800 pages.mgi",
         "--policy QRTn pages.mgi",
         "--query-texture pages.mgi",
@@ -114,11 +114,11 @@ def test_options_may_say_what_the_index_has(words: str, capfd: pytest.CaptureFix
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("--search tree sampled.mgi", "--search: the index 'sampled.mgi' is for 'kmer'"),
-        ("--search sampled tree.mgi", "--search: the index 'tree.mgi' is for 'tree'"),
-        ("--policy m sampled.mgi", "--policy: speaks of trees, and the index 'sampled.mgi' has"),
-        ("--no-merged-tree sampled.mgi", "--merged-tree: speaks of trees, and the index"),
-        ("--address-bits 24 sampled.mgi", "--address-bits: speaks of trees, and the index"),
+        ("--search tree kmer.mgi", "--search: the index 'kmer.mgi' is for 'kmer'"),
+        ("--search kmer tree.mgi", "--search: the index 'tree.mgi' is for 'tree'"),
+        ("--policy m kmer.mgi", "--policy: speaks of trees, and the index 'kmer.mgi' has"),
+        ("--no-merged-tree kmer.mgi", "--merged-tree: speaks of trees, and the index"),
+        ("--address-bits 24 kmer.mgi", "--address-bits: speaks of trees, and the index"),
         ("--policy m pages.mgi", "--policy: the index 'pages.mgi' is laid out for 'Tn'"),
         ("--merged-tree pages.mgi", "--policy: the index 'pages.mgi' is laid out for 'Tn'"),
         ("--no-node-reordering pages.mgi", "--policy: the index 'pages.mgi' is laid out for"),
@@ -126,8 +126,8 @@ def test_options_may_say_what_the_index_has(words: str, capfd: pytest.CaptureFix
         ("--page-size auto pages.mgi", "--page-size: the index 'pages.mgi' was built with 800"),
         ("--page-size 8M parts.mgi", "--page-size: the index 'parts.mgi' was built with 900"),
         ("--address-bits 24 wide.mgi", "--address-bits: the index 'wide.mgi' was built with 32"),
-        ("-l 3 sampled.mgi", "-l: the index 'sampled.mgi' finds no matches of "),
-        ("-o sampled.mgi sampled.mgi", "--output: 'sampled.mgi' is also an input"),
+        ("-l 3 kmer.mgi", "-l: the index 'kmer.mgi' finds no matches of "),
+        ("-o kmer.mgi kmer.mgi", "--output: 'kmer.mgi' is also an input"),
     ],
 )
 def test_options_for_another_index_are_refused(
@@ -318,7 +318,7 @@ def test_only_an_index_can_be_verified(capfd: pytest.CaptureFixture[str]) -> Non
         ("index -o no/x.mgi r.fa", 1, "no/x.mgi: cannot be opened for writing"),
         ("index -o x.mgi none", 1, "none: no such file or directory"),
         ("index -o x.mgi tree.mgi", 1, "tree.mgi: is an index already"),
-        ("index -o x.mgi --search sampled --policy m r.fa", 2, "--policy speaks of trees"),
+        ("index -o x.mgi --search kmer --policy m r.fa", 2, "--policy speaks of trees"),
         ("index -o x.mgi --search tree --page-size 20 -l 31 -t 0 r.fa", 2, "'0' is not a"),
         ("r.fa tree.mgi", 1, "tree.mgi:1: binary data, but not FASTA"),
     ],
@@ -347,7 +347,7 @@ def test_an_index_can_be_made_of_standard_input_and_gzip(
     output_of(f"index -v {packed} -o {tmp_path}/gz.mgi -l 12", capfd)
     digests = [
         [line for line in output_of(f"index --info {path}", capfd).splitlines() if "digest" in line]
-        for path in (tmp_path / "gz.mgi", "sampled.mgi")
+        for path in (tmp_path / "gz.mgi", "kmer.mgi")
     ]
     assert digests[0] == digests[1]
 

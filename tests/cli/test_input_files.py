@@ -69,7 +69,7 @@ def test_empty_references_and_failed_downloads_are_errors(
 def test_rna_matches_dna(capfd: pytest.CaptureFixture[str]) -> None:
     Path("r_rna.fa").write_text(f">c1\n{BASES.replace('T', 'U')}\n")
     Path("q_rna.fa").write_text(f">q\n{READ.lower().replace('t', 'u')}\n")
-    for search in ("sampled", "tree"):
+    for search in ("kmer", "tree"):
         for reference in ("r.fa", "r_rna.fa"):
             for query in ("q.fa", "q_rna.fa"):
                 words = f"{reference} {query} --search {search}"

@@ -147,11 +147,9 @@ def test_the_header_says_what_the_file_is(capsys: pytest.CaptureFixture[str]) ->
     assert header_of("py.sam")[1:3] == lines
     # An index without them is read, too.
     mummergpu.Index.build("r.fa", 16).save("none.mgi")
-    assert run("none.mgi both.fq -p -o x.sam --no-read-group") == 0
+    assert run("none.mgi both.fq -p -o x.sam --read-group none") == 0
     assert "M5:" not in "".join(header_of("x.sam"))
     assert "RG" not in Path("x.sam").read_text()
-    assert run("r.fa both.fq --no-read-group -R @RG") == 2
-    assert "--read-group and --no-read-group exclude each other" in capsys.readouterr().err
 
 
 def test_single_reads_have_no_mates() -> None:

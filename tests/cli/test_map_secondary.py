@@ -51,7 +51,7 @@ def test_the_other_rows_stay_as_they_are(words: str) -> None:
 def test_every_secondary_row_tells_the_truth() -> None:
     sequences, bases_of = records(), reads()
     by_read: dict[tuple[str, int], list[Row]] = defaultdict(list)
-    for row in rows_of("1.fq 2.fq --all"):
+    for row in rows_of("1.fq 2.fq -N all"):
         by_read[read_of(row)].append(row)
     count = 0
     for read, rows in by_read.items():

@@ -92,7 +92,7 @@ def groups_of(path: str) -> list[str]:
 @pytest.mark.parametrize("output", ["o.sam", "o.bam", "o.cram"])
 @pytest.mark.parametrize("reads", ["u.sam", "u.bam", "u.cram"])
 def test_tags_are_written_with_every_record(reads: str, output: str) -> None:
-    assert run(reads, "--all", "-o", output) == 0
+    assert run(reads, "-N", "all", "-o", output) == 0
     own, records = expected(), found(output)
     assert all(tags == own[read] for read, tags in records)
     assert len(records) > 2 * TEMPLATES + TEMPLATES // 8
@@ -126,7 +126,7 @@ def test_a_read_group_of_the_user_wins() -> None:
     own = expected(with_groups=False)
     assert all(tags == own[read] | {"RG:Z:mine"} for read, tags in found("o.bam"))
     assert groups_of("o.bam") == ["@RG\tID:mine\tSM:x"]
-    assert run("u.bam", "--no-read-group", "-o", "o.bam") == 0
+    assert run("u.bam", "--read-group", "none", "-o", "o.bam") == 0
     assert all(tags == own[read] for read, tags in found("o.bam"))
     assert groups_of("o.bam") == []
 
@@ -170,7 +170,7 @@ def test_comments_of_fasta_and_of_any_blanks_are_tags() -> None:
                 f"{start}a{comment}\r\n{bases}\r\n{end}{start}b \n{bases}\n{end[:1]}"
                 + (f"\n{'I' * 100}\n" if end else "")
             )
-            assert run("c.txt", "--comments", "--no-read-group", "-o", "o.sam") == 0
+            assert run("c.txt", "--comments", "--read-group", "none", "-o", "o.sam") == 0
             assert [tags for _, tags in found("o.sam")] == [{"BC:Z:A C", "Xi:i:7"}, set()]
 
 

@@ -30,9 +30,9 @@ def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("words", "purpose", "extra"),
     [
-        ("q.fa -o x.txt --plot x.svg", "a picture needs matplotlib", "plot"),
+        ("q.fa -o x.txt -o x.svg", "a picture needs matplotlib", "plot"),
         ("q.fa -o x.parquet", "output as parquet needs pyarrow", "arrow"),
-        ("q.fa -o x.txt --arrow x.arrow", "output as arrow needs pyarrow", "arrow"),
+        ("q.fa -o x.txt -o x.arrow", "output as arrow needs pyarrow", "arrow"),
         ("q.fa -o x.paf.zst", "output in .zst needs zstandard", "zstd"),
         ("q.fa.zst", "q.fa.zst: zstd needs zstandard", "zstd"),
         ("q.fa q.fa.zst", "q.fa.zst: zstd needs zstandard", "zstd"),

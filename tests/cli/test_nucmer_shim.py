@@ -16,15 +16,15 @@ from helpers.mummer_scripts import write_launcher
 from helpers.sequences import random_bases
 
 from mummergpu.cli.main import main
+from mummergpu.cli.nucmer_arguments import NucmerCommand, parse_nucmer_arguments
 from mummergpu.cli.nucmer_shim import align_words
-from mummergpu.cli.nucmer_words import NucmerCommand, parse_nucmer_words
 from mummergpu.errors import MummerUsageError
 
 Captured = pytest.CaptureFixture[bytes]
 
 
 def command(line: str) -> NucmerCommand:
-    found = parse_nucmer_words(line.split())
+    found = parse_nucmer_arguments(line.split())
     assert isinstance(found, NucmerCommand)
     return found
 
@@ -107,7 +107,7 @@ def test_what_a_command_line_asks_for(line: str, fields: dict[str, Any]) -> None
 )
 def test_what_is_refused(line: str, message: str) -> None:
     with pytest.raises(MummerUsageError) as caught:
-        parse_nucmer_words(line.split())
+        parse_nucmer_arguments(line.split())
     assert message in str(caught.value)
     assert caught.value.exit_code == 1
 

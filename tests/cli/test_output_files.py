@@ -26,25 +26,26 @@ def run(words: str) -> int:
     return main(["r.fa", "q.fa", "-b", "-C", "-q", *words.split()])
 
 
-def test_a_file_that_an_option_names_takes_the_place_of_standard_output(
+def test_files_take_the_place_of_standard_output(
     capfdbinary: pytest.CaptureFixture[bytes],
 ) -> None:
     assert run("") == 0
     expected = capfdbinary.readouterr().out
-    assert run("--mummer one.gz --paf two") == run("-o two.paf") == 0
+    assert run("-o one.gz -o two.paf") == 0
     assert capfdbinary.readouterr().out == b""
     assert gzip.decompress(Path("one.gz").read_bytes()) == expected != b""
-    assert Path("two").read_bytes() == Path("two.paf").read_bytes() != b""
+    assert Path("two.paf").read_bytes() != b""
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("--mummer x --format mummer", "--format is the format of -o"),
-        ("-o x.txt --mummer x.txt", "'x.txt' is also another output"),
-        ("--mummer r.fa", "'r.fa' is also an input"),
+        ("-o x.txt -o x.txt", "'x.txt' is also another output"),
+        ("-o r.fa", "'r.fa' is also an input"),
         ("-o x.paf -s", "-s is for MUMmer's text, and no output is in that format"),
-        ("--bed x.bed -F", "-F is for MUMmer's text"),
+        ("-o x.bed -F", "-F is for MUMmer's text"),
+        ("-o x.cram", "matches are written as mummer, paf, bed, tsv, sam, bam, parquet, arrow or"),
+        ("-o x.delta", "and not as delta"),
         ("-o x.bam.gz", "would compress bam once more"),
     ],
 )
@@ -54,11 +55,11 @@ def test_wrong_usage(words: str, message: str, capsys: pytest.CaptureFixture[str
 
 
 def test_options_of_the_text_may_go_with_other_files() -> None:
-    assert run("-o x.txt --paf x.paf -s -c") == 0 and run("-o y.paf -c") == 0
+    assert run("-o x.txt -o x.paf -s -c") == 0 and run("-o y.paf -c") == 0
     assert Path("x.paf").read_bytes() == Path("y.paf").read_bytes()
 
 
 def test_a_failed_run_leaves_none_of_its_files() -> None:
     Path("q.fa").write_text(">a\nACGT\n!\n")
-    assert run("-o one.txt --mummer two.gz") == 1
+    assert run("-o one.txt -o two.gz") == 1
     assert not Path("one.txt").exists() and not Path("two.gz").exists()

@@ -56,7 +56,7 @@ def rows_of_part(reference: str, begin: int, end: int) -> list[tuple[int, int, i
 def text_of(folder: Path, *words: str) -> str:
     """Return what both searches write, for pages with trees and for parts with tables."""
     texts = []
-    for search in ("tree", "sampled"):
+    for search in ("tree", "kmer"):
         assert main(["-q", "--search", search, *words, "-o", str(folder / "out")]) == 0
         texts.append((folder / "out").read_text())
     assert texts[0] == texts[1]
@@ -185,7 +185,7 @@ def test_several_passes_over_standard_input(
     words = ["-b", "-l", str(LEAST), str(tmp_path / "r.fa"), "-"]
     texts = []
     for setting in ("--max-memory 8G", "--max-memory 1", "--max-memory 1 --block-size 2k -t 3"):
-        for search in ("tree", "sampled"):
+        for search in ("tree", "kmer"):
             monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(text.encode())))
             given = [*words, "--page-size", str(PAGE), *setting.split(), "--search", search]
             assert main(["-q", *given, "-o", str(tmp_path / "out")]) == 0

@@ -11,20 +11,20 @@ from pathlib import Path
 
 import pytest
 
-from mummergpu.cli.endings import ENDINGS
+from mummergpu.cli.exit_on_signal import ENDINGS
 
 # The process says when its handlers stand; before that, Python's own decide.
 ANNOUNCED = """
 import os
-from mummergpu.cli import endings
+from mummergpu.cli import exit_on_signal
 
-install = endings.end_at_signals
+install = exit_on_signal.end_at_signals
 
 def install_and_tell():
     install()
     os.write(1, b"ready\\n")
 
-endings.end_at_signals = install_and_tell
+exit_on_signal.end_at_signals = install_and_tell
 from mummergpu.__main__ import run
 run()
 """
@@ -81,30 +81,30 @@ import sys
 before = set(sys.modules)
 import mummergpu.__main__
 print(*sorted(set(sys.modules) - before))
-from mummergpu.cli import endings
+from mummergpu.cli import exit_on_signal
 
 def tell():
     print(*sorted(set(sys.modules) - before))
     raise SystemExit
 
-endings.end_at_signals = tell
+exit_on_signal.end_at_signals = tell
 mummergpu.__main__.run()
 """
     at_once, before_the_handlers = run(program).splitlines()
     assert at_once.split() == ["mummergpu", "mummergpu.__main__", "mummergpu.version"]
     names = ["__future__", "mummergpu", "mummergpu.__main__", "mummergpu.cli"]
-    names += ["mummergpu.cli.endings", "mummergpu.version"]
+    names += ["mummergpu.cli.exit_on_signal", "mummergpu.version"]
     assert before_the_handlers.split() == names
 
 
 def test_an_interrupt_while_the_handlers_are_set_up_is_one_line() -> None:
     program = """
-from mummergpu.cli import endings
+from mummergpu.cli import exit_on_signal
 
 def interrupt():
     raise KeyboardInterrupt
 
-endings.end_at_signals = interrupt
+exit_on_signal.end_at_signals = interrupt
 from mummergpu.__main__ import run
 run()
 """
@@ -115,7 +115,7 @@ run()
 def test_what_the_parent_ignores_stays_ignored() -> None:
     program = """
 import signal
-from mummergpu.cli.endings import ENDINGS, end_at_signals
+from mummergpu.cli.exit_on_signal import ENDINGS, end_at_signals
 
 end_at_signals()
 ignored = [one for one in ENDINGS if signal.getsignal(one) is signal.SIG_IGN]
@@ -130,7 +130,7 @@ import os, sys
 sys.argv = ["mummergpu", "-q", "r.fa", "-", "-o", "out"]
 number, signal_number = int(os.environ["AT"]), int(os.environ["SIGNAL"])
 from mummergpu.__main__ import run
-from mummergpu.cli import endings
+from mummergpu.cli import exit_on_signal
 
 class Finder:
     def find_spec(self, name, path=None, target=None):
@@ -139,13 +139,13 @@ class Finder:
         if number == 0:
             os.kill(os.getpid(), signal_number)
 
-set_handlers = endings.end_at_signals
+set_handlers = exit_on_signal.end_at_signals
 
 def then_watch():
     set_handlers()
     sys.meta_path.insert(0, Finder())
 
-endings.end_at_signals = then_watch
+exit_on_signal.end_at_signals = then_watch
 run()
 """
 

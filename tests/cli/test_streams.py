@@ -72,7 +72,7 @@ def test_output_to_a_file_is_the_same(inside: Path) -> None:
     ("words", "search", "stages"),
     [
         ([], "kmer", ["table_construction", "kmer_kernel"]),
-        (["--search", "sampled"], "kmer", ["table_construction", "kmer_kernel"]),
+        (["--search", "kmer"], "kmer", ["table_construction", "kmer_kernel"]),
         (
             ["--search", "tree"],
             "tree",
@@ -80,7 +80,7 @@ def test_output_to_a_file_is_the_same(inside: Path) -> None:
         ),
         (["--policy", "rt"], "tree", ["tree_construction", "match_kernel", "print_kernel"]),
     ],
-    ids=["auto", "sampled", "tree", "a policy"],
+    ids=["auto", "kmer", "tree", "a policy"],
 )
 def test_statistics_tell_stages_and_counts(
     words: list[str], search: str, stages: list[str], inside: Path

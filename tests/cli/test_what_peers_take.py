@@ -36,7 +36,7 @@ def genome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 
 def warnings_of(words: str, capsys: pytest.CaptureFixture[str]) -> list[str]:
     """Run the command, which must succeed; return its warnings."""
-    assert main([*words.split(), "-C"]) == 0
+    assert main([*words.split(), "--backend", "cpu"]) == 0
     return [line for line in capsys.readouterr().err.splitlines() if "warning" in line]
 
 
@@ -46,11 +46,12 @@ def warnings_of(words: str, capsys: pytest.CaptureFixture[str]) -> list[str]:
 def test_samtools_reads_unusual_names(
     words: str, genome: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (warning,) = warnings_of(f"{words} -o x.sam -o x.bam -o x.cram", capsys)
+    paths = ["x.sam", "x.bam"] if words.startswith("r.fa") else ["x.sam", "x.bam", "x.cram"]
+    (warning,) = warnings_of(f"{words} -o {' -o '.join(paths)}", capsys)
     assert "r.fa" in warning
     assert NAMES[0] in warning
     assert "Picard, GATK and IGV refuse" in warning
-    for path in ("x.sam", "x.bam", "x.cram"):
+    for path in paths:
         rows = samtools("view", path).decode().splitlines()
         assert [row.split("\t")[2] for row in rows] == list(genome)
 

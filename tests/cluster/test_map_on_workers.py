@@ -25,7 +25,7 @@ from mummergpu.cluster.options import ClusterOptions
 from mummergpu.cluster.worker import threads_and_number
 from mummergpu.errors import ClusterError, InputError
 from mummergpu.output.bytes.compression import BgzfCompressor
-from mummergpu.output.formats import Rows, targets_of
+from mummergpu.output.formats import RowKind, targets_of
 from mummergpu.output.records.record_style import EXTRA_TAGS, RecordStyle
 from mummergpu.output.sorting.options import SortOptions
 from mummergpu.pipeline import map_reads
@@ -94,7 +94,7 @@ def options_of(outputs: list[str], *reads: str, **told: Any) -> MapOptions:
         scores=None,
         ignore_alt=False,
     )
-    return replace(found, outputs=targets_of(outputs, None, Rows.READS), **told)
+    return replace(found, outputs=targets_of(outputs, None, RowKind.READS), **told)
 
 
 def content_of(outputs: list[str]) -> list[bytes]:

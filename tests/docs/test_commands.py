@@ -12,7 +12,7 @@ import pytest
 from helpers.doc_pages import ALL_TEXTS, blocks_of, name_of
 
 from mummergpu.cli.main import commands
-from mummergpu.cli.session import Session
+from mummergpu.cli.option_types import Session
 
 _END_OF_COMMAND = {"|", "||", "&&", ";", ">", "<", "2>"}
 _VARIABLE = re.compile(r"\$\w+")

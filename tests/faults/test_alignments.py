@@ -1,4 +1,4 @@
-"""Every failure of the system while matches are written as BAM, and turned into CRAM."""
+"""Every failure of the system while BAM is written, and turned into CRAM."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import os
 import pytest
 from helpers.faulty_runs import FaultyRuns, Task, check_every_failure
 
-MATCH = ("-C", "-t", "2", "r.fa", "q.fa", "-l", "12", "-b", "-o", "out/a")
-BAM = Task((*MATCH, "--format", "bam"))
-CRAM = Task((*MATCH, "--format", "cram"))
+WORDS = ("-C", "-t", "2", "r.fa", "q.fa", "-l", "12", "-o", "out/a", "--format")
+BAM = Task(("match", *WORDS, "bam", "-b"))
+CRAM = Task(("align", *WORDS, "cram", "-c", "12"))
 
 CASES = [
     pytest.param(errno.EIO, False),

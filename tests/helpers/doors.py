@@ -18,9 +18,9 @@ import pytest
 
 import mummergpu
 from mummergpu.cli.main import main
-from mummergpu.output.formats import FORMATS, Rows, names_of
+from mummergpu.output.formats import FORMATS, RowKind, names_of
 
-ROWS = {"match": Rows.MATCHES, "map": Rows.READS, "align": Rows.GENOMES}
+ROWS = {"match": RowKind.MATCHES, "map": RowKind.READS, "align": RowKind.GENOMES}
 ENDINGS = {"plot": "html", "mummer": "txt"}
 """How files end that do not end like the names of their formats."""
 
@@ -35,11 +35,7 @@ BUNDLES: dict[str, type] = {"scores": mummergpu.Scores, "style": mummergpu.Recor
 COMMON: dict[str, tuple[str, Any]] = {
     **{"-l": ("min_length", int), "-r": ("strands", "reverse"), "-f": ("strands", "forward")},
     **{"-mum": ("mode", "mum"), "-mumreference": ("mode", "mumreference")},
-    **{
-        "-maxmatch": ("mode", "all"),
-        "-R": ("read_group", str),
-        "--no-read-group": ("read_group", ""),
-    },
+    **{"-maxmatch": ("mode", "all"), "-R": ("read_group", lambda text: text.replace("none", ""))},
 }
 ARGUMENTS: dict[str, dict[str, tuple[str, Any]]] = {
     "match": {**COMMON, "-b": ("strands", "both"), "--pair": ("pair", True)},

@@ -110,7 +110,7 @@ def our_text(
     chosen = any(option in words for option in OF_TREES)
     texts = [
         written(folder, [*words, *search, reference, *queries])
-        for search in ([[]] if chosen else [["--search", "tree"], ["--search", "sampled"]])
+        for search in ([[]] if chosen else [["--search", "tree"], ["--search", "kmer"]])
     ]
     if not chosen:
         # Told apart from what else may be wrong.

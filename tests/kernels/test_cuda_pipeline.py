@@ -61,7 +61,7 @@ def test_reads_give_the_same_bytes(machine: Machine, output: Output, words: str)
     check(machine, output, "q.fa", words)
 
 
-@pytest.mark.parametrize("words", ["--search sampled", "--search tree", "--page-size 900"])
+@pytest.mark.parametrize("words", ["--search kmer", "--search tree", "--page-size 900"])
 def test_an_index_gives_the_same_bytes(
     machine: Machine, output: Output, words: str, tmp_path: Path
 ) -> None:
@@ -87,7 +87,7 @@ def test_an_index_gives_the_same_bytes(
 def test_the_kmer_search_gives_the_same_bytes(
     machine: Machine, output: Output, queries: str, words: str
 ) -> None:
-    check(machine, output, queries, words, "sampled")
+    check(machine, output, queries, words, "kmer")
 
 
 @pytest.mark.parametrize(

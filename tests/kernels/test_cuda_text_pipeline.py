@@ -19,10 +19,10 @@ from mummergpu.matching.kmer.cuda_program import TEXT_KERNELS
 def check_text(machine: Machine, output: Output, *given: str) -> dict[str, int]:
     """Run the k-mer search on both backends; return the launches of the kernels of ``cuda``."""
     report = ["--stats", "stats.json"]
-    ours, _ = output(*given, "--search", "sampled", "--backend", "cuda", *report)
+    ours, _ = output(*given, "--search", "kmer", "--backend", "cuda", *report)
     told = json.loads(Path("stats.json").read_text())
     assert all(map(everything_given_back, machine.devices))
-    others, _ = output(*given, "--search", "sampled", "-C", *report)
+    others, _ = output(*given, "--search", "kmer", "-C", *report)
     assert ours == others
     expected = json.loads(Path("stats.json").read_text())
     for name in ("counts", "files", "strands", "match_lengths"):
@@ -76,7 +76,7 @@ def test_the_device_makes_the_text_of_an_index_that_finds_shorter_matches_too(
     machine: Machine, output: Output, tmp_path: Path
 ) -> None:
     index = str(tmp_path / "r.mgi")
-    output("index", "r.fa", "-o", index, "-l", "12", "--search", "sampled")
+    output("index", "r.fa", "-o", index, "-l", "12", "--search", "kmer")
     for length in ("12", "14"):
         launches = check_text(machine, output, index, "q.fa", "-l", length, "-b")
         assert launches["write_text"] > 0
@@ -87,7 +87,7 @@ def test_long_queries_have_columns_and_others_text(
 ) -> None:
     monkeypatch.setattr(KmerCudaBackend, "long_query", 2000)
     monkeypatch.setattr(KmerCudaBackend, "piece_bases", 1000)
-    given = ["r.fa", "long.fa", "-l", "12", "-b", "--search", "sampled", "--block-size", "1"]
+    given = ["r.fa", "long.fa", "-l", "12", "-b", "--search", "kmer", "--block-size", "1"]
     ours, _ = output(*given, "--backend", "cuda", "--stats", "stats.json")
     told = json.loads(Path("stats.json").read_text())
     # Of four blocks of one query, two are long.
@@ -103,7 +103,7 @@ def test_a_text_that_is_too_long_is_made_of_smaller_blocks(
         monkeypatch.setattr(cuda_streams, "MAX_ROWS", 40)
     else:
         monkeypatch.setattr(device_text, "MAX_TEXT_BYTES", 2000 if limit == "bytes" else 10)
-    given = ["r.fa", "q.fa", "-l", "9", "-b", "--search", "sampled"]
+    given = ["r.fa", "q.fa", "-l", "9", "-b", "--search", "kmer"]
     ours, _ = output(*given, "--backend", "cuda", "--stats", "stats.json")
     told = json.loads(Path("stats.json").read_text())
     assert ours == output(*given, "-C")[0]
@@ -122,7 +122,7 @@ def test_a_text_that_does_not_fit_the_device_is_made_in_halves(
         device.before_launch = before_launch
 
     machine.prepare = prepare
-    given = ["r.fa", "q.fa", "-l", "7", "-b", "--search", "sampled"]
+    given = ["r.fa", "q.fa", "-l", "7", "-b", "--search", "kmer"]
     ours, told = output(*given, "--backend", "cuda", "-v")
     assert "queries do not fit the device" in told and "halving" in told
     assert everything_given_back(machine.devices[0])

@@ -84,8 +84,8 @@ def test_every_layout(layout: Layout, real: RealData, mummer_binary: str, tmp_pa
         "-t 4 --page-size 100001 --block-size 1k --policy rt",
         "-t 2 --page-size 150k --address-bits 32",
         "-t 2 --page-size auto --address-bits 32 --policy none",
-        "-t 2 --search sampled --page-size 7k",
-        "-t 3 --search sampled --page-size 33333 --block-size 5k --max-memory 1",
+        "-t 2 --search kmer --page-size 7k",
+        "-t 3 --search kmer --page-size 33333 --block-size 5k --max-memory 1",
     ],
 )
 def test_threads_blocks_and_pages(

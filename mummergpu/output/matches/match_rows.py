@@ -1,4 +1,4 @@
-"""Matches as the rows of SAM, BAM and CRAM: which there are, and what they tell.
+"""Matches as the rows of SAM and BAM: which there are, and what they tell.
 
 Every match of a query is an alignment with ``=`` for its bases and soft clips for the rest of the
 query, such as ``5S31=4S``; a query without a match is an unmapped row. The longest match of a

@@ -1,4 +1,4 @@
-"""The options of SAM, BAM and CRAM."""
+"""The options of SAM and BAM of matches, and read groups."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NUMBER_MARK: Final = re.compile(r"[._][12]$")
 
 @frozen
 class SamOptions:
-    """What the user decides about the alignments of SAM, BAM and CRAM.
+    """What the user decides about the matches in SAM and BAM.
 
     Attributes
     ----------

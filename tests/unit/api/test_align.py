@@ -137,7 +137,9 @@ def test_one_to_one_is_that_of_the_command(found: mummergpu.AlignedGenomes) -> N
 
 def test_least_identity_and_length(found: mummergpu.AlignedGenomes) -> None:
     least = float(np.median(found.identity))
-    mummergpu.align("r.fa", "q.fa", "some.paf", mode="all", min_identity=least, min_aligned=1200)
+    mummergpu.align(
+        "r.fa", "q.fa", "some.paf", mode="all", min_identity=least, min_alignment_length=1200
+    )
     lengths = np.minimum(
         found.query_end - found.query_start, found.reference_end - found.reference_start
     )
@@ -350,7 +352,7 @@ def test_wrong_arguments(index: mummergpu.Index, arguments: Any, message: str) -
     [
         ({"queries": []}, "name at least one file"),
         ({"min_identity": 95}, "min_identity: 95 is more than 1"),
-        ({"min_aligned": -5}, "min_aligned: -5 is less than 0"),
+        ({"min_alignment_length": -5}, "min_alignment_length: -5 is less than 0"),
         ({"format": "bed"}, "'bed' is not one of 'delta', 'paf'"),
         ({"output": "wrong.bed"}, "bam, cram or vcf, and not as bed"),
         ({"reference": "missing.fa"}, "no such file"),

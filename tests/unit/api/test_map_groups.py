@@ -77,7 +77,7 @@ def test_rows_do_not_depend_on_the_groups(words: list[str], arguments: dict[str,
             *"map --backend cpu -q p.mgi".split(),
             *words,
             *limit,
-            *"--no-read-group -o x.sam".split(),
+            *"--read-group none -o x.sam".split(),
         ]
         assert main(line) == 0
         found = opened(groups).map("1.fq", "2.fq", backend="cpu", **arguments)

@@ -153,7 +153,7 @@ def test_a_small_index_and_a_limit_of_memory_leave_no_room_for_minimizers(
     expect_of_kmers(monkeypatch, 1e9)
     monkeypatch.setattr("mummergpu.index.minimizer_index.NEGLIGIBLE_BYTES", 0)
     for index, is_searched in (
-        (mummergpu.Index.build("r.fa", purpose="memory"), False),
+        (mummergpu.Index.build("r.fa", index_for="memory"), False),
         (mummergpu.Index.build("r.fa", max_memory=1), False),
         (mummergpu.Index.build("r.fa", max_memory=1 << 40), True),
     ):

@@ -13,7 +13,7 @@ import click
 
 import mummergpu
 from mummergpu.cli.main import commands
-from mummergpu.cli.option_words import written
+from mummergpu.cli.option_names import written
 
 PACKAGE: Final = Path(mummergpu.__file__).parent
 ROOMS: Final = ("input", "index", "matching", "mapping", "viterbi", "cuda", "pipeline", "output")

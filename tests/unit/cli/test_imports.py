@@ -18,7 +18,7 @@ TREES = {
     "mummergpu.index.tree.build",
     "mummergpu.matching.tree.cpu_match",
 }
-OUTPUTS = ("paf", "bed", "tsv", "sam", "bam", "delta")
+OUTPUTS = ("paf", "bed", "tsv", "sam", "bam")
 MASKED_ARRAYS = {"numpy.ma", "numpy.ma.core"}
 
 PROGRAM = """
@@ -73,7 +73,7 @@ def text(tmp_path: Path) -> str:
 
 
 @pytest.mark.parametrize(
-    ("search", "absent"), [("sampled", COMPILER | TREES), ("tree", {"numba.np.linalg"})]
+    ("search", "absent"), [("kmer", COMPILER | TREES), ("tree", {"numba.np.linalg"})]
 )
 def test_a_warm_start_imports_what_it_needs_only(
     text: str, search: str, absent: set[str], monkeypatch: pytest.MonkeyPatch

@@ -10,7 +10,7 @@ from helpers.loops import each
 
 from mummergpu.cli.main import commands
 from mummergpu.cli.map import map_options
-from mummergpu.cli.session import Session
+from mummergpu.cli.option_types import Session
 from mummergpu.errors import MummergpuError
 from mummergpu.input.blocks.read_files import MateFiles, ReadFile
 from mummergpu.mapping.placing.insert_size import InsertSizes
@@ -103,7 +103,7 @@ def test_wrong_insert_sizes(text: str) -> None:
         options_of(f"r.fa a.fq -I {text}")
 
 
-@each("words", ["-p --single", "b.fq c.fq", "--no-read-group -R @RG"])
+@each("words", ["-p --single", "b.fq c.fq"])
 def test_what_cannot_be_together(words: str) -> None:
     with pytest.raises(click.UsageError):
         options_of(f"r.fa a.fq {words}")

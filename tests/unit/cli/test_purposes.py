@@ -33,7 +33,7 @@ def options_of(told: list[MatchOptions], line: str) -> MatchOptions:
         ("--for nucmer -maxmatch", BOTH, Uniqueness.ALL, False, "nucmer"),
         ("--for mummerplot", BOTH, Uniqueness.ALL, True, ""),
         ("--for mummerplot -r -mum -F -L", REVERSE, Uniqueness.IN_BOTH, True, ""),
-        ("--for mummerplot -b -c --bed x.bed -o x.txt", BOTH, Uniqueness.ALL, True, ""),
+        ("--for mummerplot -b -c -o x.bed -o x.txt", BOTH, Uniqueness.ALL, True, ""),
     ],
 )
 def test_what_is_set(
@@ -49,7 +49,6 @@ def test_what_is_set(
     assert options.search.uniqueness is mode
     assert options.style.forward_coordinates == flipped
     assert options.style.three_columns_for == three_columns_for
-    assert not options.search.rows_by_reference
 
 
 @each(
@@ -61,7 +60,7 @@ def test_what_is_set(
         ("nucmer -F", "-F"),
         ("mummerplot -s", "-s"),
         ("mgaps -o x.paf", "output as paf"),
-        ("mummerplot --bed x", "output as bed"),
+        ("mummerplot -o x.bed", "output as bed"),
         ("nucmer --format tsv -o x", "output as tsv"),
     ],
 )

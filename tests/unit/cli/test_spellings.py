@@ -7,7 +7,7 @@ import pytest
 
 from mummergpu.cli.main import commands
 from mummergpu.cli.option_types import HELP_NAMES
-from mummergpu.cli.spellings import Spellings, verb_meant, with_words_of_mummer
+from mummergpu.cli.spellings import Spellings, verb_meant
 
 EVERY = {name: Spellings(command.params, HELP_NAMES) for name, command in commands.commands.items()}
 MATCH = EVERY["match"]
@@ -19,10 +19,10 @@ def test_no_spelling_takes_a_value_in_one_command_and_none_in_another() -> None:
 
     Before the verb, -L, -b, -c and -r are those of MUMmer's mummer. Those of bwa mem, among them
     the penalty of clipping, and those of nucmer, the break length and the least cluster, stand
-    behind. So do the formats of hmm, which name no file there.
+    behind. So does Parquet of hmm, which names no file there.
     """
-    behind = {"map": {"-L", "-c", "-r"}, "align": {"-b", "-c"}}
-    formats = {"--bed", "--parquet", "--tsv"}
+    behind = {"map": {"-L"}, "align": {"-b", "-c"}}
+    formats = {"--parquet"}
     for name, one in EVERY.items():
         for other_name, other in EVERY.items():
             allowed = behind.get(name, set()) | (formats if other_name == "hmm" else set())
@@ -44,10 +44,7 @@ def test_no_spelling_takes_a_value_in_one_command_and_none_in_another() -> None:
         ("-bl", True),
         ("-bcLo", True),
         ("-qthreads", True),
-        ("--qthreads", True),
-        ("-threads", True),
         ("-k", True),
-        ("-save", True),
         ("-l20", False),
         ("-bl20", False),
         ("--min-length=20", False),
@@ -55,7 +52,6 @@ def test_no_spelling_takes_a_value_in_one_command_and_none_in_another() -> None:
         ("-b", False),
         ("-bcL", False),
         ("-maxmatch", False),
-        ("-version", False),
         ("-z", False),
         ("--nonsense", False),
         ("-maxmach", False),
@@ -112,52 +108,6 @@ def test_long_words_are_not_taken_apart(words: str, message: str) -> None:
     with pytest.raises(click.UsageError) as caught:
         MATCH.refuse_unknown(words.split())
     assert caught.value.message == message
-
-
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        ("-qthreads 2 r q", "--threads 2 r q"),
-        ("--qthreads 2 r q", "--threads 2 r q"),
-        ("-qthreads=2 r q", "--threads=2 r q"),
-        ("r q -threads 2", "r q --threads 2"),
-        ("-version", "--version"),
-        ("-k 1 -b r q", "-b r q"),
-        ("-b -k 1 r q", "-b r q"),
-        ("-b -l 20 r q", "-b -l 20 r q"),
-        ("-o -qthreads r q", "-o -qthreads r q"),
-        ("-- -qthreads -save", "-- -qthreads -save"),
-    ],
-)
-def test_words_of_mummer_4(words: str, expected: str) -> None:
-    assert with_words_of_mummer(words.split(), MATCH) == expected.split()
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("-save x", "-save: 'mummergpu index REFERENCE -o FILE'"),
-        ("--load x", "--load: 'mummergpu index REFERENCE -o FILE'"),
-        ("-load=x", "-load: 'mummergpu index"),
-        ("-k 2", "-k: there are no sparse suffix arrays here"),
-        ("-k", "-k: there are no sparse suffix arrays here"),
-        ("-suflink 0", "-suflink: "),
-        ("-child 1", "-child: "),
-        ("-skip 10", "-skip: "),
-        ("-kmer 1", "-kmer: "),
-        ("-max-chunk 5", "-max-chunk: "),
-    ],
-)
-def test_what_has_no_counterpart_is_refused_with_a_word(words: str, message: str) -> None:
-    with pytest.raises(click.UsageError) as caught:
-        with_words_of_mummer([*words.split(), "r", "q"], MATCH)
-    assert caught.value.message.startswith(message)
-
-
-def test_an_option_of_ours_is_never_taken_for_one_of_mummer_4() -> None:
-    ours = Spellings([click.Option(["--format"]), click.Option(["-k"])], HELP_NAMES)
-    words = ["--format", "sam", "-k", "2"]
-    assert with_words_of_mummer(words, ours) == words
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from helpers.made_alignments import plain_lines, random_alignments, random_refer
 from helpers.written_alignments import pass_through, rows_of
 
 from mummergpu.errors import OptionError
-from mummergpu.output.formats import FORMATS, USUAL, Rows, names_of, target_of
+from mummergpu.output.formats import FORMATS, USUAL, RowKind, names_of, target_of
 from mummergpu.output.open_sink import check_targets, index_path, open_sink
 from mummergpu.output.records.sam_options import SamOptions
 from mummergpu.output.run_facts import RunFacts
@@ -28,28 +28,33 @@ SORTED, MARKED = SortOptions(), SortOptions(by_coordinate=False, mark_duplicates
 
 
 def test_every_format_has_rows_and_is_named_by_its_files() -> None:
-    for rows in Rows:
+    for rows in RowKind:
         assert names_of(rows)[0] == USUAL[rows] and set(names_of(rows)) <= FORMATS.keys()
         assert target_of("x", rows=rows).format == USUAL[rows]
         for name in names_of(rows)[1:]:
             for suffix in FORMATS[name].suffixes:
                 assert target_of(f"x{suffix}", rows=rows).format == name
-    assert all(made.openers for made in FORMATS.values())
+    assert all(made.rows for made in FORMATS.values())
 
 
 @pytest.mark.parametrize(
     ("path", "rows", "expected"),
     [
-        ("x.bed", Rows.GENOMES, "genome alignments are written as delta, .* cram or vcf, .* bed"),
-        ("x.delta", Rows.READS, "alignments are written as sam, .* and not as delta"),
-        ("x.bam.gz", Rows.GENOMES, "compress bam once more"),
-        ("x.unknown", Rows.GENOMES, r"end in '.unknown': choose .delta, .paf, .*, or one with"),
-        ("x.txt.gz", Rows.GENOMES, "no format has names that end in '.txt'"),
-        ("a.b/x.bamm", Rows.READS, r"end in '.bamm': choose .sam, .paf, .bam, .cram, or one"),
-        ("x.vcf", Rows.READS, "no format has names that end in '.vcf'"),
+        (
+            "x.bed",
+            RowKind.GENOMES,
+            "genome alignments are written as delta, .* cram or vcf, .* bed",
+        ),
+        ("x.delta", RowKind.READS, "alignments are written as sam, .* and not as delta"),
+        ("x.bam.gz", RowKind.GENOMES, "compress bam once more"),
+        ("x.unknown", RowKind.GENOMES, r"end in '.unknown': choose .delta, .paf, .*, or one with"),
+        ("x.txt.gz", RowKind.GENOMES, "no format has names that end in '.txt'"),
+        ("a.b/x.bamm", RowKind.READS, r"end in '.bamm': choose .sam, .paf, .bam, .cram, or one"),
+        ("x.vcf", RowKind.READS, "alignments are written as sam, .* and not as vcf"),
+        ("x.cram", RowKind.MATCHES, "matches are written as mummer, .* and not as cram"),
     ],
 )
-def test_other_formats_are_refused(path: str, rows: Rows, expected: str) -> None:
+def test_other_formats_are_refused(path: str, rows: RowKind, expected: str) -> None:
     with pytest.raises(OptionError, match=expected):
         target_of(path, rows=rows)
 
@@ -61,7 +66,7 @@ def test_every_format_of_reads(tmp_path: Path, name: str, sort: SortOptions | No
     reference = random_reference(made)
     case = random_alignments(made, reference, 40)
     facts = RunFacts(reference, ("r.fq",), 2, "test", SamOptions(GROUP), sort=sort)
-    target = target_of(str(tmp_path / name), rows=Rows.READS)
+    target = target_of(str(tmp_path / name), rows=RowKind.READS)
     if sort is not None and target.format not in ("bam", "cram"):
         option = "sort" if sort.by_coordinate else "mark_duplicates"
         with pytest.raises(OptionError, match=option):
@@ -73,7 +78,7 @@ def test_every_format_of_reads(tmp_path: Path, name: str, sort: SortOptions | No
         assert (path is not None) == (name in ("x.bam", "x.cram") and sort is SORTED)
         index = None if path is None else stack.enter_context(OutputFile(path))
         targets, indexes = [target, target], [index, None]
-        sink = open_sink(targets, files, facts, Stats(), Rows.READS, indexes)
+        sink = open_sink(targets, files, facts, Stats(), RowKind.READS, indexes)
         pass_through(sink, [case])
     text = (tmp_path / name).read_bytes()
     assert text == (tmp_path / f"{name}2").read_bytes(), "two files of one run are equal"

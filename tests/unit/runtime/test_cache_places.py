@@ -7,7 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from mummergpu.runtime.cache_places import cache_folder, can_be_written, processor_code_places
+from mummergpu.runtime import cache_places
+from mummergpu.runtime.cache_places import (
+    cache_folder,
+    can_be_written,
+    folder_of_compiled_code,
+    processor_code_places,
+)
 
 
 @pytest.mark.parametrize(
@@ -51,3 +57,20 @@ def test_a_folder_can_be_written_if_it_can_be_made(tmp_path: Path) -> None:
     assert can_be_written(str(tmp_path / "a" / "b"))
     (tmp_path / "file").touch()
     assert not can_be_written(str(tmp_path / "file" / "x"))
+
+
+def test_both_kinds_of_code_lie_in_one_folder(tmp_path: Path) -> None:
+    environment = {"MUMMERGPU_CACHE_DIR": str(tmp_path)}
+    assert cache_folder(environment) == tmp_path
+    assert folder_of_compiled_code(environment) == tmp_path / "processor"
+
+
+def test_the_first_place_that_can_be_written_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    environment = {"HOME": "/h", "TMPDIR": "/v"}
+    usual = "/h/.cache/mummergpu/processor"
+    temporary = f"/v/mummergpu-{os.geteuid()}/processor"
+    for writable, expected in [({usual, temporary}, usual), ({temporary}, temporary)]:
+        monkeypatch.setattr(cache_places, "can_be_written", writable.__contains__)
+        assert folder_of_compiled_code(environment) == Path(expected)
+    monkeypatch.setattr(cache_places, "can_be_written", lambda _: False)
+    assert folder_of_compiled_code(environment) == Path(usual)

@@ -19,7 +19,7 @@ from isal import igzip_lib
 from mummergpu.errors import OptionError
 from mummergpu.output.bytes.bgzf_blocks import FAILED
 from mummergpu.output.bytes.compression import BGZF_BLOCK_BYTES, BgzfCompressor, compressor_of
-from mummergpu.output.formats import Rows, names_of, target_of
+from mummergpu.output.formats import RowKind, names_of, target_of
 from mummergpu.output.targets import OutputTarget
 
 SIZES = [0, 1, 1000, BGZF_BLOCK_BYTES - 1, BGZF_BLOCK_BYTES, BGZF_BLOCK_BYTES + 1, 300_000]
@@ -98,7 +98,7 @@ def test_the_name_of_a_file_tells_its_format(path: str, expected: OutputTarget) 
 
 
 def test_a_format_that_is_named_wins() -> None:
-    for name in names_of(Rows.MATCHES):
+    for name in names_of(RowKind.MATCHES):
         path = "x.png" if name == "plot" else "x.paf"
         assert target_of(path, name).format == name
 

@@ -178,7 +178,7 @@ def test_names_of_any_bytes_are_kept_apart(pyarrow: Any, format_name: str) -> No
 @pytest.mark.parametrize("format_name", FORMATS)
 def test_a_failed_run_leaves_nothing(pyarrow: Any, format_name: str) -> None:
     Path("q.fa").write_text(Path("q.fa").read_text() + ">bad\n!\n")
-    assert run(f"-o x.{format_name} --mummer x.txt --block-size 100") == 1
+    assert run(f"-o x.{format_name} -o x.txt --block-size 100") == 1
     assert sorted(path.name for path in Path().iterdir()) == ["q.fa", "r.fa"]
 
 
@@ -187,7 +187,7 @@ def test_a_failed_run_leaves_nothing(pyarrow: Any, format_name: str) -> None:
 def test_a_full_disk_is_one_line(
     pyarrow: Any, format_name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(f"--{format_name} /dev/full") == 1
+    assert run(f"--format {format_name} -o /dev/full") == 1
     assert "/dev/full: cannot be written: No space left" in capsys.readouterr().err
 
 

@@ -147,7 +147,7 @@ class _Given:
         return self.flags.get(name, False)
 
 
-def parse_nucmer_words(words: Sequence[str]) -> NucmerCommand | str:
+def parse_nucmer_arguments(words: Sequence[str]) -> NucmerCommand | str:
     """Return what a command line of ``nucmer`` asks for: ``help`` or the like, or alignments.
 
     Options may have one dash or two, may be shortened after two, and may follow the files. The
