@@ -132,7 +132,6 @@ def _filter_proteins() -> None:
     import numpy as np
 
     from mummergpu.hmm.filters import FilterThresholds, ProfileFilter, lengths_up_to
-    from mummergpu.hmm.interleaved import BYTE_LANES, can_interleave, interleaved
     from mummergpu.hmm.profiles import Profile, Statistics
     from mummergpu.hmm.proteins import ProteinBlock
     from mummergpu.hmm.translation import find_orfs
@@ -144,15 +143,11 @@ def _filter_proteins() -> None:
     matches[1:, 0] = 1
     statistics = Statistics(*(0.0, 1.0) * 3)
     profile = Profile("", "", "", matches[1:], transitions, matches[0], statistics, None)
-    # As many as there are lanes, where sequences are interleaved.
-    block = ProteinBlock(np.zeros(9 * BYTE_LANES, dtype=np.uint8), np.arange(BYTE_LANES + 1) * 9)
+    block = ProteinBlock(np.zeros(9, dtype=np.uint8), np.array([0, 9]))
     own = ProfileFilter(profile, FilterThresholds(F1=0.9))
     own.survivors(block, Stats())
-    if can_interleave():
-        own.survivors(block, Stats(), interleaved(block, BYTE_LANES))
-    # Few sequences are not interleaved, and all may pass before they come to Viterbi.
-    for count in (1, BYTE_LANES):
-        own.viterbi_words(block, np.arange(count), lengths_up_to(9))
+    # It may pass before it comes to Viterbi.
+    own.viterbi_words(block, np.array([0]), lengths_up_to(9))
     own.pass_forward(block, np.array([0]), Stats())
 
 
