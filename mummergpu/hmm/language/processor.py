@@ -12,7 +12,6 @@ from mummergpu.hmm.language.indexed import Keeps, ShapeArrays, run_best, run_sum
 from mummergpu.hmm.language.lanes import Lanes
 from mummergpu.hmm.language.processor_text import (
     ARGUMENTS,
-    FEW_CODES,
     LANES,
     Kept,
     ProgramKind,
@@ -95,9 +94,7 @@ class ChainPrograms:
         if not self.chain.shape.is_unrolled:
             self._run_indexed(kind, rows, segments, computed)
             return computed
-        few = next((count for count in FEW_CODES if self.padding < count), 0)
-        faster = program_text(self.chain.shape, kind._replace(few_codes=few)) if few else ""
-        call = compiled_text(program_text(self.chain.shape, kind), len(ARGUMENTS), faster)
+        call = compiled_text(program_text(self.chain.shape, kind), len(ARGUMENTS))
         segments = np.ascontiguousarray(segments)
         arrays = (rows, segments, tables.numbers, tables.emissions, slots, columns, kept_bits)
         places = [array.ctypes.data for array in arrays]
