@@ -325,12 +325,12 @@ def filter_by_msv(
         begin = block.offsets[number]
         length = block.offsets[number + 1] - begin
         steps = lengths.move[length] + striped.entry
-        left = msv_from_ssv(cells[candidate], BYTE_BASE - steps, striped.bias)
+        exit_score = msv_from_ssv(cells[candidate], BYTE_BASE - steps, striped.bias)
         # SSV tells what MSV would find unless a second hit in the sequence may add to the first.
-        if left < 0:
+        if exit_score < 0:
             for place in range(row.size):
                 row[place] = 0
-            left = best_passes(
+            exit_score = best_passes(
                 block.codes,
                 begin,
                 length,
@@ -340,13 +340,13 @@ def filter_by_msv(
                 striped.bias,
                 steps,
             )
-        passes = left == OVERFLOW or (
-            bits_of_bytes(left, lengths.move[length], lengths.null[length], numbers[1])
+        passes = exit_score == OVERFLOW or (
+            bits_of_bytes(exit_score, lengths.move[length], lengths.null[length], numbers[1])
             >= numbers[0]
         )
         if passes:
             sequences[kept] = number
-            cells[kept] = left
+            cells[kept] = exit_score
             kept += 1
     return kept
 
@@ -360,5 +360,5 @@ def msv_from_ssv(cell: int, begin: int, bias: int) -> int:
         return OVERFLOW if begin >= 128 else -1
     if cell + begin >= 255 - bias:
         return OVERFLOW
-    left = cell + begin - BYTE_LEAVE
-    return -1 if left > BYTE_BASE else left
+    exit_score = cell + begin - BYTE_LEAVE
+    return -1 if exit_score > BYTE_BASE else exit_score

@@ -105,14 +105,14 @@ def plain_background(lengths: LengthTables, sizes: Int64Array) -> Background:
 
 
 def compare_bytes(
-    left: Int64Array, moves: Int64Array, background: Background, scores: PassScores
+    exit_scores: Int64Array, moves: Int64Array, background: Background, scores: PassScores
 ) -> tuple[BoolArray, Int64Array]:
     """Return which sequences pass Viterbi by MSV's byte alone, and the numbers of those that may.
 
     The first array is written to when Viterbi has decided about the others.
     """
-    nats = (left - moves - BYTE_BASE) / float(BYTE_SCALE) - 3.0
-    nats[left == byte_filters.OVERFLOW] = np.inf
+    nats = (exit_scores - moves - BYTE_BASE) / float(BYTE_SCALE) - 3.0
+    nats[exit_scores == byte_filters.OVERFLOW] = np.inf
     bits = (nats - background.nats) / LN2 + background.margin / LN2
     kept = bits >= scores.msv
     passes = bits >= scores.skip
@@ -196,13 +196,13 @@ class ProfileFilter:
         longest = int(np.diff(block.offsets).max(initial=0))
         lengths = lengths_up_to(longest)
         with stats.stage("profile_msv"):
-            sequences, left = self._pass_msv(block, longest, lengths)
+            sequences, exit_scores = self._pass_msv(block, longest, lengths)
         stats.add_cells("profile_msv", cells)
         stats.add(passed_msv=int(sequences.size))
         # Without a composition, what HMMER computes is no score: what it does then is its matter.
         if self.thresholds.bias_filter and self.bias is None:
             return sequences
-        survivors = self._pass_viterbi(block, sequences, left, lengths, stats)
+        survivors = self._pass_viterbi(block, sequences, exit_scores, lengths, stats)
         stats.add(passed_viterbi=int(survivors.size))
         return survivors
 
@@ -219,7 +219,7 @@ class ProfileFilter:
         self,
         block: ProteinBlock,
         sequences: Int64Array,
-        left: Int64Array,
+        exit_scores: Int64Array,
         lengths: LengthTables,
         stats: Stats,
     ) -> Int64Array:
@@ -228,7 +228,7 @@ class ProfileFilter:
         background = plain_background(lengths, sizes)
         if self.thresholds.bias_filter and self.bias is not None:
             background = Background(*self.bias.scores(block, sequences))
-        passes, compared = compare_bytes(left, lengths.move[sizes], background, self.scores)
+        passes, compared = compare_bytes(exit_scores, lengths.move[sizes], background, self.scores)
         with stats.stage("profile_viterbi"):
             words = self.viterbi_words(block, sequences[compared], lengths)
         stats.add_cells("profile_viterbi", int(sizes[compared].sum()) * self.profile.nodes)

@@ -44,7 +44,7 @@ class Vectors:
         self.element = ir.IntType(bits)
         self.kind = ir.VectorType(self.element, lanes)
 
-    def constant(self, number: int) -> Any:
+    def constant(self, number: float) -> Any:
         """Return a register with the same constant in every lane."""
         return ir.Constant(self.kind, [number] * self.lanes)
 
@@ -102,22 +102,23 @@ class Vectors:
 
 
 class FloatVectors(Vectors):
-    """Writes instructions for registers with so many lanes of float32."""
+    """Writes instructions for registers with so many lanes of 32 or 64 bits."""
 
-    def __init__(self, builder: Any, lanes: int) -> None:
-        super().__init__(builder, 32, lanes)
-        self.element = ir.FloatType()
+    def __init__(self, builder: Any, lanes: int, bits: int = 32) -> None:
+        super().__init__(builder, bits, lanes)
+        self.element = ir.FloatType() if bits == 32 else ir.DoubleType()
         self.kind = ir.VectorType(self.element, lanes)
 
     def splat(self, number: Any) -> Any:
-        """Return a register with a float32 in every lane."""
+        """Return a register with a number in every lane."""
         undefined = ir.Constant(self.kind, ir.Undefined)
         first = self.builder.insert_element(undefined, number, ir.Constant(ir.IntType(32), 0))
         return self._shuffled(first, undefined, [0] * self.lanes)
 
     def times_plus(self, one: Any, other: Any, more: Any) -> Any:
         """Return a product plus a register, rounded once where the processor can do so."""
-        return self._call(f"llvm.fmuladd.v{self.lanes}f32", self.kind, (one, other, more))
+        name = f"llvm.fmuladd.v{self.lanes}f{self.bits}"
+        return self._call(name, self.kind, (one, other, more))
 
     def shifted_by(self, register: Any, lanes: int) -> Any:
         """Return what the lane so many before each one has; the first ones get 0."""

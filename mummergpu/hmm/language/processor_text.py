@@ -14,7 +14,7 @@ from enum import IntFlag
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, cast
 
-from mummergpu.hmm.language.recurrence import Shape, TraceBits, behind, column
+from mummergpu.hmm.language.recurrence import Shape, TraceBits, after, column
 
 LANES: Final = 8
 LOG_BITS: Final = 34
@@ -312,7 +312,7 @@ class _Printer:
         numbers.before = []
         if isinstance(numbers, _Best):
             numbers.ranks = [[] for _ in range(shape.emitting)]
-        found: list[str] = behind(shape, cast(Any, numbers), starts)
+        found: list[str] = after(shape, cast(Any, numbers), starts)
         keeps = self._kind.kept & (Kept.COLUMN | Kept.BEFORE)
         begun, begun_offset = found, "zeroinitializer"
         if self._kind.sums:
