@@ -1,7 +1,10 @@
 // The arithmetic of whole matrices: of one in 32 bits, or of two in the halves of a word.
 #pragma once
 
-#include "viterbi/numbers.cuh"
+#include "common/pairs.cuh"
+
+// The score of what no path reaches, in 32 bits. Two of them do not overflow.
+constexpr int NEVER = -(1 << 29);
 
 static_assert(DIRECTION_BITS == 4 && LANE_ROWS == 8,
               "the directions of the rows of a thread fill one word or two");

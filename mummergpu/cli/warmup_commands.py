@@ -131,7 +131,6 @@ def _filter_proteins() -> None:
     import numpy as np
 
     from mummergpu.hmm.filters import FilterThresholds, ProfileFilter, lengths_up_to
-    from mummergpu.hmm.interleaved import BYTE_LANES, can_interleave, interleaved
     from mummergpu.hmm.profiles import Profile, Statistics
     from mummergpu.hmm.proteins import ProteinBlock
     from mummergpu.hmm.translation import find_orfs
@@ -143,15 +142,11 @@ def _filter_proteins() -> None:
     matches[1:, 0] = 1
     statistics = Statistics(*(0.0, 1.0) * 3)
     profile = Profile("", "", "", matches[1:], transitions, matches[0], statistics, None)
-    # As many as there are lanes, where sequences are interleaved.
-    block = ProteinBlock(np.zeros(9 * BYTE_LANES, dtype=np.uint8), np.arange(BYTE_LANES + 1) * 9)
+    block = ProteinBlock(np.zeros(9, dtype=np.uint8), np.array([0, 9]))
     own = ProfileFilter(profile, FilterThresholds(F1=0.9))
     own.survivors(block, Stats())
-    if can_interleave():
-        own.survivors(block, Stats(), interleaved(block, BYTE_LANES))
-    # Few sequences are not interleaved, and all may pass before they come to Viterbi.
-    for count in (1, BYTE_LANES):
-        own.viterbi_words(block, np.arange(count), lengths_up_to(9))
+    # It may pass before it comes to Viterbi.
+    own.viterbi_words(block, np.array([0]), lengths_up_to(9))
     own.pass_forward(block, np.array([0]), Stats())
 
 
@@ -164,10 +159,10 @@ def _evaluate_models(folder: Path, commands: click.Group) -> None:
 
     from mummergpu.hmm.language.device_pieces import ends_of_pieces
     from mummergpu.hmm.language.evaluation import CompiledModel
-    from mummergpu.hmm.language.exact_sums import ExactPosteriors
     from mummergpu.hmm.language.node_paths import NodeVisits, WalkedPieces
     from mummergpu.hmm.language.parser import parse_program
     from mummergpu.hmm.language.pieces import LongSequence
+    from mummergpu.hmm.language.posteriors import LongPosteriors
     from mummergpu.hmm.language.traces import joined_runs
 
     def misled(function: Callable[[Any], Any], pieces: Iterable[Any]) -> Iterator[Any]:
@@ -198,11 +193,13 @@ def _evaluate_models(folder: Path, commands: click.Group) -> None:
         model = CompiledModel(parse_program(program.read_text()).models["model"])
         codes = np.zeros(9, dtype=np.uint8)
         sequence = LongSequence(model.best, codes, False, map)
-        found = sequence.runs(model.trace_tables, model.visits, sequence.score()[1])
+        found = sequence.runs(model.visits, sequence.score()[1])
         LongSequence(model.forward, codes, True, map).score()
         # What sequences need whose states have no common scale.
-        ExactPosteriors(model.exact, codes, map).of_group([0], model.node_states)
-        model.exact_best.runs(model.exact_best.run(codes, True, True), model.visits)
+        both = model.forward.exact, model.backward.exact
+        LongPosteriors(both, codes, map).of_group([0], model.node_states)
+        sequence = LongSequence(model.best.exact, codes, False, map)
+        sequence.runs(model.visits, sequence.score()[1])
         ends_of_pieces(np.zeros((2, states), dtype=np.uint32), 0)
         joined_runs([(np.array([number]), found) for number in (1, 0)], 2)
         # Without the silent state, the node of each symbol tells the path.
@@ -210,7 +207,7 @@ def _evaluate_models(folder: Path, commands: click.Group) -> None:
         model = CompiledModel(parse_program(program.read_text()).models["model"])
         sequence = LongSequence(model.best, codes, False, misled)
         visits = NodeVisits(codes, model.visits.node_visits, 0)
-        sequence.node_runs(model.trace_tables, visits, sequence.score()[1])
+        sequence.node_runs(visits, sequence.score()[1])
         _run(commands, ["hmm", "-q", str(program), str(folder / _FASTA), "--bed", "-o", str(bed)])
 
 

@@ -140,11 +140,10 @@ class ProfileFinder:
             if part.group != self._group:
                 self._read(part.group)
             filters = self._filters
-        proteins = self._job.in_lanes(part.proteins, filters)
         if isinstance(self._job, ProfileScan):
-            found: list[Any] = list(self._job.hits_of([proteins], [filters]))
+            found: list[Any] = list(self._job.hits_of([part.proteins], [filters]))
         else:
-            found = list(self._job.found_among(filters, proteins, part.numbers))
+            found = list(self._job.found_among(filters, part.proteins, part.numbers))
         return found, self._stats.taken()
 
     def _read(self, group: range) -> None:

@@ -57,7 +57,7 @@ class StripedBytes(NamedTuple):
 
 
 def striped_bytes(tables: ByteTables, max_registers: int = MAX_REGISTERS) -> StripedBytes:
-    """Return the bytes of a profile as `find_cells` and `settle_msv` take them."""
+    """Return the bytes of a profile as `find_cells` and `filter_by_msv` take them."""
     nodes = tables.costs.shape[1]
     needed = -(-nodes // LANES)
     parts = -(-needed // max_registers)
@@ -264,18 +264,17 @@ def find_cells(
     striped: StripedBytes,
     least: Int64Array,
     borders: ByteArray,
-    candidates: Int64Array,
     sequences: Int64Array,
     cells: Int64Array,
 ) -> int:
-    """Find the candidates whose highest cell of SSV is at least that of `minimal_cells`.
+    """Find the sequences whose highest cell of SSV is at least that of `minimal_cells`.
 
     `borders` has `LANES` bytes for each residue of the longest sequence if the row is cut. Returned
     is how many `sequences` and `cells` there are.
     """
     parts = striped.scores.shape[0]
     found = 0
-    for number in candidates:
+    for number in range(block.offsets.size - 1):
         begin = block.offsets[number]
         length = block.offsets[number + 1] - begin
         if length == 0:
@@ -306,28 +305,7 @@ def find_cells(
 
 
 @jit_without_refcounts
-def find_undecided(
-    block: ProteinBlock,
-    striped: StripedBytes,
-    lengths: LengthTables,
-    sequences: Int64Array,
-    cells: Int64Array,
-    undecided: Int64Array,
-) -> int:
-    """Find those of the sequences of `find_cells` of which only MSV can tell; return how many."""
-    found = 0
-    for candidate in range(sequences.size):
-        number = sequences[candidate]
-        length = block.offsets[number + 1] - block.offsets[number]
-        begin = BYTE_BASE - lengths.move[length] - striped.entry
-        if left_by_ssv(cells[candidate], begin, striped.bias) < 0:
-            undecided[found] = candidate
-            found += 1
-    return found
-
-
-@jit_without_refcounts
-def settle_msv(
+def filter_by_msv(
     block: ProteinBlock,
     striped: StripedBytes,
     lengths: LengthTables,
@@ -335,13 +313,11 @@ def settle_msv(
     row: ByteArray,
     sequences: Int64Array,
     cells: Int64Array,
-    lefts: Int64Array,
 ) -> int:
     """Keep those of the sequences of `find_cells` that pass MSV; return how many.
 
     `numbers` are the score from which on they pass and `BYTE_SCALE`. The cells are replaced by the
-    bytes with which MSV leaves the profile, or `OVERFLOW`; `lefts` has those that are known where
-    only MSV can tell, and -1 for others.
+    bytes with which MSV leaves the profile, or `OVERFLOW`.
     """
     kept = 0
     for candidate in range(sequences.size):
@@ -349,14 +325,12 @@ def settle_msv(
         begin = block.offsets[number]
         length = block.offsets[number + 1] - begin
         steps = lengths.move[length] + striped.entry
-        left = left_by_ssv(cells[candidate], BYTE_BASE - steps, striped.bias)
+        exit_score = msv_from_ssv(cells[candidate], BYTE_BASE - steps, striped.bias)
         # SSV tells what MSV would find unless a second hit in the sequence may add to the first.
-        if left < 0:
-            left = lefts[candidate]
-        if left < 0:
+        if exit_score < 0:
             for place in range(row.size):
                 row[place] = 0
-            left = best_passes(
+            exit_score = best_passes(
                 block.codes,
                 begin,
                 length,
@@ -366,19 +340,19 @@ def settle_msv(
                 striped.bias,
                 steps,
             )
-        passes = left == OVERFLOW or (
-            bits_of_bytes(left, lengths.move[length], lengths.null[length], numbers[1])
+        passes = exit_score == OVERFLOW or (
+            bits_of_bytes(exit_score, lengths.move[length], lengths.null[length], numbers[1])
             >= numbers[0]
         )
         if passes:
             sequences[kept] = number
-            cells[kept] = left
+            cells[kept] = exit_score
             kept += 1
     return kept
 
 
 @inline
-def left_by_ssv(cell: int, begin: int, bias: int) -> int:
+def msv_from_ssv(cell: int, begin: int, bias: int) -> int:
     """Return MSV's result from SSV's highest cell; -1 where only MSV can tell (HMMER's rules)."""
     if BYTE_BASE - begin + BYTE_LEAVE + bias >= 127:
         return -1
@@ -386,5 +360,5 @@ def left_by_ssv(cell: int, begin: int, bias: int) -> int:
         return OVERFLOW if begin >= 128 else -1
     if cell + begin >= 255 - bias:
         return OVERFLOW
-    left = cell + begin - BYTE_LEAVE
-    return -1 if left > BYTE_BASE else left
+    exit_score = cell + begin - BYTE_LEAVE
+    return -1 if exit_score > BYTE_BASE else exit_score

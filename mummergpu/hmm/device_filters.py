@@ -133,8 +133,8 @@ class _Constants:
         return PassScores(*self._scores[profiles].T)
 
 
-def _left_by_ssv(cells: Int64Array, begin: Int64Array, bias: Int64Array) -> Int64Array:
-    """Return what `byte_filters.left_by_ssv` does, for pairs."""
+def _msv_from_ssv(cells: Int64Array, begin: Int64Array, bias: Int64Array) -> Int64Array:
+    """Return what `byte_filters.msv_from_ssv` does, for pairs."""
     left: Int64Array = cells + begin - BYTE_LEAVE
     left[left > BYTE_BASE] = -1
     left[cells + begin >= 255 - bias] = OVERFLOW
@@ -358,7 +358,7 @@ class DeviceFilters:
         limits = constants.limits[pairs.profiles]
         bias = limits["bias"].astype(np.int64)
         begin = BYTE_BASE - move - limits["entry"].astype(np.int64)
-        left = _left_by_ssv(cells, begin, bias)
+        left = _msv_from_ssv(cells, begin, bias)
         doubtful = np.nonzero(left < 0)[0]
         costs = worker.upload("costs", constants.costs)
         left[doubtful] = self._scores(

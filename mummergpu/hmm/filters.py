@@ -14,27 +14,11 @@ from mummergpu.hmm.bias_filter import BiasFilter, bias_scores
 from mummergpu.hmm.byte_filters import (
     LANES,
     StripedBytes,
+    filter_by_msv,
     find_cells,
-    find_undecided,
-    settle_msv,
     striped_bytes,
 )
 from mummergpu.hmm.forward_filter import chances_of, margins, nats_of_sums, row_cells, score_forward
-from mummergpu.hmm.interleaved import (
-    BYTE_LANES,
-    WORD_LANES,
-    InterleavedBlock,
-    can_interleave,
-    interleaved,
-)
-from mummergpu.hmm.interleaved_bytes import (
-    NodeScores,
-    find_interleaved_cells,
-    node_costs,
-    node_scores,
-    pass_interleaved,
-)
-from mummergpu.hmm.interleaved_words import UNDECIDED, NodeWords, node_words, score_interleaved
 from mummergpu.hmm.profiles import Profile
 from mummergpu.hmm.proteins import CODES, ProteinBlock
 from mummergpu.hmm.tables import (
@@ -52,19 +36,13 @@ from mummergpu.hmm.tables import (
 )
 from mummergpu.hmm.thresholds import lowest_passing_score, minimal_cells
 from mummergpu.hmm.word_filter import StripedWords, score_viterbi, striped_words
-from mummergpu.runtime.arrays import BoolArray, ByteArray, Float64Array, Int64Array
+from mummergpu.runtime.arrays import BoolArray, Float64Array, Int64Array
 from mummergpu.runtime.flushed_floats import flushed_floats
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.stats import Stats
 
 _MIN_LENGTH_BITS: Final = 11
 """Tables for lengths are made for powers of two, from this one on."""
-
-_MIN_INTERLEAVED: Final = 7
-"""From so many sequences on Viterbi has them in lanes."""
-
-_MIN_PASSED: Final = 40
-"""From so many sequences on MSV has them in lanes: fewer would leave too many lanes empty."""
 
 _ROUNDING: Final = 1e-4
 """How far HMMER's scores in float32 may be from those in doubles, in nats."""
@@ -127,14 +105,14 @@ def plain_background(lengths: LengthTables, sizes: Int64Array) -> Background:
 
 
 def compare_bytes(
-    left: Int64Array, moves: Int64Array, background: Background, scores: PassScores
+    exit_scores: Int64Array, moves: Int64Array, background: Background, scores: PassScores
 ) -> tuple[BoolArray, Int64Array]:
     """Return which sequences pass Viterbi by MSV's byte alone, and the numbers of those that may.
 
     The first array is written to when Viterbi has decided about the others.
     """
-    nats = (left - moves - BYTE_BASE) / float(BYTE_SCALE) - 3.0
-    nats[left == byte_filters.OVERFLOW] = np.inf
+    nats = (exit_scores - moves - BYTE_BASE) / float(BYTE_SCALE) - 3.0
+    nats[exit_scores == byte_filters.OVERFLOW] = np.inf
     bits = (nats - background.nats) / LN2 + background.margin / LN2
     kept = bits >= scores.msv
     passes = bits >= scores.skip
@@ -189,18 +167,6 @@ class ProfileFilter:
         return striped_bytes(self.bytes)
 
     @cached_property
-    def _node_scores(self) -> NodeScores:
-        return node_scores(self.bytes)
-
-    @cached_property
-    def _node_costs(self) -> ByteArray:
-        return node_costs(self.bytes)
-
-    @cached_property
-    def _node_words(self) -> NodeWords:
-        return node_words(self.words)
-
-    @cached_property
     def _striped_words(self) -> StripedWords:
         return striped_words(self.words)
 
@@ -208,9 +174,7 @@ class ProfileFilter:
     def _forward(self) -> ForwardFilter:
         return ForwardFilter([self])
 
-    def survivors(
-        self, block: ProteinBlock, stats: Stats, by_lanes: InterleavedBlock | None = None
-    ) -> Int64Array:
+    def survivors(self, block: ProteinBlock, stats: Stats) -> Int64Array:
         """Return the sequences that pass to the Forward filter, and perhaps more.
 
         Parameters
@@ -219,8 +183,6 @@ class ProfileFilter:
             The sequences; empty ones never pass.
         stats : Stats
             Counts the cells and the survivors of each stage.
-        by_lanes : InterleavedBlock, optional
-            The same sequences in groups of `BYTE_LANES`: SSV takes half the time.
 
         Returns
         -------
@@ -231,19 +193,16 @@ class ProfileFilter:
         stats.add(cells=cells)
         if self.thresholds.F1 >= 1:
             return np.nonzero(np.diff(block.offsets))[0]
-        if by_lanes is None:
-            longest = int(np.diff(block.offsets).max(initial=0))
-        else:
-            longest = by_lanes.longest
+        longest = int(np.diff(block.offsets).max(initial=0))
         lengths = lengths_up_to(longest)
         with stats.stage("profile_msv"):
-            sequences, left = self._pass_msv(block, longest, lengths, by_lanes)
+            sequences, exit_scores = self._pass_msv(block, longest, lengths)
         stats.add_cells("profile_msv", cells)
         stats.add(passed_msv=int(sequences.size))
         # Without a composition, what HMMER computes is no score: what it does then is its matter.
         if self.thresholds.bias_filter and self.bias is None:
             return sequences
-        survivors = self._pass_viterbi(block, sequences, left, lengths, stats)
+        survivors = self._pass_viterbi(block, sequences, exit_scores, lengths, stats)
         stats.add(passed_viterbi=int(survivors.size))
         return survivors
 
@@ -260,7 +219,7 @@ class ProfileFilter:
         self,
         block: ProteinBlock,
         sequences: Int64Array,
-        left: Int64Array,
+        exit_scores: Int64Array,
         lengths: LengthTables,
         stats: Stats,
     ) -> Int64Array:
@@ -269,7 +228,7 @@ class ProfileFilter:
         background = plain_background(lengths, sizes)
         if self.thresholds.bias_filter and self.bias is not None:
             background = Background(*self.bias.scores(block, sequences))
-        passes, compared = compare_bytes(left, lengths.move[sizes], background, self.scores)
+        passes, compared = compare_bytes(exit_scores, lengths.move[sizes], background, self.scores)
         with stats.stage("profile_viterbi"):
             words = self.viterbi_words(block, sequences[compared], lengths)
         stats.add_cells("profile_viterbi", int(sizes[compared].sum()) * self.profile.nodes)
@@ -283,86 +242,30 @@ class ProfileFilter:
         self, block: ProteinBlock, sequences: Int64Array, lengths: LengthTables
     ) -> Int64Array:
         """Return the words with which the best paths of some sequences leave the profile."""
-        scores = np.full(sequences.size, UNDECIDED, dtype=np.int64)
-        moves = word_moves(lengths.move.size - 1)
-        if sequences.size >= _MIN_INTERLEAVED and can_interleave():
-            self._fill_interleaved_words(block, sequences, moves, scores)
-        left = np.flatnonzero(scores == UNDECIDED)
-        if left.size:
-            words, rest = self._striped_words, np.empty(left.size, dtype=np.int64)
+        scores = np.empty(sequences.size, dtype=np.int64)
+        if sequences.size:
+            words, moves = self._striped_words, word_moves(lengths.move.size - 1)
             cells = np.empty(3 * words.registers * word_filter.LANES, dtype=np.int16)
-            score_viterbi(block, words, moves, cells, sequences[left], rest)
-            scores[left] = rest
+            score_viterbi(block, words, moves, cells, sequences, scores)
         return scores
 
-    def _fill_interleaved_words(
-        self, block: ProteinBlock, sequences: Int64Array, moves: Int64Array, scores: Int64Array
-    ) -> None:
-        """Replace the scores of those sequences for which groups of lanes tell them."""
-        groups = interleaved(block, WORD_LANES, sequences)
-        borders = np.empty(3 * WORD_LANES * groups.rows, dtype=np.int16)
-        entries, best = np.empty((2, WORD_LANES), dtype=np.int16)
-        score_interleaved(groups, self._node_words, moves, borders, entries, best, scores)
-
     def _pass_msv(
-        self,
-        block: ProteinBlock,
-        longest: int,
-        lengths: LengthTables,
-        by_lanes: InterleavedBlock | None,
+        self, block: ProteinBlock, longest: int, lengths: LengthTables
     ) -> tuple[Int64Array, Int64Array]:
         """Return the sequences that pass MSV, and the bytes with which they leave the profile."""
         least = self._least
         if least.size <= longest:
             least = self._least = minimal_cells(self.bytes, lengths, self.scores.msv)
         striped = self._striped
-        parts = striped.scores.shape[0]
-        count = block.offsets.size - 1
-        sequences, cells = np.empty((2, count), dtype=np.int64)
-        found = 0
-        if by_lanes is None:
-            rest = np.arange(count)
-        else:
-            borders = np.empty(BYTE_LANES * by_lanes.rows, dtype=np.uint8)
-            best, rest = np.empty(BYTE_LANES, dtype=np.int8), by_lanes.rest
-            lanes = by_lanes, self._node_scores, least, borders, best
-            found = find_interleaved_cells(*lanes, sequences, cells)
-        if rest.size:
-            borders = np.empty(longest * LANES if parts > 1 else 0, dtype=np.uint8)
-            rows = block, striped, least, borders, rest
-            found += find_cells(*rows, sequences[found:], cells[found:])
+        is_cut = striped.scores.shape[0] > 1
+        borders = np.empty(longest * LANES if is_cut else 0, dtype=np.uint8)
+        sequences, cells = np.empty((2, block.offsets.size - 1), dtype=np.int64)
+        found = find_cells(block, striped, least, borders, sequences, cells)
         sequences, cells = sequences[:found], cells[:found]
-        if by_lanes is not None:
-            order = np.argsort(sequences)
-            sequences, cells = sequences[order], cells[order]
-        lefts = np.full(found, -1, dtype=np.int64)
-        if by_lanes is not None:
-            self._fill_lefts(block, lengths, sequences, cells, lefts)
         numbers = np.array([self.scores.msv, BYTE_SCALE], dtype=np.float32)
         row = np.empty(striped.costs.shape[1], dtype=np.uint8)
-        kept = settle_msv(block, striped, lengths, numbers, row, sequences, cells, lefts)
+        kept = filter_by_msv(block, striped, lengths, numbers, row, sequences, cells)
         return sequences[:kept], cells[:kept]
-
-    def _fill_lefts(
-        self,
-        block: ProteinBlock,
-        lengths: LengthTables,
-        sequences: Int64Array,
-        cells: Int64Array,
-        lefts: Int64Array,
-    ) -> None:
-        """Fill in what MSV finds in sequences that can be in lanes, where SSV cannot tell it."""
-        striped, undecided = self._striped, np.empty(sequences.size, dtype=np.int64)
-        count = find_undecided(block, striped, lengths, sequences, cells, undecided)
-        if count < _MIN_PASSED:
-            return
-        undecided = undecided[:count]
-        groups = interleaved(block, BYTE_LANES, sequences[undecided])
-        row = np.empty(BYTE_LANES * self.profile.nodes, dtype=np.uint8)
-        lanes = np.empty(3 * BYTE_LANES, dtype=np.uint8)
-        found, steps = np.full(count, -1, dtype=np.int64), lengths.move + striped.entry
-        pass_interleaved(groups, self._node_costs, striped.bias, steps, row, lanes, found)
-        lefts[undecided] = found
 
 
 class ForwardFilter:

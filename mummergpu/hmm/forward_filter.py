@@ -153,7 +153,19 @@ def _fill_row(
     registers: Any,
     begin: Any,
 ) -> Any:
-    """Compute the next row in place; return the sum of what leaves it."""
+    """Compute the next row in place; return the sum of what leaves it.
+
+    Of node n, with the cells of the row before as old, and chances of transitions in lower case:
+
+        match[n] = emission[n] * (begin * bm[n] + old_match[n-1] * mm[n]
+                                  + old_insert[n-1] * im[n] + old_delete[n-1] * dm[n])
+        insert[n] = old_match[n] * mi[n] + old_insert[n] * ii[n]
+        delete[n] = match[n-1] * md[n-1] + delete[n-1] * dd[n-1]
+
+    A lane's own deletions are summed up in the loop. Behind it, `entering` is what comes into each
+    lane from all lanes before it, by doubling: from 1, 2, 4 and 8 of them. At node n is left of it
+    the last of the steps, the product of all dd before n; it is added when the cell is read.
+    """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         vectors = FloatVectors(builder, LANES)

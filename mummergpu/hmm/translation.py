@@ -16,16 +16,6 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from mummergpu.errors import OptionError
-from mummergpu.hmm.codons import (
-    AT_ONCE,
-    BEYOND,
-    THIRDS,
-    Codons,
-    copy_thirds,
-    room_for_codons,
-    translate_record,
-)
-from mummergpu.hmm.interleaved import can_interleave
 from mummergpu.hmm.proteins import SYMBOLS
 from mummergpu.input.blocks.memory import NamedSequence, nucleotides_in_memory
 from mummergpu.input.blocks.proteins import (
@@ -50,7 +40,6 @@ from mummergpu.input.records.record_arrays import (
     Spans,
 )
 from mummergpu.runtime.arrays import ByteArray, Int64Array
-from mummergpu.runtime.bits import highest_bit, lowest_bit
 from mummergpu.runtime.jit import (
     as_index,
     inline_without_refcounts,
@@ -197,12 +186,7 @@ def find_orfs(codes: CodeArray, offsets: Int64Array, rules: ProteinRules = _DEFA
     # Six frames have two residues for each base, if none of the codons is a stop.
     found = _room_for_orfs(2 * int(offsets[-1] - offsets[0]), limits)
     table, begins = _residue_of_codon(rules.code), np.empty(3, dtype=np.int64)
-    # Records are translated whole up to where too few codes follow them.
-    whole_until = codes.size - BEYOND if can_interleave() else -1
-    room = room_for_codons(int(np.diff(offsets).max(initial=0)) if whole_until > 0 else 0)
-    own = writable(codes), writable(offsets)
-    tables = _strand_tables(rules.code)
-    number = _find_orfs(*own, table, tables, begins, room, whole_until, limits, found)
+    number = _find_orfs(writable(codes), writable(offsets), table, begins, limits, found)
     return found.part(0, number)
 
 
@@ -247,7 +231,7 @@ def _room_for_orfs(residues: int, limits: OrfLimits) -> Orfs:
     """Return memory for ORFs of so many residues in all."""
     count = 3 * residues // limits.min_bases + 1
     return Orfs(
-        np.empty(residues + BEYOND, dtype=np.uint8),
+        np.empty(residues, dtype=np.uint8),
         np.zeros(count + 1, dtype=np.int64),
         *np.empty((3, count), dtype=np.int64),
     )
@@ -290,14 +274,6 @@ def _orfs_of_long_record(
             yield orfs.part(0, count)
 
 
-@cache
-def _strand_tables(code: int) -> ByteArray:
-    """Return the tables of `translate_record`."""
-    table = _residue_of_codon(code).reshape(16, 16, 16)[:4, :4, :4]
-    other = table[::-1, ::-1, ::-1].transpose(2, 1, 0)
-    return np.concatenate([table.ravel(), other.ravel(), np.array([_STOP], dtype=np.uint8)])
-
-
 @inline_without_refcounts
 def _codon_at(codes: CodeArray, first: int, step: int, at: int) -> int:
     """Return the codon that begins `at` bases behind the first one of a strand."""
@@ -326,66 +302,6 @@ def _keep_orf(
         orfs.codes[as_index(to)] = table[as_index(codon)] & (_MAY_STOP - 1)
         to += 1
     orfs.offsets[n + 1] = to
-
-
-@inline_without_refcounts
-def _close_orf(
-    codons: Codons,
-    strand: int,
-    last: int,
-    begins: Int64Array,
-    at: int,
-    min_bases: int,
-    orfs: Orfs,
-    n: int,
-) -> int:
-    """End what is open in the frame of a stop `at` bases behind the first one of a strand.
-
-    `last` is the last position of the record with a codon. Returned is how many ORFs there are.
-    """
-    frame = as_index(at) % np.uint64(3)
-    begin = begins[frame]
-    begins[frame] = at + 3
-    if at - begin < min_bases:
-        return n
-    to = orfs.offsets[n]
-    # A codon of the other strand is at the position of its last base, behind the first strand's.
-    is_first, other = strand == 0, codons.residues.shape[1] + last
-    for place in range(begin, at, 3 * THIRDS):
-        copy_thirds(codons.residues, place if is_first else other - place, is_first, orfs.codes, to)
-        to += THIRDS
-    orfs.offsets[n + 1] = orfs.offsets[n] + (at - begin) // 3
-    orfs.frames[n] = 1 + np.int64(frame) + 3 * strand
-    orfs.starts[n] = begin + 1 if strand == 0 else last + 3 - begin
-    return n + 1
-
-
-@jit_without_refcounts
-def _keep_orfs(
-    codons: Codons, length: int, begins: Int64Array, limits: OrfLimits, orfs: Orfs, n: int
-) -> int:
-    """Write the ORFs of a record that has been translated; return how many there are now."""
-    last, min_bases = length - 3, limits.min_bases
-    for strand in range(limits.first_strand, limits.end_strand):
-        for frame in range(3):
-            begins[frame] = frame
-        for turn in range(last // AT_ONCE + 1):
-            word = turn if strand == 0 else last // AT_ONCE - turn
-            stops = codons.stops[strand, word]
-            codons_left = last + 1 - word * AT_ONCE
-            if codons_left < AT_ONCE:
-                stops &= (np.uint64(1) << np.uint64(codons_left)) - np.uint64(1)
-            # Stops are met from the beginning of the strand on, as esl-translate meets them.
-            while stops:
-                bit = lowest_bit(stops) if strand == 0 else highest_bit(stops)
-                stops ^= np.uint64(1) << np.uint64(bit)
-                at = word * AT_ONCE + bit
-                at = at if strand == 0 else last - at
-                n = _close_orf(codons, strand, last, begins, at, min_bases, orfs, n)
-        # The last three codons do not exist: they end what is still open.
-        for at in range(last + 1, length + 1):
-            n = _close_orf(codons, strand, last, begins, at, min_bases, orfs, n)
-    return n
 
 
 class _Strand(NamedTuple):
@@ -444,29 +360,18 @@ def _find_orfs(
     codes: CodeArray,
     offsets: Int64Array,
     table: ByteArray,
-    strand_tables: ByteArray,
     begins: Int64Array,
-    codons: Codons,
-    whole_until: int,
     limits: OrfLimits,
     orfs: Orfs,
 ) -> int:
     """Write the ORFs of all records; return how many.
 
-    `begins` is memory for `_scan_strand`, and `table` has the residue of each codon. Records that
-    end before `whole_until` may be translated whole.
+    `begins` is memory for `_scan_strand`, and `table` has the residue of each codon.
     """
     found = 0
     for record in range(offsets.size - 1):
         length = offsets[record + 1] - offsets[record]
         if length < limits.min_bases:
-            continue
-        is_whole = offsets[record + 1] <= whole_until
-        if is_whole and translate_record(codes, offsets[record], length, strand_tables, codons):
-            before = found
-            found = _keep_orfs(codons, length, begins, limits, orfs, found)
-            for orf in range(before, found):
-                orfs.records[orf] = record
             continue
         for number in range(limits.first_strand, limits.end_strand):
             begins[:] = -1

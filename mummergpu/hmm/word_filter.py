@@ -74,7 +74,16 @@ def _fill_row(
 ) -> Any:
     """Compute the next row in place; return the best match and the best step to a deletion.
 
-    Each register's cells are its matches, insertions and deletions, one after another.
+    Each register's cells are its matches, insertions and deletions, one after another. Of node n,
+    with the cells of the row before as old, and the logarithms of transitions in lower case:
+
+        match[n] = emission[n] + max(begin + bm[n], old_match[n-1] + mm[n],
+                                     old_insert[n-1] + im[n], old_delete[n-1] + dm[n])
+        insert[n] = max(old_match[n] + mi[n], old_insert[n] + ii[n])
+        delete[n] = match[n-1] + md[n-1]
+
+    Node n-1 is in the register before, in the same lane; for the first register, in the last one
+    and the lane before. Deletions of several nodes are left to `extend_deletions`.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -216,7 +225,7 @@ def score_viterbi(
         length = block.offsets[sequences[candidate] + 1] - begin
         move = moves[length]
         cells[:] = WORD_NEVER
-        left = again = WORD_NEVER
+        exit_score = again = WORD_NEVER
         entry = WORD_BASE + move
         for place in range(begin, begin + length):
             line = np.int64(block.codes[place]) * words.registers
@@ -224,12 +233,12 @@ def score_viterbi(
                 cells, words.emissions, line, words.transitions, words.registers, entry
             )
             if best >= 32767:
-                left = OVERFLOW
+                exit_score = OVERFLOW
                 break
-            left = max(left, best - WORD_LEAVE)
+            exit_score = max(exit_score, best - WORD_LEAVE)
             again = max(again, best - WORD_LEAVE)
             entry = max(again, WORD_BASE) + move
             if deleting + words.delete_bound > entry:
                 while extend_deletions(cells, words.transitions, words.registers):
                     pass
-        scores[candidate] = left
+        scores[candidate] = exit_score

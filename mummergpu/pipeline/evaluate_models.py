@@ -202,12 +202,12 @@ class _Job:
         """Compute on a device what it has room for, and tell of the rest."""
         self.device = device
         for name, model in self._models.items():
-            if not device.takes(model.chain.shape):
+            if not device.supports(model.chain.shape):
                 self._context.notice(f"{name}: too many states for a device, computed without it")
 
     def tell_left(self) -> None:
         """Tell of sequences that the device has left to the processor."""
-        if self.device is not None and (count := self.device.left_count):
+        if self.device is not None and (count := self.device.fallback_count):
             told = f"{counted(count, 'sequence')} computed without the device"
             self._context.notice(f"{told}: some states are too far behind others for its numbers")
 

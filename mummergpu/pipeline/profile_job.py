@@ -15,7 +15,6 @@ import numpy as np
 from mummergpu.hmm.filters import ForwardFilter, ProfileFilter
 from mummergpu.hmm.finishing import Finisher
 from mummergpu.hmm.hit_lists import HitCounter, HitList
-from mummergpu.hmm.interleaved import BYTE_LANES, InterleavedBlock, can_interleave, interleaved
 from mummergpu.hmm.profiles import Profile
 from mummergpu.hmm.proteins import ProteinBlock, sequences_of_marks
 from mummergpu.input.blocks.proteins import NamedProteins
@@ -52,9 +51,6 @@ SUMMED_AT_ONCE: Final = 1024
 
 _BLOCKS_AHEAD: Final = 2
 
-_MIN_INTERLEAVED_NODES: Final = 400
-"""From so many nodes of all profiles on it is worth while to interleave the proteins of a block."""
-
 LARGE_SCALE: Final = 4
 """How much larger the blocks are that a device filters, or many threads with a profile for each of
 them: a profile with a block, or with what survives in it, is a task of Python."""
@@ -72,15 +68,12 @@ class NumberedProteins(NamedTuple):
         The shares of the files before and after these.
     unscored : ndarray of int64
         Those that no profile is compared with (`sequences_of_marks`).
-    by_lanes : concurrent.futures.Future of InterleavedBlock or None
-        The same, as SSV takes them where that is worth while.
     """
 
     records: NamedProteins
     before: int
     shares: tuple[float, float] | None
     unscored: Int64Array
-    by_lanes: Future[InterleavedBlock] | None = None
 
     @property
     def end(self) -> int:
@@ -94,8 +87,7 @@ class NumberedProteins(NamedTuple):
 
     def survivors(self, profile_filter: ProfileFilter, stats: Stats) -> Int64Array:
         """Return which proteins pass the filters of a profile before Forward's."""
-        by_lanes = None if self.by_lanes is None else self.by_lanes.result()
-        return self.scored(profile_filter.survivors(self.block, stats, by_lanes))
+        return self.scored(profile_filter.survivors(self.block, stats))
 
     def scored(self, survivors: Int64Array) -> Int64Array:
         """Return which of some proteins a profile is compared with."""
@@ -171,57 +163,40 @@ class ProfileJob(ABC):
         thresholds = self._options.finishing.thresholds
         return self._context.executor.submit(ProfileFilter, profile, thresholds)
 
-    def blocks(
-        self, count_them: bool, scale: int, interleaves: bool = False
-    ) -> Generator[NumberedProteins]:
+    def blocks(self, count_them: bool, scale: int) -> Generator[NumberedProteins]:
         """Yield all proteins in blocks, which are read ahead."""
         stats, source = self._context.stats, self._options.sequences
         before, share = 0, 0.0
         # A file that is read again has told already that it is empty.
         warn = self._context.warn if count_them else say_nothing
         with closing(source.blocks(self._reading, warn, scale)) as blocks:
-            drawn = self._drawn(blocks, interleaves)
-            with Prefetcher(drawn, _BLOCKS_AHEAD) as ahead:
-                for records, share_read, by_lanes in ahead:
+            with Prefetcher(self._drawn(blocks), _BLOCKS_AHEAD) as ahead:
+                for records, share_read in ahead:
                     if count_them:
                         stats.add(sequences=records.protein_count, residues=records.codes.size)
                     shares = None if share_read is None else (share, share_read)
                     marks = sequences_of_marks(ProteinBlock(records.codes, records.offsets))
-                    yield NumberedProteins(records, before, shares, marks, by_lanes)
+                    yield NumberedProteins(records, before, shares, marks)
                     before += records.protein_count
                     share = share_read or 0.0
 
-    def _interleaved(self, block: ProteinBlock) -> Future[InterleavedBlock]:
-        return self._context.executor.submit(interleaved, block, BYTE_LANES)
-
-    def in_lanes(
-        self, proteins: NumberedProteins, filters: Sequence[ProfileFilter]
-    ) -> NumberedProteins:
-        """Return proteins that come from elsewhere as `blocks` yields them."""
-        if not _are_worth_lanes(filters):
-            return proteins
-        return proteins._replace(by_lanes=self._interleaved(proteins.block))
-
     def _drawn(
-        self, blocks: Iterator[NamedProteins], interleaves: bool
-    ) -> Iterator[tuple[NamedProteins, float | None, Future[InterleavedBlock] | None]]:
-        """Yield blocks with the share of the files that has been read, and interleave them."""
-        source, by_lanes = self._options.sequences, None
+        self, blocks: Iterator[NamedProteins]
+    ) -> Iterator[tuple[NamedProteins, float | None]]:
+        """Yield blocks with the share of the files that has been read."""
+        source = self._options.sequences
         total = source.bytes_total
         for records in blocks:
-            if interleaves:
-                by_lanes = self._interleaved(ProteinBlock(records.codes, records.offsets))
-            yield records, source.bytes_read / total if total else None, by_lanes
+            yield records, source.bytes_read / total if total else None
 
     def filtered(
         self, count_them: bool, filters: Sequence[ProfileFilter], on_device: DeviceFilters | None
     ) -> Generator[tuple[NumberedProteins, list[Int64Array] | None]]:
         """Yield all blocks, and what passes all filters of each profile if a device tells it."""
         survivors = None if on_device is None else self._survivors(filters, on_device)
-        interleaves = on_device is None and _are_worth_lanes(filters)
         are_many = len(filters) >= self._context.threads > FEW_THREADS
         scale = LARGE_SCALE if are_many or on_device is not None else 1
-        every = self._kept or self._keeping(self.blocks(count_them, scale, interleaves))
+        every = self._kept or self._keeping(self.blocks(count_them, scale))
         with closing(filtered(iter(every), survivors)) as blocks:
             yield from blocks
 
@@ -271,11 +246,6 @@ class ProfileJob(ABC):
         if self._has_share and block.shares is not None:
             share = block.shares[0] + (block.shares[1] - block.shares[0]) * done
         self._context.progress.tell(Work(phase, numbers, 0, share))
-
-
-def _are_worth_lanes(filters: Sequence[ProfileFilter]) -> bool:
-    nodes = sum(one.profile.nodes for one in filters)
-    return nodes >= _MIN_INTERLEAVED_NODES and can_interleave()
 
 
 def fit_in_memory(residues: int) -> bool:

@@ -100,10 +100,6 @@ class ProfileScan(ProfileJob):
             with ExitStack() as stack:
                 on_device = self._device.filters(filters, stack)
                 survivors = None if on_device is None else self._survivors(filters, on_device)
-                if on_device is None:
-                    stretch = [
-                        one if one.by_lanes else self.in_lanes(one, filters) for one in stretch
-                    ]
                 blocks = stack.enter_context(closing(filtered(iter(stretch), survivors)))
                 for own, (proteins, passed) in zip(parts, blocks, strict=True):
                     self._add_hits(own, proteins, passed, filters, targets)

@@ -17,14 +17,6 @@ def _generate_lowest_bit(typing_context: Any, word: Any) -> Any:
     return types.int64(types.uint64), generate
 
 
-def _generate_highest_bit(typing_context: Any, word: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        leading = builder.ctlz(arguments[0], ir.Constant(ir.IntType(1), 1))
-        return builder.sub(ir.Constant(ir.IntType(64), 63), leading)
-
-    return types.int64(types.uint64), generate
-
-
 def _generate_bit_count(typing_context: Any, word: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.ctpop(arguments[0])
@@ -36,7 +28,5 @@ _BitOf = Callable[[np.uint64], int]
 
 lowest_bit = cast(_BitOf, intrinsic(_generate_lowest_bit))
 """Returns the number of the lowest bit that is set; called with a word that has one."""
-highest_bit = cast(_BitOf, intrinsic(_generate_highest_bit))
-"""Returns the number of the highest bit that is set; called with a word that has one."""
 bit_count = cast(_BitOf, intrinsic(_generate_bit_count))
 """Returns how many bits are set."""

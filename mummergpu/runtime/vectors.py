@@ -5,18 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from mummergpu.runtime.compiled.code_target import chosen_target
 from mummergpu.runtime.llvm import address_of, ir
-from mummergpu.runtime.processors import first_processor
-
-
-def looks_up_in_registers() -> bool:
-    """Return whether code is for a processor that looks up bytes and words by one instruction."""
-    try:
-        flags = {*first_processor()[b"flags"].split()}
-    except (OSError, ValueError, KeyError):
-        return False
-    return chosen_target() is None and {b"avx512bw", b"avx512vbmi"} <= flags
 
 
 def join_turns(values: Iterable[tuple[Any, Any, Any]], before: Any, last: Any) -> None:
@@ -55,7 +44,7 @@ class Vectors:
         self.element = ir.IntType(bits)
         self.kind = ir.VectorType(self.element, lanes)
 
-    def constant(self, number: int) -> Any:
+    def constant(self, number: float) -> Any:
         """Return a register with the same constant in every lane."""
         return ir.Constant(self.kind, [number] * self.lanes)
 
@@ -69,29 +58,6 @@ class Vectors:
     def call(self, name: str, *registers: Any) -> Any:
         """Return what LLVM's function of a name, such as ``sadd.sat``, makes of registers."""
         return self._call(f"llvm.{name}.v{self.lanes}i{self.bits}", self.kind, registers)
-
-    def looked_up(self, table: Any, places: Any) -> Any:
-        """Return for each lane the lane of a table at some place.
-
-        It is one instruction if `looks_up_in_registers`, and else a load for each lane.
-        """
-        if looks_up_in_registers():
-            kind = {8: "qi", 16: "hi"}[self.bits]
-            name = f"llvm.x86.avx512.permvar.{kind}.512"
-            return self._call(name, self.kind, (table, places))
-        builder = self.builder
-        with builder.goto_entry_block():
-            memory = builder.alloca(self.kind)
-        builder.store(table, memory)
-        elements = builder.bitcast(memory, self.element.as_pointer())
-        places = builder.and_(places, self.constant(self.lanes - 1))
-        found: Any = ir.Constant(self.kind, ir.Undefined)
-        for n in range(self.lanes):
-            lane = ir.Constant(ir.IntType(32), n)
-            place = builder.zext(builder.extract_element(places, lane), ir.IntType(64))
-            value = builder.load(builder.gep(elements, [place]), typ=self.element)
-            found = builder.insert_element(found, value, lane)
-        return found
 
     def reduce(self, name: str, register: Any, *, signed: bool) -> Any:
         """Return the ``smax`` or ``umax`` of all lanes as 64 bits."""
@@ -136,22 +102,23 @@ class Vectors:
 
 
 class FloatVectors(Vectors):
-    """Writes instructions for registers with so many lanes of float32."""
+    """Writes instructions for registers with so many lanes of 32 or 64 bits."""
 
-    def __init__(self, builder: Any, lanes: int) -> None:
-        super().__init__(builder, 32, lanes)
-        self.element = ir.FloatType()
+    def __init__(self, builder: Any, lanes: int, bits: int = 32) -> None:
+        super().__init__(builder, bits, lanes)
+        self.element = ir.FloatType() if bits == 32 else ir.DoubleType()
         self.kind = ir.VectorType(self.element, lanes)
 
     def splat(self, number: Any) -> Any:
-        """Return a register with a float32 in every lane."""
+        """Return a register with a number in every lane."""
         undefined = ir.Constant(self.kind, ir.Undefined)
         first = self.builder.insert_element(undefined, number, ir.Constant(ir.IntType(32), 0))
         return self._shuffled(first, undefined, [0] * self.lanes)
 
     def times_plus(self, one: Any, other: Any, more: Any) -> Any:
         """Return a product plus a register, rounded once where the processor can do so."""
-        return self._call(f"llvm.fmuladd.v{self.lanes}f32", self.kind, (one, other, more))
+        name = f"llvm.fmuladd.v{self.lanes}f{self.bits}"
+        return self._call(name, self.kind, (one, other, more))
 
     def shifted_by(self, register: Any, lanes: int) -> Any:
         """Return what the lane so many before each one has; the first ones get 0."""

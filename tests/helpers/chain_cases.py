@@ -81,12 +81,12 @@ def check_sums(
 ) -> None:
     """Compare sums with the processor's, to which so many sequences are left for each algorithm."""
     for algorithm in algorithms:
-        chains.left_count = 0
+        chains.fallback_count = 0
         found = evaluate(model, algorithm, block, device=chains)
         expected = evaluate(model, algorithm, block)
         tolerance = 1e-12 if chains.double else 1e-5
         np.testing.assert_allclose(found.scores, expected.scores, rtol=tolerance)
-        assert chains.left_count == left
+        assert chains.fallback_count == left
 
 
 def check(model: Model, kernel: str, open_chains: OpenChains) -> None:
@@ -95,7 +95,7 @@ def check(model: Model, kernel: str, open_chains: OpenChains) -> None:
     for double in (False, True):
         stats = Stats()
         with open_chains(double, stats) as chains:
-            assert chains.takes(compiled.chain.shape)
+            assert chains.supports(compiled.chain.shape)
             check_sums(compiled, block, chains, (*SUMS, Algorithm.POSTERIOR))
             found = evaluate(compiled, Algorithm.VITERBI, block, (SCORE, TRACE), device=chains)
             expected = evaluate(compiled, Algorithm.VITERBI, block, (SCORE, TRACE))
@@ -175,14 +175,14 @@ def check_posteriors(
 ) -> None:
     block = symbol_block(sequences)
     for wanted in ((SCORE, TRACE), (TABLE, TRACE)):
-        chains.left_count = 0
+        chains.fallback_count = 0
         found = evaluate(model, Algorithm.POSTERIOR, block, wanted, device=chains)
         expected = evaluate(model, Algorithm.POSTERIOR, block, wanted)
         check_paths(found, expected)
         np.testing.assert_allclose(found.scores, expected.scores, rtol=1e-12)
         for one, other in zip(found.tables or [], expected.tables or [], strict=True):
             np.testing.assert_allclose(one, other, atol=1e-12)
-        assert chains.left_count == left
+        assert chains.fallback_count == left
 
 
 def test_pieces_without_a_common_scale_are_the_processor_s(
@@ -216,7 +216,7 @@ def test_paths_too_far_apart_are_the_processor_s(
         expected = evaluate(compiled, Algorithm.VITERBI, block, (SCORE, TRACE))
         np.testing.assert_array_equal(found.scores, expected.scores)
         check_paths(found, expected)
-        assert chains.left_count == 1
+        assert chains.fallback_count == 1
 
 
 def test_a_run_tells_what_was_left_to_the_processor(

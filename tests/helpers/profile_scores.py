@@ -38,10 +38,7 @@ def numbers_of_the_processor(one: ProfileFilter, block: ProteinBlock) -> list[np
     sequences, cells, left = np.empty((3, sizes.size), dtype=np.int64)
     least = np.zeros(int(sizes.max()) + 1, dtype=np.int64)
     borders = np.empty(int(sizes.max()) * LANES, dtype=np.uint8)
-    assert (
-        find_cells(block, striped, least, borders, np.arange(sizes.size), sequences, cells)
-        == sizes.size
-    )
+    assert find_cells(block, striped, least, borders, sequences, cells) == sizes.size
     steps = lengths.move[sizes] + one.bytes.entry
     registers = striped.scores.shape[0] * striped.registers
     row = np.empty(striped.costs.shape[1], dtype=np.uint8)

@@ -129,8 +129,6 @@ extern "C" int launch_kernel(const char* name, unsigned int blocks,
     WARP_KERNEL(mark_candidates)
     WARP_KERNEL(write_candidates)
 #elif defined(VITERBI_ENGINE)
-    KERNEL(score_tiles)
-    KERNEL(align_tiles)
     WARP_KERNEL(fill_round)
     WARP_KERNEL(trace_rounds)
     WARP_KERNEL(fill_tile_pairs)

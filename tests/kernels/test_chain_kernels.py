@@ -40,7 +40,7 @@ def test_what_no_block_has_room_for_is_the_processor_s(cxx: str, library_folder:
     device.shared_bytes = 2 << 10
     chains = DeviceChains(device, cache, 1 << 26, Stats(), False)
     compiled, block = CompiledModel(WIDE["hubs"]), symbol_block([[0, 1, 2]])
-    assert not chains.takes(compiled.chain.shape)
+    assert not chains.supports(compiled.chain.shape)
     found = evaluate(compiled, Algorithm.FORWARD, block, device=chains)
     assert found.scores == evaluate(compiled, Algorithm.FORWARD, block).scores
     assert not device.launches

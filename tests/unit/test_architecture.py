@@ -8,6 +8,7 @@ broken on purpose.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 
 PACKAGE = "mummergpu"
 SOURCE = Path(__file__).resolve().parents[2] / PACKAGE
+KERNELS = SOURCE.parent / "kernels"
 
 ROOMS = (
     "__main__",
@@ -275,6 +277,18 @@ def test_the_package_is_read_whole() -> None:
     assert len(modules) == len(list(SOURCE.rglob("*.py")))
     assert any(found.name == f"{PACKAGE}.errors" for found in modules[START].imports)
     assert {room_of(name) for name in modules} - {""} == set(ROOMS)
+
+
+def test_the_package_names_every_kernel() -> None:
+    """A kernel that no module names is launched by tests alone."""
+    kernel = re.compile(r"__global__ void\s+(?:__launch_bounds__\([^()]*\)\s+)?(\w+)\(")
+    text = "".join(path.read_text() for path in KERNELS.rglob("*.cu*"))
+    kernels = kernel.findall(text)
+    assert len(kernels) == text.count("__global__") > 0
+    named = {
+        name for path in SOURCE.rglob("*.py") for name in re.findall(r'"(\w+)"', path.read_text())
+    }
+    assert sorted(set(kernels) - named) == []
 
 
 def plant(folder: Path, files: dict[str, str]) -> Path:

@@ -17,7 +17,7 @@ from mummergpu.hmm.language.node_paths import NodeVisits
 from mummergpu.hmm.language.pieces import LongSequence, MapPieces
 from mummergpu.hmm.language.processor import ChainPrograms
 from mummergpu.hmm.language.processor_text import IMPOSSIBLE
-from mummergpu.hmm.language.recurrence import Shape, TraceBits
+from mummergpu.hmm.language.recurrence import Shape
 from mummergpu.hmm.language.tables import (
     EMISSION_ROW,
     LONGEST_CHUNK,
@@ -26,7 +26,7 @@ from mummergpu.hmm.language.tables import (
     best_tables,
     sum_tables,
 )
-from mummergpu.hmm.language.traces import Runs, StateNames, trace_tables
+from mummergpu.hmm.language.traces import Runs, StateNames
 from mummergpu.runtime.arrays import ByteArray, Float64Array, Int64Array
 
 _MAX_CODES: Final = 250
@@ -132,8 +132,7 @@ class CodedChain:
         # The visit behind each symbol in each node.
         table = names.node_visits[np.maximum(self.states, 0)].repeat(count, axis=1).ravel()
         visits = NodeVisits(codes, np.ascontiguousarray(table), count * count)
-        tables = trace_tables(self._pairs, TraceBits.of(self._pairs.shape))
-        return sequence.node_runs(tables, visits, end)
+        return sequence.node_runs(visits, end)
 
 
 def coded_chain(chain: Chain) -> CodedChain | None:

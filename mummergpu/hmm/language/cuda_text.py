@@ -19,7 +19,7 @@ from mummergpu.hmm.language.processor_text import (
     OFFSET_BITS,
     SMALLEST_TOTAL_POWER,
 )
-from mummergpu.hmm.language.recurrence import Shape, TraceBits, behind, joined
+from mummergpu.hmm.language.recurrence import Shape, TraceBits, after, joined
 from mummergpu.hmm.language.tables import DOUBLES, EMISSION_ROW, FLOATS
 
 
@@ -139,7 +139,7 @@ def chain_program(shape: Shape, kind: DeviceKind) -> ProgramSource:
     generated = [
         *_impossible(),
         *_function(shape, kind, "join_ways", joined, shape.nodes),
-        *_function(shape, kind, "emit_symbol", behind, shape.emitting),
+        *_function(shape, kind, "emit_symbol", after, shape.emitting),
     ]
     return ProgramSource(
         kind.name("chain"),
@@ -192,7 +192,7 @@ def _function(
         numbers = _Best(shape, code, kind.keeps is Keeps.TRACES)
     found = part(shape, numbers, [f"nodes[{node}]" for node in range(given)])
     room = "Number (&found)[EMITTING_NODES]" if keeps_before else "Word (&found)[TRACE_WORDS]"
-    symbol = " const Number* emissions, unsigned int code," if part is behind else ""
+    symbol = " const Number* emissions, unsigned int code," if part is after else ""
     return [
         f"template <typename Number{'' if keeps_before else ', typename Word'}>",
         f"__device__ __forceinline__ void {name}(",

@@ -82,7 +82,7 @@ class DeviceChains(DeviceRunner):
     Best paths are exact; posteriors, and sums of chains of many states, have 64 bits.
     """
 
-    def cuts(self, shape: Shape) -> bool:
+    def splits(self, shape: Shape) -> bool:
         """Return whether long sequences are computed in pieces."""
         return is_narrow(shape)
 
@@ -90,7 +90,7 @@ class DeviceChains(DeviceRunner):
         """Return a sequence that is computed in pieces; it is given what `LongSequence` is."""
         return DeviceLongSequence(self, *given)
 
-    def takes(self, shape: Shape) -> bool:
+    def supports(self, shape: Shape) -> bool:
         """Return whether the device has room for the states of a chain."""
         return is_narrow(shape) or fits_block(shape, self.device.shared_bytes)
 

@@ -15,7 +15,7 @@ from mummergpu.hmm.language.node_paths import NodeVisits, Stretches, add_joined,
 from mummergpu.hmm.language.pieces import Borders, LongSequence, Operators
 from mummergpu.hmm.language.processor_text import LOST
 from mummergpu.hmm.language.tables import Numbers
-from mummergpu.hmm.language.traces import Runs, StateNames, TraceTables
+from mummergpu.hmm.language.traces import Runs, StateNames
 from mummergpu.runtime.arrays import Int64Array, UInt32Array
 from mummergpu.runtime.jit import jit_without_refcounts
 
@@ -80,17 +80,15 @@ class DeviceLongSequence(LongSequence):
         values = device.fetch(results, count * nodes, number).reshape(count, nodes)
         return values, device.fetch(offsets, count, np.int64)
 
-    def runs(self, tables: TraceTables, names: StateNames, end: int) -> Runs:
+    def runs(self, names: StateNames, end: int) -> Runs:
         """Return the best path that ends in a state, as runs."""
-        return self._walked(tables, names, None, end)
+        return self._walked(names, None, end)
 
-    def node_runs(self, tables: TraceTables, visits: NodeVisits, end: int) -> Runs:
+    def node_runs(self, visits: NodeVisits, end: int) -> Runs:
         """Return the best path that ends in a node of a chain with `has_node_paths`, as runs."""
-        return self._walked(tables, None, visits, end)
+        return self._walked(None, visits, end)
 
-    def _walked(
-        self, tables: TraceTables, names: StateNames | None, visits: NodeVisits | None, end: int
-    ) -> Runs:
+    def _walked(self, names: StateNames | None, visits: NodeVisits | None, end: int) -> Runs:
         device, count, nodes = self._device, self._bounds.size - 1, self._shape.nodes
         bits = self._programs.trace_bits
         size = self._codes.size * bits.words * bits.word_bits // 8
@@ -100,6 +98,7 @@ class DeviceLongSequence(LongSequence):
         _, offsets = self._passed_on(kind, numbers, numbers - 1, self._borders.values, kept)
         self.is_lost = bool((offsets > LOST // 2).any())
         begins = device.upload("begins", self._bounds)
+        tables = self._programs.trace_tables
         trace = device.trace_arguments(self._shape, tables, names, visits)
         program = device.paths_program(bits.word_bits)
         before = device.buffer("before", 4 * count * nodes)

@@ -47,11 +47,11 @@ class DeviceRunner(StreamWorker):
 
     Attributes
     ----------
-    left_count : int
+    fallback_count : int
         How many sequences have been left to the processor: their states have no common scale.
     """
 
-    left_count = 0
+    fallback_count = 0
 
     def __init__(
         self, device: Device, cache: KernelCache, memory: int, stats: Stats, double: bool

@@ -11,8 +11,6 @@ import numpy as np
 
 from mummergpu.hmm.language.chain import BEST, SUMS, chain_of, log_probability
 from mummergpu.hmm.language.coded import CodedChain, coded_chain
-from mummergpu.hmm.language.exact_best import ExactBest
-from mummergpu.hmm.language.exact_sums import ExactPosteriors, ExactSums
 from mummergpu.hmm.language.lanes import Lanes, SymbolBlock, is_every, lanes_of, offsets_of_counts
 from mummergpu.hmm.language.node_paths import NodeVisits, has_node_paths
 from mummergpu.hmm.language.pieces import (
@@ -24,28 +22,26 @@ from mummergpu.hmm.language.pieces import (
 from mummergpu.hmm.language.posteriors import (
     MAX_WHOLE_VALUES,
     LongPosteriors,
-    fill_posteriors,
     likeliest_runs,
+    write_posteriors,
 )
 from mummergpu.hmm.language.processor import (
     ChainPrograms,
     Computed,
     best_ends,
+    states_behind,
     sum_scores,
 )
 from mummergpu.hmm.language.processor_text import LANES, Kept, ProgramKind
 from mummergpu.hmm.language.program import Algorithm, Attribute, Model
-from mummergpu.hmm.language.tables import log_of_units
 from mummergpu.hmm.language.traces import (
     LanePlaces,
     Runs,
     StateNames,
-    TraceTables,
     joined_runs,
     runs_of,
     some_runs,
     steps_of,
-    trace_tables,
 )
 from mummergpu.runtime.arrays import BoolArray, ByteArray, Float64Array, Int64Array
 
@@ -104,27 +100,17 @@ class CompiledModel:
     @cached_property
     def forward(self) -> ChainPrograms:
         """The sums from the start."""
-        return ChainPrograms(self.chain)
+        return ChainPrograms.of(self.chain)
 
     @cached_property
     def backward(self) -> ChainPrograms:
         """The sums from the end."""
-        return ChainPrograms(self.chain.reversed())
-
-    @cached_property
-    def exact(self) -> tuple[ExactSums, ExactSums]:
-        """The sums from the start and from the end, for sequences with no common scale."""
-        return ExactSums(self.forward.chain), ExactSums(self.backward.chain)
+        return ChainPrograms.of(self.chain.reversed())
 
     @cached_property
     def best(self) -> ChainPrograms:
         """The best paths."""
-        return ChainPrograms(chain_of(self.model, BEST, self._path))
-
-    @cached_property
-    def exact_best(self) -> ExactBest:
-        """The best paths of sequences whose paths are too far apart for a common scale."""
-        return ExactBest(self.best.chain)
+        return ChainPrograms.of(chain_of(self.model, BEST, self._path))
 
     @cached_property
     def coded(self) -> CodedChain | None:
@@ -140,11 +126,6 @@ class CompiledModel:
     def visits(self) -> StateNames:
         """The visits that traces tell of."""
         return StateNames(self.best.chain)
-
-    @cached_property
-    def trace_tables(self) -> TraceTables:
-        """What walks best paths backwards."""
-        return trace_tables(self.best.chain, self.best.trace_bits)
 
     @cached_property
     def node_states(self) -> Int64Array:
@@ -168,23 +149,23 @@ def evaluate(
     rest, with those sequences that have no common scale.
     """
     work = _WORK[algorithm](model, block, wanted)
-    at_once = PART_SYMBOLS * PART_NODES // max(PART_NODES, model.chain.shape.nodes)
+    at_once = PART_SYMBOLS * PART_NODES // max(PART_NODES, model.forward.values_of_column)
     is_table = Attribute.TABLE in wanted and algorithm is not Algorithm.POSTERIOR
-    takes = device is not None and work.is_scaled and device.takes(model.chain.shape)
-    if device is None or not takes or is_table:
+    is_supported = device is not None and work.is_scaled and device.supports(model.chain.shape)
+    if device is None or not is_supported or is_table:
         _compute_all(work, None, at_once, work.longest, map_parts)
         return work.finish()
     work.device = device
     device_at_once = device.symbols_at_once(block, work.device_bytes)
-    whole = not work.is_cut_on_device or not device.cuts(model.chain.shape)
+    whole = not work.is_cut_on_device or not device.splits(model.chain.shape)
     longest = np.iinfo(np.int64).max if whole else DEVICE_LONG_SYMBOLS
     if block.lengths.min(initial=0) <= longest:
         work.placed = device.place(block)
     _compute_all(work, None, device_at_once, longest, map)
     work.device = work.placed = None
-    left = np.concatenate([np.empty(0, dtype=np.int64), *work.left])
-    device.left_count += left.size
-    _compute_all(work, left, at_once, work.longest, map_parts)
+    remaining = np.concatenate([np.empty(0, dtype=np.int64), *work.remaining])
+    device.fallback_count += remaining.size
+    _compute_all(work, remaining, at_once, work.longest, map_parts)
     return work.finish()
 
 
@@ -230,7 +211,7 @@ def parts_of(lengths: Int64Array, at_once: int, longest: int) -> Iterator[Int64A
 class _Work(ABC):
     """What is found of a block; parts may be computed side by side, or by `device`.
 
-    What a device cannot compute is in `left`.
+    What a device cannot compute is in `remaining`.
     """
 
     device: DeviceChains | None = None
@@ -242,7 +223,7 @@ class _Work(ABC):
         self.model = model
         self.block = block
         self.wanted = wanted
-        self.left: list[Int64Array] = []
+        self.remaining: list[Int64Array] = []
         count = block.offsets.size - 1
         self.scores = np.full(count, log_probability(model.chain.empty))
         states = len(model.state_names)
@@ -288,7 +269,7 @@ class _Work(ABC):
 
     def leave(self, part: Int64Array) -> None:
         """Leave those sequences of a part to the processor that have no score."""
-        self.left.append(part[np.isnan(self.scores[part])])
+        self.remaining.append(part[np.isnan(self.scores[part])])
 
     @abstractmethod
     def compute(self, part: Int64Array) -> None:
@@ -312,11 +293,11 @@ class _Work(ABC):
         """How the values of the nodes of a state are joined, which differ in what they emit."""
         return np.maximum
 
-    def keep_table(self, lanes: Lanes, make: Callable[[Int64Array, int], Float64Array]) -> None:
+    def keep_table(self, lanes: Lanes, make: Callable[[slice, int], Float64Array]) -> None:
         """Make the table of each sequence from its rows and its lane."""
         for place, number in enumerate(lanes.sequences.tolist()):
             first = lanes.first_rows[place]
-            rows = np.arange(first, first + lanes.lengths[place])
+            rows = slice(first, first + lanes.lengths[place])
             self.tables[number] = self.table_of(make(rows, place % LANES))
 
     def table_of(self, nodes: Float64Array) -> Float64Array:
@@ -359,60 +340,51 @@ class _Sums(_Work):
             self.leave(part)
             return
         if self.is_scaled:
-            part = self._compute_scaled(part)
-        self._compute_exactly(part)
+            part = self._computed(part, False)
+        if part.size:
+            self._computed(part, True)
 
-    def _compute_scaled(self, part: Int64Array) -> Int64Array:
+    def _programs(self, backwards: bool, exact: bool) -> ChainPrograms:
+        programs = self.model.backward if backwards else self.model.forward
+        return programs.exact if exact else programs
+
+    def _computed(self, part: Int64Array, exact: bool) -> Int64Array:
         """Compute a part; return those of its sequences that have no common scale."""
-        programs = self.model.backward if self.backwards else self.model.forward
+        programs = self._programs(self.backwards, exact)
         lanes = self.lay_out(part, programs, self.backwards)
         computed = programs.compute(ProgramKind(True, self._kept), lanes.rows, lanes.segments)
-        scores = sum_scores(programs.chain, lanes, computed)
+        scores = sum_scores(programs, states_behind(lanes, computed.slots))
         self.scores[part] = scores
         lost = np.isnan(scores)
         if self._kept:
-            count = programs.chain.shape.emitting
-            self.keep_table(lanes, lambda rows, lane: self._logs(computed, rows, lane, count))
+            turn = -1 if self.backwards else 1
+
+            def logs(rows: slice, lane: int) -> Float64Array:
+                return programs.logs(computed.columns[rows, :, lane], True)[::turn].T
+
+            self.keep_table(lanes, logs)
             lost |= [bool(np.isnan(self.tables[number]).any()) for number in part.tolist()]
         found: Int64Array = part[lost]
         return found
 
-    def _compute_exactly(self, part: Int64Array, map_pieces: MapPieces = map) -> None:
-        """Compute sequences that have no common scale; with `map_pieces`, a long one."""
-        exact, turn = self.model.exact[self.backwards], -1 if self.backwards else 1
-        for number in part.tolist():
-            behind, columns = exact.run(self.codes_of(number)[::turn], None, self._kept)
-            self.scores[number] = exact.score(behind)
-            if self._kept:
-                logs = columns.logs()[::turn, : self.model.node_states.size]
-                self.tables[number] = self.table_of(logs.T)
-
     def compute_long(self, number: int, map_pieces: MapPieces) -> None:
-        if not self.is_scaled or not self._compute_pieces(number, map_pieces):
-            self._compute_exactly(np.array([number]), map_pieces)
+        if not self.is_scaled or not self._compute_pieces(number, False, map_pieces):
+            self._compute_pieces(number, True, map_pieces)
 
-    def _compute_pieces(self, number: int, map_pieces: MapPieces) -> bool:
+    def _compute_pieces(self, number: int, exact: bool, map_pieces: MapPieces) -> bool:
         """Compute a long sequence; return whether it has a common scale."""
         codes = self.codes_of(number)
-        if self.model.coded is not None:
+        if self.model.coded is not None and not exact:
             # From both ends the sums are the same.
             sequence = self.model.coded.sequence(codes, True, map_pieces, self.make_long)
         else:
-            programs = self.model.backward if self.backwards else self.model.forward
+            programs = self._programs(self.backwards, exact)
             turned = np.ascontiguousarray(codes[::-1]) if self.backwards else codes
             sequence = self.make_long(programs, turned, True, map_pieces)
         self.scores[number], _ = sequence.score()
         if self.device is not None:
             self.leave(np.array([number]))
         return self.device is not None or not np.isnan(self.scores[number])
-
-    def _logs(self, computed: Computed, rows: Int64Array, lane: int, count: int) -> Float64Array:
-        columns = computed.columns[rows, :, lane]
-        exponents = np.ascontiguousarray(columns[:, -1]).view(np.int64)
-        with np.errstate(divide="ignore"):
-            found = np.log(columns[:, :count]) + (exponents * np.log(2))[:, None]
-        logs: Float64Array = (found[::-1] if self.backwards else found).T
-        return logs
 
 
 class _Backward(_Sums):
@@ -440,9 +412,9 @@ class _Viterbi(_Work):
         return 16 * (1 + min(shape.silent, 1)) + shape.nodes * 2
 
     def compute(self, part: Int64Array) -> None:
-        programs, wanted = self.model.best, self.wanted
+        programs = self.model.best
         if self.device is not None and self.placed is not None:
-            names = self.model.visits if Attribute.TRACEBACK in wanted else None
+            names = self.model.visits if Attribute.TRACEBACK in self.wanted else None
             found = self.device.best(programs, self.placed, part, names)
             self.take_scores(part, found.scores)
             if found.runs is not None:
@@ -450,76 +422,72 @@ class _Viterbi(_Work):
                 self._paths.append((part if is_all else part[found.chosen], found.runs))
             self.leave(part)
             return
+        lost = self._computed(part, programs)
+        if lost.size:
+            self._computed(lost, programs.exact)
+
+    def _computed(self, part: Int64Array, programs: ChainPrograms) -> Int64Array:
+        """Compute a part; return those of its sequences whose paths are too far apart."""
+        wanted = self.wanted
         kept = Kept.COLUMN if Attribute.TABLE in wanted else Kept.NOTHING
         kept |= Kept.TRACE if Attribute.TRACEBACK in wanted else Kept.NOTHING
         lanes = self.lay_out(part, programs)
         computed = programs.compute(ProgramKind(False, kept), lanes.rows, lanes.segments)
-        shape = programs.chain.shape
-        scores, ends = best_ends(programs.best, shape.emitting, lanes, computed)
+        scores, ends = best_ends(programs, states_behind(lanes, computed.slots))
         self.scores[part] = scores
         if Attribute.TRACEBACK in wanted:
-            self._runs(lanes, computed, ends, np.isfinite(scores))
+            self._runs(programs, lanes, computed, ends, np.isfinite(scores))
         if Attribute.TABLE in wanted:
-            count = shape.emitting
-
-            def logs(rows: Int64Array, lane: int) -> Float64Array:
-                columns = computed.columns[rows, :, lane]
-                return log_of_units(columns[:, :count], columns[:, -1:]).T
-
-            self.keep_table(lanes, logs)
-        self._compute_exactly(part[np.isnan(scores)])
-
-    def _compute_exactly(self, part: Int64Array) -> None:
-        """Compute sequences with paths so far apart that no number holds both."""
-        wants_path, wants_table = (
-            one in self.wanted for one in (Attribute.TRACEBACK, Attribute.TABLE)
-        )
-        for number in part.tolist():
-            exact = self.model.exact_best
-            path = exact.run(self.codes_of(number), wants_path, wants_table)
-            self.scores[number] = path.score
-            if wants_path and not np.isneginf(path.score):
-                self._paths.append((np.array([number]), exact.runs(path, self.model.visits)))
-            if wants_table:
-                self.tables[number] = self.table_of(path.logs[:, : self.model.node_states.size].T)
+            self.keep_table(
+                lanes,
+                lambda rows, lane: programs.logs(computed.columns[rows, :, lane], False).T,
+            )
+        lost: Int64Array = part[np.isnan(scores)]
+        return lost
 
     def compute_long(self, number: int, map_pieces: MapPieces) -> None:
-        if self._compute_pieces(number, map_pieces):
+        if self._compute_pieces(number, self.model.best, map_pieces):
             return
         if self.device is not None:
             self.scores[number] = np.nan
             self.leave(np.array([number]))
         else:
-            self._compute_exactly(np.array([number]))
+            self._compute_pieces(number, self.model.best.exact, map_pieces)
 
-    def _compute_pieces(self, number: int, map_pieces: MapPieces) -> bool:
+    def _compute_pieces(self, number: int, programs: ChainPrograms, map_pieces: MapPieces) -> bool:
         """Compute a long sequence; return whether its paths are near enough to each other."""
-        codes, coded = self.codes_of(number), self.model.best_coded
+        codes = self.codes_of(number)
+        coded = self.model.best_coded if programs is self.model.best else None
         if coded is not None:
             sequence = coded.sequence(codes, False, map_pieces, self.make_long)
         else:
-            sequence = self.make_long(self.model.best, codes, False, map_pieces)
+            sequence = self.make_long(programs, codes, False, map_pieces)
         self.scores[number], end = sequence.score()
         if Attribute.TRACEBACK in self.wanted and np.isfinite(self.scores[number]):
             if coded is not None:
                 runs = coded.runs(sequence, codes, end, self.model.visits)
             elif has_node_paths(self.model.best.chain):
                 visits = NodeVisits(codes, self.model.visits.node_visits, 0)
-                runs = sequence.node_runs(self.model.trace_tables, visits, end)
+                runs = sequence.node_runs(visits, end)
             else:
-                runs = sequence.runs(self.model.trace_tables, self.model.visits, end)
+                runs = sequence.runs(self.model.visits, end)
             if not sequence.is_lost:
                 self._paths.append((np.array([number]), runs))
         return not sequence.is_lost and not np.isnan(self.scores[number])
 
     def _runs(
-        self, lanes: Lanes, computed: Computed, ends: Int64Array, possible: BoolArray
+        self,
+        programs: ChainPrograms,
+        lanes: Lanes,
+        computed: Computed,
+        ends: Int64Array,
+        possible: BoolArray,
     ) -> None:
         numbers = np.arange(lanes.slots.size) % LANES
         places = LanePlaces(lanes.first_rows, numbers, lanes.lengths, ends)
-        chain = self.model.best.chain
-        steps, tables = len(chain.shape.steps), self.model.trace_tables
-        path = steps_of(tables, computed.bits, places, steps, steps + chain.shape.emitting)
+        shape, tables = programs.chain.shape, programs.trace_tables
+        steps = len(shape.steps)
+        path = steps_of(tables, computed.bits, places, steps, steps + shape.emitting)
         chosen = np.flatnonzero(possible)
         self._paths.append((lanes.sequences[chosen], runs_of(*path, chosen, self.model.visits)))
 
@@ -560,7 +528,7 @@ class _Posterior(_Sums):
         """The length of the longest sequence that is computed whole."""
         if self._is_score:
             return LONG_SYMBOLS
-        return min(LONG_SYMBOLS, MAX_WHOLE_VALUES // self.model.chain.shape.nodes)
+        return min(LONG_SYMBOLS, MAX_WHOLE_VALUES // self.model.forward.values_of_column)
 
     @property
     def is_cut_on_device(self) -> bool:
@@ -602,37 +570,27 @@ class _Posterior(_Sums):
             assert runs is not None
             self._paths.append(some_runs((part, runs), ~np.isnan(self.scores[part])))
 
-    def _compute_scaled(self, part: Int64Array) -> Int64Array:
+    def _computed(self, part: Int64Array, exact: bool) -> Int64Array:
         if self._is_score:
-            return super()._compute_scaled(part)
+            return super()._computed(part, exact)
         offsets = offsets_of_counts(self.block.lengths[part])
-        rows = self._both_ends(part, offsets)
+        rows = self._both_ends(part, offsets, exact)
         is_lost = np.logical_or.reduceat(np.isnan(rows[:, 0]), offsets[:-1])
         lost = part[is_lost & ~np.isneginf(self.scores[part])]
         self.scores[lost] = np.nan
         self._take(part, rows, None)
         return lost
 
-    def _compute_exactly(self, part: Int64Array, map_pieces: MapPieces = map) -> None:
-        exact = self.model.exact
-        for number in part.tolist():
-            codes = self.codes_of(number)
-            self.scores[number] = exact[0].score(exact[0].run(codes)[0])
-            if not self._is_score:
-                self._take_pieces(number, ExactPosteriors(exact, codes, map_pieces), map_pieces)
-
-    def _compute_pieces(self, number: int, map_pieces: MapPieces) -> bool:
-        if not super()._compute_pieces(number, map_pieces):
+    def _compute_pieces(self, number: int, exact: bool, map_pieces: MapPieces) -> bool:
+        if not super()._compute_pieces(number, exact, map_pieces):
             return False
         if self._is_score:
             return True
-        both = self.model.forward, self.model.backward
+        both = self._programs(False, exact), self._programs(True, exact)
         posteriors = LongPosteriors(both, self.codes_of(number), map_pieces)
         return self._take_pieces(number, posteriors, map_pieces)
 
-    def _take_pieces(
-        self, number: int, posteriors: LongPosteriors | ExactPosteriors, map_pieces: MapPieces
-    ) -> bool:
+    def _take_pieces(self, number: int, posteriors: LongPosteriors, map_pieces: MapPieces) -> bool:
         """Take the posteriors of a sequence; return whether it has a common scale."""
 
         def told(group: list[int]) -> tuple[Runs | None, Float64Array | None, bool]:
@@ -655,17 +613,17 @@ class _Posterior(_Sums):
             self.tables[number] = np.concatenate(tables).T
         return True
 
-    def _both_ends(self, part: Int64Array, offsets: Int64Array) -> Float64Array:
+    def _both_ends(self, part: Int64Array, offsets: Int64Array, exact: bool) -> Float64Array:
         """Return the probabilities of the states of each symbol."""
-        ahead, back = self.model.forward, self.model.backward
+        ahead, back = self._programs(False, exact), self._programs(True, exact)
         lanes, turned = self.lay_out(part, ahead), self.lay_out(part, back, True)
         kinds = ProgramKind(True, Kept.COLUMN), ProgramKind(True, Kept.BEFORE)
         forward = ahead.compute(kinds[0], lanes.rows, lanes.segments)
         backward = back.compute(kinds[1], turned.rows, turned.segments)
-        self.scores[part] = sum_scores(ahead.chain, lanes, forward)
+        self.scores[part] = sum_scores(ahead, states_behind(lanes, forward.slots))
         found = np.zeros((int(offsets[-1]), len(self.model.state_names)))
         columns = (forward.columns, backward.columns)
-        fill_posteriors(lanes.first_rows, offsets, *columns, self.model.node_states, found)
+        write_posteriors(ahead, lanes.first_rows, offsets, columns, self.model.node_states, found)
         return found
 
     def finish(self) -> Evaluation:

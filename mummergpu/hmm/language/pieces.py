@@ -27,7 +27,13 @@ from mummergpu.hmm.language.node_paths import (
     stretches_of,
     walk_pieces,
 )
-from mummergpu.hmm.language.processor import ChainPrograms, Computed
+from mummergpu.hmm.language.processor import (
+    ChainPrograms,
+    Computed,
+    best_ends,
+    in_one_scale,
+    sum_scores,
+)
 from mummergpu.hmm.language.processor_text import (
     IMPOSSIBLE,
     LANES,
@@ -37,8 +43,8 @@ from mummergpu.hmm.language.processor_text import (
     ProgramKind,
 )
 from mummergpu.hmm.language.recurrence import with_silent
-from mummergpu.hmm.language.tables import LOG_UNITS, Numbers
-from mummergpu.hmm.language.traces import Runs, StateNames, TraceTables, runs_of, trace_piece
+from mummergpu.hmm.language.tables import Numbers
+from mummergpu.hmm.language.traces import Runs, StateNames, runs_of, trace_piece
 from mummergpu.runtime.arrays import ByteArray, Float64Array, Int64Array
 from mummergpu.runtime.jit import jit_without_refcounts
 
@@ -79,7 +85,8 @@ class Borders(NamedTuple):
     values : ndarray, shape (n_pieces, n_nodes)
         The values of states.
     totals : ndarray of int64, shape (n_pieces,)
-        What was taken off them: exponents of 2, or multiples of 2**`OFFSET_BITS` units.
+        What was taken off them: exponents of 2, or multiples of 2**`OFFSET_BITS` units. If each
+        value has one, the shape is (n_pieces, n_nodes).
     """
 
     values: Numbers
@@ -148,47 +155,52 @@ class LongSequence:
 
     @cached_property
     def _borders(self) -> Borders:
-        return self._joined() if self._places.max() < _MAX_STATES else self._passed()
+        is_joined = self._places.max() < _MAX_STATES and not self._programs.is_exact
+        return self._joined() if is_joined else self._passed()
+
+    def _slots_before(self, numbers: Sequence[int]) -> Numbers:
+        """Return slots with the values before some pieces, none of them the first."""
+        before = np.array(numbers) - 1
+        values, totals = (one[before] for one in self._borders)
+        if not self._programs.is_exact:
+            # Nothing has been taken off since.
+            totals = np.zeros((before.size, 1), dtype=np.int64)
+        return np.append(values, totals.view(values.dtype), axis=1)
 
     def score(self) -> tuple[float, int]:
         """Return the logarithm of the sum or the best path, and the state that this ends in.
 
         It is no number where a sum or a path has become too small beside others.
         """
-        values, taken = self._borders.values[-1], int(self._borders.totals[-1])
-        values = values[: self._shape.emitting]
+        values, totals = self._borders.values[-1:], self._borders.totals[-1:].reshape(1, -1)
+        column = np.append(values, totals.view(values.dtype), axis=1)
         if self._sums:
-            total = float(values @ self._tables.end)
-            return float(np.log(total) + taken * np.log(2)) if total != 0 else -np.inf, 0
-        ends = values + self._tables.end
-        last = int(ends.argmax())
-        best = int(ends[last])
-        if taken > LOST // 2:
-            return np.nan, last
-        if best < IMPOSSIBLE // 2:
-            return -np.inf, last
-        return (best + (taken << OFFSET_BITS)) / LOG_UNITS, last
+            return float(sum_scores(self._programs, column)[0]), 0
+        scores, ends = best_ends(self._programs, column)
+        return float(scores[0]), int(ends[0])
 
-    def runs(self, tables: TraceTables, names: StateNames, end: int) -> Runs:
+    def runs(self, names: StateNames, end: int) -> Runs:
         """Return the best path that ends in a state, as runs."""
         path = [len(self._shape.steps) + self._shape.emitting + end]
         found: list[Runs] = []
-        for steps in self._steps(tables, end):
+        for steps in self._steps(end):
             own = np.concatenate([steps, np.array(path, dtype=np.int64)])
             path = []
             bounds = np.array([0, own.size], dtype=np.int64)
             found.append(runs_of(own, bounds, np.zeros(1, dtype=np.int64), names))
         return merged_runs(found[::-1])
 
-    def node_runs(self, tables: TraceTables, visits: NodeVisits, end: int) -> Runs:
+    def node_runs(self, visits: NodeVisits, end: int) -> Runs:
         """Return the best path that ends in a node of a chain with `has_node_paths`, as runs."""
         path = np.empty(self._codes.size, dtype=np.uint8)
+        tables, borders = self._programs.trace_tables, self._borders
+        values = in_one_scale(borders.values, borders.totals.reshape(len(borders.values), -1))
 
         def walked(group: list[Piece]) -> WalkedPieces:
             pieces, bits = self._trace_group(group)
             begins, ends = np.array(pieces, dtype=np.int64).T
             numbers = (ends - 1) // self.piece_symbols
-            likely = self._borders.values[numbers, : self._shape.emitting].argmax(axis=1)
+            likely = values[numbers, : self._shape.emitting].argmax(axis=1)
             likely[ends == self._codes.size] = end
             places = np.ascontiguousarray(begins), np.ascontiguousarray(ends)
             return walk_pieces(tables, bits, *places, likely.astype(np.int64), path)
@@ -207,10 +219,10 @@ class LongSequence:
         add_joined(runs, places, first_lengths)
         return runs
 
-    def _steps(self, tables: TraceTables, end: int) -> Iterator[Int64Array]:
+    def _steps(self, end: int) -> Iterator[Int64Array]:
         """Yield the steps of the best path that ends in a state, the last piece first."""
         computed = list(self._map(self._trace_group, self._groups()))
-        start = len(self._shape.steps)
+        start, tables = len(self._shape.steps), self._programs.trace_tables
         for one, bits in reversed(computed):
             words = bits.reshape(bits.shape[0], -1)
             for lane in reversed(range(len(one))):
@@ -239,9 +251,9 @@ class LongSequence:
         rows = self._rows(pieces)
         if pieces[0].begin > 0:
             first = pieces[0].begin // self.piece_symbols
-            before = self._borders.values[first - 1 : first - 1 + len(pieces)]
-            before = np.append(before, np.zeros((len(pieces), 1), dtype=before.dtype), axis=1)
+            before = self._slots_before(range(first, first + len(pieces)))
         computed = self._run(kind, rows, before)
+        # Exponents of single values are never so large.
         self.is_lost |= bool((computed.slots[0, -1, : len(pieces)] > LOST // 2).any())
         return pieces, computed.bits
 
@@ -264,7 +276,9 @@ class LongSequence:
             dtype=np.int64,
         )
         found = self._programs.compute(ProgramKind(self._sums), rows, segments)
-        return Borders(*_taken_apart(found.slots[:, :, 0]))
+        values, totals = self._programs.parted(found.slots[:, :, 0])
+        totals = totals if self._programs.is_exact else totals[:, 0]
+        return Borders(np.ascontiguousarray(values), totals)
 
     def _joined(self) -> Borders:
         """Return the borders from the operators of all pieces."""

@@ -7,17 +7,26 @@ from typing import Final
 
 import numpy as np
 
+from mummergpu.hmm.language.looped import Values
 from mummergpu.hmm.language.pieces import LongSequence, MapPieces, Piece, pieces_of
 from mummergpu.hmm.language.processor import ChainPrograms
 from mummergpu.hmm.language.processor_text import LANES, SMALLEST_TOTAL_POWER, Kept, ProgramKind
 from mummergpu.hmm.language.tables import Numbers
 from mummergpu.hmm.language.traces import Runs
 from mummergpu.runtime.arrays import ByteArray, Float64Array, Int64Array
-from mummergpu.runtime.jit import jit_without_refcounts
+from mummergpu.runtime.jit import as_index, jit_without_refcounts
 
 PIECE_VALUES: Final = 1 << 19
 """About how many values of states a piece of a long sequence has from one end."""
 
+_POWERS: Final = np.append(2.0 ** -np.arange(1022.0), 0.0)
+"""What values are multiplied with that are so many powers of 2 behind; the last are nothing."""
+
+_SPARE: Final = 160
+"""No exponent of a product is so far above the largest one at another symbol: the sums of products
+are equal, and numbers are less than 2**64, or 2**128 both together."""
+
+_NEVER: Final = -(1 << 60)
 _SMALLEST_TOTAL: Final = 2.0**SMALLEST_TOTAL_POWER
 
 MAX_WHOLE_VALUES: Final = 1 << 22
@@ -37,7 +46,7 @@ class _OneEnd(LongSequence):
         super().__init__(programs, codes, True, map_pieces)
         self._cut = pieces
         # Now: in a thread that has a group of pieces, this would wait for other threads.
-        self._behind = self._borders.values
+        _ = self._borders
 
     @cached_property
     def _pieces(self) -> list[Piece]:
@@ -45,10 +54,8 @@ class _OneEnd(LongSequence):
 
     def columns(self, numbers: list[int], kept: Kept) -> Numbers:
         """Return what is kept of pieces of one size, a lane each; of the first one alone."""
-        rows, before = self._rows([self._pieces[number] for number in numbers]), None
-        if numbers[0] > 0:
-            values = self._behind[np.array(numbers) - 1]
-            before = np.append(values, np.zeros((len(numbers), 1)), axis=1)
+        rows = self._rows([self._pieces[number] for number in numbers])
+        before = self._slots_before(numbers) if numbers[0] > 0 else None
         return self._run(ProgramKind(True, kept), rows, before).columns
 
 
@@ -64,7 +71,8 @@ class LongPosteriors:
         codes: ByteArray,
         map_pieces: MapPieces,
     ) -> None:
-        size = max(1, PIECE_VALUES // both[0].chain.shape.nodes)
+        self._programs = both[0]
+        size = max(1, PIECE_VALUES // both[0].values_of_column)
         self._pieces = pieces_of(codes.size, size)
         # From the end on the same pieces, so that the first of them may be shorter.
         turned = [Piece(codes.size - one.end, codes.size - one.begin) for one in self._pieces]
@@ -91,38 +99,77 @@ class LongPosteriors:
         backward = self._back.columns(opposite, Kept.BEFORE)
         found = np.zeros((int(offsets[-1]), int(states.max()) + 1))
         first_rows = np.zeros(len(numbers), dtype=np.int64)
-        fill_posteriors(first_rows, offsets, forward, backward, states, found)
+        both = forward, backward
+        write_posteriors(self._programs, first_rows, offsets, both, states, found)
         return found
 
 
-@jit_without_refcounts
-def fill_posteriors(
+def write_posteriors(
+    programs: ChainPrograms,
     first_rows: Int64Array,
     offsets: Int64Array,
-    forward: Float64Array,
-    backward: Float64Array,
+    both: tuple[Numbers, Numbers],
     states: Int64Array,
     found: Float64Array,
 ) -> None:
     """Write the probabilities of the states of each symbol: products of both ends, that sum to 1.
 
-    The rows of `backward` are in the other order. Those of a symbol are no numbers without a path,
-    and where a sum has become too small beside others.
+    The rows of the second columns are in the other order. Those of a symbol are no numbers without
+    a path, and where a sum has become too small beside others.
     """
-    for number in range(first_rows.size):
-        lane = number % LANES
-        begin, end = offsets[number], offsets[number + 1]
-        first = first_rows[number]
-        for at in range(begin, end):
-            row, back = first + at - begin, first + end - 1 - at
-            total = 0.0
-            for node in range(states.size):
-                value = forward[row, node, lane] * backward[back, node, lane]
-                found[at, states[node]] += value
-                total += value
-            total = total if total > _SMALLEST_TOTAL else np.nan
-            for state in range(found.shape[1]):
-                found[at, state] /= total
+    exact_nodes = programs.chain.shape.nodes if programs.is_exact else 0
+    forward, backward = (Values(one, one.view(np.int64)) for one in both)
+    most, rows = np.empty(LANES, dtype=np.int64), (first_rows, offsets)
+    _fill_posteriors(*rows, forward, backward, exact_nodes, states, _POWERS, most, found)
+
+
+@jit_without_refcounts
+def _fill_posteriors(
+    first_rows: Int64Array,
+    offsets: Int64Array,
+    forward: Values,
+    backward: Values,
+    exact_nodes: int,
+    states: Int64Array,
+    powers: Float64Array,
+    most: Int64Array,
+    found: Float64Array,
+) -> None:
+    """Write the probabilities; so many nodes have exponents behind their values.
+
+    `most` is memory for a number a lane.
+    """
+    for group in range(0, first_rows.size, LANES):
+        end, longest = min(group + LANES, first_rows.size), 0
+        for number in range(group, end):
+            longest = max(longest, offsets[number + 1] - offsets[number])
+        # The sequences of a group take turns, as they share the memory of rows.
+        for place in range(longest):
+            for number in range(group, end):
+                at, lane = offsets[number] + place, number - group
+                if at >= offsets[number + 1]:
+                    continue
+                row = first_rows[number] + place
+                back = first_rows[number] + offsets[number + 1] - 1 - at
+                if exact_nodes and place == 0:
+                    most[lane] = _NEVER
+                    for node in range(exact_nodes, exact_nodes + states.size):
+                        ahead = forward.exponents[row, node, lane]
+                        most[lane] = max(most[lane], ahead + backward.exponents[back, node, lane])
+                    # The sum of all products is the same at each symbol.
+                    most[lane] += _SPARE
+                total = 0.0
+                for node in range(states.size):
+                    value = forward.numbers[row, node, lane] * backward.numbers[back, node, lane]
+                    if exact_nodes:
+                        less = most[lane] - forward.exponents[row, exact_nodes + node, lane]
+                        less -= backward.exponents[back, exact_nodes + node, lane]
+                        value *= powers[as_index(max(0, min(less, powers.size - 1)))]
+                    found[at, states[node]] += value
+                    total += value
+                total = total if total > _SMALLEST_TOTAL else np.nan
+                for state in range(found.shape[1]):
+                    found[at, state] /= total
 
 
 def likeliest_runs(rows: Float64Array, offsets: Int64Array, names: Int64Array) -> Runs:

@@ -8,24 +8,28 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mummergpu.hmm.language.chain import Chain
-from mummergpu.hmm.language.indexed import Keeps, ShapeArrays, run_best, run_sums
 from mummergpu.hmm.language.lanes import Lanes
+from mummergpu.hmm.language.looped import Keeps, Values, new_scratch, run
 from mummergpu.hmm.language.processor_text import (
     ARGUMENTS,
-    FEW_CODES,
+    IMPOSSIBLE,
     LANES,
+    OFFSET_BITS,
     Kept,
     ProgramKind,
     program_text,
 )
 from mummergpu.hmm.language.recurrence import TraceBits
 from mummergpu.hmm.language.tables import (
+    NEVER,
     ChainTables,
     Numbers,
+    ShapeArrays,
     best_tables,
     log_of_units,
     sum_tables,
 )
+from mummergpu.hmm.language.traces import TraceTables, trace_tables
 from mummergpu.runtime.arrays import Float64Array, Int64Array
 from mummergpu.runtime.compiled.native.written import compiled_text
 
@@ -35,9 +39,9 @@ class Computed(NamedTuple):
 
     Attributes
     ----------
-    slots : ndarray, shape=(n_slots, n_nodes + 1, LANES)
-        The values of states behind each segment, and how they were scaled.
-    columns : ndarray, shape=(n_rows, n_nodes + 1, LANES), or empty
+    slots : ndarray, shape=(n_slots, width, LANES)
+        The values of states behind each segment, and how they were scaled (`ChainPrograms.width`).
+    columns : ndarray, shape=(n_rows, width, LANES), or empty
         The same for each row.
     bits : ndarray, shape=(n_rows, n_words, LANES), or empty
         The bits of `TraceBits` for each row.
@@ -49,11 +53,48 @@ class Computed(NamedTuple):
 
 
 class ChainPrograms:
-    """A chain in one direction, and the programs that compute it as they are asked for."""
+    """A chain in one direction, and the programs that compute it as they are asked for.
+
+    Attributes
+    ----------
+    is_exact : bool
+        Whether each value has an exponent of its own, so that none is lost beside others.
+    width : int
+        The numbers of a column in a lane: the values of nodes, and the exponent of all or of each.
+    """
+
+    is_exact = False
 
     def __init__(self, chain: Chain) -> None:
         self.chain = chain
-        self.trace_bits = TraceBits.of(chain.shape)
+        nodes = chain.shape.nodes
+        self.width = 2 * nodes if self.is_exact else nodes + 1
+
+    @classmethod
+    def of(cls, chain: Chain) -> ChainPrograms:
+        """Return the programs of a chain, or what computes it without a program of its own."""
+        return cls(chain) if chain.shape.is_unrolled else LoopedPrograms(chain)
+
+    @property
+    def values_of_column(self) -> int:
+        """How many numbers a column has in a lane, but for a common exponent."""
+        return self.width - (not self.is_exact)
+
+    @cached_property
+    def exact(self) -> ChainPrograms:
+        """What computes the chain with an exponent for each value."""
+        return self if self.is_exact else LoopedPrograms(self.chain)
+
+    @cached_property
+    def trace_bits(self) -> TraceBits:
+        """Where the bits of best ways lie."""
+        shape = self.chain.shape
+        return TraceBits.by_node(shape) if self.is_exact else TraceBits.of(shape)
+
+    @cached_property
+    def trace_tables(self) -> TraceTables:
+        """What walks best paths backwards."""
+        return trace_tables(self.chain, self.trace_bits)
 
     @cached_property
     def sums(self) -> ChainTables:
@@ -79,84 +120,122 @@ class ChainPrograms:
     ) -> Computed:
         """Run segments; `given` are slots behind theirs, from which some go on."""
         tables = self.sums if kind.sums else self.best
-        nodes, dtype = self.chain.shape.nodes, tables.numbers.dtype
-        count = segments.shape[0]
+        dtype, count = tables.numbers.dtype, segments.shape[0]
         extra = 0 if given is None else given.shape[0]
-        slots = np.empty((count + extra, nodes + 1, LANES), dtype=dtype)
+        slots = np.empty((count + extra, self.width, LANES), dtype=dtype)
         if given is not None:
             slots[count:] = given
         has_columns = bool(kind.kept & (Kept.COLUMN | Kept.BEFORE))
-        columns = np.empty((len(rows) if has_columns else 0, nodes + 1, LANES), dtype=dtype)
+        columns = np.empty((len(rows) if has_columns else 0, self.width, LANES), dtype=dtype)
         bits = self.trace_bits
         has_bits = Kept.TRACE in kind.kept
         shape = (len(rows) if has_bits else 0, bits.words, LANES)
         kept_bits = np.empty(shape, dtype=f"u{bits.word_bits // 8}")
         computed = Computed(slots, columns, kept_bits)
-        if not self.chain.shape.is_unrolled:
-            self._run_indexed(kind, rows, segments, computed)
-            return computed
-        few = next((count for count in FEW_CODES if self.padding < count), 0)
-        faster = program_text(self.chain.shape, kind._replace(few_codes=few)) if few else ""
-        call = compiled_text(program_text(self.chain.shape, kind), len(ARGUMENTS), faster)
-        segments = np.ascontiguousarray(segments)
-        arrays = (rows, segments, tables.numbers, tables.emissions, slots, columns, kept_bits)
-        places = [array.ctypes.data for array in arrays]
-        call([*places[:2], count, *places[2:], tables.chunk])
+        self._run(kind, tables, rows, np.ascontiguousarray(segments), computed)
         return computed
 
-    @cached_property
-    def _arrays(self) -> ShapeArrays:
-        return ShapeArrays.of(self.chain.shape)
-
-    def _run_indexed(
-        self, kind: ProgramKind, rows: Any, segments: Int64Array, computed: Computed
+    def _run(
+        self,
+        kind: ProgramKind,
+        tables: ChainTables,
+        rows: Any,
+        segments: Int64Array,
+        computed: Computed,
     ) -> None:
-        tables = self.sums if kind.sums else self.best
-        slots, columns, bits = computed
+        call = compiled_text(program_text(self.chain.shape, kind), len(ARGUMENTS))
+        arrays = (rows, segments, tables.numbers, tables.emissions, *computed)
+        places = [array.ctypes.data for array in arrays]
+        call([*places[:2], segments.shape[0], *places[2:], tables.chunk])
+
+    def parted(self, states: Numbers) -> tuple[Numbers, Int64Array]:
+        """Return the values in columns, and their exponents: one a column or one a value."""
         nodes = self.chain.shape.nodes
-        keeps = Keeps(
-            bool(kind.kept & (Kept.COLUMN | Kept.BEFORE)),
-            Kept.BEFORE in kind.kept,
-            Kept.TRACE in kind.kept,
-        )
-        common = (self._arrays, tables.numbers, tables.emissions, rows, segments, tables.chunk)
-        scratch = np.empty((4, nodes, LANES), dtype=slots.dtype)
-        if not kind.sums:
-            ranks = bits if keeps.ranks else np.empty((1, nodes, LANES), dtype=np.uint16)
-            run_best(*common, keeps, slots, columns, scratch, ranks)
-            return
-        exponents = np.zeros((len(slots) + len(columns) + 1, LANES), dtype=np.int64)
-        exponents[: len(slots)] = slots[:, nodes].view(np.int64)
-        run_sums(*common, keeps, slots, exponents, columns, scratch)
-        slots[:, nodes].view(np.int64)[:] = exponents[: len(slots)]
-        columns[:, nodes].view(np.int64)[:] = exponents[len(slots) : -1]
+        return states[:, :nodes], np.ascontiguousarray(states[:, nodes:]).view(np.int64)
+
+    def logs(self, states: Numbers, sums: bool) -> Float64Array:
+        """Return the natural logarithms of the states that emit, of some columns."""
+        values, exponents = (one[:, : self.chain.shape.emitting] for one in self.parted(states))
+        if not sums:
+            return log_of_units(values, exponents)
+        with np.errstate(divide="ignore"):
+            found: Float64Array = np.log(values) + exponents * np.log(2)
+        return found
 
 
-def sum_scores(chain: Chain, lanes: Lanes, computed: Computed) -> Float64Array:
-    """Return the logarithms of the sums over all paths, in the order of the lanes.
+class LoopedPrograms(ChainPrograms):
+    """A chain in loops over its transitions, with an exponent for each value (`looped`)."""
+
+    is_exact = True
+
+    def __init__(self, chain: Chain) -> None:
+        super().__init__(chain)
+        self._shape = ShapeArrays.of(chain.shape)
+        self._values: dict[bool, tuple[Values, Values]] = {}
+
+    def _run(
+        self,
+        kind: ProgramKind,
+        tables: ChainTables,
+        rows: Any,
+        segments: Int64Array,
+        computed: Computed,
+    ) -> None:
+        if kind.sums not in self._values:
+            # What a silent node emits changes nothing.
+            nothing = np.full_like(tables.emissions[:1], 1 if kind.sums else 0)
+            emissions = np.append(tables.emissions, nothing, axis=0)
+            self._values[kind.sums] = Values.of(tables.numbers), Values.of(emissions)
+        keeps = Keeps(computed.columns.size > 0, Kept.BEFORE in kind.kept, computed.bits.size > 0)
+        nodes = self.chain.shape.nodes
+        ranks = computed.bits if keeps.ranks else np.empty((1, nodes, LANES), dtype=np.uint16)
+        slots, columns = Values.within(computed.slots), Values.within(computed.columns)
+        scratch = new_scratch(nodes, computed.slots.dtype)
+        values = self._values[kind.sums]
+        run(self._shape, *values, rows, segments, keeps, slots, columns, scratch, ranks)
+
+
+def sum_scores(programs: ChainPrograms, states: Numbers) -> Float64Array:
+    """Return the logarithms of the sums over all paths, from columns behind sequences.
 
     They are no numbers where a sum has become too small beside others.
     """
-    states = _states_of(lanes, computed.slots)
-    count = chain.shape.emitting
-    totals = (states[:, :count] * chain.end).sum(axis=1)
-    exponents = np.ascontiguousarray(states[:, -1]).view(np.int64)
     with np.errstate(divide="ignore"):
-        found: Float64Array = np.log(totals) + exponents * np.log(2)
+        if programs.is_exact:
+            logs = programs.logs(states, True) + np.log(programs.sums.end)
+            exact: Float64Array = np.logaddexp.reduce(logs, axis=1)
+            return exact
+        values, exponents = programs.parted(states)
+        totals = (values[:, : programs.chain.shape.emitting] * programs.sums.end).sum(axis=1)
+        found: Float64Array = np.log(totals) + exponents[:, 0] * np.log(2)
     return found
 
 
-def best_ends(
-    tables: ChainTables, count: int, lanes: Lanes, computed: Computed
-) -> tuple[Float64Array, Int64Array]:
+def best_ends(programs: ChainPrograms, states: Numbers) -> tuple[Float64Array, Int64Array]:
     """Return the logarithms of the best paths, and the states that they end in."""
-    states = _states_of(lanes, computed.slots)
-    totals = states[:, :count] + tables.end
-    last = totals.argmax(axis=1)
-    best = np.take_along_axis(totals, last[:, None], axis=1)[:, 0]
-    return log_of_units(best, states[:, -1]), last
+    end, count = programs.best.end, programs.chain.shape.emitting
+    values, exponents = (one[:, :count] for one in programs.parted(states))
+    if programs.is_exact:
+        impossible = end <= IMPOSSIBLE // 2
+        end, exponents = np.where(impossible, 0, end), np.where(impossible, NEVER, exponents)
+    totals = in_one_scale(values, exponents) + end
+    last = totals.argmax(axis=1)[:, None]
+    best = np.take_along_axis(values, last, axis=1) + end[last]
+    if programs.is_exact:
+        exponents = np.take_along_axis(exponents, last, axis=1)
+    return log_of_units(best, exponents)[:, 0], last[:, 0]
 
 
-def _states_of(lanes: Lanes, slots: Numbers) -> Numbers:
-    """Return the values behind each sequence, and how they were scaled."""
+def in_one_scale(values: Int64Array, exponents: Int64Array) -> Int64Array:
+    """Return logarithms whose exponents are those of the largest of each column, to compare them.
+
+    What is far behind it is impossible.
+    """
+    less = exponents - exponents.max(axis=1, keepdims=True)
+    found: Int64Array = values + (np.maximum(less, IMPOSSIBLE >> OFFSET_BITS) << OFFSET_BITS)
+    return found
+
+
+def states_behind(lanes: Lanes, slots: Numbers) -> Numbers:
+    """Return the columns behind sequences, in the order of the lanes."""
     return np.ascontiguousarray(slots[lanes.slots, :, np.arange(lanes.slots.size) % LANES])

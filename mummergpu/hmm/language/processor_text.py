@@ -14,7 +14,7 @@ from enum import IntFlag
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, cast
 
-from mummergpu.hmm.language.recurrence import Shape, TraceBits, behind, column
+from mummergpu.hmm.language.recurrence import Shape, TraceBits, after, column
 
 LANES: Final = 8
 LOG_BITS: Final = 34
@@ -49,19 +49,11 @@ class Kept(IntFlag):
 
 
 class ProgramKind(NamedTuple):
-    """What a program computes besides its shape.
-
-    With `few_codes`, one of `FEW_CODES`, rows of emissions lie in so many registers' lanes of a
-    processor with AVX-512; 0 stands for any number of codes and any processor.
-    """
+    """What a program computes besides its shape."""
 
     sums: bool
     kept: Kept = Kept.NOTHING
-    few_codes: int = 0
 
-
-FEW_CODES: Final = (8, 16, 24, 32)
-"""See `ProgramKind`: so many codes, with that of the padding symbol."""
 
 ARGUMENTS: Final = (
     "symbols",
@@ -320,7 +312,7 @@ class _Printer:
         numbers.before = []
         if isinstance(numbers, _Best):
             numbers.ranks = [[] for _ in range(shape.emitting)]
-        found: list[str] = behind(shape, cast(Any, numbers), starts)
+        found: list[str] = after(shape, cast(Any, numbers), starts)
         keeps = self._kind.kept & (Kept.COLUMN | Kept.BEFORE)
         begun, begun_offset = found, "zeroinitializer"
         if self._kind.sums:
@@ -440,8 +432,7 @@ class _Printer:
         for emission in range(self._shape.emission_count):
             size = 8 * 256
             base = text.value(f"getelementptr i8, ptr %emissions, i64 {emission * size}")
-            look_up = self._permuted if self._kind.few_codes else self._gathered
-            rows.append(look_up(base, codes))
+            rows.append(self._gathered(base, codes))
         numbers.emitted = [rows[one] for one in self._shape.emissions]
 
     def _gathered(self, base: str, codes: str) -> str:
@@ -452,28 +443,6 @@ class _Printer:
         name = f"llvm.masked.gather.{numbers.name}.v{LANES}p0"
         kinds = (pointers, "i32", _TRUTHS, numbers.vector)
         return text.call(numbers.vector, name, kinds, (places, "8", mask, "poison"))
-
-    def _permuted(self, base: str, codes: str) -> str:
-        """Return the numbers of codes, chosen from the lanes of registers by one instruction."""
-        text, numbers, vector = self._text, self._numbers, self._numbers.vector
-        few = []
-        for first in range(0, self._kind.few_codes, LANES):
-            place = text.value(f"getelementptr {numbers.scalar}, ptr {base}, i64 {first}")
-            few.append(text.value(f"load {vector}, ptr {place}, align 8"))
-        suffixes = ("df", "pd") if self._kind.sums else ("di", "q")
-        one_name, two_name = f"permvar.{suffixes[0]}", f"vpermi2var.{suffixes[1]}"
-        # The instructions look at the lowest three or four bits of a code.
-        halves = []
-        for pair in zip(few[::2], [*few[1::2], ""], strict=False):
-            name = two_name if pair[1] else one_name
-            values = (pair[0], codes, pair[1]) if pair[1] else (pair[0], codes)
-            kinds = (vector, _INTEGERS, vector)[: len(values)]
-            halves.append(text.call(vector, f"llvm.x86.avx512.{name}.512", kinds, values))
-        if len(halves) == 1:
-            return halves[0]
-        is_high = text.value(f"icmp ugt {_INTEGERS} {codes}, {_all('15', 'i64')}")
-        chosen = f"{_TRUTHS} {is_high}, {vector} {halves[1]}, {vector} {halves[0]}"
-        return text.value(f"select {chosen}")
 
     def _load_slot(self, slot: str, node: int) -> str:
         kind = self._numbers.vector if node < self._shape.nodes else _INTEGERS

@@ -77,7 +77,7 @@ class Arithmetic(Protocol[Value]):
 
 def column(shape: Shape, arithmetic: Arithmetic[Value], before: Sequence[Value]) -> list[Value]:
     """Return the values of all states behind a symbol, from those before it."""
-    return behind(shape, arithmetic, joined(shape, arithmetic, before))
+    return after(shape, arithmetic, joined(shape, arithmetic, before))
 
 
 def joined(shape: Shape, arithmetic: Arithmetic[Value], before: Sequence[Value]) -> list[Value]:
@@ -90,7 +90,7 @@ def joined(shape: Shape, arithmetic: Arithmetic[Value], before: Sequence[Value])
     return found
 
 
-def behind(shape: Shape, arithmetic: Arithmetic[Value], values: Sequence[Value]) -> list[Value]:
+def after(shape: Shape, arithmetic: Arithmetic[Value], values: Sequence[Value]) -> list[Value]:
     """Return the values of all states behind a symbol, from those of states that are to emit it."""
     emitted = [arithmetic.emit(value, node) for node, value in enumerate(values)]
     return with_silent(shape, arithmetic, emitted)
@@ -128,8 +128,6 @@ class TraceBits(NamedTuple):
     @classmethod
     def of(cls, shape: Shape) -> TraceBits:
         """Return the places for a shape: as few bits as the in-degree of a state needs."""
-        if not shape.is_unrolled:
-            return cls.by_node(shape)
         places = []
         word = at = 0
         for steps in shape.into():

@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu.hmm.language.chain import Chain
-from mummergpu.hmm.language.indexed import ShapeArrays
 from mummergpu.hmm.language.processor_text import (
     IMPOSSIBLE,
     LOG_BITS,
@@ -17,6 +16,7 @@ from mummergpu.hmm.language.processor_text import (
     OFFSET_BITS,
     SMALLEST_POWER,
 )
+from mummergpu.hmm.language.recurrence import Shape
 from mummergpu.runtime.arrays import Float64Array, Int64Array
 from mummergpu.runtime.jit import jit_without_refcounts
 
@@ -24,6 +24,9 @@ Numbers = npt.NDArray[Any]
 """float64, or int64 for best paths."""
 
 LONGEST_CHUNK: Final = 64
+
+NEVER: Final = -(1 << 60)
+"""The exponent of a path that is impossible, of logarithms that each have one."""
 
 
 class NumberRange(NamedTuple):
@@ -41,6 +44,40 @@ _MAX_LOG: Final = 700.0
 LOG_UNITS: Final = float(1 << LOG_BITS)
 EMISSION_ROW: Final = 256
 """The places of an emission in a table; the one behind the symbols is that of padding."""
+
+
+class ShapeArrays(NamedTuple):
+    """A shape for compiled functions.
+
+    Attributes
+    ----------
+    first_steps : ndarray of int64, shape (n_nodes + 1,)
+        Where the steps into each node begin, and where the last ends.
+    sources : ndarray of int64
+        Of each step; behind the steps, for each node that emits, the start: the number of nodes.
+    emissions : ndarray of int64, shape (n_nodes,)
+        Those of nodes; of a silent one the number of emissions.
+    emitting : int
+        How many nodes emit.
+    """
+
+    first_steps: Int64Array
+    sources: Int64Array
+    emissions: Int64Array
+    emitting: int
+
+    @classmethod
+    def of(cls, shape: Shape) -> ShapeArrays:
+        """Return the arrays of a shape."""
+        counts = [len(steps) for steps in shape.into()]
+        sources = [source for source, _ in shape.steps] + [shape.nodes] * shape.emitting
+        emissions = [*shape.emissions, *[shape.emission_count] * shape.silent]
+        return cls(
+            np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+            np.array(sources, dtype=np.int64),
+            np.array(emissions, dtype=np.int64),
+            shape.emitting,
+        )
 
 
 class ChainTables(NamedTuple):
@@ -107,25 +144,23 @@ def log_of_units(values: Int64Array, offsets: Int64Array) -> Float64Array:
     They are -inf where no path is possible, and no numbers where one may be lost.
     """
     found = values / LOG_UNITS + offsets * ((1 << OFFSET_BITS) / LOG_UNITS)
-    found = np.where(values < IMPOSSIBLE // 2, -np.inf, found)
+    impossible = (values < IMPOSSIBLE // 2) | (offsets <= NEVER // 2)
+    found = np.where(impossible, -np.inf, found)
     return np.where(offsets > LOST // 2, np.nan, found)
 
 
 class _Extremes(NamedTuple):
-    """By what numbers are below 1 and above it at most, as logarithms of at least 0.
+    """The logarithms of the smallest and the largest of some numbers and 1; 0 is not counted."""
 
-    Those of 0 are not counted.
-    """
-
-    fall: float
-    growth: float
+    min_log: float
+    max_log: float
 
     @classmethod
     def of(cls, values: Float64Array) -> _Extremes:
         """Return those of some numbers."""
         some = values[values > 0]
         logs = np.log(some) if some.size else np.zeros(1)
-        return cls(max(0.0, -float(logs.min())), max(0.0, float(logs.max())))
+        return cls(min(0.0, float(logs.min())), max(0.0, float(logs.max())))
 
 
 def _chunk(chain: Chain, limits: NumberRange) -> int:
@@ -137,14 +172,14 @@ def _chunk(chain: Chain, limits: NumberRange) -> int:
     """
     kept, room = -limits.kept * _LOG_2, (limits.kept - limits.least) * _LOG_2
     start, end = _Extremes.of(chain.start), _Extremes.of(chain.end)
-    if start.fall + start.growth > kept or max(end.fall, end.growth, start.growth) > room:
+    if start.max_log - start.min_log > kept or max(-end.min_log, end.max_log, start.max_log) > room:
         return 0
     numbers = _Factors.of(chain)
     falls, sums = np.zeros((2, chain.shape.nodes)), np.ones((2, chain.shape.nodes))
     for chunk in range(LONGEST_CHUNK):
         _add_column(ShapeArrays.of(chain.shape), numbers, chunk % 2, falls, sums)
-        growth = math.log(sums[1 - chunk % 2].max())
-        if falls[1 - chunk % 2].max() + growth > room:
+        max_log = math.log(sums[1 - chunk % 2].max())
+        if falls[1 - chunk % 2].max() + max_log > room:
             break
     else:
         return LONGEST_CHUNK
@@ -152,7 +187,7 @@ def _chunk(chain: Chain, limits: NumberRange) -> int:
         return chunk
     # In a line of silent states the first one that is too small follows one that is not. As each of
     # them is looked at behind each column, that one is seen, also if those behind it become 0.
-    return int(2 * (numbers.falls.max() + numbers.emitted_falls.max()) + growth <= room)
+    return int(2 * (numbers.falls.max() + numbers.emitted_falls.max()) + max_log <= room)
 
 
 class _Factors(NamedTuple):
@@ -175,7 +210,7 @@ class _Factors(NamedTuple):
         extremes = np.array([_Extremes.of(row) for row in chain.emissions])
         emitted = extremes[list(chain.shape.emissions)]
         most = np.exp(np.minimum(emitted[:, 1], _MAX_LOG))
-        return cls(chances, falls, np.ascontiguousarray(emitted[:, 0]), most)
+        return cls(chances, falls, -emitted[:, 0], most)
 
 
 @jit_without_refcounts

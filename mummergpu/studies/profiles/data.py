@@ -12,7 +12,7 @@ import numpy as np
 
 from mummergpu.errors import OptionError
 from mummergpu.hmm import word_filter
-from mummergpu.hmm.byte_filters import LANES, find_cells, settle_msv, striped_bytes
+from mummergpu.hmm.byte_filters import LANES, filter_by_msv, find_cells, striped_bytes
 from mummergpu.hmm.device_tables import (
     LOWEST_FLOOR,
     word_floor,
@@ -165,12 +165,11 @@ def processor_scores(
         sequences, found = np.empty((2, own.offsets.size - 1), dtype=np.int64)
         borders = np.empty(longest * LANES if striped.scores.shape[0] > 1 else 0, dtype=np.uint8)
         least = np.zeros(longest + 1, dtype=np.int64)
-        find_cells(own, striped, least, borders, np.arange(found.size), sequences, found)
+        find_cells(own, striped, least, borders, sequences, found)
         if kind == "M":
             row = np.empty(striped.costs.shape[1], dtype=np.uint8)
             lengths = lengths_up_to(longest)
-            lefts = np.full(found.size, -1, dtype=np.int64)
-            settle_msv(own, striped, lengths, numbers, row, sequences, found, lefts)
+            filter_by_msv(own, striped, lengths, numbers, row, sequences, found)
         return found
 
     return cells

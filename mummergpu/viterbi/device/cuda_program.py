@@ -13,23 +13,6 @@ from mummergpu.viterbi.recurrence.cuda_source import recurrence_source
 from mummergpu.viterbi.recurrence.departures import STATE_BITS, bit_count, source_table
 from mummergpu.viterbi.recurrence.model import PAIRWISE
 
-NARROW_DIAGONALS: Final = 16
-"""The diagonals of the narrow band, which a thread keeps in registers: half of them before that of
-the corner."""
-
-TILE: Final = np.dtype(
-    [
-        *(("read_at", np.int64), ("reference_at", np.int64)),
-        *(("length", np.uint32), ("reference_length", np.uint32)),
-        *(("min_score", np.int32), ("flags", np.uint32)),
-    ]
-)
-"""A tile of a device: see ``kernels/viterbi/tiles.cuh``."""
-
-LEFTWARD: Final = 1
-ON_REVERSE_STRAND: Final = 2
-"""The flags of a tile: it lies to the left of its corner; the read is a reverse complement."""
-
 WHOLE_TILE: Final = np.dtype(
     [
         *(("query_at", np.int64), ("reference_at", np.int64)),
@@ -62,10 +45,6 @@ VITERBI_PROGRAM: Final = ProgramSource(
     "viterbi",
     "viterbi/program.cu",
     constants=(
-        ("NARROW_DIAGONALS", NARROW_DIAGONALS),
-        ("LEFTWARD", LEFTWARD),
-        ("ON_REVERSE_STRAND", ON_REVERSE_STRAND),
-        ("TILE_BYTES", TILE.itemsize),
         ("WHOLE_TILE_BYTES", WHOLE_TILE.itemsize),
         ("WHOLE_MATRIX_BYTES", WHOLE_MATRIX.itemsize),
         ("LANE_ROWS", LANE_ROWS),

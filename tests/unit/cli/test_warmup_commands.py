@@ -47,27 +47,20 @@ def note(function):
 for one in made:
     if one._callers or (one._made is not None and one._made.overloads):
         note(one.function)
-from mummergpu.hmm.interleaved import can_interleave
-of_lanes = {f"mummergpu.hmm.interleaved{name}" for name in ("", "_bytes", "_words")}
-of_lanes.add("find_undecided")
-others = [
-    one for one in made if not of_lanes & {one.function.__module__, one.function.__qualname__}
-]
-for one in made if can_interleave() else others:
+for one in made:
     if one.function not in compiled:
         print(one.function.__module__, one.function.__qualname__)
 
 from mummergpu.cli.compiled_list import entries
 listed = {one.listed[:3] for one in entries()}
-for one in others:
+for one in made:
     for types in one._callers:
         if (one.function.__module__, one.function.__qualname__, types) not in listed:
             print(one.function.__module__, one.function.__qualname__, types, "is not listed")
 """
 """Prints the functions that were not compiled, or are not listed, except in modules that are not
-imported, and those of interleaved sequences where the processor does not interleave. The list has
-none of these. What a compiled function calls is compiled with it, also if its code has been kept
-from an earlier run."""
+imported. What a compiled function calls is compiled with it, also if its code has been kept from an
+earlier run."""
 
 NEED_LIBRARIES = ("mummergpu.__main__", "mummergpu.cuda.pycuda_device")
 

@@ -27,7 +27,7 @@ from helpers.profiles import built
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mummergpu.hmm.language import evaluation, exact_sums, pieces, posteriors
+from mummergpu.hmm.language import evaluation, pieces, posteriors
 from mummergpu.hmm.language.chain import chain_of
 from mummergpu.hmm.language.evaluation import CompiledModel, Evaluation, evaluate
 from mummergpu.hmm.language.lanes import SymbolBlock
@@ -62,8 +62,7 @@ def check(model: Model, sequences: list[list[int]], patch: pytest.MonkeyPatch | 
     with patch.context() as small:
         small.setattr(evaluation, "LONG_SYMBOLS", 9)
         small.setattr(pieces.LongSequence, "piece_symbols", 7)
-        for module in (posteriors, exact_sums):
-            small.setattr(module, "PIECE_VALUES", 14 * compiled.chain.shape.nodes)
+        small.setattr(posteriors, "PIECE_VALUES", 14 * compiled.chain.shape.nodes)
         for algorithm in (Algorithm.FORWARD, Algorithm.BACKWARD, Algorithm.POSTERIOR):
             close(evaluate(compiled, algorithm, block).scores, scores)
         check_posteriors(evaluate(compiled, Algorithm.POSTERIOR, block, ALL), compiled, expected)

@@ -24,7 +24,7 @@ from helpers.hidden_models import (
 from helpers.loops import each
 
 from mummergpu.errors import ModelError
-from mummergpu.hmm.language import evaluation, pieces, posteriors, processor
+from mummergpu.hmm.language import evaluation, pieces, posteriors
 from mummergpu.hmm.language.evaluation import CompiledModel, Evaluation, evaluate
 from mummergpu.hmm.language.lanes import SymbolBlock
 from mummergpu.hmm.language.node_paths import has_node_paths
@@ -224,29 +224,6 @@ def test_a_change_of_probabilities_compiles_nothing() -> None:
     check = evaluate(CompiledModel(other), Algorithm.FORWARD, symbol_block(sequences))
     assert written.compiled_count == count
     assert close(check.scores[4], whole_matrix_scores(other, sequences[4])[0])
-
-
-@each("symbols", [2, 7, 8, 15, 16, 31, 32])
-def test_emissions_are_looked_up_alike(symbols: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In registers, where a processor can, and in memory."""
-    choice = random.Random(symbols)
-    rows = [
-        ", ".join(f"{choice.randrange(1, 9)} / {8 * symbols}" for _ in range(symbols)) for _ in "ef"
-    ]
-    alphabet = ", ".join("abcdefghijklmnopqrstuvwxyz012345"[:symbols])
-    model = parse_program(
-        f"hmm m {{ alphabet [{alphabet}]; startstate s; state x emits e; state y emits f;"
-        f" emission e = [{rows[0]}]; emission f = [{rows[1]}];"
-        " s -> x 1; x -> x 0.8; x -> y 0.2; y -> y 0.7; y -> x 0.3; }"
-    ).models["m"]
-    block = symbol_block([[choice.randrange(symbols) for _ in range(70)] for _ in range(9)])
-    for algorithm in (Algorithm.VITERBI, Algorithm.FORWARD):
-        with monkeypatch.context() as plain:
-            plain.setattr(processor, "FEW_CODES", ())
-            expected = evaluate(CompiledModel(model), algorithm, block).scores
-        found = evaluate(CompiledModel(model), algorithm, block).scores
-        assert np.isfinite(expected).all()
-        np.testing.assert_array_equal(found, expected)
 
 
 def test_ties_are_decided_by_the_order_of_declaration() -> None:

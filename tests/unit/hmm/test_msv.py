@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from helpers.profiles import block_of, built, profiles, sequences_like
 
-from mummergpu.hmm.byte_filters import LANES, OVERFLOW, find_cells, settle_msv, striped_bytes
+from mummergpu.hmm.byte_filters import LANES, OVERFLOW, filter_by_msv, find_cells, striped_bytes
 from mummergpu.hmm.filters import FilterThresholds, ProfileFilter
 from mummergpu.hmm.profiles import Profile
 from mummergpu.hmm.proteins import CODES
@@ -64,13 +64,10 @@ def msv_bytes(profile: Profile, sequences: list[Any]) -> tuple[Any, Any]:
     borders = np.empty(longest * LANES, dtype=np.uint8)
     numbers, left = np.empty((2, len(sequences)), dtype=np.int64)
     least = np.zeros(longest + 1, dtype=np.int64)
-    assert find_cells(block, striped, least, borders, np.arange(left.size), numbers, left) == len(
-        sequences
-    )
+    assert find_cells(block, striped, least, borders, numbers, left) == len(sequences)
     row = np.empty(striped.costs.shape[1], dtype=np.uint8)
     limits = np.array([-np.inf, BYTE_SCALE], dtype=np.float32)
-    lefts = np.full(left.size, -1, dtype=np.int64)
-    kept = settle_msv(block, striped, lengths, limits, row, numbers, left, lefts)
+    kept = filter_by_msv(block, striped, lengths, limits, row, numbers, left)
     assert kept == len(sequences)
     return left, lengths.move[[codes.size for codes in sequences]]
 

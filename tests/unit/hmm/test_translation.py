@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import os
-import subprocess
-import sys
 from pathlib import Path
 from random import Random
 
@@ -23,7 +20,6 @@ from mummergpu.hmm.translation import (
 )
 from mummergpu.input.blocks.proteins import ProteinRules
 from mummergpu.input.bytes.reading_threads import ReadingThreads
-from mummergpu.runtime.compiled.code_target import runnable_targets
 
 ALL_LETTERS = "ACGTUNRYKMSWBDHVacgtn"
 
@@ -206,35 +202,3 @@ def test_what_is_refused_or_told(tmp_path: Path) -> None:
     told.clear()
     assert list(TranslatedFiles([str(path)], ProteinRules()).blocks(None, told.append)) == []
     assert told == [f"{path}: no sequences"]
-
-
-ON_ANOTHER_PROCESSOR = """
-import sys
-import numpy as np
-from mummergpu.hmm import translation
-from mummergpu.runtime.compiled.code_target import compile_for, runnable_targets
-
-if sys.argv[1] == "other":
-    compile_for(runnable_targets()[-1])
-    translation.can_interleave = lambda: True
-codes = np.random.default_rng(4).integers(0, 4, 30000).astype(np.uint8)
-found = translation.find_orfs(codes, np.array([0, 100, 250, 250, 29000, 30000]))
-print([part.tolist() for part in found])
-"""
-
-
-@pytest.mark.skipif(not runnable_targets(), reason="no generic target is like this machine")
-def test_processors_without_look_ups_in_registers_find_the_same(tmp_path: Path) -> None:
-    """What translates whole records is compiled there too, although records go codon by codon."""
-    environment = os.environ | {"MUMMERGPU_CACHE_DIR": str(tmp_path)}
-    own, other = (
-        subprocess.run(
-            [sys.executable, "-c", ON_ANOTHER_PROCESSOR, which],
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for which in ("own", "other")
-    )
-    assert own == other and len(own) > 10_000
