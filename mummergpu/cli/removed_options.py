@@ -7,6 +7,7 @@ from typing import Final
 
 import click
 
+_ONE_PROCESS: Final = "'mummergpu warmup' runs in one process"
 _ONE_BUILDER: Final = {"--builder": "trees are built with Ukkonen's algorithm"}
 
 REMOVED_OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
@@ -20,6 +21,11 @@ REMOVED_OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "sweep": _ONE_BUILDER,
     "tune": _ONE_BUILDER,
     "plot": {"--kind": "pictures are dot plots; --stats has the lengths of matches"},
+    "warmup": {
+        "--generic": "run 'mummergpu warmup --cpu x86-64-v3', and once more for x86-64-v2",
+        "-t": _ONE_PROCESS,
+        "--threads": _ONE_PROCESS,
+    },
 }
 """For each command, the options that it no longer has, and what to write in their place."""
 

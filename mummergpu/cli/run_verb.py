@@ -82,9 +82,6 @@ def run_verb(params: Params, verb: Verb[Options]) -> None:
     if backend == "auto" and is_here and verb.backend_of(options) != "cpu":
         ask_for_context(params["device"])
     job = verb.load_job()
-    # This imports numpy, as the job does.
-    from mummergpu.cli.compiled_list import compiling_ahead
-
     stats = new_stats(command, verb.mode_of(options))
     if not params["quiet"]:
         announce_compilation(verb.compiles)
@@ -95,11 +92,6 @@ def run_verb(params: Params, verb: Verb[Options]) -> None:
         hidden = hidden or (STANDARD_OUTPUT in verb.outputs.values() and sys.stdout.isatty())
         progress = stack.enter_context(progress_shown(hidden, session.verbose))
         words = RunWords(progress, session.verbose, params["quiet"])
-        stack.enter_context(
-            compiling_ahead(
-                session.arguments, params["threads"], params["quiet"], time=verb.compiles
-            )
-        )
         tell_cache_trouble(words.notice)
         verb.before(options, words)
         job(options, words.context(params["threads"], stats))
