@@ -51,7 +51,12 @@ bench: dev
 	for script in $(wildcard benchmarks/*.py); do $(BIN)/python $$script || exit 1; done
 
 wheel: dev
+	rm -rf build/images
+	for level in x86-64-v3 x86-64-v2; do \
+		MUMMERGPU_CACHE_DIR=$(CURDIR)/build/images $(BIN)/mummergpu warmup --cpu $$level || exit 1; \
+	done
 	$(BIN)/python -m build --wheel
+	rm -r build/images
 
 packaging: dev
 	$(BIN)/pip install --quiet --editable ".[dev,packaging]"

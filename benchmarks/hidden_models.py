@@ -29,7 +29,7 @@ from mummergpu.hmm.language.lanes import SymbolBlock, offsets_of_counts
 from mummergpu.hmm.language.parser import parse_program
 from mummergpu.hmm.language.processor_text import Kept, ProgramKind, program_text
 from mummergpu.hmm.language.program import Algorithm, Attribute
-from mummergpu.runtime.compiled.native import written
+from mummergpu.runtime.compiled import llvm_text
 from mummergpu.version import __version__
 
 TRACE = (Attribute.SCORE, Attribute.TRACEBACK)
@@ -253,20 +253,20 @@ def compile_rows() -> list[dict[str, Any]]:
         "viterbi": ProgramKind(False),
         "viterbi and trace": ProgramKind(False, Kept.TRACE),
     }
-    kept, written.native_stores = written.native_stores, tuple
+    kept, llvm_text.usable_levels = llvm_text.usable_levels, tuple
     rows = []
     for work, (text, name) in texts.items():
         for what, kind in kinds.items():
 
             def compile_one(t: str = text, n: str = name, k: ProgramKind = kind) -> None:
                 shape = CompiledModel(parse_program(t).models[n]).chain.shape
-                written._called.clear()
-                written.compiled_text(program_text(shape, k), 9)
+                llvm_text._called.clear()
+                llvm_text.compiled_text(program_text(shape, k), 9)
 
             compile_one()
             seconds = [user_seconds(compile_one) for _ in range(3)]
             rows.append({"work": f"compiling: {work}", "what": what, "user_s": seconds})
-    written.native_stores = kept
+    llvm_text.usable_levels = kept
     return rows
 
 

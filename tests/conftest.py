@@ -144,6 +144,6 @@ def mkdocs() -> None:
 def pytest_configure() -> None:
     """Keep compiled code where the environment says now, whatever tests do to it later."""
     from mummergpu.runtime.cache_places import processor_code_places
-    from mummergpu.runtime.compiled.code_cache import keep_code_in
+    from mummergpu.runtime.compiled.store import keep_code_in
 
     keep_code_in(processor_code_places(os.environ))

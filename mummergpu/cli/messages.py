@@ -85,17 +85,17 @@ def new_stats(command: str, mode: str) -> Stats:
 
 
 @cache
-def compilation_words(time: str) -> tuple[Callable[[], None], Callable[[int, float], None]]:
-    """Return what tells that compiling begins, once in a process, and what tells how far it is."""
+def announce_compilation(time: str = COMPILATION) -> None:
+    """Print messages when this process begins to compile, and how far that is."""
+    from mummergpu.runtime.jit import on_first_compilation
 
-    @cache
     def announce() -> None:
         _tell(f"compiling what is needed for the first time here (up to {time})")
 
     def go_on(functions: int, seconds: float) -> None:
         _tell(f"compiling: {functions:,} functions in {seconds:.0f} s so far")
 
-    return announce, go_on
+    on_first_compilation(announce, go_on=go_on)
 
 
 def _tell(text: str) -> None:
@@ -104,17 +104,8 @@ def _tell(text: str) -> None:
     click.echo(f"{start}{PROGRAM}: {text}", err=True)
 
 
-@cache
-def announce_compilation(time: str = COMPILATION) -> None:
-    """Print a message when the first compilation begins, at most once in a process."""
-    from mummergpu.runtime.jit import on_first_compilation
-
-    announce, go_on = compilation_words(time)
-    on_first_compilation(announce, go_on=go_on)
-
-
 def tell_cache_trouble(notice: Callable[[str], None]) -> None:
     """Report trouble with the folders of compiled code."""
-    from mummergpu.runtime.compiled.code_cache import on_cache_trouble
+    from mummergpu.runtime.compiled.store import on_cache_trouble
 
     on_cache_trouble(notice)

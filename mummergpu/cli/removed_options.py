@@ -7,6 +7,7 @@ from typing import Final
 
 import click
 
+_ONE_PROCESS: Final = "'mummergpu warmup' runs in one process"
 _ONE_BUILDER: Final = {"--builder": "trees are built with Ukkonen's algorithm"}
 _NO_GROUP: Final = "write --read-group none"
 
@@ -29,7 +30,12 @@ REMOVED_OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "index": _ONE_BUILDER,
     "sweep": _ONE_BUILDER,
     "plot": {"--kind": "pictures are dot plots; --stats has the lengths of matches"},
-    "warmup": {"--gpu": "the first run on a GPU compiles what it needs, and keeps it"},
+    "warmup": {
+        "--generic": "run 'mummergpu warmup --cpu x86-64-v3', and once more for x86-64-v2",
+        "--gpu": "the first run on a GPU compiles what it needs, and keeps it",
+        "-t": _ONE_PROCESS,
+        "--threads": _ONE_PROCESS,
+    },
     "map": {
         "--all": "write -N all",
         "--no-read-group": _NO_GROUP,

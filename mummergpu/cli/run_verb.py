@@ -122,9 +122,6 @@ class CommandRun:
         `mode` is what reports call the run, `compiles` about the longest time that everything that
         the command needs takes to compile.
         """
-        # This imports numpy, as the job does.
-        from mummergpu.cli.compiled_list import compiling_ahead
-
         params, session = self._params, self._session
         threads, quiet = params["threads"], params["quiet"]
         stats = new_stats(self.command, mode)
@@ -135,7 +132,6 @@ class CommandRun:
             hidden = quiet or params["no_progress"] or self._has_rows_on_terminal
             progress = stack.enter_context(progress_shown(hidden, session.verbose))
             words = RunWords(progress, session.verbose, quiet)
-            stack.enter_context(compiling_ahead(session.arguments, threads, quiet, time=compiles))
             tell_cache_trouble(words.notice)
             yield words.context(threads, stats), words
             for line in stats.summary():

@@ -1,240 +1,166 @@
-"""The command ``warmup``: compile now what later runs need, and keep it."""
+"""The command ``warmup``: compile now what most runs need, by small commands."""
 
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Sequence
+import random
+import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 
-from mummergpu.cli.option_types import HELP_OPTIONS, PROGRAM
+from mummergpu.cli.option_types import HELP_OPTIONS, PROGRAM, Session
 from mummergpu.errors import OptionError, OutputError
-from mummergpu.runtime.compiled.code_target import GENERIC_TARGETS, GenericTarget, runnable_targets
-from mummergpu.runtime.processors import processor_count
+from mummergpu.runtime.compiled.levels import LEVELS, compile_for, machine_levels
 
-if TYPE_CHECKING:
-    import subprocess
+_COMMANDS: Final = """
+workload LMONO --scale 0.0005 -o one
+workload REPEATS --scale 0.0002 -o two
+index two/reference.fa -o two.mgi
+index two/reference.fa --search kmer --page-size 200k -o parts.mgi
 
-_NATIVE: Final = "native"
+map two.mgi two/reads_1.fq two/reads_2.fq -o pairs.bam --sort --mark-duplicates
+map two.mgi two/reads_1.fq two/reads_2.fq -o pairs.sam --max-xa 5 --unmapped unmapped.fq
+map two.mgi two/reads_1.fq two/reads_2.fq -o all.sam -N all
+map two/reference.fa two/reads_1.fq two/reads_2.fq -o circular.bam --circular all
+map parts.mgi two/reads_1.fq two/reads_2.fq -o parts.paf -N all
+map one/reference.fa one/reads.fq -o one.sam --eqx --tags cs
+map one/reference.fa one.sam -o again.bam
+map two.mgi circular.bam -o again.paf
+map two.mgi two/reference.fa -o long.sam
+map two.mgi two/reads_1.fq -o interleaved.sam --interleaved
 
-_CHILD: Final = """
-import json, sys
-sys.path[:] = json.loads(sys.argv.pop(1))
-from mummergpu.__main__ import run
-run()
+align one/reference.fa changed.fa -o one.delta
+align one/reference.fa changed.fa -o one.vcf
+align one/reference.fa changed.fa -o one.bam
+align one/reference.fa changed.fa -o all.sam --one-to-one -maxmatch --nosimplify
+align two.mgi two/reference.fa -o two.paf --cs
+align bases.fa bases.fa -o wave.delta --method wavefront
+align bases.fa bases.fa -o streaming.delta --method streaming
+
+match one/reference.fa one/reads.fq -b -o all.txt --search kmer --stats stats.json
+match one/reference.fa one/reads.fq -b -o parts.txt --search kmer --page-size 1m
+match one/reference.fa one/reads.fq -b -o one.sam
+match one/reference.fa one/reads.fq -b -o one.paf
+match one/reference.fa one/reads.fq -b -o one.bed
+match one/reference.fa one/reads.fq -b -o one.tsv
+match two.mgi circular.bam -b -o two.bam
+match two.mgi two/reads_1.fq two/reads_2.fq -o pairs.txt --pair
+match two.mgi two/reference.fa -b -o unique.txt -mum -c -L -s --plot page.html
+match two/reference.fa two/reads_1.fq -b -o m.txt --policy m --address-bits 24 -mum
+match two/reference.fa two/reads_1.fq -o n.txt --policy n --address-bits 24 --page-size 200k
+match two/reference.fa two/reads_1.fq -b -o rt.txt --policy rt --address-bits 32
+match two/reference.fa two/reference.fa -o nm.txt --policy nm --address-bits 32
+
+hmm 3.hmm bases.fa -o 3.tsv
+hmm 8.hmm bases.fa -o 8.tsv
+hmm 12.hmm bases.fa -o 12.tsv
+hmm 8.hmm bases.fa --bed -o 8.bed
 """
-"""Runs this program in a new process, with the modules that this process would import."""
+_PROFILE_COMMANDS: Final = """
+hmmsearch profile.hmm proteins.fa -o proteins.txt
+hmmsearch --translate profile.hmm bases.fa -o translated.txt
+"""
+_STATES_OF_MODELS: Final = (3, 8, 12)
+"""Paths of each of these models have bits in words of another size."""
 
 
 @click.command("warmup", context_settings=HELP_OPTIONS)
 @click.option(
-    "--generic",
-    is_flag=True,
-    help="Compile for all processors that have common features, not for the one of this machine "
-    "(on x86-64: x86-64-v3, and x86-64-v2 for old ones; on ARM: arm64).",
-)
-@click.option(
     "--cpu",
-    "names",
-    multiple=True,
-    metavar="NAME",
-    type=click.Choice([_NATIVE, *(target.name for target in GENERIC_TARGETS)]),
-    help="Compile for processors with the features of NAME: native (this machine's own), "
-    "x86-64-v3, x86-64-v2 or arm64; may be repeated.  [default: native]",
+    "level",
+    metavar="LEVEL",
+    type=click.Choice(tuple(LEVELS)),
+    help="Compile for all processors of a level: x86-64-v4, x86-64-v3 or x86-64-v2.  "
+    "[default: the best that this processor has]",
 )
-@click.option(
-    "-t",
-    "--threads",
-    "processes",
-    metavar="N",
-    type=click.IntRange(min=1),
-    help="Compile in N processes, each of which takes some 500 MB.  [default: the processors]",
-)
-@click.option("--part", "parts", multiple=True, hidden=True)
 @click.option("-q", "--quiet", is_flag=True, help="Write nothing but errors to standard error.")
 @click.pass_context
-def warmup(
-    context: click.Context,
-    generic: bool,
-    names: tuple[str, ...],
-    processes: int | None,
-    parts: tuple[str, ...],
-    quiet: bool,
-) -> None:
-    """Compile what later runs need, so that none of them has to wait for that.
+def warmup(context: click.Context, level: str | None, quiet: bool) -> None:
+    """Compile what most runs need, so that they need not wait for that.
 
-    The code is kept where each run looks for it: MUMMERGPU_CACHE_DIR, or the usual folder of
-    caches. In the recipe of a container, set that variable to a folder of the image, and run
-    'mummergpu warmup --generic': the container then starts without compiling anything, on other
-    processors too, for any user, and with a read-only file system.
-
-    The small searches of a warm-up take about a minute of one processor for each NAME; several
-    processors share them.
+    This takes about a minute. The code is kept where each run looks for it: MUMMERGPU_CACHE_DIR, or
+    the usual folder of caches. In the recipe of a container, set that variable to a folder of the
+    image, and run this command for x86-64-v3 and for x86-64-v2: the container then compiles nothing
+    on most machines, for any user, and with a read-only file system.
     """
-    chosen = list(dict.fromkeys(names))
-    if generic:
-        chosen += [target.name for target in _generic_targets() if target.name not in chosen]
-    chosen = chosen or [_NATIVE]
-    _refuse_what_does_not_run_here(chosen)
-    if parts:
-        # The process that has begun this one adds up what its processes have compiled.
-        click.echo(_fill(context, chosen[0], parts))
-        return
-    # Processes of other kinds of processors would compile for minutes what nobody can keep.
-    _folder_of_code()
-    count = processes or processor_count()
-    compiled = _compile_listed(chosen, count)
-    for name, saved, folder in _fill_in_processes(context, chosen, count):
-        if not quiet:
-            text = f"{saved + compiled[name]} functions were compiled for {name}, in {folder}"
-            click.echo(f"{PROGRAM}: {text}", err=True)
-
-
-def _generic_targets() -> tuple[GenericTarget, ...]:
-    targets = runnable_targets()
-    if not targets:
-        raise OptionError("--generic", "no generic processor is known that this machine is like")
-    return targets
-
-
-def _refuse_what_does_not_run_here(names: list[str]) -> None:
-    known = {_NATIVE, *(target.name for target in runnable_targets())}
-    for name in names:
-        if name not in known:
-            raise OptionError("--cpu", f"this machine cannot run code for {name}")
-
-
-def _folder_of_code() -> str:
-    """Return where this process keeps compiled code; raise `OutputError` if that is nowhere."""
-    from mummergpu.runtime.compiled.code_cache import code_places, process_store
+    if level is not None:
+        if level not in machine_levels():
+            raise OptionError("--cpu", f"this machine cannot run code for {level}")
+        compile_for(level)
+    from mummergpu.runtime.compiled.announcement import compilation
+    from mummergpu.runtime.compiled.store import code_places, process_store
 
     folder = process_store().folder()
-    if folder is None:
-        place = "; ".join(code_places()) or "no folder"
+    place = folder or "; ".join(code_places()) or "no folder"
+    before = os.getcwd()
+    if folder is not None:
+        with tempfile.TemporaryDirectory(prefix=f"{PROGRAM}-") as inputs:
+            os.chdir(inputs)
+            try:
+                _run_commands(context)
+            finally:
+                os.chdir(before)
+    if folder is None or process_store().folder() != folder:
         raise OutputError("compiled code cannot be kept there", place)
-    return folder
+    if not quiet:
+        text = f"{compilation.functions} functions were compiled, and are kept in {place}"
+        click.echo(f"{PROGRAM}: {text}", err=True)
 
 
-def _fill(context: click.Context, name: str, parts: Sequence[str]) -> str:
-    """Run parts of a warm-up in this process, which compiles for one kind of processor.
-
-    Return how many functions were compiled and kept, and the folder that has them.
-    """
-    import tempfile
-
-    from mummergpu.cli.warmup_commands import run_parts
-    from mummergpu.runtime.compiled.code_target import compile_for
-
-    compile_for(next((one for one in runnable_targets() if one.name == name), None))
-    from mummergpu.runtime.compiled.code_cache import process_store
-    from mummergpu.runtime.compiled.native.store import native_stores
-
-    store, folder = process_store(), _folder_of_code()
-    commands = context.find_root().command
-    assert isinstance(commands, click.Group)
-    with tempfile.TemporaryDirectory(prefix=f"{PROGRAM}-") as inputs:
-        run_parts(commands, Path(inputs), parts)
-    if store.folder() != folder:
-        raise OutputError("compiled code cannot be kept there any more", folder)
-    saved = sum(one.saved_count for one in (store, *native_stores()[:1]))
-    return f"{saved} {folder}"
+def _run_commands(context: click.Context) -> None:
+    """Run all commands in the working folder."""
+    commands = _COMMANDS + (_PROFILE_COMMANDS if _write_profile() else "")
+    _write_models()
+    group = context.find_root().command
+    for line in filter(None, commands.splitlines()):
+        if "changed.fa" in line and not os.path.exists("changed.fa"):
+            _write_changed_genome()
+        words = [*line.split(), "-q"]
+        with group.make_context(PROGRAM, list(words), obj=Session(words)) as inner:
+            group.invoke(inner)
 
 
-def _compile_listed(names: Sequence[str], count: int) -> dict[str, int]:
-    """Compile what is listed, in so many processes; return how many functions that were.
-
-    The searches then find nearly everything compiled, and what takes longest has begun first.
-    """
-    from concurrent.futures import ThreadPoolExecutor
-
-    from mummergpu.cli.compiled_list import entries
-    from mummergpu.runtime.compiled.ahead import Compilers, Progress
-
-    # A process that runs all searches compiles what several functions call once only.
-    if count == 1 or not hasattr(os, "fork"):
-        return dict.fromkeys(names, 0)
-    listed = sorted((one.listed for one in entries()), key=lambda one: -one.cost)
-
-    def compile_for_one(name: str) -> int:
-        target = None if name == _NATIVE else name
-        compilers = Compilers(listed, max(1, count // len(names)), Progress(), target)
-        try:
-            compilers.wait()
-        finally:
-            compilers.close()
-        return compilers.compiled
-
-    with ThreadPoolExecutor(min(count, len(names))) as executor:
-        return dict(zip(names, executor.map(compile_for_one, names), strict=True))
+def _write_changed_genome() -> None:
+    """Write a genome with some bases left out, others changed, and a part that is reversed."""
+    lines = Path("one/reference.fa").read_text().splitlines()[1:]
+    for number in range(0, len(lines), 5):
+        lines[number] = lines[number][:20] + lines[number][20:40].lower()[::-1] + lines[number][41:]
+    part = len(lines) // 3
+    complements = str.maketrans("ACGTacgt", "TGCATGCA")
+    turned = "".join(lines[part : 2 * part])[::-1].translate(complements)
+    text = "\n".join([">changed", *lines[:part], turned, ">rest", *lines[2 * part :]])
+    Path("changed.fa").write_text(text.upper() + "\n")
 
 
-def _fill_in_processes(
-    context: click.Context, names: Sequence[str], count: int
-) -> list[tuple[str, int, str]]:
-    """Run all parts for all kinds of processors, in so many processes at once.
-
-    Numba compiles on one thread of a process, and for one kind of processor. Return for each kind
-    how many functions were compiled, and where they are kept. The first process that fails ends
-    the command, with what it has said.
-    """
-    from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-
-    from mummergpu.cli.warmup_commands import PARTS
-
-    running: set[subprocess.Popen[str]] = set()
-    # One process compiles what parts share once only.
-    shares = [PARTS] if count == 1 else [(part,) for part in PARTS]
-    with ThreadPoolExecutor(count) as executor:
-        work = {
-            executor.submit(_fill_in_child, name, share, running): name
-            for share in shares
-            for name in names
-        }
-        try:
-            done, _ = wait(work, return_when=FIRST_EXCEPTION)
-            results = [(work[one], *one.result()) for one in done]
-            folders = {name: folder for name, _, folder in results}
-        except _ChildError as failed:
-            click.echo(failed.said, err=True, nl=False)
-            context.exit(failed.status)
-        finally:
-            executor.shutdown(wait=False, cancel_futures=True)
-            for process in tuple(running):
-                process.terminate()
-    return [
-        (name, sum(saved for other, saved, _ in results if other == name), folders[name])
-        for name in names
-    ]
+def _write_models() -> None:
+    """Write programs of the language for models with several numbers of states, and bases."""
+    bases = "".join(random.Random(1).choices("ACGT", k=3000))
+    Path("bases.fa").write_text(f">bases\n{bases}\n>few\n{bases[:90]}\n")
+    for count in _STATES_OF_MODELS:
+        names = [f"s{number}" for number in range(count)]
+        states = "".join(f"state {name} emits e; start -> {name} 0.05; " for name in names)
+        states += "".join(f"{one} -> {other} 0.05; " for one in names for other in names)
+        prints = "print viterbi(m).traceback; print viterbi(m).score; print forward(m).score; "
+        prints += "print posterior(m).traceback; " if count < max(_STATES_OF_MODELS) else ""
+        declared = "alphabet [A, C, G, T]; startstate start; emission e = [.25, .25, .25, .25];"
+        main = f"main() {{ m = new model(); {prints} }}"
+        Path(f"{count}.hmm").write_text(f"hmm model {{ {declared} {states} }} {main}")
 
 
-class _ChildError(Exception):
-    """A process has ended with an error; it has said why."""
-
-    def __init__(self, status: int, said: str) -> None:
-        super().__init__(said)
-        self.status = status
-        self.said = said
-
-
-def _fill_in_child(
-    name: str, parts: Sequence[str], running: set[subprocess.Popen[str]]
-) -> tuple[int, str]:
-    """Run parts in a process of its own; return what `_fill` does."""
-    import json
-    import subprocess
-
-    words = ["warmup", "--cpu", name, *(word for part in parts for word in ("--part", part))]
-    command = [sys.executable, "-c", _CHILD, json.dumps(sys.path), *words]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        running.add(process)
-        told, said = process.communicate()
-        running.discard(process)
-    if process.returncode:
-        raise _ChildError(process.returncode, said)
-    saved, folder = told.strip().split(" ", 1)
-    return int(saved), folder
+def _write_profile() -> bool:
+    """Write a profile HMM and proteins, one of them like it; return false without pyhmmer."""
+    try:
+        from pyhmmer import easel, plan7
+    except ImportError:
+        return False
+    residues = random.Random(1).choices("ACDEFGHIKLMNPQRSTVWY", k=3000)
+    proteins = ["".join(residues[place : place + 100]) for place in range(0, len(residues), 100)]
+    Path("proteins.fa").write_text("".join(f">{n}\n{one}\n" for n, one in enumerate(proteins)))
+    alphabet = easel.Alphabet.amino()
+    sequence = easel.TextSequence(name=b"profile", sequence=proteins[0]).digitize(alphabet)
+    profile, *_ = plan7.Builder(alphabet).build(sequence, plan7.Background(alphabet))
+    with open("profile.hmm", "wb") as file:
+        profile.write(file)
+    return True

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 from mummergpu.errors import BackendError, ClusterError, MummergpuError, OutputError
-from mummergpu.runtime.compiled.code_generation import digest_of_sources
+from mummergpu.runtime.compiled.store import digest_of_sources
 from mummergpu.runtime.frozen import frozen
 
 Result = TypeVar("Result")

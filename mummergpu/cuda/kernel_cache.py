@@ -2,7 +2,7 @@
 
 A file is named by its key, the SHA-256 of everything that the kernels depend on: the names
 and texts of the files that the program can include, the compiler's options and version, and
-`CACHE_FORMAT`. It begins with a header (`kept_content.pack`); if that tells of damage, the kernels
+`CACHE_FORMAT`. It begins with a header (`store_entry.pack`); if that tells of damage, the kernels
 are compiled again and the file is replaced. A file appears under its name only when it is complete,
 so processes can share a folder without a lock.
 """
@@ -20,11 +20,11 @@ from typing import Final
 
 from mummergpu.cuda.nvrtc import compile_program, compiler_options, nvrtc_version
 from mummergpu.cuda.program import ProgramSource
-from mummergpu.runtime.compiled.kept_content import (
+from mummergpu.runtime.compiled.store_entry import (
     FILE_MODE,
     FOLDER_MODE,
     MAXIMUM_BYTES,
-    Kept,
+    StoreEntry,
     is_abandoned,
     pack,
     remove_least_used,
@@ -181,7 +181,7 @@ def prune(folder: Path, maximum_bytes: int, kept: set[str]) -> None:
     remove_least_used(_files(folder), maximum_bytes, remove)
 
 
-def _files(folder: Path) -> list[Kept]:
+def _files(folder: Path) -> list[StoreEntry]:
     """Remove abandoned files; return the cache's others in a folder that may hold anything."""
     files = []
     with suppress(OSError):
@@ -194,5 +194,5 @@ def _files(folder: Path) -> list[Kept]:
                     if is_unfinished and is_abandoned(found.st_mtime):
                         path.unlink()
                     else:
-                        files.append(Kept(found.st_mtime, found.st_size, str(path)))
+                        files.append(StoreEntry(found.st_mtime, found.st_size, str(path)))
     return files

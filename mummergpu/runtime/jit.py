@@ -1,80 +1,42 @@
-"""Compiles the hot loops: decorators with one common set of options.
+"""Compiles the hot loops: decorators for functions in numba's subset of Python.
 
-`jit` is numba's ``njit`` with a cache on disk and the interpreter lock released, so
-that compiled functions run side by side in a pool of Python threads. Numba itself is imported
-only when something has to be compiled (`mummergpu.runtime.compiled.pending`).
+A compiled function releases the interpreter lock, so calls run side by side in a pool of Python
+threads. Such a function creates no array: it fills those that its caller gives it.
+`compiled/lazy_dispatch.py` says what happens at its first call.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.runtime.compiled.native.function import NativeFunction
-from mummergpu.runtime.compiled.native.values import Flattened, UnsuitedValueError
-from mummergpu.runtime.compiled.pending import (
-    PendingFunction,
-    before_numba_compiles,
-    wait_for_numba,
-)
+from mummergpu.runtime.compiled.announcement import compilation
+from mummergpu.runtime.compiled.lazy_dispatch import LazyFunction
+from mummergpu.runtime.compiled.signatures import Flattened, UnsuitedValueError
 from mummergpu.runtime.llvm import intrinsic, ir, types
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Scalar = TypeVar("Scalar", bound=np.generic)
 Value = TypeVar("Value", bound=tuple[Any, ...])
 
-
-def _dispatcher_of(function: Callable[..., Any], counts_references: bool) -> Any:
-    from mummergpu.runtime.compiled.compiler import dispatcher_of
-
-    return dispatcher_of(function, counts_references)
-
-
-def _inlined_dispatcher_of(function: Callable[..., Any], counts_references: bool) -> Any:
-    from mummergpu.runtime.compiled.compiler import inlined_dispatcher_of
-
-    return inlined_dispatcher_of(function, counts_references)
-
-
-_counting = partial(_dispatcher_of, counts_references=True)
-_borrowing = partial(_dispatcher_of, counts_references=False)
-_inlined_counting = partial(_inlined_dispatcher_of, counts_references=True)
-_inlined_borrowing = partial(_inlined_dispatcher_of, counts_references=False)
+on_first_compilation: Final = compilation.on_first
 
 
 def jit(function: Function) -> Function:
-    """Compile `function` at its first call, cache the machine code, release the lock.
-
-    The function is in numba's subset of Python. Returned is the dispatcher, typed as the function
-    itself; so it is from the other decorators here.
-    """
-    return cast(Function, wait_for_numba(NativeFunction(function, _counting, True)))
+    """Compile a function that is called from Python, at its first call with some types."""
+    return cast(Function, LazyFunction(function, inlined=False))
 
 
 def inline(function: Function) -> Function:
-    """Compile a small `function` into each compiled caller, to save the call."""
-    return cast(Function, wait_for_numba(PendingFunction(function, _inlined_counting, True, True)))
+    """Compile a small function into each compiled caller, to save the call."""
+    return cast(Function, LazyFunction(function, inlined=True))
 
 
-def jit_without_refcounts(function: Function) -> Function:
-    """Compile as `jit` does, for functions that create no array and slice none.
-
-    They use only arrays from their arguments. The caller keeps these alive, so they need not count
-    references. Numba counts with atomic operations whenever an array is passed to an inlined
-    function. In loops of a few nanoseconds per step, that takes three quarters of the time.
-    """
-    return cast(Function, wait_for_numba(NativeFunction(function, _borrowing, False)))
-
-
-def inline_without_refcounts(function: Function) -> Function:
-    """Compile as `inline` does, for functions that create no array and slice none."""
-    return cast(
-        Function, wait_for_numba(PendingFunction(function, _inlined_borrowing, False, True))
-    )
+jit_without_refcounts = jit
+inline_without_refcounts = inline
 
 
 @inline
@@ -117,26 +79,6 @@ def writable(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
     if flags.c_contiguous and flags.writeable:
         return array
     return np.require(array, requirements=["C", "W"])
-
-
-def on_first_compilation(
-    announce: Callable[[], None],
-    after: float = 0.0,
-    go_on: Callable[[int, float], None] | None = None,
-) -> None:
-    """Call `announce` once, just before the first compilation (a warm cache has none).
-
-    It is called after so many seconds of compiling, before a further function is compiled; at most
-    once per process, and never if numba does not report when it compiles. `go_on` is told at times
-    how many functions have been compiled since, and for how many seconds.
-    """
-
-    def register() -> None:
-        from mummergpu.runtime.compiled.compiler import announce_compilation
-
-        announce_compilation(announce, after, go_on)
-
-    before_numba_compiles(register)
 
 
 def _prefetch(typing_context: Any, array: Any, index: Any) -> Any:

@@ -10,7 +10,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any, Final
 
-from mummergpu.runtime.compiled.pending import Pending, wait_for_numba
+from mummergpu.runtime.compiled.lazy_dispatch import LazyObject
 
 
 class _LateModule:
@@ -34,7 +34,7 @@ def intrinsic(generator: Callable[..., Any]) -> Any:
 
     The generator is one for ``numba.extending.intrinsic``.
     """
-    return wait_for_numba(Pending(generator, _intrinsic_of))
+    return LazyObject(generator, _intrinsic_of)
 
 
 def _intrinsic_of(generator: Callable[..., Any]) -> Any:

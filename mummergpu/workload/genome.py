@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 import numpy as np
 
-from mummergpu.runtime.arrays import Int64Array
+from mummergpu.runtime.arrays import Int64Array, UInt64Array
 from mummergpu.runtime.jit import as_int64, inline, jit
 from mummergpu.runtime.processors import processor_count
 from mummergpu.sequence.codes import BREAK, CodeArray
@@ -106,17 +107,10 @@ def _lay_share(codes: CodeArray, repeats: Repeats, gc: float, stream: RandomStre
     ]
     rates = threshold(repeats.divergence[0]), threshold(repeats.divergence[1])
     bounds = np.append(0, np.cumsum([family.size for family in families])).astype(np.int64)
-    first = stream.state
-    last = _lay_copies(
-        codes,
-        np.concatenate(families),
-        bounds,
-        repeats.is_cut,
-        rates,
-        repeats.share * codes.size,
-        np.uint64(first),
-    )
-    stream.state = int(last)
+    state = np.array([stream.state], dtype=np.uint64)
+    left = math.ceil(repeats.share * codes.size)
+    _lay_copies(codes, np.concatenate(families), bounds, repeats.is_cut, rates, left, state)
+    stream.state = int(state[0])
 
 
 @inline
@@ -133,13 +127,14 @@ def _lay_copies(
     bounds: Int64Array,
     is_cut: bool,
     rates: tuple[int, int],
-    left: float,
-    state: np.uint64,
-) -> np.uint64:
-    """Lay copies of families until they have so many bases; return the state of the stream then.
+    left: int,
+    stream: UInt64Array,
+) -> None:
+    """Lay copies of families until they have `left` bases, and advance the state of the stream.
 
     This is what `_lay` does with each copy, for the millions of copies of a large genome.
     """
+    state = stream[0]
     while left > 0:
         state += GAMMA
         family = _between(state, 0, bounds.size - 2)
@@ -167,7 +162,7 @@ def _lay_copies(
                 codes[to + place] = base
         state += GAMMA + GAMMA
         left -= size
-    return state
+    stream[0] = state
 
 
 def _lay_segments(codes: CodeArray, segments: Segments, stream: RandomStream) -> None:

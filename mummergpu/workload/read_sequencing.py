@@ -298,21 +298,20 @@ def _append_read(
 
 @jit
 def write_reads(
-    key: np.uint64, first: int, last: int, origin: Origin, platform: Platform, out: ByteArray,
-    tally: Int64Array,
+    key: UInt64Array, first: int, last: int, origin: Origin, platform: Platform,
+    scratch: ByteArray, out: ByteArray, tally: Int64Array,
 ) -> int:  # fmt: skip
     """Write reads `first` to `last`, counted from 0, and return the number of bytes.
 
-    The random streams of all reads derive from `key`. This call adds to the tally: counts of
-    events, then of bases and of forward reads.
+    The random streams of all reads derive from the number in `key`. `scratch` has two rows for the
+    longest read. This call adds to the tally: counts of events, then of bases and of forward reads.
     """
     lengths, runs = platform.lengths, origin.runs
-    letters = np.empty(lengths[MAXIMUM], dtype=np.uint8)
-    qualities = np.empty(lengths[MAXIMUM], dtype=np.uint8)
+    letters, qualities = scratch[0], scratch[1]
     all_bases = np.uint64(origin.run_offsets[-1])
     end = 0
     for number in range(first, last):
-        state = scramble_compiled(key + np.uint64(number) * GAMMA)
+        state = scramble_compiled(key[0] + np.uint64(number) * GAMMA)
         state += GAMMA
         length = _draw_length(scramble_compiled(state), lengths)
         available = 0
@@ -332,14 +331,14 @@ def write_reads(
 
 @jit
 def write_pairs(
-    key: np.uint64, first: int, last: int, origin: Origin, platform: Platform, out: ByteArray,
-    mates: ByteArray, ends: Int64Array, tally: Int64Array,
+    key: UInt64Array, first: int, last: int, origin: Origin, platform: Platform,
+    scratch: ByteArray, out: ByteArray, mates: ByteArray, ends: Int64Array, tally: Int64Array,
 ) -> None:  # fmt: skip
     """Write pairs `first` to `last`, counted from 0: the ends of templates, towards each other.
 
     Parameters
     ----------
-    key, first, last, origin, platform, tally
+    key, first, last, origin, platform, scratch, tally
         As for `write_reads`. Each run holds the longest template.
     out, mates : ndarray, dtype=uint8
         Output: the text of first mates, and that of second ones.
@@ -347,11 +346,10 @@ def write_pairs(
         Output: the bytes of both.
     """
     lengths, runs = platform.lengths, origin.runs
-    letters = np.empty(lengths[MAXIMUM], dtype=np.uint8)
-    qualities = np.empty(lengths[MAXIMUM], dtype=np.uint8)
+    letters, qualities = scratch[0], scratch[1]
     all_bases = np.uint64(origin.run_offsets[-1])
     for number in range(first, last):
-        state = scramble_compiled(key + np.uint64(number) * GAMMA)
+        state = scramble_compiled(key[0] + np.uint64(number) * GAMMA)
         state += GAMMA
         length = _draw_length(scramble_compiled(state), lengths)
         state += GAMMA

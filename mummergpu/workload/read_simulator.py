@@ -139,7 +139,7 @@ def sequence_reads(
         has_qualities,
     )  # fmt: skip
     origin = Origin(reference.codes, record_bounds, names, name_offsets, runs, run_offsets)
-    key = np.uint64(stream_key(seed, name, "reads"))
+    key = np.array([stream_key(seed, name, "reads")], dtype=np.uint64)
     # 128 bytes hold four numbers of at most 20 digits, the fixed words, and four line ends.
     read_bytes = 2 * reads.length_maximum + prefix.size + max(name_lengths) + 128
     block_reads = max(1, _BLOCK_BYTES // read_bytes)
@@ -148,11 +148,12 @@ def sequence_reads(
         """Return the text of the reads of a block, and their counts."""
         last, counts = min(first + block_reads, count), np.zeros_like(tally.counts)
         buffer, mates = (np.empty((last - first) * read_bytes, dtype=np.uint8) for _ in range(2))
+        scratch = np.empty((2, reads.length_maximum), dtype=np.uint8)
         if reads.is_paired:
             ends = np.zeros(2, np.int64)
-            write_pairs(key, first, last, origin, platform, buffer, mates, ends, counts)
+            write_pairs(key, first, last, origin, platform, scratch, buffer, mates, ends, counts)
             return (buffer[: ends[0]].data, mates[: ends[1]].data), counts
-        size = write_reads(key, first, last, origin, platform, buffer, counts)
+        size = write_reads(key, first, last, origin, platform, scratch, buffer, counts)
         return (buffer[:size].data,), counts
 
     threads = processor_count()

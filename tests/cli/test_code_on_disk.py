@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mummergpu.runtime.compiled.native.store import native_stores
+from mummergpu.runtime.compiled.store import process_store
 
 COMMAND = [sys.executable, "-m", "mummergpu", *"-v -C -l 4 --search tree t.fa t.fa".split()]
 """A search of trees: that of k-mers takes longer to compile."""
@@ -42,15 +42,15 @@ def told(done: subprocess.CompletedProcess[bytes]) -> list[str]:
 def test_a_cache_that_cannot_be_made_costs_time_only(inside: Path) -> None:
     environment = {**os.environ, "MUMMERGPU_CACHE_DIR": str(inside / "t.fa" / "x")}
     done = subprocess.run(COMMAND, env=environment, capture_output=True)
-    place = inside / "t.fa" / "x" / "processor-native"
+    place = inside / "t.fa" / "x" / "processor"
     assert told(done) == [f"mummergpu: compiled code cannot be read from {place}: Not a directory"]
 
 
 def test_a_damaged_cache_on_a_full_disk_costs_time_only(inside: Path) -> None:
     subprocess.run(COMMAND, check=True, capture_output=True)
-    folder = native_stores()[0].folder()
+    folder = process_store().folder()
     assert folder is not None
-    kept = inside / "cache" / "processor-native" / Path(folder).name
+    kept = inside / "cache" / "processor" / Path(folder).name
     shutil.copytree(folder, kept)
     files = sorted(kept.glob("*.code"))
     assert len(files) >= 5
@@ -62,7 +62,7 @@ def test_a_damaged_cache_on_a_full_disk_costs_time_only(inside: Path) -> None:
     environment = {**os.environ, "MUMMERGPU_CACHE_DIR": str(inside / "cache")}
     command = [sys.executable, "-c", FULL_DISK, *COMMAND[3:]]
     done = subprocess.run(command, env=environment, capture_output=True)
-    assert told(done) == [f"mummergpu: compiled code is damaged in {inside}/cache/processor-native"]
+    assert told(done) == [f"mummergpu: compiled code is damaged in {inside}/cache/processor"]
     # Nothing can have been repaired, and no part of a file lies about.
     assert {path: path.read_bytes() for path in kept.glob("*.code")} == before
     assert {path.suffix for path in kept.iterdir()} == {".code", ""}

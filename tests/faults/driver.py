@@ -61,13 +61,13 @@ def keep_kernels(arguments: list[str]) -> int:
 
 def keep_code(arguments: list[str]) -> int:
     """Use a store of code for the processor, with code that takes no time to make."""
-    from mummergpu.runtime.compiled.code_store import CodeStore
+    from mummergpu.runtime.compiled.store import CodeStore
 
     def tell(line: str) -> None:
         print(line, file=sys.stderr)
 
     for _ in range(2):
-        store = CodeStore((os.path.abspath(arguments[0]),), "0" * 32, tell)
+        store = CodeStore((os.path.abspath(arguments[0]),), ("0" * 32,), tell)
         for key in (b"first", b"second", b"first"):
             content = key * 10_000
             found = store.load(key)
@@ -81,7 +81,7 @@ def keep_code(arguments: list[str]) -> int:
 
 def compile_function(arguments: list[str]) -> int:
     """Call a function whose machine code is kept in a folder, or has to be compiled."""
-    from mummergpu.runtime.compiled.code_cache import keep_code_in, on_cache_trouble
+    from mummergpu.runtime.compiled.store import keep_code_in, on_cache_trouble
 
     def tell(line: str) -> None:
         print(line, file=sys.stderr)

@@ -16,7 +16,7 @@ NOTICE = re.compile(r"(compiled code (cannot be kept in|cannot be read from|is d
 
 def kept(runs: FaultyRuns) -> dict[str, bytes]:
     """Return the files that hold code, and those that were left unfinished."""
-    paths = [path for path in runs.outputs.rglob("*") if path.is_file() and path.name != "lock"]
+    paths = [path for path in runs.outputs.rglob("*") if path.is_file()]
     return {path.name: path.read_bytes() for path in paths}
 
 

@@ -10,4 +10,4 @@ def compilation_count(function: Any) -> int:
 
     Code that an earlier process has kept is called without numba, which has then no signature.
     """
-    return len(function.signatures) + len(getattr(function, "_callers", ()))
+    return len(function.signatures) + len(getattr(function, "_images", ()))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-WARM_UP = "unit/cli/test_warmup_commands.py"
+WARM_UP = "cli/test_warmup.py"
 MEANWHILE = (
     *("kernels/test_nvrtc.py", "unit/cuda/", "unit/drawing/", "unit/studies/", "unit/cli/"),
     *("unit/test_architecture.py", "kernels/test_host_kernels.py"),

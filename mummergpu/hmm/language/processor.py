@@ -31,7 +31,7 @@ from mummergpu.hmm.language.tables import (
 )
 from mummergpu.hmm.language.traces import TraceTables, trace_tables
 from mummergpu.runtime.arrays import Float64Array, Int64Array
-from mummergpu.runtime.compiled.native.written import compiled_text
+from mummergpu.runtime.compiled.llvm_text import compiled_text
 
 
 class Computed(NamedTuple):

@@ -89,7 +89,8 @@ def flatten_tree(tree: GrownTree, order: Int32Array, layout: Layout, base_before
     base_count = tree.codes.size - 1
     if base_count > layout.max_bases:
         raise ValueError(f"{base_count} bases do not fit {layout.address_bits}-bit addresses")
-    facts = leaf_facts(tree.codes, base_before)
+    facts = np.empty(tree.codes.size, dtype=np.int64)
+    fill_leaf_facts(tree.codes, base_before, facts)
     addresses = np.zeros(len(tree.inner_nodes), dtype=np.int32)
     width_bits, strip_bits = layout.tree_width_bits, layout.tree_strip_bits
     place_nodes(order, facts, addresses, width_bits, strip_bits)
@@ -142,13 +143,12 @@ def place_bases(codes: CodeArray, reference: ByteArray, strip_bits: int) -> None
 
 
 @jit
-def leaf_facts(codes: CodeArray, base_before: int) -> WordArray:
-    """Return what is known of each leaf without the tree, packed into a number.
+def fill_leaf_facts(codes: CodeArray, base_before: int, facts: WordArray) -> None:
+    """Fill in what is known of each leaf without the tree, packed into a number.
 
     Bits 31 to 60 are the number of bases from the suffix to the next break, minus one. Bits 61 to
     63 are the base before the suffix. Bits 0 to 30 are free for the leaf's address.
     """
-    facts = np.zeros(codes.size, dtype=np.int64)
     path_end = codes.size - 1
     # From right to left, `path_end` is the next break.
     for position in range(codes.size - 1, -1, -1):
@@ -157,7 +157,6 @@ def leaf_facts(codes: CodeArray, base_before: int) -> WordArray:
         before = as_int64(codes[position - 1]) if position > 0 else as_int64(base_before)
         length_less_one = (path_end - position - 1) & LENGTH_MASK
         facts[position] = (length_less_one << LENGTH_SHIFT) | (before << BASE_SHIFT)
-    return facts
 
 
 @jit

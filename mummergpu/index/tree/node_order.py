@@ -32,7 +32,8 @@ def order_nodes(tree: GrownTree, reordered: bool) -> Int32Array:
     """
     order = np.empty(len(tree.inner_nodes) + tree.leaf_count, dtype=np.int32)
     if reordered:
-        order_breadth_then_depth_first(tree.inner_nodes, tree.next_leaves, order)
+        waiting = np.empty_like(order)
+        order_breadth_then_depth_first(tree.inner_nodes, tree.next_leaves, order, waiting)
     else:
         order_as_constructed(tree.codes, tree.inner_nodes, order)
     return order
@@ -40,9 +41,12 @@ def order_nodes(tree: GrownTree, reordered: bool) -> Int32Array:
 
 @jit
 def order_breadth_then_depth_first(
-    inner_nodes: Int32Array, next_leaves: Int32Array, order: Int32Array
+    inner_nodes: Int32Array, next_leaves: Int32Array, order: Int32Array, waiting: Int32Array
 ) -> None:
-    """Fill `order` level by level down to depth 15 in edges, and subtree by subtree below."""
+    """Fill `order` level by level down to depth 15 in edges, and subtree by subtree below.
+
+    `waiting` is scratch memory for as many names as `order` has.
+    """
     order[0] = 0
     filled = 1
     level_begin = 0
@@ -60,7 +64,6 @@ def order_breadth_then_depth_first(
                     filled += 1
                     child = next_leaves[~child] if child < 0 else 0
         level_begin = level_end
-    waiting = np.empty(order.size, dtype=np.int32)
     for place in range(level_begin, filled):
         if order[place] > 0:
             filled = order_subtree(inner_nodes, next_leaves, order[place], waiting, order, filled)

@@ -80,7 +80,8 @@ def grow_tree(codes: CodeArray) -> GrownTree:
     inner_nodes = inner_nodes.reshape(-1, RECORD_NUMBERS)
     next_leaves = np.zeros(codes.size, dtype=np.int32)
     word_nodes = np.zeros(4**WORD_BASES, dtype=np.int32)
-    count = insert_suffixes(codes, inner_nodes, next_leaves, word_nodes)
+    ring = np.zeros(RING, dtype=np.int32)
+    count = insert_suffixes(codes, inner_nodes, next_leaves, word_nodes, ring)
     return GrownTree(codes, inner_nodes[:count], next_leaves, leaf_count)
 
 
@@ -90,6 +91,7 @@ def insert_suffixes(
     inner_nodes: Int32Array,
     next_leaves: Int32Array,
     word_nodes: Int32Array,
+    ring: Int32Array,
 ) -> int:
     """Insert every suffix, longest first, and return the number of inner nodes made.
 
@@ -100,10 +102,9 @@ def insert_suffixes(
 
     Each step waits for memory, because the target of a suffix link and its child can be anywhere.
     `word_nodes` holds, for each word of ten bases, the first node at or below its end. It serves
-    only to prefetch the nodes on a suffix's path some steps ahead; this halves the time. All
-    outputs begin as zeros.
+    only to prefetch the nodes on a suffix's path some steps ahead, and so does `ring`, of `RING`
+    numbers; this halves the time. All arrays but the codes begin as zeros.
     """
-    ring = np.zeros(RING, dtype=np.int32)
     word = 0
     count = 1
     node = 0

@@ -1,176 +1,260 @@
-"""Makes numba's dispatchers of the functions to compile, with one common set of options.
+"""Compiles functions with numba: to images, as parts of other functions, or for numba's dispatcher.
 
-Nothing imports this module before numba is needed (`mummergpu.runtime.compiled.pending`).
+Numba optimises each function and makes machine code and a wrapper of it, also if others only
+inline it: half of the time of compiling. Here a function is translated to LLVM's code (`Callee`),
+and optimised once, as a part of what is called from Python.
+
+What this needs of numba is private, so `can_defer` looks for it. Without it, there are no images,
+and numba compiles each function in its usual way.
+
+Nothing imports this module before something has to be compiled (`lazy_dispatch.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
-from time import perf_counter
+import importlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
 from typing import Any, Final
 
 import numba
-import numpy as np
-from numba import types
+from numba.core import codegen, cpu
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.registry import CPUDispatcher, cpu_target
 
-from mummergpu.runtime.compiled import code_cache
-from mummergpu.runtime.compiled.code_target import chosen_target
+from mummergpu.runtime.compiled.announcement import compilation
+from mummergpu.runtime.compiled.image import pack_code
+from mummergpu.runtime.compiled.linker import ENTRY, UnsuitedCodeError, image_of, target_machine
+from mummergpu.runtime.compiled.signatures import text_of_result, types_of_text
+from mummergpu.runtime.compiled.store import is_covered, process_store
 
-_SEEN: Final[set[Any]] = set()
-"""The types returned so far: numba holds only weak references to them."""
+_LIBRARY: Final[Any] = codegen.JITCodeLibrary
+_OPTIONS: Final[dict[str, Any]] = {"error_model": "numpy", "nogil": True}
+_NO_WRAPPERS: Final = {"nopython": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
-_COUNTING: Final[dict[str, Any]] = {"error_model": "numpy"}
+# The caller keeps the arrays of the arguments alive, so a function need not count references to
+# them: numba counts with atomic operations, whenever an array is passed to an inlined function. In
+# loops of a few nanoseconds a step, that takes three quarters of the time. The option is private.
+if hasattr(getattr(cpu, "CPUTargetOptions", None), "_nrt"):
+    _OPTIONS["_nrt"] = False
+
+_WORD_BYTES: Final = 8
 
 
-def _without_counting() -> dict[str, Any]:
-    """Return the options of functions that count no references.
+def compile_image(callee: Callee, types: str) -> bytes:
+    """Return the image of a function for types of arguments (`signatures.flatten`).
 
-    Numba has a private option for that. If a version of numba lacks it, the functions count
-    references: they are slower, with the same results.
+    Raises
+    ------
+    UnsuitedValueError, UnsuitedCodeError
+        If there can be no image.
+    NumbaError
+        If the function cannot be compiled.
     """
+    kinds = types_of_text(types)
+    with global_compiler_lock:
+        callee.compile(kinds)
+        result: Any = callee.overloads[kinds]
+        if result.library.has_dynamic_globals or result.lifted or _has_unusual_settings():
+            raise UnsuitedCodeError("code of this process")
+        returned = text_of_result(result.signature.return_type)
+        return pack_code(image_of(_object_of(result)), returned)
+
+
+def _has_unusual_settings() -> bool:
+    """Return whether somebody has numba make other code; variables are seen by `levels.py`."""
+    names = ("BOUNDSCHECK", "DEBUGINFO_DEFAULT")
+    return any(getattr(numba.config, name, None) for name in names)
+
+
+def _object_of(result: Any) -> bytes:
+    """Return an object file with position-independent code, and `ENTRY` before the function."""
+    from llvmlite import binding
+
+    name, machine = result.fndesc.llvm_func_name, target_machine()
+    module = binding.parse_bitcode(result.library._get_module_for_linking().as_bitcode())
+    # Numba lets a library's functions go where nobody in it calls them.
+    module.get_function(name).linkage = "external"
+    _optimise(module, result.library.codegen, machine)
+    kinds = [str(argument.type) for argument in module.get_function(name).arguments]
+    entry = binding.parse_assembly(_entry_before(name, kinds))
+    entry.triple, entry.data_layout = module.triple, module.data_layout
+    module.link_in(entry)
+    # Nothing else of the module is needed: numba's wrappers call the interpreter.
+    for part in (*module.functions, *module.global_variables):
+        if not part.is_declaration and part.name != ENTRY:
+            part.linkage = "internal"
+    options = binding.create_pipeline_tuning_options(speed_level=0)
+    passes = binding.create_new_module_pass_manager()
+    passes.add_global_dead_code_eliminate_pass()
+    passes.run(module, binding.create_pass_builder(machine, options))
+    code: bytes = machine.emit_object(module)
+    return code
+
+
+def _optimise(module: Any, generator: Any, machine: Any) -> None:
+    """Optimise a function with all that it calls, as numba does for one of them, for a machine."""
+    cheap: dict[str, Any] = {
+        "loop_vectorize": generator._loopvect,
+        "slp_vectorize": False,
+        "opt": generator._opt_level,
+        "cost": "cheap",
+    }
+    own = generator._tm
+    generator._tm = machine
     try:
-        from numba.core.cpu import CPUTargetOptions
-
-        known = hasattr(CPUTargetOptions, "_nrt")
-    except ImportError:
-        known = False
-    return _COUNTING | {"_nrt": False} if known else _COUNTING
-
-
-_BORROWER: Final = _without_counting()
+        for choice in (cheap, {}):
+            passes, builder = generator._module_pass_manager(**choice)
+            passes.run(module, builder)
+    finally:
+        generator._tm = own
 
 
-def _set_target() -> None:
-    """Have numba compile for the target of `code_target.compile_for`, if there is one."""
-    target = chosen_target()
-    if target is not None:
+def _entry_before(name: str, kinds: list[str]) -> str:
+    """Return LLVM's code of a function that takes the arguments of another one from memory."""
+    lines, passed = [], ["ptr %result", "ptr %exception"]
+    for number, kind in enumerate(kinds[2:]):
+        at = number * _WORD_BYTES
+        lines.append(f"%p{number} = getelementptr i8, ptr %arguments, i64 {at}")
+        lines.append(f"%v{number} = load {kind}, ptr %p{number}")
+        passed.append(f"{kind} %v{number}")
+    return "\n".join(
+        [
+            f'declare i32 @"{name}"({", ".join(kinds)})',
+            f"define i32 @{ENTRY}(ptr %arguments, ptr %result, ptr %exception) {{",
+            *lines,
+            f'%status = call i32 @"{name}"({", ".join(passed)})',
+            "ret i32 %status",
+            "}",
+        ]
+    )
+
+
+class _PlainLibrary(_LIBRARY):  # type: ignore[misc]
+    """The code of a function and of all that it calls, not optimised; no memory is filled with it.
+
+    A caller links it into its own, as numba does with its libraries.
+    """
+
+    def finalize(self) -> None:
+        """Link what is called."""
+        self._raise_if_finalized()
+        for library in dict.fromkeys(self._linking_libraries):
+            # Numba 0.61 has no functions that set a library up when it is loaded again.
+            if hasattr(library, "_reload_init"):
+                self._reload_init.update(library._reload_init)
+            self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+
+@cache
+def can_defer() -> bool:
+    """Return whether numba has the parts that are needed here."""
+    context: Any = cpu_target.target_context
+    generator = context.codegen()
+    parts = ("_raise_if_finalized", "_finalize_dynamic_globals", "_get_module_for_linking")
+    return (
+        all(callable(getattr(_LIBRARY, name, None)) for name in parts)
+        and callable(getattr(context, "get_executable", None))
+        and getattr(generator, "_library_class", None) is _LIBRARY
+        and all(hasattr(generator, name) for name in ("_module_pass_manager", "_tm", "_loopvect"))
+    )
+
+
+class Callee(CPUDispatcher):
+    """A function as its compiled callers see it: a call from Python would find no code."""
+
+    def compile(self, sig: Any) -> Any:
+        """Translate the function for types of arguments; numba calls this while it finds types."""
+        with _nothing_executable(self.targetctx):
+            return super().compile(sig)
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Refuse."""
+        raise RuntimeError("a callee has no code of its own")
+
+
+def callee_of(function: Callable[..., Any], inlined: bool) -> Callee | None:
+    """Return the dispatcher of a function for compiled callers, or None where that is numba's."""
+    if not can_defer():
+        return None
+    options = {**_OPTIONS, **_NO_WRAPPERS, "nogil": not inlined, "forceinline": inlined}
+    return Callee(function, {}, options)
+
+
+@contextmanager
+def _nothing_executable(context: Any) -> Iterator[None]:
+    """Have numba make no machine code meanwhile; it compiles in one thread at a time."""
+    with global_compiler_lock:
+        generator = context.codegen()
+        if generator._library_class is _PlainLibrary:
+            yield
+            return
+        generator._library_class = _PlainLibrary
+        context.get_executable = _no_executable
+        try:
+            yield
+        finally:
+            # What the classes have comes into view again.
+            del generator._library_class, context.get_executable
+
+
+def _no_executable(library: Any, description: Any, environment: Any) -> Any:
+    """Return an object of its own that stands for a function without code of its own."""
+    # It is an extension module, which has no types.
+    make: Any = importlib.import_module("numba._dynfunc")
+    library._ensure_finalized()
+    module, name = description.lookup_module(), description.qualname.split(".")[-1]
+    return make.make_function(module, name, "not executable", 0, environment, (library,))
+
+
+def type_of(numba_object: Any) -> Any:
+    """Return the type of a dispatcher, or of an intrinsic, where compiled functions name it."""
+    context: Any = cpu_target.typing_context
+    # It may have been made while numba finds types.
+    context.refresh()
+    return context.resolve_value_type(numba_object)
+
+
+def dispatcher_of(function: Callable[..., Any], inlined: bool) -> Any:
+    """Return numba's dispatcher of a function, with numba's own cache in the store's folder."""
+    dispatcher: Any = numba.njit(**_OPTIONS, forceinline=inlined)(function)
+    folder = process_store().folder() if not inlined and is_covered(function) else None
+    if folder is not None:
         config: Any = numba.config
-        config.CPU_NAME, config.CPU_FEATURES = target.cpu, ""
-
-
-# Numba reads the settings when it makes the first dispatcher.
-_set_target()
-
-
-def dispatcher_of(function: Callable[..., Any], counts_references: bool) -> Any:
-    """Return a dispatcher that compiles a function at its first call, and keeps the code."""
-    options = _COUNTING if counts_references else _BORROWER
-    dispatcher = numba.njit(nogil=True, **options)(function)
-    tell_types_of_plain_arrays(dispatcher)
-    code_cache.keep(dispatcher, "_nrt" not in options, repr(sorted(options.items())))
+        before, config.CACHE_DIR = config.CACHE_DIR, folder
+        try:
+            dispatcher.enable_caching()
+            dispatcher._cache = _GuardedCache(dispatcher._cache)
+        except (AttributeError, OSError, RuntimeError):
+            pass
+        finally:
+            config.CACHE_DIR = before
     return dispatcher
 
 
-def inlined_dispatcher_of(function: Callable[..., Any], counts_references: bool) -> Any:
-    """Return a dispatcher that compiles a function into each of its callers."""
-    options = _COUNTING if counts_references else _BORROWER
-    return numba.njit(forceinline=True, **options)(function)
+class _GuardedCache:
+    """Numba's own cache, but every failure counts as a miss, and misses are announced."""
 
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
 
-def callee_of(function: Callable[..., Any], counts_references: bool, inlined: bool) -> Any:
-    """Return the dispatcher of a function for compiled callers, or None where that is numba's."""
-    from mummergpu.runtime.compiled import callees
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
 
-    if not callees.can_defer():
-        return None
-    options = _COUNTING if counts_references else _BORROWER
-    return callees.callee_of(function, options | {"nogil": not inlined, "forceinline": inlined})
+    def load_overload(self, signature: Any, target_context: Any) -> Any:
+        """Return the code for a signature, or None."""
+        found = None
+        with suppress(Exception):
+            found = self._inner.load_overload(signature, target_context)
+        if found is None:
+            compilation.begin()
+        return found
 
-
-def tell_types_of_plain_arrays(dispatcher: Any) -> None:
-    """Make a dispatcher find the types of plain arrays itself, and ask numba for other types.
-
-    Before numba returns the type of an array, it checks whether the array is masked. Numpy then
-    imports its masked arrays, which takes a twentieth of the time of a small run. An array that is
-    of no derived class is not masked, so it needs no check.
-
-    It stays as it is if it no longer has the method for this.
-    """
-    ask_numba = getattr(dispatcher, "typeof_pyval", None)
-    if ask_numba is None:
-        return
-
-    def typeof_pyval(value: Any) -> Any:
-        found = type_of_plain_arrays(value)
-        return ask_numba(value) if found is None else found
-
-    dispatcher.typeof_pyval = typeof_pyval
-
-
-def type_of_plain_arrays(value: Any) -> Any:
-    """Return numba's type of a plain array (of no derived class), or of a tuple with some.
-
-    None stands for other values, and if numba has changed.
-    """
-    try:
-        if type(value) is np.ndarray:
-            found = _type_of_array(value)
-        elif isinstance(value, tuple):
-            ask_numba: Callable[[Any], Any] = numba.typeof
-            parts = [type_of_plain_arrays(part) or ask_numba(part) for part in value]
-            join: Callable[..., Any] = types.BaseTuple.from_types
-            found = join(parts, type(value))
-        else:
-            return None
-    except Exception:
-        # Numba then finds the type itself, or raises an error that explains the fault of the value.
-        return None
-    _SEEN.add(found)
-    return found
-
-
-def _type_of_array(array: Any) -> Any:
-    from numba.np.numpy_support import from_dtype, map_layout
-
-    layout, readonly = map_layout(array), not array.flags.writeable
-    return types.Array(from_dtype(array.dtype), array.ndim, layout, readonly=readonly)
-
-
-TOLD_SECONDS: Final = 10.0
-"""The seconds of compiling after which its progress is told again."""
-
-
-def announce_compilation(
-    announce: Callable[[], None],
-    after: float,
-    go_on: Callable[[int, float], None] | None = None,
-) -> None:
-    """Call `announce` before numba compiles a function, after so many seconds of compiling.
-
-    Then `go_on` is called every `TOLD_SECONDS`, with what is compiled (`on_first_compilation`).
-    """
-    with suppress(ImportError, AttributeError):
-        from numba.core import event
-
-        class Announcer(event.Listener):
-            """Adds up the time of compiling; numba compiles one function at a time."""
-
-            def __init__(self) -> None:
-                self.done = False
-                self.seconds = 0.0
-                self.functions = 0
-                self.told_at = TOLD_SECONDS
-                self.begins: list[float] = []
-
-            def on_start(self, _event: Any) -> None:
-                now = perf_counter()
-                # A function is compiled while those that call it are.
-                running = now - self.begins[0] if self.begins else 0.0
-                self.begins.append(now)
-                seconds = self.seconds + running
-                if not self.done and seconds >= after:
-                    self.done = True
-                    announce()
-                elif self.done and go_on is not None and seconds >= self.told_at:
-                    self.told_at = seconds + TOLD_SECONDS
-                    go_on(self.functions, seconds)
-
-            def on_end(self, _event: Any) -> None:
-                self.functions += 1
-                begin = self.begins.pop() if self.begins else perf_counter()
-                if not self.begins:
-                    self.seconds += perf_counter() - begin
-
-        register: Callable[[str, Any], None] = event.register
-        register("numba:compile", Announcer())
+    def save_overload(self, signature: Any, result: Any) -> None:
+        """Keep the code for a signature, if that is possible."""
+        compilation.end()
+        with suppress(Exception):
+            self._inner.save_overload(signature, result)

@@ -10,17 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from mummergpu.runtime.compiled.native.store import native_stores
+from mummergpu.runtime.compiled.levels import usable_levels
 
-COMPILER = {"numba.np.arrayobj", "numba.np.linalg", "numba.cpython.unicode"}
-TREES = {
-    "mummergpu.index.tree.ukkonen",
-    "mummergpu.index.tree.build",
-    "mummergpu.matching.tree.cpu_match",
-}
 OUTPUTS = ("paf", "bed", "tsv", "sam", "bam")
-MASKED_ARRAYS = {"numpy.ma", "numpy.ma.core"}
-
 PROGRAM = """
 import os, sys
 from mummergpu.cli import main as cli
@@ -72,26 +64,7 @@ def text(tmp_path: Path) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize(
-    ("search", "absent"), [("kmer", COMPILER | TREES), ("tree", {"numba.np.linalg"})]
-)
-def test_a_warm_start_imports_what_it_needs_only(
-    text: str, search: str, absent: set[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Numba's own cache would import its compiler before it looks for kept code.
-
-    Some of what trees need has its home among what is compiled, and comes with it.
-    """
-    # Any setting of numba has it imported.
-    monkeypatch.setenv("NUMBA_OPT", "3")
-    for _ in range(2):
-        told = run_child(PROGRAM, "--search", search, text, text)
-    code, *modules = told.split()
-    assert code == "0" and {"numba", "mummergpu.pipeline.match"} <= set(modules)
-    assert not (absent | MASKED_ARRAYS) & set(modules)
-
-
-@pytest.mark.skipif(not native_stores(), reason="kept code cannot run without numba here")
+@pytest.mark.skipif(not usable_levels(), reason="there are no images here")
 @pytest.mark.parametrize("name", ["mummer", *OUTPUTS])
 def test_a_warm_start_needs_no_numba(text: str, name: str) -> None:
     for _ in range(2):

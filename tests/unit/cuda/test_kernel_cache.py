@@ -18,7 +18,7 @@ from mummergpu.cuda import nvrtc as compilation
 from mummergpu.cuda.kernel_cache import KernelCache, cache_key
 from mummergpu.cuda.program import ProgramSource
 from mummergpu.errors import BackendError
-from mummergpu.runtime.compiled.kept_content import ABANDONED_SECONDS, pack
+from mummergpu.runtime.compiled.store_entry import ABANDONED_SECONDS, pack
 
 PLAIN = ProgramSource("plain", "engine/program.cu", (("FAST", 0),), (("FEW", 3),))
 FAST = replace(PLAIN, name="fast", macros=(("FAST", 1),))

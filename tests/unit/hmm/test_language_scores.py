@@ -30,7 +30,7 @@ from mummergpu.hmm.language.lanes import SymbolBlock
 from mummergpu.hmm.language.node_paths import has_node_paths
 from mummergpu.hmm.language.parser import parse_program
 from mummergpu.hmm.language.program import ATTRIBUTES, Algorithm, Attribute, Model
-from mummergpu.runtime.compiled.native import written
+from mummergpu.runtime.compiled import llvm_text
 
 ALL = (Attribute.SCORE, Attribute.TRACEBACK, Attribute.TABLE)
 
@@ -219,10 +219,10 @@ def test_a_change_of_probabilities_compiles_nothing() -> None:
     text = PROFILE.replace("LENGTH", "2").replace("BEFORE", "1").replace("FIRST", "1")
     first = parse_program(text).models["profile"]
     evaluate(CompiledModel(first), Algorithm.FORWARD, symbol_block(sequences))
-    count = written.compiled_count
+    count = llvm_text.compiled_count
     other = parse_program(text.replace("0.8", "0.75")).models["profile"]
     check = evaluate(CompiledModel(other), Algorithm.FORWARD, symbol_block(sequences))
-    assert written.compiled_count == count
+    assert llvm_text.compiled_count == count
     assert close(check.scores[4], whole_matrix_scores(other, sequences[4])[0])
 
 

@@ -57,10 +57,14 @@ def are_words(halves: np.ndarray) -> bool:
 
 
 @jit
+def fill_places(width_bits: int, strip_bits: int, result: np.ndarray) -> None:
+    for number in range(result.size):
+        result[number] = place_in_strips(number, width_bits, strip_bits)
+
+
 def places(count: int, width_bits: int, strip_bits: int) -> np.ndarray:
     result = np.empty(count, dtype=np.int64)
-    for number in range(count):
-        result[number] = place_in_strips(number, width_bits, strip_bits)
+    fill_places(width_bits, strip_bits, result)
     return result
 
 

@@ -113,34 +113,6 @@ def _text_of_array(dtype: np.dtype[Any], dimensions: int) -> str:
     return f"[{dtype.str},{dimensions}]"
 
 
-def text_of_types(kinds: Sequence[Any]) -> str:
-    """Return the text that `flatten` returns for values of some types of numba.
-
-    Raises
-    ------
-    UnsuitedValueError
-        If `flatten` takes no values of these types.
-    """
-    from numba import types
-    from numba.np.numpy_support import as_dtype
-
-    text = ""
-    for kind in kinds:
-        if type(kind) is types.Array:
-            dtype = as_dtype(kind.dtype)
-            # The text of a record does not name its fields.
-            if dtype.kind not in "biuf" or kind.layout != "C" or not kind.mutable:
-                raise UnsuitedValueError
-            text += _text_of_array(dtype, kind.ndim)
-        elif type(kind) in (types.UniTuple, types.Tuple):
-            text += f"({text_of_types(kind.types)})"
-        elif type(kind) in (types.NamedUniTuple, types.NamedTuple):
-            text += f"{_name_of(kind.instance_class)}({text_of_types(kind.types)})"
-        else:
-            text += _text_of_scalar(kind)
-    return text
-
-
 def text_of_result(kind: Any) -> str:
     """Return `INTEGER`, `BOOLEAN` or `NOTHING` for numba's type of a result.
 
@@ -151,17 +123,10 @@ def text_of_result(kind: Any) -> str:
     """
     from numba import types
 
-    return NOTHING if kind == types.none else _text_of_scalar(kind)
-
-
-def _text_of_scalar(kind: Any) -> str:
-    from numba import types
-
-    if kind == types.int64:
-        return INTEGER
-    if kind == types.boolean:
-        return BOOLEAN
-    raise UnsuitedValueError
+    found = {types.none: NOTHING, types.int64: INTEGER, types.boolean: BOOLEAN}.get(kind)
+    if found is None:
+        raise UnsuitedValueError
+    return found
 
 
 def types_of_text(text: str) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""What stores of compiled code share: a header that reveals damage, and the removal of old code.
+"""What folders of compiled code share: a header that reveals damage, and the removal of old code.
 
 Files are not flushed to the disk: what a crash has damaged does not match its header, and counts as
 missing.
@@ -17,7 +17,7 @@ MAXIMUM_BYTES: Final = 64 << 20
 """The least recently used code is removed when the total size exceeds this."""
 
 ABANDONED_SECONDS: Final = 3600
-"""An unfinished file that is older belongs to no running process."""
+"""What was not touched for so long belongs to no running process."""
 
 # Other users may read the code: a container image can contain code that root has compiled.
 FOLDER_MODE: Final = 0o755
@@ -29,11 +29,11 @@ _HEADER: Final = struct.Struct(f"<16sQ{_DIGEST_BYTES}s")
 """Magic, length of the content, BLAKE2 digest of the content under the key."""
 
 
-class Kept(NamedTuple):
-    """A file or folder of a store; those that were used first come first."""
+class StoreEntry(NamedTuple):
+    """A file or folder of a store, in the order of their last uses."""
 
     last_use: float
-    """As `time.time` tells it."""
+    """As `time.time` returns it."""
     size: int
     """In bytes, of all that is in a folder."""
     path: str
@@ -53,27 +53,27 @@ def unpack(stored: bytes, key: bytes) -> bytes | None:
     return content if _HEADER.unpack_from(stored) == header else None
 
 
-def is_abandoned(written: float) -> bool:
-    """Return whether no running process can still be writing an unfinished file."""
-    return written < time.time() - ABANDONED_SECONDS
+def is_abandoned(touched: float) -> bool:
+    """Return whether what was last touched at a time belongs to no running process."""
+    return touched < time.time() - ABANDONED_SECONDS
 
 
 def remove_least_used(
-    found: Iterable[Kept], maximum_bytes: int, remove: Callable[[str], bool]
+    entries: Iterable[StoreEntry], maximum_bytes: int, remove: Callable[[str], bool]
 ) -> None:
-    """Remove what was not used for longest until the rest has at most so many bytes.
+    """Remove the least recently used entries until the rest has at most `maximum_bytes`.
 
     `remove` removes a path and returns true, or returns false where it must stay. Another process
     may have removed it first: an error of the system is ignored.
     """
-    kept = sorted(found)
-    total = sum(one.size for one in kept)
-    for one in kept:
+    entries = sorted(entries)
+    total = sum(entry.size for entry in entries)
+    for entry in entries:
         if total <= maximum_bytes:
             break
         with suppress(OSError):
-            if remove(one.path):
-                total -= one.size
+            if remove(entry.path):
+                total -= entry.size
 
 
 def _digest(content: bytes, key: bytes) -> bytes:

@@ -1,4 +1,9 @@
-"""Loads images of machine code, and calls them without numba."""
+"""Images of machine code: what they are, how they are loaded into memory, and how they are called.
+
+An image is a copy of the code and of the constants of one function, linked among themselves, that
+runs anywhere in memory once a few addresses are written into it. So a run needs neither numba nor a
+linker to call it. `linker.py` makes images.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +13,15 @@ import mmap
 import pickle
 import struct
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from mummergpu.runtime.compiled.native.image import MachineImage
-from mummergpu.runtime.compiled.native.values import BOOLEAN, INTEGER, NOTHING
+from mummergpu.runtime.compiled.signatures import BOOLEAN, INTEGER, NOTHING
+
+Call = Callable[[list[int]], Any]
+"""Calls an image with the numbers of its arguments (`signatures.flatten`)."""
 
 ALLOWED_SYMBOLS: Final = frozenset({"memset", "memcpy", "memmove", "memcmp"})
-"""The functions of the C library that code may call: those that a compiler calls unasked."""
+"""The functions of the C library that images may call: those that a compiler calls unasked."""
 
 _READ_AND_EXECUTE: Final = mmap.PROT_READ | mmap.PROT_EXEC
 _Entry: Final = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p)
@@ -22,7 +29,28 @@ _Entry: Final = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p,
 through it release the interpreter lock."""
 
 _loaded: Final[list[mmap.mmap]] = []
-"""The memory of all code that has been loaded: it stays, as the code may be running."""
+"""The memory of all loaded images: it stays, as the code may be running."""
+
+
+class MachineImage(NamedTuple):
+    """The machine code of one function, and what has to be filled in when it is loaded.
+
+    Attributes
+    ----------
+    content : bytes
+        Code and constants, to be loaded at the beginning of a page of memory.
+    entry : int
+        Where in `content` the function begins.
+    addresses : list of tuple of int
+        Where an address of `content` has to be written, and which: its distance from the start.
+    symbols : list of tuple of int and str
+        Where the address of a function of the C library has to be written, and of which.
+    """
+
+    content: bytes
+    entry: int
+    addresses: list[tuple[int, int]]
+    symbols: list[tuple[int, str]]
 
 
 class _Raised(ctypes.Structure):
@@ -42,8 +70,8 @@ def pack_code(image: MachineImage, result: str) -> bytes:
     return json.dumps(facts).encode() + b"\n" + image.content
 
 
-def load_code(packed: bytes, number_count: int) -> Callable[[list[int]], Any]:
-    """Load trusted code into memory; return what calls it with a list of so many numbers.
+def load_code(packed: bytes, number_count: int) -> Call:
+    """Load a trusted image into memory; return what calls it with `number_count` numbers.
 
     Each number must fit an int64; otherwise `struct.error` is raised before the call.
 
@@ -52,8 +80,8 @@ def load_code(packed: bytes, number_count: int) -> Callable[[list[int]], Any]:
     OSError
         If the system does not let memory be executed.
     """
-    told, content = packed.split(b"\n", 1)
-    facts = json.loads(told)
+    header, content = packed.split(b"\n", 1)
+    facts = json.loads(header)
     library = ctypes.CDLL(None, use_errno=True)
     memory = mmap.mmap(-1, len(content), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     memory[:] = content
@@ -70,7 +98,7 @@ def load_code(packed: bytes, number_count: int) -> Callable[[list[int]], Any]:
     return _caller(_Entry(begin + facts["entry"]), number_count, facts["result"])
 
 
-def _caller(entry: Any, number_count: int, result: str) -> Callable[[list[int]], Any]:
+def _caller(entry: Any, number_count: int, result: str) -> Call:
     pack = struct.Struct(f"<{number_count}q").pack
     address = ctypes.addressof
     convert = _OF_NUMBER[result]

@@ -1,19 +1,27 @@
-"""Code on disk: what is damaged, missing or not safe is never returned."""
+"""Images on disk: what is damaged, missing, out of date or not safe is never returned."""
 
 from __future__ import annotations
 
 import errno
 import os
+import re
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mummergpu.runtime.compiled import code_store
-from mummergpu.runtime.compiled.code_store import SUFFIX, CodeStore
-from mummergpu.runtime.compiled.kept_content import ABANDONED_SECONDS, pack, unpack
+from mummergpu.runtime.compiled import store as code_store
+from mummergpu.runtime.compiled.store import (
+    PACKAGE,
+    ROOMS_WITHOUT_CODE,
+    SUFFIX,
+    CodeStore,
+    digest_of_sources,
+    generations,
+    on_cache_trouble,
+)
+from mummergpu.runtime.compiled.store_entry import ABANDONED_SECONDS, pack, unpack
 
 KEY = bytes(range(32))
 OTHER_KEY = bytes(32)
@@ -26,19 +34,16 @@ class Stores:
 
     def __init__(self) -> None:
         self.said: list[str] = []
-        self.made: list[CodeStore] = []
 
-    def __call__(self, *places: Path, generation: str = GENERATION, most: int = 1 << 20) -> Any:
-        self.made.append(CodeStore(list(map(str, places)), generation, self.said.append, most))
-        return self.made[-1]
+    def __call__(
+        self, *places: Path, names: Any = (GENERATION,), most: int = 1 << 20, packaged: Any = ()
+    ) -> CodeStore:
+        return CodeStore(list(map(str, places)), names, self.said.append, packaged, most)
 
 
 @pytest.fixture
-def stores() -> Iterator[Stores]:
-    made = Stores()
-    yield made
-    for store in made.made:
-        store.close()
+def stores() -> Stores:
+    return Stores()
 
 
 def file_of(place: Path, key: bytes = KEY, generation: str = GENERATION) -> Path:
@@ -52,9 +57,9 @@ def test_what_was_kept_is_found_by_another_process(tmp_path: Path, stores: Store
     first.save(KEY, CONTENT)
     assert first.load(KEY) == stores(place).load(KEY) == CONTENT
     assert first.load(OTHER_KEY) is None
-    assert stores(place, generation="f" * 32).load(KEY) is None
+    assert stores(place, names=["f" * 32]).load(KEY) is None
     assert stores.said == []
-    assert {path.name for path in (place / GENERATION).iterdir()} == {"lock", KEY.hex() + SUFFIX}
+    assert [path.name for path in (place / GENERATION).iterdir()] == [KEY.hex() + SUFFIX]
 
 
 def test_every_damage_is_seen() -> None:
@@ -128,7 +133,7 @@ def test_a_write_that_fails_leaves_nothing_behind(
 
     monkeypatch.setattr(code_store, "open", Full, raising=False)
     stores(tmp_path).save(KEY, CONTENT)
-    assert [path.name for path in (tmp_path / GENERATION).iterdir()] == ["lock"]
+    assert not list((tmp_path / GENERATION).iterdir())
     assert len(stores.said) == 1
 
 
@@ -212,44 +217,35 @@ def test_others_may_read_and_not_write(tmp_path: Path, stores: Stores) -> None:
     finally:
         os.umask(before)
     modes = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / "place").rglob("*")}
-    assert modes == {GENERATION: 0o755, "lock": 0o644, KEY.hex() + SUFFIX: 0o644}
+    assert modes == {GENERATION: 0o755, KEY.hex() + SUFFIX: 0o644}
 
 
 def make_generation(place: Path, stores: Stores, name: str, age: float) -> Path:
-    stores(place, generation=name).save(KEY, bytes(10_000))
-    stores.made.pop().close()
+    stores(place, names=[name]).save(KEY, bytes(10_000))
     used = time.time() - age
-    os.utime(place / name / "lock", (used, used))
+    os.utime(place / name, (used, used))
     return place / name
 
 
 def test_generations_that_nobody_uses_are_removed(tmp_path: Path, stores: Stores) -> None:
-    old, held, recent = (
+    old, older, recent = (
         make_generation(tmp_path, stores, letter * 32, age)
-        for letter, age in (("a", 1000), ("b", 900), ("c", 800))
+        for letter, age in (("a", 2e4), ("b", 3e4), ("c", 100))
     )
     (tmp_path / "notes").mkdir()
-    assert stores(tmp_path, generation=held.name).load(KEY) == bytes(10_000)
-    # All but the last that are free go until what is left is small enough.
+    # The least recently used go until what is left is small enough.
     stores(tmp_path, most=31_000).save(KEY, bytes(10_000))
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
-        [GENERATION, held.name, recent.name, "notes"]
-    )
-    stores(tmp_path, most=0).save(OTHER_KEY, bytes(10_000))
-    assert sorted(path.name for path in tmp_path.iterdir()) == [GENERATION, held.name, "notes"]
-    assert not old.exists()
-    # The process that held it is gone.
-    stores.made[-2].close(), stores.made[-3].close()
-    for store in stores.made:
-        store.close()
-    stores(tmp_path, generation="d" * 32, most=0).save(KEY, b"")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["d" * 32, "notes"]
+    assert old.exists() and not older.exists()
+    # A process may use the recent one, and this one uses those that it has named.
+    stores(tmp_path, names=["d" * 32, GENERATION], most=0).save(KEY, b"")
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {"d" * 32, GENERATION, recent.name, "notes"}
 
 
-def test_the_last_use_is_noted(tmp_path: Path, stores: Stores) -> None:
+def test_the_last_use_is_marked(tmp_path: Path, stores: Stores) -> None:
     generation = make_generation(tmp_path, stores, GENERATION, 1e6)
     assert stores(tmp_path).load(KEY) is not None
-    assert time.time() - (generation / "lock").stat().st_mtime < 1000
+    assert time.time() - generation.stat().st_mtime < 1000
 
 
 def test_abandoned_files_are_removed(tmp_path: Path, stores: Stores) -> None:
@@ -262,15 +258,112 @@ def test_abandoned_files_are_removed(tmp_path: Path, stores: Stores) -> None:
     assert "new.unfinished" in left and "old.unfinished" not in left
 
 
-def test_a_folder_that_cannot_be_locked_serves_all_the_same(
-    tmp_path: Path, stores: Stores, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_arguments: Any) -> None:
-        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+def test_images_of_a_package_and_of_lower_levels_are_found(tmp_path: Path, stores: Stores) -> None:
+    own, package = tmp_path / "own", tmp_path / "package"
+    lower = "1" * 32
+    stores(package, names=[lower]).save(KEY, CONTENT)
+    # A package may belong to anybody who can write to this one.
+    (package / lower).chmod(0o777)
+    store = stores(own, names=[GENERATION, lower], packaged=[str(package)])
+    assert store.load(KEY) == CONTENT and not own.exists()
+    store.save(KEY, b"of this level")
+    assert store.load(KEY) == b"of this level"
+    assert not (package / GENERATION).exists() and stores.said == []
 
-    monkeypatch.setattr(code_store.fcntl, "flock", refuse)
-    stores(tmp_path, most=0).save(KEY, CONTENT)
-    assert stores(tmp_path).load(KEY) == CONTENT
-    # Nobody can tell whether it is in use.
-    stores(tmp_path, generation="f" * 32, most=0).save(KEY, CONTENT)
-    assert file_of(tmp_path).exists() and stores.said == []
+
+def test_the_first_trouble_waits_for_a_listener(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(code_store, "_listeners", [])
+    code_store._report("one")
+    lines: list[str] = []
+    on_cache_trouble(lines.append)
+    code_store._report("two")
+    assert lines == ["one", "two"]
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    (tmp_path / "room").mkdir()
+    (tmp_path / "a.py").write_text("WIDTH = 32\n")
+    (tmp_path / "room" / "b.py").write_text("x = 1\n")
+    return tmp_path
+
+
+def test_sources_that_stay_have_the_same_digest(package: Path) -> None:
+    before = digest_of_sources(str(package))
+    assert before is not None and len(before) == 32
+    (package / "room" / "__pycache__").mkdir()
+    (package / "room" / "__pycache__" / "b.py").write_text("not a source")
+    (package / "README.md").write_text("nor is this")
+    os.utime(package / "a.py", (1, 1))
+    assert digest_of_sources(str(package)) == before
+
+
+def test_every_change_of_sources_is_seen(package: Path) -> None:
+    path = package / "room" / "b.py"
+    digests, found = [digest_of_sources(str(package))], path.stat()
+    # Size and time stay.
+    path.write_text("x = 2\n")
+    os.utime(path, ns=(found.st_atime_ns, found.st_mtime_ns))
+    assert path.stat().st_size == found.st_size
+    digests.append(digest_of_sources(str(package)))
+    (package / "c.py").touch()
+    digests.append(digest_of_sources(str(package)))
+    (package / "c.py").rename(package / "d.py")
+    digests.append(digest_of_sources(str(package)))
+    (package / "d.py").rename(package / "room" / "d.py")
+    digests.append(digest_of_sources(str(package)))
+    # What goes from the end of a file to the beginning of the next.
+    (package / "a.py").write_text("WIDTH = 32")
+    path.write_text("\nx = 2\n")
+    digests.append(digest_of_sources(str(package)))
+    assert len(set(digests)) == len(digests)
+
+
+def test_sources_that_are_not_there_have_no_digest(tmp_path: Path) -> None:
+    assert digest_of_sources(str(tmp_path / "none")) is None
+    assert digest_of_sources(str(tmp_path)) is None
+    (tmp_path / "a.py").symlink_to("nowhere")
+    assert digest_of_sources(str(tmp_path)) is None
+
+
+def test_an_edit_of_a_room_without_code_keeps_the_digest(tmp_path: Path) -> None:
+    for room in ("cli", "mapping"):
+        (tmp_path / room).mkdir()
+        (tmp_path / room / "a.py").write_text("a = 1")
+    before, whole = digest_of_sources(str(tmp_path)), digest_of_sources(str(tmp_path), ())
+    (tmp_path / "cli" / "a.py").write_text("a = 2")
+    assert digest_of_sources(str(tmp_path)) == before
+    assert digest_of_sources(str(tmp_path), ()) != whole
+    (tmp_path / "mapping" / "a.py").write_text("a = 2")
+    assert digest_of_sources(str(tmp_path)) != before
+
+
+def test_no_compiled_function_can_reach_what_the_digest_leaves_out() -> None:
+    compiled = re.compile(r"^\s*@(jit|inline)", re.MULTILINE)
+    imports = re.compile(
+        rf"^\s*(?:from|import) mummergpu\.({'|'.join(ROOMS_WITHOUT_CODE)})\b", re.M
+    )
+    found = 0
+    for path in Path(PACKAGE).rglob("*.py"):
+        text = path.read_text()
+        if compiled.search(text):
+            found += 1
+            assert path.relative_to(PACKAGE).parts[0] not in ROOMS_WITHOUT_CODE, path
+            assert not imports.search(text), path
+    assert found > 50
+
+
+def test_a_generation_depends_on_sources_levels_and_settings(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    names: list[str] = []
+    for sources in ("a", "b"):
+        monkeypatch.setattr(code_store, "_SOURCES", sources)
+        for levels in (("x86-64-v3", "x86-64-v2"), ()):
+            monkeypatch.setattr(code_store, "usable_levels", lambda levels=levels: levels)
+            names += generations()
+    monkeypatch.setenv("NUMBA_OPT", "1")
+    names += generations()
+    assert len(set(names)) == len(names) == 7
+    monkeypatch.setattr(code_store, "_SOURCES", None)
+    assert generations() == ()

@@ -1,19 +1,20 @@
-"""Turns an object file for x86-64 into an image that runs anywhere in memory.
-
-An image is a copy of the code and of the constants of one function, linked among themselves. To
-load it, memory is filled with its bytes, and a few addresses are written into them. So neither a
-linker nor a library of LLVM is needed to run the code again.
+"""Turns an object file for x86-64 into an image (`image.py`).
 
 Only what the compiler makes of this package's functions is understood. Anything else (data that
-can be written, unknown relocations) is refused; such code is not kept as an image.
+can be written, unknown relocations, other functions than a few of the C library) is refused: such
+code cannot be an image.
 """
 
 from __future__ import annotations
 
 import struct
-from typing import Final
+from typing import Any, Final, NamedTuple
 
-from mummergpu.runtime.frozen import frozen
+from mummergpu.runtime.compiled.image import ALLOWED_SYMBOLS, MachineImage
+from mummergpu.runtime.compiled.levels import usable_levels
+
+ENTRY: Final = "entry"
+"""The name of the function in an object file that an image begins with."""
 
 _HEADER: Final = struct.Struct("<6s10xHH20xQ10xHHH")
 """The magic bytes, type and machine of an ELF file; where its sections are, the size of each
@@ -45,30 +46,26 @@ class UnsuitedCodeError(Exception):
     """An object file with something in it that an image cannot have."""
 
 
-@frozen
-class MachineImage:
-    """The machine code of one function, and what has to be filled in when it is loaded.
+def target_machine(opt: int = 3) -> Any:
+    """Return LLVM's machine for code of images: of the level that this process compiles for.
 
-    Attributes
-    ----------
-    content : bytes
-        Code and constants, to be loaded at the beginning of a page of memory.
-    entry : int
-        Where in `content` the function begins.
-    addresses : list of tuple of int
-        Where an address of `content` has to be written, and which: its distance from the start.
-    symbols : list of tuple of int and str
-        Where the address of a function of the C library has to be written, and of which.
+    Where there are no images, it is for this machine's own processor.
     """
+    from llvmlite import binding
 
-    content: bytes
-    entry: int
-    addresses: list[tuple[int, int]]
-    symbols: list[tuple[int, str]]
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+    levels = usable_levels()
+    cpu = levels[0] if levels else binding.get_host_cpu_name()
+    features = "" if levels else binding.get_host_cpu_features().flatten()
+    target = binding.Target.from_default_triple()
+    return target.create_target_machine(
+        cpu=cpu, features=features, opt=opt, reloc="pic", codemodel="small"
+    )
 
 
-def image_of(object_file: bytes, entry: str) -> MachineImage:
-    """Link an object file with position-independent code in itself.
+def image_of(object_file: bytes) -> MachineImage:
+    """Link an object file with position-independent code in itself; it begins with `ENTRY`.
 
     Raises
     ------
@@ -76,13 +73,16 @@ def image_of(object_file: bytes, entry: str) -> MachineImage:
         If the file has something in it that an image cannot have.
     """
     try:
-        return _Linker(object_file).image(entry)
+        image = _Linker(object_file).image()
     except (struct.error, IndexError, ValueError) as error:
         raise UnsuitedCodeError(f"no object file: {error}") from error
+    for _, name in image.symbols:
+        if name not in ALLOWED_SYMBOLS:
+            raise UnsuitedCodeError(f"the function {name}")
+    return image
 
 
-@frozen
-class _Section:
+class _Section(NamedTuple):
     name: str
     kind: int
     flags: int
@@ -112,7 +112,7 @@ class _Linker:
         ]
         self._table = self._read_symbols()
 
-    def image(self, entry: str) -> MachineImage:
+    def image(self) -> MachineImage:
         for number, section in enumerate(self._sections):
             if section.flags & _ALLOCATED and section.size and section.name != ".eh_frame":
                 self._place(number, section)
@@ -123,7 +123,7 @@ class _Linker:
                     offset, info, addend = _RELOCATION.unpack_from(self._file, at)
                     place = self._places[section.target] + offset
                     self._relocate(place, info & 0xFFFFFFFF, info >> 32, addend)
-        number = [name for name, _, _ in self._table].index(entry)
+        number = [name for name, _, _ in self._table].index(ENTRY)
         return MachineImage(
             bytes(self._content), self._address(number), self._addresses, self._symbols
         )

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from llvmlite import binding
 
-from mummergpu.runtime.compiled.native.image import MachineImage, UnsuitedCodeError, image_of
-from mummergpu.runtime.compiled.native.loader import load_code, pack_code
-from mummergpu.runtime.compiled.native.values import BOOLEAN, INTEGER, NOTHING
+from mummergpu.runtime.compiled.image import MachineImage, load_code, pack_code
+from mummergpu.runtime.compiled.linker import UnsuitedCodeError, image_of
+from mummergpu.runtime.compiled.signatures import BOOLEAN, INTEGER, NOTHING
 
 pytestmark = pytest.mark.skipif(
     (sys.platform, platform.machine()) != ("linux", "x86_64"), reason="images are for x86-64"
@@ -52,6 +52,12 @@ LIBRARY = f"""declare ptr @memset(ptr, i32, i64)
 %s = call ptr @memset(ptr %space, i32 %byte, i64 8)
 %again = call ptr @memset(ptr %space, i32 %byte, i64 4)
 %r = load i64, ptr %space
+{TAIL}"""
+
+OTHER_LIBRARY = f"""declare i64 @abs(i64)
+{HEAD}
+%n = load i64, ptr %arguments
+%r = call i64 @abs(i64 %n)
 {TAIL}"""
 
 CALLED = f"""define i64 @double(i64 %x) noinline {{
@@ -108,45 +114,45 @@ def call(image: MachineImage, numbers: list[int], result: str = INTEGER) -> Any:
 def test_an_image_does_what_the_object_file_says(
     text: str, numbers: list[int], expected: int
 ) -> None:
-    image = image_of(object_of(text), "entry")
+    image = image_of(object_of(text))
     # Twice, at different places.
     assert [call(image, numbers) for _ in range(2)] == [expected] * 2
 
 
 def test_results_are_numbers_truth_values_or_nothing() -> None:
-    image = image_of(object_of(SUM), "entry")
+    image = image_of(object_of(SUM))
     assert call(image, [1, 0], BOOLEAN) is True
     assert call(image, [0, 0], BOOLEAN) is False
     assert call(image, [5, 0], NOTHING) is None
 
 
 def test_functions_of_libraries_are_named() -> None:
-    assert {name for _, name in image_of(object_of(LIBRARY), "entry").symbols} == {"memset"}
-    assert image_of(object_of(CALLED), "entry").symbols == []
+    assert {name for _, name in image_of(object_of(LIBRARY)).symbols} == {"memset"}
+    assert image_of(object_of(CALLED)).symbols == []
 
 
-@pytest.mark.parametrize("text", [WRITTEN, ZEROED, ELSEWHERE])
-def test_data_that_is_written_is_refused(text: str) -> None:
+@pytest.mark.parametrize("text", [WRITTEN, ZEROED, ELSEWHERE, OTHER_LIBRARY])
+def test_data_that_is_written_and_other_functions_are_refused(text: str) -> None:
     with pytest.raises(UnsuitedCodeError):
-        image_of(object_of(text), "entry")
+        image_of(object_of(text))
 
 
 def test_another_function_is_not_found() -> None:
     with pytest.raises(UnsuitedCodeError):
-        image_of(object_of(SUM), "another")
+        image_of(object_of(SUM.replace("@entry", "@another")))
 
 
 def test_what_is_no_object_file_is_refused() -> None:
     sound = object_of(POINTERS)
-    assert image_of(sound, "entry").addresses
+    assert image_of(sound).addresses
     for content in (b"", b"text", sound[:20], b"\x7fELF\x01" + sound[5:]):
         with pytest.raises(UnsuitedCodeError):
-            image_of(content, "entry")
+            image_of(content)
     for size in range(0, len(sound), 7):
         with pytest.raises(UnsuitedCodeError):
-            image_of(sound[:size], "entry")
+            image_of(sound[:size])
 
 
 def test_unknown_relocations_are_refused() -> None:
     with pytest.raises(UnsuitedCodeError, match="relocation"):
-        image_of(object_of(POINTERS, "large"), "entry")
+        image_of(object_of(POINTERS, "large"))

@@ -1,1 +1,0 @@
-"""What mummergpu compiles at its first runs: it looks here where its own caches have nothing."""
