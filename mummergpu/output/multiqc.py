@@ -65,10 +65,11 @@ def general_statistics(sample: str, stats: Stats) -> bytes:
         values = _of_profiles(stats.profiles.as_dict(), stats.counts)
     else:
         values = _of_matches(stats.counts)
-    headers = {}
-    for name in values:
-        title, description, scale, form = _COLUMNS[name]
-        headers[name] = {"title": title, "description": description, "scale": scale, **form}
+    # MultiQC takes the headers of one file for all, and leaves out columns without values.
+    headers = {
+        name: {"title": title, "description": description, "scale": scale, **form}
+        for name, (title, description, scale, form) in _COLUMNS.items()
+    }
     content = {
         "id": "mummergpu_general_statistics",
         "plot_type": "generalstats",
