@@ -40,14 +40,15 @@ align bases.fa bases.fa -o wave.delta --method wavefront
 align bases.fa bases.fa -o streaming.delta --method streaming
 
 match one/reference.fa one/reads.fq -b -o all.txt --search kmer --stats stats.json
-match one/reference.fa one/reads.fq -b -o parts.txt --search kmer --page-size 1m
+match one/reference.fa one/reads.fq -b -o parts.txt --search kmer --page-size 1M
 match one/reference.fa one/reads.fq -b -o one.sam
 match one/reference.fa one/reads.fq -b -o one.paf
 match one/reference.fa one/reads.fq -b -o one.bed
 match one/reference.fa one/reads.fq -b -o one.tsv
+match one/reference.fa one/reads.fq -b -o page.html
 match two.mgi circular.bam -b -o two.bam
 match two.mgi two/reads_1.fq two/reads_2.fq -o pairs.txt --pair
-match two.mgi two/reference.fa -b -o unique.txt -mum -c -L -s --plot page.html
+match two.mgi two/reference.fa -b -o unique.txt -mum -c -L -s
 match two/reference.fa two/reads_1.fq -b -o m.txt --policy m --address-bits 24 -mum
 match two/reference.fa two/reads_1.fq -o n.txt --policy n --address-bits 24 --page-size 200k
 match two/reference.fa two/reads_1.fq -b -o rt.txt --policy rt --address-bits 32

@@ -56,14 +56,14 @@ def compile_image(callee: Callee, types: str) -> bytes:
     with global_compiler_lock:
         callee.compile(kinds)
         result: Any = callee.overloads[kinds]
-        if result.library.has_dynamic_globals or result.lifted or _has_unusual_settings():
+        if result.library.has_dynamic_globals or result.lifted:
             raise UnsuitedCodeError("code of this process")
         returned = text_of_result(result.signature.return_type)
         return pack_code(image_of(_object_of(result)), returned)
 
 
-def _has_unusual_settings() -> bool:
-    """Return whether somebody has numba make other code; variables are seen by `levels.py`."""
+def has_unusual_settings() -> bool:
+    """Return whether this process has set numba up to make other code (`levels` sees variables)."""
     names = ("BOUNDSCHECK", "DEBUGINFO_DEFAULT")
     return any(getattr(numba.config, name, None) for name in names)
 
@@ -141,9 +141,7 @@ class _PlainLibrary(_LIBRARY):  # type: ignore[misc]
         """Link what is called."""
         self._raise_if_finalized()
         for library in dict.fromkeys(self._linking_libraries):
-            # Numba 0.61 has no functions that set a library up when it is loaded again.
-            if hasattr(library, "_reload_init"):
-                self._reload_init.update(library._reload_init)
+            self._reload_init.update(library._reload_init)
             self._final_module.link_in(library._get_module_for_linking(), preserve=True)
         self._finalize_dynamic_globals()
         self._finalized = True

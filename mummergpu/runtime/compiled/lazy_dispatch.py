@@ -33,6 +33,9 @@ from mummergpu.runtime.compiled.store import is_covered, process_store
 
 _KEY_BYTES: Final = 32
 _PRINTING: Final = tuple(PREFIX + word for word in ("DEBUG", "DUMP_", "TRACE"))
+_NO_IMAGE: Final = b"no image by numba "
+"""Kept in place of an image that a version of numba, which follows, could not make."""
+
 _LOCK: Final = threading.RLock()
 """Held while images are loaded, never while numba is used: numba has a lock of its own."""
 
@@ -136,35 +139,57 @@ class LazyFunction(LazyObject):
         with _LOCK:
             if types not in self._images:
                 packed = process_store().load(self._key(types))
-                if packed is not None:
-                    self._images[types] = load_code(packed, number_count)
-            return self._images.get(types)
+                if packed is not None and packed.startswith(_NO_IMAGE):
+                    if packed == _no_image():
+                        raise UnsuitedValueError
+                    packed = None
+                if packed is None:
+                    return None
+                self._images[types] = load_code(packed, number_count)
+            return self._images[types]
 
     def _compiled(self, types: str, number_count: int) -> Call:
         import_numba()
         from numba.core.compiler_lock import global_compiler_lock
+        from numba.core.errors import NumbaError
 
-        from mummergpu.runtime.compiled.compiler import compile_image
+        from mummergpu.runtime.compiled.compiler import compile_image, has_unusual_settings
 
         with global_compiler_lock:
             # Another thread may have compiled it meanwhile.
             loaded = self._loaded(types, number_count)
             if loaded is not None:
                 return loaded
-            if self.callee() is None:
+            if self.callee() is None or has_unusual_settings():
                 raise UnsuitedValueError
             compilation.begin()
-            packed = compile_image(self.callee(), types)
+            try:
+                packed = compile_image(self.callee(), types)
+            except NumbaError:
+                # Numba's dispatcher raises it once more.
+                raise
+            except Exception:
+                # This function, or this version of numba, is unsuited: later runs need not try.
+                packed = _no_image()
             compilation.end()
-            self._images[types] = call = load_code(packed, number_count)
+            if not packed.startswith(_NO_IMAGE):
+                self._images[types] = load_code(packed, number_count)
         if is_covered(self.function):
             process_store().save(self._key(types), packed)
-        return call
+        if types not in self._images:
+            raise UnsuitedValueError
+        return self._images[types]
 
     def _key(self, types: str) -> bytes:
         """Return the name of an image in the store."""
         name = f"{self.function.__module__} {self.function.__qualname__} {types}"
         return blake2b(name.encode(), digest_size=_KEY_BYTES).digest()
+
+
+def _no_image() -> bytes:
+    import numba
+
+    return _NO_IMAGE + numba.__version__.encode()
 
 
 @cache

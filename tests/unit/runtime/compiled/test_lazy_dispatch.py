@@ -139,13 +139,21 @@ def test_memory_that_cannot_be_executed_is_left_to_numba(
 def test_a_numba_that_differs_inside_is_left_to_itself(
     name: str, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    calls = 0
+
     def fail(*_: Any) -> Any:
+        nonlocal calls
+        calls += 1
         if name == "can_defer":
             return False
         raise AttributeError("another version")
 
     monkeypatch.setattr(compiler, name, fail)
     assert all(needs_numba(fresh(), monkeypatch) for _ in range(2))
+    if name == "_object_of":
+        assert calls == 1
+        monkeypatch.setattr(numba, "__version__", "99.0")
+        assert needs_numba(fresh(), monkeypatch) and calls == 2
     # Its own cache lies in the folder of the generation.
     assert [path.suffix for path in sorted(place.rglob("*.nb*"))] == [".nbc", ".nbi"]
     for path in place.rglob("*.nb*"):
