@@ -95,7 +95,7 @@ def calls_of(index: mummergpu.Index) -> dict[str, tuple[Callable[..., Any], dict
         "write genomes": (index.align(reads, min_cluster=10).write, {"path": "x.paf"}),
         **{
             name: (getattr(mummergpu.plot, name), {"matches": index.match(reads)})
-            for name in ("page", "dotplot", "coverage", "lengths")
+            for name in ("page", "dotplot")
         },
     }
 
@@ -103,7 +103,7 @@ def calls_of(index: mummergpu.Index) -> dict[str, tuple[Callable[..., Any], dict
 NAMES_OF_CALLS = (
     *("build", "open", "save", "verify", "match", "stream", "match on device", "map"),
     *("stream map", "align", "run match", "run map", "run align", "write matches"),
-    *("write alignments", "write genomes", "page", "dotplot", "coverage", "lengths"),
+    *("write alignments", "write genomes", "page", "dotplot"),
 )
 
 
@@ -122,7 +122,7 @@ def called(function: Callable[..., Any], given: dict[str, Any]) -> Any:
 @pytest.mark.parametrize("name", NAMES_OF_CALLS)
 def test_any_argument_works_or_is_named(index: mummergpu.Index, name: str) -> None:
     function, usual = calls_of(index)[name]
-    if name in ("dotplot", "coverage", "lengths"):
+    if name == "dotplot":
         pytest.importorskip("matplotlib").use("agg")
     if name != "match on device":
         called(function, usual)
