@@ -16,7 +16,7 @@ from helpers.hmmer import write_input
 from helpers.read_pairs import PairFiles, write_pairs
 
 import mummergpu
-from mummergpu.api.mapping_requests import map_options
+from mummergpu.api.mapping_requests import MapRequest
 from mummergpu.cli.main import main
 from mummergpu.cluster import connection, flow
 from mummergpu.cluster import map_reads as on_machines
@@ -76,24 +76,15 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskCluster]:
 
 
 def options_of(outputs: list[str], *reads: str, **told: Any) -> MapOptions:
-    found = map_options(
-        *(FILES.reference, reads[0], reads[1] if len(reads) == 2 else None),
+    request = MapRequest(
         interleaved=told.pop("interleaved", False),
-        insert_size=None,
-        orientation=None,
-        seed_length=None,
-        max_secondary=0,
-        max_occurrences=300,
         max_xa=told.pop("max_xa", 0),
+        max_occurrences=300,
         backend="cpu",
         threads=2,
-        any_letters=False,
-        long_reads="unmapped",
-        comments=False,
-        single=False,
-        scores=None,
-        ignore_alt=False,
     )
+    mates = reads[1] if len(reads) == 2 else None
+    found = request.options(FILES.reference, reads[0], mates)
     return replace(found, outputs=targets_of(outputs, None, RowKind.READS), **told)
 
 

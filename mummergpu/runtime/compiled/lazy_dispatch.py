@@ -189,7 +189,8 @@ class LazyFunction(LazyObject):
 def _no_image() -> bytes:
     import numba
 
-    return _NO_IMAGE + numba.__version__.encode()
+    version: str = numba.__version__
+    return _NO_IMAGE + version.encode()
 
 
 @cache
