@@ -115,7 +115,7 @@ def test_all_that_is_called_a_file_is_completed_as_one() -> None:
         for one in command.params:
             kind = {"FILE": "file", "DIR": "dir"}.get(one.metavar or "")
             if isinstance(one, click.Argument) and (verb, one.name) not in without_files:
-                kind = "file"
+                kind = "dir" if verb == "report" else "file"
             if kind:
                 checked.add((verb, one.name))
                 (item,) = one.shell_complete(context, "some")
