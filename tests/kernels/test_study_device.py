@@ -75,7 +75,7 @@ class Studied:
         """A run for each policy, with nodes counted or not."""
         found = []
         with ThreadPoolExecutor(2) as executor:
-            store = TreeStore(data.reference, case.page_plan, "ukkonen", executor.map)
+            store = TreeStore(data.reference, case.page_plan, executor.map)
             measurer = Measurer(self.searcher, data, case.minimum_length, executor)
             assert measurer.backend_name == "cuda"
             for number, (code, profile) in enumerate(runs):

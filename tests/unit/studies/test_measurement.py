@@ -42,7 +42,7 @@ def measured(
     searcher = QuickSearcher()
     runs = []
     with ThreadPoolExecutor(threads) as executor:
-        store = TreeStore(data.reference, case.page_plan, "ukkonen", executor.map)
+        store = TreeStore(data.reference, case.page_plan, executor.map)
         measurer = Measurer(searcher, data, case.minimum_length, executor)
         assert measurer.backend_name == "cpu"
         for position, code in enumerate(policies):

@@ -110,5 +110,5 @@ def test_seconds_are_summed_over_pages(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_threads_make_the_same_trees() -> None:
     with ThreadPoolExecutor(3) as pool:
         reference = reference_of(GENOME.records)
-        store = TreeStore(reference, GENOME.page_plan, "ukkonen", pool.map)
+        store = TreeStore(reference, GENOME.page_plan, pool.map)
         assert differences(store, GENOME, LAYOUTS[7]) == []
