@@ -66,7 +66,7 @@ bound_cells(const Limits* limits, uint64 profiles, const float* backgrounds, con
         const int bias = static_cast<int>(limit.bias);
         const int begin = static_cast<int>(BYTE_BASE) - costs;
         const int leave = static_cast<int>(BYTE_LEAVE);
-        // From `high` on MSV decides, or the score does not fit; see `left_by_ssv` of the host.
+        // From `high` on MSV decides, or the score does not fit; see `msv_from_ssv` of the host.
         int low = 0;
         int high = min(min(127 - bias, leave + 1 + costs), 255 - bias - begin);
         if (costs + leave + bias >= 127) {

@@ -34,7 +34,7 @@ struct PlacedSample {
     uint16 lead;          // the bases of its window before it
     uint16 window;        // the bases of its window
     uint32 found_before;  // where a match reaches so far to the left, an earlier sample finds it
-    uint32 spread_bits;   // only occurrences count whose `spread_key` has so few bits
+    uint32 spread_bits;   // only occurrences count whose `thinning_hash` has so few bits
 };
 
 static_assert(sizeof(PlacedSample) == PLACED_SAMPLE_BYTES, "the host allocates so much for each");
@@ -62,7 +62,7 @@ struct Sample {
                         // before the k-mer: one register and one shuffle for both
     uint32 found_before;  // for a mapper: where a match reaches so far to the left, an earlier sample
                           // finds it
-    uint32 spread_bits;   // for a mapper: only occurrences count whose `spread_key` has so few bits
+    uint32 spread_bits;   // for a mapper: only occurrences count whose `thinning_hash` has so few bits
     uint32 list_begin;  // the k-mer's first occurrence, as an index of `Table::positions`
     uint32 list_end;    // the end of its occurrences, as an index of `Table::positions`
     bool is_ordered;    // whether the occurrences are sorted by the bases before each

@@ -127,13 +127,13 @@ class Alignments(AlignmentRows[Alignment]):
         self,
         blocks: Sequence[MappedBlock],
         searched: SearchedReference,
-        tells_alternatives: bool = False,
+        writes_xa: bool = False,
         input_groups: Sequence[bytes] = (),
         cuts_templates: bool = False,
     ) -> None:
         self._blocks = list(blocks)
         self._searched = searched
-        self._tells_alternatives = tells_alternatives
+        self._tells_alternatives = writes_xa
         self._input_groups = input_groups
         self._cuts_templates = cuts_templates
         columns = [found for _, found in self._blocks]

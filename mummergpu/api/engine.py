@@ -145,7 +145,7 @@ class Engine:
 
     def block_bases(self, device: DeviceOptions, minimum_length: int) -> int:
         """Return about how many bases of queries make a block: so few that none need be cut."""
-        return self._opened(device, minimum_length).backend.sizes.trial_bases
+        return self._opened(device, minimum_length).backend.sizes.first_batch_bases
 
     def find(
         self, queries: QuerySource, options: SearchOptions, device: DeviceOptions

@@ -399,7 +399,7 @@ def _record_style(params: Params) -> RecordStyle:
 
     tags = params["tags"].split(",") if params["tags"] else []
     return RecordStyle(
-        shorter_are_secondary=params["m"],
+        splits_as_secondary=params["m"],
         secondary_bases=params["secondary_seq"],
         soft_clips=params["soft_clipping"],
         equal_bases=params["eqx"],

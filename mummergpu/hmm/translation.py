@@ -496,7 +496,7 @@ class TranslatedFiles(RecordFiles):
         def work_at_once(records: Records) -> list[OrfRecords]:
             return list(work(records))
 
-        if threads is not None and threads.are_many:
+        if threads is not None and threads.has_many:
             yield from ordered_results(threads.executor, threads.window, file, work_at_once)
         else:
             yield from map(work, file)

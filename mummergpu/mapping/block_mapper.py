@@ -14,7 +14,7 @@ from mummergpu.mapping.alignments.equal_letters import discount_equal_letters
 from mummergpu.mapping.alignments.origin_cuts import cut_at_origins
 from mummergpu.mapping.alignments.paths import PlacedRows, new_paths, trace_paths
 from mummergpu.mapping.alignments.replacement import replace_reads
-from mummergpu.mapping.alignments.row_layout import Placements, fill_rows, list_rows
+from mummergpu.mapping.alignments.sam_record_layout import Placements, fill_sam_records, list_rows
 from mummergpu.mapping.candidates.candidates import (
     Candidates,
     Qualities,
@@ -37,8 +37,8 @@ from mummergpu.mapping.placing.insert_size import (
 from mummergpu.mapping.placing.joint_scores import new_tops
 from mummergpu.mapping.placing.log_odds import (
     credits_of_qualities,
+    likelihoods_of_scores,
     quality_thresholds,
-    weights_of_units,
 )
 from mummergpu.mapping.placing.mapping_quality import Odds
 from mummergpu.mapping.placing.marked_diagonals import new_marks
@@ -113,7 +113,7 @@ class BlockMapper:
         self._options = options
         self._costs = options.costs
         self._credits = credits_of_qualities(options.costs, True)
-        self._odds = Odds(weights_of_units(), quality_thresholds())
+        self._odds = Odds(likelihoods_of_scores(), quality_thresholds())
         self._finder = CandidateFinder(options, is_chosen)
 
     @property
@@ -300,7 +300,7 @@ class BlockMapper:
             cigars=paths.cigars[: paths.cigar_offsets[-1]],
             edit_distances=paths.edit_distances,
         )
-        fill_rows(
+        fill_sam_records(
             placed.scoring, placed.pairing, placements, placed.candidates, rows, paths, columns
         )
         reference = self._reference

@@ -18,7 +18,7 @@ from mummergpu.runtime.frozen import frozen
 
 if TYPE_CHECKING:
     from mummergpu.drawing.picture import PictureStyle
-    from mummergpu.output.records.rows import RecordSource
+    from mummergpu.output.records.rows import RowMaker
     from mummergpu.output.run_facts import OpenRequest
     from mummergpu.output.sink import Emit, Sink
 
@@ -107,7 +107,7 @@ def _open_picture(request: OpenRequest, _rows: RowKind) -> Sink[Any, Any, Any]:
     )
 
 
-def _record_source(request: OpenRequest, rows: RowKind) -> RecordSource:
+def _record_source(request: OpenRequest, rows: RowKind) -> RowMaker:
     """Return what turns rows into the records of SAM, BAM, CRAM and PAF."""
     facts, name = request.facts, request.target.format
     if rows is RowKind.MATCHES:

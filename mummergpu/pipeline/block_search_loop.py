@@ -57,7 +57,7 @@ class BlockParts:
     def __init__(self, sizes: WorkSizes, group_count: int = 1) -> None:
         # The groups to come are taken to have as many matches each.
         self._group_count = group_count
-        self._trial_bases = sizes.trial_bases
+        self._trial_bases = sizes.first_batch_bases
         self._max_rows = sizes.max_rows
         self._density: float | None = None
         self._lock = threading.Lock()

@@ -308,20 +308,20 @@ class FileJob(MapJob):
 class MappedReads:
     """Counts what became of reads, and writes their alignments.
 
-    `tells_alternatives` says that secondary alignments become a tag of others.
+    `writes_xa` says that secondary alignments become a tag of others.
     """
 
     def __init__(
         self,
         sink: AlignmentSink[Any],
         stats: Stats,
-        tells_alternatives: bool,
+        writes_xa: bool,
         reference: Reference,
         style: RecordStyle,
     ) -> None:
         self._sink = sink
         self._stats = stats
-        self._tells_alternatives = tells_alternatives
+        self._tells_alternatives = writes_xa
         self._told = reference, style
         self._summary = empty_summary()
 

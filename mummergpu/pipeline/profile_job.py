@@ -194,8 +194,8 @@ class ProfileJob(ABC):
     ) -> Generator[tuple[NumberedProteins, list[Int64Array] | None]]:
         """Yield all blocks, and what passes all filters of each profile if a device tells it."""
         survivors = None if on_device is None else self._survivors(filters, on_device)
-        are_many = len(filters) >= self._context.threads > FEW_THREADS
-        scale = LARGE_SCALE if are_many or on_device is not None else 1
+        has_many = len(filters) >= self._context.threads > FEW_THREADS
+        scale = LARGE_SCALE if has_many or on_device is not None else 1
         every = self._kept or self._keeping(self.blocks(count_them, scale))
         with closing(filtered(iter(every), survivors)) as blocks:
             yield from blocks

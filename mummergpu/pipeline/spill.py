@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu.input.blocks.queries import QueryBlock
-from mummergpu.input.blocks.read_block import ReadBlock, WrittenReads
+from mummergpu.input.blocks.read_block import OriginalReads, ReadBlock
 from mummergpu.input.records.tags import Tags
 from mummergpu.runtime.closing import Closing
 from mummergpu.runtime.frozen import frozen
@@ -85,7 +85,7 @@ class SpilledQueries(ArrayFile):
             self.write(block.base_qualities)
             paired = block.paired
             if (written := block.written) is not None:
-                self.write(*(getattr(written, field.name) for field in fields(WrittenReads)))
+                self.write(*(getattr(written, field.name) for field in fields(OriginalReads)))
                 has_written = True
             self.write(*block.tags)
             has_groups = block.has_groups
@@ -105,7 +105,7 @@ class SpilledQueries(ArrayFile):
         qualities = self.read()
         written = None
         if kind.has_written:
-            written = WrittenReads(*(self.read() for _ in fields(WrittenReads)))
+            written = OriginalReads(*(self.read() for _ in fields(OriginalReads)))
         return ReadBlock(
             *(index, *arrays, kind.file_number),
             base_qualities=qualities,

@@ -84,7 +84,7 @@ class SeedRoom(NamedTuple):
         Where the one seed begins of which some places are taken: they, and one more at times.
     kept_seeds : ndarray, dtype=int64, shape=(n, KEPT_NUMBERS)
         Of such seeds that were met before: where in the queries they begin, their bases, the bits
-        of `spread_key`, and how many places are taken. The reads of a satellite share seeds.
+        of `thinning_hash`, and how many places are taken. The reads of a satellite share seeds.
     kept_places : ndarray, dtype=int64, shape=(n, most + 1)
         These places.
     counted_seeds : ndarray, dtype=int64, shape=(COUNTED_SEEDS, COUNTED_NUMBERS)
@@ -108,7 +108,7 @@ class Seeds(NamedTuple):
     number, bases, step : int
         How many there are, the bases of each, and from one to the next.
     spread_below : int
-        Only occurrences count whose `spread_key` is less; 0 for all.
+        Only occurrences count whose `thinning_hash` is less; 0 for all.
     """
 
     number: int
@@ -135,7 +135,7 @@ def new_seed_room(most: int = 0) -> SeedRoom:
 
 
 @inline_without_refcounts
-def spread_key(position: int) -> int:
+def thinning_hash(position: int) -> int:
     """Return a number below ``1 << SPREAD_BITS`` for where in the reference a seed begins."""
     return (position * SPREAD_FACTOR) & ((1 << SPREAD_BITS) - 1)
 

@@ -51,7 +51,7 @@ def is_near(records: Sequence[str], query: str, match: Match) -> bool:
     return len(query) - equal <= NEAR_EDITS
 
 
-def spread_key(position: int) -> int:
+def thinning_hash(position: int) -> int:
     return position * SPREAD_FACTOR % (1 << SPREAD_BITS)
 
 
@@ -117,7 +117,7 @@ def chosen(
 
 def spread(matches: list[Match], begin: int, most: int, sure: int) -> Chosen:
     """At most so many matches, at places of a seed that are spread evenly."""
-    keys = [spread_key(row[1] - row[0] + begin) for row in matches]
+    keys = [thinning_hash(row[1] - row[0] + begin) for row in matches]
     bits = SPREAD_BITS
     while bits > 0 and sum(key >> bits == 0 for key in keys) > most:
         bits -= 1

@@ -50,7 +50,7 @@ ARGUMENTS: dict[str, dict[str, tuple[str, Any]]] = {
         **{"-A": ("scores.match", int), "-B": ("scores.mismatch", int)},
         **{"-O": ("scores.gap_open", _numbers), "-E": ("scores.gap_extend", _numbers)},
         **{"-L": ("scores.clipping", int), "-U": ("scores.unpaired", int)},
-        **{"-T": ("scores.min_score", int), "-M": ("style.shorter_are_secondary", True)},
+        **{"-T": ("scores.min_score", int), "-M": ("style.splits_as_secondary", True)},
         **{"-Y": ("style.soft_clips", True), "--eqx": ("style.equal_bases", True)},
         **{"--no-unal": ("style.placed_only", True)},
         **{"--secondary-seq": ("style.secondary_bases", True)},

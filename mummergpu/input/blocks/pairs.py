@@ -227,7 +227,7 @@ def mates_of_two(
         return _joined_runs(*block, paths, with_suffixes), True
 
     blocks = _blocks_of_runs(paths, files, limits)
-    if threads is None or not threads.are_many:
+    if threads is None or not threads.has_many:
         yield from map(joined, blocks)
     else:
         # An error in the files comes after those of the pairs before it.

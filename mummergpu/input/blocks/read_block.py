@@ -25,7 +25,7 @@ from mummergpu.sequence.codes import (
 
 
 @frozen
-class WrittenReads:
+class OriginalReads:
     """Reads as they are written, with the letters and the bases that nothing is searched with.
 
     Attributes
@@ -47,10 +47,10 @@ class WrittenReads:
         """Whether letters that stand for several bases are among the codes."""
         return bool(self.padded_codes.max(initial=BREAK) > BREAK)
 
-    def part(self, first: int, end: int) -> WrittenReads:
+    def part(self, first: int, end: int) -> OriginalReads:
         """Return some of the reads, as views of the arrays."""
         offsets = self.offsets[first : end + 1]
-        return WrittenReads(
+        return OriginalReads(
             self.padded_codes[offsets[0] : offsets[-1] + 2 * MARGIN],
             offsets - offsets[0],
             self.base_qualities[offsets[0] : offsets[-1]],
@@ -71,7 +71,7 @@ class ReadBlock(QueryBlock):
     paired : bool
         Whether reads 2i and 2i + 1 are mates, the first and the second of a template. A single
         read among them has a second mate that is `missing`.
-    written : WrittenReads or None
+    written : OriginalReads or None
         The reads as they are written, if they are not searched as they came (`searchable`).
     tags : Tags
         The tags that the records of the reads have besides those of a mapper.
@@ -81,7 +81,7 @@ class ReadBlock(QueryBlock):
 
     base_qualities: ByteArray = field(kw_only=True)
     paired: bool = field(default=False, kw_only=True)
-    written: WrittenReads | None = field(default=None, kw_only=True)
+    written: OriginalReads | None = field(default=None, kw_only=True)
     tags: Tags = field(default=NO_TAGS, kw_only=True)
     has_groups: bool = field(default=False, kw_only=True)
 
@@ -100,9 +100,9 @@ class ReadBlock(QueryBlock):
         )
 
     @property
-    def as_written(self) -> WrittenReads:
+    def as_written(self) -> OriginalReads:
         """The reads as they are written."""
-        return self.written or WrittenReads(self.padded_codes, self.offsets, self.base_qualities)
+        return self.written or OriginalReads(self.padded_codes, self.offsets, self.base_qualities)
 
     def searchable(self, max_bases: int | None) -> ReadBlock:
         """Return the reads as they are searched, and kept as they are written.

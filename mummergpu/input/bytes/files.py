@@ -234,7 +234,7 @@ class Input(Closing):
         self, magic: bytes, compression: Compression, threads: ReadingThreads | None
     ) -> Decompressor:
         # A plain file does not wait for these imports.
-        if threads is not None and threads.are_many and is_bgzf(magic):
+        if threads is not None and threads.has_many and is_bgzf(magic):
             from mummergpu.input.bytes.inflated_blocks import InflatedBlocks
 
             return InflatedBlocks(self.source, threads, self._ignore, self._is_ready)

@@ -28,7 +28,7 @@ class ReadingThreads(Closing):
         Whether there is more than one thread, to share work that the search waits for.
     executor : concurrent.futures.ThreadPoolExecutor
         Runs the work; only `close` may shut it down.
-    are_many : bool
+    has_many : bool
         Whether pieces should be worked on side by side. Two processors are busy with the search:
         they would only lose the time of passing the pieces on.
     """
@@ -36,7 +36,7 @@ class ReadingThreads(Closing):
     def __init__(self, threads: int) -> None:
         count = min(threads, MOST_THREADS)
         self.window = count + 1
-        self.are_many = count > 2
+        self.has_many = count > 2
         self.can_share = count > 1
         self.executor = ThreadPoolExecutor(count, thread_name_prefix="read-piece")
 

@@ -129,12 +129,12 @@ class FileRecords(Closing):
             reader = _alignment_reader(file, options)
             self.read_groups = reader.read_groups
             return reader
-        are_many = self._threads is not None and self._threads.are_many
-        if are_many or options.keeps_qualities:
+        has_many = self._threads is not None and self._threads.has_many
+        if has_many or options.keeps_qualities:
             from mummergpu.input.records import parallel_records
 
             if parallel_records.is_worth_pieces(file, options.limits):
-                threads = self._threads if are_many else None
+                threads = self._threads if has_many else None
                 return parallel_records.ParallelRecordReader(file, options, threads)
         return RecordReader(file, file.format is Format.FASTQ, options)
 

@@ -30,7 +30,7 @@ class FoldedColumns(NamedTuple):
     alternatives: AlignmentColumns
 
 
-ToldColumns = AlignmentColumns | FoldedColumns
+WrittenColumns = AlignmentColumns | FoldedColumns
 """Alignments as they are written: with or without alternatives that others tell of."""
 
 

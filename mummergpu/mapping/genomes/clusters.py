@@ -253,7 +253,7 @@ def chain_sets(
             size = _take_chain(matches, room, last, min_bases, found, count, anchors, place)
             place += size
             count += size > 0
-            filled = _close_gaps(rows, begin, filled)
+            filled = _compact(rows, begin, filled)
             join_close_matches(matches, rows, begin, filled, rule, room.join)
             kept = measure_sets(
                 matches.lengths, rows, begin, filled, joined, min_bases, room.bases, sizes
@@ -365,7 +365,7 @@ def _take_chain(
 
 
 @inline_without_refcounts
-def _close_gaps(rows: Int64Array, begin: int, end: int) -> int:
+def _compact(rows: Int64Array, begin: int, end: int) -> int:
     """Move the matches of a range together that are left; return where they end."""
     filled = begin
     for number in range(begin, end):

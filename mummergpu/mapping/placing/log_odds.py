@@ -41,7 +41,7 @@ def credits_of_qualities(costs: Costs, has_qualities: bool) -> Int32Array:
     return credits if has_qualities else np.zeros(256, dtype=np.int32)
 
 
-def weights_of_units() -> Float64Array:
+def likelihoods_of_scores() -> Float64Array:
     """Return the odds of placements that are so many units worse than another."""
     return np.asarray(2.0 ** (-np.arange(FARTHEST + 1) / (UNIT // 2)))
 

@@ -36,7 +36,7 @@ from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_withou
 
 
 class Odds(NamedTuple):
-    """What `log_odds.weights_of_units` and `log_odds.quality_thresholds` return."""
+    """What `log_odds.likelihoods_of_scores` and `log_odds.quality_thresholds` return."""
 
     weights: Float64Array
     thresholds: Float64Array
@@ -54,9 +54,9 @@ FULL_DOUBT_LENGTH: Final = 50.0
 of 20, since one error at that base is enough to mislead. For reads of fewer bases it falls steeply
 with their length, to that of pairs: at 36 bases many have no better lead."""
 
-KINSHIP_SHIFT: Final = 2
-COPIES_OF_A_FAMILY: Final = 30.0
-BASES_OF_A_FAMILY: Final = 750.0
+REPEAT_SIMILARITY_SHIFT: Final = 2
+REPEAT_COPIES: Final = 30.0
+REPEAT_BASES: Final = 750.0
 """A read of a family of so many equal copies is expected to fit one more that the reference lacks;
 without the support of a mate, of copies with so many bases of the read: the longer a read that
 copies share, the younger they are. Such copies come from pairs of others, so their number grows
@@ -95,11 +95,11 @@ def weight_of(units: int, weights: Float64Array) -> float:
 
 
 @inline_without_refcounts
-def kinship_of(units: int, weights: Float64Array) -> float:
+def repeat_similarity_of(units: int, weights: Float64Array) -> float:
     """Return how much a placement so many units worse is of the best one's family, from 0 to 1."""
     if units > FARTHEST:
         return 0.0
-    return weight_of(units >> KINSHIP_SHIFT, weights)
+    return weight_of(units >> REPEAT_SIMILARITY_SHIFT, weights)
 
 
 @inline_without_refcounts
@@ -123,7 +123,7 @@ def unseen_places(table: Candidates, read: int, copies: float) -> float:
 @inline_without_refcounts
 def with_unseen(seen: Rivals, places: float, worse: int, weights: Float64Array) -> Rivals:
     """Return the weights of rivals with those of so many places that are worse by some units."""
-    return seen[0] + places * weight_of(worse, weights), seen[1] + places * kinship_of(
+    return seen[0] + places * weight_of(worse, weights), seen[1] + places * repeat_similarity_of(
         worse, weights
     )
 
@@ -138,7 +138,7 @@ def seen_rivals(
         if is_rival(table, row, chosen, length):
             units = best - units_of(table, row)
             total += weight_of(units, weights)
-            copies += kinship_of(units, weights)
+            copies += repeat_similarity_of(units, weights)
     return total, copies
 
 
@@ -270,20 +270,20 @@ def weigh_pairs(
                 continue
             worse = joint - (units + units_of(table, other) - penalty)
             weight = weight_of(worse, weights)
-            kinship = kinship_of(worse, weights) if pair.is_proper else 0.0
+            repeat_similarity = repeat_similarity_of(worse, weights) if pair.is_proper else 0.0
             total += weight
             if row != pair.row:
                 others0 += weight
-                copies0 += kinship
+                copies0 += repeat_similarity
             if other != pair.other:
                 others1 += weight
-                copies1 += kinship
+                copies1 += repeat_similarity
     unseen = Unseen(unseen0, places0), Unseen(unseen1, places1)
-    weight, kinship = unseen_pairs(read, table, pair, unseen, weights)
+    weight, repeat_similarity = unseen_pairs(read, table, pair, unseen, weights)
     return (
         total + weight,
-        (others0 + weight, copies0 + kinship),
-        (others1 + weight, copies1 + kinship),
+        (others0 + weight, copies0 + repeat_similarity),
+        (others1 + weight, copies1 + repeat_similarity),
     )
 
 
@@ -306,7 +306,7 @@ def quality_of(
     if rivals[0] == 0.0 and rivals[1] == 0.0:
         return BEST_QUALITY
     error = rivals[0] / total
-    share = rivals[1] / (COPIES_OF_A_FAMILY if is_proper else BASES_OF_A_FAMILY / length)
+    share = rivals[1] / (REPEAT_COPIES if is_proper else REPEAT_BASES / length)
     lacking = share * share
     doubted = error * doubt_of(is_proper, length) + lacking
     if error + lacking > MAX_ERROR or doubted > MAX_DOUBTED_ERROR:

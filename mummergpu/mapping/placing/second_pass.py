@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from mummergpu.input.blocks.read_block import ReadBlock, WrittenReads
+from mummergpu.input.blocks.read_block import OriginalReads, ReadBlock
 from mummergpu.input.records.tags import NO_TAGS, Tags
 from mummergpu.mapping.candidates.candidate_scores import min_loss
 from mummergpu.mapping.candidates.candidates import (
@@ -175,7 +175,7 @@ def _part_of_tags(tags: Tags, reads: Int64Array) -> Tags:
     return Tags(content, offsets)
 
 
-def _part_of_bases(block: ReadBlock | WrittenReads, reads: Int64Array) -> WrittenReads:
+def _part_of_bases(block: ReadBlock | OriginalReads, reads: Int64Array) -> OriginalReads:
     """Return the bases and the qualities of some reads."""
     offsets = np.empty(reads.size + 1, dtype=np.int64)
     bases = add_lengths(block.offsets, reads, offsets)
@@ -183,7 +183,7 @@ def _part_of_bases(block: ReadBlock | WrittenReads, reads: Int64Array) -> Writte
     qualities = np.empty(bases, dtype=np.uint8)
     copy_parts(block.padded_codes, MARGIN, block.offsets, reads, padded)
     copy_parts(writable(block.base_qualities), 0, block.offsets, reads, qualities)
-    return WrittenReads(padded, offsets, qualities)
+    return OriginalReads(padded, offsets, qualities)
 
 
 @jit_without_refcounts

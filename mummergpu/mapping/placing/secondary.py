@@ -214,7 +214,7 @@ def min_score_beside(table: Candidates, row: int, length: int, costs: Costs) -> 
 
 
 @inline_without_refcounts
-def owner_of(
+def alignment_competed_with(
     table: Candidates,
     row: int,
     length: int,
@@ -313,7 +313,9 @@ def list_alternatives(
         of_primary, of_extra = as_int64(0), as_int64(0)
         # The keys have been sorted by, so their memory is free.
         for place in range(count):
-            owner = owner_of(table, rows[place], length, costs, chosen, (enough, enough_extra))
+            owner = alignment_competed_with(
+                table, rows[place], length, costs, chosen, (enough, enough_extra)
+            )
             owners[place] = owner
             of_primary += owner == 0
             of_extra += owner == 1

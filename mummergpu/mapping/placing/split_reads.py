@@ -10,8 +10,8 @@ from mummergpu.mapping.placing.log_odds import UNIT
 from mummergpu.mapping.placing.mapping_quality import (
     Odds,
     Rivals,
-    kinship_of,
     quality_of,
+    repeat_similarity_of,
     weight_of,
 )
 from mummergpu.mapping.placing.read_parts import (
@@ -58,7 +58,7 @@ def rivals_of_part(
         if is_rival(table, other, row, length):
             units = (score - as_int64(numbers[other, SCORE])) * UNIT
             total += weight_of(units, weights)
-            copies += kinship_of(units, weights)
+            copies += repeat_similarity_of(units, weights)
     return total, copies
 
 

@@ -27,9 +27,9 @@ from mummergpu.sequence.seed_rule import (
     disjoint_seeds,
     new_seed_room,
     parts_of,
-    spread_key,
     take_rarest,
     taken_occurrences,
+    thinning_hash,
     windows_of,
 )
 
@@ -231,7 +231,7 @@ def has_taken(matches: MemColumns, row: int, seeds: Seeds, room: SeedRoom) -> bo
 @inline_without_refcounts
 def is_spread(seeds: Seeds, position: int) -> bool:
     """Return whether an occurrence of a seed counts."""
-    return bool(seeds.spread_below == 0 or spread_key(position) < seeds.spread_below)
+    return bool(seeds.spread_below == 0 or thinning_hash(position) < seeds.spread_below)
 
 
 @inline_without_refcounts

@@ -37,7 +37,7 @@ class WorkSizes:
         About how many bases of pieces one thread searches together.
     max_rows : int
         A block with more matches than this is cut in two, to limit the memory.
-    trial_bases : int
+    first_batch_bases : int
         About how many bases of a block are searched together before it is known how many matches
         the queries have.
     """
@@ -47,7 +47,7 @@ class WorkSizes:
     long_query: int
     part_bases: int
     max_rows: int
-    trial_bases: int
+    first_batch_bases: int
 
 
 class Backend(ABC, Generic[IndexedPart]):

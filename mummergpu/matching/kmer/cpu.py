@@ -89,10 +89,10 @@ SIZES: Final = WorkSizes(
     long_query=1 << 17,
     part_bases=1 << 20,
     max_rows=1 << 21,
-    trial_bases=1 << 19,
+    first_batch_bases=1 << 19,
 )
 """A block is so large that many threads seldom wait for the lock of the interpreter. One with many
-matches is cut into parts that are about as large as `trial_bases` or larger."""
+matches is cut into parts that are about as large as `first_batch_bases` or larger."""
 
 MIN_ROOM: Final = 1 << 12
 """The least number of rows to allocate."""

@@ -48,9 +48,9 @@ from mummergpu.sequence.seed_rule import (
     Seeds,
     disjoint_seeds,
     parts_of,
-    spread_key,
     take_rarest,
     taken_occurrences,
+    thinning_hash,
     windows_of,
 )
 
@@ -253,7 +253,7 @@ def slot_of(room: SeedRoom, codes: CodeArray, sample: SeedSample, kmer_length: i
     key = as_int64(sample.lead * 31 + sample.tail)
     for place in range(end - kmer_length - sample.tail, end):
         key = (key * 5 + as_int64(codes[as_index(place)])) & ((1 << SPREAD_BITS) - 1)
-    return as_int64((spread_key(key) * room.counted_seeds.shape[0]) >> SPREAD_BITS)
+    return as_int64((thinning_hash(key) * room.counted_seeds.shape[0]) >> SPREAD_BITS)
 
 
 @inline_without_refcounts
@@ -507,7 +507,7 @@ def spread_bits(
     bits: int,
     room: SeedRoom,
 ) -> int:
-    """Return how many bits, up to `bits`, a `spread_key` may have so that a seed occurs rarely.
+    """Return how many bits, up to `bits`, a `thinning_hash` may have so that a seed occurs rarely.
 
     The places with so many are written to the room, and how often the seed occurs there. A seed is
     found by the listed k-mers in it: with a table of each n-th position, one of n k-mers is listed
@@ -536,7 +536,7 @@ def spread_bits(
             if min_key(lookup.positions, first, stop, first_begin) >> bits != 0:
                 continue
             for place in range(first, stop):
-                key = spread_key(first_begin + as_int64(lookup.positions[as_index(place)]))
+                key = thinning_hash(first_begin + as_int64(lookup.positions[as_index(place)]))
                 if key >> bits != 0:
                     continue
                 found = occurrence_at(lookup, wanted, place, places.end)
@@ -558,10 +558,10 @@ def spread_bits(
 
 @inline_without_refcounts
 def keep_below(places: Int64Array, count: int, bits: int) -> int:
-    """Keep the places whose `spread_key` has at most so many bits; return how many there are."""
+    """Keep the places whose `thinning_hash` has at most so many bits; return how many there are."""
     kept = as_int64(0)
     for place in range(count):
-        if spread_key(places[place]) >> bits == 0:
+        if thinning_hash(places[place]) >> bits == 0:
             places[kept] = places[place]
             kept += 1
     return kept
@@ -569,11 +569,11 @@ def keep_below(places: Int64Array, count: int, bits: int) -> int:
 
 @inline_without_refcounts
 def min_key(positions: PositionArray, begin: int, end: int, first_begin: int) -> int:
-    """Return the least `spread_key` of some listed places."""
+    """Return the least `thinning_hash` of some listed places."""
     # With numbers of 32 bits, eight or more are compared at once.
     least = np.uint32((1 << SPREAD_BITS) - 1)
     for place in range(begin, end):
-        key = np.uint32(spread_key(first_begin + as_int64(positions[as_index(place)])))
+        key = np.uint32(thinning_hash(first_begin + as_int64(positions[as_index(place)])))
         least = min(least, key)
     return as_int64(least)  # type: ignore[arg-type]
 

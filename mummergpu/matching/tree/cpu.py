@@ -31,7 +31,7 @@ SIZES: Final = WorkSizes(
     long_query=1 << 17,
     part_bases=1 << 20,
     max_rows=1 << 21,
-    trial_bases=1 << 20,
+    first_batch_bases=1 << 20,
 )
 """A block or part is so large that its start-up cost does not matter, and so small that all
 threads get some."""

@@ -13,11 +13,11 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from mummergpu.input.blocks.read_block import WrittenReads
+from mummergpu.input.blocks.read_block import OriginalReads
 from mummergpu.input.records.tags import Tags
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import AlignmentColumns
-from mummergpu.mapping.alignments.xa_columns import FoldedColumns, ToldColumns
+from mummergpu.mapping.alignments.xa_columns import FoldedColumns, WrittenColumns
 from mummergpu.output.bytes.text_stores import TextArray
 from mummergpu.output.records.base_pairs import aligned_reads, change_texts
 from mummergpu.output.records.record_style import USUAL_STYLE, RecordStyle
@@ -42,7 +42,7 @@ class ReadsWithQualities(Protocol):
     """
 
     @property
-    def as_written(self) -> WrittenReads:
+    def as_written(self) -> OriginalReads:
         """The bases and qualities as they are written."""
 
     @property
@@ -70,15 +70,15 @@ class ReadsWithQualities(Protocol):
         """Phred numbers from 0 to 93, or `NO_QUALITY`, of the bases that are searched."""
 
 
-AlignmentSink = Sink[ReadsWithQualities, ToldColumns, Prepared]
+AlignmentSink = Sink[ReadsWithQualities, WrittenColumns, Prepared]
 """A sink of alignments of reads."""
 
-AlignmentFormat = Format[ReadsWithQualities, ToldColumns]
+AlignmentFormat = Format[ReadsWithQualities, WrittenColumns]
 """A format of alignments of reads."""
 
 
 class ReadRows:
-    """Turns blocks of reads and their alignments into rows (`rows.RecordSource`)."""
+    """Turns blocks of reads and their alignments into rows (`rows.RowMaker`)."""
 
     needs_bases: Final = True
 
@@ -87,15 +87,15 @@ class ReadRows:
         self._with_changes = "cs" in style.tags
         self.fields = RowFields(
             secondary_bases=style.secondary_bases,
-            shorter_are_secondary=style.shorter_are_secondary,
+            splits_as_secondary=style.splits_as_secondary,
             types="tp" in style.tags,
             divergences="de" in style.tags,
         )
 
     def written_rows(
-        self, block: ReadsWithQualities, alignments: ToldColumns
+        self, block: ReadsWithQualities, alignments: WrittenColumns
     ) -> Iterator[WrittenRows]:
-        """Yield all rows of a block (`RecordSource`)."""
+        """Yield all rows of a block (`RowMaker`)."""
         written = block.as_written
         reads = ReadColumns(
             writable(written.offsets),
@@ -122,13 +122,13 @@ class ReadRows:
         yield WrittenRows(reads, rows, others, count, block.has_groups, changes)
 
 
-def columns_of(alignments: ToldColumns) -> AlignmentColumns:
+def columns_of(alignments: WrittenColumns) -> AlignmentColumns:
     """Return the columns of the rows that are written, for a compiled loop."""
     rows = alignments.rows if isinstance(alignments, FoldedColumns) else alignments
     return AlignmentColumns._make(writable(column) for column in rows)
 
 
-def _other_places(columns: ToldColumns) -> OtherPlaces:
+def _other_places(columns: WrittenColumns) -> OtherPlaces:
     """Return the alternatives of alignments."""
     if isinstance(columns, FoldedColumns):
         offsets, others = columns.alternative_offsets, columns.alternatives

@@ -7,7 +7,7 @@ import numpy as np
 from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import AlignmentColumns, CigarOperation, SamFlag
-from mummergpu.mapping.alignments.xa_columns import FoldedColumns, ToldColumns
+from mummergpu.mapping.alignments.xa_columns import FoldedColumns, WrittenColumns
 from mummergpu.output.records.base_pairs import aligned_reads, with_equal_bases
 from mummergpu.output.records.record_style import RecordStyle
 from mummergpu.runtime.arrays import BoolArray
@@ -15,8 +15,8 @@ from mummergpu.runtime.jit import writable
 
 
 def styled(
-    told: ToldColumns, block: ReadBlock, reference: Reference, style: RecordStyle
-) -> ToldColumns:
+    told: WrittenColumns, block: ReadBlock, reference: Reference, style: RecordStyle
+) -> WrittenColumns:
     """Return the alignments of a block as they are written.
 
     What XA tells stays as it is: those CIGARs are of places that have no rows.

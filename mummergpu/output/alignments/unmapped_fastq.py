@@ -11,7 +11,7 @@ from mummergpu.errors import OptionError
 from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.input.records.qualities import NO_QUALITY
 from mummergpu.mapping.alignments.columns import SamFlag
-from mummergpu.mapping.alignments.xa_columns import FoldedColumns, ToldColumns
+from mummergpu.mapping.alignments.xa_columns import FoldedColumns, WrittenColumns
 from mummergpu.output.bytes.text_arrays import QueryColumns
 from mummergpu.output.sink import Format
 from mummergpu.runtime.arrays import ByteArray, Int64Array
@@ -25,7 +25,7 @@ _DEFAULT_QUALITY: Final = ord("B") - ord("!")
 """The quality of bases that have none, as of ``samtools fastq``."""
 
 
-class UnmappedFastq(Format[ReadBlock, ToldColumns]):
+class UnmappedFastq(Format[ReadBlock, WrittenColumns]):
     """FASTQ of the templates that have no place at all.
 
     Parameters
@@ -37,7 +37,7 @@ class UnmappedFastq(Format[ReadBlock, ToldColumns]):
     def __init__(self, mate: int | None) -> None:
         self._mate = mate
 
-    def format_block(self, block: ReadBlock, rows: ToldColumns) -> Iterator[ByteArray]:
+    def format_block(self, block: ReadBlock, rows: WrittenColumns) -> Iterator[ByteArray]:
         """Yield the text of a block (`Format.format_block`)."""
         if self._mate is not None and not block.paired:
             raise OptionError("unmapped", "two files are for pairs, and there are single reads")
@@ -59,7 +59,7 @@ class UnmappedFastq(Format[ReadBlock, ToldColumns]):
         yield text
 
 
-def _without_place(block: ReadBlock, rows: ToldColumns) -> Int64Array:
+def _without_place(block: ReadBlock, rows: WrittenColumns) -> Int64Array:
     """Return the reads that are placed nowhere, and whose mates are not either."""
     columns = rows.rows if isinstance(rows, FoldedColumns) else rows
     is_placed = np.zeros(block.query_count, dtype=np.bool_)

@@ -44,7 +44,7 @@ Cigars = tuple[UInt32Array, Int64Array]
 
 
 class GenomeRows:
-    """Turns alignments of genomes into rows (`rows.RecordSource`).
+    """Turns alignments of genomes into rows (`rows.RowMaker`).
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class GenomeRows:
     def written_rows(
         self, block: AlignedQueries, alignments: GenomeAlignments
     ) -> Iterator[WrittenRows]:
-        """Yield all rows of the alignments of some queries (`RecordSource`).
+        """Yield all rows of the alignments of some queries (`RowMaker`).
 
         Raises
         ------

@@ -270,7 +270,7 @@ def fill_match_rows(state: Int64Array, block: MatchFilling) -> int:
 
 
 class MatchRows:
-    """Turns blocks of queries and their matches into rows (`rows.RecordSource`)."""
+    """Turns blocks of queries and their matches into rows (`rows.RowMaker`)."""
 
     needs_bases: Final = True
 

@@ -28,8 +28,8 @@ from mummergpu.output.records.rows import (
     REVERSE,
     RecordBlock,
     RecordRows,
-    RecordSource,
     RowFields,
+    RowMaker,
     fields_of_matches,
     written_flag,
 )
@@ -372,7 +372,7 @@ class AlignmentBam(RecordFormat):
     def __init__(
         self,
         reference: Reference,
-        source: RecordSource,
+        source: RowMaker,
         head: AlignmentHead,
         path: str,
         piece_bytes: int = PIECE_BYTES,

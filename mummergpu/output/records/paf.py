@@ -47,7 +47,7 @@ from mummergpu.output.records.rows import (
     UNMAPPED,
     ReadColumns,
     RecordRows,
-    RecordSource,
+    RowMaker,
 )
 from mummergpu.output.records.sam_fields import (
     OPERATION_BYTES,
@@ -233,7 +233,7 @@ class AlignmentPaf(AlignmentFormat):
     def __init__(
         self,
         reference: Reference,
-        source: RecordSource,
+        source: RowMaker,
         no_name: bytes = b"*",
         piece_bytes: int = PIECE_BYTES,
     ) -> None:

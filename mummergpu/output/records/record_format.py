@@ -1,6 +1,6 @@
 """What the formats of alignments share: rows that a compiled loop writes in pieces, and a header.
 
-Matches, reads and genomes come with their own kinds of blocks; a `RecordSource` turns each into the
+Matches, reads and genomes come with their own kinds of blocks; a `RowMaker` turns each into the
 same rows (`rows.WrittenRows`).
 """
 
@@ -16,7 +16,7 @@ from mummergpu.input.reference import Reference
 from mummergpu.output.bytes.text_arrays import texts_of
 from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray
 from mummergpu.output.records.header import AlignmentHead, check_queries, sam_header
-from mummergpu.output.records.rows import RecordBlock, RecordSource, ReferenceColumns
+from mummergpu.output.records.rows import RecordBlock, ReferenceColumns, RowMaker
 from mummergpu.output.sink import PieceFormat
 from mummergpu.runtime.jit import flattened, writable
 from mummergpu.sequence.codes import MARGIN
@@ -32,7 +32,7 @@ STATE_SIZE: Final = 4
 class AlignmentFormat(PieceFormat[Any, Any]):
     """A format of alignments that a compiled loop fills, piece by piece."""
 
-    def __init__(self, source: RecordSource, piece_bytes: int) -> None:
+    def __init__(self, source: RowMaker, piece_bytes: int) -> None:
         super().__init__(piece_bytes)
         self._source = source
 
@@ -77,7 +77,7 @@ class RecordFormat(AlignmentFormat):
     def __init__(
         self,
         reference: Reference,
-        source: RecordSource,
+        source: RowMaker,
         head: AlignmentHead,
         group_tag: bytes,
         path: str,

@@ -20,7 +20,7 @@ class RecordStyle:
 
     Attributes
     ----------
-    shorter_are_secondary : bool
+    splits_as_secondary : bool
         Whether the further parts of split reads have the flag of secondary alignments in SAM, as
         with ``-M``.
     soft_clips : bool
@@ -51,7 +51,7 @@ class RecordStyle:
     ('tp', 'cs')
     """
 
-    shorter_are_secondary: bool = False
+    splits_as_secondary: bool = False
     soft_clips: bool = False
     equal_bases: bool = False
     placed_only: bool = False
@@ -61,7 +61,7 @@ class RecordStyle:
 
     def __post_init__(self) -> None:
         flags = (
-            *("shorter_are_secondary", "soft_clips", "equal_bases", "placed_only"),
+            *("splits_as_secondary", "soft_clips", "equal_bases", "placed_only"),
             "secondary_bases",
         )
         keep_values(

@@ -151,7 +151,7 @@ class RowFields(NamedTuple):
         Whether rows are exact matches. They have NH and HI and `MATCH_OPERATIONS`; there are no
         mates, no other parts, no alternatives, and no qualities or tags of the reads, and the
         columns for what all rows then have in common are not looked at.
-    shorter_are_secondary : bool
+    splits_as_secondary : bool
         Whether supplementary rows are written with the flag of secondary ones.
     types, divergences : bool
         Whether rows have the tags tp and de.
@@ -161,7 +161,7 @@ class RowFields(NamedTuple):
     secondary_bases: bool = False
     mismatches: bool = True
     matches: bool = False
-    shorter_are_secondary: bool = False
+    splits_as_secondary: bool = False
     types: bool = False
     divergences: bool = False
 
@@ -194,7 +194,7 @@ class WrittenRows(NamedTuple):
     changes: RecordTexts = NO_TEXTS
 
 
-class RecordSource(Protocol):
+class RowMaker(Protocol):
     """Turns blocks and their alignments into rows."""
 
     @property
@@ -275,7 +275,7 @@ class RecordBlock(NamedTuple):
 def written_flag(rows: RecordRows, fields: RowFields, row: int) -> int:
     """Return the flags of a row as SAM and BAM have them."""
     flag = as_int64(rows.flags[as_index(row)])
-    if fields.shorter_are_secondary and flag & SUPPLEMENTARY:
+    if fields.splits_as_secondary and flag & SUPPLEMENTARY:
         # The row keeps its bases and SA, as from bwa mem -M.
         flag = flag & ~SUPPLEMENTARY | SECONDARY
     return flag

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from mummergpu.input.reference import Reference
-from mummergpu.mapping.alignments.xa_columns import ToldColumns
+from mummergpu.mapping.alignments.xa_columns import WrittenColumns
 from mummergpu.output.alignments.read_rows import (
     AlignmentSink,
     ReadsWithQualities,
@@ -172,7 +172,7 @@ class SortedBamSink(AlignmentSink[PreparedRows]):
         self._store = RecordStore(options.by_coordinate, options.memory_bytes, options.folder)
         self._duplicates = DuplicateFinder(self._axis) if options.mark_duplicates else None
 
-    def prepare(self, reads: ReadsWithQualities, columns: ToldColumns) -> PreparedRows:
+    def prepare(self, reads: ReadsWithQualities, columns: WrittenColumns) -> PreparedRows:
         """Return the records of a block (`Sink.prepare`)."""
         with self._stats.stage("format"):
             rows = columns_of(columns)

@@ -41,7 +41,7 @@ def test_the_first_part_is_small_and_the_others_as_large_as_matches_allow() -> N
     for part in parts.parts(block):
         sizes.append(part.base_count)
         parts.add(part.base_count, part.base_count)
-    assert sizes[0] == SIZES.trial_bases
+    assert sizes[0] == SIZES.first_batch_bases
     assert set(sizes[1:-1]) == {int(SIZES.max_rows / SAFETY) // 10 * 10}
 
 
@@ -52,9 +52,9 @@ def test_no_matches_cut_nothing_and_many_cut_to_small_parts() -> None:
     # Some matches a base leave what fits, with less to spare, and very many no less than a small
     # part of the first.
     parts.add(100, 800)
-    assert parts.max_bases() == int(SIZES.max_rows / SAFETY_OF_SMALL / 8) < SIZES.trial_bases
+    assert parts.max_bases() == int(SIZES.max_rows / SAFETY_OF_SMALL / 8) < SIZES.first_batch_bases
     parts.add(100, 10**9)
-    assert parts.max_bases() == max(1, SIZES.trial_bases // LEAST_SHARE)
+    assert parts.max_bases() == max(1, SIZES.first_batch_bases // LEAST_SHARE)
 
 
 def test_many_matches_are_forgotten_after_a_while() -> None:

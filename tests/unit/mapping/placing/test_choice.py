@@ -26,14 +26,19 @@ from mummergpu.mapping.options import Limits
 from mummergpu.mapping.placing.choice import MIN_SCORE_OF_MATE, Choices, new_choices
 from mummergpu.mapping.placing.insert_size import InsertSizes, PairSizes
 from mummergpu.mapping.placing.joint_scores import new_tops
-from mummergpu.mapping.placing.log_odds import FARTHEST, UNIT, quality_thresholds, weights_of_units
+from mummergpu.mapping.placing.log_odds import (
+    FARTHEST,
+    UNIT,
+    likelihoods_of_scores,
+    quality_thresholds,
+)
 from mummergpu.mapping.placing.mapping_quality import (
-    BASES_OF_A_FAMILY,
-    COPIES_OF_A_FAMILY,
     DOUBTFUL_LENGTH,
     MAX_DOUBTED_ERROR,
     MAX_ERROR,
     MAX_PAIRED_DOUBT,
+    REPEAT_BASES,
+    REPEAT_COPIES,
     UNSUPPORTED_DOUBT,
     Odds,
 )
@@ -162,10 +167,10 @@ class Enumeration:
     ) -> None:
         chosen, quality = choices.candidates[mate], choices.qualities[mate]
         if is_proper:
-            lacking = (copies / COPIES_OF_A_FAMILY) ** 2
+            lacking = (copies / REPEAT_COPIES) ** 2
             doubted = error * min(MAX_PAIRED_DOUBT, 1 + (DOUBTFUL_LENGTH / LENGTH) ** 2) + lacking
         else:
-            lacking = (copies * LENGTH / BASES_OF_A_FAMILY) ** 2
+            lacking = (copies * LENGTH / REPEAT_BASES) ** 2
             doubted = error * UNSUPPORTED_DOUBT + lacking
         if error + lacking > MAX_ERROR or doubted > MAX_DOUBTED_ERROR:
             assert quality == 0
@@ -185,7 +190,7 @@ def chosen(mapped: Mapped, sizes: PairSizes) -> tuple[Candidates, Choices]:
         Names(mapped.block.names, mapped.block.name_offsets),
         Limits(SEED, 1000, MIN_SCORE),
         mapped.pairing(sizes),
-        Odds(weights_of_units(), quality_thresholds()),
+        Odds(likelihoods_of_scores(), quality_thresholds()),
         PlacingRoom(scratch, new_tops(), new_marks(LENGTH)),
         table,
         choices,

@@ -7,25 +7,25 @@ from mummergpu.mapping.placing.log_odds import (
     FARTHEST,
     UNIT,
     credits_of_qualities,
+    likelihoods_of_scores,
     quality_thresholds,
-    weights_of_units,
 )
 from mummergpu.mapping.placing.mapping_quality import (
-    BASES_OF_A_FAMILY,
-    COPIES_OF_A_FAMILY,
     MAX_DOUBTED_ERROR,
     MAX_ERROR,
     MAX_PAIRED_DOUBT,
+    REPEAT_BASES,
+    REPEAT_COPIES,
     UNSUPPORTED_DOUBT,
-    kinship_of,
     quality_of,
+    repeat_similarity_of,
     weight_of,
 )
 from mummergpu.runtime.jit import jit_without_refcounts
 from mummergpu.viterbi.recurrence.model import Costs
 
 THRESHOLDS = quality_thresholds()
-WEIGHTS = weights_of_units()
+WEIGHTS = likelihoods_of_scores()
 
 
 @jit_without_refcounts
@@ -37,7 +37,7 @@ def _quality(
 
 @jit_without_refcounts
 def _weights(units: int, weights: np.ndarray) -> tuple[float, float]:
-    return weight_of(units, weights), kinship_of(units, weights)
+    return weight_of(units, weights), repeat_similarity_of(units, weights)
 
 
 def quality(error: float, copies: float = 0.0, proper: bool = True, length: int = 100) -> int:
@@ -93,15 +93,15 @@ def test_a_read_that_no_mate_supports_has_no_better_quality_than_one_of_a_pair()
 def test_a_lead_of_one_base_that_no_mate_supports_is_not_trusted(length: int) -> None:
     credits = credits_of_qualities(Costs(), True)
     one_base = 5 * UNIT - min(credits)
-    weight, kinship = _weights(one_base, WEIGHTS)
-    assert 1 <= _quality(weight, kinship, False, length, THRESHOLDS) < 20
-    two, kinship = _weights(2 * 5 * UNIT, WEIGHTS)
-    assert _quality(two, kinship, False, length, THRESHOLDS) >= 20
-    assert _quality(weight, kinship, True, length, THRESHOLDS) >= 20
+    weight, repeat_similarity = _weights(one_base, WEIGHTS)
+    assert 1 <= _quality(weight, repeat_similarity, False, length, THRESHOLDS) < 20
+    two, repeat_similarity = _weights(2 * 5 * UNIT, WEIGHTS)
+    assert _quality(two, repeat_similarity, False, length, THRESHOLDS) >= 20
+    assert _quality(weight, repeat_similarity, True, length, THRESHOLDS) >= 20
 
 
 def test_a_large_family_takes_the_quality_away_and_a_small_one_hardly_does() -> None:
-    found = [quality(0.001, copies) for copies in (0.0, 0.2, 1.0, 4.0, 10.0, COPIES_OF_A_FAMILY)]
+    found = [quality(0.001, copies) for copies in (0.0, 0.2, 1.0, 4.0, 10.0, REPEAT_COPIES)]
     assert found == sorted(found, reverse=True)
     assert found[1] >= found[0] - 1
     assert found[-1] == 0
@@ -110,13 +110,13 @@ def test_a_large_family_takes_the_quality_away_and_a_small_one_hardly_does() -> 
 def test_without_a_mate_a_family_counts_by_the_bases_that_its_copies_share() -> None:
     found = [quality(0.0001, 2.0, proper=False, length=length) for length in LENGTHS]
     assert found == sorted(found, reverse=True) and found[-1] < found[1]
-    assert quality(0.0001, BASES_OF_A_FAMILY / 100, proper=False, length=100) == 0
+    assert quality(0.0001, REPEAT_BASES / 100, proper=False, length=100) == 0
 
 
 def test_kinship_is_the_fourth_root_of_the_weight_up_to_the_farthest() -> None:
     assert _weights(0, WEIGHTS) == _weights(-5, WEIGHTS) == (1.0, 1.0)
-    weight, kinship = _weights(5 * UNIT, WEIGHTS)
+    weight, repeat_similarity = _weights(5 * UNIT, WEIGHTS)
     assert weight == pytest.approx(4.0**-5)
-    assert kinship == pytest.approx(weight**0.25)
+    assert repeat_similarity == pytest.approx(weight**0.25)
     assert min(_weights(FARTHEST, WEIGHTS)) > 0.0
     assert _weights(FARTHEST + 1, WEIGHTS) == (0.0, 0.0)

@@ -18,7 +18,7 @@ from mummergpu.mapping.candidates.candidates import (
     Candidates,
 )
 from mummergpu.mapping.placing.choice import new_choices
-from mummergpu.mapping.placing.log_odds import quality_thresholds, weights_of_units
+from mummergpu.mapping.placing.log_odds import likelihoods_of_scores, quality_thresholds
 from mummergpu.mapping.placing.mapping_quality import Odds
 from mummergpu.mapping.placing.read_parts import are_apart, is_rival, read_interval
 from mummergpu.mapping.placing.split_reads import Extra, split_reads
@@ -88,7 +88,7 @@ def test_a_split_read_has_the_best_candidate_of_its_clip(
 ) -> None:
     table = table_of([(0, 0, 60, 65, EXACT), *others])
     extra = Extra(np.empty(1, dtype=np.int64), np.empty(1, dtype=np.uint8))
-    choices, odds = new_choices(1), Odds(weights_of_units(), quality_thresholds())
+    choices, odds = new_choices(1), Odds(likelihoods_of_scores(), quality_thresholds())
     offsets = np.array([0, LENGTH], dtype=np.int64)
     for chosen, expected in ((0, found), (-1, -1)):
         choices.candidates[0] = chosen
@@ -104,7 +104,7 @@ def test_a_short_clip_is_not_looked_at(clip: int, found: int) -> None:
     extra = Extra(np.empty(1, dtype=np.int64), np.empty(1, dtype=np.uint8))
     choices = new_choices(1)
     choices.candidates[0] = 0
-    odds = Odds(weights_of_units(), quality_thresholds())
+    odds = Odds(likelihoods_of_scores(), quality_thresholds())
     offsets = np.array([0, LENGTH], dtype=np.int64)
     split_reads(offsets, table, choices, Costs(), MIN_SCORE, odds, extra)
     assert extra.candidates.tolist() == [found]

@@ -98,7 +98,7 @@ def template_length(own: int, far: int) -> int:
 
 
 @jit_without_refcounts
-def fill_rows(
+def fill_sam_records(
     scoring: Scoring,
     of_block: Pairing,
     placements: Placements,
