@@ -143,7 +143,7 @@ def mkdocs() -> None:
 
 def pytest_configure() -> None:
     """Keep compiled code where the environment says now, whatever tests do to it later."""
-    from mummergpu.runtime.cache_places import processor_code_places
+    from mummergpu.runtime.cache_dir import processor_code_places
     from mummergpu.runtime.compiled.store import keep_code_in
 
     keep_code_in(processor_code_places(os.environ))

@@ -24,12 +24,12 @@ from mummergpu.output.formats import RowKind
 from mummergpu.output.genomes.format import AlignedQueries
 from mummergpu.output.genomes.sink import chosen_one_to_one
 from mummergpu.output.open_sink import open_sink
+from mummergpu.output.output_context import OutputContext
 from mummergpu.output.records.sam_options import SamOptions, usual_read_group
-from mummergpu.output.run_facts import RunFacts
 from mummergpu.runtime.option_values import positive
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
-from mummergpu.runtime.words import counted
+from mummergpu.runtime.words import pluralize
 
 
 class GenomeAlignment(NamedTuple):
@@ -158,8 +158,8 @@ class AlignedGenomes(AlignmentRows[GenomeAlignment]):
         return self.query.size
 
     def __repr__(self) -> str:
-        queries = counted(len(self.query_names), "query", "queries")
-        lines = [f"{counted(len(self), 'alignment')} of {queries}"]
+        queries = pluralize(len(self.query_names), "query", "queries")
+        lines = [f"{pluralize(len(self), 'alignment')} of {queries}"]
         for row in self._rows(slice(ROWS_SHOWN)):
             lines.append(
                 f"  {row.query}:{row.query_start}-{row.query_end} {'-' if row.reverse else '+'} "
@@ -204,7 +204,7 @@ class AlignedGenomes(AlignmentRows[GenomeAlignment]):
         """
         target = target_asked(path, format, RowKind.GENOMES)
         paths = self._query_paths
-        facts = RunFacts(
+        facts = OutputContext(
             *(self._searched.reference, paths, positive("threads", threads)),
             sam=SamOptions(usual_read_group(paths)),
             warn=LOG.warning,

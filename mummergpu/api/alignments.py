@@ -21,14 +21,14 @@ from mummergpu.mapping.alignments.xa_columns import fold
 from mummergpu.output.alignments.styled_rows import styled
 from mummergpu.output.formats import RowKind
 from mummergpu.output.open_sink import check_targets, index_path, open_sink
+from mummergpu.output.output_context import OutputContext
 from mummergpu.output.records.record_style import USUAL_STYLE, RecordStyle
 from mummergpu.output.records.sam_options import SamOptions, check_groups
-from mummergpu.output.run_facts import RunFacts
 from mummergpu.output.sorting.options import SortOptions
 from mummergpu.runtime.option_values import instance, positive
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
-from mummergpu.runtime.words import counted
+from mummergpu.runtime.words import pluralize
 
 MappedBlock = tuple[ReadBlock, AlignmentColumns]
 
@@ -188,7 +188,7 @@ class Alignments(AlignmentRows[Alignment]):
 
     def __repr__(self) -> str:
         mapped = int((self.flag & 4 == 0).sum())
-        return f"<mummergpu.Alignments: {counted(len(self), 'row')}, {mapped:,} of them mapped>"
+        return f"<mummergpu.Alignments: {pluralize(len(self), 'row')}, {mapped:,} of them mapped>"
 
     def write(
         self,
@@ -239,7 +239,7 @@ class Alignments(AlignmentRows[Alignment]):
             group = None
         elif group is not None:
             check_groups(groups, group)
-        facts = RunFacts(
+        facts = OutputContext(
             reference,
             ("-",),
             count,

@@ -14,7 +14,7 @@ from mummergpu.api.query_blocks import no_queries
 from mummergpu.api.tables import FoundInReference, SearchedReference, joined, names_of_queries
 from mummergpu.input.blocks.queries import QueryBlock, join_query_blocks
 from mummergpu.output.matches.match_table import MatchTable
-from mummergpu.runtime.words import counted
+from mummergpu.runtime.words import pluralize
 from mummergpu.sequence.codes import Strand
 
 if TYPE_CHECKING:
@@ -100,5 +100,5 @@ class DeviceMatches(FoundInReference):
         return self.length.size
 
     def __repr__(self) -> str:
-        queries = counted(self.offsets.size - 1, "query", "queries")
-        return f"<mummergpu.DeviceMatches: {counted(len(self), 'match', 'matches')} of {queries}>"
+        queries = pluralize(self.offsets.size - 1, "query", "queries")
+        return f"<mummergpu.DeviceMatches: {pluralize(len(self), 'match', 'matches')} of {queries}>"

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Final
 
 from mummergpu.pipeline.context import RunContext
-from mummergpu.runtime.cache_places import folder_of_compiled_code
+from mummergpu.runtime.cache_dir import folder_of_compiled_code
 from mummergpu.runtime.jit import on_first_compilation
 
 LOG: Final = logging.getLogger("mummergpu")

@@ -22,11 +22,11 @@ from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.output.formats import RowKind
 from mummergpu.output.matches.match_table import MatchTable, match_table
 from mummergpu.output.open_sink import open_sink
+from mummergpu.output.output_context import OutputContext
 from mummergpu.output.records.sam_options import SamOptions, usual_read_group
-from mummergpu.output.run_facts import RunFacts
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
-from mummergpu.runtime.words import counted
+from mummergpu.runtime.words import pluralize
 from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import MemColumns
 
@@ -131,8 +131,8 @@ class Matches(FoundInReference, ResultRows[Match]):
         return self.length.size
 
     def __repr__(self) -> str:
-        queries = counted(self._block.query_count, "query", "queries")
-        lines = [f"{counted(len(self), 'match', 'matches')} of {queries}"]
+        queries = pluralize(self._block.query_count, "query", "queries")
+        lines = [f"{pluralize(len(self), 'match', 'matches')} of {queries}"]
         for match in self._rows(slice(ROWS_SHOWN)):
             end, query_end = match.reference_start + match.length, match.query_start + match.length
             lines.append(
@@ -161,7 +161,7 @@ class Matches(FoundInReference, ResultRows[Match]):
         target = target_asked(path, format, RowKind.MATCHES)
         sam = SamOptions(usual_read_group(["-"]))
         searched = self._searched.reference
-        facts = RunFacts(searched, ("-",), sam=sam, max_rows=len(self) + 1, warn=LOG.warning)
+        facts = OutputContext(searched, ("-",), sam=sam, max_rows=len(self) + 1, warn=LOG.warning)
         with (
             OutputFile(target.path) as file,
             closing(open_sink([target], [file], facts, Stats())) as sink,

@@ -30,7 +30,7 @@ from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.profile_options import HmmerOptions, ProfileSearchOptions, ProteinSource
 from mummergpu.pipeline.search_profiles import run
 from mummergpu.runtime.option_values import path, shown, truth
-from mummergpu.runtime.words import counted
+from mummergpu.runtime.words import pluralize
 
 
 class Hit(NamedTuple):
@@ -130,7 +130,7 @@ class Hits(ResultRows[Hit]):
         return self._columns.query.size
 
     def __repr__(self) -> str:
-        lines = [counted(len(self), "domain")]
+        lines = [pluralize(len(self), "domain")]
         for hit in self._rows(slice(ROWS_SHOWN)):
             place = f"{hit.target}:{hit.start}-{hit.end}"
             lines.append(f"  {hit.query} {place} {hit.domain_score:.1f} bits, {hit.i_evalue:.2g}")

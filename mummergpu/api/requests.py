@@ -12,7 +12,7 @@ from mummergpu.errors import OptionError
 from mummergpu.matching.options import DeviceOptions
 from mummergpu.output.formats import RowKind, names_of, target_of, targets_of
 from mummergpu.output.targets import OutputTarget
-from mummergpu.runtime.cache_places import cache_folder
+from mummergpu.runtime.cache_dir import cache_folder
 from mummergpu.runtime.option_values import one_of, path, paths, positive, shown
 from mummergpu.runtime.processors import processor_count
 

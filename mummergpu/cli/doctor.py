@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from mummergpu.cli.option_types import HELP_OPTIONS
-from mummergpu.runtime.cache_places import cache_folder, can_be_written, folder_of_compiled_code
-from mummergpu.runtime.libraries import Library, in_one_line, look_for
+from mummergpu.runtime import optional_imports
+from mummergpu.runtime.cache_dir import cache_folder, can_be_written, folder_of_compiled_code
+from mummergpu.runtime.optional_imports import Library, in_one_line
 from mummergpu.runtime.processors import processor_count
 from mummergpu.version import __version__
 
@@ -67,9 +68,11 @@ def doctor(context: click.Context, as_json: bool) -> None:
 
 
 def _examine() -> Report:
-    required = [look_for(name, module) for name, module in REQUIRED.items()]
+    required = [optional_imports.find(name, module) for name, module in REQUIRED.items()]
     # This package comes last: if a library is broken, the package that imports it is broken, too.
-    own = replace(look_for("mummergpu", "mummergpu.pipeline.match"), version=__version__)
+    own = replace(
+        optional_imports.find("mummergpu", "mummergpu.pipeline.match"), version=__version__
+    )
     libraries = (*required, own)
     cuda, found, library, problem = None, [], None, None
     try:
@@ -86,7 +89,7 @@ def _examine() -> Report:
         "system": platform.platform(),
         "processors": processor_count(),
         "libraries": libraries,
-        "optional": [look_for(name, module) for name, (module, _) in OPTIONAL.items()],
+        "optional": [optional_imports.find(name, module) for name, (module, _) in OPTIONAL.items()],
         "compiled_code": _folder_facts(folder_of_compiled_code(os.environ), "**/*.code"),
         "cuda": cuda,
         "kernels": _folder_facts(cache_folder(os.environ), "*.kernel"),

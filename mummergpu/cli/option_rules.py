@@ -12,7 +12,7 @@ import click
 
 from mummergpu.cli.format_options import output_targets
 from mummergpu.errors import OptionError
-from mummergpu.runtime.cache_places import cache_folder
+from mummergpu.runtime.cache_dir import cache_folder
 from mummergpu.runtime.output_file import STANDARD_OUTPUT
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from mummergpu.cli.messages import announce_compilation, progress_shown, tell_ca
 from mummergpu.cli.option_rules import device_options, refuse_exclusive, strands_of
 from mummergpu.cli.option_types import AUTO, MAIN_OPTIONS, PROGRAM, complete_files
 from mummergpu.cli.workload import complete_workload
-from mummergpu.runtime.words import counted
+from mummergpu.runtime.words import pluralize
 
 if TYPE_CHECKING:
     from mummergpu.index.options import TreeOptions
@@ -142,7 +142,7 @@ def profile_data(params: dict[str, Any], progress: Messages) -> list[ProfileData
     left_out = found[0].left_out
     if left_out:
         progress.write_line(
-            f"{PROGRAM}: left out: {counted(left_out, 'protein')} without residues or with marks"
+            f"{PROGRAM}: left out: {pluralize(left_out, 'protein')} without residues or with marks"
         )
     return found
 

@@ -22,7 +22,7 @@ from mummergpu.cli.study_options import (
     study_trees,
     study_workloads,
 )
-from mummergpu.runtime.words import counted
+from mummergpu.runtime.words import pluralize
 
 if TYPE_CHECKING:
     from mummergpu.runtime.progress import Messages
@@ -118,7 +118,7 @@ def sweep(**params: Any) -> None:
 
 def _report(progress: Messages, name: str, made: int, folder: Path) -> None:
     progress.write_line(
-        f"{PROGRAM}: {name}: {counted(made, 'run is', 'runs are')} new in {folder}"
+        f"{PROGRAM}: {name}: {pluralize(made, 'run is', 'runs are')} new in {folder}"
         if made
         else f"{PROGRAM}: {name}: all runs were already in {folder}"
     )

@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from mummergpu.cluster.options import OF_LOCAL, SLURM, ClusterOptions
 from mummergpu.errors import ClusterError, LibraryError, MummergpuError
-from mummergpu.runtime.libraries import in_one_line, look_for
+from mummergpu.runtime import optional_imports
+from mummergpu.runtime.optional_imports import in_one_line
 from mummergpu.runtime.processors import processor_count
 
 CONNECT_SECONDS: Final = 30
@@ -154,7 +155,7 @@ def open_cluster(options: ClusterOptions, notice: Notice) -> Generator[OpenClust
     ClusterError
         If the cluster cannot be reached or started.
     """
-    library = look_for("distributed", "distributed")
+    library = optional_imports.find("distributed", "distributed")
     if library.problem is not None:
         raise LibraryError("--cluster", "distributed", "dask", library.problem)
     with ExitStack() as stack:
@@ -221,7 +222,7 @@ def _client_of(options: ClusterOptions, stack: ExitStack) -> Any:
 
 def _slurm_cluster(path: str) -> Any:
     """Start jobs of SLURM, with the options of a file in YAML; ``jobs`` says how many."""
-    library = look_for("dask-jobqueue", "dask_jobqueue")
+    library = optional_imports.find("dask-jobqueue", "dask_jobqueue")
     if library.problem is not None:
         raise LibraryError("--cluster slurm:FILE", "dask-jobqueue", "dask", library.problem)
     import dask_jobqueue

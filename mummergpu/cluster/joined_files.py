@@ -13,7 +13,7 @@ from mummergpu.errors import OutputError
 from mummergpu.output.bytes.compression import Piece
 from mummergpu.output.formats import FORMATS, RowKind
 from mummergpu.output.open_sink import warn_of_names
-from mummergpu.output.run_facts import OpenRequest, RunFacts
+from mummergpu.output.output_context import OpenRequest, OutputContext
 from mummergpu.output.sink import ByteSink, SeveralSinks, Sink
 from mummergpu.output.targets import BGZF, OutputTarget
 from mummergpu.runtime.output_file import OutputFile
@@ -38,7 +38,7 @@ class JoinedFiles:
         self,
         targets: Sequence[OutputTarget],
         files: Sequence[OutputFile],
-        facts: RunFacts,
+        facts: OutputContext,
         stats: Stats,
         rows: RowKind,
         indexes: Sequence[OutputFile | None],
@@ -92,7 +92,9 @@ class _Pieces(list[Any]):
 class PreparedFiles:
     """The same files on a worker, which prepares their rows."""
 
-    def __init__(self, targets: Sequence[OutputTarget], facts: RunFacts, rows: RowKind) -> None:
+    def __init__(
+        self, targets: Sequence[OutputTarget], facts: OutputContext, rows: RowKind
+    ) -> None:
         stats = Stats()
         self._sinks = [
             FORMATS[target.format].open(

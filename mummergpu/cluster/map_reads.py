@@ -41,8 +41,8 @@ from mummergpu.mapping.options import MAX_READ_BASES
 from mummergpu.mapping.placing.insert_size import Libraries, PairSizes
 from mummergpu.output.formats import RowKind
 from mummergpu.output.open_sink import check_targets
+from mummergpu.output.output_context import OutputContext
 from mummergpu.output.records.sam_options import SamOptions
-from mummergpu.output.run_facts import RunFacts
 from mummergpu.pipeline.backend_opening import start_to_open, waiting_threads
 from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.first_reads import TEMPLATES_OF_LENGTHS
@@ -100,7 +100,7 @@ class MapWork:
     libraries : Libraries or None
         The sizes of templates; None while they are measured.
     sam, input_groups
-        As for `RunFacts`.
+        As for `OutputContext`.
     """
 
     token: str
@@ -140,7 +140,7 @@ class MapFinder:
         source = open_source(options, context, self._reading)
         job = FileJob(options, context)
         search = job.open_search(source, work.passes, opening.result())
-        facts = RunFacts(
+        facts = OutputContext(
             *(reference_of(source), options.read_paths, 1, options.command, work.sam),
             input_groups=work.input_groups,
             sort=options.sort,

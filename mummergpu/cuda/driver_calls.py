@@ -9,7 +9,7 @@ from cuda.bindings import driver
 
 from mummergpu.cuda.device import DeviceMemoryError
 from mummergpu.errors import BackendError
-from mummergpu.runtime.libraries import in_one_line
+from mummergpu.runtime.optional_imports import in_one_line
 
 
 class CallError(BackendError):

@@ -18,8 +18,9 @@ from mummergpu.cuda.nvrtc import (
     nvrtc_version,
 )
 from mummergpu.errors import BackendError
+from mummergpu.runtime import optional_imports
 from mummergpu.runtime.frozen import frozen
-from mummergpu.runtime.libraries import Library, look_for
+from mummergpu.runtime.optional_imports import Library
 
 _CUDA_13: Final = (13, 0)
 
@@ -82,8 +83,10 @@ def cuda_facts(measure_memory: bool, library: str = AUTO) -> CudaFacts:
     """
     return CudaFacts(
         ask_driver(True) if measure_memory else driver_facts(),
-        _NOT_LOOKED_FOR if library == CUDA_BINDINGS else look_for("pycuda", "pycuda.driver"),
-        look_for("cuda-bindings", "cuda.bindings.driver"),
+        _NOT_LOOKED_FOR
+        if library == CUDA_BINDINGS
+        else optional_imports.find("pycuda", "pycuda.driver"),
+        optional_imports.find("cuda-bindings", "cuda.bindings.driver"),
         compiler_facts(),
     )
 

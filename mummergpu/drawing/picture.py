@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from mummergpu.drawing.colours import STRAND
 from mummergpu.errors import LibraryError
+from mummergpu.runtime import optional_imports
 from mummergpu.runtime.frozen import frozen
-from mummergpu.runtime.libraries import look_for
 
 if TYPE_CHECKING:
     from mummergpu.drawing.segments import Segments
@@ -38,7 +38,7 @@ class PictureStyle:
 
 def require_matplotlib(purpose: str) -> None:
     """Raise `LibraryError` if matplotlib is not installed or does not work."""
-    library = look_for("matplotlib", "matplotlib.figure")
+    library = optional_imports.find("matplotlib", "matplotlib.figure")
     if library.problem:
         raise LibraryError(purpose, "matplotlib", "plot", library.problem)
 

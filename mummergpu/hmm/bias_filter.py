@@ -13,7 +13,7 @@ import numpy as np
 from mummergpu.hmm.proteins import CODES, DEGENERATE, RESIDUES, SYMBOLS, ProteinBlock
 from mummergpu.hmm.tables import BACKGROUND
 from mummergpu.runtime.arrays import Float32Array, Float64Array, Int64Array
-from mummergpu.runtime.jit import jit_without_refcounts
+from mummergpu.runtime.jit import jit
 from mummergpu.runtime.llvm import intrinsic, ir, load_from, types
 from mummergpu.runtime.vectors import Vectors, join_turns
 
@@ -184,7 +184,7 @@ pass_residues = cast(Any, intrinsic(_pass_residues))
 each sequence, and what follows the last of them."""
 
 
-@jit_without_refcounts
+@jit
 def _fill_sums(
     block: ProteinBlock,
     odds: Float64Array,

@@ -16,7 +16,7 @@ from mummergpu.hmm.proteins import CODES, ProteinBlock
 from mummergpu.hmm.tables import BYTE_BASE, BYTE_LEAVE, ByteTables, LengthTables
 from mummergpu.hmm.thresholds import bits_of_bytes
 from mummergpu.runtime.arrays import ByteArray, Float32Array, Int64Array
-from mummergpu.runtime.jit import inline, jit_without_refcounts
+from mummergpu.runtime.jit import inline, jit
 from mummergpu.runtime.llvm import address_of, intrinsic, ir, types
 from mummergpu.runtime.vectors import Vectors, each_case, join_turns
 
@@ -258,7 +258,7 @@ best_passes = cast(Any, intrinsic(_best_passes))
 its registers, the bias, and the cost of the steps from the background into the profile."""
 
 
-@jit_without_refcounts
+@jit
 def find_cells(
     block: ProteinBlock,
     striped: StripedBytes,
@@ -304,7 +304,7 @@ def find_cells(
     return found
 
 
-@jit_without_refcounts
+@jit
 def filter_by_msv(
     block: ProteinBlock,
     striped: StripedBytes,

@@ -17,7 +17,7 @@ from mummergpu.hmm.profiles import Profile
 from mummergpu.hmm.proteins import ProteinBlock
 from mummergpu.hmm.tables import entry_probabilities, match_scores
 from mummergpu.runtime.arrays import Float32Array, Float64Array, Int64Array
-from mummergpu.runtime.jit import jit_without_refcounts
+from mummergpu.runtime.jit import jit
 from mummergpu.runtime.llvm import intrinsic, ir, types
 from mummergpu.runtime.vectors import FloatVectors, join_turns
 
@@ -247,7 +247,7 @@ def row_cells(chances: ProfileChances) -> Float32Array:
     return np.empty((_STATES * int(chances.registers.max()) + 1) * LANES, dtype=np.float32)
 
 
-@jit_without_refcounts
+@jit
 def score_forward(
     block: ProteinBlock,
     chances: ProfileChances,

@@ -22,7 +22,7 @@ from mummergpu.input.bytes.formats import compression_of
 from mummergpu.input.bytes.source import Readable, Source
 from mummergpu.input.records.record_reader import printable
 from mummergpu.runtime.arrays import Float32Array
-from mummergpu.runtime.libraries import in_one_line
+from mummergpu.runtime.optional_imports import in_one_line
 from mummergpu.runtime.pyhmmer_library import bytes_of, pyhmmer_module, text_of
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import numpy as np
 from mummergpu.hmm.profiles import Profile
 from mummergpu.hmm.proteins import CODES, DEGENERATE, RESIDUES, SYMBOLS
 from mummergpu.runtime.arrays import ByteArray, Float32Array, Float64Array, Int16Array, Int64Array
-from mummergpu.runtime.jit import jit_without_refcounts
+from mummergpu.runtime.jit import jit
 
 BACKGROUND: Final = np.array(
     [
@@ -192,7 +192,7 @@ def entry_probabilities(profile: Profile) -> Float32Array:
     return entries
 
 
-@jit_without_refcounts
+@jit
 def _fill_occupancy(transitions: Float32Array, occupied: Float32Array) -> None:
     occupied[0] = transitions[0, 1] + transitions[0, 0]
     for node in range(1, occupied.size):

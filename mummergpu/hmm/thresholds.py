@@ -16,7 +16,7 @@ from mummergpu.hmm.tables import (
     LengthTables,
 )
 from mummergpu.runtime.arrays import Float32Array, Int64Array
-from mummergpu.runtime.jit import inline, jit_without_refcounts
+from mummergpu.runtime.jit import inline, jit
 
 _SMALL = 5e-9
 """Up to here HMMER takes 1 - exp(-x) for x."""
@@ -95,7 +95,7 @@ def bits_of_bytes(left: int, move: int, against: float, scale: float) -> float:
     return np.float32(np.float64(np.float32(nats - against)) / LN2)  # type: ignore[return-value]
 
 
-@jit_without_refcounts
+@jit
 def _fill_minimal_cells(
     bias: int,
     entry: int,

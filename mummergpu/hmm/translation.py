@@ -42,8 +42,8 @@ from mummergpu.input.records.record_arrays import (
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import (
     as_index,
-    inline_without_refcounts,
-    jit_without_refcounts,
+    inline,
+    jit,
     writable,
 )
 from mummergpu.runtime.ordered_map import ordered_results
@@ -274,7 +274,7 @@ def _orfs_of_long_record(
             yield orfs.part(0, count)
 
 
-@inline_without_refcounts
+@inline
 def _codon_at(codes: CodeArray, first: int, step: int, at: int) -> int:
     """Return the codon that begins `at` bases behind the first one of a strand."""
     codon = 0
@@ -284,7 +284,7 @@ def _codon_at(codes: CodeArray, first: int, step: int, at: int) -> int:
     return codon
 
 
-@inline_without_refcounts
+@inline
 def _keep_orf(
     codes: CodeArray,
     first: int,
@@ -312,7 +312,7 @@ class _Strand(NamedTuple):
     length: int
 
 
-@jit_without_refcounts
+@jit
 def _scan_strand(
     codes: CodeArray,
     strand: _Strand,
@@ -355,7 +355,7 @@ def _scan_strand(
     return found
 
 
-@jit_without_refcounts
+@jit
 def _find_orfs(
     codes: CodeArray,
     offsets: Int64Array,

@@ -13,7 +13,7 @@ import numpy as np
 from mummergpu.hmm.proteins import ProteinBlock
 from mummergpu.hmm.tables import WORD_BASE, WORD_LEAVE, WORD_NEVER, WordTables
 from mummergpu.runtime.arrays import Int16Array, Int64Array
-from mummergpu.runtime.jit import jit_without_refcounts
+from mummergpu.runtime.jit import jit
 from mummergpu.runtime.llvm import intrinsic, ir, types
 from mummergpu.runtime.vectors import Vectors, join_turns
 
@@ -207,7 +207,7 @@ extend_deletions = cast(Any, intrinsic(_extend_deletions))
 """Called with the cells, the transitions and the registers of a row."""
 
 
-@jit_without_refcounts
+@jit
 def score_viterbi(
     block: ProteinBlock,
     words: StripedWords,

@@ -40,7 +40,7 @@ from mummergpu.index.reference_index import BuildFacts, BuildWork, StorableIndex
 from mummergpu.index.writer import SectionWriter
 from mummergpu.input.reference import Reference
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import as_int64, jit_without_refcounts
+from mummergpu.runtime.jit import as_int64, jit
 from mummergpu.runtime.memory import MemoryBudget
 from mummergpu.sequence.codes import MARGIN, CodeArray
 from mummergpu.sequence.extension import MAXIMUM_KMER_LENGTH, kmer_at
@@ -51,7 +51,7 @@ SAMPLE: Final = 1 << 17
 KmerArray = Int64Array
 
 
-@jit_without_refcounts
+@jit
 def sample_kmers(padded_codes: CodeArray, count: int, kmers: KmerArray) -> int:
     """Collect k-mers without breaks at `kmers.size` evenly spread positions; return how many."""
     found = 0
@@ -63,7 +63,7 @@ def sample_kmers(padded_codes: CodeArray, count: int, kmers: KmerArray) -> int:
     return found
 
 
-@jit_without_refcounts
+@jit
 def count_equal_pairs(kmers: KmerArray, shift: int) -> int:
     """Return how many ordered pairs of sorted k-mers are equal but for `shift` lowest bits."""
     pairs, run = as_int64(0), as_int64(0)

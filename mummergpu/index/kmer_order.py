@@ -22,7 +22,7 @@ from mummergpu.index.kmer_page import KmerPage
 from mummergpu.index.kmer_table import CountArray, PositionArray
 from mummergpu.index.pages import damage_error
 from mummergpu.runtime.arrays import ByteArray, Int64Array
-from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
+from mummergpu.runtime.jit import as_int64, inline, jit
 from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
 from mummergpu.sequence.extension import FOUR, four_before
 
@@ -145,7 +145,7 @@ def new_order_room(longest: int) -> OrderRoom:
     return OrderRoom(np.empty(longest, dtype=np.uint32), np.empty(DIGITS, dtype=np.int64), groups)
 
 
-@jit_without_refcounts
+@jit
 def order_lists(
     lists: PositionLists, first_kmers: CountArray, kmer_count: int, bases: int, room: OrderRoom
 ) -> bool:
@@ -175,7 +175,7 @@ def order_lists(
     return True
 
 
-@jit_without_refcounts
+@jit
 def order_list(lists: PositionLists, begin: int, end: int, digits: int, room: OrderRoom) -> None:
     """Sort a list by so many digits; positions with the same ones stay in their order.
 
@@ -207,7 +207,7 @@ def order_list(lists: PositionLists, begin: int, end: int, digits: int, room: Or
             at = end_of_digit
 
 
-@inline_without_refcounts
+@inline
 def share_digit(lists: PositionLists, begin: int, end: int, digit: int) -> bool:
     """Return whether all positions of a part of a list have the same digit before them."""
     before = lists.part_begin + MARGIN - digit * DIGIT_BASES
@@ -219,7 +219,7 @@ def share_digit(lists: PositionLists, begin: int, end: int, digit: int) -> bool:
     return True
 
 
-@inline_without_refcounts
+@inline
 def split_by_digit(lists: PositionLists, begin: int, end: int, digit: int, room: OrderRoom) -> None:
     """Sort a part of a list by one digit; `room.counts` says then where each one's places end."""
     positions, reference, counts = lists.positions, lists.reference, room.counts
@@ -241,7 +241,7 @@ def split_by_digit(lists: PositionLists, begin: int, end: int, digit: int, room:
         positions[place] = room.positions[place - begin]
 
 
-@inline_without_refcounts
+@inline
 def order_few(lists: PositionLists, begin: int, end: int, known: int, digits: int) -> None:
     """Sort a few positions that share some digits, by comparing them."""
     positions = lists.positions
@@ -254,7 +254,7 @@ def order_few(lists: PositionLists, begin: int, end: int, known: int, digits: in
         positions[at] = position
 
 
-@inline_without_refcounts
+@inline
 def comes_before(lists: PositionLists, one: int, other: int, known: int, digits: int) -> bool:
     """Return whether the digits before a position are less than another's, after known ones."""
     first = lists.part_begin + MARGIN - known * DIGIT_BASES
@@ -269,7 +269,7 @@ def comes_before(lists: PositionLists, one: int, other: int, known: int, digits:
     return False
 
 
-@inline_without_refcounts
+@inline
 def digit_before(reference: CodeArray, at: int) -> int:
     """Return the bases before `at` as a number below `DIGITS`, in which the nearest counts most.
 

@@ -21,7 +21,7 @@ from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.runtime.arrays import ByteArray, Int64Array, UInt32Array, UInt64Array
 from mummergpu.runtime.bits import lowest_bit
 from mummergpu.runtime.frozen import frozen
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
+from mummergpu.runtime.jit import inline, jit
 from mummergpu.runtime.progress import ProgressShares
 from mummergpu.sequence.codes import MARGIN, CodeArray
 from mummergpu.sequence.extension import MAXIMUM_KMER_LENGTH, four_before, kmer_at
@@ -265,7 +265,7 @@ def _ranges_of_buckets(
     return ranges
 
 
-@jit_without_refcounts
+@jit
 def count_buckets(part: KmerSlice, counts: CountArray) -> None:
     """Add the k-mers of a slice to the counts of their buckets."""
     if part.picked.size == 0:
@@ -278,7 +278,7 @@ def count_buckets(part: KmerSlice, counts: CountArray) -> None:
             left &= left - np.uint64(1)
 
 
-@inline_without_refcounts
+@inline
 def count_kmer(part: KmerSlice, at: int, counts: CountArray) -> None:
     """Add a k-mer to the count of its bucket."""
     kmer = kmer_at(part.codes, at, part.kmer_length)
@@ -286,7 +286,7 @@ def count_kmer(part: KmerSlice, at: int, counts: CountArray) -> None:
         counts[np.uint64(kmer) >> np.uint64(part.shift)] += 1
 
 
-@jit_without_refcounts
+@jit
 def fill_buckets(
     part: KmerSlice,
     origin: int,
@@ -312,7 +312,7 @@ def fill_buckets(
             left &= left - np.uint64(1)
 
 
-@inline_without_refcounts
+@inline
 def fill_kmer(
     part: KmerSlice,
     at: int,
@@ -335,7 +335,7 @@ def fill_kmer(
         places[bucket] += 1
 
 
-@jit_without_refcounts
+@jit
 def sort_buckets(
     entries: EntryArray,
     base: int,
@@ -373,7 +373,7 @@ def sort_buckets(
             place_entries(entries, begin, end, kmer_zero, False, offsets, positions, bases_beside)
 
 
-@inline_without_refcounts
+@inline
 def place_entries(
     entries: EntryArray,
     begin: int,

@@ -20,8 +20,8 @@ from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import (
     as_index,
     as_int64,
-    inline_without_refcounts,
-    jit_without_refcounts,
+    inline,
+    jit,
 )
 from mummergpu.sequence.codes import MARGIN, CodeArray
 from mummergpu.sequence.contexts import BROKEN, CONTEXT_BASES, equal_sides
@@ -109,7 +109,7 @@ def order_long_lists(
     return lists
 
 
-@jit_without_refcounts
+@jit
 def order_lists(
     text: ListedText,
     entries: EntryArray,
@@ -137,7 +137,7 @@ def order_lists(
             order_entries(text, lists.by_preceding_bases, left_begin, left_end, True, waiting)
 
 
-@jit_without_refcounts
+@jit
 def order_two_runs(
     text: ListedText,
     entries: EntryArray,
@@ -184,7 +184,7 @@ def order_two_runs(
     return True
 
 
-@jit_without_refcounts
+@jit
 def order_entries(
     text: ListedText,
     entries: EntryArray,
@@ -227,7 +227,7 @@ def order_entries(
         parts += 1
 
 
-@inline_without_refcounts
+@inline
 def insert_each(
     text: ListedText, entries: EntryArray, begin: int, end: int, by_preceding: bool
 ) -> None:
@@ -241,7 +241,7 @@ def insert_each(
         entries[target] = entry
 
 
-@inline_without_refcounts
+@inline
 def middle_of_three(
     text: ListedText, one: np.uint64, two: np.uint64, three: np.uint64, by_preceding: bool
 ) -> np.uint64:
@@ -253,19 +253,19 @@ def middle_of_three(
     return two
 
 
-@inline_without_refcounts
+@inline
 def position_of(entry: np.uint64) -> int:
     """Return where the k-mer of an entry begins in the reference."""
     return as_int64(entry >> np.uint64(POSITION_SHIFT))  # type: ignore[arg-type]
 
 
-@inline_without_refcounts
+@inline
 def strand_of(entry: np.uint64) -> int:
     """Return 1 if the reverse complement of the k-mer of an entry is the lower number, else 0."""
     return as_int64(entry >> PLACE_SHIFT) & 1  # type: ignore[arg-type]
 
 
-@jit_without_refcounts
+@jit
 def comes_before(text: ListedText, one: np.uint64, other: np.uint64, by_preceding: bool) -> bool:
     """Return whether an entry comes before another one: by strand, bases, and position."""
     strand = strand_of(one)

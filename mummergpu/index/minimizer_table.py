@@ -23,7 +23,7 @@ from mummergpu.index.minimizer_order import (
     order_long_lists,
 )
 from mummergpu.runtime.frozen import frozen
-from mummergpu.runtime.jit import as_index, as_int64, jit_without_refcounts
+from mummergpu.runtime.jit import as_index, as_int64, jit
 from mummergpu.runtime.progress import ProgressShares
 from mummergpu.runtime.scratch import ThreadArray
 from mummergpu.sequence.codes import MARGIN, CodeArray
@@ -227,7 +227,7 @@ def _list_minimizers(
     return offsets, entries
 
 
-@jit_without_refcounts
+@jit
 def keep_minimizers(
     places: CountArray,
     ranks: RankArray,
@@ -244,7 +244,7 @@ def keep_minimizers(
         counts[as_index((rank & buckets.mask) >> buckets.shift)] += 1
 
 
-@jit_without_refcounts
+@jit
 def group_minimizers(
     codes: CodeArray,
     kmer_length: int,
@@ -269,7 +269,7 @@ def group_minimizers(
         grouped.ranks[as_index(target)] = rank
 
 
-@jit_without_refcounts
+@jit
 def sort_groups(
     grouped: GroupedEntries,
     bounds: CountArray,

@@ -17,7 +17,7 @@ from mummergpu.index.file import IndexFile
 from mummergpu.index.kmer_table import bucket_counts, bucket_shift, slices_of
 from mummergpu.index.pages import Page
 from mummergpu.input.reference import Reference
-from mummergpu.runtime.words import counted
+from mummergpu.runtime.words import pluralize
 
 
 def verify(index: IndexFile, map_function: Callable[..., Iterable[Any]] = map) -> None:
@@ -97,7 +97,7 @@ def first_difference(indexed: Reference, other: Reference) -> str:
     base, counted from 1, of the first different record.
     """
     if len(indexed.names) != len(other.names):
-        records = counted(len(indexed.names), "record")
+        records = pluralize(len(indexed.names), "record")
         return f"the index has {records}, and the file {len(other.names):,}"
     different = _first_different_code(indexed, other)
     for number, (name, other_name) in enumerate(zip(indexed.names, other.names, strict=True)):
@@ -107,7 +107,7 @@ def first_difference(indexed: Reference, other: Reference) -> str:
         lengths = int(indexed.record_lengths[number]), int(other.record_lengths[number])
         shown = f"record '{_text(name)}'"
         if lengths[0] != lengths[1]:
-            bases = counted(lengths[0], "base")
+            bases = pluralize(lengths[0], "base")
             return f"{shown} has {bases} in the index, and {lengths[1]:,} in the file"
         position = different - int(indexed.record_starts[number])
         if position < lengths[0]:

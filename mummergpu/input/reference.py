@@ -23,7 +23,7 @@ from mummergpu.input.records.record_arrays import (
 from mummergpu.input.records.record_reader import RecordReader
 from mummergpu.runtime.arrays import Int32Array, Int64Array
 from mummergpu.runtime.frozen import frozen
-from mummergpu.runtime.jit import as_index, as_int64, inline_without_refcounts, writable
+from mummergpu.runtime.jit import as_index, as_int64, inline, writable
 from mummergpu.runtime.words import say_nothing
 from mummergpu.sequence.codes import BREAK, NO_LETTERS, CodeArray, Letters, flatten, with_margins
 
@@ -209,7 +209,7 @@ def record_lookup(record_starts: Int64Array, size: int) -> RecordLookup:
     return RecordLookup(starts, last, shift)
 
 
-@inline_without_refcounts
+@inline
 def record_at(starts: Int64Array, buckets: Int32Array, bucket_shift: int, position: int) -> int:
     """Return the last record that starts at or before a 0-based position in the joined reference.
 

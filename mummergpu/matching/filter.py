@@ -9,7 +9,7 @@ import numpy as np
 
 from mummergpu.matching.row_order import ColumnArray, sort_rows
 from mummergpu.runtime.arrays import BoolArray
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
+from mummergpu.runtime.jit import inline, jit
 from mummergpu.sequence.mems import MemColumns, MemRows
 
 
@@ -53,7 +53,7 @@ def keep_unique(
     return MemColumns(offsets, *MemRows(*(column[keep] for column in columns.rows)))
 
 
-@jit_without_refcounts
+@jit
 def mark_unique(
     offsets: ColumnArray,
     columns: MemRows,
@@ -92,7 +92,7 @@ def mark_unique(
         kept_offsets[query + 1] = kept_offsets[query] + kept
 
 
-@inline_without_refcounts
+@inline
 def _mark_uncontained(
     starts: ColumnArray,
     lengths: ColumnArray,

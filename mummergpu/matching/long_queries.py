@@ -23,7 +23,7 @@ from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.filter import keep_unique
 from mummergpu.matching.query_codes import QueryCodes
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import jit_without_refcounts
+from mummergpu.runtime.jit import jit
 from mummergpu.sequence.codes import MARGIN, CodeArray, empty_with_margins
 from mummergpu.sequence.extension import extend_match
 from mummergpu.sequence.mems import MemColumns, MemRows, join_rows, new_rows
@@ -47,12 +47,12 @@ class Pieces(NamedTuple):
         """The number of starts that all pieces own."""
         return int((self.ends - self.begins).sum())
 
-    def parts(self, part_bases: int) -> Iterator[Pieces]:
-        """Yield the pieces in groups of about `part_bases` bases; one thread searches a group."""
+    def parts(self, batch_bases: int) -> Iterator[Pieces]:
+        """Yield the pieces in groups of about `batch_bases` bases; one thread searches a group."""
         before = np.concatenate(([0], np.cumsum(self.text_ends - self.text_begins)))
         first = 0
         while first < self.queries.size:
-            end = int(np.searchsorted(before, before[first] + part_bases))
+            end = int(np.searchsorted(before, before[first] + batch_bases))
             end = min(max(end, first + 1), self.queries.size)
             part = slice(first, end)
             yield Pieces(*(column[part] for column in self))
@@ -105,7 +105,7 @@ def cut_queries(offsets: Int64Array, overlap: int, piece_bases: int) -> Pieces:
     return Pieces(queries, begins, ends, text_begins, text_ends)
 
 
-@jit_without_refcounts
+@jit
 def gather(
     codes: CodeArray, text_begins: Int64Array, offsets: Int64Array, texts: CodeArray
 ) -> None:
@@ -135,7 +135,7 @@ def owned_mems(
     return mems._replace(rows=MemRows(*(column[:filled] for column in mems.rows)))
 
 
-@jit_without_refcounts
+@jit
 def take_owned(
     pieces: Pieces,
     offsets: Int64Array,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
+from mummergpu.runtime.jit import inline, jit
 from mummergpu.sequence.mems import MemRows
 
 ColumnArray = Int64Array
@@ -20,7 +20,7 @@ SHORT_LIST: Final = 16
 """Lists of at most this many rows are sorted by insertion."""
 
 
-@inline_without_refcounts
+@inline
 def sort_rows(keys: ColumnArray, values: ColumnArray, begin: int, end: int) -> None:
     """Sort a range of rows by key, with insertion sort if they are few, else with heap sort."""
     count = end - begin
@@ -43,14 +43,14 @@ def sort_rows(keys: ColumnArray, values: ColumnArray, begin: int, end: int) -> N
         sift_down(keys, values, begin, 0, last)
 
 
-@inline_without_refcounts
+@inline
 def swap_rows(keys: ColumnArray, values: ColumnArray, one: int, other: int) -> None:
     """Exchange two rows."""
     keys[one], keys[other] = keys[other], keys[one]
     values[one], values[other] = values[other], values[one]
 
 
-@inline_without_refcounts
+@inline
 def sift_down(keys: ColumnArray, values: ColumnArray, begin: int, root: int, count: int) -> None:
     """Move a row down in a heap of `count` rows from `begin` on until no row below it is larger."""
     while 2 * root + 1 < count:
@@ -63,7 +63,7 @@ def sift_down(keys: ColumnArray, values: ColumnArray, begin: int, root: int, cou
         root = largest
 
 
-@jit_without_refcounts
+@jit
 def sort_rows_of_queries(offsets: ColumnArray, rows: MemRows) -> None:
     """Sort the rows of each query by query start, then by reference start, in place.
 
@@ -87,7 +87,7 @@ def sort_rows_of_queries(offsets: ColumnArray, rows: MemRows) -> None:
             reference_starts[row] &= mask
 
 
-@inline_without_refcounts
+@inline
 def decode_rows(rows: MemRows, begin: int, end: int, found_before: int) -> None:
     """Turn the keys of rows, by which they were sorted, into their starts."""
     for row in range(begin, end):

@@ -81,7 +81,7 @@ class BlockSearch:
 
     def needs_all_threads(self, block: QueryBlock) -> bool:
         """Return whether a block has a query that is too long for one thread."""
-        return has_long_query(block, PARTS_OF_TASK * self.sizes.part_bases)
+        return has_long_query(block, PARTS_OF_TASK * self.sizes.batch_bases)
 
     def makes_text(self, block: QueryBlock) -> bool:
         """Return whether the backend makes the text of a block on the loaded pages."""
@@ -167,4 +167,4 @@ class BlockSearch:
             return keep_witnesses([mems])
 
         pieces = cut_queries(block.offsets, overlap, self.sizes.piece_bases)
-        return join_parts(list(map_function(search, pieces.parts(self.sizes.part_bases))))
+        return join_parts(list(map_function(search, pieces.parts(self.sizes.batch_bases))))

@@ -15,7 +15,7 @@ import numpy as np
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.match_counts import FileCounts, LengthCount, MatchCounts, StrandCounts
 from mummergpu.runtime.arrays import UInt64Array
-from mummergpu.runtime.jit import jit_without_refcounts, writable
+from mummergpu.runtime.jit import jit, writable
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import ColumnArray, MemColumns, match_count
@@ -109,7 +109,7 @@ def bin_range(number: int) -> tuple[int, int]:
     return first, first + (1 << shift) - 1
 
 
-@jit_without_refcounts
+@jit
 def count_matches(
     reference_starts: ColumnArray,
     lengths: ColumnArray,

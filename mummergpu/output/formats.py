@@ -18,8 +18,8 @@ from mummergpu.runtime.frozen import frozen
 
 if TYPE_CHECKING:
     from mummergpu.drawing.picture import PictureStyle
+    from mummergpu.output.output_context import OpenRequest
     from mummergpu.output.records.rows import RowMaker
-    from mummergpu.output.run_facts import OpenRequest
     from mummergpu.output.sink import Emit, Sink
 
     Opener = Callable[[OpenRequest, "RowKind"], Sink[Any, Any, Any]]

@@ -18,7 +18,7 @@ from mummergpu.hmm.language.traces import Runs, StateNames
 from mummergpu.output.matches.arrow import import_pyarrow
 from mummergpu.output.sink import Emit
 from mummergpu.runtime.arrays import BoolArray, Float64Array, Int64Array
-from mummergpu.runtime.jit import as_index, jit_without_refcounts
+from mummergpu.runtime.jit import as_index, jit
 
 Value = float | str | dict[str, list[float | None]] | None
 """A score, the text of a path, a table by state; None for an impossible sequence."""
@@ -258,7 +258,7 @@ class BedSink(ValueSink):
         self._emit("".join(lines).encode("utf-8", "surrogateescape"))
 
 
-@jit_without_refcounts
+@jit
 def _list_segments(
     runs: Runs, of_visits: Int64Array, offsets: Int64Array, segments: Int64Array
 ) -> int:

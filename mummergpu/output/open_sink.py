@@ -12,7 +12,7 @@ from mummergpu.errors import OptionError
 from mummergpu.input.reference import Reference
 from mummergpu.output.bytes.compression import compressor_of
 from mummergpu.output.formats import FORMATS, SAM_FORMATS, RowKind
-from mummergpu.output.run_facts import OpenRequest, RunFacts
+from mummergpu.output.output_context import OpenRequest, OutputContext
 from mummergpu.output.sink import SeveralSinks, Sink, writer_of
 from mummergpu.output.sorting.options import SortOptions
 from mummergpu.output.targets import OutputTarget
@@ -83,7 +83,7 @@ def index_path(target: OutputTarget, reference: Reference, sort: SortOptions | N
 def open_sink(
     targets: Sequence[OutputTarget],
     files: Sequence[OutputFile],
-    facts: RunFacts,
+    facts: OutputContext,
     stats: Stats,
     rows: RowKind = RowKind.MATCHES,
     indexes: Sequence[OutputFile | None] = (),
@@ -124,7 +124,7 @@ def open_sink(
     return sinks[0] if len(sinks) == 1 else SeveralSinks(sinks)
 
 
-def warn_of_names(targets: Sequence[OutputTarget], facts: RunFacts) -> None:
+def warn_of_names(targets: Sequence[OutputTarget], facts: OutputContext) -> None:
     """Warn once of names of records that some programs refuse in files of alignments or VCF."""
     if any(target.format in SAM_FORMATS or target.format == "vcf" for target in targets):
         from mummergpu.output.records.header import unusual_names

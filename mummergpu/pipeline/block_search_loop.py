@@ -57,7 +57,7 @@ class BlockParts:
     def __init__(self, sizes: WorkSizes, group_count: int = 1) -> None:
         # The groups to come are taken to have as many matches each.
         self._group_count = group_count
-        self._trial_bases = sizes.first_batch_bases
+        self._first_batch_bases = sizes.first_batch_bases
         self._max_rows = sizes.max_rows
         self._density: float | None = None
         self._lock = threading.Lock()
@@ -80,11 +80,11 @@ class BlockParts:
         """Return about how many bases a part should have now."""
         density = self._density
         if density is None:
-            return self._trial_bases
+            return self._first_batch_bases
         fitting = self._max_rows / (density + 1e-9)
         # Small parts wait for each other more often than their matches fail to fit.
-        expected = max(fitting / SAFETY, min(self._trial_bases, fitting / SAFETY_OF_SMALL))
-        return max(self._trial_bases // LEAST_SHARE, 1, int(expected))
+        expected = max(fitting / SAFETY, min(self._first_batch_bases, fitting / SAFETY_OF_SMALL))
+        return max(self._first_batch_bases // LEAST_SHARE, 1, int(expected))
 
 
 MOST_SPILL_FILES: Final = 16

@@ -25,7 +25,7 @@ from mummergpu.runtime.arrays import Float64Array, Int64Array
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.output_file import STANDARD_OUTPUT, OutputFile
 from mummergpu.runtime.progress import Phase, Work
-from mummergpu.runtime.words import counted
+from mummergpu.runtime.words import pluralize
 
 if TYPE_CHECKING:
     from mummergpu.hmm.language.device import DeviceChains
@@ -208,7 +208,7 @@ class _Job:
     def tell_left(self) -> None:
         """Tell of sequences that the device has left to the processor."""
         if self.device is not None and (count := self.device.fallback_count):
-            told = f"{counted(count, 'sequence')} computed without the device"
+            told = f"{pluralize(count, 'sequence')} computed without the device"
             self._context.notice(f"{told}: some states are too far behind others for its numbers")
 
     def _codes_of(self, name: str, path: str) -> Int64Array:

@@ -38,9 +38,9 @@ from mummergpu.output.alignments.styled_rows import styled
 from mummergpu.output.bytes.compression import Compressor
 from mummergpu.output.formats import RowKind
 from mummergpu.output.open_sink import check_targets, index_path, open_sink
+from mummergpu.output.output_context import OpenRequest, OutputContext
 from mummergpu.output.records.record_style import RecordStyle
 from mummergpu.output.records.sam_options import ReadGroup, SamOptions, check_groups
-from mummergpu.output.run_facts import OpenRequest, RunFacts
 from mummergpu.output.sink import SeveralSinks, writer_of
 from mummergpu.pipeline.backend_choice import TOO_LITTLE_WORK, backend_of_mapping
 from mummergpu.pipeline.backend_opening import start_to_open, waiting_threads
@@ -259,12 +259,12 @@ class FileJob(MapJob):
         reads: ReadStream[ReadBlock],
         checksums: Sequence[str] = (),
         compressor: Compressor | None = None,
-    ) -> RunFacts:
+    ) -> OutputContext:
         """Return what the files of alignments tell, as soon as a block is read."""
         options = self._options
         own, lines = self._groups_of(reads)
         circular = circular_records(reference, options.circular).nonzero()[0].tolist()
-        return RunFacts(
+        return OutputContext(
             *(reference, options.read_paths, options.threads, options.command, SamOptions(own)),
             checksums=checksums,
             input_groups=[*lines, *options.style.header_bytes],
@@ -284,7 +284,7 @@ class FileJob(MapJob):
         ]
 
     def open_sink(
-        self, facts: RunFacts, files: list[OutputFile], stack: ExitStack
+        self, facts: OutputContext, files: list[OutputFile], stack: ExitStack
     ) -> AlignmentSink[Any]:
         """Return what writes the alignments, the index of a sorted BAM, and unmapped reads."""
         indexes, stats = self.open_indexes(facts.reference, stack), self._context.stats

@@ -28,7 +28,7 @@ from mummergpu.matching.open_backend import likely_block_bases
 from mummergpu.matching.options import DeviceOptions
 from mummergpu.matching.search import UNBOUNDED
 from mummergpu.output.open_sink import check_targets, open_sink
-from mummergpu.output.run_facts import RunFacts
+from mummergpu.output.output_context import OutputContext
 from mummergpu.output.sink import MatchSink
 from mummergpu.pipeline.backend_choice import (
     TOO_LITTLE_WORK,
@@ -174,11 +174,11 @@ class MatchJob:
         facts = self.facts(reference, backend.sizes.max_rows)
         return open_sink(self._options.outputs, outputs, facts, self._context.stats)
 
-    def facts(self, reference: Reference, max_rows: int) -> RunFacts:
+    def facts(self, reference: Reference, max_rows: int) -> OutputContext:
         """Return what the files of matches tell."""
         options = self._options
         picture = replace(options.picture, what=options.search.in_words)
-        return RunFacts(
+        return OutputContext(
             *(reference, options.query_paths, options.threads, options.command),
             *(options.sam, options.style, picture, max_rows),
             warn=self._context.warn,

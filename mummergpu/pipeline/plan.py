@@ -18,7 +18,7 @@ from mummergpu.input.reference import Reference
 from mummergpu.mapping.circular_records import UnrolledReference
 from mummergpu.pipeline.context import RunContext
 from mummergpu.runtime.memory import MemoryBudget
-from mummergpu.runtime.words import counted
+from mummergpu.runtime.words import pluralize
 
 BLOCKS_OF_THREAD: Final = 4
 """Number of blocks of queries for each thread, if that makes the blocks large enough."""
@@ -221,9 +221,9 @@ def describe_plan(
         **index.settings(),
     )
     context.notice(
-        f"reference of {counted(bases, 'base')} in {counted(records, 'record')}, "
-        f"{counted(len(index.pages), 'page')} in {counted(len(index.groups), 'group')}; "
-        f"backend {backend}, {index.describe()}, {counted(threads, 'thread')}"
+        f"reference of {pluralize(bases, 'base')} in {pluralize(records, 'record')}, "
+        f"{pluralize(len(index.pages), 'page')} in {pluralize(len(index.groups), 'group')}; "
+        f"backend {backend}, {index.describe()}, {pluralize(threads, 'thread')}"
     )
     for warning in (index.slow_search_warning(), index.memory_warning):
         if warning:

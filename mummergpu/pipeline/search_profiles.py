@@ -35,7 +35,7 @@ from mummergpu.runtime.ordered_map import ordered_results
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.progress import Phase
 from mummergpu.runtime.pyhmmer_library import bytes_of
-from mummergpu.runtime.words import counted, shorter
+from mummergpu.runtime.words import pluralize, shorter
 
 if TYPE_CHECKING:
     from mummergpu.hmm.device_filters import DeviceFilters
@@ -103,9 +103,9 @@ def _left_out(hits: HitList) -> str:
     """Return a line about targets that no path of a profile emits: HMMER stops at one."""
     count, names = len(hits.impossible), shorter(hits.impossible)
     text = (
-        f"no path of it emits {counted(count, 'sequence')}"
+        f"no path of it emits {pluralize(count, 'sequence')}"
         if hits.path
-        else f"no path of {counted(count, 'profile')} emits it"
+        else f"no path of {pluralize(count, 'profile')} emits it"
     )
     return f"{hits.shown_query}: {text}, left out: {names}"
 

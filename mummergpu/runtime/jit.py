@@ -35,10 +35,6 @@ def inline(function: Function) -> Function:
     return cast(Function, LazyFunction(function, inlined=True))
 
 
-jit_without_refcounts = jit
-inline_without_refcounts = inline
-
-
 @inline
 def as_index(number: int) -> int:
     """Return a non-negative index of any integer type as uint64.

@@ -15,7 +15,7 @@ from io import StringIO
 from typing import Any, Final, TextIO
 
 from mummergpu.runtime.frozen import frozen
-from mummergpu.runtime.words import counted
+from mummergpu.runtime.words import pluralize
 
 DELAY: Final = 2.0
 """Seconds before the line appears on a terminal: shorter runs show none."""
@@ -52,7 +52,7 @@ class _Counted(int):
     """A number whose format may be a noun."""
 
     def __format__(self, form: str) -> str:
-        return counted(self, form) if form.isalpha() else super().__format__(form)
+        return pluralize(self, form) if form.isalpha() else super().__format__(form)
 
 
 @frozen

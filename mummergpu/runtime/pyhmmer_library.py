@@ -7,7 +7,8 @@ from functools import cache
 from typing import Any
 
 from mummergpu.errors import LibraryError
-from mummergpu.runtime.libraries import in_one_line, look_for
+from mummergpu.runtime import optional_imports
+from mummergpu.runtime.optional_imports import in_one_line
 
 
 @cache
@@ -24,7 +25,7 @@ def pyhmmer_module(name: str) -> Any:
         return importlib.import_module(module)
     except Exception as error:
         # To find the cause imports more than the module does.
-        problem = look_for("pyhmmer", module).problem or in_one_line(error)
+        problem = optional_imports.find("pyhmmer", module).problem or in_one_line(error)
         raise LibraryError("a search with profiles", "pyhmmer", "hmm", problem) from None
 
 

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
-from mummergpu.runtime.words import counted
+from mummergpu.runtime.words import pluralize
 
 _MAXRSS_BYTES: Final = 1 if sys.platform == "darwin" else 1024
 """The unit of `resource.getrusage`: bytes on macOS, KiB elsewhere."""
@@ -331,7 +331,7 @@ class Stats:
     def summary(self) -> list[str]:
         """Return a line for the user about each stage that ran: its time, runs and peak memory."""
         return [
-            f"{name:<18} {stage.seconds:10.3f} s in {counted(stage.count, 'run')}, "
+            f"{name:<18} {stage.seconds:10.3f} s in {pluralize(stage.count, 'run')}, "
             f"peak {stage.peak_memory_bytes / 2**20:,.0f} MiB"
             + (f", {stage.gcups:,.1f} GCUPS a thread" if stage.cells else "")
             for name, stage in self.stages.items()

@@ -12,7 +12,7 @@ def shorter(names: Sequence[str]) -> str:
     return ", ".join(names[:NAMES_SHOWN]) + (", ..." if len(names) > NAMES_SHOWN else "")
 
 
-def counted(count: int, noun: str, plural: str = "") -> str:
+def pluralize(count: int, noun: str, plural: str = "") -> str:
     """Return a number and its noun; for the plural an s is added unless it is given."""
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
 

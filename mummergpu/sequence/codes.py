@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple, cast
 import numpy as np
 
 from mummergpu.runtime.arrays import ByteArray, Int64Array
-from mummergpu.runtime.jit import jit_without_refcounts
+from mummergpu.runtime.jit import jit
 from mummergpu.runtime.llvm import address_of, intrinsic, ir, load_from, types
 from mummergpu.sequence.alphabet import NUCLEOTIDES
 
@@ -203,7 +203,7 @@ def padded_reverse_complements(padded_codes: CodeArray, offsets: Int64Array) -> 
     return padded
 
 
-@jit_without_refcounts
+@jit
 def write_reverse_complements(codes: CodeArray, offsets: Int64Array, result: CodeArray) -> None:
     """Write the reverse complement of each sequence (`reverse_complement_each`)."""
     for sequence in range(offsets.size - 1):

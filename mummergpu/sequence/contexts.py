@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from mummergpu.runtime.bits import lowest_bit
-from mummergpu.runtime.jit import inline_without_refcounts
+from mummergpu.runtime.jit import inline
 from mummergpu.sequence.codes import CodeArray
 from mummergpu.sequence.extension import codes_as_word
 
@@ -32,7 +32,7 @@ BROKEN: Final = np.uint64(1 << 32)
 _SIDE_BITS: Final = np.uint64(2 * CONTEXT_BASES)
 
 
-@inline_without_refcounts
+@inline
 def context_at(codes: CodeArray, at: int, kmer_length: int, is_turned: bool) -> np.uint64:
     """Return the context of a k-mer.
 
@@ -67,7 +67,7 @@ def context_at(codes: CodeArray, at: int, kmer_length: int, is_turned: bool) -> 
     return before | after << _SIDE_BITS | broken
 
 
-@inline_without_refcounts
+@inline
 def equal_sides(differing: np.uint64) -> tuple[int, int]:
     """Return how many bases two contexts share from the k-mer on, before it and after it.
 
@@ -80,7 +80,7 @@ def equal_sides(differing: np.uint64) -> tuple[int, int]:
     return min(before, CONTEXT_BASES), after
 
 
-@inline_without_refcounts
+@inline
 def sides_mask(before: int, after: int) -> np.uint64:
     """Return the bits of a context that so many bases before and after the k-mer take."""
     one = np.uint64(1)

@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 import numpy as np
 
 from mummergpu.runtime.bits import bit_count
-from mummergpu.runtime.jit import as_int64, inline_without_refcounts
+from mummergpu.runtime.jit import as_int64, inline
 from mummergpu.runtime.llvm import intrinsic, ir, load_from, types
 from mummergpu.sequence.codes import BREAK, STEP, CodeArray
 
@@ -138,7 +138,7 @@ extend_word_left = cast(Compare, intrinsic(_extend_word_left))
 codes_as_word = cast("Callable[[CodeArray, int], np.uint64]", intrinsic(_eight_codes))
 
 
-@inline_without_refcounts
+@inline
 def extend_right(one: CodeArray, at: int, other: CodeArray, other_at: int, most: int) -> int:
     """Return how many bases match from two positions on, without a break, up to `most`.
 
@@ -153,7 +153,7 @@ def extend_right(one: CodeArray, at: int, other: CodeArray, other_at: int, most:
         equal += STEP
 
 
-@inline_without_refcounts
+@inline
 def extend_left(one: CodeArray, at: int, other: CodeArray, other_at: int, most: int) -> int:
     """Return how many bases match before two positions, without a break, up to `most`.
 
@@ -168,13 +168,13 @@ def extend_left(one: CodeArray, at: int, other: CodeArray, other_at: int, most: 
         equal += STEP
 
 
-@inline_without_refcounts
+@inline
 def first_of_step(bases: int) -> np.uint64:
     """Return a mask of as many of `STEP` bases, the nearest ones."""
     return (np.uint64(1) << np.uint64(min(STEP, bases))) - np.uint64(1)
 
 
-@inline_without_refcounts
+@inline
 def is_near(
     one: CodeArray,
     at: int,
@@ -204,7 +204,7 @@ def is_near(
     return bool(found <= most)
 
 
-@inline_without_refcounts
+@inline
 def kmer_at(codes: CodeArray, at: int, length: int) -> int:
     """Return the k-mer that begins at a position as a number, or -1 if it contains a break.
 
@@ -223,7 +223,7 @@ def kmer_at(codes: CodeArray, at: int, length: int) -> int:
     return np.int64(packed(low) | packed(high) << np.uint64(16))  # type: ignore[return-value]
 
 
-@inline_without_refcounts
+@inline
 def four_before(codes: CodeArray, at: int) -> np.uint64:
     """Return the four bases before a position as a byte, the nearest in its two highest bits.
 
@@ -232,7 +232,7 @@ def four_before(codes: CodeArray, at: int) -> np.uint64:
     return packed(codes_as_word(codes, at - FOUR) & _FOUR_BASES)
 
 
-@inline_without_refcounts
+@inline
 def packed(codes: np.uint64) -> np.uint64:
     """Pack eight codes below 4, of one byte each, into 16 bits; the lowest byte stays lowest."""
     codes = (codes | codes >> np.uint64(6)) & _PAIRS
@@ -240,7 +240,7 @@ def packed(codes: np.uint64) -> np.uint64:
     return (codes | codes >> np.uint64(24)) & _EIGHTS
 
 
-@inline_without_refcounts
+@inline
 def extend_match(
     joined_reference: CodeArray,
     codes: CodeArray,

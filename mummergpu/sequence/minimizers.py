@@ -19,8 +19,8 @@ from mummergpu.runtime.arrays import Int64Array, UInt32Array
 from mummergpu.runtime.jit import (
     as_index,
     as_int64,
-    inline_without_refcounts,
-    jit_without_refcounts,
+    inline,
+    jit,
 )
 from mummergpu.sequence.codes import BREAK, CodeArray
 
@@ -48,7 +48,7 @@ def new_workspace() -> Workspace:
     return ranks, one, other, np.empty(room, dtype=np.uint8)
 
 
-@jit_without_refcounts
+@jit
 def find_minimizers(
     codes: CodeArray,
     begin: int,
@@ -135,7 +135,7 @@ def find_minimizers(
     return filled
 
 
-@inline_without_refcounts
+@inline
 def write_lower(one: RankArray, count: int, span: int, lower: RankArray) -> None:
     """Write the lower one of each two ranks that are `span` places apart."""
     for place in range(count):
@@ -143,7 +143,7 @@ def write_lower(one: RankArray, count: int, span: int, lower: RankArray) -> None
         lower[as_index(place)] = rank if rank < other else other
 
 
-@inline_without_refcounts
+@inline
 def write_higher(one: RankArray, count: int, span: int, higher: RankArray) -> None:
     """Write the higher one of each two ranks that are `span` places apart."""
     for place in range(count):
@@ -151,7 +151,7 @@ def write_higher(one: RankArray, count: int, span: int, higher: RankArray) -> No
         higher[as_index(place)] = rank if rank > other else other
 
 
-@inline_without_refcounts
+@inline
 def write_ranks(
     codes: CodeArray,
     first: int,

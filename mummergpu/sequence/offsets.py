@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import jit_without_refcounts
+from mummergpu.runtime.jit import jit
 
 
-@jit_without_refcounts
+@jit
 def longest_of(offsets: Int64Array) -> int:
     """Return the length of the longest of the sequences between offsets, 0 if there is none."""
     longest = 0

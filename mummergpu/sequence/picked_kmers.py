@@ -22,8 +22,8 @@ from mummergpu.runtime.arrays import UInt64Array
 from mummergpu.runtime.jit import (
     as_index,
     as_int64,
-    inline_without_refcounts,
-    jit_without_refcounts,
+    inline,
+    jit,
 )
 from mummergpu.sequence.codes import BREAK, CodeArray
 from mummergpu.sequence.extension import BREAKS, codes_as_word, packed
@@ -42,7 +42,7 @@ _RANK_BITS: Final = np.uint64(0xFFFFFFC0)
 """The bits of a rank above the number of a word: of equal ranks the first word has the lowest."""
 
 
-@inline_without_refcounts
+@inline
 def word_length(kmer_length: int, kmers: int) -> int:
     """Return how many bases the words have by which one of so many k-mers is picked."""
     if kmer_length <= SHORTEST_WORD:
@@ -50,7 +50,7 @@ def word_length(kmer_length: int, kmers: int) -> int:
     return SHORTEST_WORD + (kmer_length - SHORTEST_WORD) % kmers
 
 
-@inline_without_refcounts
+@inline
 def word_rank(bases: np.uint64, word: int, mask: np.uint64) -> np.uint64:
     """Return the rank of a word of up to 32 bases, and its number in the lowest bits."""
     number = np.uint64(word)
@@ -58,13 +58,13 @@ def word_rank(bases: np.uint64, word: int, mask: np.uint64) -> np.uint64:
     return mixed & _RANK_BITS | number
 
 
-@inline_without_refcounts
+@inline
 def number_of_word(rank: np.uint64) -> int:
     """Return the number of the word that has a rank."""
     return np.int64(rank & ~_RANK_BITS)  # type: ignore[return-value]
 
 
-@inline_without_refcounts
+@inline
 def lowest_rank(bases: np.uint64, words: int, mask: np.uint64) -> np.uint64:
     """Return the lowest rank of the first words of some bases."""
     lowest = word_rank(bases, 0, mask)
@@ -74,13 +74,13 @@ def lowest_rank(bases: np.uint64, words: int, mask: np.uint64) -> np.uint64:
     return lowest
 
 
-@inline_without_refcounts
+@inline
 def word_mask(length: int) -> np.uint64:
     """Return the bits of a word of so many bases."""
     return (np.uint64(1) << np.uint64(2 * length)) - np.uint64(1)
 
 
-@inline_without_refcounts
+@inline
 def picked_kmer(codes: CodeArray, at: int, kmer_length: int, kmers: int) -> int:
     """Return which of the k-mers that begin at a position and behind it is picked, from 0 on.
 
@@ -100,7 +100,7 @@ def picked_kmer(codes: CodeArray, at: int, kmer_length: int, kmers: int) -> int:
     return number_of_word(rank) % kmers
 
 
-@jit_without_refcounts
+@jit
 def mark_picked(
     codes: CodeArray, first: int, behind: int, kmer_length: int, kmers: int, marks: UInt64Array
 ) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mummergpu.runtime.jit import inline_without_refcounts
+from mummergpu.runtime.jit import inline
 from mummergpu.runtime.llvm import ir
 from mummergpu.sequence.codes import STEP, CodeArray
 from mummergpu.sequence.extension import counting, load_lanes
@@ -37,7 +37,7 @@ _extend_lanes_right = counting(_difference(0, STEP), True)
 _extend_lanes_left = counting(_difference(STEP, 0), False)
 
 
-@inline_without_refcounts
+@inline
 def extend_right_reversed(
     one: CodeArray, at: int, other: CodeArray, other_end: int, most: int
 ) -> int:
@@ -54,7 +54,7 @@ def extend_right_reversed(
         equal += STEP
 
 
-@inline_without_refcounts
+@inline
 def extend_left_reversed(
     one: CodeArray, at: int, other: CodeArray, other_at: int, most: int
 ) -> int:

@@ -34,7 +34,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
+from mummergpu.runtime.jit import as_int64, inline, jit
 
 MAX_SEEDS: Final = 32
 """So many windows of a read are counted, the first ones: as many as a device's warp has lanes."""
@@ -134,13 +134,13 @@ def new_seed_room(most: int = 0) -> SeedRoom:
     return room
 
 
-@inline_without_refcounts
+@inline
 def thinning_hash(position: int) -> int:
     """Return a number below ``1 << SPREAD_BITS`` for where in the reference a seed begins."""
     return (position * SPREAD_FACTOR) & ((1 << SPREAD_BITS) - 1)
 
 
-@jit_without_refcounts
+@jit
 def take_rarest(room: SeedRoom, count: int, most: int) -> int:
     """Take the rarest seeds, of equal ones the first, that occur at most so often together.
 
@@ -159,7 +159,7 @@ def take_rarest(room: SeedRoom, count: int, most: int) -> int:
     return known
 
 
-@inline_without_refcounts
+@inline
 def taken_occurrences(room: SeedRoom, count: int) -> int:
     """Return how often the seeds that are taken occur together."""
     total = as_int64(0)
@@ -168,7 +168,7 @@ def taken_occurrences(room: SeedRoom, count: int) -> int:
     return total
 
 
-@inline_without_refcounts
+@inline
 def disjoint_seeds(seeds: Seeds, room: SeedRoom) -> int:
     """Return how many of the seeds that are taken are disjoint."""
     count, free_from = as_int64(0), as_int64(0)
@@ -179,7 +179,7 @@ def disjoint_seeds(seeds: Seeds, room: SeedRoom) -> int:
     return count
 
 
-@inline_without_refcounts
+@inline
 def windows_of(length: int, window: int, step: int, any_match: bool) -> Seeds:
     """Return the windows of a read of which the rarest are taken."""
     number = seed_count(length, window, step)
@@ -190,14 +190,14 @@ def windows_of(length: int, window: int, step: int, any_match: bool) -> Seeds:
     return Seeds(number, window, step, as_int64(0))
 
 
-@inline_without_refcounts
+@inline
 def parts_of(length: int, min_length: int) -> Seeds:
     """Return the parts of a read of which near matches have one: at each half of a part."""
     step = max(as_int64(min_length // 2), 1)
     return Seeds(max((length - min_length) // step + 1, 0), min_length, step, as_int64(0))
 
 
-@inline_without_refcounts
+@inline
 def seed_count(length: int, window: int, step: int) -> int:
     """Return how many windows of a read are counted."""
     if step == window:

@@ -19,7 +19,7 @@ from mummergpu.cuda.program import BLOCK_THREADS, ProgramSource
 from mummergpu.cuda.sources import read_sources
 from mummergpu.index.tree.layout import zeros_aligned
 from mummergpu.runtime.arrays import Int64Array, UInt64Array
-from mummergpu.runtime.jit import as_index, as_int64, jit_without_refcounts, prefetch
+from mummergpu.runtime.jit import as_index, as_int64, jit, prefetch
 
 RECORD_BYTES: Final = 32
 RECORD_WORDS: Final = RECORD_BYTES // 8
@@ -107,7 +107,7 @@ def processor_gathers(
     return rates
 
 
-@jit_without_refcounts
+@jit
 def fill_table(table: WordArray) -> None:
     """Fill a table with words that depend on their index."""
     state = np.uint64(1)
@@ -116,7 +116,7 @@ def fill_table(table: WordArray) -> None:
         table[word] = state >> np.uint64(20)
 
 
-@jit_without_refcounts
+@jit
 def follow_records(
     table: WordArray,
     records: int,

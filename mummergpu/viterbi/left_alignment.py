@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
+from mummergpu.runtime.jit import inline, jit
 from mummergpu.sequence.codes import BREAK, CodeArray
 from mummergpu.viterbi.recurrence.model import Costs
 from mummergpu.viterbi.recurrence.operations import (
@@ -25,7 +25,7 @@ _REFERENCE_CONSUMERS: Final = 0b110001101
 """A bit for each operation that consumes bases of the reference: M, D, N, = and X."""
 
 
-@jit_without_refcounts
+@jit
 def align_left(
     operations: OperationArray,
     operations_at: int,
@@ -121,7 +121,7 @@ def align_left(
     return kept - operations_at
 
 
-@inline_without_refcounts
+@inline
 def _room_before(operations: OperationArray, first: int, kept: int, kind: int) -> int:
     """Return over how many bases a gap may move that follows the operations that are kept."""
     if kept == first or kind_of(operations, kept - 1) != MATCH_OPERATION:
@@ -130,7 +130,7 @@ def _room_before(operations: OperationArray, first: int, kept: int, kind: int) -
     return length_of(operations, kept - 1) - (not meets_its_kind)
 
 
-@inline_without_refcounts
+@inline
 def _repeated_before(codes: CodeArray, at: int, length: int, most: int) -> int:
     """Return how many bases before a gap are those that end it, up to `most`.
 
@@ -145,7 +145,7 @@ def _repeated_before(codes: CodeArray, at: int, length: int, most: int) -> int:
     return equal
 
 
-@inline_without_refcounts
+@inline
 def _tied_before(
     read: CodeArray,
     i: int,
@@ -172,7 +172,7 @@ def _tied_before(
     return moved
 
 
-@inline_without_refcounts
+@inline
 def _pair_score(base: int, other: int, costs: Costs) -> int:
     """Return what a base of the read on a base of the reference scores."""
     if base >= BREAK:

@@ -19,7 +19,7 @@ from mummergpu.cuda.kernel_cache import KernelCache
 from mummergpu.cuda.nvrtc import INSTALL
 from mummergpu.cuda.program import ProgramSource
 from mummergpu.cuda.requirements import CompilerFacts, CudaFacts
-from mummergpu.runtime.libraries import Library
+from mummergpu.runtime.optional_imports import Library
 from mummergpu.version import __version__
 
 PACKAGE_FOLDER = Path(doctor.__file__).parent.parent
@@ -158,12 +158,12 @@ def test_json_holds_what_the_text_tells(
 def test_libraries_of_single_commands_are_told_with_their_extra(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    def look_for(name: str, module: str) -> Library:
+    def find(name: str, module: str) -> Library:
         state = {"scipy": "not installed", "jinja2": "cannot be imported: why"}.get(name)
         version = None if name == "scipy" else "1.2"
         return Library(name, version, state)
 
-    monkeypatch.setattr(doctor, "look_for", look_for)
+    monkeypatch.setattr(doctor.optional_imports, "find", find)
     lines = ask(BARE, monkeypatch, capfd)
     assert row(lines, "scipy") == "not installed (pip install 'mummergpu[report]')"
     assert row(lines, "jinja2") == "1.2, cannot be imported: why"

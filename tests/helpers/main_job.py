@@ -89,7 +89,7 @@ def found_text(
         sampled.SIZES if setting.search == "kmer" else trees.SIZES,
         piece_bases=setting.piece_bases,
         long_query=2 * setting.piece_bases,
-        part_bases=4 * setting.piece_bases,
+        batch_bases=4 * setting.piece_bases,
         max_rows=setting.max_rows,
     )
     kmer_length = min(minimum_length, setting.kmer_length or 2)

@@ -19,7 +19,7 @@ from helpers.watched_device import WatchedDevice
 from mummergpu.cuda.driver import DeviceFacts, DriverFacts
 from mummergpu.cuda.requirements import CompilerFacts, CudaFacts
 from mummergpu.matching import open_cuda as opening
-from mummergpu.runtime.libraries import Library
+from mummergpu.runtime.optional_imports import Library
 
 GIB = 1 << 30
 H200 = DeviceFacts(0, "NVIDIA H200", (9, 0), 132, 140 * GIB, 139 * GIB, None)

@@ -15,10 +15,10 @@ from mummergpu.hmm.profiles import Profile
 from mummergpu.hmm.proteins import CODES, ProteinBlock
 from mummergpu.hmm.tables import WORD_LEAVE, word_moves
 from mummergpu.hmm.word_filter import OVERFLOW
-from mummergpu.runtime.jit import jit_without_refcounts
+from mummergpu.runtime.jit import jit
 
 
-@jit_without_refcounts
+@jit
 def _fill_passes(
     block: ProteinBlock, costs: Any, row: Any, registers: int, bias: int, steps: Any, left: Any
 ) -> None:

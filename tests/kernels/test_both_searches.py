@@ -62,7 +62,7 @@ def test_what_is_planned_is_told(search: Search, small_blocks: int) -> None:
     assert given.notices == [
         "device host (sm_90) through host, 2.0 GiB free; 3 blocks of 300 bases at once"
     ]
-    assert given.backend.sizes.block_bases == given.backend.sizes.part_bases == 300
+    assert given.backend.sizes.block_bases == given.backend.sizes.batch_bases == 300
     assert given.backend.page_memory == small_blocks // 2
     assert given.stats.settings["device_memory"] == 2 << 30
 

@@ -18,7 +18,7 @@ import pytest
 
 from mummergpu import __version__
 from mummergpu.cli.main import commands
-from mummergpu.runtime.cache_places import CACHE_VARIABLE, cache_folder
+from mummergpu.runtime.cache_dir import CACHE_VARIABLE, cache_folder
 
 SOURCE = Path(__file__).resolve().parents[2]
 PACKAGING = SOURCE / "packaging"

@@ -17,7 +17,7 @@ from mummergpu.hmm.language.processor_text import LOST
 from mummergpu.hmm.language.tables import Numbers
 from mummergpu.hmm.language.traces import Runs, StateNames
 from mummergpu.runtime.arrays import Int64Array, UInt32Array
-from mummergpu.runtime.jit import jit_without_refcounts
+from mummergpu.runtime.jit import jit
 
 _FIRST: Final = 1
 _LAST: Final = 2
@@ -151,7 +151,7 @@ def ends_of_pieces(before: UInt32Array, end: int) -> Int64Array:
     return found
 
 
-@jit_without_refcounts
+@jit
 def _go_back(before: UInt32Array, nodes: Int64Array) -> None:
     for piece in range(nodes.size - 1, 0, -1):
         nodes[piece - 1] = before[piece, nodes[piece]]

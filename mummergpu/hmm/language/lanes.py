@@ -8,7 +8,7 @@ import numpy as np
 
 from mummergpu.hmm.language.processor_text import LANES, SEGMENT_NUMBERS
 from mummergpu.runtime.arrays import ByteArray, Int64Array
-from mummergpu.runtime.jit import jit_without_refcounts
+from mummergpu.runtime.jit import jit
 
 
 class SymbolBlock(NamedTuple):
@@ -38,7 +38,7 @@ def offsets_of_counts(counts: Int64Array) -> Int64Array:
     return offsets
 
 
-@jit_without_refcounts
+@jit
 def is_every(numbers: Int64Array, count: int) -> bool:
     """Return whether some numbers are all from 0 to `count`, in their order."""
     if numbers.size != count:
@@ -95,7 +95,7 @@ def lanes_of(
     return Lanes(sequences, lengths, rows, first_rows, segments[:count], slots)
 
 
-@jit_without_refcounts
+@jit
 def _fill_rows(
     codes: ByteArray,
     begins: Int64Array,
@@ -123,7 +123,7 @@ def _fill_rows(
         first += longest[group]
 
 
-@jit_without_refcounts
+@jit
 def _fill_segments(
     lengths: Int64Array,
     first_rows: Int64Array,

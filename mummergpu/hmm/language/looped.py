@@ -20,7 +20,7 @@ import numpy as np
 from mummergpu.hmm.language.processor_text import IMPOSSIBLE, LANES, OFFSET_BITS
 from mummergpu.hmm.language.tables import EMISSION_ROW, NEVER, Numbers, ShapeArrays
 from mummergpu.runtime.arrays import ByteArray, Int64Array, UInt16Array
-from mummergpu.runtime.jit import as_index, inline_without_refcounts, jit_without_refcounts
+from mummergpu.runtime.jit import as_index, inline, jit
 from mummergpu.runtime.llvm import intrinsic, ir, load_from, types
 from mummergpu.runtime.vectors import FloatVectors, Vectors, join_turns
 
@@ -236,7 +236,7 @@ the first way and what follows the last; where the values of sources begin, wher
 after the symbol go; where the emissions of the node begin, the row, and where the rank goes."""
 
 
-@inline_without_refcounts
+@inline
 def _keep(scratch: Values, begin: int, nodes: int, to: Values, row: int) -> None:
     """Copy a column, which begins at a register, to a row."""
     first, size = begin * LANES, nodes * LANES
@@ -246,7 +246,7 @@ def _keep(scratch: Values, begin: int, nodes: int, to: Values, row: int) -> None
         to.exponents[as_index((2 * row + 1) * size + at)] = scratch.exponents[as_index(first + at)]
 
 
-@jit_without_refcounts
+@jit
 def run(
     shape: ShapeArrays,
     steps: Values,

@@ -17,7 +17,7 @@ from mummergpu.hmm.language.lanes import offsets_of_counts
 from mummergpu.hmm.language.processor_text import LANES
 from mummergpu.hmm.language.traces import Runs, TraceTables, step_into
 from mummergpu.runtime.arrays import BoolArray, ByteArray, Int64Array
-from mummergpu.runtime.jit import as_index, inline_without_refcounts, jit_without_refcounts
+from mummergpu.runtime.jit import as_index, inline, jit
 
 
 class NodeVisits(NamedTuple):
@@ -92,7 +92,7 @@ def settle(groups: list[WalkedPieces], tables: TraceTables, end: int, path: Byte
                 end = int(group.before[lane])
 
 
-@jit_without_refcounts
+@jit
 def _walk(
     tables: TraceTables,
     words: Any,
@@ -117,7 +117,7 @@ def _walk(
                     nodes[lane] = tables.sources[as_index(step)]
 
 
-@jit_without_refcounts
+@jit
 def _walk_again(
     tables: TraceTables, words: Any, lane: int, end: int, is_first: bool, path: ByteArray
 ) -> int:
@@ -187,13 +187,13 @@ def empty_runs(count: int) -> Runs:
     return Runs(visits, lengths, offsets_of_counts(np.array([count], dtype=np.int64)))
 
 
-@inline_without_refcounts
+@inline
 def _visit_of(path: ByteArray, visits: NodeVisits, at: int) -> int:
     node, code = path[as_index(at)], visits.codes[as_index(at)]
     return visits.table[as_index(code * visits.width + node)]  # type: ignore[no-any-return]
 
 
-@jit_without_refcounts
+@jit
 def _count_runs(path: ByteArray, visits: NodeVisits, begin: int, end: int) -> int:
     count, last = 0, -1
     for at in range(begin, end):
@@ -203,7 +203,7 @@ def _count_runs(path: ByteArray, visits: NodeVisits, begin: int, end: int) -> in
     return count
 
 
-@jit_without_refcounts
+@jit
 def fill_stretch(
     path: ByteArray,
     visits: NodeVisits,

@@ -46,7 +46,7 @@ from mummergpu.hmm.language.recurrence import with_silent
 from mummergpu.hmm.language.tables import Numbers
 from mummergpu.hmm.language.traces import Runs, StateNames, runs_of, trace_piece
 from mummergpu.runtime.arrays import ByteArray, Float64Array, Int64Array
-from mummergpu.runtime.jit import jit_without_refcounts
+from mummergpu.runtime.jit import jit
 
 LONG_SYMBOLS: Final = 1 << 20
 """A sequence of more symbols is computed in pieces."""
@@ -339,7 +339,7 @@ def _taken_apart(slots: Numbers) -> tuple[Numbers, Int64Array]:
     return np.ascontiguousarray(slots[:, :-1]), offsets
 
 
-@jit_without_refcounts
+@jit
 def _join_sums(
     operators: Float64Array,
     exponents: Int64Array,
@@ -378,7 +378,7 @@ def _join_sums(
         totals[piece + 1] = totals[piece] + most + shift
 
 
-@jit_without_refcounts
+@jit
 def _join_best(
     operators: Int64Array,
     offsets: Int64Array,

@@ -14,7 +14,7 @@ from mummergpu.hmm.language.processor_text import LANES, SMALLEST_TOTAL_POWER, K
 from mummergpu.hmm.language.tables import Numbers
 from mummergpu.hmm.language.traces import Runs
 from mummergpu.runtime.arrays import ByteArray, Float64Array, Int64Array
-from mummergpu.runtime.jit import as_index, jit_without_refcounts
+from mummergpu.runtime.jit import as_index, jit
 
 PIECE_VALUES: Final = 1 << 19
 """About how many values of states a piece of a long sequence has from one end."""
@@ -123,7 +123,7 @@ def write_posteriors(
     _fill_posteriors(*rows, forward, backward, exact_nodes, states, _POWERS, most, found)
 
 
-@jit_without_refcounts
+@jit
 def _fill_posteriors(
     first_rows: Int64Array,
     offsets: Int64Array,

@@ -18,7 +18,7 @@ from mummergpu.hmm.language.processor_text import (
 )
 from mummergpu.hmm.language.recurrence import Shape
 from mummergpu.runtime.arrays import Float64Array, Int64Array
-from mummergpu.runtime.jit import jit_without_refcounts
+from mummergpu.runtime.jit import jit
 
 Numbers = npt.NDArray[Any]
 """float64, or int64 for best paths."""
@@ -213,7 +213,7 @@ class _Factors(NamedTuple):
         return cls(chances, falls, -emitted[:, 0], most)
 
 
-@jit_without_refcounts
+@jit
 def _add_column(
     shape: ShapeArrays, factors: _Factors, before: int, falls: Float64Array, sums: Float64Array
 ) -> None:

@@ -11,7 +11,7 @@ from mummergpu.hmm.language.lanes import is_every, offsets_of_counts
 from mummergpu.hmm.language.processor_text import LANES
 from mummergpu.hmm.language.recurrence import TraceBits
 from mummergpu.runtime.arrays import BoolArray, Int64Array
-from mummergpu.runtime.jit import as_index, inline_without_refcounts, jit_without_refcounts
+from mummergpu.runtime.jit import as_index, inline, jit
 
 
 class Runs(NamedTuple):
@@ -143,7 +143,7 @@ def steps_of(
     return steps, offsets
 
 
-@inline_without_refcounts
+@inline
 def step_into(tables: TraceTables, words: Any, row: int, lanes: int, lane: int, node: int) -> int:
     """Return the step of the best way into a node of a row."""
     # With one word a row, its address does not have to wait for the node.
@@ -155,7 +155,7 @@ def step_into(tables: TraceTables, words: Any, row: int, lanes: int, lane: int, 
     return tables.first_steps[as_index(node)] + rank  # type: ignore[no-any-return]
 
 
-@jit_without_refcounts
+@jit
 def _walk_steps(
     tables: TraceTables,
     words: Any,
@@ -206,7 +206,7 @@ def _walk_steps(
                 counts[first + place] = 2 - ats[place]
 
 
-@jit_without_refcounts
+@jit
 def _trace_piece(
     tables: TraceTables,
     words: Any,
@@ -270,7 +270,7 @@ def runs_of(steps: Int64Array, offsets: Int64Array, order: Int64Array, names: St
     return Runs(visits[:count].copy(), lengths[:count].copy(), run_offsets)
 
 
-@jit_without_refcounts
+@jit
 def _fill_runs(
     steps: Int64Array,
     offsets: Int64Array,
@@ -315,7 +315,7 @@ def joined_runs(parts: list[tuple[Int64Array, Runs]], count: int) -> Runs:
     return Runs(visits, lengths, offsets)
 
 
-@jit_without_refcounts
+@jit
 def _place_runs(
     numbers: Int64Array, runs: Runs, offsets: Int64Array, visits: Int64Array, lengths: Int64Array
 ) -> None:

@@ -38,7 +38,7 @@ import numpy as np
 from mummergpu.index.tree.policy import Policy
 from mummergpu.runtime.arrays import ByteArray, UInt32Array
 from mummergpu.runtime.frozen import frozen
-from mummergpu.runtime.jit import inline_without_refcounts
+from mummergpu.runtime.jit import inline
 
 NodeHalfArray = ByteArray | UInt32Array
 """Halves of nodes: bytes in the paper's format, words in the wide format."""
@@ -170,7 +170,7 @@ class Layout:
         return REFERENCE_STRIP_BITS if self.two_dimensional_reference else 0
 
 
-@inline_without_refcounts
+@inline
 def place_in_strips(number: int, width_bits: int, strip_bits: int) -> int:
     """Return the index of an item in a two-dimensional array that is stored by rows.
 

@@ -16,11 +16,11 @@ from mummergpu.runtime.arrays import BoolArray, Int64Array
 from mummergpu.runtime.jit import (
     as_index,
     as_int64,
-    inline_without_refcounts,
-    jit_without_refcounts,
+    inline,
+    jit,
     writable,
 )
-from mummergpu.runtime.words import counted
+from mummergpu.runtime.words import pluralize
 from mummergpu.sequence.codes import MARGIN, empty_with_margins
 
 PAIRED: Final = 0x1
@@ -67,7 +67,7 @@ def names_of_pairs(
     return PairNames(Spans(names.content[:size], names.offsets), equal)
 
 
-@inline_without_refcounts
+@inline
 def common_stem(first: Spans, second: Spans, read: int) -> int:
     """Return the bytes of the name of two mates without ``/1`` and ``/2``; -1 if they differ."""
     one, other = first.offsets[read], second.offsets[read]
@@ -80,7 +80,7 @@ def common_stem(first: Spans, second: Spans, read: int) -> int:
     return as_int64(size if is_same else -1)
 
 
-@inline_without_refcounts
+@inline
 def are_equal(first: Spans, one: int, second: Spans, other: int, size: int) -> bool:
     """Return whether two texts are equal."""
     for place in range(size):
@@ -89,7 +89,7 @@ def are_equal(first: Spans, one: int, second: Spans, other: int, size: int) -> b
     return True
 
 
-@inline_without_refcounts
+@inline
 def stem_before_end(first: Spans, second: Spans, read: int) -> int:
     """Return the bytes of two names before ends such as .1 and .2, or _R1 and _R3.
 
@@ -111,7 +111,7 @@ def stem_before_end(first: Spans, second: Spans, read: int) -> int:
     return as_int64(stem if is_end else -1)
 
 
-@jit_without_refcounts
+@jit
 def name_mates(first: Spans, second: Spans, step: int, with_suffixes: bool, names: Spans) -> int:
     """Write the names of first and second mates in turn; return the first pair that differs.
 
@@ -141,7 +141,7 @@ def name_mates(first: Spans, second: Spans, step: int, with_suffixes: bool, name
     return pairs
 
 
-@jit_without_refcounts
+@jit
 def mark_second_mates(names: Spans, may_be: BoolArray, marks: BoolArray) -> int:
     """Mark each read that has the name of the one before, which is no second mate; count them.
 
@@ -158,7 +158,7 @@ def mark_second_mates(names: Spans, may_be: BoolArray, marks: BoolArray) -> int:
     return count
 
 
-@jit_without_refcounts
+@jit
 def cut_suffixes(names: Spans) -> int:
     """Remove the ``/1`` or ``/2`` at the ends of names, in place; return the bytes of all names."""
     end = 0
@@ -179,7 +179,7 @@ def cut_suffixes(names: Spans) -> int:
     return end
 
 
-@jit_without_refcounts
+@jit
 def interleave(first: Spans, second: Spans, mixed: Spans, begin: int) -> None:
     """Write what belongs to first and second mates in turn.
 
@@ -228,7 +228,7 @@ def without_mate(path: str, number: int, name: str, other: str | None = None) ->
     if other is None:
         message = "the last read has no mate"
     else:
-        message = f"the read has no mate: '{other}' has {counted(number, 'read')}"
+        message = f"the read has no mate: '{other}' has {pluralize(number, 'read')}"
     return InputError(message, path, line_of_record(path, number), name)
 
 

@@ -20,7 +20,7 @@ from mummergpu.input.records.record_reader import printable
 from mummergpu.runtime.arrays import BoolArray, ByteArray, Int64Array
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.option_values import between, keep_values, one_of, positive, truth
-from mummergpu.runtime.words import counted, say_nothing, shorter
+from mummergpu.runtime.words import pluralize, say_nothing, shorter
 from mummergpu.sequence.alphabet import AMINO_ACIDS
 
 MOST_RESIDUES: Final = 100_000
@@ -339,7 +339,7 @@ class LongOnes:
     def tell(self, path: str, warn: Warn) -> None:
         """Tell in one line how many of a file were left out, and begin with the next one."""
         if self._found:
-            names, count = shorter(sorted(self._found)), counted(len(self._found), self._what)
+            names, count = shorter(sorted(self._found)), pluralize(len(self._found), self._what)
             warn(f"{path}: {count} of more than {MOST_RESIDUES:,} residues left out: {names}")
             self._found.clear()
 

@@ -25,7 +25,7 @@ from mummergpu.input.records.read_groups import ReadGroups
 from mummergpu.input.records.record_arrays import CHUNK_SIZE, Limits, RecordOptions, Records
 from mummergpu.runtime.closing import Closing
 from mummergpu.runtime.ordered_map import Prefetcher
-from mummergpu.runtime.words import counted
+from mummergpu.runtime.words import pluralize
 
 Block = TypeVar("Block", QueryBlock, ReadBlock)
 
@@ -293,7 +293,7 @@ class ReadReader(Closing, Generic[Block]):
     def _tell_of_singles(self) -> None:
         if self._single_count:
             self._rules.warn(
-                f"{counted(self._single_count, 'read')} of interleaved files had no mate of the "
+                f"{pluralize(self._single_count, 'read')} of interleaved files had no mate of the "
                 "same name next to it, and counted as single"
             )
 

@@ -31,7 +31,7 @@ from mummergpu.input.bytes.inflate import Decompressor, InflatedAhead
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.bytes.source import Readable, Source
 from mummergpu.runtime.closing import Closing
-from mummergpu.runtime.words import counted
+from mummergpu.runtime.words import pluralize
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -255,7 +255,7 @@ class Input(Closing):
     def tell_of_ignored(self, warn: Callable[[str], None]) -> None:
         """Warn of what follows the compressed data, after the text has been read."""
         if self.ignored_bytes:
-            count = counted(self.ignored_bytes, "byte")
+            count = pluralize(self.ignored_bytes, "byte")
             warn(f"{self.path}: {count} after the end of the compressed data are ignored")
 
     def _is_ready(self) -> bool:

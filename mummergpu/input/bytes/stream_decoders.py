@@ -17,8 +17,8 @@ from mummergpu.errors import InputError, LibraryError
 from mummergpu.input.bytes.containers import MissingEndError
 from mummergpu.input.bytes.formats import LONGEST_MAGIC, Compression, compression_of
 from mummergpu.input.bytes.inflate import PieceReader
-from mummergpu.runtime.libraries import look_for
-from mummergpu.runtime.words import counted
+from mummergpu.runtime import optional_imports
+from mummergpu.runtime.words import pluralize
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -186,7 +186,7 @@ class DecodedStreams(PieceReader):
         if count or not is_padding:
             count += zeros
         if count and self._ignore is None:
-            raise InputError(f"{counted(count, 'byte')} follow the compressed data", self._path)
+            raise InputError(f"{pluralize(count, 'byte')} follow the compressed data", self._path)
         if count and self._ignore is not None:
             self._ignore(count)
         return False
@@ -284,7 +284,7 @@ def _zstd_decoders(path: str) -> _Decoders:
 
 
 def _zstandard_decoders(path: str) -> _Decoders:
-    library = look_for("zstandard", "zstandard")
+    library = optional_imports.find("zstandard", "zstandard")
     if library.problem is not None:
         raise LibraryError(f"{path}: zstd", library.name, "zstd", library.problem)
     from zstandard import ZstdDecompressor, ZstdError

@@ -23,8 +23,8 @@ from mummergpu.runtime.arrays import ByteArray, Int64Array, UInt16Array
 from mummergpu.runtime.jit import (
     as_index,
     as_int64,
-    inline_without_refcounts,
-    jit_without_refcounts,
+    inline,
+    jit,
 )
 from mummergpu.sequence.codes import (
     COMPLEMENT_OF_CODE,
@@ -299,7 +299,7 @@ class BamReader:
         return InputError("the BAM data are truncated or corrupt", self._path)
 
 
-@jit_without_refcounts
+@jit
 def parse_bam(
     text: ByteArray,
     at: int,
@@ -398,7 +398,7 @@ def parse_bam(
     return at
 
 
-@inline_without_refcounts
+@inline
 def decode_bases(
     text: ByteArray, sequence: int, length: int, is_reverse: bool, codes: CodeArray, begin: int
 ) -> None:
@@ -421,7 +421,7 @@ def decode_bases(
             codes[as_index(last)] = CODE_OF_NIBBLE[byte >> 4]
 
 
-@inline_without_refcounts
+@inline
 def copy_qualities(
     text: ByteArray, at: int, length: int, is_reverse: bool, qualities: ByteArray, begin: int
 ) -> None:
@@ -438,7 +438,7 @@ def copy_qualities(
         copy_bytes(text, at, qualities, begin, length)
 
 
-@inline_without_refcounts
+@inline
 def number_at(text: ByteArray, at: int, size: int) -> int:
     """Return a little-endian number of 1, 2 or 4 bytes; with four it is signed."""
     number = 0

@@ -15,7 +15,7 @@ from typing import Any, Final, cast
 
 from mummergpu.input.records.qualities import LOWEST_CHARACTER, MOST_QUALITY
 from mummergpu.runtime.arrays import ByteArray
-from mummergpu.runtime.jit import as_index, inline_without_refcounts
+from mummergpu.runtime.jit import as_index, inline
 from mummergpu.runtime.llvm import address_of, intrinsic, ir, load_from, types
 from mummergpu.sequence.alphabet import AMINO_ACIDS, NUCLEOTIDES, Alphabet
 from mummergpu.sequence.codes import LETTER_CODE_OF_BYTE
@@ -193,7 +193,7 @@ RESIDUE_CODE_OF_BYTE: Final = AMINO_ACIDS.code_of_byte(keeps_letters=True)
 """The code of each byte of a protein; the dot and the underline are gaps, as all others are."""
 
 
-@inline_without_refcounts
+@inline
 def encode_letters(
     text: ByteArray, at: int, codes: ByteArray, to: int, keeps_letters: bool = False
 ) -> tuple[int, int]:
@@ -229,7 +229,7 @@ def encode_letters(
         to += STEP
 
 
-@inline_without_refcounts
+@inline
 def encode_residues(text: ByteArray, at: int, codes: ByteArray, to: int) -> int:
     """Write the codes of a run of letters of a protein; return where it ends."""
     while True:
@@ -247,7 +247,7 @@ def encode_residues(text: ByteArray, at: int, codes: ByteArray, to: int) -> int:
         to += STEP
 
 
-@inline_without_refcounts
+@inline
 def copy_name(text: ByteArray, at: int, names: ByteArray, to: int) -> int:
     """Copy a run without blanks and control bytes; return where it ends."""
     while True:
@@ -258,7 +258,7 @@ def copy_name(text: ByteArray, at: int, names: ByteArray, to: int) -> int:
         to += STEP
 
 
-@inline_without_refcounts
+@inline
 def copy_bytes(source: ByteArray, at: int, target: ByteArray, to: int, size: int) -> None:
     """Copy `size` bytes from one array to another, and touch no others."""
     if size < STEP:
@@ -271,7 +271,7 @@ def copy_bytes(source: ByteArray, at: int, target: ByteArray, to: int, size: int
     _copy_step(source, at + size - STEP, target, to + size - STEP)
 
 
-@inline_without_refcounts
+@inline
 def copy_quality(text: ByteArray, at: int, qualities: ByteArray, to: int) -> int:
     """Write the numbers of a run of quality characters (bytes 33 to 126); return where it ends."""
     while True:
@@ -282,7 +282,7 @@ def copy_quality(text: ByteArray, at: int, qualities: ByteArray, to: int) -> int
         to += STEP
 
 
-@inline_without_refcounts
+@inline
 def skip_quality(text: ByteArray, at: int) -> int:
     """Return where a run of quality characters (bytes 33 to 126) ends."""
     while True:
@@ -292,7 +292,7 @@ def skip_quality(text: ByteArray, at: int) -> int:
         at += STEP
 
 
-@inline_without_refcounts
+@inline
 def skip_text(text: ByteArray, at: int) -> int:
     """Return where a run without control bytes (those below 32) ends."""
     while True:

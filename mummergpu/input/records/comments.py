@@ -19,8 +19,8 @@ from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import (
     as_index,
     as_int64,
-    inline_without_refcounts,
-    jit_without_refcounts,
+    inline,
+    jit,
     writable,
 )
 
@@ -114,7 +114,7 @@ class _Floats(NamedTuple):
     number: Int64Array
 
 
-@jit_without_refcounts
+@jit
 def _split_lines(
     lines: Spans, dropped: ByteArray, names: Spans, tags: Spans, floats: _Floats
 ) -> int:
@@ -156,7 +156,7 @@ def _split_lines(
     return -1
 
 
-@inline_without_refcounts
+@inline
 def _has_tag(tags: ByteArray, at: int, last: int) -> bool:
     """Return whether a tag is among those of its read before it, which begin at `at`."""
     while at < last:
@@ -167,19 +167,19 @@ def _has_tag(tags: ByteArray, at: int, last: int) -> bool:
     return False
 
 
-@inline_without_refcounts
+@inline
 def _is_letter(byte: int) -> bool:
     """Return whether a byte is one of A to Z, or a to z."""
     return 97 <= byte | 32 <= 122
 
 
-@inline_without_refcounts
+@inline
 def _is_digit(byte: int) -> bool:
     """Return whether a byte is one of 0 to 9."""
     return _ZERO <= byte < _ZERO + 10
 
 
-@inline_without_refcounts
+@inline
 def _whole_number(text: ByteArray, at: int, end: int) -> tuple[bool, int]:
     """Return whether a text is a number without a fraction, and the number."""
     is_negative = at < end and text[as_index(at)] == _MINUS
@@ -193,14 +193,14 @@ def _whole_number(text: ByteArray, at: int, end: int) -> tuple[bool, int]:
     return is_number, -number if is_negative else number
 
 
-@inline_without_refcounts
+@inline
 def _put_number(tags: ByteArray, to: int, number: int, size: int) -> None:
     """Write a number in so many bytes, the lowest first."""
     for byte in range(size):
         tags[as_index(to + byte)] = number >> 8 * byte & 0xFF
 
 
-@inline_without_refcounts
+@inline
 def _kind_of(number: int) -> int:
     """Return the type of the smallest number that holds another one; 0 if none does."""
     for kind in (ord("C"), ord("c"), ord("S"), ord("s"), ord("I"), ord("i")):
@@ -209,7 +209,7 @@ def _kind_of(number: int) -> int:
     return 0
 
 
-@inline_without_refcounts
+@inline
 def _put_text(text: ByteArray, at: int, end: int, tags: ByteArray, to: int, is_hex: bool) -> int:
     """Write a text or the digits of bytes; return where the value ends, -1 if it is neither."""
     if is_hex and (end - at) & 1:
@@ -225,7 +225,7 @@ def _put_text(text: ByteArray, at: int, end: int, tags: ByteArray, to: int, is_h
     return to + end - at + 1
 
 
-@inline_without_refcounts
+@inline
 def _put_array(
     text: ByteArray,
     at: int,
@@ -262,7 +262,7 @@ def _put_array(
     return to
 
 
-@inline_without_refcounts
+@inline
 def _note_float(floats: _Floats, to: int, begin: int, end: int) -> None:
     """Note where a number with a fraction has its place, and where its text begins and ends."""
     count, spans = floats.number[0], floats.spans
@@ -270,7 +270,7 @@ def _note_float(floats: _Floats, to: int, begin: int, end: int) -> None:
     floats.number[0] = count + 1
 
 
-@inline_without_refcounts
+@inline
 def _put_tag(
     text: ByteArray,
     at: int,

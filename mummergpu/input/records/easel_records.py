@@ -14,7 +14,7 @@ from mummergpu.input.records.record_arrays import RecordOptions, Records, Spans
 from mummergpu.input.records.record_lines import line_of_record
 from mummergpu.input.records.record_reader import printable
 from mummergpu.runtime.arrays import ByteArray
-from mummergpu.runtime.libraries import in_one_line
+from mummergpu.runtime.optional_imports import in_one_line
 from mummergpu.runtime.pyhmmer_library import bytes_of, pyhmmer_module, text_of
 from mummergpu.sequence.codes import with_margins
 

@@ -18,13 +18,13 @@ from mummergpu.input.records.fastx import (
 )
 from mummergpu.input.records.parser_state import Columns
 from mummergpu.runtime.arrays import ByteArray, Int64Array
-from mummergpu.runtime.jit import jit_without_refcounts
+from mummergpu.runtime.jit import jit
 
 _GREATER: Final = ord(">")
 _AT: Final = ord("@")
 
 
-@jit_without_refcounts
+@jit
 def parse_fasta(
     text: ByteArray,
     at: int,

@@ -21,13 +21,13 @@ from mummergpu.input.records.fastx import (
 )
 from mummergpu.input.records.parser_state import Columns
 from mummergpu.runtime.arrays import ByteArray, Int64Array
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
+from mummergpu.runtime.jit import inline, jit
 
 _PLUS: Final = ord("+")
 _AT: Final = ord("@")
 
 
-@inline_without_refcounts
+@inline
 def _begin_sequence_line(text: ByteArray, at: int, end: int, state: Int64Array, begin: int) -> int:
     """Decide whether a line holds bases, is blank, or is the line with '+'.
 
@@ -51,7 +51,7 @@ def _begin_sequence_line(text: ByteArray, at: int, end: int, state: Int64Array, 
     return after
 
 
-@inline_without_refcounts
+@inline
 def _begin_quality_line(text: ByteArray, at: int, end: int, state: Int64Array, begin: int) -> int:
     """Begin a line of quality, unless the record has no bases; a blank line is `QUALITY_LENGTH`.
 
@@ -72,7 +72,7 @@ def _begin_quality_line(text: ByteArray, at: int, end: int, state: Int64Array, b
     return after
 
 
-@inline_without_refcounts
+@inline
 def _read_quality(
     text: ByteArray,
     at: int,
@@ -110,7 +110,7 @@ def _read_quality(
     return after
 
 
-@inline_without_refcounts
+@inline
 def _begin_fastq_record(
     text: ByteArray,
     at: int,
@@ -129,7 +129,7 @@ def _begin_fastq_record(
     return after
 
 
-@inline_without_refcounts
+@inline
 def _read_bases_part(
     text: ByteArray,
     at: int,
@@ -154,7 +154,7 @@ def _read_bases_part(
     return _begin_fastq_record(text, at, end, state, columns)
 
 
-@jit_without_refcounts
+@jit
 def parse_fastq(
     text: ByteArray,
     at: int,

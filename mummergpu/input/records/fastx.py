@@ -23,7 +23,7 @@ from mummergpu.input.records.byte_runs import (
 )
 from mummergpu.input.records.parser_state import Columns, is_foreign
 from mummergpu.runtime.arrays import ByteArray, Int64Array
-from mummergpu.runtime.jit import as_index, inline_without_refcounts
+from mummergpu.runtime.jit import as_index, inline
 from mummergpu.sequence.codes import BREAK, CodeArray
 
 _LINE_FEED: Final = 10
@@ -36,16 +36,16 @@ _DOT: Final = ord(".")
 _UNDERLINE: Final = ord("_")
 _TILDE: Final = ord("~")
 
-_has_foreign_share = inline_without_refcounts(is_foreign)
+_has_foreign_share = inline(is_foreign)
 
 
-@inline_without_refcounts
+@inline
 def is_space(byte: int) -> bool:
     """Return whether a byte is white space, as ``isspace`` of C does."""
     return byte == _BLANK or 9 <= byte <= 13
 
 
-@inline_without_refcounts
+@inline
 def end_line(text: ByteArray, at: int, end: int, state: Int64Array, mode: int) -> int:
     """Skip the end of a line, if there is one, and enter a mode; return `at` if no line ends here.
 
@@ -67,7 +67,7 @@ def end_line(text: ByteArray, at: int, end: int, state: Int64Array, mode: int) -
     return at + 1
 
 
-@inline_without_refcounts
+@inline
 def begin_record(at: int, state: Int64Array, columns: Columns) -> int:
     """End the previous record, and begin the next one unless the block is full.
 
@@ -106,7 +106,7 @@ def begin_record(at: int, state: Int64Array, columns: Columns) -> int:
     return at + 1
 
 
-@inline_without_refcounts
+@inline
 def begin_line(text: ByteArray, at: int, end: int, state: Int64Array, columns: Columns) -> int:
     """Begin a record without a name, whose sequence is this line, or pass over a blank."""
     if not is_space(text[at]):
@@ -117,7 +117,7 @@ def begin_line(text: ByteArray, at: int, end: int, state: Int64Array, columns: C
     return after if after > at or state[parser.STATUS] != parser.GOING else at + 1
 
 
-@inline_without_refcounts
+@inline
 def read_name(text: ByteArray, at: int, end: int, state: Int64Array, names: ByteArray) -> int:
     """Copy a name, or a part of one, behind the names before; the mode changes at white space."""
     begin = at
@@ -132,7 +132,7 @@ def read_name(text: ByteArray, at: int, end: int, state: Int64Array, names: Byte
     return at
 
 
-@inline_without_refcounts
+@inline
 def read_description(
     text: ByteArray, at: int, end: int, state: Int64Array, names: ByteArray, mode: int
 ) -> int:
@@ -148,7 +148,7 @@ def read_description(
     return end_line(text, at, end, state, mode) if at < end else at
 
 
-@inline_without_refcounts
+@inline
 def skip_description(text: ByteArray, at: int, end: int, state: Int64Array, mode: int) -> int:
     """Skip the text that follows a name on its line."""
     at = skip_text(text, at)
@@ -160,7 +160,7 @@ def skip_description(text: ByteArray, at: int, end: int, state: Int64Array, mode
     return after
 
 
-@inline_without_refcounts
+@inline
 def read_bases(
     text: ByteArray,
     at: int,
@@ -201,7 +201,7 @@ def read_bases(
     return at + 1
 
 
-@inline_without_refcounts
+@inline
 def read_residues(
     text: ByteArray, at: int, end: int, state: Int64Array, codes: CodeArray, mode: int
 ) -> int:
@@ -230,7 +230,7 @@ def read_residues(
     return at + 1
 
 
-@inline_without_refcounts
+@inline
 def read_symbols(
     text: ByteArray, at: int, end: int, state: Int64Array, columns: Columns, mode: int
 ) -> int:

@@ -17,8 +17,8 @@ from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import (
     as_index,
     as_int64,
-    inline_without_refcounts,
-    jit_without_refcounts,
+    inline,
+    jit,
     writable,
 )
 
@@ -136,7 +136,7 @@ _NUMBER_KINDS: Final = {"c": "b", "C": "B", "s": "h", "S": "H", "i": "i", "I": "
 _ARRAY_KINDS: Final = {own: kind.encode() for kind, own in _NUMBER_KINDS.items()}
 
 
-@inline_without_refcounts
+@inline
 def end_of_tag(content: ByteArray, at: int, end: int) -> int:
     """Return where a tag ends; -1 if it is none, or ends behind the tags of its read."""
     if end - at < 4:
@@ -163,7 +163,7 @@ def end_of_tag(content: ByteArray, at: int, end: int) -> int:
     return after if after <= end else -1
 
 
-@inline_without_refcounts
+@inline
 def filter_tags(
     content: ByteArray, at: int, end: int, dropped: ByteArray, kept: ByteArray, to: int
 ) -> int:
@@ -183,7 +183,7 @@ def filter_tags(
     return to
 
 
-@jit_without_refcounts
+@jit
 def _filter_all(
     content: ByteArray,
     offsets: Int64Array,
@@ -199,7 +199,7 @@ def _filter_all(
     return end
 
 
-@jit_without_refcounts
+@jit
 def number_groups(
     content: ByteArray,
     offsets: Int64Array,

@@ -14,7 +14,7 @@ from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import AlignmentColumns, SamFlag
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import as_int64, jit_without_refcounts, writable
+from mummergpu.runtime.jit import as_int64, jit, writable
 from mummergpu.sequence.codes import COMPLEMENT_OF_CODE, MARGIN, CodeArray
 
 _REVERSE: Final = int(SamFlag.REVERSE)
@@ -35,7 +35,7 @@ def discount_equal_letters(
     )
 
 
-@jit_without_refcounts
+@jit
 def _discount(
     reads: tuple[Int64Array, CodeArray],
     letters: tuple[Int64Array, Int64Array, CodeArray],

@@ -18,7 +18,7 @@ from mummergpu.mapping.alignments.replacement import OPERATIONS, ROWS, copy_row
 from mummergpu.mapping.candidates.candidates import STRAND, Candidates, Scoring, circle_of
 from mummergpu.mapping.circular_records import BEYOND
 from mummergpu.runtime.arrays import Int64Array, UInt32Array
-from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
+from mummergpu.runtime.jit import as_int64, inline, jit
 from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
 
 _MATCH: Final = int(CigarOperation.MATCH)
@@ -50,7 +50,7 @@ def cut_at_origins(
     return cut.first_rows(int(state[ROWS]))
 
 
-@jit_without_refcounts
+@jit
 def cut_rows(
     scoring: Scoring,
     table: Candidates,
@@ -97,14 +97,14 @@ def cut_rows(
             cut.positions[row] = cut.positions[mate]
 
 
-@inline_without_refcounts
+@inline
 def circle_of_row(columns: AlignmentColumns, row: int, circles: Int64Array) -> int:
     """Return the bases of the circular record of a row, 0 if it is on none."""
     record = as_int64(columns.records[row])
     return circle_of(circles, record) if record >= 0 else as_int64(0)
 
 
-@inline_without_refcounts
+@inline
 def place_on_circle(columns: AlignmentColumns, row: int, circle: int) -> None:
     """Set the position in a circular record, and the shorter one of both ways to the mate."""
     if circle == 0:
@@ -120,7 +120,7 @@ def place_on_circle(columns: AlignmentColumns, row: int, circle: int) -> None:
         columns.template_lengths[row] = other if length > 0 else -other
 
 
-@inline_without_refcounts
+@inline
 def bases_beside_origin(columns: AlignmentColumns, row: int, circle: int) -> tuple[int, int]:
     """Return how many pairs of bases of an alignment lie before the origin, and behind it."""
     before, behind = as_int64(0), as_int64(0)
@@ -139,7 +139,7 @@ def bases_beside_origin(columns: AlignmentColumns, row: int, circle: int) -> tup
     return before, behind
 
 
-@inline_without_refcounts
+@inline
 def write_part(
     scoring: Scoring,
     table: Candidates,
@@ -187,7 +187,7 @@ def write_part(
     state[ROWS], state[OPERATIONS] = end + 1, last
 
 
-@inline_without_refcounts
+@inline
 def cut_path(
     columns: AlignmentColumns,
     row: int,
@@ -227,7 +227,7 @@ def cut_path(
     return begin, clipped, add_operation(cigars, first, end, clip, used - used_by_part)
 
 
-@inline_without_refcounts
+@inline
 def score_path(
     scoring: Scoring,
     codes: CodeArray,

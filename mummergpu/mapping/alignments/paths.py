@@ -28,7 +28,7 @@ from mummergpu.mapping.candidates.candidates import (
 )
 from mummergpu.mapping.placing.refinement import FIRST_BAND
 from mummergpu.runtime.arrays import Int32Array, Int64Array, UInt32Array
-from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
+from mummergpu.runtime.jit import as_int64, inline, jit
 from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
 from mummergpu.viterbi.left_alignment import align_left
 from mummergpu.viterbi.recurrence.tile import tile_at
@@ -95,7 +95,7 @@ _INSERTION: Final = int(CigarOperation.INSERTION)
 _SOFT_CLIP: Final = int(CigarOperation.SOFT_CLIP)
 
 
-@inline_without_refcounts
+@inline
 def add_operation(operations: OperationArray, first: int, end: int, kind: int, length: int) -> int:
     """Add an operation to a CIGAR, or lengthen its last one; return where it ends."""
     if length == 0:
@@ -107,7 +107,7 @@ def add_operation(operations: OperationArray, first: int, end: int, kind: int, l
     return end + 1
 
 
-@inline_without_refcounts
+@inline
 def add_operations(
     operations: OperationArray,
     first: int,
@@ -123,7 +123,7 @@ def add_operations(
     return end
 
 
-@inline_without_refcounts
+@inline
 def trace_candidate(
     scoring: Scoring,
     scratch: Scratch,
@@ -178,7 +178,7 @@ def trace_candidate(
     return add_operation(cigars, first, end, _MATCH, as_int64(numbers[row, RIGHT_QUERY_BASES]))
 
 
-@jit_without_refcounts
+@jit
 def trace_paths(
     rows: PlacedRows,
     scoring: Scoring,
@@ -220,7 +220,7 @@ def trace_paths(
         paths.cigar_offsets[one + 1] = end
 
 
-@inline_without_refcounts
+@inline
 def prefetch_candidate(scoring: Scoring, table: Candidates, read: int, row: int) -> None:
     """Have the memory fetch the reference beside a candidate, if there is one."""
     if row >= 0:
@@ -228,7 +228,7 @@ def prefetch_candidate(scoring: Scoring, table: Candidates, read: int, row: int)
         prefetch_bases(scoring.target.codes, MARGIN + table.diagonals[row], length)
 
 
-@inline_without_refcounts
+@inline
 def measure_path(
     codes: CodeArray,
     at: int,

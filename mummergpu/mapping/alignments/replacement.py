@@ -6,7 +6,7 @@ import numpy as np
 
 from mummergpu.mapping.alignments.columns import NO_ROW, AlignmentColumns, new_columns
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
+from mummergpu.runtime.jit import inline, jit
 
 ROWS, OPERATIONS, _NEXT_ROW = 0, 1, 2
 """The elements of the state of `replace_rows`."""
@@ -40,7 +40,7 @@ def replace_reads(
     return joined.first_rows(int(state[ROWS]))
 
 
-@jit_without_refcounts
+@jit
 def replace_rows(
     columns: AlignmentColumns,
     reads: Int64Array,
@@ -76,7 +76,7 @@ def replace_rows(
             mates[row] = other_places[mates[row]] if is_replaced else places[mates[row]]
 
 
-@inline_without_refcounts
+@inline
 def copy_row(
     columns: AlignmentColumns,
     row: int,

@@ -14,7 +14,7 @@ from mummergpu.mapping.placing.pairing import Pairing, is_proper_pair, pairing_o
 from mummergpu.mapping.placing.secondary import Secondary
 from mummergpu.mapping.placing.split_reads import Extra
 from mummergpu.runtime.arrays import Int64Array, UInt32Array
-from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
+from mummergpu.runtime.jit import as_int64, inline, jit
 
 _SOFT_CLIP: Final = int(CigarOperation.SOFT_CLIP)
 _HARD_CLIP: Final = int(CigarOperation.HARD_CLIP)
@@ -38,7 +38,7 @@ class Placements(NamedTuple):
     secondary: Secondary
 
 
-@jit_without_refcounts
+@jit
 def list_rows(
     offsets: Int64Array,
     placements: Placements,
@@ -76,7 +76,7 @@ def list_rows(
     return most
 
 
-@inline_without_refcounts
+@inline
 def harden_clips(cigars: UInt32Array, first: int, end: int) -> None:
     """Turn the soft clips of a CIGAR into hard ones."""
     for place in range(first, end):
@@ -84,20 +84,20 @@ def harden_clips(cigars: UInt32Array, first: int, end: int) -> None:
             cigars[place] += np.uint32(_HARD_CLIP - _SOFT_CLIP)
 
 
-@inline_without_refcounts
+@inline
 def is_reverse(table: Candidates, row: int, read: int, turns: int) -> bool:
     """Return whether a read is on the reverse strand; it may have been searched turned around."""
     return bool(table.numbers[row, STRAND] != ((turns >> (read & 1)) & 1))
 
 
-@inline_without_refcounts
+@inline
 def template_length(own: int, far: int) -> int:
     """Return TLEN of a mate: from its 5' end to the other one, both included, on any strands."""
     distance = far - own
     return distance + (distance > 0) - (distance < 0)
 
 
-@jit_without_refcounts
+@jit
 def fill_sam_records(
     scoring: Scoring,
     of_block: Pairing,

@@ -9,7 +9,7 @@ import numpy as np
 from mummergpu.mapping.alignments.columns import NO_ROW, AlignmentColumns, SamFlag
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.frozen import frozen
-from mummergpu.runtime.jit import as_int64, jit_without_refcounts
+from mummergpu.runtime.jit import as_int64, jit
 
 MAX_INSERT: Final = 1 << 14
 """Insert sizes of this and more are counted together."""
@@ -152,7 +152,7 @@ def summary_of(columns: AlignmentColumns) -> MappingSummary:
     )
 
 
-@jit_without_refcounts
+@jit
 def count_alignments(
     columns: AlignmentColumns, counts: Counts, quality_counts: Counts, insert_counts: Counts
 ) -> None:

@@ -28,12 +28,12 @@ from mummergpu.mapping.candidates.candidates import (
 )
 from mummergpu.mapping.candidates.ungapped import Flank, score_flank
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import as_int64, inline_without_refcounts
+from mummergpu.runtime.jit import as_int64, inline
 from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
 from mummergpu.viterbi.recurrence.model import Costs
 
 
-@inline_without_refcounts
+@inline
 def score_candidate(
     scoring: Scoring, read: int, beside: SeedFreeFlank, table: Candidates, row: int
 ) -> None:
@@ -86,7 +86,7 @@ def score_candidate(
     numbers[row, STATE] = EXACT if is_exact else UNGAPPED
 
 
-@inline_without_refcounts
+@inline
 def edited_windows(codes: CodeArray, at: int, first: int, end: int, beside: SeedFreeFlank) -> int:
     """Return how many of some windows, which have no match, must have an edit.
 
@@ -103,7 +103,7 @@ def edited_windows(codes: CodeArray, at: int, first: int, end: int, beside: Seed
     return edited
 
 
-@inline_without_refcounts
+@inline
 def min_loss(costs: Costs) -> int:
     """Return the fewest points that an edit takes from a score."""
     return min(
@@ -113,7 +113,7 @@ def min_loss(costs: Costs) -> int:
     )
 
 
-@inline_without_refcounts
+@inline
 def bound_of_flank(length: int, windows: int, costs: Costs, beside: SeedFreeFlank) -> int:
     """Return the most that a flank with a gap may score.
 
@@ -135,7 +135,7 @@ def bound_of_flank(length: int, windows: int, costs: Costs, beside: SeedFreeFlan
     return length * costs.match + costs.end_bonus - least
 
 
-@inline_without_refcounts
+@inline
 def find_record(record_starts: Int64Array, position: int) -> int:
     """Return the record that a position of the joined reference lies in."""
     low, high = 0, record_starts.size

@@ -8,7 +8,7 @@ import numpy as np
 
 from mummergpu.mapping.circular_records import NO_CIRCLES
 from mummergpu.runtime.arrays import ByteArray, Int32Array, Int64Array
-from mummergpu.runtime.jit import as_int64, inline_without_refcounts, prefetch
+from mummergpu.runtime.jit import as_int64, inline, prefetch
 from mummergpu.sequence.codes import CodeArray
 from mummergpu.viterbi.recurrence.model import Costs
 
@@ -143,7 +143,7 @@ class Target(NamedTuple):
     circles: Int64Array = NO_CIRCLES
 
 
-@inline_without_refcounts
+@inline
 def circle_of(circles: Int64Array, record: int) -> int:
     """Return the bases of a circular record, 0 for others."""
     return as_int64(circles[record]) if circles.size > 0 else as_int64(0)
@@ -173,13 +173,13 @@ class Scoring(NamedTuple):
     qualities: Qualities
 
 
-@inline_without_refcounts
+@inline
 def read_length(reads: Reads, read: int) -> int:
     """Return the number of bases of a read."""
     return as_int64(reads.offsets[read + 1]) - as_int64(reads.offsets[read])
 
 
-@inline_without_refcounts
+@inline
 def aligned_part(table: Candidates, row: int) -> tuple[int, int]:
     """Return the part of its read that a candidate aligns, counted on the candidate's strand."""
     numbers = table.numbers
@@ -188,7 +188,7 @@ def aligned_part(table: Candidates, row: int) -> tuple[int, int]:
     return begin - as_int64(numbers[row, LEFT_QUERY_BASES]), end
 
 
-@inline_without_refcounts
+@inline
 def prefetch_bases(codes: CodeArray, at: int, length: int) -> None:
     """Have the memory fetch some codes, which are used a little later."""
     for place in range(at, at + length, CACHE_LINE):

@@ -29,7 +29,7 @@ from mummergpu.mapping.candidates.candidates import (
 )
 from mummergpu.runtime.arrays import ByteArray, Int32Array, Int64Array
 from mummergpu.runtime.frozen import frozen
-from mummergpu.runtime.jit import as_int64, jit_without_refcounts
+from mummergpu.runtime.jit import as_int64, jit
 from mummergpu.viterbi.recurrence.model import Costs
 
 CANDIDATE: Final = np.dtype(
@@ -77,7 +77,7 @@ class FoundCandidates:
         spread_rows(self.offsets, pairs, words, rescue_rows, costs.match, table)
 
 
-@jit_without_refcounts
+@jit
 def spread_rows(
     offsets: Int64Array,
     pairs: Int64Array,

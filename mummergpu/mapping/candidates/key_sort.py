@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
+from mummergpu.runtime.jit import as_int64, inline, jit
 
 FEW_ROWS: Final = 64
 """So many rows are sorted by comparing them; more of them by the digits of their keys."""
@@ -30,7 +30,7 @@ def new_sort_room(rows: int) -> SortRoom:
     return SortRoom(keys, values, np.empty(DIGITS, dtype=np.int64))
 
 
-@inline_without_refcounts
+@inline
 def sort_by_key(room: SortRoom, count: int) -> None:
     """Sort the first rows of two columns by key, those of one key by value; no key is negative."""
     keys, values = room.keys, room.values
@@ -50,7 +50,7 @@ def sort_by_key(room: SortRoom, count: int) -> None:
         values[place] = value
 
 
-@jit_without_refcounts
+@jit
 def sort_by_digits(room: SortRoom, count: int) -> None:
     """Sort the first rows of two columns by key.
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from mummergpu.mapping.candidates.candidates import Scoring
 from mummergpu.runtime.bits import lowest_bit
-from mummergpu.runtime.jit import inline_without_refcounts
+from mummergpu.runtime.jit import inline
 from mummergpu.sequence.codes import BREAK, STEP, CodeArray
 from mummergpu.sequence.extension import differences_left, differences_right
 
@@ -46,7 +46,7 @@ class Flank(NamedTuple):
     quality_step: int
 
 
-@inline_without_refcounts
+@inline
 def score_flank(flank: Flank, is_left: bool, scoring: Scoring) -> Part:
     """Return the best part of a flank without gaps; of two with one score, the longer one.
 

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from mummergpu.mapping.genomes.anchors import Anchors, Sequences
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import inline_without_refcounts
+from mummergpu.runtime.jit import inline
 from mummergpu.viterbi.recurrence.model import Costs
 from mummergpu.viterbi.recurrence.operations import OperationArray
 from mummergpu.viterbi.recurrence.tile import tile_at
@@ -49,7 +49,7 @@ NO_TARGET: Final = -1
 """In place of a cluster or an anchor: there is none."""
 
 
-@inline_without_refcounts
+@inline
 def is_reached(end: tuple[int, int], begin: tuple[int, int], extender: Extender) -> bool:
     """Return whether an alignment goes from the end of a cluster to the begin of another one.
 
@@ -98,7 +98,7 @@ def is_reached(end: tuple[int, int], begin: tuple[int, int], extender: Extender)
     return score >= -costs.match * break_length
 
 
-@inline_without_refcounts
+@inline
 def first_after(
     anchors: Anchors, offsets: Int64Array, cluster: int, query_end: int, reference_end: int
 ) -> tuple[int, int]:

@@ -14,7 +14,7 @@ from mummergpu.mapping.genomes.anchors import Anchors, Bounds
 from mummergpu.mapping.genomes.bridging import NO_TARGET, Extender, first_after, is_reached
 from mummergpu.mapping.genomes.clusters import Clusters
 from mummergpu.runtime.arrays import BoolArray, Int64Array
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
+from mummergpu.runtime.jit import inline, jit
 
 MAX_DISTANCE: Final = 10_000
 """How far from a cluster, in bases of the reference, one that continues it may begin."""
@@ -75,7 +75,7 @@ class LinkedAnchors(NamedTuple):
     bounds: Bounds
 
 
-@jit_without_refcounts
+@jit
 def find_targets(
     clusters: Clusters, bounds: Bounds, extender: Extender, first: int, end: int, targets: Targets
 ) -> None:
@@ -110,7 +110,7 @@ def find_targets(
                 break
 
 
-@inline_without_refcounts
+@inline
 def _next_close(
     clusters: Clusters, bounds: Bounds, cluster: int, extender: Extender
 ) -> tuple[int, int, int]:
@@ -149,7 +149,7 @@ def _next_close(
     return found, found_anchor, found_cut
 
 
-@inline_without_refcounts
+@inline
 def _next_on_diagonal(
     clusters: Clusters, cluster: int, ends: tuple[int, int], break_length: int
 ) -> tuple[int, int, int]:
@@ -256,7 +256,7 @@ class ClusterPaths(NamedTuple):
     offsets: Int64Array
 
 
-@jit_without_refcounts
+@jit
 def _follow_links(
     cluster_offsets: Int64Array,
     targets: Targets,

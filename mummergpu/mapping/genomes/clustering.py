@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from mummergpu.mapping.genomes.anchors import NONE, Anchors
 from mummergpu.runtime.arrays import ByteArray, Int64Array
-from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
+from mummergpu.runtime.jit import as_int64, inline, jit
 
 
 class ClusterRule(NamedTuple):
@@ -90,7 +90,7 @@ def cluster_rule(
     return ClusterRule(max_gap, diagonal_difference, millionths, width, ranges, min_bases)
 
 
-@inline_without_refcounts
+@inline
 def lists_for(count: int) -> int:
     """Return how many lists so many matches are kept in: a power of two.
 
@@ -102,13 +102,13 @@ def lists_for(count: int) -> int:
     return lists
 
 
-@jit_without_refcounts
+@jit
 def list_count(count: int) -> int:
     """Return how many lists joining needs for so many matches: those of the largest group."""
     return lists_for(count)
 
 
-@jit_without_refcounts
+@jit
 def join_groups(
     group_offsets: Int64Array,
     first: int,
@@ -137,7 +137,7 @@ def join_groups(
     return count
 
 
-@jit_without_refcounts
+@jit
 def join_close_matches(
     matches: Anchors, rows: Int64Array, begin: int, end: int, rule: ClusterRule, room: JoinRoom
 ) -> None:
@@ -145,7 +145,7 @@ def join_close_matches(
     _join(matches, rows, begin, end, rule, room)
 
 
-@jit_without_refcounts
+@jit
 def measure_sets(
     lengths: Int64Array,
     rows: Int64Array,
@@ -171,7 +171,7 @@ def measure_sets(
     return count
 
 
-@jit_without_refcounts
+@jit
 def list_sets(
     rows: Int64Array,
     begin: int,
@@ -203,7 +203,7 @@ def list_sets(
     return count
 
 
-@inline_without_refcounts
+@inline
 def _join(
     matches: Anchors, rows: Int64Array, begin: int, end: int, rule: ClusterRule, room: JoinRoom
 ) -> None:
@@ -226,7 +226,7 @@ def _join(
         sets[number] = sets[sets[number]]
 
 
-@inline_without_refcounts
+@inline
 def _join_with_range(
     matches: Anchors,
     rows: Int64Array,
@@ -270,7 +270,7 @@ def _join_with_range(
         other = after
 
 
-@inline_without_refcounts
+@inline
 def _set_of(sets: Int64Array, number: int) -> int:
     """Return the first match of the set of a match, and shorten the way to it."""
     while sets[number] != number:
@@ -279,7 +279,7 @@ def _set_of(sets: Int64Array, number: int) -> int:
     return number
 
 
-@inline_without_refcounts
+@inline
 def drop_inner_matches(
     matches: Anchors, begin: int, size: int, known: ByteArray, room: JoinRoom
 ) -> None:
@@ -344,7 +344,7 @@ def drop_inner_matches(
             other = following[other]
 
 
-@inline_without_refcounts
+@inline
 def _drop_one(
     lengths: Int64Array,
     begin: int,

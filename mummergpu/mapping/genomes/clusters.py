@@ -27,7 +27,7 @@ from mummergpu.mapping.genomes.clustering import (
 )
 from mummergpu.mapping.genomes.options import ClusterOptions
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
+from mummergpu.runtime.jit import inline, jit
 
 MapFunction = Callable[..., Iterable[Any]]
 
@@ -220,7 +220,7 @@ def _new_room(most: int) -> SetRoom:
     return SetRoom(numbers[0], numbers[1], numbers[2], chains, join, numbers[7], numbers[8])
 
 
-@jit_without_refcounts
+@jit
 def chain_sets(
     sets: MatchSets,
     first: int,
@@ -265,7 +265,7 @@ def chain_sets(
     return count
 
 
-@inline_without_refcounts
+@inline
 def _best_chain(
     matches: Anchors, rows: Int64Array, begin: int, end: int, chains: ChainColumns
 ) -> int:
@@ -313,7 +313,7 @@ def _best_chain(
     return best
 
 
-@inline_without_refcounts
+@inline
 def _take_chain(
     matches: Anchors,
     room: SetRoom,
@@ -364,7 +364,7 @@ def _take_chain(
     return size
 
 
-@inline_without_refcounts
+@inline
 def _compact(rows: Int64Array, begin: int, end: int) -> int:
     """Move the matches of a range together that are left; return where they end."""
     filled = begin

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mummergpu.runtime.arrays import BoolArray, Int64Array
-from mummergpu.runtime.jit import jit_without_refcounts
+from mummergpu.runtime.jit import jit
 
 
 class Extents(NamedTuple):
@@ -36,7 +36,7 @@ def not_repeated(groups: Int64Array, extents: Extents) -> BoolArray:
     return keep
 
 
-@jit_without_refcounts
+@jit
 def _mark_contained(
     groups: Int64Array,
     extents: Extents,

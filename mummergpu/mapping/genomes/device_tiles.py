@@ -10,7 +10,7 @@ import numpy as np
 from mummergpu.mapping.genomes.anchors import Anchors, Sequences
 from mummergpu.mapping.genomes.chaining import LinkedAnchors
 from mummergpu.runtime.arrays import ByteArray, Int64Array
-from mummergpu.runtime.jit import jit_without_refcounts
+from mummergpu.runtime.jit import jit
 from mummergpu.viterbi.device.tile_set import AlignedTiles, TileSet, fit_two
 from mummergpu.viterbi.recurrence.model import Costs
 from mummergpu.viterbi.recurrence.operations import OperationArray
@@ -77,7 +77,7 @@ def align_tiles_ahead(
     return ReadyTiles(numbers, aligned.offsets, aligned.operations)
 
 
-@jit_without_refcounts
+@jit
 def list_tiles(
     offsets: Int64Array,
     anchors: Anchors,

@@ -14,7 +14,7 @@ from mummergpu.mapping.genomes.contained import Extents, not_contained, not_repe
 from mummergpu.mapping.genomes.options import GenomeOptions
 from mummergpu.mapping.genomes.tracing import TracedEnds
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
+from mummergpu.runtime.jit import inline, jit
 from mummergpu.sequence.codes import MARGIN, CodeArray, Strand
 from mummergpu.viterbi.left_alignment import align_left
 from mummergpu.viterbi.recurrence.model import Costs
@@ -46,7 +46,7 @@ class _Traced(NamedTuple):
     operations: OperationArray
 
 
-@jit_without_refcounts
+@jit
 def _align_each_left(
     traced: _Traced, counts: Int64Array, sequences: Sequences, costs: Costs, first: int, end: int
 ) -> None:
@@ -65,7 +65,7 @@ def _align_each_left(
         )
 
 
-@jit_without_refcounts
+@jit
 def _count_differences(
     traced: _Traced, sequences: Sequences, first: int, end: int, found: _Differences
 ) -> None:
@@ -91,7 +91,7 @@ def _count_differences(
         found.gap_bases[row], found.gaps[row] = gap_length, gap_count
 
 
-@inline_without_refcounts
+@inline
 def _differences(query: CodeArray, i: int, reference: CodeArray, j: int, length: int) -> int:
     """Return how many pairs of bases are not equal; a break equals nothing."""
     count = 0

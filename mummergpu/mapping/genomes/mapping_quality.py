@@ -20,7 +20,7 @@ from mummergpu.input.reference import Reference
 from mummergpu.mapping.genomes.columns import GenomeAlignments
 from mummergpu.mapping.genomes.ranking import find_rivals
 from mummergpu.runtime.arrays import ByteArray, Int64Array
-from mummergpu.runtime.jit import as_index, as_int64, jit_without_refcounts, writable
+from mummergpu.runtime.jit import as_index, as_int64, jit, writable
 from mummergpu.sequence.codes import BREAK, CodeArray
 from mummergpu.viterbi.recurrence.model import Costs
 
@@ -144,7 +144,7 @@ def find_words(
     return places, np.concatenate(([0], np.cumsum(is_unique)))
 
 
-@jit_without_refcounts
+@jit
 def sample_words(
     codes: CodeArray, first: int, end: int, limit: int, places: Int64Array, hashes: Int64Array
 ) -> int:

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from mummergpu.runtime.arrays import BoolArray, Float64Array, Int64Array
-from mummergpu.runtime.jit import jit_without_refcounts
+from mummergpu.runtime.jit import jit
 
 FloatArray = Float64Array
 
@@ -57,7 +57,7 @@ def best_cover(
     return taken
 
 
-@jit_without_refcounts
+@jit
 def _cover(
     begins: Int64Array,
     ends: Int64Array,

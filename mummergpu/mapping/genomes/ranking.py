@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import jit_without_refcounts
+from mummergpu.runtime.jit import jit
 
 
 def find_rivals(
@@ -43,7 +43,7 @@ def find_rivals(
     return better
 
 
-@jit_without_refcounts
+@jit
 def _find_better(
     order: Int64Array,
     queries: Int64Array,

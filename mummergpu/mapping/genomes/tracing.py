@@ -13,7 +13,7 @@ from mummergpu.mapping.genomes.bridging import Extender
 from mummergpu.mapping.genomes.chaining import LinkedAnchors
 from mummergpu.mapping.genomes.device_tiles import ReadyTiles
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
+from mummergpu.runtime.jit import inline, jit
 from mummergpu.sequence.codes import CodeArray
 from mummergpu.viterbi.recurrence.model import Costs
 from mummergpu.viterbi.recurrence.operations import (
@@ -64,7 +64,7 @@ _RIGHT: Final = 1
 _LEFT: Final = -1
 
 
-@jit_without_refcounts
+@jit
 def trace_anchors(
     linked: LinkedAnchors,
     extender: Extender,
@@ -139,7 +139,7 @@ def trace_anchors(
     return True
 
 
-@inline_without_refcounts
+@inline
 def _extend_left(
     bounds: Bounds,
     alignment: int,
@@ -162,7 +162,7 @@ def _extend_left(
     return _extend(tile, extender, operations, filled)
 
 
-@inline_without_refcounts
+@inline
 def _extend_right(
     bounds: Bounds,
     alignment: int,
@@ -185,7 +185,7 @@ def _extend_right(
     return _extend(tile, extender, operations, filled)
 
 
-@inline_without_refcounts
+@inline
 def _extend(
     tile: Tile, extender: Extender, operations: OperationArray, filled: int
 ) -> tuple[int, int, int]:
@@ -202,7 +202,7 @@ def _extend(
     )
 
 
-@inline_without_refcounts
+@inline
 def _copy_tile(ready: ReadyTiles, tile: int, operations: OperationArray, filled: int) -> int:
     """Write the operations of a tile that is aligned; return how many there are, or `NO_ROOM`."""
     first = ready.offsets[tile]
@@ -214,7 +214,7 @@ def _copy_tile(ready: ReadyTiles, tile: int, operations: OperationArray, filled:
     return count
 
 
-@inline_without_refcounts
+@inline
 def _trace_tile(tile: Tile, extender: Extender, operations: OperationArray, filled: int) -> int:
     """Write the operations between two anchors; return how many there are, or `NO_ROOM`.
 
@@ -277,7 +277,7 @@ def _trace_tile(tile: Tile, extender: Extender, operations: OperationArray, fill
     return count if whole == NO_MEMORY else whole
 
 
-@inline_without_refcounts
+@inline
 def _from_the_end(tile: Tile) -> Tile:
     """Return a tile as it is seen from its far corner."""
     return tile_at(
@@ -289,7 +289,7 @@ def _from_the_end(tile: Tile) -> Tile:
     )
 
 
-@inline_without_refcounts
+@inline
 def _score_of(
     query: CodeArray,
     reference: CodeArray,

@@ -29,7 +29,7 @@ from mummergpu.mapping.placing.pairing import NOTHING, Pairing, pair_penalty, pa
 from mummergpu.mapping.placing.read_parts import is_rival
 from mummergpu.mapping.placing.tie_breaks import mix
 from mummergpu.runtime.arrays import ByteArray, Int32Array, Int64Array
-from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
+from mummergpu.runtime.jit import as_int64, inline, jit
 from mummergpu.viterbi.recurrence.model import Costs
 
 MIN_SCORE_OF_MATE: Final = 19
@@ -65,7 +65,7 @@ def new_choices(read_count: int) -> Choices:
     )
 
 
-@inline_without_refcounts
+@inline
 def reported_score(table: Candidates, row: int, length: int, costs: Costs) -> int:
     """Return the score of a candidate without the bonus of the ends that it reaches."""
     score = as_int64(table.numbers[row, SCORE])
@@ -77,7 +77,7 @@ def reported_score(table: Candidates, row: int, length: int, costs: Costs) -> in
     return score
 
 
-@inline_without_refcounts
+@inline
 def is_eligible(table: Candidates, row: int, length: int, costs: Costs, min_score: int) -> bool:
     """Return whether a candidate is alive, and its reported score is not below the least one."""
     if table.numbers[row, STATE] == DEAD:
@@ -85,7 +85,7 @@ def is_eligible(table: Candidates, row: int, length: int, costs: Costs, min_scor
     return reported_score(table, row, length, costs) >= min_score
 
 
-@inline_without_refcounts
+@inline
 def best_single(
     read: int, scoring: Scoring, min_score: int, table: Candidates, name_hash: np.uint64
 ) -> tuple[int, int]:
@@ -105,7 +105,7 @@ def best_single(
     return chosen, best
 
 
-@jit_without_refcounts
+@jit
 def best_pair(
     read: int,
     scoring: Scoring,
@@ -144,7 +144,7 @@ def best_pair(
     return chosen, chosen_other, joint
 
 
-@inline_without_refcounts
+@inline
 def second_score(table: Candidates, read: int, chosen: int, length: int, costs: Costs) -> int:
     """Return the best reported score of a rival of the chosen candidate, 0 if there is none."""
     second = as_int64(MIN_SCORE_OF_MATE - 1)
@@ -154,7 +154,7 @@ def second_score(table: Candidates, read: int, chosen: int, length: int, costs: 
     return second if second >= MIN_SCORE_OF_MATE else as_int64(0)
 
 
-@jit_without_refcounts
+@jit
 def choose_template(
     template: int,
     scoring: Scoring,

@@ -28,7 +28,7 @@ from mummergpu.mapping.placing.log_odds import UNIT
 from mummergpu.mapping.placing.pairing import LIBRARY_NUMBERS, Pairing, nearest_diagonal
 from mummergpu.runtime.arrays import BoolArray, Int32Array, Int64Array
 from mummergpu.runtime.frozen import frozen
-from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
+from mummergpu.runtime.jit import as_int64, inline, jit
 
 MOST_TOLD: Final = 1e6
 """What a user tells of sizes is less, in bases."""
@@ -431,7 +431,7 @@ class PairSizes:
             yield block.turned((own[:, None] >> np.arange(2)) & 1) if own.any() else block
 
 
-@inline_without_refcounts
+@inline
 def outer_ends(table: Candidates, row: int, length: int) -> tuple[int, int]:
     """Return where a read begins and ends in the reference, with clipped bases."""
     diagonal = as_int64(table.diagonals[row])
@@ -439,7 +439,7 @@ def outer_ends(table: Candidates, row: int, length: int) -> tuple[int, int]:
     return diagonal + numbers[row, LEFT_SHIFT], diagonal + numbers[row, RIGHT_SHIFT] + length
 
 
-@jit_without_refcounts
+@jit
 def measure_templates(
     offsets: Int64Array,
     choices: Choices,

@@ -22,7 +22,7 @@ from mummergpu.mapping.placing.log_odds import UNIT
 from mummergpu.mapping.placing.pairing import Pairing, best_partner
 from mummergpu.mapping.placing.refinement import drop_same_paths, refine
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
+from mummergpu.runtime.jit import as_int64, inline, jit
 from mummergpu.viterbi.tiles.scratch import Scratch
 
 
@@ -38,7 +38,7 @@ def new_tops() -> Tops:
     return Tops(np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int64))
 
 
-@jit_without_refcounts
+@jit
 def score_template(
     template: int, scoring: Scoring, pairing: Pairing, table: Candidates, tops: Tops
 ) -> int:
@@ -67,7 +67,7 @@ def score_template(
     return joint  # type: ignore[no-any-return]
 
 
-@inline_without_refcounts
+@inline
 def max_mate_score(
     template: int,
     mate: int,
@@ -92,7 +92,7 @@ def max_mate_score(
     return best  # type: ignore[no-any-return]
 
 
-@inline_without_refcounts
+@inline
 def first_best(table: Candidates, read: int) -> int:
     """Return the first candidate of a read with the best score; some number if it has none."""
     offsets, counts, numbers = table.offsets, table.counts, table.numbers
@@ -103,7 +103,7 @@ def first_best(table: Candidates, read: int) -> int:
     return top  # type: ignore[no-any-return]
 
 
-@jit_without_refcounts
+@jit
 def refine_template(
     template: int,
     scoring: Scoring,

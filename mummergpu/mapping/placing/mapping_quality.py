@@ -32,7 +32,7 @@ from mummergpu.mapping.placing.pairing import NOTHING, Pairing, pair_penalty, pa
 from mummergpu.mapping.placing.read_parts import is_rival
 from mummergpu.mapping.placing.rescue import MAX_TRIES
 from mummergpu.runtime.arrays import Float64Array
-from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
+from mummergpu.runtime.jit import as_int64, inline, jit
 
 
 class Odds(NamedTuple):
@@ -79,14 +79,14 @@ Rivals = tuple[float, float]
 """The weight of other placements, and how many copies of the family they are."""
 
 
-@inline_without_refcounts
+@inline
 def units_of(table: Candidates, row: int) -> int:
     """Return the score of a candidate in units, with its credit."""
     numbers = table.numbers
     return as_int64(numbers[row, SCORE]) * UNIT + as_int64(numbers[row, CREDIT])
 
 
-@inline_without_refcounts
+@inline
 def weight_of(units: int, weights: Float64Array) -> float:
     """Return the weight of a placement that is so many units worse than the best."""
     if units > FARTHEST:
@@ -94,7 +94,7 @@ def weight_of(units: int, weights: Float64Array) -> float:
     return weights[max(0, units)]  # type: ignore[no-any-return]
 
 
-@inline_without_refcounts
+@inline
 def repeat_similarity_of(units: int, weights: Float64Array) -> float:
     """Return how much a placement so many units worse is of the best one's family, from 0 to 1."""
     if units > FARTHEST:
@@ -102,7 +102,7 @@ def repeat_similarity_of(units: int, weights: Float64Array) -> float:
     return weight_of(units >> REPEAT_SIMILARITY_SHIFT, weights)
 
 
-@inline_without_refcounts
+@inline
 def best_unseen(scoring: Scoring, table: Candidates, read: int) -> int:
     """Return the most units of a place of a read that was left out; `NOTHING` if none was."""
     if table.complete[read] == ALL_FOUND:
@@ -112,7 +112,7 @@ def best_unseen(scoring: Scoring, table: Candidates, read: int) -> int:
     return (best - as_int64(table.complete[read]) * min_loss(costs)) * UNIT
 
 
-@inline_without_refcounts
+@inline
 def unseen_places(table: Candidates, read: int, copies: float) -> float:
     """Return how many places of a read are reckoned with besides those of so many copies."""
     if table.complete[read] == ALL_FOUND:
@@ -120,7 +120,7 @@ def unseen_places(table: Candidates, read: int, copies: float) -> float:
     return UNSEEN_PLACES if table.complete[read] == 0 else max(1.0, UNSEEN_OF_COPY * copies)
 
 
-@inline_without_refcounts
+@inline
 def with_unseen(seen: Rivals, places: float, worse: int, weights: Float64Array) -> Rivals:
     """Return the weights of rivals with those of so many places that are worse by some units."""
     return seen[0] + places * weight_of(worse, weights), seen[1] + places * repeat_similarity_of(
@@ -128,7 +128,7 @@ def with_unseen(seen: Rivals, places: float, worse: int, weights: Float64Array) 
     )
 
 
-@inline_without_refcounts
+@inline
 def seen_rivals(
     table: Candidates, read: int, length: int, chosen: int, best: int, weights: Float64Array
 ) -> Rivals:
@@ -142,7 +142,7 @@ def seen_rivals(
     return total, copies
 
 
-@inline_without_refcounts
+@inline
 def rivals_of(
     scoring: Scoring, table: Candidates, read: int, chosen: int, best: int, weights: Float64Array
 ) -> Rivals:
@@ -183,7 +183,7 @@ class Unseen(NamedTuple):
     places: float
 
 
-@inline_without_refcounts
+@inline
 def unseen_pairs(
     read: int,
     table: Candidates,
@@ -208,7 +208,7 @@ def unseen_pairs(
     return rivals[0], rivals[1] if pair.is_proper else 0.0
 
 
-@jit_without_refcounts
+@jit
 def weigh_pairs(
     read: int,
     scoring: Scoring,
@@ -287,7 +287,7 @@ def weigh_pairs(
     )
 
 
-@inline_without_refcounts
+@inline
 def doubt_of(is_proper: bool, length: int) -> float:
     """Return how many times likelier an error is than scores say."""
     if is_proper:
@@ -298,7 +298,7 @@ def doubt_of(is_proper: bool, length: int) -> float:
     return max(MAX_PAIRED_DOUBT, UNSUPPORTED_DOUBT * square * square * square * square)
 
 
-@inline_without_refcounts
+@inline
 def quality_of(
     rivals: Rivals, total: float, is_proper: bool, length: int, thresholds: Float64Array
 ) -> int:

@@ -14,8 +14,8 @@ from mummergpu.runtime.arrays import ByteArray, Int16Array
 from mummergpu.runtime.jit import (
     as_index,
     as_int64,
-    inline_without_refcounts,
-    jit_without_refcounts,
+    inline,
+    jit,
 )
 from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
 
@@ -64,13 +64,13 @@ def new_marks(longest: int) -> DiagonalMarks:
     )
 
 
-@inline_without_refcounts
+@inline
 def hash_of(word: int) -> int:
     """Return the hash of a word."""
     return (word * _HASH_FACTOR & _WORD_MASK) >> 2 * WORD_BASES - HASH_BITS
 
 
-@inline_without_refcounts
+@inline
 def lengthened(word: int, known: int, code: int) -> tuple[int, int]:
     """Return a word with one more base at its end, and one less at its beginning.
 
@@ -80,7 +80,7 @@ def lengthened(word: int, known: int, code: int) -> tuple[int, int]:
     return (word << 2 | code & 3) & _WORD_MASK, 0 if code == BREAK else known + 1
 
 
-@jit_without_refcounts
+@jit
 def list_words(codes: CodeArray, at: int, length: int, marks: DiagonalMarks) -> None:
     """List the words of a read by their hashes, in place of those of another."""
     last, before = marks.last, marks.before
@@ -95,7 +95,7 @@ def list_words(codes: CodeArray, at: int, length: int, marks: DiagonalMarks) -> 
             last[here] = first
 
 
-@jit_without_refcounts
+@jit
 def mark_diagonals(
     reference: CodeArray,
     begin: int,

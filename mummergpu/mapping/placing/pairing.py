@@ -19,7 +19,7 @@ from mummergpu.mapping.candidates.candidates import (
 from mummergpu.mapping.circular_records import NO_CIRCLES
 from mummergpu.mapping.placing.log_odds import UNIT
 from mummergpu.runtime.arrays import Int32Array, Int64Array
-from mummergpu.runtime.jit import as_int64, inline_without_refcounts
+from mummergpu.runtime.jit import as_int64, inline
 
 LIBRARY_NUMBERS: Final = 6
 """The fields of `Pairing` that each library has of its own, from the least size on."""
@@ -72,7 +72,7 @@ class Pairing(NamedTuple):
     circles: Int64Array = NO_CIRCLES
 
 
-@inline_without_refcounts
+@inline
 def pairing_of(pairing: Pairing, template: int) -> Pairing:
     """Return what is known about a template of a block."""
     if pairing.libraries.size == 0:
@@ -103,7 +103,7 @@ _EVERYWHERE: Final = 1 << 40
 """More than any diagonal."""
 
 
-@inline_without_refcounts
+@inline
 def first_not_before(table: Candidates, first: int, end: int, strand: int, diagonal: int) -> int:
     """Return the first candidate of a read on a strand whose diagonal is not less, or `end`."""
     diagonals, numbers = table.diagonals, table.numbers
@@ -118,7 +118,7 @@ def first_not_before(table: Candidates, first: int, end: int, strand: int, diago
     return low
 
 
-@inline_without_refcounts
+@inline
 def are_facing(table: Candidates, row: int, other: int) -> bool:
     """Return whether candidates of two mates are on different strands of one record."""
     numbers = table.numbers
@@ -127,7 +127,7 @@ def are_facing(table: Candidates, row: int, other: int) -> bool:
     return bool(numbers[row, STRAND] != numbers[other, STRAND])
 
 
-@inline_without_refcounts
+@inline
 def nearest_diagonal(table: Candidates, row: int, other: int, circles: Int64Array) -> int:
     """Return the diagonal of a mate on the same record, of a circular one in the nearest copy."""
     diagonal = as_int64(table.diagonals[other])
@@ -138,7 +138,7 @@ def nearest_diagonal(table: Candidates, row: int, other: int, circles: Int64Arra
     return diagonal
 
 
-@inline_without_refcounts
+@inline
 def template_size(
     table: Candidates, row: int, length: int, other: int, other_length: int, circles: Int64Array
 ) -> int:
@@ -157,7 +157,7 @@ def template_size(
     return as_int64(end - begin)
 
 
-@inline_without_refcounts
+@inline
 def is_proper_pair(
     table: Candidates, row: int, length: int, mate: int, mate_length: int, pairing: Pairing
 ) -> bool:
@@ -171,7 +171,7 @@ def is_proper_pair(
     return is_proper
 
 
-@inline_without_refcounts
+@inline
 def pair_penalty(
     table: Candidates, row: int, length: int, other: int, other_length: int, pairing: Pairing
 ) -> int:
@@ -184,7 +184,7 @@ def pair_penalty(
     return as_int64(pairing.penalties[pairing.penalty_begin + size - pairing.first_size])
 
 
-@inline_without_refcounts
+@inline
 def mate_diagonals(
     table: Candidates, row: int, length: int, other_length: int, smallest: int, largest: int
 ) -> tuple[int, int]:
@@ -195,7 +195,7 @@ def mate_diagonals(
     return diagonal + length - largest, diagonal + length - smallest
 
 
-@inline_without_refcounts
+@inline
 def partner_range(
     table: Candidates, row: int, read: int, other_read: int, scoring: Scoring, pairing: Pairing
 ) -> tuple[int, int]:
@@ -217,7 +217,7 @@ def partner_range(
     return begin, first_not_before(table, begin, end, strand, high + gap + 1)
 
 
-@inline_without_refcounts
+@inline
 def best_partner(
     table: Candidates,
     row: int,

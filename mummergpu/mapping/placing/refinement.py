@@ -31,7 +31,7 @@ from mummergpu.mapping.candidates.candidates import (
 )
 from mummergpu.mapping.placing.pairing import first_not_before, nearest_diagonal
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
+from mummergpu.runtime.jit import as_int64, inline, jit
 from mummergpu.sequence.codes import MARGIN
 from mummergpu.viterbi.recurrence.tile import tile_at
 from mummergpu.viterbi.tiles.extension import extend_score
@@ -41,7 +41,7 @@ FIRST_BAND = 8
 """The band that the extension of a flank begins with, in bases."""
 
 
-@jit_without_refcounts
+@jit
 def refine(
     scoring: Scoring, read: int, enough: int, scratch: Scratch, table: Candidates, row: int
 ) -> bool:
@@ -109,7 +109,7 @@ def refine(
     return gapped != 0
 
 
-@inline_without_refcounts
+@inline
 def drop_same_paths(
     table: Candidates, read: int, max_gap: int, row: int, circles: Int64Array
 ) -> None:

@@ -34,7 +34,7 @@ from mummergpu.mapping.placing.marked_diagonals import (
     mark_diagonals,
 )
 from mummergpu.mapping.placing.pairing import Pairing, best_partner, mate_diagonals
-from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
+from mummergpu.runtime.jit import as_int64, inline, jit
 from mummergpu.sequence.codes import BREAK, MARGIN, STEP, CodeArray
 from mummergpu.sequence.extension import differences_right
 from mummergpu.viterbi.recurrence.model import Costs
@@ -49,7 +49,7 @@ MAX_TRIES: Final = 16
 """The most candidates of a read beside which its mate is looked for: the best ones."""
 
 
-@inline_without_refcounts
+@inline
 def has_run(
     codes: CodeArray, at: int, length: int, reference: CodeArray, reference_at: int
 ) -> bool:
@@ -75,7 +75,7 @@ def has_run(
     return found
 
 
-@inline_without_refcounts
+@inline
 def longest_run(
     codes: CodeArray, at: int, length: int, reference: CodeArray, reference_at: int
 ) -> tuple[int, int]:
@@ -94,7 +94,7 @@ def longest_run(
     return best_begin, best
 
 
-@inline_without_refcounts
+@inline
 def move_to_place(table: Candidates, read: int) -> bool:
     """Move the candidate after those of a read to its place among them, unless they have it."""
     offsets, counts = table.offsets, table.counts
@@ -129,13 +129,13 @@ class MateWindow(NamedTuple):
     high: int
 
 
-@inline_without_refcounts
+@inline
 def has_room(table: Candidates, read: int) -> bool:
     """Return whether a read has fewer candidates than there is room for."""
     return bool(table.offsets[read] + table.counts[read] < table.offsets[read + 1])
 
 
-@inline_without_refcounts
+@inline
 def add_diagonal(
     read: int, scoring: Scoring, table: Candidates, window: MateWindow, diagonal: int
 ) -> int:
@@ -164,7 +164,7 @@ def add_diagonal(
     return 1 if numbers[row, SCORE] >= MIN_RESCUED and move_to_place(table, read) else 0
 
 
-@jit_without_refcounts
+@jit
 def rescue_mate(
     read: int, scoring: Scoring, marks: DiagonalMarks, table: Candidates, window: MateWindow
 ) -> int:
@@ -200,7 +200,7 @@ def rescue_mate(
     return added
 
 
-@inline_without_refcounts
+@inline
 def best_marked(table: Candidates, read: int) -> int:
     """Return the first of the candidates of a read that score best among those with a mark."""
     offsets, counts, numbers = table.offsets, table.counts, table.numbers
@@ -212,7 +212,7 @@ def best_marked(table: Candidates, read: int) -> int:
     return best
 
 
-@inline_without_refcounts
+@inline
 def max_rescued_score(length: int, seed_length: int, costs: Costs) -> int:
     """Return the most that a mate may score which is found beside a read only.
 
@@ -223,7 +223,7 @@ def max_rescued_score(length: int, seed_length: int, costs: Costs) -> int:
     return length * costs.match + 2 * costs.end_bonus - edits * loss
 
 
-@jit_without_refcounts
+@jit
 def rescue_template(
     template: int,
     scoring: Scoring,

@@ -26,7 +26,7 @@ from mummergpu.mapping.candidates.candidates import (
 from mummergpu.mapping.placing.choice import Choices
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.frozen import frozen
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, writable
+from mummergpu.runtime.jit import inline, jit, writable
 from mummergpu.sequence.codes import MARGIN, empty_with_margins
 from mummergpu.viterbi.recurrence.model import Costs
 
@@ -39,7 +39,7 @@ _NOT_PLACED: Final = -1
 """A score below that of any placement."""
 
 
-@inline_without_refcounts
+@inline
 def max_unseen(length: int, seed_length: int, costs: Costs) -> int:
     """Return the best score that a placement without a long match can have.
 
@@ -49,7 +49,7 @@ def max_unseen(length: int, seed_length: int, costs: Costs) -> int:
     return length * costs.match + 2 * costs.end_bonus - edits * min_loss(costs)
 
 
-@jit_without_refcounts
+@jit
 def list_badly_placed(
     offsets: Int64Array,
     choices: Choices,
@@ -121,7 +121,7 @@ def doubtful_reads(numbers: Int64Array, candidates: Candidates) -> DoubtfulReads
     return DoubtfulReads(numbers, found)
 
 
-@jit_without_refcounts
+@jit
 def copy_candidates(table: Candidates, reads: Int64Array, copied: Candidates) -> int:
     """Copy the candidates of some reads that are not dead; return how many there are."""
     end = 0
@@ -186,7 +186,7 @@ def _part_of_bases(block: ReadBlock | OriginalReads, reads: Int64Array) -> Origi
     return OriginalReads(padded, offsets, qualities)
 
 
-@jit_without_refcounts
+@jit
 def add_lengths(offsets: Int64Array, chosen: Int64Array, own_offsets: Int64Array) -> int:
     """Compute where some texts begin if they follow each other; return where the last one ends."""
     end = 0
@@ -197,7 +197,7 @@ def add_lengths(offsets: Int64Array, chosen: Int64Array, own_offsets: Int64Array
     return end
 
 
-@jit_without_refcounts
+@jit
 def copy_parts(
     text: ByteArray, margin: int, offsets: Int64Array, chosen: Int64Array, copied: ByteArray
 ) -> None:

@@ -34,7 +34,7 @@ from mummergpu.mapping.placing.choice import reported_score
 from mummergpu.mapping.placing.read_parts import read_interval, shared_bases
 from mummergpu.mapping.placing.refinement import refine
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
+from mummergpu.runtime.jit import as_int64, inline, jit
 from mummergpu.viterbi.recurrence.model import Costs
 from mummergpu.viterbi.tiles.scratch import Scratch
 
@@ -67,7 +67,7 @@ class Secondary(NamedTuple):
     candidates: Int64Array
 
 
-@inline_without_refcounts
+@inline
 def reference_span(table: Candidates, row: int) -> Span:
     """Return the bases of the reference that a candidate aligns."""
     numbers = table.numbers
@@ -77,7 +77,7 @@ def reference_span(table: Candidates, row: int) -> Span:
     return begin, seed_end + numbers[row, RIGHT_SHIFT] + numbers[row, RIGHT_QUERY_BASES]
 
 
-@inline_without_refcounts
+@inline
 def are_at_one_place(one: Span, other: Span) -> bool:
     """Return whether two alignments on one strand share nearly all bases of the shorter one."""
     shared = min(one[1], other[1]) - max(one[0], other[0])
@@ -85,7 +85,7 @@ def are_at_one_place(one: Span, other: Span) -> bool:
     return shared * PARTS_OF_PLACE > shorter * (PARTS_OF_PLACE - 1)
 
 
-@inline_without_refcounts
+@inline
 def is_place_listed(table: Candidates, read: int, row: int, reach: int) -> bool:
     """Return whether an alignment at the place of a candidate is listed already."""
     offsets, counts = table.offsets, table.counts
@@ -104,7 +104,7 @@ def is_place_listed(table: Candidates, read: int, row: int, reach: int) -> bool:
     return False
 
 
-@inline_without_refcounts
+@inline
 def refine_fully(
     scoring: Scoring, read: int, enough: int, scratch: Scratch, table: Candidates, row: int
 ) -> None:
@@ -116,7 +116,7 @@ def refine_fully(
     numbers[row, GAPPED] |= gapped
 
 
-@inline_without_refcounts
+@inline
 def collect_others(
     scoring: Scoring,
     read: int,
@@ -171,7 +171,7 @@ def collect_others(
     return kept
 
 
-@jit_without_refcounts
+@jit
 def list_secondary(
     scoring: Scoring,
     min_score: int,
@@ -206,14 +206,14 @@ MIN_PERCENT: Final = 80
 """A place is listed if its score is at least so many hundredths of that of its alignment."""
 
 
-@inline_without_refcounts
+@inline
 def min_score_beside(table: Candidates, row: int, length: int, costs: Costs) -> int:
     """Return the least score of an alternative to a candidate."""
     score = reported_score(table, row, length, costs)
     return as_int64((score * MIN_PERCENT + 99) // 100)
 
 
-@inline_without_refcounts
+@inline
 def alignment_competed_with(
     table: Candidates,
     row: int,
@@ -238,7 +238,7 @@ def alignment_competed_with(
     return owner if reported_score(table, row, length, costs) >= min_score else as_int64(2)
 
 
-@inline_without_refcounts
+@inline
 def exceeds_limit(
     table: Candidates,
     read: int,
@@ -272,7 +272,7 @@ def exceeds_limit(
     return False
 
 
-@jit_without_refcounts
+@jit
 def list_alternatives(
     scoring: Scoring,
     min_score: int,

@@ -21,14 +21,14 @@ from mummergpu.mapping.placing.read_parts import (
     read_interval,
 )
 from mummergpu.runtime.arrays import ByteArray, Float64Array, Int64Array
-from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
+from mummergpu.runtime.jit import as_int64, inline, jit
 from mummergpu.viterbi.recurrence.model import Costs
 
 MIN_CLIPPED: Final = 20
 """The fewest clipped bases for which another alignment is looked for."""
 
 
-@inline_without_refcounts
+@inline
 def best_apart(
     table: Candidates, read: int, length: int, aligned: Interval, costs: Costs, min_score: int
 ) -> int:
@@ -46,7 +46,7 @@ def best_apart(
     return best
 
 
-@inline_without_refcounts
+@inline
 def rivals_of_part(
     table: Candidates, read: int, length: int, row: int, weights: Float64Array
 ) -> Rivals:
@@ -69,7 +69,7 @@ class Extra(NamedTuple):
     qualities: ByteArray
 
 
-@jit_without_refcounts
+@jit
 def split_reads(
     offsets: Int64Array,
     table: Candidates,

@@ -13,7 +13,7 @@ from mummergpu.mapping.placing.marked_diagonals import DiagonalMarks
 from mummergpu.mapping.placing.pairing import Pairing, pairing_of
 from mummergpu.mapping.placing.rescue import rescue_template
 from mummergpu.mapping.placing.tie_breaks import Names, hash_of_name
-from mummergpu.runtime.jit import jit_without_refcounts
+from mummergpu.runtime.jit import jit
 from mummergpu.viterbi.tiles.scratch import Scratch
 
 
@@ -25,7 +25,7 @@ class PlacingRoom(NamedTuple):
     marks: DiagonalMarks
 
 
-@jit_without_refcounts
+@jit
 def map_templates(
     scoring: Scoring,
     names: Names,

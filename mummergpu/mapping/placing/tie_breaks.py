@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mummergpu.runtime.arrays import ByteArray, Int64Array
-from mummergpu.runtime.jit import inline_without_refcounts
+from mummergpu.runtime.jit import inline
 
 
 class Names(NamedTuple):
@@ -17,7 +17,7 @@ class Names(NamedTuple):
     offsets: Int64Array
 
 
-@inline_without_refcounts
+@inline
 def hash_of_name(names: Names, read: int) -> np.uint64:
     """Return the hash of a read's name (FNV-1a)."""
     value = np.uint64(14695981039346656037)
@@ -26,7 +26,7 @@ def hash_of_name(names: Names, read: int) -> np.uint64:
     return value
 
 
-@inline_without_refcounts
+@inline
 def mix(name_hash: np.uint64, one: int, other: int) -> np.uint64:
     """Return a number that looks random, for a choice among equals."""
     number = name_hash ^ (np.uint64(one) * np.uint64(0x9E3779B97F4A7C15))

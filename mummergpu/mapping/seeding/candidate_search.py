@@ -40,7 +40,7 @@ from mummergpu.mapping.seeding.windows import (
     shortest_sure_match,
 )
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
+from mummergpu.runtime.jit import as_int64, inline, jit
 from mummergpu.runtime.scratch import ThreadArray
 from mummergpu.sequence.codes import (
     BREAK,
@@ -80,7 +80,7 @@ class SearchRoom(NamedTuple):
     tops: Tops
 
 
-@jit_without_refcounts
+@jit
 def find_candidates(
     seeds: Seeds,
     scoring: Scoring,
@@ -110,7 +110,7 @@ def find_candidates(
             filled = prune_template(read + 1 - mates, scoring, limits, own, room.tops, table)
 
 
-@inline_without_refcounts
+@inline
 def seeds_of_read(seeds: Seeds, read: int) -> int:
     """Return of how many disjoint seeds of a read all matches are there, on both strands."""
     known = as_int64(ALL_FOUND)
@@ -120,7 +120,7 @@ def seeds_of_read(seeds: Seeds, read: int) -> int:
     return known
 
 
-@inline_without_refcounts
+@inline
 def score_diagonals(
     seeds: Seeds,
     read: int,
@@ -192,7 +192,7 @@ def score_diagonals(
     return filled
 
 
-@inline_without_refcounts
+@inline
 def has_breaks(reads: Reads, read: int) -> bool:
     """Return whether a read has unknown bases, which cost less than bases that differ."""
     found = False
@@ -202,7 +202,7 @@ def has_breaks(reads: Reads, read: int) -> bool:
     return found
 
 
-@inline_without_refcounts
+@inline
 def prefetch_reference(seeds: Seeds, read: int, length: int, reference: CodeArray) -> None:
     """Have the memory fetch the reference beside matches that come a little after a read's."""
     for strand in range(2):
@@ -213,7 +213,7 @@ def prefetch_reference(seeds: Seeds, read: int, length: int, reference: CodeArra
             prefetch_bases(reference, MARGIN + diagonal, length)
 
 
-@inline_without_refcounts
+@inline
 def collect_matches(
     seeds: Seeds, read: int, target: Target, keys: Int64Array, values: Int64Array
 ) -> int:
@@ -240,7 +240,7 @@ def collect_matches(
     return count
 
 
-@inline_without_refcounts
+@inline
 def collect_earlier(
     earlier: Candidates, read: int, keys: Int64Array, values: Int64Array, count: int
 ) -> int:

@@ -27,7 +27,7 @@ from mummergpu.mapping.placing.mapping_quality import units_of
 from mummergpu.mapping.placing.pairing import NOTHING, Pairing, pair_penalty, partner_range
 from mummergpu.mapping.placing.rescue import max_rescued_score
 from mummergpu.mapping.placing.split_reads import MIN_CLIPPED
-from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
+from mummergpu.runtime.jit import as_int64, inline, jit
 from mummergpu.viterbi.recurrence.model import Costs
 
 BEST_KEPT: Final = 3
@@ -39,7 +39,7 @@ Support = tuple[int, int]
 highest possible, and without gaps."""
 
 
-@jit_without_refcounts
+@jit
 def prune_template(
     template: int,
     scoring: Scoring,
@@ -63,7 +63,7 @@ def prune_template(
     return move_marked(template, pairing, table)
 
 
-@inline_without_refcounts
+@inline
 def best_units(read: int, table: Candidates) -> int:
     """Return the most units of a candidate of a read, `pairing.NOTHING` if it has none."""
     best = as_int64(NOTHING)
@@ -72,7 +72,7 @@ def best_units(read: int, table: Candidates) -> int:
     return best
 
 
-@jit_without_refcounts
+@jit
 def mark_candidates(
     template: int,
     mate: int,
@@ -111,7 +111,7 @@ def mark_candidates(
         mark_best(read, length, scoring.costs, table)
 
 
-@inline_without_refcounts
+@inline
 def support_of(
     template: int,
     mate: int,
@@ -142,14 +142,14 @@ def support_of(
     return by_bound, by_units
 
 
-@inline_without_refcounts
+@inline
 def clipped_bases(table: Candidates, row: int, length: int) -> int:
     """Return the bases that a candidate clips at the end where it clips more."""
     begin, end = aligned_part(table, row)
     return max(begin, length - end)
 
 
-@inline_without_refcounts
+@inline
 def mark_best(read: int, length: int, costs: Costs, table: Candidates) -> None:
     """Mark the `BEST_KEPT` candidates of a read with the best reported scores; first ones first."""
     offsets, counts, numbers = table.offsets, table.counts, table.numbers
@@ -167,7 +167,7 @@ def mark_best(read: int, length: int, costs: Costs, table: Candidates) -> None:
         last_score, last_row = best, best_row
 
 
-@inline_without_refcounts
+@inline
 def move_marked(template: int, pairing: Pairing, table: Candidates) -> int:
     """Move the marked candidates of a template together; return where the next ones begin."""
     offsets, counts = table.offsets, table.counts

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
+from mummergpu.runtime.jit import as_int64, inline, jit
 from mummergpu.sequence.codes import MARGIN, CodeArray
 from mummergpu.sequence.extension import is_near
 from mummergpu.sequence.mems import ALL_SEEDS, BlockMems, MemColumns, MemRows
@@ -54,7 +54,7 @@ def matches_of_windows(matches: MemColumns, window: int) -> MemColumns:
     )
 
 
-@jit_without_refcounts
+@jit
 def keep_windows(matches: MemColumns, window: int, kept: MemColumns) -> int:
     """Copy the matches that contain a whole window; return how many there are."""
     kept.offsets[0] = 0
@@ -147,7 +147,7 @@ def matches_of(matches: MemColumns, kept: npt.NDArray[np.bool_]) -> MemColumns:
     return MemColumns(offsets, *MemRows(*(one[rows] for one in matches.rows)), matches.seeds)
 
 
-@jit_without_refcounts
+@jit
 def keep_chosen(
     matches: MemColumns,
     reads: ReadCodes,
@@ -187,7 +187,7 @@ def keep_chosen(
     return end
 
 
-@inline_without_refcounts
+@inline
 def count_near(matches: MemColumns, read: int, reads: ReadCodes, by: ChosenBy) -> int:
     """Count the matches of a read that have one of its parts and are near."""
     begin = as_int64(reads.offsets[read])
@@ -206,7 +206,7 @@ def count_near(matches: MemColumns, read: int, reads: ReadCodes, by: ChosenBy) -
     return count
 
 
-@inline_without_refcounts
+@inline
 def has_seed(matches: MemColumns, row: int, bases: int, step: int) -> bool:
     """Return whether a match has one of the seeds that begin at every `step` bases as a whole."""
     start = matches.query_starts[row]
@@ -214,7 +214,7 @@ def has_seed(matches: MemColumns, row: int, bases: int, step: int) -> bool:
     return bool(first + bases <= start + matches.lengths[row])
 
 
-@inline_without_refcounts
+@inline
 def has_taken(matches: MemColumns, row: int, seeds: Seeds, room: SeedRoom) -> bool:
     """Return whether a match has a seed that is taken."""
     start, diagonal = matches.query_starts[row], matches.reference_starts[row]
@@ -228,13 +228,13 @@ def has_taken(matches: MemColumns, row: int, seeds: Seeds, room: SeedRoom) -> bo
     return False
 
 
-@inline_without_refcounts
+@inline
 def is_spread(seeds: Seeds, position: int) -> bool:
     """Return whether an occurrence of a seed counts."""
     return bool(seeds.spread_below == 0 or thinning_hash(position) < seeds.spread_below)
 
 
-@inline_without_refcounts
+@inline
 def count_seeds(matches: MemColumns, begin: int, end: int, seeds: Seeds, room: SeedRoom) -> int:
     """Count the matches that have each seed as a whole; return how many that are together."""
     for seed in range(seeds.number):
@@ -254,7 +254,7 @@ def count_seeds(matches: MemColumns, begin: int, end: int, seeds: Seeds, room: S
     return total
 
 
-@jit_without_refcounts
+@jit
 def choose_of_matches(
     matches: MemColumns, begin: int, end: int, length: int, by: ChosenBy, room: SeedRoom
 ) -> tuple[Seeds, int]:
@@ -278,7 +278,7 @@ def choose_of_matches(
     return spread_of_matches(matches, begin, end, length, windows, by, room), sure
 
 
-@jit_without_refcounts
+@jit
 def spread_of_matches(
     matches: MemColumns,
     begin: int,

@@ -33,7 +33,7 @@ class WorkSizes:
         The number of starts that a piece of a long query owns.
     long_query : int
         A query of more bases than this is cut into pieces.
-    part_bases : int
+    batch_bases : int
         About how many bases of pieces one thread searches together.
     max_rows : int
         A block with more matches than this is cut in two, to limit the memory.
@@ -45,7 +45,7 @@ class WorkSizes:
     block_bases: int
     piece_bases: int
     long_query: int
-    part_bases: int
+    batch_bases: int
     max_rows: int
     first_batch_bases: int
 

@@ -68,8 +68,8 @@ from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import (
     as_index,
     as_int64,
-    inline_without_refcounts,
-    jit_without_refcounts,
+    inline,
+    jit,
     prefetch,
 )
 from mummergpu.runtime.stats import Stats
@@ -87,7 +87,7 @@ SIZES: Final = WorkSizes(
     block_bases=1 << 22,
     piece_bases=1 << 16,
     long_query=1 << 17,
-    part_bases=1 << 20,
+    batch_bases=1 << 20,
     max_rows=1 << 21,
     first_batch_bases=1 << 19,
 )
@@ -192,7 +192,7 @@ class KmerCpuBackend(PagedCpuBackend[KmerPage]):
         return MemColumns(counts, *rows)
 
 
-@jit_without_refcounts
+@jit
 def kmer_kernel(
     lookup: KmerLookup,
     queries: QueryCodes,
@@ -233,7 +233,7 @@ def kmer_kernel(
     return DONE
 
 
-@inline_without_refcounts
+@inline
 def extend_sample(
     lookup: KmerLookup,
     queries: QueryCodes,

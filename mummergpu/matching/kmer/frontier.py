@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import as_index, inline_without_refcounts
+from mummergpu.runtime.jit import as_index, inline
 from mummergpu.sequence.codes import MARGIN
 from mummergpu.sequence.mems import MemRows
 from mummergpu.sequence.minimizers import MAXIMUM_WINDOW
@@ -45,7 +45,7 @@ def new_frontier() -> UniqueMatchFrontier:
     return UniqueMatchFrontier(starts, ends, reference_starts, np.zeros(2, dtype=np.int64))
 
 
-@inline_without_refcounts
+@inline
 def add_to_frontier(
     frontier: UniqueMatchFrontier, strand: int, start: int, end: int, reference_start: int
 ) -> bool:
@@ -81,7 +81,7 @@ def add_to_frontier(
     return False
 
 
-@inline_without_refcounts
+@inline
 def write_frontier(frontier: UniqueMatchFrontier, strand: int, rows: MemRows, row: int) -> int:
     """Write the matches of a frontier that occur once, from a row on; return where they end."""
     for one in range(frontier.counts[strand]):

@@ -10,7 +10,7 @@ from mummergpu.index.kmer_page import KmerPage
 from mummergpu.index.kmer_table import PositionArray
 from mummergpu.matching.query_codes import QueryCodes
 from mummergpu.runtime.arrays import ByteArray
-from mummergpu.runtime.jit import as_index, as_int64, inline_without_refcounts, prefetch
+from mummergpu.runtime.jit import as_index, as_int64, inline, prefetch
 from mummergpu.sequence.codes import MARGIN, STEP, CodeArray
 from mummergpu.sequence.extension import (
     FOUR,
@@ -134,7 +134,7 @@ class SampleSteps(NamedTuple):
     seed_leads: int
 
 
-@inline_without_refcounts
+@inline
 def extend_at_most(
     codes: CodeArray, at: int, reference: CodeArray, reference_at: int, most: int, farthest: int
 ) -> int:
@@ -145,7 +145,7 @@ def extend_at_most(
     return extend_left(codes, at, reference, reference_at, most)
 
 
-@inline_without_refcounts
+@inline
 def place_by_bases(
     lookup: KmerLookup,
     codes: CodeArray,
@@ -180,7 +180,7 @@ def place_by_bases(
     return low
 
 
-@inline_without_refcounts
+@inline
 def end_of_equal(
     lookup: KmerLookup, codes: CodeArray, at: int, bases: int, begin: int, list_end: int
 ) -> int:
@@ -207,7 +207,7 @@ class BasesBeside(NamedTuple):
     bits: int
 
 
-@inline_without_refcounts
+@inline
 def bases_beside(
     lookup: KmerLookup, codes: CodeArray, at: int, lead: int, tail: int, is_sorted: bool
 ) -> BasesBeside:
@@ -228,7 +228,7 @@ def bases_beside(
     return BasesBeside(found & bits, bits)
 
 
-@inline_without_refcounts
+@inline
 def may_count(lookup: KmerLookup, wanted: BasesBeside, place: int) -> bool:
     """Return whether the bases beside a listed position may be those that are wanted."""
     if wanted.bits == 0:
@@ -236,7 +236,7 @@ def may_count(lookup: KmerLookup, wanted: BasesBeside, place: int) -> bool:
     return as_int64(lookup.bases_beside[as_index(place)]) & wanted.bits == wanted.bases
 
 
-@inline_without_refcounts
+@inline
 def prefetch_place(lookup: KmerLookup, wanted: BasesBeside, place: int, end: int) -> None:
     """Prefetch the reference on both sides of a listed position, unless other bases lie there."""
     if place < end and may_count(lookup, wanted, place):
@@ -260,13 +260,13 @@ class ListedPlaces(NamedTuple):
     is_sorted: bool
 
 
-@inline_without_refcounts
+@inline
 def is_long_list(lookup: KmerLookup, begin: int, end: int) -> bool:
     """Return whether the whole list of a k-mer is sorted by the bases before its places."""
     return end - begin > lookup.longest_ascending
 
 
-@inline_without_refcounts
+@inline
 def listed_places(lookup: KmerLookup, queries: QueryCodes, at: int, lead: int) -> ListedPlaces:
     """Return the part of the list of the k-mer at a place that so many bases before it precede.
 

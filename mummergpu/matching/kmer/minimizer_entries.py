@@ -14,7 +14,7 @@ from mummergpu.index.kmer_table import EntryArray, PositionArray
 from mummergpu.index.minimizer_order import PLACE_SHIFT, position_of
 from mummergpu.matching.kmer.frontier import UniqueMatchFrontier, add_to_frontier
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import as_index, as_int64, inline_without_refcounts, prefetch
+from mummergpu.runtime.jit import as_index, as_int64, inline, prefetch
 from mummergpu.sequence.codes import MARGIN, STEP, CodeArray
 from mummergpu.sequence.contexts import BROKEN, CONTEXT_BASES, equal_sides, sides_mask
 from mummergpu.sequence.extension import extend_left, extend_right
@@ -119,7 +119,7 @@ class TargetRange(NamedTuple):
     earlier: np.uint64
 
 
-@inline_without_refcounts
+@inline
 def ends_before(
     lookup: MinimizerLookup, codes: CodeArray, sample: Sample, starts: StartsOfMinimizer
 ) -> MatchEnds:
@@ -158,7 +158,7 @@ def ends_before(
     return MatchEnds(forward, reverse)
 
 
-@inline_without_refcounts
+@inline
 def flanks_mask(sample: Sample, left: int, right: int) -> np.uint64:
     """Return the bases of a context that so many bases of the query before and after a k-mer take.
 
@@ -168,7 +168,7 @@ def flanks_mask(sample: Sample, left: int, right: int) -> np.uint64:
     return sides_mask(right, left) if sample.place & 1 == 1 else sides_mask(left, right)
 
 
-@inline_without_refcounts
+@inline
 def has_candidate(lookup: MinimizerLookup, sample: Sample, ends: MatchEnds) -> bool:
     """Return whether an entry may be in a match that reaches beyond the ends on its strand."""
     beside = lookup.min_length - lookup.kmer_length
@@ -188,7 +188,7 @@ def has_candidate(lookup: MinimizerLookup, sample: Sample, ends: MatchEnds) -> b
     return False
 
 
-@inline_without_refcounts
+@inline
 def target_at(
     lookup: MinimizerLookup, sample: Sample, starts: StartsOfMinimizer, ends: MatchEnds
 ) -> TargetRange:
@@ -216,7 +216,7 @@ def target_at(
     )
 
 
-@inline_without_refcounts
+@inline
 def extend_at_minimizer(
     lookup: MinimizerLookup,
     codes: CodeArray,
@@ -272,7 +272,7 @@ def extend_at_minimizer(
                 right = least
 
 
-@inline_without_refcounts
+@inline
 def find_candidates(
     lookup: MinimizerLookup,
     sample: Sample,
@@ -312,7 +312,7 @@ def find_candidates(
     return coming, count
 
 
-@inline_without_refcounts
+@inline
 def left_of_entry(
     lookup: MinimizerLookup,
     codes: CodeArray,
@@ -333,7 +333,7 @@ def left_of_entry(
     return left
 
 
-@inline_without_refcounts
+@inline
 def reaches(
     lookup: MinimizerLookup, codes: CodeArray, at: int, found: int, is_reverse: bool, right: int
 ) -> bool:
@@ -352,7 +352,7 @@ def reaches(
     return extend_left(codes, at + right, lookup.reference, end, last) == last
 
 
-@inline_without_refcounts
+@inline
 def bases_left(
     lookup: MinimizerLookup, codes: CodeArray, at: int, found: int, is_reverse: bool, most: int
 ) -> int:
@@ -367,7 +367,7 @@ def bases_left(
     return extend_left(codes, at, lookup.reference, found, most)
 
 
-@inline_without_refcounts
+@inline
 def bases_right(
     lookup: MinimizerLookup, codes: CodeArray, at: int, found: int, is_reverse: bool, most: int
 ) -> int:

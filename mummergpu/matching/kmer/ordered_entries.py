@@ -34,8 +34,8 @@ from mummergpu.matching.kmer.minimizer_entries import (
 from mummergpu.runtime.jit import (
     as_index,
     as_int64,
-    inline_without_refcounts,
-    jit_without_refcounts,
+    inline,
+    jit,
 )
 from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
 from mummergpu.sequence.contexts import BROKEN, CONTEXT_BASES, equal_sides
@@ -79,7 +79,7 @@ class OrderedMinimizer(NamedTuple):
     listed: StrandEntries
 
 
-@jit_without_refcounts
+@jit
 def meet_ordered_matches(
     lookup: MinimizerLookup,
     codes: CodeArray,
@@ -98,7 +98,7 @@ def meet_ordered_matches(
                 meet_on_strand(OrderedMinimizer(lookup, codes, sample, target, listed), frontier)
 
 
-@jit_without_refcounts
+@jit
 def first_start_beyond(
     lookup: MinimizerLookup, codes: CodeArray, sample: Sample, end: int, is_reverse: bool
 ) -> int:
@@ -131,7 +131,7 @@ def first_start_beyond(
     return at - furthest if first + FEW_VISITS > listed.end else sample.query_begin
 
 
-@inline_without_refcounts
+@inline
 def ordered_number(lookup: MinimizerLookup, sample: Sample) -> int:
     """Return the number of the long list that a minimizer has."""
     low, high = as_int64(0), as_int64(lookup.ordered_begins.size)
@@ -144,7 +144,7 @@ def ordered_number(lookup: MinimizerLookup, sample: Sample) -> int:
     return low
 
 
-@inline_without_refcounts
+@inline
 def strand_entries(
     lookup: MinimizerLookup, sample: Sample, number: int, is_reverse: bool
 ) -> StrandEntries:
@@ -161,7 +161,7 @@ def strand_entries(
     return StrandEntries(lookup.entries, lookup.by_preceding_bases, begin, end, shift, False)
 
 
-@jit_without_refcounts
+@jit
 def meet_on_strand(minimizer: OrderedMinimizer, frontier: UniqueMatchFrontier) -> None:
     """Add the matches of a minimizer's entries on one strand to a frontier."""
     target, listed = minimizer.target, minimizer.listed
@@ -182,7 +182,7 @@ def meet_on_strand(minimizer: OrderedMinimizer, frontier: UniqueMatchFrontier) -
     visit_outwards(minimizer, first, own, behind, frontier)
 
 
-@inline_without_refcounts
+@inline
 def visit_all(
     minimizer: OrderedMinimizer, first: int, behind: int, frontier: UniqueMatchFrontier
 ) -> None:
@@ -217,7 +217,7 @@ def visit_all(
                 furthest_left, furthest = left, right
 
 
-@inline_without_refcounts
+@inline
 def visit_outwards(
     minimizer: OrderedMinimizer, first: int, own: int, behind: int, frontier: UniqueMatchFrontier
 ) -> None:
@@ -265,7 +265,7 @@ def visit_outwards(
                 last_right = as_int64(-1)
 
 
-@inline_without_refcounts
+@inline
 def right_at(minimizer: OrderedMinimizer, place: int, first: int, behind: int, most: int) -> int:
     """Return how many bases after the k-mer of an entry match; -1 outside of a range of places."""
     if place < first or place >= behind:
@@ -273,7 +273,7 @@ def right_at(minimizer: OrderedMinimizer, place: int, first: int, behind: int, m
     return equal_beside(minimizer, place, True, most)
 
 
-@inline_without_refcounts
+@inline
 def meet_few_others(
     minimizer: OrderedMinimizer,
     needed: int,
@@ -301,7 +301,7 @@ def meet_few_others(
     return True
 
 
-@jit_without_refcounts
+@jit
 def meet_entry(
     minimizer: OrderedMinimizer, entry: np.uint64, min_left: int, frontier: UniqueMatchFrontier
 ) -> tuple[int, bool]:
@@ -332,7 +332,7 @@ def meet_entry(
     return left, is_twice
 
 
-@inline_without_refcounts
+@inline
 def place_beside(
     minimizer: OrderedMinimizer,
     begin: int,
@@ -355,7 +355,7 @@ def place_beside(
     return low
 
 
-@jit_without_refcounts
+@jit
 def is_before_query(
     minimizer: OrderedMinimizer, place: int, to_right: bool, bases: int, if_equal: bool
 ) -> bool:
@@ -376,7 +376,7 @@ def is_before_query(
     return bool(lookup.reference[as_index(found - 1 - equal)] < base)
 
 
-@inline_without_refcounts
+@inline
 def equal_beside(minimizer: OrderedMinimizer, place: int, to_right: bool, most: int) -> int:
     """Return how many bases beside the k-mer of an entry match, of so many bases of the query."""
     lookup, codes, listed = minimizer.lookup, minimizer.codes, minimizer.listed

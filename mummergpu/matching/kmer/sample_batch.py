@@ -18,7 +18,7 @@ from mummergpu.matching.kmer.lookup import (
 )
 from mummergpu.matching.query_codes import QueryCodes
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import as_index, as_int64, inline_without_refcounts, prefetch
+from mummergpu.runtime.jit import as_index, as_int64, inline, prefetch
 from mummergpu.sequence.codes import MARGIN, CodeArray
 from mummergpu.sequence.extension import kmer_at
 from mummergpu.sequence.picked_kmers import picked_kmer
@@ -46,7 +46,7 @@ FOUND_BEFORE: Final = 5
 BATCH_NUMBERS: Final = 6
 
 
-@inline_without_refcounts
+@inline
 def add_sample(
     lookup: KmerLookup,
     codes: CodeArray,
@@ -71,7 +71,7 @@ def add_sample(
     return size + 1
 
 
-@inline_without_refcounts
+@inline
 def next_batch(
     lookup: KmerLookup,
     queries: QueryCodes,
@@ -112,7 +112,7 @@ def next_batch(
     return size, query, at
 
 
-@inline_without_refcounts
+@inline
 def find_lists(lookup: KmerLookup, batch: Int64Array, size: int) -> bool:
     """Replace the k-mer of each sample by its list, and prefetch the first occurrences.
 
@@ -145,7 +145,7 @@ class PlacesToExtend(NamedTuple):
     end: int
 
 
-@inline_without_refcounts
+@inline
 def places_to_extend(
     lookup: KmerLookup, queries: QueryCodes, batch: Int64Array, sample: int
 ) -> PlacesToExtend:

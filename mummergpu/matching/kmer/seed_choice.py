@@ -25,8 +25,8 @@ from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import (
     as_index,
     as_int64,
-    inline_without_refcounts,
-    jit_without_refcounts,
+    inline,
+    jit,
 )
 from mummergpu.sequence.codes import MARGIN, CodeArray
 from mummergpu.sequence.extension import extend_left, extend_right, is_near
@@ -92,7 +92,7 @@ class SeedSample(NamedTuple):
     found_before: int
 
 
-@inline_without_refcounts
+@inline
 def beside_sample(
     lookup: KmerLookup, codes: CodeArray, sample: SeedSample, places: ListedPlaces
 ) -> BasesBeside:
@@ -100,7 +100,7 @@ def beside_sample(
     return bases_beside(lookup, codes, sample.at, sample.lead, sample.tail, places.is_sorted)
 
 
-@inline_without_refcounts
+@inline
 def occurrence_at(lookup: KmerLookup, wanted: BasesBeside, place: int, end: int) -> int:
     """Return where in the reference a listed k-mer occurs; `PASSED` if it does not count.
 
@@ -115,7 +115,7 @@ def occurrence_at(lookup: KmerLookup, wanted: BasesBeside, place: int, end: int)
     return lookup.part_begin + position
 
 
-@inline_without_refcounts
+@inline
 def has_seed(lookup: KmerLookup, codes: CodeArray, sample: SeedSample, found: int) -> bool:
     """Return whether the whole seed of a k-mer lies where the k-mer occurs."""
     at, kmer_length, reference = MARGIN + sample.at, lookup.kmer_length, lookup.reference
@@ -126,13 +126,13 @@ def has_seed(lookup: KmerLookup, codes: CodeArray, sample: SeedSample, found: in
     return bool(extend_right(codes, at + kmer_length, reference, behind, tail) == tail)
 
 
-@inline_without_refcounts
+@inline
 def is_exact(sample: SeedSample, places: ListedPlaces) -> bool:
     """Return whether the whole seed of a k-mer lies at all listed places: their order tells."""
     return sample.tail == 0 and places.known == sample.lead
 
 
-@inline_without_refcounts
+@inline
 def sample_of_seed(
     lookup: KmerLookup,
     queries: QueryCodes,
@@ -153,7 +153,7 @@ def sample_of_seed(
     return SeedSample(at, lead, tail, begin, end, found_before)
 
 
-@inline_without_refcounts
+@inline
 def tails_of_seed(
     lookup: KmerLookup,
     queries: QueryCodes,
@@ -179,7 +179,7 @@ def tails_of_seed(
     return tail, tail
 
 
-@jit_without_refcounts
+@jit
 def count_seed(
     lookup: KmerLookup,
     queries: QueryCodes,
@@ -211,7 +211,7 @@ def count_seed(
     return count
 
 
-@jit_without_refcounts
+@jit
 def count_listed(
     lookup: KmerLookup,
     codes: CodeArray,
@@ -246,7 +246,7 @@ def count_listed(
     return count
 
 
-@inline_without_refcounts
+@inline
 def slot_of(room: SeedRoom, codes: CodeArray, sample: SeedSample, kmer_length: int) -> int:
     """Return where the count of a seed may be kept, which its last bases tell."""
     end = MARGIN + sample.at + kmer_length + sample.tail
@@ -256,7 +256,7 @@ def slot_of(room: SeedRoom, codes: CodeArray, sample: SeedSample, kmer_length: i
     return as_int64((thinning_hash(key) * room.counted_seeds.shape[0]) >> SPREAD_BITS)
 
 
-@inline_without_refcounts
+@inline
 def is_counted(
     room: SeedRoom, slot: int, codes: CodeArray, sample: SeedSample, kmer_length: int
 ) -> bool:
@@ -270,7 +270,7 @@ def is_counted(
     return bool(extend_right(codes, begin, codes, other, bases) == bases)
 
 
-@inline_without_refcounts
+@inline
 def occurs_listed(
     lookup: KmerLookup,
     codes: CodeArray,
@@ -286,7 +286,7 @@ def occurs_listed(
     return bool(count_listed(lookup, codes, sample, listed, zero, room) != 0)
 
 
-@jit_without_refcounts
+@jit
 def has_too_many_near(
     lookup: KmerLookup, queries: QueryCodes, steps: SampleSteps, query: int
 ) -> bool:
@@ -317,7 +317,7 @@ def has_too_many_near(
     return False
 
 
-@inline_without_refcounts
+@inline
 def is_near_match(lookup: KmerLookup, codes: CodeArray, sample: SeedSample, found: int) -> bool:
     """Return whether a k-mer is in a match of its seed, but of none before it, that is near."""
     left, right = bases_of_match(lookup, codes, sample, found)
@@ -331,7 +331,7 @@ def is_near_match(lookup: KmerLookup, codes: CodeArray, sample: SeedSample, foun
     return is_near(codes, first, reference, other, bases, before, behind, NEAR_EDITS)
 
 
-@inline_without_refcounts
+@inline
 def bases_of_match(
     lookup: KmerLookup, codes: CodeArray, sample: SeedSample, found: int
 ) -> tuple[int, int]:
@@ -354,7 +354,7 @@ def bases_of_match(
     return left, right
 
 
-@jit_without_refcounts
+@jit
 def choose_seeds(
     lookup: KmerLookup, queries: QueryCodes, steps: SampleSteps, query: int, room: SeedRoom
 ) -> tuple[Seeds, int]:
@@ -387,7 +387,7 @@ def choose_seeds(
     return longer, longer.number
 
 
-@jit_without_refcounts
+@jit
 def longer_seeds(
     lookup: KmerLookup,
     queries: QueryCodes,
@@ -415,7 +415,7 @@ def longer_seeds(
     return Seeds(0, 0, 0, 0)
 
 
-@jit_without_refcounts
+@jit
 def spread_places(
     lookup: KmerLookup,
     queries: QueryCodes,
@@ -443,7 +443,7 @@ def spread_places(
     return Seeds(0, 0, 0, 0)
 
 
-@inline_without_refcounts
+@inline
 def widest_spread(
     lookup: KmerLookup,
     queries: QueryCodes,
@@ -478,7 +478,7 @@ def widest_spread(
     return found
 
 
-@inline_without_refcounts
+@inline
 def is_kept(room: SeedRoom, slot: int, codes: CodeArray, at: int, bases: int) -> bool:
     """Return whether a slot has the places of a seed with the bases of this one."""
     if slot >= room.kept_seeds.shape[0] or room.kept_seeds[slot, KEPT_BASES] != bases:
@@ -487,7 +487,7 @@ def is_kept(room: SeedRoom, slot: int, codes: CodeArray, at: int, bases: int) ->
     return bool(extend_right(codes, at, codes, other, bases) == bases)
 
 
-@inline_without_refcounts
+@inline
 def first_bits(count: int, most: int) -> int:
     """Return bits with which at least so many occurrences are still too many, it seems."""
     bits = as_int64(SPREAD_BITS)
@@ -496,7 +496,7 @@ def first_bits(count: int, most: int) -> int:
     return bits
 
 
-@jit_without_refcounts
+@jit
 def spread_bits(
     lookup: KmerLookup,
     queries: QueryCodes,
@@ -556,7 +556,7 @@ def spread_bits(
     return bits
 
 
-@inline_without_refcounts
+@inline
 def keep_below(places: Int64Array, count: int, bits: int) -> int:
     """Keep the places whose `thinning_hash` has at most so many bits; return how many there are."""
     kept = as_int64(0)
@@ -567,7 +567,7 @@ def keep_below(places: Int64Array, count: int, bits: int) -> int:
     return kept
 
 
-@inline_without_refcounts
+@inline
 def min_key(positions: PositionArray, begin: int, end: int, first_begin: int) -> int:
     """Return the least `thinning_hash` of some listed places."""
     # With numbers of 32 bits, eight or more are compared at once.
@@ -578,7 +578,7 @@ def min_key(positions: PositionArray, begin: int, end: int, first_begin: int) ->
     return as_int64(least)  # type: ignore[arg-type]
 
 
-@inline_without_refcounts
+@inline
 def write_listed(
     lookup: KmerLookup,
     codes: CodeArray,
@@ -608,7 +608,7 @@ def write_listed(
     return row
 
 
-@inline_without_refcounts
+@inline
 def write_spread(
     lookup: KmerLookup,
     queries: QueryCodes,
@@ -639,7 +639,7 @@ def write_spread(
     return filled + count
 
 
-@jit_without_refcounts
+@jit
 def write_matches(
     lookup: KmerLookup,
     queries: QueryCodes,

@@ -67,8 +67,8 @@ from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import (
     as_index,
     as_int64,
-    inline_without_refcounts,
-    jit_without_refcounts,
+    inline,
+    jit,
     prefetch,
 )
 from mummergpu.sequence.codes import MARGIN, CodeArray
@@ -159,7 +159,7 @@ def _steps_of(page: KmerPage, min_length: int) -> SampleSteps:
     )
 
 
-@jit_without_refcounts
+@jit
 def seed_kernel(
     lookup: KmerLookup,
     queries: QueryCodes,
@@ -236,7 +236,7 @@ def seed_kernel(
     return DONE
 
 
-@inline_without_refcounts
+@inline
 def extend_seed(
     lookup: KmerLookup,
     queries: QueryCodes,
@@ -314,7 +314,7 @@ def extend_seed(
     return row
 
 
-@inline_without_refcounts
+@inline
 def places_with_window(
     lookup: KmerLookup,
     queries: QueryCodes,
@@ -338,7 +338,7 @@ def places_with_window(
     return PlacesToExtend(end, end, end, end)
 
 
-@inline_without_refcounts
+@inline
 def sure_matches(
     lookup: KmerLookup,
     queries: QueryCodes,
@@ -360,7 +360,7 @@ def sure_matches(
     return as_int64(places.end - places.begin - (places.skipped_end - places.skipped_begin))
 
 
-@inline_without_refcounts
+@inline
 def has_too_many(
     lookup: KmerLookup,
     queries: QueryCodes,
@@ -380,7 +380,7 @@ def has_too_many(
     return has_too_many_near(lookup, queries, steps, query)
 
 
-@jit_without_refcounts
+@jit
 def find_chosen(
     lookup: KmerLookup,
     queries: QueryCodes,
@@ -407,7 +407,7 @@ def find_chosen(
     return row
 
 
-@inline_without_refcounts
+@inline
 def next_seeds(
     lookup: KmerLookup,
     queries: QueryCodes,
@@ -450,7 +450,7 @@ def next_seeds(
     return size, query, at, lead
 
 
-@inline_without_refcounts
+@inline
 def next_picked(
     lookup: KmerLookup,
     queries: QueryCodes,
@@ -486,7 +486,7 @@ def next_picked(
     return size, query, at
 
 
-@inline_without_refcounts
+@inline
 def next_place(
     lookup: KmerLookup, steps: SampleSteps, batch: Int64Array, sample: int
 ) -> tuple[int, int]:
@@ -498,7 +498,7 @@ def next_place(
     return place, lead
 
 
-@inline_without_refcounts
+@inline
 def find_seed_lists(lookup: KmerLookup, codes: CodeArray, batch: Int64Array, size: int) -> bool:
     """Replace the k-mer of each sample by its list, and prefetch the first occurrences.
 

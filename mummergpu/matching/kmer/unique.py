@@ -50,8 +50,8 @@ from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import (
     as_index,
     as_int64,
-    inline_without_refcounts,
-    jit_without_refcounts,
+    inline,
+    jit,
     prefetch,
 )
 from mummergpu.runtime.scratch import ThreadArray
@@ -236,7 +236,7 @@ def rows_of_queries(rows: MemRows, block: QueryBlock, strand: Strand) -> MemColu
     )
 
 
-@jit_without_refcounts
+@jit
 def find_unique_rows(
     lookup: MinimizerLookup,
     queries: QueryCodes,
@@ -284,7 +284,7 @@ def find_unique_rows(
     return True
 
 
-@inline_without_refcounts
+@inline
 def next_that_matters(
     lookup: MinimizerLookup,
     codes: CodeArray,
@@ -325,7 +325,7 @@ def next_that_matters(
     return number
 
 
-@inline_without_refcounts
+@inline
 def find_at_minimizer(
     lookup: MinimizerLookup,
     codes: CodeArray,
@@ -368,7 +368,7 @@ def find_at_minimizer(
     return True
 
 
-@inline_without_refcounts
+@inline
 def meet_rarest(
     lookup: MinimizerLookup,
     codes: CodeArray,
@@ -406,7 +406,7 @@ def meet_rarest(
         wanted = MatchEnds(as_int64(ALL_MET), ends.reverse)
 
 
-@inline_without_refcounts
+@inline
 def ends_from(
     lookup: MinimizerLookup,
     codes: CodeArray,
@@ -452,7 +452,7 @@ def ends_from(
     return MatchEnds(forward, reverse)
 
 
-@inline_without_refcounts
+@inline
 def first_from(minimizers: QueryMinimizers, number: int, at: int) -> int:
     """Return the number of the first minimizer, from one on, that begins at a base or after it."""
     while number < minimizers.total and minimizers.places[as_index(number)] >> 1 < at:
@@ -460,7 +460,7 @@ def first_from(minimizers: QueryMinimizers, number: int, at: int) -> int:
     return number
 
 
-@inline_without_refcounts
+@inline
 def lowest_of(minimizers: QueryMinimizers, number: int, begin: int, window: int) -> int:
     """Return the number of the last minimizer with the lowest rank of a window; -1 if it has none.
 
@@ -476,7 +476,7 @@ def lowest_of(minimizers: QueryMinimizers, number: int, begin: int, window: int)
     return lowest
 
 
-@inline_without_refcounts
+@inline
 def sample_at(
     lookup: MinimizerLookup,
     codes: CodeArray,
@@ -499,7 +499,7 @@ def sample_at(
     )
 
 
-@inline_without_refcounts
+@inline
 def owned_starts(minimizers: QueryMinimizers, sample: Sample, window: int) -> StartsOfMinimizer:
     """Return the starts of the windows of which a minimizer is the first one with the lowest rank.
 
@@ -522,7 +522,7 @@ def owned_starts(minimizers: QueryMinimizers, sample: Sample, window: int) -> St
     return StartsOfMinimizer(first, last)
 
 
-@inline_without_refcounts
+@inline
 def rarest_between(
     lookup: MinimizerLookup, minimizers: QueryMinimizers, sample: Sample, end: int
 ) -> int:

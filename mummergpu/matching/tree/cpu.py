@@ -29,7 +29,7 @@ SIZES: Final = WorkSizes(
     block_bases=1 << 20,
     piece_bases=1 << 16,
     long_query=1 << 17,
-    part_bases=1 << 20,
+    batch_bases=1 << 20,
     max_rows=1 << 21,
     first_batch_bases=1 << 20,
 )

@@ -26,7 +26,7 @@ from mummergpu.index.tree.layout import (
 )
 from mummergpu.index.tree.node_fields import load_flags, load_number
 from mummergpu.runtime.arrays import ByteArray
-from mummergpu.runtime.jit import as_index, as_int64, inline_without_refcounts, prefetch
+from mummergpu.runtime.jit import as_index, as_int64, inline, prefetch
 from mummergpu.sequence.codes import BREAK
 
 
@@ -68,26 +68,26 @@ def arrays_of(tree: FlatTree) -> TreeArrays:
     )
 
 
-@inline_without_refcounts
+@inline
 def prefetch_node(tree: TreeArrays, node: int) -> None:
     """Prefetch a node that will be read later."""
     prefetch(tree.nodes, node * tree.stride)
 
 
-@inline_without_refcounts
+@inline
 def string_depth_of(tree: TreeArrays, node: int) -> int:
     """Return the bases from the root to a node."""
     return load_number(tree.nodes, node * tree.stride, STRING_DEPTH)
 
 
-@inline_without_refcounts
+@inline
 def path_start_of(tree: TreeArrays, node: int) -> int:
     """Return where in the page one occurrence of a node's path begins."""
     half = node * tree.stride
     return load_number(tree.nodes, half, EDGE_END) - load_number(tree.nodes, half, STRING_DEPTH)
 
 
-@inline_without_refcounts
+@inline
 def parent_depth_of(tree: TreeArrays, node: int) -> int:
     """Return the string depth of a node's parent, without reading the parent."""
     half = node * tree.stride
@@ -97,25 +97,25 @@ def parent_depth_of(tree: TreeArrays, node: int) -> int:
     return load_number(tree.nodes, half, STRING_DEPTH) - edge_length
 
 
-@inline_without_refcounts
+@inline
 def parent_of(tree: TreeArrays, node: int) -> int:
     """Return the parent of a node; `ROOT` for the root itself."""
     return load_number(tree.nodes, node * tree.stride, PARENT)
 
 
-@inline_without_refcounts
+@inline
 def suffix_link_of(tree: TreeArrays, node: int) -> int:
     """Return the node whose path lacks the first base of this node's path."""
     return load_number(tree.nodes, node * tree.stride, SUFFIX_LINK)
 
 
-@inline_without_refcounts
+@inline
 def is_leaf(tree: TreeArrays, node: int) -> bool:
     """Return whether a node is a leaf."""
     return load_flags(tree.nodes, node * tree.stride) != 0
 
 
-@inline_without_refcounts
+@inline
 def child_of(tree: TreeArrays, node: int, code: int) -> int:
     """Return the child of an inner node whose edge begins with a code, or `NO_NODE`.
 
@@ -124,7 +124,7 @@ def child_of(tree: TreeArrays, node: int, code: int) -> int:
     return load_number(tree.children, node * tree.stride, code)
 
 
-@inline_without_refcounts
+@inline
 def next_child(tree: TreeArrays, node: int, slot: int) -> tuple[int, int]:
     """Return the first child of a node at or after a slot, and the slot after that child.
 
@@ -137,7 +137,7 @@ def next_child(tree: TreeArrays, node: int, slot: int) -> tuple[int, int]:
     return child, slot
 
 
-@inline_without_refcounts
+@inline
 def slot_behind(tree: TreeArrays, node: int, child: int) -> int:
     """Return the slot after that of a child; leaves further down a ``$`` chain count as last."""
     slot = 0
@@ -146,25 +146,25 @@ def slot_behind(tree: TreeArrays, node: int, child: int) -> int:
     return slot + 1
 
 
-@inline_without_refcounts
+@inline
 def leaf_id_of(tree: TreeArrays, leaf: int) -> int:
     """Return where in the page the suffix of a leaf begins."""
     return load_number(tree.children, leaf * tree.stride, LEAF_ID)
 
 
-@inline_without_refcounts
+@inline
 def next_leaf_of(tree: TreeArrays, leaf: int) -> int:
     """Return the next leaf of a ``$`` chain, whose path has the same bases, or `NO_NODE`."""
     return load_number(tree.children, leaf * tree.stride, NEXT_LEAF)
 
 
-@inline_without_refcounts
+@inline
 def preceding_base_of(tree: TreeArrays, leaf: int) -> int:
     """Return the code of the base before the suffix of a leaf; `BREAK` where there is none."""
     return load_flags(tree.children, leaf * tree.stride) & PRECEDING_BASE_MASK
 
 
-@inline_without_refcounts
+@inline
 def reference_base(tree: TreeArrays, position: int) -> int:
     """Return the code at a position of the page."""
     place = place_in_strips(position, REFERENCE_WIDTH_BITS, tree.strip_bits)

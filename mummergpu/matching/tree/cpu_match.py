@@ -32,8 +32,8 @@ from mummergpu.runtime.arrays import Int32Array, Int64Array
 from mummergpu.runtime.jit import (
     as_index,
     as_int64,
-    inline_without_refcounts,
-    jit_without_refcounts,
+    inline,
+    jit,
 )
 from mummergpu.sequence.codes import BREAK, CodeArray
 
@@ -85,7 +85,7 @@ class Candidates(NamedTuple):
     offsets: Int64Array
 
 
-@jit_without_refcounts
+@jit
 def match_kernel(
     tree: TreeArrays,
     queries: QueryCodes,
@@ -151,7 +151,7 @@ def match_kernel(
     return True
 
 
-@jit_without_refcounts
+@jit
 def compact_lanes(candidates: Candidates, counts: Int64Array) -> None:
     """Close the gaps between the candidates of different queries."""
     positions, lowest_nodes = candidates.positions, candidates.lowest_nodes
@@ -169,7 +169,7 @@ def compact_lanes(candidates: Candidates, counts: Int64Array) -> None:
     offsets[counts.size] = filled
 
 
-@inline_without_refcounts
+@inline
 def begin_query(
     queries: QueryCodes,
     min_length: int,
@@ -197,7 +197,7 @@ def begin_query(
     return upcoming
 
 
-@inline_without_refcounts
+@inline
 def advance(
     tree: TreeArrays, codes: CodeArray, lanes: Int64Array, lane: int, max_skips: int
 ) -> bool:
@@ -245,7 +245,7 @@ def advance(
     return False
 
 
-@inline_without_refcounts
+@inline
 def is_candidate(
     tree: TreeArrays, codes: CodeArray, begin: int, min_length: int, lanes: Int64Array, lane: int
 ) -> bool:
@@ -265,7 +265,7 @@ def is_candidate(
     )
 
 
-@inline_without_refcounts
+@inline
 def follow_suffix_link(tree: TreeArrays, lanes: Int64Array, lane: int) -> None:
     """Move a lane to a node from which it can find the match of its new start, one base later.
 

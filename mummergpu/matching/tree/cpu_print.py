@@ -33,8 +33,8 @@ from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import (
     as_index,
     as_int64,
-    inline_without_refcounts,
-    jit_without_refcounts,
+    inline,
+    jit,
 )
 from mummergpu.sequence.codes import BREAK, CodeArray
 from mummergpu.sequence.extension import extend_match
@@ -92,7 +92,7 @@ class Candidate(NamedTuple):
     edge_length: int
 
 
-@jit_without_refcounts
+@jit
 def print_kernel(
     tree: TreeArrays,
     page: PageText,
@@ -164,7 +164,7 @@ def print_kernel(
     return True
 
 
-@inline_without_refcounts
+@inline
 def prefetch_candidate(
     tree: TreeArrays,
     min_length: int,
@@ -205,7 +205,7 @@ def prefetch_candidate(
     return True
 
 
-@inline_without_refcounts
+@inline
 def search_below(
     tree: TreeArrays,
     owned_count: int,
@@ -272,7 +272,7 @@ def search_below(
         node = child
 
 
-@inline_without_refcounts
+@inline
 def take_leaves(
     tree: TreeArrays,
     leaf: int,
@@ -304,7 +304,7 @@ def take_leaves(
     return filled, visits_left
 
 
-@inline_without_refcounts
+@inline
 def query_code(tree: TreeArrays, codes: CodeArray, start: int, match_length: int, node: int) -> int:
     """Return the code by which the query path leaves a node above L, or -1 if it ends there."""
     depth = string_depth_of(tree, node)

@@ -15,7 +15,7 @@ from mummergpu.mapping.alignments.xa_columns import FoldedColumns, WrittenColumn
 from mummergpu.output.bytes.text_arrays import QueryColumns
 from mummergpu.output.sink import Format
 from mummergpu.runtime.arrays import ByteArray, Int64Array
-from mummergpu.runtime.jit import jit_without_refcounts, writable
+from mummergpu.runtime.jit import jit, writable
 from mummergpu.sequence.codes import LETTERS, MARGIN, CodeArray
 
 _LETTERS: Final = np.frombuffer(bytearray(LETTERS), dtype=np.uint8)
@@ -69,7 +69,7 @@ def _without_place(block: ReadBlock, rows: WrittenColumns) -> Int64Array:
     return np.flatnonzero(~is_placed)
 
 
-@jit_without_refcounts
+@jit
 def write_reads(
     chosen: Int64Array,
     reads: QueryColumns,

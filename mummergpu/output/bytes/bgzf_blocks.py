@@ -15,8 +15,8 @@ from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import (
     as_index,
     as_int64,
-    inline_without_refcounts,
-    jit_without_refcounts,
+    inline,
+    jit,
 )
 from mummergpu.runtime.llvm import intrinsic, ir, types
 
@@ -88,7 +88,7 @@ _checksum = cast("Callable[[int, int, int], np.uint32]", intrinsic(_generate_che
 _load = cast("Callable[[TextArray, int], int]", intrinsic(_generate_load))
 
 
-@inline_without_refcounts
+@inline
 def _hash_of(word: int) -> int:
     """Return the CRC-32C of four bytes, not inverted, cut to the bits of a small table."""
     for _ in range(8 * _HASHED_BYTES):
@@ -96,7 +96,7 @@ def _hash_of(word: int) -> int:
     return word & _HASH_MASK
 
 
-@inline_without_refcounts
+@inline
 def _mask_of_hashes(size: int) -> int:
     """Return the bits of a hash that the library uses for a block: fewer for a short one."""
     values = 1
@@ -105,7 +105,7 @@ def _mask_of_hashes(size: int) -> int:
     return min(values - 1, _HASH_MASK)
 
 
-@inline_without_refcounts
+@inline
 def _stream_start(text: TextArray, begin: int, size: int, address: int) -> int:
     """Return where in its room a stream must begin for its address to have no effect.
 
@@ -128,7 +128,7 @@ def _stream_start(text: TextArray, begin: int, size: int, address: int) -> int:
     return 0
 
 
-@jit_without_refcounts
+@jit
 def compress_blocks(
     packed: TextArray,
     text: TextArray,

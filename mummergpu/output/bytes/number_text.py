@@ -13,7 +13,7 @@ import numpy as np
 
 from mummergpu.output.bytes.text_stores import LINE_END, TAB, TextArray, store
 from mummergpu.runtime.bits import lowest_bit
-from mummergpu.runtime.jit import as_index, as_int64, inline_without_refcounts
+from mummergpu.runtime.jit import as_index, as_int64, inline
 from mummergpu.runtime.llvm import address_of, intrinsic, ir, types
 
 DigitWords = tuple[np.uint64, np.uint64, np.uint64, np.uint64]
@@ -129,7 +129,7 @@ _write_columns = cast(
 digit_words = cast("Callable[[int, int, int, int], DigitWords]", intrinsic(_generate_digits))
 
 
-@inline_without_refcounts
+@inline
 def write_digits(text: TextArray, at: int, number: int) -> int:
     """Write a number without blanks; return where it ends."""
     end = at + 1
@@ -145,7 +145,7 @@ def write_digits(text: TextArray, at: int, number: int) -> int:
     return end
 
 
-@inline_without_refcounts
+@inline
 def _write_head(text: TextArray, at: int, number: int) -> tuple[int, int, np.uint64]:
     """Write the digits of a number before its last eight digits.
 
@@ -158,7 +158,7 @@ def _write_head(text: TextArray, at: int, number: int) -> tuple[int, int, np.uin
     return write_digits(text, at, head), number - head * EIGHT_DIGITS, _ZEROS
 
 
-@inline_without_refcounts
+@inline
 def write_numbers(text: TextArray, at: int, first: int, second: int, third: int) -> int:
     """Write three numbers in columns of eight or more, and a line end; return where it ends."""
     if max(second, third) < EIGHT_DIGITS:
@@ -215,7 +215,7 @@ _THREE_DIGITS: Final = _three_digits()
 _SMALL: Final = np.uint64(SMALL)
 
 
-@inline_without_refcounts
+@inline
 def _put_digits(text: TextArray, at: int, digits: np.uint64) -> int:
     """Write eight digits without leading zeros; return where they end."""
     leading = lowest_bit(digits | _LAST_DIGIT) >> 3
@@ -223,7 +223,7 @@ def _put_digits(text: TextArray, at: int, digits: np.uint64) -> int:
     return at + COLUMN - leading
 
 
-@inline_without_refcounts
+@inline
 def put_number(text: TextArray, at: int, number: int, digits: np.uint64) -> int:
     """Write a number whose digits are known; return where it ends."""
     if number < EIGHT_DIGITS:
@@ -235,14 +235,14 @@ def put_number(text: TextArray, at: int, number: int, digits: np.uint64) -> int:
     return at + COLUMN
 
 
-@inline_without_refcounts
+@inline
 def put_word(text: TextArray, at: int, word: np.uint64) -> int:
     """Write a text of `number_words`; return where it ends."""
     store(text, at, word)
     return at + as_int64(word >> _SIZE_SHIFT)
 
 
-@inline_without_refcounts
+@inline
 def put_small(text: TextArray, at: int, number: int) -> int:
     """Write a number that is mostly less than `SMALL`; return where it ends."""
     if number < SMALL:
@@ -250,7 +250,7 @@ def put_small(text: TextArray, at: int, number: int) -> int:
     return put_number(text, at, number, digit_words(number, 0, 0, 0)[0])
 
 
-@inline_without_refcounts
+@inline
 def put_one_number(text: TextArray, at: int, number: int) -> int:
     """Write a number that is the only large one near it; return where it ends.
 
@@ -266,7 +266,7 @@ def put_one_number(text: TextArray, at: int, number: int) -> int:
     return put_number(text, at, number, np.uint64(0))
 
 
-@inline_without_refcounts
+@inline
 def put_tab(text: TextArray, at: int) -> int:
     """Write a tab; return where it ends."""
     store(text, at, TAB)

@@ -9,7 +9,7 @@ import numpy as np
 
 from mummergpu.output.bytes.text_stores import TextArray
 from mummergpu.runtime.arrays import ByteArray
-from mummergpu.runtime.jit import as_index, as_int64, inline_without_refcounts
+from mummergpu.runtime.jit import as_index, as_int64, inline
 from mummergpu.runtime.llvm import address_of, intrinsic, ir, load_from, types
 from mummergpu.sequence.codes import BASES, BREAK, LETTERS, MARGIN, STEP, CodeArray
 
@@ -60,7 +60,7 @@ _Step = Callable[[TextArray, int, CodeArray, int, int], None]
 _letters_step = cast(_Step, intrinsic(_generate_letters))
 
 
-@inline_without_refcounts
+@inline
 def write_bases(
     text: TextArray,
     at: int,
@@ -85,7 +85,7 @@ def write_bases(
     return at + count
 
 
-@inline_without_refcounts
+@inline
 def write_letters(text: TextArray, at: int, codes: CodeArray, begin: int, length: int) -> None:
     """Put the letters that stand for several bases into a text that `write_bases` has written."""
     for base in range(length):
@@ -143,7 +143,7 @@ _forward_step = cast(_QualityStep, intrinsic(_generate_forward))
 _reverse_step = cast(_QualityStep, intrinsic(_generate_reverse))
 
 
-@inline_without_refcounts
+@inline
 def write_qualities(
     text: TextArray,
     at: int,

@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 import numpy as np
 
 from mummergpu.runtime.arrays import ByteArray
-from mummergpu.runtime.jit import inline_without_refcounts
+from mummergpu.runtime.jit import inline
 from mummergpu.runtime.llvm import address_of, intrinsic, ir, load_from, types
 
 TextArray = ByteArray
@@ -76,7 +76,7 @@ _copy_exactly = cast(
 )
 
 
-@inline_without_refcounts
+@inline
 def copy_padded(text: TextArray, at: int, source: TextArray, begin: int, end: int) -> int:
     """Copy a range of a source with `OVERSHOOT` bytes after it; return where the copy ends."""
     size = end - begin
@@ -90,7 +90,7 @@ def copy_padded(text: TextArray, at: int, source: TextArray, begin: int, end: in
     return at + size
 
 
-@inline_without_refcounts
+@inline
 def copy_text(text: TextArray, at: int, source: TextArray, begin: int, end: int) -> int:
     """Copy a range of a source that may end with it; return where the copy ends."""
     size = end - begin
@@ -105,7 +105,7 @@ def copy_text(text: TextArray, at: int, source: TextArray, begin: int, end: int)
     return at + size
 
 
-@inline_without_refcounts
+@inline
 def fill_blanks(text: TextArray, at: int, end: int) -> None:
     """Fill a range of the text with blanks."""
     for place in range(at, end, 8):

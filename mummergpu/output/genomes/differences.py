@@ -17,7 +17,7 @@ from mummergpu.input.reference import Reference
 from mummergpu.mapping.genomes.columns import GenomeAlignments
 from mummergpu.output.genomes.format import AlignedBases, AlignedQueries
 from mummergpu.runtime.arrays import BoolArray, ByteArray, Int64Array, UInt32Array
-from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
+from mummergpu.runtime.jit import as_int64, inline, jit
 from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
 from mummergpu.sequence.extension import extend_right
 
@@ -29,7 +29,7 @@ _MATCH: Final = 0
 _INSERTION: Final = 1
 
 
-@jit_without_refcounts
+@jit
 def find_events(
     cigars: UInt32Array,
     offsets: Int64Array,
@@ -71,7 +71,7 @@ def find_events(
     count[0] = filled
 
 
-@inline_without_refcounts
+@inline
 def _put(
     events: Events, at: int, row: int, begin: int, end: int, query_begin: int, query_end: int
 ) -> int:
@@ -84,7 +84,7 @@ def _put(
     return at + 1
 
 
-@inline_without_refcounts
+@inline
 def _put_pairs(
     events: Events,
     filled: int,
@@ -107,7 +107,7 @@ def _put_pairs(
     return filled
 
 
-@inline_without_refcounts
+@inline
 def _put_gap(
     events: Events,
     first: int,
@@ -160,7 +160,7 @@ def _put_gap(
     return _put_pairs(events, filled, row, query, pairs_query_begin, reference, pairs_begin, equal)
 
 
-@inline_without_refcounts
+@inline
 def _trim(
     reference: CodeArray, begin: int, end: int, query: CodeArray, query_begin: int, query_end: int
 ) -> tuple[int, int, int, int]:
@@ -174,7 +174,7 @@ def _trim(
     return begin, end, query_begin, query_end
 
 
-@inline_without_refcounts
+@inline
 def _leave(
     reference: CodeArray,
     begin: int,
@@ -297,7 +297,7 @@ def _all_events(
     )
 
 
-@jit_without_refcounts
+@jit
 def _write_alternatives(
     events: Events,
     is_gap: BoolArray,

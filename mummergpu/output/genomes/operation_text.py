@@ -16,8 +16,8 @@ from mummergpu.runtime.arrays import Int64Array, UInt32Array
 from mummergpu.runtime.jit import (
     as_index,
     as_int64,
-    inline_without_refcounts,
-    jit_without_refcounts,
+    inline,
+    jit,
 )
 from mummergpu.sequence.codes import BASES, CodeArray
 from mummergpu.sequence.extension import extend_right
@@ -63,7 +63,7 @@ def distance_texts(cigars: OperationArray, offsets: Int64Array) -> RecordTexts:
     return _checked(text, text_offsets)
 
 
-@jit_without_refcounts
+@jit
 def _write_cigars(
     cigars: OperationArray, offsets: Int64Array, text: TextArray, text_offsets: Int64Array
 ) -> None:
@@ -77,7 +77,7 @@ def _write_cigars(
         text_offsets[row + 1] = at
 
 
-@jit_without_refcounts
+@jit
 def _write_distances(
     cigars: OperationArray, offsets: Int64Array, text: TextArray, text_offsets: Int64Array
 ) -> None:
@@ -132,7 +132,7 @@ def change_texts(columns: GenomeAlignments, bases: AlignedBases) -> RecordTexts:
     return _checked(text, text_offsets)
 
 
-@jit_without_refcounts
+@jit
 def _write_changes(
     cigars: UInt32Array,
     offsets: Int64Array,
@@ -163,7 +163,7 @@ def _write_changes(
         text_offsets[row + 1] = at
 
 
-@inline_without_refcounts
+@inline
 def _put_pairs(
     text: TextArray, at: int, query: CodeArray, i: int, reference: CodeArray, j: int, length: int
 ) -> int:
@@ -184,7 +184,7 @@ def _put_pairs(
     return at
 
 
-@inline_without_refcounts
+@inline
 def _put_letters(text: TextArray, at: int, codes: CodeArray, begin: int, length: int) -> int:
     """Write bases as small letters; return where they end."""
     for base in range(length):

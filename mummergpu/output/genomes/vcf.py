@@ -29,7 +29,7 @@ from mummergpu.output.genomes.format import AlignedQueries, GenomeFormat
 from mummergpu.output.records.header import check_records
 from mummergpu.output.records.sam_options import usual_read_group
 from mummergpu.runtime.arrays import BoolArray, ByteArray, Int64Array
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts, writable
+from mummergpu.runtime.jit import inline, jit, writable
 from mummergpu.sequence.codes import BASES, MARGIN, CodeArray
 from mummergpu.version import __version__
 
@@ -56,7 +56,7 @@ def _order_rows(found: Differences) -> Int64Array:
     return order[: _sort_and_drop(order, found)]
 
 
-@inline_without_refcounts
+@inline
 def _compare(one: int, other: int, found: Differences) -> int:
     """Return whether the bases of a difference come before those of one as long, or after."""
     begin, other_begin = found.offsets[one], found.offsets[other]
@@ -68,7 +68,7 @@ def _compare(one: int, other: int, found: Differences) -> int:
     return 0
 
 
-@jit_without_refcounts
+@jit
 def _sort_and_drop(order: Int64Array, found: Differences) -> int:
     """Sort rows that differ in their bases only, and drop equal ones; return how many are left."""
     positions, lengths, offsets = found.positions, found.reference_lengths, found.offsets
@@ -124,7 +124,7 @@ class VcfRows(NamedTuple):
     query_names: RecordTexts
 
 
-@inline_without_refcounts
+@inline
 def _put_bases(text: TextArray, at: int, codes: CodeArray, begin: int, end: int) -> int:
     """Write bases; return where they end."""
     for place in range(begin, end):
@@ -133,13 +133,13 @@ def _put_bases(text: TextArray, at: int, codes: CodeArray, begin: int, end: int)
     return at
 
 
-@inline_without_refcounts
+@inline
 def _put_name(text: TextArray, at: int, names: RecordTexts, number: int) -> int:
     """Write a name; return where it ends."""
     return copy_padded(text, at, names.texts, names.offsets[number], names.offsets[number + 1])
 
 
-@jit_without_refcounts
+@jit
 def write_rows(text: TextArray, order: Int64Array, is_ambiguous: ByteArray, rows: VcfRows) -> int:
     """Write the rows of `order`, of which `is_ambiguous` tells; return where they end."""
     found = rows.found

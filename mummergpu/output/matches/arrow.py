@@ -25,8 +25,8 @@ from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import Reference, record_lookup
 from mummergpu.output.matches.match_table import MatchTable, match_tables
 from mummergpu.output.sink import Emit, MatchSink, materialize_if_small
+from mummergpu.runtime import optional_imports
 from mummergpu.runtime.arrays import ByteArray, Int64Array, UInt32Array
-from mummergpu.runtime.libraries import look_for
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.mems import BlockMems
 
@@ -315,7 +315,7 @@ def _number_fields(pa: Any) -> list[Any]:
 
 def import_pyarrow(format_name: str) -> Any:
     """Import pyarrow, which only these formats need; raise `LibraryError` if that fails."""
-    library = look_for("pyarrow", "pyarrow")
+    library = optional_imports.find("pyarrow", "pyarrow")
     if library.problem is not None:
         raise LibraryError(f"output as {format_name}", "pyarrow", "arrow", library.problem)
     import pyarrow

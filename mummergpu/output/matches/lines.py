@@ -40,7 +40,7 @@ from mummergpu.output.matches.match_table import (
     MatchPieces,
 )
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import as_index, inline_without_refcounts, jit_without_refcounts
+from mummergpu.runtime.jit import as_index, inline, jit
 from mummergpu.sequence.mems import BlockMems
 
 PAF, BED, TSV = 0, 1, 2
@@ -61,7 +61,7 @@ _ALIGNMENT_BYTES: Final = len(b"\t255\tcg:Z:")
 _ALIGNMENT_END: Final = np.frombuffer(b"=\n", dtype="<u2")[0]
 
 
-@inline_without_refcounts
+@inline
 def _write_start(start: TextArray, queries: QueryColumns, query: int, with_length: bool) -> int:
     """Write what the lines of a query share: its name and its length; return where it ends."""
     begin, end = queries.name_offsets[as_index(query)], queries.name_offsets[as_index(query + 1)]
@@ -86,14 +86,14 @@ class _Match(NamedTuple):
     sign: np.uint8
 
 
-@inline_without_refcounts
+@inline
 def _put_record(text: TextArray, at: int, records: RecordTexts, record: int) -> int:
     """Write the text of a record; return where it ends."""
     begin, end = records.offsets[as_index(record)], records.offsets[as_index(record + 1)]
     return copy_padded(text, at, records.texts, begin, end)
 
 
-@inline_without_refcounts
+@inline
 def _put_places(text: TextArray, at: int, match: _Match) -> int:
     """Write where a match begins and ends in its record, with a tab after each; return the end."""
     words = digit_words(match.position, match.position + match.length, 0, 0)
@@ -101,7 +101,7 @@ def _put_places(text: TextArray, at: int, match: _Match) -> int:
     return put_tab(text, put_number(text, at, match.position + match.length, words[1]))
 
 
-@inline_without_refcounts
+@inline
 def _write_bed(
     text: TextArray, at: int, start: TextArray, start_size: int, records: RecordTexts, match: _Match
 ) -> int:
@@ -114,7 +114,7 @@ def _write_bed(
     return at + 2
 
 
-@inline_without_refcounts
+@inline
 def _write_pair(
     text: TextArray, at: int, start: TextArray, start_size: int, records: RecordTexts, match: _Match
 ) -> int:
@@ -127,7 +127,7 @@ def _write_pair(
     return put_small(text, at, match.length)
 
 
-@inline_without_refcounts
+@inline
 def _write_alignment(text: TextArray, at: int, length: int) -> int:
     """Write the rest of a line of PAF; return where it ends."""
     at = put_small(text, put_tab(text, at), length)
@@ -137,7 +137,7 @@ def _write_alignment(text: TextArray, at: int, length: int) -> int:
     return at + 2
 
 
-@jit_without_refcounts
+@jit
 def write_lines(
     text: TextArray,
     state: Int64Array,

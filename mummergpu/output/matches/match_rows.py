@@ -47,8 +47,8 @@ from mummergpu.runtime.jit import (
     as_index,
     as_int64,
     flattened,
-    inline_without_refcounts,
-    jit_without_refcounts,
+    inline,
+    jit,
     writable,
 )
 from mummergpu.sequence.mems import BlockMems, match_count
@@ -77,7 +77,7 @@ _SOFT_CLIP, _EQUAL = 4, 7
 _STEP: Final = 8
 
 
-@inline_without_refcounts
+@inline
 def begin_query(state: Int64Array, heap: Int64Array, strands: BothStrands, query: int) -> None:
     """Find what decides on the rows of a query."""
     count, longest = 0, 0
@@ -95,7 +95,7 @@ def begin_query(state: Int64Array, heap: Int64Array, strands: BothStrands, query
             state[TIES_LEFT] += heap[place] == heap[0]
 
 
-@inline_without_refcounts
+@inline
 def _longest(sizes: Int64Array, begin: int, end: int) -> int:
     """Return the largest of some sizes."""
     longest = 0
@@ -116,7 +116,7 @@ def _longest(sizes: Int64Array, begin: int, end: int) -> int:
     return longest
 
 
-@inline_without_refcounts
+@inline
 def flag_of(size: int, longest: int, least: int, ties_left: int, has_primary: int) -> int:
     """Return the flag of a match without its strand, `NO_MATCH_ROW` if it is no row."""
     if size <= least and (size < least or ties_left == 0):
@@ -124,7 +124,7 @@ def flag_of(size: int, longest: int, least: int, ties_left: int, has_primary: in
     return 0 if size == longest and has_primary == 0 else SECONDARY
 
 
-@inline_without_refcounts
+@inline
 def _fill_heap(heap: Int64Array, strands: BothStrands, query: int) -> None:
     """Put the lengths of the longest matches of a query into a heap, as many as it holds."""
     used = 0
@@ -139,7 +139,7 @@ def _fill_heap(heap: Int64Array, strands: BothStrands, query: int) -> None:
                 _replace_least(heap, size)
 
 
-@inline_without_refcounts
+@inline
 def _add(heap: Int64Array, used: int, number: int) -> None:
     """Add a number to a heap, whose first element is the least."""
     place = used
@@ -149,7 +149,7 @@ def _add(heap: Int64Array, used: int, number: int) -> None:
     heap[place] = number
 
 
-@inline_without_refcounts
+@inline
 def _replace_least(heap: Int64Array, number: int) -> None:
     """Put a number into a full heap in place of the least one."""
     place = 0
@@ -182,7 +182,7 @@ class MatchFilling(NamedTuple):
     heap: Int64Array
 
 
-@inline_without_refcounts
+@inline
 def _put_unmapped(rows: RecordRows, at: int, query: int) -> None:
     """Fill the row of a query without a match."""
     rows.reads[as_index(at)] = query
@@ -195,7 +195,7 @@ def _put_unmapped(rows: RecordRows, at: int, query: int) -> None:
         rows.cigars[as_index(MATCH_OPERATIONS * at + operation)] = 0
 
 
-@inline_without_refcounts
+@inline
 def _put_rows(at: int, state: Int64Array, block: MatchFilling, query: int) -> int:
     """Fill rows with the matches of a query from `state` on, as far as there is room.
 
@@ -244,7 +244,7 @@ def _put_rows(at: int, state: Int64Array, block: MatchFilling, query: int) -> in
     return at
 
 
-@jit_without_refcounts
+@jit
 def fill_match_rows(state: Int64Array, block: MatchFilling) -> int:
     """Fill rows from `state` on, until the block ends or they are full.
 

@@ -19,7 +19,7 @@ from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray
 from mummergpu.output.sink import PieceFormat
 from mummergpu.runtime.arrays import BoolArray, Int64Array, UInt32Array
 from mummergpu.runtime.frozen import frozen
-from mummergpu.runtime.jit import as_index, jit_without_refcounts, writable
+from mummergpu.runtime.jit import as_index, jit, writable
 from mummergpu.sequence.codes import CodeArray, Strand
 from mummergpu.sequence.mems import BlockMems, MemColumns, MemRows, match_count
 
@@ -163,7 +163,7 @@ def match_counts(block: QueryBlock, mems: Mapping[Strand, MemColumns]) -> Int64A
     return counts
 
 
-@jit_without_refcounts
+@jit
 def fill_table(
     state: Int64Array,
     query_offsets: Int64Array,

@@ -39,8 +39,8 @@ from mummergpu.runtime.arrays import BoolArray, Int64Array
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import (
     as_index,
-    inline_without_refcounts,
-    jit_without_refcounts,
+    inline,
+    jit,
     writable,
 )
 from mummergpu.sequence.codes import BASES, CodeArray, Strand
@@ -87,7 +87,7 @@ class TextBlock(NamedTuple):
     show_sequences: bool
 
 
-@inline_without_refcounts
+@inline
 def _write_header(text: TextArray, at: int, block: TextBlock, query: int, reverse: bool) -> int:
     """Write a query's header; return where it ends."""
     offsets, names, name_offsets = block.matches.queries
@@ -104,7 +104,7 @@ def _write_header(text: TextArray, at: int, block: TextBlock, query: int, revers
     return at + 1
 
 
-@inline_without_refcounts
+@inline
 def _write_row(
     text: TextArray, at: int, block: TextBlock, position: int, query_position: int, length: int
 ) -> int:
@@ -124,7 +124,7 @@ def _write_row(
     return write_numbers(text, at, position - lookup.starts[record] + 1, query_position, length)
 
 
-@inline_without_refcounts
+@inline
 def _write_rows(
     text: TextArray,
     at: int,
@@ -159,7 +159,7 @@ def _write_rows(
     return at, row
 
 
-@jit_without_refcounts
+@jit
 def fill_text(text: TextArray, state: Int64Array, block: TextBlock) -> int:
     """Write headers and rows from `state` on, until the block ends or the text is full.
 

@@ -39,8 +39,8 @@ from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import (
     as_index,
     as_int64,
-    inline_without_refcounts,
-    jit_without_refcounts,
+    inline,
+    jit,
 )
 from mummergpu.runtime.llvm import address_of, intrinsic, ir, load_from, types
 from mummergpu.sequence.codes import BREAK, LETTERS, MARGIN, STEP, CodeArray
@@ -55,7 +55,7 @@ _NO_QUALITIES: Final = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 _NO_NAME: Final = np.frombuffer(b"*\0", dtype="<u2")[0]
 
 
-@inline_without_refcounts
+@inline
 def _bin_of(begin: int, end: int) -> int:
     """Return the smallest bin that has a half-open range of a record."""
     last = end - 1
@@ -68,7 +68,7 @@ def _bin_of(begin: int, end: int) -> int:
     return 0
 
 
-@inline_without_refcounts
+@inline
 def _write_name(
     text: TextArray, at: int, names: TextArray, name_offsets: Int64Array, read: int
 ) -> int:
@@ -82,7 +82,7 @@ def _write_name(
     return at + 1
 
 
-@inline_without_refcounts
+@inline
 def _write_fixed_fields(
     text: TextArray,
     at: int,
@@ -108,7 +108,7 @@ def _write_fixed_fields(
     store(text, at + 32, np.uint32(template_length))
 
 
-@inline_without_refcounts
+@inline
 def _write_no_qualities(text: TextArray, at: int, count: int) -> int:
     """Write that the qualities of bases are not known; return where that ends."""
     for place in range(at, at + count, 8):
@@ -177,7 +177,7 @@ _pack_lanes = cast(_Pack, intrinsic(_forward))
 _pack_reverse_lanes = cast(_Pack, intrinsic(_reverse))
 
 
-@inline_without_refcounts
+@inline
 def _pack_bases(
     text: TextArray, at: int, codes: CodeArray, begin: int, length: int, is_reverse: bool
 ) -> int:
@@ -197,7 +197,7 @@ def _pack_bases(
     return at + ((length + 1) >> 1)
 
 
-@inline_without_refcounts
+@inline
 def _pack_letters(text: TextArray, at: int, codes: CodeArray, begin: int, length: int) -> None:
     """Put letters that stand for several bases where `_pack_bases` has written others."""
     for base in range(length):
@@ -217,7 +217,7 @@ _SKIP: Final = 3
 _LONG_CIGAR: Final = int.from_bytes(b"CGBI", "little")
 
 
-@inline_without_refcounts
+@inline
 def _place_of(block: RecordBlock, row: int) -> _Place:
     """Return where a row begins, by the number of its record in the header."""
     rows, record_ids = block.rows, block.record_ids
@@ -229,7 +229,7 @@ def _place_of(block: RecordBlock, row: int) -> _Place:
     return record, position
 
 
-@inline_without_refcounts
+@inline
 def _put_operations(text: TextArray, at: int, rows: RecordRows, bounds: tuple[int, int]) -> int:
     """Write the operations of a row; return where they end."""
     for operation in range(bounds[0], bounds[1]):
@@ -239,7 +239,7 @@ def _put_operations(text: TextArray, at: int, rows: RecordRows, bounds: tuple[in
     return at
 
 
-@inline_without_refcounts
+@inline
 def _put_sequence(
     text: TextArray, at: int, block: RecordBlock, fields: RowFields, row: int, extent: RowExtent
 ) -> int:
@@ -259,7 +259,7 @@ def _put_sequence(
     )
 
 
-@jit_without_refcounts
+@jit
 def write_bam_rows(
     text: TextArray, state: Int64Array, row_ends: Int64Array, block: RecordBlock, fields: RowFields
 ) -> int:
@@ -270,7 +270,7 @@ def write_bam_rows(
     return _write_rows(text, state, row_ends, block, fields)
 
 
-@jit_without_refcounts
+@jit
 def write_bam_matches(
     text: TextArray, state: Int64Array, row_ends: Int64Array, block: RecordBlock, fields: RowFields
 ) -> int:
@@ -279,7 +279,7 @@ def write_bam_matches(
     return _write_rows(text, state, row_ends, block, own)
 
 
-@inline_without_refcounts
+@inline
 def _write_rows(
     text: TextArray, state: Int64Array, row_ends: Int64Array, block: RecordBlock, fields: RowFields
 ) -> int:

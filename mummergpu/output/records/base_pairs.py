@@ -26,8 +26,8 @@ from mummergpu.runtime.arrays import Int64Array, UInt32Array
 from mummergpu.runtime.jit import (
     as_index,
     as_int64,
-    inline_without_refcounts,
-    jit_without_refcounts,
+    inline,
+    jit,
     writable,
 )
 from mummergpu.sequence.codes import BREAK, COMPLEMENT_OF_CODE, LETTERS, MARGIN, CodeArray
@@ -72,7 +72,7 @@ def change_texts(columns: AlignmentColumns, bases: AlignedReads) -> RecordTexts:
     return RecordTexts(text, offsets)
 
 
-@inline_without_refcounts
+@inline
 def _pair_at(
     columns: AlignmentColumns, bases: AlignedReads, row: int, at: int, position: int
 ) -> tuple[int, int, bool]:
@@ -86,7 +86,7 @@ def _pair_at(
     return theirs, ours, theirs == ours and theirs != BREAK
 
 
-@inline_without_refcounts
+@inline
 def _read_code(columns: AlignmentColumns, bases: AlignedReads, row: int, at: int) -> int:
     """Return the code of a base of a read on the strand of the reference."""
     read = columns.reads[as_index(row)]
@@ -97,7 +97,7 @@ def _read_code(columns: AlignmentColumns, bases: AlignedReads, row: int, at: int
     return as_int64(bases.codes[as_index(MARGIN + bases.offsets[as_index(read)] + at)])
 
 
-@inline_without_refcounts
+@inline
 def _first_position(columns: AlignmentColumns, bases: AlignedReads, row: int) -> int:
     """Return where a row begins in the joined reference with its margin; 0 if it is not mapped."""
     if columns.flags[as_index(row)] & UNMAPPED:
@@ -106,7 +106,7 @@ def _first_position(columns: AlignmentColumns, bases: AlignedReads, row: int) ->
     return as_int64(MARGIN + start + columns.positions[as_index(row)])
 
 
-@jit_without_refcounts
+@jit
 def _cut_operations(
     columns: AlignmentColumns, bases: AlignedReads, cigars: UInt32Array, offsets: Int64Array
 ) -> None:
@@ -137,7 +137,7 @@ def _cut_operations(
         offsets[row + 1] = filled
 
 
-@inline_without_refcounts
+@inline
 def _put_equal(text: TextArray, at: int, count: int) -> int:
     """Write how many bases are equal, if there are any; return where that ends."""
     if count == 0:
@@ -146,7 +146,7 @@ def _put_equal(text: TextArray, at: int, count: int) -> int:
     return put_small(text, at + 1, count)
 
 
-@jit_without_refcounts
+@jit
 def _write_changes(
     columns: AlignmentColumns, bases: AlignedReads, text: TextArray, offsets: Int64Array
 ) -> None:

@@ -13,7 +13,7 @@ from mummergpu.input.reference import Reference
 from mummergpu.output.records.sam_options import ReadGroup
 from mummergpu.runtime.arrays import ByteArray, Int32Array, Int64Array
 from mummergpu.runtime.frozen import frozen
-from mummergpu.runtime.jit import as_int64, jit_without_refcounts, writable
+from mummergpu.runtime.jit import as_int64, jit, writable
 from mummergpu.sequence.offsets import longest_of
 from mummergpu.version import __version__
 
@@ -197,7 +197,7 @@ def check_queries(block: NamedSequences, path: str) -> None:
         raise InputError(f"SAM allows no byte {int(names[place])} in a name", path, None, name)
 
 
-@jit_without_refcounts
+@jit
 def find_forbidden(names: ByteArray, name_offsets: Int64Array) -> int:
     """Return where a byte is that SAM does not allow there in a name; -1 if there is none."""
     for place in range(names.size):

@@ -61,8 +61,8 @@ from mummergpu.runtime.arrays import Int64Array, UInt32Array
 from mummergpu.runtime.jit import (
     as_index,
     as_int64,
-    inline_without_refcounts,
-    jit_without_refcounts,
+    inline,
+    jit,
 )
 from mummergpu.sequence.offsets import longest_of
 
@@ -84,7 +84,7 @@ _OTHER_BYTES: Final = 9 * MOST_DIGITS + len("\t" * 14 + "*+NM:i:AS:i:tp:A:Pcg:Z:
 """The most bytes of a line besides the name of the read, the text of the record and the CIGAR."""
 
 
-@inline_without_refcounts
+@inline
 def _columns_and_clips(cigars: UInt32Array, begin: int, end: int) -> tuple[int, int, int, int]:
     """Return the columns of an alignment and the bases of its record, and the clips at its ends."""
     columns, span, before, after = 0, 0, 0, 0
@@ -130,7 +130,7 @@ class PafBlock(NamedTuple):
     has_divergences: bool
 
 
-@inline_without_refcounts
+@inline
 def _put_name(text: TextArray, at: int, block: PafBlock, read: int) -> int:
     """Write the name of a read or what stands for it; return where it ends."""
     reads = block.reads
@@ -140,7 +140,7 @@ def _put_name(text: TextArray, at: int, block: PafBlock, read: int) -> int:
     return copy_text(text, at, reads.names, begin, end)
 
 
-@inline_without_refcounts
+@inline
 def _put_places(text: TextArray, at: int, block: PafBlock, row: int, begin: int, end: int) -> int:
     """Write the fields from the length of the read to the number of columns; return the end.
 
@@ -164,7 +164,7 @@ def _put_places(text: TextArray, at: int, block: PafBlock, row: int, begin: int,
     return put_tab(text, put_small(text, at, columns))
 
 
-@inline_without_refcounts
+@inline
 def _put_alignment(text: TextArray, at: int, cigars: UInt32Array, begin: int, end: int) -> int:
     """Write a CIGAR without its clips; return where it ends."""
     store(text, at, _ALIGNMENT)
@@ -175,7 +175,7 @@ def _put_alignment(text: TextArray, at: int, cigars: UInt32Array, begin: int, en
     return put_cigar(text, at + len("cg:Z:"), cigars, begin, end, False)
 
 
-@jit_without_refcounts
+@jit
 def write_paf(text: TextArray, state: Int64Array, block: PafBlock) -> int:
     """Write lines of rows from `state` on, until they end or the text is full.
 

@@ -14,7 +14,7 @@ from mummergpu.output.bytes.text_arrays import RecordTexts
 from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray
 from mummergpu.output.records.sam_fields import HARD_CLIP, TAKES_REFERENCE, ReferenceLetters
 from mummergpu.runtime.arrays import ByteArray, Int32Array, Int64Array, UInt16Array, UInt32Array
-from mummergpu.runtime.jit import as_index, as_int64, inline_without_refcounts, writable
+from mummergpu.runtime.jit import as_index, as_int64, inline, writable
 from mummergpu.sequence.codes import CodeArray
 
 UNMAPPED: Final = int(SamFlag.UNMAPPED)
@@ -166,7 +166,7 @@ class RowFields(NamedTuple):
     divergences: bool = False
 
 
-@inline_without_refcounts
+@inline
 def fields_of_matches(secondary_bases: bool) -> RowFields:
     """Return the fields of matches. To their compiled caller, all but the one are constants."""
     return RowFields(True, secondary_bases, False, True, False, False, False)
@@ -271,7 +271,7 @@ class RecordBlock(NamedTuple):
     changes: RecordTexts
 
 
-@inline_without_refcounts
+@inline
 def written_flag(rows: RecordRows, fields: RowFields, row: int) -> int:
     """Return the flags of a row as SAM and BAM have them."""
     flag = as_int64(rows.flags[as_index(row)])
@@ -281,7 +281,7 @@ def written_flag(rows: RecordRows, fields: RowFields, row: int) -> int:
     return flag
 
 
-@inline_without_refcounts
+@inline
 def spans_of(cigars: UInt32Array, begin: int, end: int) -> tuple[int, int, int]:
     """Return what a CIGAR takes of a reference, and what it cuts off at both ends of the read."""
     reference_bases, before, after = 0, 0, 0
@@ -297,7 +297,7 @@ def spans_of(cigars: UInt32Array, begin: int, end: int) -> tuple[int, int, int]:
     return reference_bases, before, after
 
 
-@inline_without_refcounts
+@inline
 def rows_of_read(reads: Int64Array, flags: UInt16Array, row: int) -> tuple[int, int]:
     """Return the rows of the read of a row, as a half-open range; of a secondary row, only itself.
 

@@ -58,8 +58,8 @@ from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import (
     as_index,
     as_int64,
-    inline_without_refcounts,
-    jit_without_refcounts,
+    inline,
+    jit,
     writable,
 )
 from mummergpu.sequence.codes import MARGIN
@@ -99,7 +99,7 @@ def text_tags(tags: Tags) -> Tags:
     return Tags(text[:size].copy(), text_offsets)
 
 
-@jit_without_refcounts
+@jit
 def _list_floats(content: TextArray, offsets: Int64Array, floats: ByteArray) -> int:
     """List the bytes of all numbers with a fraction, in their order; return how many there are."""
     count = 0
@@ -119,7 +119,7 @@ def _list_floats(content: TextArray, offsets: Int64Array, floats: ByteArray) -> 
     return count
 
 
-@jit_without_refcounts
+@jit
 def _write_tags(
     content: TextArray,
     offsets: Int64Array,
@@ -161,7 +161,7 @@ def _write_tags(
     return to
 
 
-@inline_without_refcounts
+@inline
 def _put_value(
     text: TextArray,
     to: int,
@@ -200,7 +200,7 @@ TAIL_BYTES: Final = FIXED_BYTES // 2
 """More than the bytes of the line of a match after its bases, without its read group."""
 
 
-@inline_without_refcounts
+@inline
 def _put_place(text: TextArray, at: int, records: RecordTexts, record: int, position: int) -> int:
     """Write a record and a position in it with a tab after each; return where they end."""
     if record < 0:
@@ -211,7 +211,7 @@ def _put_place(text: TextArray, at: int, records: RecordTexts, record: int, posi
     return put_tab(text, put_one_number(text, at, position + 1))
 
 
-@inline_without_refcounts
+@inline
 def _put_mate(text: TextArray, at: int, rows: RecordRows, records: RecordTexts, row: int) -> int:
     """Write the place of the mate and the length of the template; return where they end."""
     row_records, positions = rows.records, rows.positions
@@ -228,7 +228,7 @@ def _put_mate(text: TextArray, at: int, rows: RecordRows, records: RecordTexts, 
     return put_tab(text, put_signed(text, at, as_int64(template_lengths[as_index(row)])))
 
 
-@inline_without_refcounts
+@inline
 def _put_head(
     text: TextArray,
     at: int,
@@ -253,7 +253,7 @@ def _put_head(
     return _put_mate(text, put_tab(text, at), rows, names, row)
 
 
-@inline_without_refcounts
+@inline
 def _put_bases(
     text: TextArray,
     at: int,
@@ -273,7 +273,7 @@ def _put_bases(
     return after
 
 
-@inline_without_refcounts
+@inline
 def _put_qualities(
     text: TextArray, at: int, block: RecordBlock, fields: RowFields, row: int, extent: RowExtent
 ) -> int:
@@ -291,7 +291,7 @@ def _put_qualities(
     )
 
 
-@jit_without_refcounts
+@jit
 def write_sam_rows(
     text: TextArray, state: Int64Array, block: RecordBlock, fields: RowFields
 ) -> int:
@@ -302,7 +302,7 @@ def write_sam_rows(
     return _write_rows(text, state, block, fields)
 
 
-@jit_without_refcounts
+@jit
 def write_sam_matches(
     text: TextArray, state: Int64Array, block: RecordBlock, fields: RowFields
 ) -> int:
@@ -310,7 +310,7 @@ def write_sam_matches(
     return _write_rows(text, state, block, fields_of_matches(fields.secondary_bases))
 
 
-@inline_without_refcounts
+@inline
 def _write_rows(text: TextArray, state: Int64Array, block: RecordBlock, fields: RowFields) -> int:
     reads, rows = block.reads, block.rows
     room = text.size - OVERSHOOT - block.group.size

@@ -9,7 +9,7 @@ import numpy as np
 from mummergpu.output.bytes.number_text import SMALL, number_words, put_small, put_word
 from mummergpu.output.bytes.text_stores import TextArray, copy_text, store
 from mummergpu.runtime.arrays import Int64Array, UInt32Array
-from mummergpu.runtime.jit import as_index, as_int64, inline_without_refcounts
+from mummergpu.runtime.jit import as_index, as_int64, inline
 from mummergpu.sequence.codes import BREAK, LETTERS, MARGIN, CodeArray
 from mummergpu.sequence.extension import extend_right
 
@@ -57,7 +57,7 @@ _CARET: Final = np.uint8(ord("^"))
 _STAR: Final = np.uint8(ord("*"))
 
 
-@inline_without_refcounts
+@inline
 def put_name(
     text: TextArray, at: int, names: TextArray, name_offsets: Int64Array, read: int
 ) -> int:
@@ -69,7 +69,7 @@ def put_name(
     return copy_text(text, at, names, begin, end)
 
 
-@inline_without_refcounts
+@inline
 def put_signed(text: TextArray, at: int, number: int) -> int:
     """Write a number with a minus if it is negative; return where it ends."""
     if number < 0:
@@ -78,7 +78,7 @@ def put_signed(text: TextArray, at: int, number: int) -> int:
     return put_small(text, at, number)
 
 
-@inline_without_refcounts
+@inline
 def put_cigar(
     text: TextArray, at: int, cigars: UInt32Array, begin: int, end: int, soft: bool
 ) -> int:
@@ -103,7 +103,7 @@ PARTS: Final = 10_000
 _PART_DIGITS: Final = 4
 
 
-@inline_without_refcounts
+@inline
 def divergence(cigars: UInt32Array, begin: int, end: int, edits: int) -> int:
     """Return the share of differences among the columns of an alignment, in `PARTS`.
 
@@ -121,7 +121,7 @@ def divergence(cigars: UInt32Array, begin: int, end: int, edits: int) -> int:
     return (2 * PARTS * differences + columns) // (2 * columns) if columns > 0 else as_int64(0)
 
 
-@inline_without_refcounts
+@inline
 def put_parts(text: TextArray, at: int, parts: int) -> int:
     """Write a share of `PARTS` as a number with four digits after the point; return the end."""
     text[as_index(at)] = np.uint8(ord("0") + parts // PARTS)
@@ -135,7 +135,7 @@ def put_parts(text: TextArray, at: int, parts: int) -> int:
     return at + 2 + _PART_DIGITS
 
 
-@inline_without_refcounts
+@inline
 def letter_code(reference: CodeArray, position: int, letters: ReferenceLetters) -> int:
     """Return the code of a letter of the reference (`codes.LETTERS`), which has margins."""
     code = as_int64(reference[as_index(position)])
@@ -154,7 +154,7 @@ def letter_code(reference: CodeArray, position: int, letters: ReferenceLetters) 
     return code
 
 
-@inline_without_refcounts
+@inline
 def put_mismatches(
     text: TextArray,
     at: int,

@@ -37,7 +37,7 @@ from mummergpu.output.records.sam_fields import (
     put_signed,
 )
 from mummergpu.runtime.arrays import UInt16Array
-from mummergpu.runtime.jit import as_index, as_int64, inline_without_refcounts
+from mummergpu.runtime.jit import as_index, as_int64, inline
 from mummergpu.sequence.codes import MARGIN, reverse_complement_lanes
 from mummergpu.sequence.codes import STEP as LANES
 
@@ -50,14 +50,14 @@ _FORWARD: Final = np.frombuffer(b",+", dtype="<u2")[0]
 _BACKWARD: Final = np.frombuffer(b",-", dtype="<u2")[0]
 
 
-@inline_without_refcounts
+@inline
 def _has_alternatives(others: OtherPlaces, row: int) -> bool:
     """Return whether a row has alternatives."""
     offsets = others.offsets
     return offsets.size > 0 and offsets[as_index(row)] < offsets[as_index(row + 1)]
 
 
-@inline_without_refcounts
+@inline
 def _alternative_bytes(others: OtherPlaces, row: int, name_bytes: int) -> int:
     """Return the most bytes of the alternatives of a row."""
     if not _has_alternatives(others, row):
@@ -68,14 +68,14 @@ def _alternative_bytes(others: OtherPlaces, row: int, name_bytes: int) -> int:
     return as_int64((end - first) * (name_bytes + _PLACE_BYTES) + OPERATION_BYTES * operations)
 
 
-@inline_without_refcounts
+@inline
 def _put_record(text: TextArray, at: int, names: RecordTexts, record: int) -> int:
     """Write the name of a record without the tab after it; return where the name ends."""
     begin, end = names.offsets[as_index(record)], names.offsets[as_index(record + 1)]
     return copy_padded(text, at, names.texts, begin, end - 1)
 
 
-@inline_without_refcounts
+@inline
 def _put_alternatives(
     text: TextArray, at: int, others: OtherPlaces, names: RecordTexts, row: int
 ) -> int:
@@ -103,7 +103,7 @@ _REVERSE_STRAND: Final = np.frombuffer(b",-, ", dtype="<u4")[0]
 """The first three bytes count; what follows overwrites the fourth."""
 
 
-@inline_without_refcounts
+@inline
 def _has_other_parts(flags: UInt16Array, row: int, first: int, end: int) -> bool:
     """Return whether SA has something to tell: other rows of the read that are not secondary."""
     if flags[as_index(row)] & SECONDARY:
@@ -114,7 +114,7 @@ def _has_other_parts(flags: UInt16Array, row: int, first: int, end: int) -> bool
     return False
 
 
-@inline_without_refcounts
+@inline
 def _put_other_parts(
     text: TextArray,
     at: int,
@@ -136,7 +136,7 @@ def _put_other_parts(
     return at
 
 
-@inline_without_refcounts
+@inline
 def _put_part(text: TextArray, at: int, rows: RecordRows, names: RecordTexts, row: int) -> int:
     """Write what SA tells of a row; return where it ends."""
     offsets, cigars = rows.part_offsets, rows.part_cigars
@@ -154,7 +154,7 @@ def _put_part(text: TextArray, at: int, rows: RecordRows, names: RecordTexts, ro
     return at + 1
 
 
-@inline_without_refcounts
+@inline
 def put_own_tags(text: TextArray, at: int, reads: ReadColumns, read: int) -> int:
     """Write the tags that a read came with; return where they end."""
     offsets = reads.tag_offsets
@@ -195,7 +195,7 @@ class RowExtent(NamedTuple):
     parts: tuple[int, int]
 
 
-@inline_without_refcounts
+@inline
 def measure_row(block: RecordBlock, fields: RowFields, row: int) -> RowExtent:
     """Return what a row takes of texts, reference and read, and the rows of the same read."""
     reads, rows, name_bytes = block.reads, block.rows, block.name_bytes
@@ -236,7 +236,7 @@ def measure_row(block: RecordBlock, fields: RowFields, row: int) -> RowExtent:
     return RowExtent(needed, first, bases, shown, span, (begin, end), (before, after), parts)
 
 
-@inline_without_refcounts
+@inline
 def orient(block: RecordBlock, row: int, extent: RowExtent) -> None:
     """Copy the bases of a row as they lie on the strand of the reference."""
     reads, oriented = block.reads, block.oriented
@@ -264,13 +264,13 @@ _NH, _HI = _tag("NH:i:"), _tag("HI:i:")
 _AS, _XS, _SA, _XA = _tag("AS:i:"), _tag("XS:i:"), _tag("SA:Z:"), _tag("XA:Z:")
 
 
-@inline_without_refcounts
+@inline
 def _letters_of(tag: np.uint64) -> int:
     """Return the two letters of a tag, the first in the lower byte."""
     return as_int64(tag >> np.uint64(8)) & 0xFFFF  # type: ignore[arg-type]
 
 
-@inline_without_refcounts
+@inline
 def _write_tag(text: TextArray, at: int, letters: int, number: int) -> int:
     """Write a tag with a number in as few bytes as hold it; return where it ends."""
     if number < 1 << 8:
@@ -283,7 +283,7 @@ def _write_tag(text: TextArray, at: int, letters: int, number: int) -> int:
     return at + _BINARY_BYTES + size
 
 
-@inline_without_refcounts
+@inline
 def _write_negative_tag(text: TextArray, at: int, letters: int, number: int) -> int:
     """Write a tag with a negative number in as few bytes as hold it; return where it ends."""
     if number >= -(1 << 7):
@@ -296,7 +296,7 @@ def _write_negative_tag(text: TextArray, at: int, letters: int, number: int) -> 
     return at + _BINARY_BYTES + size
 
 
-@inline_without_refcounts
+@inline
 def _put_number_tag(text: TextArray, at: int, tag: np.uint64, number: int, is_binary: bool) -> int:
     """Write a tag with a number; return where it ends."""
     if not is_binary:
@@ -307,7 +307,7 @@ def _put_number_tag(text: TextArray, at: int, tag: np.uint64, number: int, is_bi
     return _write_negative_tag(text, at, _letters_of(tag), number)
 
 
-@inline_without_refcounts
+@inline
 def _begin_text_tag(text: TextArray, at: int, tag: np.uint64, is_binary: bool) -> int:
     """Write what comes before the value of a tag with a text; return where that ends."""
     if not is_binary:
@@ -317,7 +317,7 @@ def _begin_text_tag(text: TextArray, at: int, tag: np.uint64, is_binary: bool) -
     return at + _BINARY_BYTES
 
 
-@inline_without_refcounts
+@inline
 def _end_text_tag(text: TextArray, at: int, is_binary: bool) -> int:
     """End a tag with a text, after its value; return where it ends."""
     if not is_binary:
@@ -326,7 +326,7 @@ def _end_text_tag(text: TextArray, at: int, is_binary: bool) -> int:
     return at + 1
 
 
-@inline_without_refcounts
+@inline
 def put_tags(
     text: TextArray,
     at: int,
@@ -385,7 +385,7 @@ def put_tags(
     return _put_extra_tags(text, at, block, fields, row, is_binary) if is_mapped else at
 
 
-@inline_without_refcounts
+@inline
 def _put_extra_tags(
     text: TextArray, at: int, block: RecordBlock, fields: RowFields, row: int, is_binary: bool
 ) -> int:

@@ -21,7 +21,7 @@ from mummergpu.output.sorting.places import NOT_MAPPED, Axis
 from mummergpu.output.sorting.row_tables import KEY, SIZES, SPAN_SHIFT, RowTable
 from mummergpu.runtime.arrays import Int64Array, UInt64Array
 from mummergpu.runtime.frozen import frozen
-from mummergpu.runtime.jit import as_index, inline_without_refcounts, jit_without_refcounts
+from mummergpu.runtime.jit import as_index, inline, jit
 
 NEXT_ROW, NEXT_RECORD = 0, 1
 """The elements of the state between two calls."""
@@ -38,7 +38,7 @@ WINDOW_BITS: Final = 14
 """The bits of the length of a window, and of a bin of the lowest level."""
 
 
-@inline_without_refcounts
+@inline
 def bin_at_depth(begin: int, end: int, depth: int) -> int:
     """Return the smallest bin that has a half-open range of a record."""
     last = end - 1
@@ -51,7 +51,7 @@ def bin_at_depth(begin: int, end: int, depth: int) -> int:
     return 0
 
 
-@jit_without_refcounts
+@jit
 def find_runs(
     runs: Int64Array,
     state: Int64Array,

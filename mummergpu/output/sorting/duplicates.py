@@ -30,12 +30,12 @@ from mummergpu.output.sorting.templates import (
     spread,
 )
 from mummergpu.runtime.arrays import ByteArray, Int64Array, UInt32Array
-from mummergpu.runtime.jit import as_index, as_int64, jit_without_refcounts, writable
+from mummergpu.runtime.jit import as_index, as_int64, jit, writable
 
 MarkArray = ByteArray
 
 
-@jit_without_refcounts
+@jit
 def add_good_qualities(
     qualities: ByteArray,
     offsets: Int64Array,
@@ -51,7 +51,7 @@ def add_good_qualities(
         sums[as_index(read)] = total
 
 
-@jit_without_refcounts
+@jit
 def mark_equal(
     order: OrderArray,
     firsts: KeyArray,
@@ -77,7 +77,7 @@ def mark_equal(
             place += 1
 
 
-@jit_without_refcounts
+@jit
 def mark_among(
     keys: KeyArray, order: OrderArray, others: KeyArray, found: MarkArray, marks: MarkArray
 ) -> None:
@@ -101,7 +101,7 @@ def mark_among(
             marks[as_index(order[as_index(place)])] = 1
 
 
-@jit_without_refcounts
+@jit
 def flag_rows(found: MarkArray, rows: Int64Array, marks: MarkArray) -> None:
     """Mark the rows of the templates that are found."""
     for template in range(found.size):

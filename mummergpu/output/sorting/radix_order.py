@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from mummergpu.runtime.arrays import Int64Array, UInt32Array, UInt64Array
-from mummergpu.runtime.jit import as_index, as_int64, jit_without_refcounts
+from mummergpu.runtime.jit import as_index, as_int64, jit
 
 KeyArray = UInt64Array
 OrderArray = UInt32Array
@@ -45,7 +45,7 @@ def radix_order(
     return order, source
 
 
-@jit_without_refcounts
+@jit
 def scatter_by_digit(
     keys: KeyArray,
     order: OrderArray,

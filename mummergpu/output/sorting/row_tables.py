@@ -14,7 +14,7 @@ from mummergpu.output.bytes.text_stores import TextArray
 from mummergpu.output.sorting.places import SpanArray
 from mummergpu.output.sorting.radix_order import KeyArray, OrderArray, radix_order
 from mummergpu.runtime.arrays import ByteArray, Int64Array
-from mummergpu.runtime.jit import as_index, as_int64, jit_without_refcounts
+from mummergpu.runtime.jit import as_index, as_int64, jit
 from mummergpu.runtime.llvm import address_of, intrinsic, ir, types
 
 STEP: Final = 32
@@ -70,7 +70,7 @@ copy_step = cast("Callable[[TextArray, int, int], None]", intrinsic(_generate_co
 _prefetch_address = cast("Callable[[int], None]", intrinsic(_generate_prefetch))
 
 
-@jit_without_refcounts
+@jit
 def gather_records(
     text: TextArray,
     size: int,
@@ -126,7 +126,7 @@ def sizes_of(rows: RowTable) -> Int64Array:
     return rows[:, SIZES] & SIZE_MASK
 
 
-@jit_without_refcounts
+@jit
 def _fill_rows(
     rows: RowTable,
     order: OrderArray,
@@ -145,7 +145,7 @@ def _fill_rows(
         rows[as_index(place), NUMBER] = row
 
 
-@jit_without_refcounts
+@jit
 def cut_rows(
     rows: RowTable,
     table: int,
@@ -173,7 +173,7 @@ def cut_rows(
     cuts[as_index(bound_keys.size)] = row
 
 
-@jit_without_refcounts
+@jit
 def collect_rows(
     text: TextArray, addresses: Int64Array, begins: Int64Array, ends: Int64Array
 ) -> None:
@@ -186,7 +186,7 @@ def collect_rows(
             at += ROW_BYTES
 
 
-@jit_without_refcounts
+@jit
 def order_rows(
     target: RowTable, ends: Int64Array, rows: RowTable, order: OrderArray, begin: int
 ) -> None:

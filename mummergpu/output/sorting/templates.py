@@ -21,8 +21,8 @@ from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import (
     as_index,
     as_int64,
-    inline_without_refcounts,
-    jit_without_refcounts,
+    inline,
+    jit,
 )
 
 NO_END: Final = np.iinfo(np.uint64).max
@@ -54,7 +54,7 @@ def empty_templates(count: int) -> TemplateArrays:
     return *ends, *rows, np.empty(count, dtype=np.uint32)
 
 
-@inline_without_refcounts
+@inline
 def clipped_bases(cigars: UInt32Array, begin: int, end: int, is_end: bool) -> int:
     """Return the bases that are clipped at one end of an alignment."""
     bases = as_int64(0)
@@ -66,7 +66,7 @@ def clipped_bases(cigars: UInt32Array, begin: int, end: int, is_end: bool) -> in
     return min(bases, MOST_CLIPPED)
 
 
-@inline_without_refcounts
+@inline
 def end_of_row(rows: AlignmentColumns, row: int, bits: int) -> int:
     """Return where the read of a row begins in sequencing, and on which strand."""
     flags, records, positions = rows.flags, rows.records, rows.positions
@@ -85,7 +85,7 @@ def end_of_row(rows: AlignmentColumns, row: int, bits: int) -> int:
     return as_int64(as_int64(records[as_index(row)]) << bits | place << 1 | is_reverse)
 
 
-@jit_without_refcounts
+@jit
 def list_templates(
     rows: AlignmentColumns, read_scores: ScoreArray, bits: int, templates: TemplateArrays
 ) -> int:
@@ -221,13 +221,13 @@ def _starts_of(counts: Sequence[Int64Array]) -> tuple[Int64Array, Int64Array]:
     return starts, before + starts[:-1]
 
 
-@inline_without_refcounts
+@inline
 def bucket_of(key: np.uint64) -> int:
     """Return the bucket of an end."""
     return as_int64((key * np.uint64(_MULTIPLIER)) >> np.uint64(64 - _BITS))  # type: ignore[arg-type]
 
 
-@jit_without_refcounts
+@jit
 def count_templates(
     first_ends: KeyArray, second_ends: KeyArray, counts: Int64Array, other_counts: Int64Array
 ) -> None:
@@ -240,7 +240,7 @@ def count_templates(
             other_counts[bucket_of(second)] += 1
 
 
-@jit_without_refcounts
+@jit
 def scatter_templates(
     templates: TemplateArrays, first_row: int, places: Int64Array, spread_out: TemplateArrays
 ) -> None:
@@ -259,7 +259,7 @@ def scatter_templates(
         spread_out[4][as_index(place)] = scores[as_index(template)]
 
 
-@jit_without_refcounts
+@jit
 def scatter_second_ends(keys: KeyArray, places: Int64Array, others: KeyArray) -> None:
     """Write the second ends of the pairs of a block to their buckets."""
     for template in range(keys.size):

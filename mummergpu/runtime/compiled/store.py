@@ -21,7 +21,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Final
 
-from mummergpu.runtime.cache_places import processor_code_places
+from mummergpu.runtime.cache_dir import processor_code_places
 from mummergpu.runtime.compiled.levels import settings_of_code, usable_levels
 from mummergpu.runtime.compiled.store_entry import (
     ABANDONED_SECONDS,

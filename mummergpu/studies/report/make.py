@@ -8,7 +8,7 @@ from typing import Final
 
 from mummergpu.errors import InputError, LibraryError
 from mummergpu.input.bytes.files import reading
-from mummergpu.runtime.libraries import look_for
+from mummergpu.runtime import optional_imports
 from mummergpu.studies.profiles.records import ProfileSweep
 from mummergpu.studies.records import SETUP_FILE, Sweep, read_study
 from mummergpu.studies.report.page import Report
@@ -83,6 +83,6 @@ _LIBRARIES: Final = (
 def require_libraries() -> None:
     """Raise `LibraryError` if a library that reports need is not installed or does not work."""
     for name, module in _LIBRARIES:
-        library = look_for(name, module)
+        library = optional_imports.find(name, module)
         if library.problem:
             raise LibraryError("mummergpu report", name, "report", library.problem)

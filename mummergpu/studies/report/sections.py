@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from mummergpu.index.tree.policy import DEFAULT_POLICY, Policy
-from mummergpu.runtime.words import counted
+from mummergpu.runtime.words import pluralize
 from mummergpu.studies.analysis.effects import (
     FASTER,
     MIXED,
@@ -114,7 +114,7 @@ def _gap_text(study: Study) -> str | None:
     if missing.codes:
         more = len(missing.codes) - _MAX_CODES
         codes = ", ".join(missing.codes[:_MAX_CODES]) + (f" and {more} more" if more > 0 else "")
-        text += f" {counted(len(missing.codes), 'layout')} were not measured at all: {codes}."
+        text += f" {pluralize(len(missing.codes), 'layout')} were not measured at all: {codes}."
     return f"{text} Run the same sweep again: it goes on where it stopped."
 
 
@@ -181,7 +181,7 @@ def _noise_sentence(study: Study) -> str:
         return "How noisy the machine was is not known: the control ran fewer than two times."
     quiet = "quiet" if noise < 1 else "fairly quiet" if noise < _NOISY else "noisy"
     text = (
-        f"The machine was {quiet}: {counted(study.timings.noise_runs, 'run')} of the control "
+        f"The machine was {quiet}: {pluralize(study.timings.noise_runs, 'run')} of the control "
         f"spread by {noise_text(noise)} (coefficient of variation)."
     )
     return text if noise < _NOISY else f"{text} Sweep again while nothing else runs on it."

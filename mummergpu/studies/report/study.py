@@ -10,7 +10,7 @@ import numpy as np
 
 from mummergpu.index.tree.policy import DEFAULT_POLICY, NO_POLICY, Policy
 from mummergpu.runtime.frozen import frozen
-from mummergpu.runtime.words import counted
+from mummergpu.runtime.words import pluralize
 from mummergpu.studies.analysis.kernel_facts import KernelFacts, kernel_facts
 from mummergpu.studies.analysis.paper import DEFAULT_CODE, FIRST_VERSION_CODE
 from mummergpu.studies.analysis.timings import (
@@ -69,8 +69,8 @@ class Study:
         least, most = min(counts, default=0), Counter(counts).most_common(1)
         usual = most[0][0] if most else 0
         few = f" (at least {least})" if least < usual else ""
-        layouts = counted(len(self.timings.policies), "layout")
-        return f"medians of {counted(usual, 'run')}{few} of {layouts}"
+        layouts = pluralize(len(self.timings.policies), "layout")
+        return f"medians of {pluralize(usual, 'run')}{few} of {layouts}"
 
     def named_layouts(self) -> tuple[tuple[str, Policy], ...]:
         """Return the measured layouts of note with their names, from the fastest to the slowest."""

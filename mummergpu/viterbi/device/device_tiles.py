@@ -15,7 +15,7 @@ import numpy.typing as npt
 from mummergpu.cuda.program import WARP_LANES
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.frozen import frozen
-from mummergpu.runtime.jit import jit_without_refcounts
+from mummergpu.runtime.jit import jit
 from mummergpu.sequence.codes import CodeArray
 from mummergpu.viterbi.device.cuda_program import (
     LANE_ROWS,
@@ -219,7 +219,7 @@ def _gathered(
     return gathered, places
 
 
-@jit_without_refcounts
+@jit
 def gather_codes(
     codes: CodeArray,
     starts: Int64Array,
@@ -233,7 +233,7 @@ def gather_codes(
             gathered[places[number] + k] = codes[starts[number] + k]
 
 
-@jit_without_refcounts
+@jit
 def copy_ends(
     written: OperationArray,
     ends: Int64Array,
@@ -249,7 +249,7 @@ def copy_ends(
             rooms[to - k] = written[ends[row] - k]
 
 
-@jit_without_refcounts
+@jit
 def gather_ends(
     rooms: OperationArray, room_ends: Int64Array, offsets: Int64Array, operations: OperationArray
 ) -> None:

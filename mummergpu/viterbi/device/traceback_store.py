@@ -8,7 +8,7 @@ import numpy as np
 
 from mummergpu.cuda.program import WARP_LANES
 from mummergpu.runtime.arrays import Int64Array, UInt32Array
-from mummergpu.runtime.jit import as_int64, jit_without_refcounts
+from mummergpu.runtime.jit import as_int64, jit
 from mummergpu.viterbi.device.cuda_program import LANE_ROWS
 from mummergpu.viterbi.recurrence.departures import bit_count
 from mummergpu.viterbi.recurrence.model import PAIRWISE
@@ -57,7 +57,7 @@ class TracebackStore:
         return operations[:count]
 
 
-@jit_without_refcounts
+@jit
 def trace_stored(
     directions: UInt32Array,
     first_blocks: Int64Array,

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from mummergpu.runtime.arrays import UInt32Array
-from mummergpu.runtime.jit import as_int64, inline_without_refcounts
+from mummergpu.runtime.jit import as_int64, inline
 from mummergpu.viterbi.recurrence.departures import STATE_BITS, source_table
 from mummergpu.viterbi.recurrence.model import DELETION, INSERTION, MATCH, PAIRWISE
 
@@ -24,19 +24,19 @@ _SOURCES: Final = tuple(source_table(PAIRWISE, state) for state in PAIRWISE.stat
 _STATE_MASK: Final = (1 << STATE_BITS) - 1
 
 
-@inline_without_refcounts
+@inline
 def kind_of(operations: OperationArray, position: int) -> int:
     """Return what an operation does, as BAM numbers it."""
     return np.int64(operations[position]) & 15  # type: ignore[return-value]
 
 
-@inline_without_refcounts
+@inline
 def length_of(operations: OperationArray, position: int) -> int:
     """Return the length of an operation in bases."""
     return np.int64(operations[position]) >> 4  # type: ignore[return-value]
 
 
-@inline_without_refcounts
+@inline
 def append_operation(
     operations: OperationArray, first: int, end: int, kind: int, length: int
 ) -> int:
@@ -54,7 +54,7 @@ def append_operation(
     return end + 1
 
 
-@inline_without_refcounts
+@inline
 def reverse_operations(operations: OperationArray, first: int, end: int) -> None:
     """Put the operations from `first` to before `end` into the opposite order."""
     for k in range((end - first) // 2):
@@ -62,7 +62,7 @@ def reverse_operations(operations: OperationArray, first: int, end: int) -> None
         operations[one], operations[other] = operations[other], operations[one]
 
 
-@inline_without_refcounts
+@inline
 def source_of(state: int, bits: int) -> int:
     """Return from which state of a cell a path comes into a state of a later one."""
     return _SOURCES[state] >> STATE_BITS * as_int64(bits) & _STATE_MASK

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from mummergpu.runtime.jit import as_int64, inline_without_refcounts
+from mummergpu.runtime.jit import as_int64, inline
 
 
 class Tile(NamedTuple):
@@ -27,7 +27,7 @@ class Tile(NamedTuple):
     ``read_at``, ``read_at - 1`` and so on."""
 
 
-@inline_without_refcounts
+@inline
 def tile_at(
     read_at: int, length: int, reference_at: int, reference_length: int, direction: int
 ) -> Tile:
@@ -41,7 +41,7 @@ def tile_at(
     )
 
 
-@inline_without_refcounts
+@inline
 def rest_of(tile: Tile, used: int, reference_used: int) -> Tile:
     """Return what is left of a tile beyond some bases of each sequence."""
     return tile_at(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple, cast
 
-from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
+from mummergpu.runtime.jit import as_int64, inline, jit
 from mummergpu.runtime.llvm import address_of, intrinsic, ir, load_from, types
 from mummergpu.sequence.codes import BREAK, STEP, CodeArray
 from mummergpu.viterbi.recurrence.lane_arithmetic import LANES
@@ -100,7 +100,7 @@ _copy_backwards = cast(_Copy, intrinsic(_copy_lanes(backwards=True)))
 _fill = cast("Callable[[CodeArray, int, int], None]", intrinsic(_fill_lanes))
 
 
-@inline_without_refcounts
+@inline
 def copy_codes(
     codes: CodeArray, at: int, length: int, step: int, copy: CodeArray, to: int, break_step: int
 ) -> None:
@@ -115,7 +115,7 @@ def copy_codes(
             _copy_backwards(codes, at - done, copy, to + done, break_step)
 
 
-@inline_without_refcounts
+@inline
 def fill_codes(copy: CodeArray, to: int, length: int, code: int) -> None:
     """Write one code at least `length` times, and up to `STEP` - 1 times more."""
     for done in range(0, length, STEP):
@@ -176,7 +176,7 @@ class TileCopies(NamedTuple):
     reference_length: int
 
 
-@jit_without_refcounts
+@jit
 def compute_matrix(
     scratch: Scratch,
     copies: TileCopies,
@@ -208,7 +208,7 @@ def compute_matrix(
         _score_wide(codes, tile, costs, registers, state, results, directions)
 
 
-@jit_without_refcounts
+@jit
 def compute_band(
     read: CodeArray,
     reference: CodeArray,
@@ -252,7 +252,7 @@ def compute_band(
     return reference_length
 
 
-@inline_without_refcounts
+@inline
 def lane_of(diagonal: int, band: int) -> int:
     """Return where in the results a diagonal is of a band that so many lanes cover.
 
@@ -262,7 +262,7 @@ def lane_of(diagonal: int, band: int) -> int:
     return ((diagonal + band - parity) >> 1) + parity * MOST_LANES
 
 
-@jit_without_refcounts
+@jit
 def write_path(
     i: int,
     j: int,
@@ -289,7 +289,7 @@ def write_path(
     return end - operations_at
 
 
-@inline_without_refcounts
+@inline
 def _state_before(state: int, i: int, j: int, band: int, directions: DirectionArray) -> int:
     """Return from which state of a cell the path comes into a state of a later one."""
     diagonal = j - i

@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
+from mummergpu.runtime.jit import as_int64, inline, jit
 from mummergpu.sequence.codes import CodeArray
 from mummergpu.viterbi.recurrence.lane_arithmetic import LANES
 from mummergpu.viterbi.recurrence.model import Costs
@@ -32,7 +32,7 @@ from mummergpu.viterbi.tiles.ungapped import longest_gaps
 from mummergpu.viterbi.whole.whole_matrix import pair_score
 
 
-@jit_without_refcounts
+@jit
 def extend_without_loss(
     query: CodeArray,
     reference: CodeArray,
@@ -64,7 +64,7 @@ def extend_without_loss(
     return _best_without_loss(query, reference, part, costs, window, scratch)
 
 
-@inline_without_refcounts
+@inline
 def _tied_bases(
     query: CodeArray, reference: CodeArray, tile: Tile, window: int, costs: Costs
 ) -> int:
@@ -79,7 +79,7 @@ def _tied_bases(
     return tied
 
 
-@inline_without_refcounts
+@inline
 def _best_without_loss(
     query: CodeArray,
     reference: CodeArray,
@@ -122,20 +122,20 @@ _MORE_PATIENT: Final = 15
 """How many times longer the window is of an extension that knows where it has to arrive."""
 
 
-@inline_without_refcounts
+@inline
 def longest_window(window: int) -> int:
     """Return the window of an extension towards a match that is known to go on with it."""
     return min(_MORE_PATIENT * window, MOST_BASES)
 
 
-@inline_without_refcounts
+@inline
 def _window_of(rest: Tile, window: int) -> Tile:
     """Return the first bases of a tile, with all of the reference."""
     length = min(as_int64(window), rest.length)
     return tile_at(rest.read_at, length, rest.reference_at, rest.reference_length, rest.direction)
 
 
-@jit_without_refcounts
+@jit
 def reach_before_drop(
     query: CodeArray,
     reference: CodeArray,
@@ -185,7 +185,7 @@ def reach_before_drop(
     return used, reference_used
 
 
-@jit_without_refcounts
+@jit
 def extend_until_drop(
     query: CodeArray,
     reference: CodeArray,

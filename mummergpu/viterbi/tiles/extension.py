@@ -21,7 +21,7 @@ from typing import Final
 
 import numpy as np
 
-from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
+from mummergpu.runtime.jit import as_int64, inline, jit
 from mummergpu.sequence.codes import CodeArray
 from mummergpu.viterbi.recurrence.lane_arithmetic import LANES, NEVER
 from mummergpu.viterbi.recurrence.lanes import MOST_LANES
@@ -43,7 +43,7 @@ CANNOT_REACH: Final = -1
 """The score of a tile in which no alignment has the least score that was asked for."""
 
 
-@jit_without_refcounts
+@jit
 def extend_score(
     read: CodeArray,
     reference: CodeArray,
@@ -82,7 +82,7 @@ def extend_score(
     return score, i, j
 
 
-@jit_without_refcounts
+@jit
 def extend_path(
     read: CodeArray,
     reference: CodeArray,
@@ -118,7 +118,7 @@ def extend_path(
     return score, i, j, count
 
 
-@jit_without_refcounts
+@jit
 def _extend(
     read: CodeArray,
     reference: CodeArray,
@@ -156,7 +156,7 @@ def _extend(
     return score, i, j, registers
 
 
-@inline_without_refcounts
+@inline
 def _chosen_end(
     results: LaneArray, band: int, length: int, reference_length: int, bonus: int
 ) -> tuple[int, int, int]:

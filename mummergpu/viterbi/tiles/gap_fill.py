@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
+from mummergpu.runtime.jit import as_int64, inline, jit
 from mummergpu.sequence.codes import CodeArray
 from mummergpu.viterbi.recurrence.lane_arithmetic import LANES
 from mummergpu.viterbi.recurrence.lanes import MOST_REGISTERS
@@ -36,7 +36,7 @@ _ENDS_AT_CORNER: Final = 1 << 20
 """A bonus for the end of the query that no path makes up for: no band is left early."""
 
 
-@jit_without_refcounts
+@jit
 def fill_gap(
     query: CodeArray,
     reference: CodeArray,
@@ -112,14 +112,14 @@ def fill_gap(
     return align_whole(query, reference, tile, costs, least, matrix, operations, operations_at)
 
 
-@inline_without_refcounts
+@inline
 def is_diagonal_best(query: CodeArray, reference: CodeArray, tile: Tile, costs: Costs) -> bool:
     """Return whether two equally long sequences are certainly aligned best without a gap."""
     score = _score_of_diagonal(query, reference, tile, as_int64(0), as_int64(0), costs)
     return score >= _best_outside(tile.length, tile.length, as_int64(0), costs)
 
 
-@inline_without_refcounts
+@inline
 def _score_of_diagonal(
     query: CodeArray,
     reference: CodeArray,
@@ -136,7 +136,7 @@ def _score_of_diagonal(
     return score
 
 
-@inline_without_refcounts
+@inline
 def _score_of_one_gap(query: CodeArray, reference: CodeArray, tile: Tile, costs: Costs) -> int:
     """Return the best score of an alignment with a single gap, or with none."""
     query_at, reference_at = tile.read_at, tile.reference_at
@@ -156,7 +156,7 @@ def _score_of_one_gap(query: CodeArray, reference: CodeArray, tile: Tile, costs:
     return as_int64(best)
 
 
-@inline_without_refcounts
+@inline
 def _best_outside(length: int, reference_length: int, band: int, costs: Costs) -> int:
     """Return a score that no alignment exceeds which leaves a band around the first corner.
 
@@ -179,7 +179,7 @@ def _best_outside(length: int, reference_length: int, band: int, costs: Costs) -
     return max(above, below)
 
 
-@inline_without_refcounts
+@inline
 def _align_in_band(
     query: CodeArray,
     reference: CodeArray,
@@ -217,7 +217,7 @@ def _align_in_band(
     return score, count
 
 
-@inline_without_refcounts
+@inline
 def _to_the_corner(costs: Costs) -> Costs:
     """Return costs with which the best path always ends at the end of the query."""
     return Costs(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from mummergpu.runtime.jit import inline_without_refcounts, jit_without_refcounts
+from mummergpu.runtime.jit import inline, jit
 from mummergpu.sequence.codes import BREAK, CodeArray
 from mummergpu.sequence.extension import extend_left, extend_right
 from mummergpu.viterbi.recurrence.model import Costs
 from mummergpu.viterbi.recurrence.tile import Tile
 
 
-@inline_without_refcounts
+@inline
 def _equal_bases(
     read: CodeArray, reference: CodeArray, tile: Tile, first: int, shift: int, most: int
 ) -> int:
@@ -25,7 +25,7 @@ def _equal_bases(
     return extend_left(read, at, reference, reference_at, most)
 
 
-@inline_without_refcounts
+@inline
 def longest_gaps(length: int, costs: Costs, score: int) -> tuple[int, int]:
     """Return the longest insertion and deletion with which an alignment may have a score.
 
@@ -39,7 +39,7 @@ def longest_gaps(length: int, costs: Costs, score: int) -> tuple[int, int]:
     return min(insertion, most), min(deletion, most)
 
 
-@jit_without_refcounts
+@jit
 def try_without_gap(
     read: CodeArray, reference: CodeArray, tile: Tile, costs: Costs, min_score: int
 ) -> tuple[bool, int, int]:
@@ -81,7 +81,7 @@ def try_without_gap(
     return _no_gap_pays(read, reference, tile, costs, needed, first_difference), best, best_at
 
 
-@inline_without_refcounts
+@inline
 def _no_gap_pays(
     read: CodeArray,
     reference: CodeArray,

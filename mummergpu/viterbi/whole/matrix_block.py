@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from mummergpu.runtime.arrays import ByteArray, Int32Array
-from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
+from mummergpu.runtime.jit import as_int64, inline, jit
 from mummergpu.sequence.codes import CodeArray
 from mummergpu.viterbi.recurrence.model import Costs
 from mummergpu.viterbi.recurrence.wide_lanes import WIDE_LANES, fill_lanes
@@ -66,13 +66,13 @@ class Block(NamedTuple):
     """From there on are `BLOCK_STRIDE` bytes for each anti-diagonal, by row."""
 
 
-@inline_without_refcounts
+@inline
 def border_score(opening: int, extension: int, bases: int) -> int:
     """Return the score of a cell in the first row or in the first column."""
     return as_int64(0) if bases == 0 else -opening - extension * bases
 
 
-@jit_without_refcounts
+@jit
 def begin_edges(length: int, reference_length: int, costs: Costs, edges: Edges) -> None:
     """Fill the edges of a matrix with what leaves its first row and its first column."""
     to_match, to_insertion, row_match, row_deletion, corners = edges
@@ -88,7 +88,7 @@ def begin_edges(length: int, reference_length: int, costs: Costs, edges: Edges) 
         )
 
 
-@jit_without_refcounts
+@jit
 def fill_block(
     query: CodeArray,
     reference: CodeArray,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mummergpu.runtime.arrays import ByteArray, Int32Array, Int64Array
-from mummergpu.runtime.jit import as_int64, jit_without_refcounts
+from mummergpu.runtime.jit import as_int64, jit
 from mummergpu.runtime.temporary_file import open_temporary_file, temporary_data
 from mummergpu.sequence.codes import CodeArray, with_margins
 from mummergpu.viterbi.recurrence.model import Costs
@@ -156,7 +156,7 @@ def _trace(plan: RoundPlan, directions: ByteArray) -> OperationArray:
     return operations[:count]
 
 
-@jit_without_refcounts
+@jit
 def trace_blocks(
     directions: ByteArray,
     first_blocks: Int64Array,

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from mummergpu.runtime.arrays import ByteArray, Int64Array
-from mummergpu.runtime.jit import as_int64, inline_without_refcounts, jit_without_refcounts
+from mummergpu.runtime.jit import as_int64, inline, jit
 from mummergpu.sequence.codes import BREAK, CodeArray
 from mummergpu.viterbi.recurrence.model import Costs
 from mummergpu.viterbi.recurrence.operations import OperationArray, reverse_operations
@@ -59,7 +59,7 @@ def new_matrix() -> MatrixScratch:
     )
 
 
-@inline_without_refcounts
+@inline
 def fits_matrix(length: int, reference_length: int) -> bool:
     """Return whether there is memory for the matrix of two sequences."""
     columns = reference_length + 1
@@ -67,7 +67,7 @@ def fits_matrix(length: int, reference_length: int) -> bool:
     return length < MOST_ROWS and columns <= MOST_COLUMNS and cells <= MOST_CELLS
 
 
-@inline_without_refcounts
+@inline
 def pair_score(base: int, other: int, costs: Costs) -> int:
     """Return what a base of the query scores on a base of the reference."""
     if base >= BREAK:
@@ -75,7 +75,7 @@ def pair_score(base: int, other: int, costs: Costs) -> int:
     return costs.match if base == other else -costs.mismatch
 
 
-@jit_without_refcounts
+@jit
 def align_whole(
     query: CodeArray,
     reference: CodeArray,
@@ -163,7 +163,7 @@ def align_whole(
     return score, _write_back(length, columns, directions, begins, operations, operations_at)
 
 
-@inline_without_refcounts
+@inline
 def _best_score(length: int, reference_length: int, costs: Costs) -> int:
     """Return a score that no alignment of so many bases exceeds, if a gap may be open before it."""
     more = reference_length - length
@@ -172,7 +172,7 @@ def _best_score(length: int, reference_length: int, costs: Costs) -> int:
     return costs.match * reference_length + costs.insertion_extend * more
 
 
-@inline_without_refcounts
+@inline
 def _write_back(
     i: int,
     columns: int,

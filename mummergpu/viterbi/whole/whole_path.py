@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from mummergpu.runtime.jit import as_int64, inline_without_refcounts
+from mummergpu.runtime.jit import as_int64, inline
 from mummergpu.viterbi.recurrence.model import DELETION, INSERTION, PAIRWISE
 from mummergpu.viterbi.recurrence.operations import (
     DELETION_OPERATION,
@@ -19,7 +19,7 @@ _INSERTION_STATE: Final = PAIRWISE.states.index(INSERTION)
 _DELETION_STATE: Final = PAIRWISE.states.index(DELETION)
 
 
-@inline_without_refcounts
+@inline
 def state_before(state: int, bits: int, i: int, j: int) -> int:
     """Return from which state of a cell a path comes into a state of a later one.
 
@@ -33,7 +33,7 @@ def state_before(state: int, bits: int, i: int, j: int) -> int:
     return source_of(state, bits)
 
 
-@inline_without_refcounts
+@inline
 def append_backwards(
     state: int, i: int, j: int, operations: OperationArray, first: int, end: int
 ) -> tuple[int, int, int]:

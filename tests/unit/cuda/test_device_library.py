@@ -17,7 +17,7 @@ from mummergpu.cuda.requirements import (
     library_to_use,
     obstacles,
 )
-from mummergpu.runtime.libraries import Library
+from mummergpu.runtime.optional_imports import Library
 
 GIB = 1 << 30
 H200 = DeviceFacts(0, "NVIDIA H200", (9, 0), 132, 140 * GIB, 139 * GIB, None)

@@ -29,7 +29,8 @@ from mummergpu.cuda.requirements import (
     target,
 )
 from mummergpu.errors import BackendError
-from mummergpu.runtime.libraries import Library, look_for
+from mummergpu.runtime import optional_imports
+from mummergpu.runtime.optional_imports import Library
 
 GIB = 1 << 30
 
@@ -78,12 +79,12 @@ def test_no_driver_is_a_problem_and_no_error() -> None:
 
 
 def test_a_library_has_its_version() -> None:
-    found = look_for("pytest", "pytest")
+    found = optional_imports.find("pytest", "pytest")
     assert found == Library("pytest", pytest.__version__, None)
 
 
 def test_a_library_that_is_missing_is_not_installed() -> None:
-    assert look_for("nobodys-library", "nobodys_library") == Library(
+    assert optional_imports.find("nobodys-library", "nobodys_library") == Library(
         "nobodys-library", None, "not installed"
     )
 
@@ -104,7 +105,7 @@ def test_a_library_that_is_broken_is_no_error(
     metadata = "Metadata-Version: 2.1\nName: broken-library\nVersion: 1.5\n"
     (tmp_path / "broken_library-1.5.dist-info" / "METADATA").write_text(metadata)
     monkeypatch.syspath_prepend(tmp_path)
-    found = look_for("broken-library", "broken_library")
+    found = optional_imports.find("broken-library", "broken_library")
     assert found == Library("broken-library", "1.5", f"cannot be imported: {problem}")
 
 

@@ -18,8 +18,8 @@ from helpers.written_alignments import pass_through, rows_of
 from mummergpu.errors import OptionError
 from mummergpu.output.formats import FORMATS, USUAL, RowKind, names_of, target_of
 from mummergpu.output.open_sink import check_targets, index_path, open_sink
+from mummergpu.output.output_context import OutputContext
 from mummergpu.output.records.sam_options import SamOptions
-from mummergpu.output.run_facts import RunFacts
 from mummergpu.output.sorting.options import SortOptions
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
@@ -65,7 +65,7 @@ def test_every_format_of_reads(tmp_path: Path, name: str, sort: SortOptions | No
     made = random.Random(3)
     reference = random_reference(made)
     case = random_alignments(made, reference, 40)
-    facts = RunFacts(reference, ("r.fq",), 2, "test", SamOptions(GROUP), sort=sort)
+    facts = OutputContext(reference, ("r.fq",), 2, "test", SamOptions(GROUP), sort=sort)
     target = target_of(str(tmp_path / name), rows=RowKind.READS)
     if sort is not None and target.format not in ("bam", "cram"):
         option = "sort" if sort.by_coordinate else "mark_duplicates"

@@ -122,7 +122,7 @@ def test_progress_tells_what_is_written(
 def test_progress_goes_on_within_a_long_query(
     files: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sizes = replace(trees.SIZES, piece_bases=100, long_query=1000, part_bases=200)
+    sizes = replace(trees.SIZES, piece_bases=100, long_query=1000, batch_bases=200)
     monkeypatch.setattr(trees, "SIZES", sizes)
     genome = "".join(Path(files[0]).read_text().split("\n")[1::2])
     (tmp_path / "long.fa").write_text(f">long\n{genome}\n")

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from mummergpu.runtime.progress import Phase, Work
-from mummergpu.runtime.words import counted
+from mummergpu.runtime.words import pluralize
 
 
 def test_one_thing_has_a_singular() -> None:
-    assert [counted(number, "read") for number in (0, 1, 2000)] == [
+    assert [pluralize(number, "read") for number in (0, 1, 2000)] == [
         "0 reads",
         "1 read",
         "2,000 reads",
     ]
-    assert [counted(number, "run is", "runs are") for number in (1, 2)] == [
+    assert [pluralize(number, "run is", "runs are") for number in (1, 2)] == [
         "1 run is",
         "2 runs are",
     ]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mummergpu.input.records.byte_runs import STEP, encoder_of, foreign_counter_of
-from mummergpu.runtime.jit import jit_without_refcounts
+from mummergpu.runtime.jit import jit
 from mummergpu.sequence.alphabet import NUCLEOTIDES, Alphabet
 
 AMINO_ACIDS = Alphabet(b"ACDEFGHIKLMNPQRSTVWYXBJZOU", 20)
@@ -35,12 +35,12 @@ count_in_bases = foreign_counter_of(NUCLEOTIDES)
 count_in_amino_acids = foreign_counter_of(AMINO_ACIDS)
 
 
-@jit_without_refcounts
+@jit
 def encoded_bases(text, codes, at, among):  # type: ignore[no-untyped-def]
     return encode_bases(text, at, codes, at), count_in_bases(text, at, among)
 
 
-@jit_without_refcounts
+@jit
 def encoded_amino_acids(text, codes, at, among):  # type: ignore[no-untyped-def]
     return encode_amino_acids(text, at, codes, at), count_in_amino_acids(text, at, among)
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mummergpu.runtime.jit import jit_without_refcounts
+from mummergpu.runtime.jit import jit
 from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray, with_margins
 from mummergpu.sequence.picked_kmers import MAX_BASES, mark_picked, picked_kmer
 
 SAMPLINGS = [(14, 7), (13, 8), (6, 4), (3, 2), (6, 15), (3, 5), (15, 18), (1, 3), (5, 1)]
 
 
-@jit_without_refcounts
+@jit
 def picked_at(codes: CodeArray, at: int, kmer_length: int, kmers: int) -> int:
     """Call `picked_kmer`."""
     return picked_kmer(codes, at, kmer_length, kmers)

@@ -103,7 +103,7 @@ def test_long_queries_are_searched_in_pieces(monkeypatch: pytest.MonkeyPatch) ->
     with monkeypatch.context() as patched:
         from mummergpu.matching.tree import cpu
 
-        small = replace(cpu.SIZES, piece_bases=64, long_query=256, part_bases=128)
+        small = replace(cpu.SIZES, piece_bases=64, long_query=256, batch_bases=128)
         patched.setattr(cpu, "SIZES", small)
         (run,) = measured(case, data)
     assert (run.mems, run.digest) == (expected.mems, expected.digest)

@@ -26,7 +26,7 @@ from mummergpu.input.bytes.inflated_blocks import InflatedBlocks
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.bytes.source import Source
 from mummergpu.input.bytes.stream_decoders import DecodedStreams
-from mummergpu.runtime.words import counted
+from mummergpu.runtime.words import pluralize
 
 TEXT = b"".join(b"@r%d\nACGTTGCA\n+\nIIIIIIII\n" % number for number in range(400))
 PACKED = bgzf(TEXT, 700)
@@ -46,7 +46,7 @@ def alone(source: Source) -> DecodedStreams:
 
 
 def refuse(count: int) -> None:
-    raise InputError(f"{counted(count, 'byte')} follow the compressed data", "reads")
+    raise InputError(f"{pluralize(count, 'byte')} follow the compressed data", "reads")
 
 
 def in_blocks(

@@ -26,7 +26,7 @@ from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.bytes.source import Source
 from mummergpu.input.bytes.stream_decoders import DecodedStreams
 from mummergpu.input.reference import read_reference
-from mummergpu.runtime.words import counted
+from mummergpu.runtime.words import pluralize
 from mummergpu.sequence.codes import decode
 
 TEXT = b"".join(b"@r%d\nACGTTGCA\n+\nIIIIIIII\n" % number for number in range(400))
@@ -100,7 +100,7 @@ def test_zeros_may_lie_between_streams_and_only_those_of_xz_are_its_own(kind: Co
         assert outcome(opener(kind), packed + bytes(count) + packed) == (TEXT * 2, "")
         error = outcome(opener(kind), packed + bytes(count))[1]
         is_sound = kind is Compression.XZ and count % 4 == 0
-        assert error == ("" if is_sound else f"{counted(count, 'byte')}{FOLLOW}")
+        assert error == ("" if is_sound else f"{pluralize(count, 'byte')}{FOLLOW}")
 
 
 def test_damage_is_an_error_or_changes_nothing(kind: Compression) -> None:

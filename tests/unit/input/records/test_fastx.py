@@ -26,7 +26,7 @@ from mummergpu.input.records.record_arrays import (
 )
 from mummergpu.input.records.record_reader import printable
 from mummergpu.input.records.tags import NO_TAGS
-from mummergpu.runtime.jit import jit_without_refcounts
+from mummergpu.runtime.jit import jit
 from mummergpu.sequence.codes import BREAK, MARGIN
 
 CHUNK_SIZES = (2, 3, 4, 5, 7, 8, 16, 31, 32, 33, CHUNK_SIZE)
@@ -44,7 +44,7 @@ def parse(
     return blocks
 
 
-@jit_without_refcounts
+@jit
 def run_ends(text, codes, names, qualities):  # type: ignore[no-untyped-def]
     return (
         spans.encode_letters(text, 0, codes, 0)[0],

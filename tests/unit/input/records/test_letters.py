@@ -18,7 +18,7 @@ from mummergpu.input.blocks.reader import query_reader
 from mummergpu.input.records import byte_runs
 from mummergpu.input.records.record_arrays import CHUNK_SIZE, UNLIMITED_BLOCK, Limits, RecordOptions
 from mummergpu.input.reference import read_reference
-from mummergpu.runtime.jit import jit_without_refcounts
+from mummergpu.runtime.jit import jit
 from mummergpu.sequence.codes import CODE_OF_BYTE, LETTER_CODE_OF_BYTE, decode
 
 PROTEIN = b"MKVLAAGIVGLCAKAYPEFQRTWHSDNMKVLAAGIVGLCAKAYLLPEFQ"
@@ -65,7 +65,7 @@ def written(records: Pairs, is_fastq: bool, width: int = 60) -> bytes:
     return b"\n".join([*parts, b""])
 
 
-@jit_without_refcounts
+@jit
 def encoded(text, codes, keeps_letters):  # type: ignore[no-untyped-def]
     return byte_runs.encode_letters(text, 0, codes, 0, keeps_letters)
 

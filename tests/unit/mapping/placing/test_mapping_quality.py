@@ -21,21 +21,21 @@ from mummergpu.mapping.placing.mapping_quality import (
     repeat_similarity_of,
     weight_of,
 )
-from mummergpu.runtime.jit import jit_without_refcounts
+from mummergpu.runtime.jit import jit
 from mummergpu.viterbi.recurrence.model import Costs
 
 THRESHOLDS = quality_thresholds()
 WEIGHTS = likelihoods_of_scores()
 
 
-@jit_without_refcounts
+@jit
 def _quality(
     weight: float, copies: float, is_proper: bool, length: int, thresholds: np.ndarray
 ) -> int:
     return quality_of((weight, copies), 1.0 + weight, is_proper, length, thresholds)
 
 
-@jit_without_refcounts
+@jit
 def _weights(units: int, weights: np.ndarray) -> tuple[float, float]:
     return weight_of(units, weights), repeat_similarity_of(units, weights)
 

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from mummergpu.mapping.options import Limits
-from mummergpu.runtime.cache_places import processor_code_places
+from mummergpu.runtime.cache_dir import processor_code_places
 from mummergpu.runtime.compiled import announcement, compiler, image, store
 from mummergpu.runtime.compiled.announcement import Compilation
 from mummergpu.runtime.compiled.lazy_dispatch import LazyFunction

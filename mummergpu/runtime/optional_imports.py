@@ -26,7 +26,7 @@ class Library:
     problem: str | None
 
 
-def look_for(name: str, module: str) -> Library:
+def find(name: str, module: str) -> Library:
     """Find a library by its name for pip, and import a module of it; any error is its `problem`."""
     # Many modules of Python come with this one, and few runs need it.
     from importlib import metadata

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mummergpu.runtime import cache_places
-from mummergpu.runtime.cache_places import (
+from mummergpu.runtime import cache_dir
+from mummergpu.runtime.cache_dir import (
     cache_folder,
     can_be_written,
     folder_of_compiled_code,
@@ -70,7 +70,7 @@ def test_the_first_place_that_can_be_written_is_named(monkeypatch: pytest.Monkey
     usual = "/h/.cache/mummergpu/processor"
     temporary = f"/v/mummergpu-{os.geteuid()}/processor"
     for writable, expected in [({usual, temporary}, usual), ({temporary}, temporary)]:
-        monkeypatch.setattr(cache_places, "can_be_written", writable.__contains__)
+        monkeypatch.setattr(cache_dir, "can_be_written", writable.__contains__)
         assert folder_of_compiled_code(environment) == Path(expected)
-    monkeypatch.setattr(cache_places, "can_be_written", lambda _: False)
+    monkeypatch.setattr(cache_dir, "can_be_written", lambda _: False)
     assert folder_of_compiled_code(environment) == Path(usual)

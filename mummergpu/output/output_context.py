@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @frozen
-class RunFacts:
+class OutputContext:
     """What formats may say about the run, or need to know of it.
 
     Attributes
@@ -125,7 +125,7 @@ class OpenRequest:
     """
 
     target: OutputTarget
-    facts: RunFacts
+    facts: OutputContext
     emit: Emit
     stats: Stats
     index: OutputFile | None = None
