@@ -12,6 +12,7 @@ import pytest
 from helpers.sequences import random_bases, reverse_complement
 
 from mummergpu.cli.main import main
+from mummergpu.index.format import FORMAT_VERSION
 
 INDEXES = {
     "kmer.mgi": "-l 12",
@@ -146,7 +147,7 @@ def test_info_tells_what_tables_are_there(made: Path, capfd: pytest.CaptureFixtu
     )
     size = os.path.getsize("parts.mgi")
     assert told["file"] == "parts.mgi"
-    assert told["format-version"].startswith("4, written by mummergpu ")
+    assert told["format-version"].startswith(f"{FORMAT_VERSION}, written by mummergpu ")
     assert told["bytes"] == f"{size:,}, {size / 2950:.2f} a base"
     assert told["reference"] == str(made / "r.fa")
     assert (told["records"], told["bases"]) == ("4", "2,950")
@@ -206,7 +207,8 @@ def test_info_as_json_tells_records(made: Path, capfd: pytest.CaptureFixture[str
     assert (told["file"], told["bytes"]) == ("parts.mgi", os.path.getsize("parts.mgi"))
     assert (told["reference"], told["record_count"]) == (str(made / "r.fa"), 4)
     assert (told["bases"], told["search"], told["minimum_length"]) == (2950, "kmer", 12)
-    assert (told["page_count"], told["page_size"], told["format_version"]) == (4, 900, 4)
+    assert (told["page_count"], told["page_size"]) == (4, 900)
+    assert told["format_version"] == FORMAT_VERSION
     lines = output_of("index --info parts.mgi", capfd)
     assert told["digest"] in lines and told["program"] in lines
     length, step = told["kmer_length"], told["reference_step"]

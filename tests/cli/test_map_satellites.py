@@ -139,28 +139,6 @@ def test_few_listed_places_of_a_satellite_stand_for_all(tmp_path: Path, unit: st
         assert run("map", "i.mgi", "q.fa") == [row]
 
 
-def test_the_first_pairs_are_searched_once(tmp_path: Path) -> None:
-    """Their sizes are measured with the same matches that they are mapped with."""
-    chance = random.Random(4)
-    genome = random_bases(chance, 30_000)
-    (tmp_path / "r.fa").write_text(f">c\n{genome}\n")
-    begins = [chance.randrange(30_000 - FRAGMENT) for _ in range(PAIRS)]
-    sizes = [FRAGMENT + number % 40 - 40 for number in range(PAIRS)]
-    firsts = [genome[begin : begin + 100] for begin in begins]
-    seconds = [
-        genome[begin : begin + size][-100:] for begin, size in zip(begins, sizes, strict=True)
-    ]
-    for name, reads in (("1.fa", firsts), ("2.fa", map(reverse_complement, seconds))):
-        (tmp_path / name).write_text("".join(f">{n}\n{read}\n" for n, read in enumerate(reads)))
-    line = [sys.executable, "-m", "mummergpu", "map", "r.fa", "1.fa", "2.fa", "-C", "-q"]
-    subprocess.run([*line, "-o", "x.sam", "--stats", "s.json"], cwd=tmp_path, check=True)
-    stats = json.loads((tmp_path / "s.json").read_text())
-    counts = stats["counts"]
-    assert counts["properly_paired_reads"] == 2 * PAIRS
-    assert abs(stats["settings"]["insert_size_mean"] - (FRAGMENT - 20.5)) < 1
-    assert sum(counts[key] for key in counts if key.startswith("reads_visiting_")) == 4 * PAIRS
-
-
 def test_many_threads_share_the_memory_of_candidates(tmp_path: Path) -> None:
     """Short reads have thousands of candidates each, whichever thread maps them."""
     chance = random.Random(2)
