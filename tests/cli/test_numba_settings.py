@@ -27,7 +27,6 @@ def search(folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     ("name", "value", "problem"),
     [
         ("NUMBA_DISABLE_JIT", "1", "numba is told to compile nothing"),
-        ("NUMBA_NUM_THREADS", "0", "numba cannot be imported (Number of threads specified"),
         ("NUMBA_DEBUG", "1", "numba would print to standard output"),
         ("NUMBA_DUMP_IR", "1", "numba would print to standard output"),
         ("NUMBA_DEBUG_TYPEINFER", "1", "numba would print to standard output"),

@@ -269,7 +269,7 @@ def test_the_help_tells_all_options(capfd: pytest.CaptureFixture[str]) -> None:
     for option in (
         *("--workload NAME", "--scale", "-l, --min-length N", "-b", "-r", "-o, --output DIR"),
         *("--policies CODES", "--runs", "--repeat-control N", "--seed N", "--profile"),
-        *("--backend", "-t, --threads N", "--page-size", "--address-bits"),
+        *("--backend", "--threads N", "--page-size", "--address-bits"),
         *("--device", "--gpu-memory", "-v", "-q"),
     ):
         assert option in out, option
