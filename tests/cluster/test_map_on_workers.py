@@ -289,6 +289,11 @@ def test_processes_on_this_machine_are_numbered(cluster: DaskCluster) -> None:
     told = {}
     for options in (ClusterOptions("local:2", threads=1), ClusterOptions(cluster.address)):
         with connection.open_cluster(options, lambda line: None) as opened:
-            told[options.address] = sorted(opened.on_all(threads_and_number).values())
+            # A worker is known to the tasks that it runs.
+            asked = [
+                opened.client.submit(threads_and_number, workers=[address], pure=False)
+                for address in opened.client.scheduler_info(n_workers=-1)["workers"]
+            ]
+            told[options.address] = sorted(one.result() for one in asked)
     assert told["local:2"] == [(1, 0), (1, 1)]
     assert set(told[cluster.address]) == {(1, None)}
