@@ -190,7 +190,7 @@ def test_a_full_disk_is_an_error_that_names_the_folder(
         "mummergpu.output.sorting.record_store.open_temporary_file", lambda folder: FullFile()
     )
     options = SortOptions(memory_bytes=1, folder=str(tmp_path))
-    with pytest.raises(OutputError, match=rf"{tmp_path}: temporary data cannot be kept: no space left"):
+    with pytest.raises(OutputError, match=rf"{tmp_path}: temporary data .*: no space left"):
         write_sorted(tmp_path / "x.bam", *(long_case[0], [long_case[1]]), options)
     assert list(tmp_path.iterdir()) == []
     monkeypatch.undo()
