@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -86,7 +85,7 @@ def test_a_sweep_that_went_on_is_reported(browser_binary: str, tmp_path: Path) -
     seen = visit(browser_binary, folder / "report.html", tmp_path / "browser")
     assert (seen.requests, seen.console) == (set(), [])
     assert "medians of 6 runs of 16 layouts" in seen.document
-    assert len(set(re.findall(r'<figure id="([^"]+)">\s*<div[^>]*><svg', seen.document))) > 5
+    assert seen.document.count("data:image/svg+xml") > 5
 
 
 def test_an_interrupt_is_one_line_and_loses_nothing(tmp_path: Path) -> None:
