@@ -77,7 +77,7 @@ def test_the_source_archive_holds_what_a_packager_needs(archives: Path) -> None:
     for name in ("README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "pyproject.toml"):
         assert name in names
     for pattern in ("packaging/**/*", "tests/**/*.py", "kernels/**/*.cu*", "workloads/*.toml"):
-        files = [one for one in SOURCE.glob(pattern) if one.is_file() and one.suffix != ".code"]
+        files = [one for one in SOURCE.glob(pattern) if one.is_file() and one.suffix != ".pyc"]
         wanted = {str(one.relative_to(SOURCE)) for one in files}
         assert wanted and wanted <= names
     assert not any("__pycache__" in name for name in names)
