@@ -141,7 +141,8 @@ class _PlainLibrary(_LIBRARY):  # type: ignore[misc]
         """Link what is called."""
         self._raise_if_finalized()
         for library in dict.fromkeys(self._linking_libraries):
-            self._reload_init.update(library._reload_init)
+            # Earlier versions of numba have none.
+            getattr(self, "_reload_init", set()).update(getattr(library, "_reload_init", ()))
             self._final_module.link_in(library._get_module_for_linking(), preserve=True)
         self._finalize_dynamic_globals()
         self._finalized = True
