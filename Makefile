@@ -52,11 +52,11 @@ bench: dev
 
 wheel: dev
 	rm -rf build/images
+	trap 'rm -rf build/images' EXIT; \
 	for level in x86-64-v3 x86-64-v2; do \
 		MUMMERGPU_CACHE_DIR=$(CURDIR)/build/images $(BIN)/mummergpu warmup --cpu $$level || exit 1; \
-	done
+	done; \
 	$(BIN)/python -m build --wheel
-	rm -r build/images
 
 packaging: dev
 	$(BIN)/pip install --quiet --editable ".[dev,packaging]"

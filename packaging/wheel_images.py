@@ -15,7 +15,9 @@ class ImagesHook(BuildHookInterface[Any]):
         """Add the files, which no file of the sources names."""
         images = Path(self.root, "build", "images", "processor")
         if version == "standard" and images.is_dir():
-            build_data["force_include"][str(images)] = "mummergpu/images"
+            for path in images.glob("*/*.code"):
+                place = path.relative_to(images).as_posix()
+                build_data["force_include"][str(path)] = f"mummergpu/images/{place}"
             # Images call nothing but functions that each C library has.
             build_data["tag"] = "py3-none-manylinux_2_17_x86_64"
             build_data["pure_python"] = False

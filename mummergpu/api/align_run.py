@@ -135,8 +135,9 @@ def align(
     targets = targets_asked(output, format, RowKind.GENOMES)
     search = SearchOptions.of_words(min_length, strands, mode)
     kept = AlignmentFilter(one_to_one, min_identity, min_alignment_length)
-    genomes, search, method = AlignRequest(**keywords).job(
-        *(search, search.minimum_length != DEFAULT_MINIMUM_LENGTH),
+    genomes, method = AlignRequest(**keywords).job(
+        search,
+        search.minimum_length != DEFAULT_MINIMUM_LENGTH,
         [target.format for target in targets],
     )
     device = device_options(backend, threads)

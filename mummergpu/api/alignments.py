@@ -133,7 +133,7 @@ class Alignments(AlignmentRows[Alignment]):
     ) -> None:
         self._blocks = list(blocks)
         self._searched = searched
-        self._tells_alternatives = writes_xa
+        self._writes_xa = writes_xa
         self._input_groups = input_groups
         self._cuts_templates = cuts_templates
         columns = [found for _, found in self._blocks]
@@ -258,7 +258,7 @@ class Alignments(AlignmentRows[Alignment]):
             sink = open_sink([target], [file], facts, Stats(), RowKind.READS, [index])
             stack.callback(sink.close)
             for block, columns in blocks:
-                told = fold(columns) if self._tells_alternatives else columns
+                told = fold(columns) if self._writes_xa else columns
                 sink.write(sink.prepare(block, styled(told, block, reference, style)))
             sink.finish()
 
@@ -270,9 +270,7 @@ class Alignments(AlignmentRows[Alignment]):
             counts = np.bincount(templates), np.bincount(templates, mask)
             cuts = cuts or bool(((counts[1] > 0) & (counts[1] < counts[0])).any())
             blocks.append((block, columns.taken(mask)))
-        return Alignments(
-            *(blocks, self._searched, self._tells_alternatives, self._input_groups, cuts)
-        )
+        return Alignments(*(blocks, self._searched, self._writes_xa, self._input_groups, cuts))
 
 
 def _starts(sizes: Any) -> list[int]:

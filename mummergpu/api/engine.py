@@ -19,7 +19,7 @@ from mummergpu.index.reference_index import StorableIndex
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import Reference, record_lookup
 from mummergpu.mapping.options import MappingOptions
-from mummergpu.matching.backends.interface import Backend
+from mummergpu.matching.backends.interface import Backend, ResidentBackend
 from mummergpu.matching.open_backend import open_backend, open_cpu_backend
 from mummergpu.matching.options import DeviceOptions, SearchOptions, Uniqueness
 from mummergpu.matching.search import UNBOUNDED
@@ -258,12 +258,12 @@ class Engine:
         assert opened.kept is not None and opened.kept.pages is not None
         backend, pages = opened.backend, opened.kept.pages
         searched = pages_of_first_pass(pages, options, len(pages) == 1)
-        if backend.name == "cpu":
+        if isinstance(backend, ResidentBackend):
+            backend = backend.for_windows(searched[0], options.seed_length)
+        else:
             # One of its own takes no time, and skips k-mers that other searches need.
             backend = open_cpu_backend(self.options.kind, Stats())
             backend.load_pages(searched, options.seed_length)
-        else:
-            backend = backend.for_windows(searched[0], options.seed_length)
         yield backend, pages
 
     def kept_index(self, minimum_length: int) -> KeptIndex[StorableIndex[Any]]:
@@ -323,7 +323,7 @@ class Engine:
             if key not in self._open:
                 kept = self.kept_index(minimum_length)
                 backend = self._open_backend(device, kept)
-                if backend.name == "cuda":
+                if isinstance(backend, ResidentBackend):
                     reference = self.reference
                     lookup = record_lookup(reference.record_starts, reference.codes.size)
                     backend.set_records(lookup)
@@ -417,7 +417,7 @@ def _columns_of(
     backend: Backend[Any], blocks: Iterable[QueryBlock], strands: tuple[Strand, ...]
 ) -> DeviceColumns:
     """Return the columns that a backend leaves on its device."""
-    if not backend.leaves_columns:
+    if not (isinstance(backend, ResidentBackend) and backend.leaves_columns):
         text = "the places of the records do not fit the device's memory beside the index"
         raise BackendError("cuda", f"{text}; {_REST}")
     return backend.find_columns(blocks, strands)

@@ -47,7 +47,7 @@ class AlignRequest:
 
     def job(
         self, search: SearchOptions, has_length: bool, formats: Collection[str] = ()
-    ) -> tuple[GenomeOptions, SearchOptions, AlignmentMethod]:
+    ) -> tuple[GenomeOptions, AlignmentMethod]:
         """Return how genomes are aligned; what is written decides on the usual costs of gaps."""
         genomes = GenomeOptions(
             ClusterOptions(
@@ -63,4 +63,4 @@ class AlignRequest:
         told += ["min_length"] * has_length
         told += ["mode"] * (search.uniqueness is not Uniqueness.IN_REFERENCE)
         refuse_options_of_matches(method, told)
-        return genomes, search, method
+        return genomes, method

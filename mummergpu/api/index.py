@@ -518,11 +518,10 @@ class Index(Closing):
         """
         length = self.min_length if min_length is None else min_length
         search = SearchOptions.of_words(length, strands, mode)
-        job = AlignRequest(**keywords).job(search, min_length is not None)
+        genomes, method = AlignRequest(**keywords).job(search, min_length is not None)
         source = QuerySource.of(queries, any_letters)
-        return align_to_index(
-            self._engine, self._searched, source, *job, device_options(backend, threads)
-        )
+        device = device_options(backend, threads)
+        return align_to_index(self._engine, self._searched, source, genomes, search, method, device)
 
     def close(self) -> None:
         """Release the memory and the devices; searches that are under way must have ended."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable
-from typing import Any, TypeVar
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 from mummergpu.cluster.options import ClusterOptions
 from mummergpu.errors import OptionError
@@ -22,18 +23,25 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def showing(request: type) -> Callable[[Function], Function]:
-    """Let the signature of a function show the fields of a request in place of ``**keywords``."""
+    """Let a function have the fields of a request as keywords in place of ``**keywords``."""
     fields = inspect.signature(request).parameters.values()
 
-    def shown(function: Function) -> Function:
+    def decorate(function: Function) -> Function:
         signature = inspect.signature(function)
         *own, _ = signature.parameters.values()
         keywords = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in fields]
         signature = signature.replace(parameters=[*own, *keywords])
-        function.__signature__ = signature  # type: ignore[attr-defined]
-        return function
 
-    return shown
+        @wraps(function)
+        def checked(*arguments: Any, **named: Any) -> Any:
+            # A misspelt keyword is told as of any function, and not as one of the request.
+            signature.bind(*arguments, **named)
+            return function(*arguments, **named)
+
+        checked.__signature__ = signature  # type: ignore[attr-defined]
+        return cast(Function, checked)
+
+    return decorate
 
 
 def device_options(backend: str, threads: int | None) -> DeviceOptions:

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 import click
 
-from mummergpu.cli.exit_on_signal import PROGRAM
+from mummergpu.cli.exit_on_signal import COMPLETION_VARIABLE, PROGRAM
 from mummergpu.cli.option_types import HELP_OPTIONS
-
-VARIABLE: Final = f"_{PROGRAM.upper()}_COMPLETE"
-"""The environment variable with which a script asks, set to ``bash_complete`` or the like."""
 
 
 @click.command("completion", context_settings=HELP_OPTIONS)
@@ -32,4 +27,4 @@ def answer(commands: click.Command, instruction: str) -> int:
     """Print a script, or the words that can complete what the user has typed."""
     from click.shell_completion import shell_complete
 
-    return shell_complete(commands, {}, PROGRAM, VARIABLE, instruction)
+    return shell_complete(commands, {}, PROGRAM, COMPLETION_VARIABLE, instruction)

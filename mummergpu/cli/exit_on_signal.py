@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 PROGRAM: Final = "mummergpu"
 
+COMPLETION_VARIABLE: Final = "_MUMMERGPU_COMPLETE"
+"""The environment variable with which a shell's script asks, set to ``bash_complete`` or alike."""
+
 ENDINGS: Final[dict[int, str]] = {
     signal.SIGINT: "interrupted",
     signal.SIGTERM: "terminated",

@@ -31,7 +31,7 @@ FOREIGN_OPTIONS: Final = [
 ]
 
 _ALTERNATIVES: Final = re.compile(r"([0-9]+)(?:,[0-9]+)?")
-_LEVELS: Final = {"0": ["-q"], "1": ["-q"], "2": [], "3": [], "4": ["-v"]}
+_LEVEL: Final = re.compile("[0-9]")
 
 
 def in_own_words(words: Sequence[str]) -> list[str]:
@@ -44,8 +44,8 @@ def in_own_words(words: Sequence[str]) -> list[str]:
         before = result[-1] if result else ""
         if before == "-h" and (limit := _ALTERNATIVES.fullmatch(word)):
             result[-1:] = ["--max-xa", limit[1]]
-        elif before == "-v" and word in _LEVELS:
-            result[-1:] = _LEVELS[word]
+        elif before == "-v" and _LEVEL.fullmatch(word):
+            result[-1:] = ["-q"] if word < "2" else ["-v"] if word > "3" else []
         else:
             result.append(word)
     return result

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 
-from mummergpu.cli.option_rules import device_options
+from mummergpu.cli.option_rules import FIRST_GPU, device_options
 from mummergpu.cli.option_types import (
     HELP_OPTIONS,
     INFORMATION,
@@ -21,9 +21,6 @@ from mummergpu.cli.option_types import (
 )
 from mummergpu.cli.run_verb import CommandRun
 from mummergpu.runtime.output_file import STANDARD_OUTPUT
-
-if TYPE_CHECKING:
-    pass
 
 _FORMATS: Final = {
     "tsv": "Write a line of tab-separated values for each sequence: also on standard output.",
@@ -120,8 +117,7 @@ def hmm_command(**params: Any) -> None:
     if len(chosen) > 1:
         raise click.UsageError(f"--{chosen[0]} and --{chosen[1]} exclude each other")
 
-    device = {"gpu_memory": None, "device_library": "cuda-bindings"}
-    params = {**params, "cpu": False, "device": 0, **device}
+    params = {**params, **FIRST_GPU, "cpu": False}
     inputs = [params["program"], *params["sequences"]]
     run = CommandRun(params, inputs, {"-o": params["output"]})
     from mummergpu.pipeline import evaluate_models

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 from click.core import ParameterSource
 
-from mummergpu.cli.option_rules import Params, device_options
+from mummergpu.cli.option_rules import FIRST_GPU, Params, device_options
 from mummergpu.cli.option_types import (
     HELP_OPTIONS,
     INFORMATION,
@@ -26,7 +26,6 @@ from mummergpu.input.bytes.formats import PROTEIN_FORMATS
 from mummergpu.runtime.output_file import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
-    from mummergpu.matching.options import DeviceOptions
     from mummergpu.pipeline.profile_options import ProfileSearchOptions
 
 
@@ -54,6 +53,9 @@ _TABLES: Final = {
     ),
 }
 
+
+_SHORTEST_ROW: Final = 120
+"""What HMMER demands of --textw."""
 
 _NO_TEXT: Final = "Accepted, and of no effect: there is no text with alignments."
 
@@ -279,19 +281,6 @@ def hmmscan_command(**params: Any) -> None:
     _run(params, scans=True)
 
 
-def _device_options(params: Params) -> DeviceOptions:
-    options = device_options(
-        {**params, "device": 0, "gpu_memory": None, "device_library": "cuda-bindings"}
-    )
-    filter_policy = params["filter_policy"]
-    if filter_policy != options.filter_policy:
-        from mummergpu.hmm.tile_filter import tile_policy
-
-        # Refuse another.
-        tile_policy(filter_policy, 0, 0)
-    return replace(options, filter_policy=filter_policy)
-
-
 def _run(params: dict[str, Any], scans: bool) -> None:
     if params["backend"] == "cuda" and params["cpu"]:
         raise click.UsageError("-C and --backend cuda exclude each other")
@@ -300,6 +289,12 @@ def _run(params: dict[str, Any], scans: bool) -> None:
         if source is ParameterSource.COMMANDLINE:
             raise click.UsageError("--threads and --cpu exclude each other")
         params["threads"] = max(1, workers)
+    if (width := params["textw"]) is not None:
+        # HMMER refuses both, too.
+        if params["notextw"]:
+            raise click.UsageError("--textw and --notextw exclude each other")
+        if width < _SHORTEST_ROW:
+            raise click.UsageError(f"--textw: {width} is less than {_SHORTEST_ROW}")
     outputs = [(kind, params[kind]) for kind in _TABLES if params.get(kind) is not None]
     files = {("-A" if kind == "alignment" else f"--{kind}"): path for kind, path in outputs}
     if (text := params["text"]) is not None:
@@ -310,7 +305,7 @@ def _run(params: dict[str, Any], scans: bool) -> None:
     inputs = [*params["profiles"], params["sequences"]]
     # The driver only starts now if a device is used for certain.
     backend = "cuda" if params["backend"] == "cuda" else "cpu"
-    run = CommandRun({**params, "backend": backend, "device": 0}, inputs, files)
+    run = CommandRun({**params, **FIRST_GPU, "backend": backend}, inputs, files)
     options = _search_options(params, scans, outputs, run.command)
     job = _load_job(params)
     with run.reported("hmmscan" if scans else "hmmsearch") as (context, words):
@@ -339,7 +334,7 @@ def _search_options(
         tuple(outputs),
         params["threads"],
         command,
-        _device_options(params),
+        device_options({**params, **FIRST_GPU}),
         wraps_alignments=not params["notextw"],
     )
 

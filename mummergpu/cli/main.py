@@ -16,7 +16,7 @@ from typing import Final, NoReturn
 
 import click
 
-from mummergpu.cli.exit_on_signal import ENDINGS, PROGRAM, SignalWatch
+from mummergpu.cli.exit_on_signal import COMPLETION_VARIABLE, ENDINGS, PROGRAM, SignalWatch
 from mummergpu.cli.main_group import (
     MAIN_VERB,
     MATCH_EPILOG,
@@ -111,7 +111,7 @@ def _own_words() -> list[str]:
 
 def _invoke(session: Session) -> int:
     """Run a command, and return its exit code; errors leave as exceptions."""
-    if instruction := os.environ.get(f"_{PROGRAM.upper()}_COMPLETE"):
+    if instruction := os.environ.get(COMPLETION_VARIABLE):
         from mummergpu.cli.completion import answer
 
         return answer(commands, instruction)

@@ -403,7 +403,7 @@ def _record_style(params: Params) -> RecordStyle:
         secondary_bases=params["secondary_seq"],
         soft_clips=params["soft_clipping"],
         equal_bases=params["eqx"],
-        placed_only=params["mapped_only"],
+        mapped_only=params["mapped_only"],
         tags=[*tags, "cs"] if params["cs"] else tags,
         header_lines=list(_header_lines(params["header"])),
     )

@@ -80,6 +80,10 @@ def run_options(params: Params, command: str) -> dict[str, Any]:
     return {"reference_path": params["reference"], "device": device, "command": command, **told}
 
 
+FIRST_GPU: Final = {"device": 0, "gpu_memory": None, "device_library": "cuda-bindings"}
+"""The options of the device for commands that do not ask for them."""
+
+
 def device_options(params: Params) -> DeviceOptions:
     """Return the options of the device."""
     from mummergpu.matching.options import DeviceOptions
@@ -93,6 +97,7 @@ def device_options(params: Params) -> DeviceOptions:
         profile=params.get("profile", False),
         kernel_folder=None if folder is None else str(folder),
         library=params["device_library"],
+        filter_policy=params.get("filter_policy", "auto"),
     )
 
 

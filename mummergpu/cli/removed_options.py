@@ -14,6 +14,8 @@ _NO_GROUP: Final = "write --read-group none"
 REMOVED_OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "match": {
         **_ONE_BUILDER,
+        "-threads": "write -t N",
+        "-version": "write --version",
         "--dot": "trees are not drawn any more",
         "--dump-tree": "trees are not written any more",
         "--max-occurrences": "use -mumreference or -mum for matches that are not repeated",
@@ -37,6 +39,7 @@ REMOVED_OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "--threads": _ONE_PROCESS,
     },
     "map": {
+        "-@": "write -t N",
         "--all": "write -N all",
         "--no-read-group": _NO_GROUP,
         "--preset": "write -x sr",

@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from click.core import ParameterSource
 
-from mummergpu.cli.messages import announce_compilation, progress_shown, tell_cache_trouble
+from mummergpu.cli.messages import (
+    RunWords,
+    announce_compilation,
+    progress_shown,
+    tell_cache_trouble,
+)
 from mummergpu.cli.option_rules import device_options, refuse_exclusive, strands_of
 from mummergpu.cli.option_types import AUTO, MAIN_OPTIONS, PROGRAM, complete_files
 from mummergpu.cli.workload import complete_workload
@@ -104,15 +109,11 @@ def is_of_profiles(params: dict[str, Any]) -> bool:
 def _open_messages(params: dict[str, Any]) -> Iterator[tuple[Messages, Callable[[str], None]]]:
     """Open what shows how far a study is, and what writes lines that only -v asks for."""
     with progress_shown(params["quiet"], params["verbose"], params["quiet"]) as progress:
-
-        def notice(text: str) -> None:
-            if params["verbose"]:
-                progress.write_line(f"{PROGRAM}: {text}")
-
+        words = RunWords(progress, params["verbose"], params["quiet"])
         if not params["quiet"]:
             announce_compilation()
-        tell_cache_trouble(notice)
-        yield progress, notice
+        tell_cache_trouble(words.notice)
+        yield progress, words.notice
 
 
 @contextmanager

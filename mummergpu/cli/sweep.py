@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from mummergpu.runtime.progress import Messages
     from mummergpu.studies.data_set import DataSet
     from mummergpu.studies.layout_sweep import SweepOptions
+    from mummergpu.studies.profiles.policies import FilterPolicy
     from mummergpu.studies.searcher import StudySearcher
 
 
@@ -146,16 +148,20 @@ def _report_filters(progress: Messages, name: str, folder: Path) -> None:
             best = min(own, key=lambda code: seconds[code])
             progress.write_line(
                 f"{PROGRAM}: {name}: {best} is the fastest of {len(own)} for {filter_name}"
-                f"{_how_to_choose(best)}"
+                f"{_how_to_choose(policy_of(best))}"
             )
 
 
-def _how_to_choose(code: str) -> str:
+def _how_to_choose(policy: FilterPolicy) -> str:
     """Return how a search takes the policy of a filter: only Viterbi's can be chosen."""
-    if code.startswith("t") and code[4] != "c":
+    from mummergpu.hmm.thread_filter_variants import ThreadPolicy
+    from mummergpu.hmm.warp_filter_variants import RowPolicy
+
+    if isinstance(policy, ThreadPolicy) and policy.is_tiled and policy.steps != "c":
         # Searches sort sequences themselves, and have no constant memory.
-        return f": choose it with hmmsearch --filter-policy {code[:3]}r{code[4:]}"
-    if code.startswith("V") and len(code) > len("V00"):
+        code = replace(policy, sequences="r").code
+        return f": choose it with hmmsearch --filter-policy {code}"
+    if isinstance(policy, RowPolicy) and policy.filter == "V":
         return ": choose warps with hmmsearch --filter-policy warp"
     return ""
 

@@ -86,13 +86,15 @@ def warmup(context: click.Context, level: str | None, quiet: bool) -> None:
     image, and run this command for x86-64-v3 and for x86-64-v2: the container then compiles nothing
     on most machines, for any user, and with a read-only file system.
     """
+    from mummergpu.runtime.compiled.announcement import compilation
+    from mummergpu.runtime.compiled.store import code_places, process_store
+
     if level is not None:
         if level not in machine_levels():
             raise OptionError("--cpu", f"this machine cannot run code for {level}")
         compile_for(level)
-    from mummergpu.runtime.compiled.announcement import compilation
-    from mummergpu.runtime.compiled.store import code_places, process_store
-
+        # A store that was opened before would keep the code under the name of another level.
+        process_store.cache_clear()
     folder = process_store().folder()
     place = folder or "; ".join(code_places()) or "no folder"
     before = os.getcwd()

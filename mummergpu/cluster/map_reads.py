@@ -20,7 +20,7 @@ from mummergpu.cluster.joined_files import JoinedFiles, PreparedFiles
 from mummergpu.cluster.options import ClusterOptions
 from mummergpu.cluster.worker import (
     FoundRows,
-    Told,
+    PartReport,
     device_of_process,
     find,
     forget,
@@ -183,7 +183,7 @@ class MapFinder:
                 summary += of_rows
         files = self._files.joined(prepared)
         stats.add_totals(self._stats.taken())
-        return FoundRows(files, Told(sizes_of(files), stats.taken(), summary))
+        return FoundRows(files, PartReport(sizes_of(files), stats.taken(), summary))
 
     def close(self) -> None:
         """Release the index."""

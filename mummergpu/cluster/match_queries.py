@@ -20,7 +20,7 @@ from mummergpu.cluster.joined_files import JoinedFiles, PreparedFiles
 from mummergpu.cluster.options import ClusterOptions
 from mummergpu.cluster.worker import (
     FoundRows,
-    Told,
+    PartReport,
     device_of_process,
     find,
     forget,
@@ -125,7 +125,7 @@ class MatchFinder:
         stats = Stats()
         files = self._files.joined(self._results(part, self._files.sink, stats))
         stats.add_totals(self._stats.taken())
-        return FoundRows(files, Told(sizes_of(files), stats.taken()))
+        return FoundRows(files, PartReport(sizes_of(files), stats.taken()))
 
     def _results(self, block: QueryBlock, sink: MatchSink[Any], stats: Stats) -> Iterator[Any]:
         """Yield what a sink prepares of the matches of a block."""

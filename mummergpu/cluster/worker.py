@@ -20,7 +20,7 @@ _IDLE_SECONDS: Final = 600.0
 """After so long without work, a run that has not told that it is over is forgotten."""
 
 
-class Told(NamedTuple):
+class PartReport(NamedTuple):
     """What the driver must know of what is found of a part.
 
     Attributes
@@ -46,7 +46,7 @@ class FoundRows:
     """What is found of a part: for each file its bytes, or rows that its sink has prepared."""
 
     rows: list[Any]
-    told: Told
+    told: PartReport
 
 
 def sizes_of(rows: Sequence[Any]) -> tuple[int, ...]:
@@ -124,7 +124,7 @@ def find(work: Work, part: Any) -> Any:
             opened.used = time.monotonic()
 
 
-def tell(found: FoundRows) -> Told:
+def tell(found: FoundRows) -> PartReport:
     """Return what the driver must know of a part."""
     return found.told
 

@@ -23,7 +23,6 @@ from mummergpu.cuda.program import ProgramSource
 from mummergpu.runtime.compiled.store_entry import (
     FILE_MODE,
     FOLDER_MODE,
-    MAXIMUM_BYTES,
     StoreEntry,
     is_abandoned,
     pack,
@@ -36,6 +35,9 @@ CACHE_FORMAT: Final = 3
 """Increased when the header or the composition of the key changes."""
 
 _SUFFIX: Final = ".kernel"
+
+MAXIMUM_BYTES: Final = 64 << 20
+"""The least recently used kernels are removed when all have more than this."""
 
 Compiler = Callable[[Mapping[str, str], ProgramSource, str], bytes]
 """Compiles sources, a program and an architecture, as `compile_program` does."""

@@ -93,6 +93,7 @@ def _fill_row(
         number = ir.IntType(64)
         one, never = ir.Constant(number, 1), vectors.constant(WORD_NEVER)
         begins = vectors.splat(begin)
+        # The nodes before those of the first register are in the last one, a lane earlier.
         last = builder.mul(builder.sub(registers, one), ir.Constant(number, 3))
         firsts = [
             vectors.shifted_up(
@@ -100,6 +101,8 @@ def _fill_row(
             )
             for state in range(3)
         ]
+        # A loop over the registers, which carries the old cells of the register before, the
+        # deletions that its matches begin, and the best values of each lane.
         origin = builder.block
         body, end = builder.append_basic_block("words"), builder.append_basic_block("filled")
         builder.branch(body)
@@ -148,6 +151,7 @@ def _fill_row(
             body,
         )
         builder.cbranch(builder.icmp_signed("<", following, registers), body, end)
+        # The last register's matches begin deletions at the nodes of the first one.
         builder.position_at_end(end)
         vectors.store(vectors.shifted_up(deleting, never), cells, ir.Constant(number, 2))
         found = [vectors.reduce("smax", value, signed=True) for value in (higher, higher_delete)]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from mummergpu.input.blocks.queries import QueryBlock
-from mummergpu.matching.backends.interface import Backend
+from mummergpu.matching.backends.interface import Backend, ResidentBackend, UniqueBackend
 from mummergpu.matching.block_text import BlockText, RowFormat
 from mummergpu.matching.filter import keep_long
 from mummergpu.matching.long_queries import (
@@ -74,10 +74,12 @@ class BlockSearch:
         self._unique_rows = unique_rows
         # Parts with more starts are cut at once. Threads need not agree: it only saves time.
         self._fewer_starts = UNBOUNDED
+        self._text_backend: ResidentBackend[Any] | None = None
         # The text of a backend has all matches that it finds.
-        self._wants_text = row_format is not None and search_length >= minimum_length
-        if row_format is not None and self._wants_text:
-            backend.set_format(row_format)
+        if row_format is not None and search_length >= minimum_length:
+            if isinstance(backend, ResidentBackend):
+                backend.set_format(row_format)
+                self._text_backend = backend
 
     def needs_all_threads(self, block: QueryBlock) -> bool:
         """Return whether a block has a query that is too long for one thread."""
@@ -85,7 +87,7 @@ class BlockSearch:
 
     def makes_text(self, block: QueryBlock) -> bool:
         """Return whether the backend makes the text of a block on the loaded pages."""
-        makes_text = self._wants_text and self._backend.makes_text
+        makes_text = self._text_backend is not None and self._text_backend.makes_text
         return makes_text and not has_long_query(block, self.sizes.long_query)
 
     def find_text(self, block: QueryBlock) -> BlockText | None:
@@ -94,7 +96,8 @@ class BlockSearch:
         None means that the text has too many rows or bytes. Then the block must be cut; if it has
         only one query, `find_mems` finds the matches.
         """
-        return self._backend.find_text(block, self.strands, self.sizes.max_rows)
+        assert self._text_backend is not None
+        return self._text_backend.find_text(block, self.strands, self.sizes.max_rows)
 
     def find_mems(
         self,
@@ -109,7 +112,7 @@ class BlockSearch:
         """
         backend = self._backend
         is_long = has_long_query(block, self.sizes.long_query)
-        if backend.only_unique:
+        if isinstance(backend, UniqueBackend) and backend.only_unique:
 
             def tell(bases: int) -> None:
                 if is_long:

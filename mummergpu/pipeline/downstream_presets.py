@@ -7,12 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mummergpu.errors import OptionClashError
+from mummergpu.output.targets import DEFAULT_FORMAT
 
 if TYPE_CHECKING:
     from mummergpu.output.matches.mummer import TextStyle
-
-TEXT_FORMAT: Final = "mummer"
-"""The format that the programs read."""
 
 
 class TextRequest(NamedTuple):
@@ -67,7 +65,7 @@ def with_preset(program: str | None, asked: TextRequest, formats: Sequence[str])
     clashes = [name for name in preset.refused if getattr(style, name)]
     if preset.strands == "both" and asked.strands == "forward":
         clashes.append("strands='forward'")
-    if TEXT_FORMAT not in formats:
+    if DEFAULT_FORMAT not in formats:
         clashes.append(f"output as {formats[0]}")
     if clashes:
         text = f"{program!r} and {clashes[0]} exclude each other"

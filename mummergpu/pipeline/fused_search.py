@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
 from mummergpu.input.blocks.queries import QueryBlock
-from mummergpu.matching.backends.interface import Backend
+from mummergpu.matching.backends.interface import ResidentBackend
 from mummergpu.matching.block_text import BlockText
 from mummergpu.matching.long_queries import has_long_query
 from mummergpu.matching.search import BlockSearch
@@ -69,7 +69,7 @@ class CandidateSearch(Generic[Result]):
 
     def __init__(
         self,
-        backend: Backend[Any],
+        backend: ResidentBackend[Any],
         finder: DeviceCandidates,
         mapper: BlockMapper,
         sizes: PairSizes,

@@ -321,13 +321,13 @@ class MappedReads:
     ) -> None:
         self._sink = sink
         self._stats = stats
-        self._tells_alternatives = writes_xa
+        self._writes_xa = writes_xa
         self._told = reference, style
         self._summary = empty_summary()
 
     def prepare(self, block: ReadBlock, columns: AlignmentColumns) -> tuple[Any, MappingSummary]:
         """Prepare the alignments of a block for `write`; any thread may call this."""
-        told = fold(columns) if self._tells_alternatives else columns
+        told = fold(columns) if self._writes_xa else columns
         with self._stats.stage("summary"):
             summary = summary_of(told.rows if isinstance(told, FoldedColumns) else told)
         return self._sink.prepare(block, styled(told, block, *self._told)), summary

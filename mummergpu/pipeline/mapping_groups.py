@@ -186,7 +186,7 @@ class ReadMapping:
             return prepare(reads, columns)
 
         fused: FusedSearch[Result] | None = None
-        if self._is_whole and self._search.hands_over:
+        if self._is_whole:
             fused = self._search.fused_search(self._mapper, sizes, prepare)
         first, progress = self._search.first, self._progress
         yield from self._searched(first, blocks, map_and_prepare, progress, fused)

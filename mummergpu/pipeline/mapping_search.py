@@ -20,7 +20,7 @@ from mummergpu.mapping.options import MappingOptions
 from mummergpu.mapping.placing.insert_size import PairSizes
 from mummergpu.mapping.seeding.seeds import second_seed_length
 from mummergpu.mapping.seeding.windows import ChosenBy, ReadCodes, chosen_matches
-from mummergpu.matching.backends.interface import Backend
+from mummergpu.matching.backends.interface import Backend, ResidentBackend
 from mummergpu.matching.kmer.cpu import KmerCpuBackend
 from mummergpu.matching.search import BlockSearch
 from mummergpu.pipeline.context import RunContext
@@ -170,11 +170,6 @@ class MappingSearch:
         """The number of groups, at least 1."""
         return len(self._index.groups)
 
-    @property
-    def hands_over(self) -> bool:
-        """Whether the backend hands over its matches on a device (`fused_search`)."""
-        return self._backend.hands_over
-
     def load_group(self, number: int) -> None:
         """Load a group of pages in place of the one before, unless it is loaded already."""
         if number == self._loaded:
@@ -209,10 +204,13 @@ class MappingSearch:
         mapper: BlockMapper,
         sizes: PairSizes,
         prepare: Callable[[ReadBlock, AlignmentColumns], Result],
-    ) -> FusedSearch[Result]:
-        """Return the seeding of a device, if the backend hands over its matches there."""
+    ) -> FusedSearch[Result] | None:
+        """Return the seeding of a device, or None if the backend hands over no matches there."""
+        backend = self._backend
+        if not (isinstance(backend, ResidentBackend) and backend.hands_over):
+            return None
         from mummergpu.mapping.seeding.device_candidates import DeviceCandidates
 
         finder = DeviceCandidates(self._index.reference, self._options)
         stats = self._context.stats
-        return CandidateSearch(self._backend, finder, mapper, sizes, prepare, stats)
+        return CandidateSearch(backend, finder, mapper, sizes, prepare, stats)

@@ -40,7 +40,7 @@ class MatchOptions(RunOptions):
     style : TextStyle
         The options of MUMmer's text.
     sam : SamOptions
-        The options of SAM, BAM and CRAM.
+        The options of SAM and BAM.
     paired : bool
         Whether the queries are pairs of reads.
     picture : PictureStyle

@@ -177,6 +177,13 @@ class ProfileSearchOptions:
     device: DeviceOptions = field(default_factory=lambda: DeviceOptions(backend="cpu"))
     wraps_alignments: bool = True
 
+    def __post_init__(self) -> None:
+        if self.device.filter_policy != DeviceOptions.filter_policy:
+            from mummergpu.hmm.tile_filter import tile_policy
+
+            # Refuse what no profile can be filtered with.
+            tile_policy(self.device.filter_policy, 0, 0)
+
     @property
     def program(self) -> str:
         """The program of HMMER that does the same."""

@@ -7,7 +7,6 @@ their matches on the earlier groups, in the order of the blocks.
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import fields
@@ -61,7 +60,7 @@ class ArrayFile(Closing):
                 array: npt.NDArray[Any] = np.load(self._file, allow_pickle=False)
             except (EOFError, ValueError) as error:
                 # numpy raises these if the beginning or the end of an array is missing.
-                raise OSError(errno.EIO, "the file is cut short") from error
+                raise OSError("the file is cut short") from error
         return array
 
 

@@ -109,9 +109,10 @@ def ordered_results(
     try:
         for item in items:
             under_way.append(worker.submit(item))
-            # What is done keeps its memory no longer than the threads are given items.
+            # Done results are taken early, for their memory, only while another item than this one
+            # waits for a thread: else threads would wait for their next item meanwhile.
             while len(under_way) >= window or (
-                worker.waiting and under_way and under_way[0].done()
+                len(worker.waiting) > 1 and under_way and under_way[0].done()
             ):
                 if (result := finish_first()) is not None:
                     yield result

@@ -52,7 +52,7 @@ STAGES: Final = (
     "end_to_end",
 )
 """The stages, in the order of the work. The stages of kernels are the device's own time if
-there is a device, and the sum if there are several; ``coords_to_buffers`` orders and merges
+there is a device, summed over the processes of a cluster; ``coords_to_buffers`` orders and merges
 matches, ``mapping`` makes alignments of them, ``profile_filters`` finds the proteins that may have
 hits of profiles (and ``profile_msv`` and ``profile_viterbi`` are two parts of that, on the
 processor), ``profile_forward`` drops most of them, ``profile_finishing`` compares the others to the

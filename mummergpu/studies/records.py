@@ -196,7 +196,11 @@ def read_setup(folder: Path) -> StudySetup:
 
 
 def setup_and_subject(folder: Path) -> tuple[StudySetup, Subject]:
-    """Read what the runs of a sweep have in common, and what they are about."""
+    """Read what the runs of a sweep have in common, and what they are about.
+
+    `InputError` is raised for another file, and for keys that are unknown or missing; the types of
+    values are those that a sweep has written.
+    """
     path = str(folder / SETUP_FILE)
     with reading(path), open(path, "rb") as file:
         text = file.read()

@@ -622,6 +622,8 @@ def test_words_as_hmmer_takes_and_refuses_them(
         ("-E 1 -E 2", "-E is given twice"),
         ("--noali --noa", "--noali is given twice"),
         ("--no", "--no is ambiguous: --no-empty"),
+        ("--textw 200 --notextw", "--textw and --notextw exclude each other"),
+        ("--textw 119", "--textw: 119 is less than 120"),
         ("-E nan", "is not a number"),
         ("-Z 0", "0 is not positive"),
         ("--tblot x", "No such option"),

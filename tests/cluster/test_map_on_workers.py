@@ -137,10 +137,26 @@ CASES: dict[str, tuple[list[str], tuple[str, ...], dict[str, Any], str]] = {
 
 
 @pytest.mark.timeout(600)
+def test_processes_on_this_machine_are_numbered(cluster: DaskCluster) -> None:
+    wait_for(cluster, 1)
+    told = {}
+    for options in (ClusterOptions("local:2", threads=1), ClusterOptions(cluster.address)):
+        with connection.open_cluster(options, lambda line: None) as opened:
+            # A worker is known to the tasks that it runs.
+            asked = [
+                opened.client.submit(threads_and_number, workers=[address], pure=False)
+                for address in opened.client.scheduler_info(n_workers=-1)["workers"]
+            ]
+            told[options.address] = sorted(one.result() for one in asked)
+    assert told["local:2"] == [(1, 0), (1, 1)]
+    assert set(told[cluster.address]) == {(1, None)}
+
+
+@pytest.mark.timeout(600)
 def test_all_workers_write_what_one_machine_writes(
     cluster: DaskCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One test, so that the processes start once."""
+    """One test, so that the processes start once, and the last: it ends the scheduler."""
     whole = {name: check_case(name, cluster) for name in CASES}["pairs"]
     cluster.add_worker("w1")
     check_pairs(whole, cluster)
@@ -282,18 +298,3 @@ def wait_for(cluster: DaskCluster, workers: int) -> None:
 
     with Client(cluster.address) as client:
         wait_until(lambda: len(client.scheduler_info()["workers"]) == workers)
-
-
-@pytest.mark.timeout(600)
-def test_processes_on_this_machine_are_numbered(cluster: DaskCluster) -> None:
-    told = {}
-    for options in (ClusterOptions("local:2", threads=1), ClusterOptions(cluster.address)):
-        with connection.open_cluster(options, lambda line: None) as opened:
-            # A worker is known to the tasks that it runs.
-            asked = [
-                opened.client.submit(threads_and_number, workers=[address], pure=False)
-                for address in opened.client.scheduler_info(n_workers=-1)["workers"]
-            ]
-            told[options.address] = sorted(one.result() for one in asked)
-    assert told["local:2"] == [(1, 0), (1, 1)]
-    assert set(told[cluster.address]) == {(1, None)}

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
+from helpers.gpu_turns import in_turn
 from helpers.requirements import do_without
 
 from mummergpu.cuda.device import Device
@@ -42,8 +40,9 @@ def on_device(device_library: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def device(device_library: str) -> Iterator[Device]:
-    """The first device."""
-    found = device_opener(device_library)(0)
+    """The first device; who measures what it has meets no context that begins meanwhile."""
+    with in_turn(False):
+        found = device_opener(device_library)(0)
     yield found
     found.close()
 
@@ -70,18 +69,6 @@ def whole_device() -> None:
 
 @pytest.fixture(autouse=True)
 def turn(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Let the processes that share the tests share the device, or one of them have it alone.
-
-    Who waits for the whole device holds the gate, so that no others come in.
-    """
-    name = f"mummergpu-gpu-tests-{os.getuid()}"
-    gate_path, room_path = (
-        Path(tempfile.gettempdir()) / f"{name}-{part}" for part in ("gate", "room")
-    )
-    is_alone = "whole_device" in request.fixturenames
-    with open(gate_path, "w") as gate, open(room_path, "w") as room:
-        fcntl.flock(gate, fcntl.LOCK_EX)
-        fcntl.flock(room, fcntl.LOCK_EX if is_alone else fcntl.LOCK_SH)
-        if not is_alone:
-            fcntl.flock(gate, fcntl.LOCK_UN)
+    """Have each test wait for its turn."""
+    with in_turn("whole_device" in request.fixturenames):
         yield

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.gpu_turns import in_turn
 from helpers.hmmer import write_input
 from helpers.profile_scores import check_numbers, tried
 from helpers.profiles import block_of, built, profiles, sequences_like
@@ -29,7 +30,8 @@ pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
 @pytest.fixture(scope="module")
 def current_device(cuda_device: None) -> Iterator[Device]:
     """The first device, which is current."""
-    device = BindingsDevice(0)
+    with in_turn(False):
+        device = BindingsDevice(0)
     with closing(device), device.current():
         yield device
 

@@ -330,5 +330,10 @@ def test_all_libraries_share_a_process_that_ends_well(
         check=False,
     )
     assert (done.returncode, done.stdout) == (0, "well\n"), done.stderr
-    ours = [line for line in done.stderr.splitlines() if "mummergpu" in line or "PyCUDA" in line]
+    # The first process on a machine says that it compiles.
+    ours = [
+        line
+        for line in done.stderr.splitlines()
+        if ("mummergpu" in line or "PyCUDA" in line) and "compiles for this processor" not in line
+    ]
     assert ours == [], done.stderr

@@ -27,6 +27,7 @@ def sweep_into(folder: Path, *words: str) -> str:
     return subprocess.run(command, capture_output=True, check=True, text=True).stderr
 
 
+@pytest.mark.usefixtures("whole_device")
 def test_a_sweep_measures_three_policies(
     device_library: str, on_device: list[str], tmp_path: Path
 ) -> None:
@@ -89,6 +90,7 @@ def test_pages_and_the_wide_format_are_measured(tmp_path: Path) -> None:
     assert list(digests.values()) == [3]
 
 
+@pytest.mark.usefixtures("whole_device")
 def test_larger_tables_are_not_read_faster(device: Device, cache: KernelCache) -> None:
     """Chains that meet go on apart: a table beyond the caches stays beyond them."""
     small = device_gathers(device, cache, 1 << 20, 3)

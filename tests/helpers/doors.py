@@ -52,7 +52,7 @@ ARGUMENTS: dict[str, dict[str, tuple[str, Any]]] = {
         **{"-L": ("scores.clipping", int), "-U": ("scores.unpaired", int)},
         **{"-T": ("scores.min_score", int), "-M": ("style.splits_as_secondary", True)},
         **{"-Y": ("style.soft_clips", True), "--eqx": ("style.equal_bases", True)},
-        **{"--no-unal": ("style.placed_only", True)},
+        **{"--no-unal": ("style.mapped_only", True)},
         **{"--secondary-seq": ("style.secondary_bases", True)},
         **{"--tags": ("style.tags", lambda text: text.split(","))},
         **{"-H": ("style.header_lines", lambda text: [text.replace("\\t", "\t")])},

@@ -181,6 +181,7 @@ def _fill_node(
             numbers.store(value[0], number_registers, at)
             whole.store(value[1], exponent_registers, at)
 
+        # A loop over the ways into the node: what is found so far, joined with source and step.
         begin = builder.block
         head, body, after = (builder.append_basic_block(one) for one in ("head", "way", "joined"))
         builder.branch(head)
@@ -189,6 +190,7 @@ def _fill_node(
         found = [builder.phi(one.type) for one in arithmetic.nothing]
         builder.cbranch(builder.icmp_signed("<", at, end), body, after)
 
+        # All lanes take the same way, each from its own sequence's value of the source.
         builder.position_at_end(body)
         source = builder.add(before, loaded(whole, 2, at))
         way = arithmetic.along(
@@ -203,6 +205,8 @@ def _fill_node(
         join_turns(((at, step, following), *values), begin, body)
         builder.branch(head)
 
+        # The value before the symbol, and that after it: lanes have symbols of their own, so each
+        # looks its emission up by itself.
         builder.position_at_end(after)
         value = arithmetic.settled(found[0], found[1])
         store(value, joined)

@@ -28,7 +28,9 @@ def state_of(options: RecordOptions) -> Int64Array:
     state[parser_state.ANY_LETTERS] = options.any_letters
     state[parser_state.KEEPS_LETTERS] = options.keeps_letters or options.keeps_qualities
     state[parser_state.KEEPS_COMMENTS] = options.keeps_comments or options.keeps_headers
-    state[parser_state.LETTERS] = parser_state.AMINO_ACIDS if options.is_protein else 0
+    state[parser_state.LETTERS] = (
+        parser_state.AMINO_ACIDS if options.is_protein else parser_state.NUCLEOTIDES
+    )
     if options.symbols is not None:
         state[parser_state.LETTERS] = parser_state.SYMBOLS
     state[parser_state.QUALITY_MODE] = (

@@ -168,6 +168,7 @@ def write_part(
     at = MARGIN + reads.offsets[columns.reads[row]] + clipped
     reference_at = MARGIN + target.record_starts[record] + BEYOND + begin
     cigars, codes_of_target = cut.cigars, target.codes
+    # Clips cost nothing: the path to measure lies between them.
     path, behind = first, last
     path += as_int64(cigars[first]) & 15 == clip
     behind -= as_int64(cigars[last - 1]) & 15 == clip

@@ -126,6 +126,7 @@ def finish_alignments(
     extents = Extents(
         ends.query_begins, ends.query_ends, ends.reference_begins, ends.reference_ends
     )
+    # What lies inside another alignment goes first, so that the rest is done for those that stay.
     choose = not_contained if options.simplify else not_repeated
     keep = np.flatnonzero(choose(groups, extents))
     groups, kept = groups[keep], Extents._make(extent[keep] for extent in extents)
@@ -142,6 +143,7 @@ def finish_alignments(
 
     traced = _Traced(kept.query_begins, kept.reference_begins, begins, operations)
     costs = options.costs
+    # Gaps go to the leftmost of equal places, which may join operations: counts become less.
     in_parts(lambda first, end: _align_each_left(traced, counts, sequences, costs, first, end))
     offsets = np.concatenate(([0], np.cumsum(counts)))
     cigars = operations[np.repeat(begins - offsets[:-1], counts) + np.arange(offsets[-1])]
@@ -151,6 +153,7 @@ def finish_alignments(
     mismatches, gap_bases, gaps = found
     queries, records = places.keys[groups, 0], places.keys[groups, 1]
     query_starts, record_starts = places.query_starts[queries], places.record_starts[records]
+    # A pair takes a base of both sequences, and each base of a gap one of either.
     bases = kept.query_ends - kept.query_begins + kept.reference_ends - kept.reference_begins
     pairs = (bases - gap_bases) // 2
     scores = (pairs - mismatches) * costs.match - mismatches * costs.mismatch

@@ -466,11 +466,13 @@ def measure_templates(
             offsets[read + 1] - offsets[read],
             offsets[read + 2] - offsets[read + 1],
         )
-        begin, end = as_int64(table.diagonals[row]), as_int64(table.diagonals[row])
-        begin, end = begin + numbers[row, LEFT_SHIFT], end + numbers[row, RIGHT_SHIFT] + length
+        # Where both mates begin and end in the reference; a mate of a circular record is taken to
+        # lie where it is nearest.
+        begin, end = outer_ends(table, row, length)
         other = behind = nearest_diagonal(table, row, mate, circles)
         other = other + numbers[mate, LEFT_SHIFT]
         behind = behind + numbers[mate, RIGHT_SHIFT] + mate_length
+        # Orientations are FR, RF, FF and RR, as `ORIENTATIONS` numbers them.
         is_forward = numbers[row, STRAND] == 0
         if numbers[row, STRAND] != numbers[mate, STRAND]:
             orientation = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.block_text import BlockText, RowFormat
@@ -57,18 +57,10 @@ class Backend(ABC, Generic[IndexedPart]):
     ----------
     name : str
         The one in ``--backend``.
-    only_unique : bool
-        Whether the loaded pages want `find_unique` in place of `find_mems`.
-    makes_text, leaves_columns, hands_over : bool
-        Whether the loaded pages let it `find_text`, `find_columns`, or others `use_matches`.
     """
 
     name: str
     sizes: WorkSizes
-    only_unique = False
-    makes_text = False
-    leaves_columns = False
-    hands_over = False
 
     @abstractmethod
     def memory_for_pages(self, reference_bases: int) -> int | None:
@@ -104,6 +96,16 @@ class Backend(ABC, Generic[IndexedPart]):
     def close(self) -> None:
         """Wait for running searches, then release all memory."""
 
+
+class UniqueBackend(Backend[IndexedPart]):
+    """A backend that can find the matches alone that are unique in the reference."""
+
+    @property
+    @abstractmethod
+    def only_unique(self) -> bool:
+        """Whether the loaded pages want `find_unique` in place of `find_mems`."""
+
+    @abstractmethod
     def find_unique(
         self,
         block: QueryBlock,
@@ -118,11 +120,26 @@ class Backend(ABC, Generic[IndexedPart]):
         `tell` with a number of bases whenever so many have been searched on all strands. None means
         that there are more than `max_rows`.
         """
-        raise NotImplementedError
 
+
+class ResidentBackend(Backend[IndexedPart]):
+    """A backend whose matches can stay on its device, for text, columns or further work there.
+
+    Attributes
+    ----------
+    makes_text, leaves_columns, hands_over : bool
+        Whether the loaded pages let it `find_text`, `find_columns`, or others `use_matches`.
+    """
+
+    makes_text = False
+    leaves_columns = False
+    hands_over = False
+
+    @abstractmethod
     def set_format(self, row_format: RowFormat) -> None:
         """Set the format of the text; the next pages that are loaded follow it."""
 
+    @abstractmethod
     def find_text(
         self, block: QueryBlock, strands: Sequence[Strand], max_rows: int
     ) -> BlockText | None:
@@ -131,11 +148,12 @@ class Backend(ABC, Generic[IndexedPart]):
         In each query the forward strand comes first. None means that the text has too many rows or
         bytes: the caller then cuts the block, or asks for columns.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def set_records(self, records: RecordPlaces) -> None:
         """Set the places of the records; the next pages that are loaded follow them."""
 
+    @abstractmethod
     def find_columns(
         self, blocks: Iterable[QueryBlock], strands: Sequence[Strand]
     ) -> DeviceColumns:
@@ -145,8 +163,8 @@ class Backend(ABC, Generic[IndexedPart]):
         closed. `BackendError` is raised if a query, its matches, or all columns do not fit the
         device's memory.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def use_matches(
         self, block: QueryBlock, max_rows: int, use: Callable[[ResidentMatches], Result]
     ) -> Result | None:
@@ -156,8 +174,7 @@ class Backend(ABC, Generic[IndexedPart]):
         means that there are more than `max_rows` matches, or that they or what is made of them do
         not fit the device's memory: the caller then cuts the block, or asks for columns.
         """
-        raise NotImplementedError
 
-    def for_windows(self, page: KmerPage, minimum_length: int) -> Backend[KmerPage]:
+    @abstractmethod
+    def for_windows(self, page: KmerPage, minimum_length: int) -> Self:
         """Return a backend on the same tables, of all pages, that searches them as a page says."""
-        raise NotImplementedError

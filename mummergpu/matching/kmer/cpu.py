@@ -28,7 +28,7 @@ from mummergpu.index.kmer_page import KmerPage
 from mummergpu.index.kmer_sampling import MAX_PERIOD
 from mummergpu.index.pages import damage_error
 from mummergpu.input.blocks.queries import QueryBlock
-from mummergpu.matching.backends.interface import WorkSizes
+from mummergpu.matching.backends.interface import UniqueBackend, WorkSizes
 from mummergpu.matching.backends.paged_cpu import PagedCpuBackend
 from mummergpu.matching.kmer.lookup import (
     DAMAGED,
@@ -103,13 +103,18 @@ STATE_NUMBERS: Final = 3
 query of the next sample, its position in the block, and the filled rows."""
 
 
-class KmerCpuBackend(PagedCpuBackend[KmerPage]):
+class KmerCpuBackend(PagedCpuBackend[KmerPage], UniqueBackend[KmerPage]):
     """Searches k-mer tables on the processor (`paged_cpu.PagedCpuBackend`)."""
 
     def __init__(self, stats: Stats) -> None:
         super().__init__(stats, SIZES)
         self._rows_per_base = 0.0
         self._unique: UniqueSearch | None = None
+
+    @property
+    def only_unique(self) -> bool:
+        """Whether a table of minimizers is loaded (`interface.UniqueBackend`)."""
+        return self._unique is not None
 
     def load_pages(
         self, pages: Sequence[KmerPage] | Sequence[MinimizerPage], minimum_length: int
@@ -123,13 +128,11 @@ class KmerCpuBackend(PagedCpuBackend[KmerPage]):
                 from mummergpu.matching.kmer.unique import UniqueSearch
 
                 self._unique = UniqueSearch(page, minimum_length, self.stats)
-                self.only_unique = True
         super().load_pages(tables, minimum_length)
 
     def release_pages(self) -> None:
         """Release the pages and their memory."""
         self._unique = None
-        self.only_unique = False
         super().release_pages()
 
     def find_unique(
@@ -140,7 +143,7 @@ class KmerCpuBackend(PagedCpuBackend[KmerPage]):
         map_function: Callable[..., Iterable[Any]],
         tell: Callable[[int], None],
     ) -> dict[Strand, MemColumns] | None:
-        """Return the MEMs of a block that are unique in the reference (`interface.Backend`)."""
+        """Return the MEMs of a block that are unique (`interface.UniqueBackend.find_unique`)."""
         assert self._unique is not None
         return self._unique.find(block, strands, max_rows, map_function, tell)
 

@@ -13,6 +13,7 @@ from mummergpu.index.kmer_page import KmerPage
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.backends.cuda_streams import LONGEST_MATCH, CudaStreamsBackend
 from mummergpu.matching.backends.device_codes import WORD_BYTES
+from mummergpu.matching.backends.interface import ResidentBackend
 from mummergpu.matching.backends.stream_searcher import Result
 from mummergpu.matching.block_text import BlockText, RowFormat
 from mummergpu.matching.device_columns import ColumnParts, DeviceColumns, RecordPlaces
@@ -75,7 +76,7 @@ def _context_of(
     )
 
 
-class KmerCudaBackend(CudaStreamsBackend[KmerPage, KmerSearchContext]):
+class KmerCudaBackend(CudaStreamsBackend[KmerPage, KmerSearchContext], ResidentBackend[KmerPage]):
     """Searches k-mer tables on a GPU (`cuda_streams.CudaStreamsBackend`).
 
     If the reference is in one part, it can also make text of the matches there, leave their columns
@@ -107,7 +108,7 @@ class KmerCudaBackend(CudaStreamsBackend[KmerPage, KmerSearchContext]):
     def find_text(
         self, block: QueryBlock, strands: Sequence[Strand], max_rows: int
     ) -> BlockText | None:
-        """Return a block's text (`interface.Backend.find_text`), None if it does not fit."""
+        """Return a block's text, None if it does not fit (`ResidentBackend.find_text`)."""
         with self._idle_searcher() as searcher:
             assert self._row_format is not None and self.makes_text
             consumer = DeviceText(self._row_format, self._text_arguments, strands)
@@ -116,7 +117,7 @@ class KmerCudaBackend(CudaStreamsBackend[KmerPage, KmerSearchContext]):
     def find_columns(
         self, blocks: Iterable[QueryBlock], strands: Sequence[Strand]
     ) -> DeviceColumns:
-        """Return the columns of the matches of blocks (`interface.Backend.find_columns`)."""
+        """Return the columns of the matches of blocks (`ResidentBackend.find_columns`)."""
         parts = ColumnParts(self.device)
         with self._idle_searcher() as searcher:
             assert self.leaves_columns
@@ -128,7 +129,7 @@ class KmerCudaBackend(CudaStreamsBackend[KmerPage, KmerSearchContext]):
     def use_matches(
         self, block: QueryBlock, max_rows: int, use: Callable[[ResidentMatches], Result]
     ) -> Result | None:
-        """Return what is made of the matches of a block (`interface.Backend.use_matches`)."""
+        """Return what is made of a block's matches (`ResidentBackend.use_matches`)."""
         consumer = HandedOver(self.program, use, self._notice)
         with self._idle_searcher() as searcher:
             return self._consume(searcher, block, max_rows, consumer)

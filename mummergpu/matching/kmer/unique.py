@@ -153,7 +153,7 @@ class UniqueSearch:
         map_function: Callable[..., Iterable[Any]],
         tell: Callable[[int], None],
     ) -> dict[Strand, MemColumns] | None:
-        """Return the unique matches of a block (`interface.Backend.find_unique`)."""
+        """Return the unique matches of a block (`interface.UniqueBackend.find_unique`)."""
 
         def search(first: int) -> tuple[MemRows, MemRows]:
             end = min(first + TASK_BASES, block.base_count)

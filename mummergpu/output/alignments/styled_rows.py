@@ -21,11 +21,11 @@ def styled(
 
     What XA tells stays as it is: those CIGARs are of places that have no rows.
     """
-    if not (style.placed_only or style.soft_clips or style.equal_bases):
+    if not (style.mapped_only or style.soft_clips or style.equal_bases):
         return told
     rows = told.rows if isinstance(told, FoldedColumns) else told
     is_kept = _is_placed(rows)
-    if not style.placed_only:
+    if not style.mapped_only:
         is_kept[:] = True
     shown = rows.taken(is_kept)
     if style.soft_clips:

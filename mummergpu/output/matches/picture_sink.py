@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -21,7 +21,7 @@ from mummergpu.input.bytes.files import STANDARD_INPUT
 from mummergpu.input.reference import Reference, record_lookup
 from mummergpu.output.matches.match_table import MatchTable, match_tables
 from mummergpu.output.sink import Emit, MatchSink, materialize_if_small
-from mummergpu.runtime.arrays import BoolArray, Int64Array
+from mummergpu.runtime.arrays import BoolArray, ByteArray, Int64Array
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.mems import BlockMems
@@ -165,7 +165,9 @@ class PictureSink(MatchSink[Prepared]):
         self._base_count = 0
         self._match_count = 0
         self._lengths: list[Int64Array] = []
-        self._names: list[str] = []
+        self._names: list[ByteArray] = []
+        self._name_lengths: list[Int64Array] = []
+        self._named = 0
 
     def prepare(self, block: QueryBlock, mems: BlockMems) -> Prepared:
         """Return the matches of a block that are long enough by now (`Sink.prepare`)."""
@@ -186,7 +188,8 @@ class PictureSink(MatchSink[Prepared]):
     def write(self, prepared: Prepared) -> None:
         """Collect the matches of a block; blocks come in the order of the input."""
         block, parts = prepared
-        room = min(MOST_QUERIES - len(self._names), block.query_count)
+        room = min(MOST_QUERIES - self._named, block.query_count)
+        self._named += room
         end = int(block.offsets[room])
         for count, columns in parts:
             self._match_count += count
@@ -197,18 +200,21 @@ class PictureSink(MatchSink[Prepared]):
         self._base_count += end
         self._query_count += block.query_count
         self._lengths.append(np.diff(block.offsets[: room + 1]))
-        ends = block.name_offsets[: room + 1].tolist()
-        text = block.names[: ends[-1]].tobytes()
-        self._names += [text[a:b].decode(errors="replace") for a, b in pairwise(ends)]
+        ends = block.name_offsets[: room + 1]
+        self._names.append(block.names[: ends[-1]].copy())
+        self._name_lengths.append(np.diff(ends))
 
     def finish(self) -> None:
         """Draw the picture, and write it."""
         with self._stats.stage("format"):
             lengths = np.concatenate([np.empty(0, dtype=np.int64), *self._lengths])
             columns = self._store.columns()
+            text = b"".join(one.tobytes() for one in self._names)
+            ends = np.cumsum([0, *chain.from_iterable(self._name_lengths)]).tolist()
+            names = [text[a:b].decode(errors="replace") for a, b in pairwise(ends)]
             segments = Segments(
                 self._references,
-                Chromosomes(self._names, lengths, self._query_title),
+                Chromosomes(names, lengths, self._query_title),
                 columns.reference_positions,
                 columns.query_positions,
                 columns.lengths,

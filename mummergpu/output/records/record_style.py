@@ -31,7 +31,7 @@ class RecordStyle:
     equal_bases : bool
         Whether operations tell equal bases from different ones (= and X), as with ``--eqx``; not
         for CRAM.
-    placed_only : bool
+    mapped_only : bool
         Whether reads are left out that are placed nowhere, and whose mates are not either, as with
         ``--no-unal``.
     tags : sequence of str
@@ -54,14 +54,14 @@ class RecordStyle:
     splits_as_secondary: bool = False
     soft_clips: bool = False
     equal_bases: bool = False
-    placed_only: bool = False
+    mapped_only: bool = False
     tags: Sequence[str] = ()
     header_lines: Sequence[str] = ()
     secondary_bases: bool = False
 
     def __post_init__(self) -> None:
         flags = (
-            *("splits_as_secondary", "soft_clips", "equal_bases", "placed_only"),
+            *("splits_as_secondary", "soft_clips", "equal_bases", "mapped_only"),
             "secondary_bases",
         )
         keep_values(

@@ -220,17 +220,21 @@ def type_of(numba_object: Any) -> Any:
 def dispatcher_of(function: Callable[..., Any], inlined: bool) -> Any:
     """Return numba's dispatcher of a function, with numba's own cache in the store's folder."""
     dispatcher: Any = numba.njit(**_OPTIONS, forceinline=inlined)(function)
-    folder = process_store().folder() if not inlined and is_covered(function) else None
+    # Numba keeps code that checks bounds under the name of code that does not.
+    is_kept = not inlined and not has_unusual_settings() and is_covered(function)
+    folder = process_store().folder() if is_kept else None
     if folder is not None:
         config: Any = numba.config
-        before, config.CACHE_DIR = config.CACHE_DIR, folder
-        try:
-            dispatcher.enable_caching()
-            dispatcher._cache = _GuardedCache(dispatcher._cache)
-        except (AttributeError, OSError, RuntimeError):
-            pass
-        finally:
-            config.CACHE_DIR = before
+        # The setting is one for the whole process, and other threads must not find it changed.
+        with global_compiler_lock:
+            before, config.CACHE_DIR = config.CACHE_DIR, folder
+            try:
+                dispatcher.enable_caching()
+                dispatcher._cache = _GuardedCache(dispatcher._cache)
+            except (AttributeError, OSError, RuntimeError):
+                pass
+            finally:
+                config.CACHE_DIR = before
     return dispatcher
 
 

@@ -137,16 +137,16 @@ class LazyFunction(LazyObject):
 
     def _loaded(self, types: str, number_count: int) -> Call | None:
         with _LOCK:
-            if types not in self._images:
-                packed = process_store().load(self._key(types))
-                if packed is not None and packed.startswith(_NO_IMAGE):
-                    if packed == _no_image():
-                        raise UnsuitedValueError
-                    packed = None
-                if packed is None:
-                    return None
+            if types in self._images:
+                return self._images[types]
+            packed = process_store().load(self._key(types))
+            if packed is not None and not packed.startswith(_NO_IMAGE):
                 self._images[types] = load_code(packed, number_count)
-            return self._images[types]
+                return self._images[types]
+        # Numba is imported without the lock, for which first calls of other functions would wait.
+        if packed is not None and packed == _no_image():
+            raise UnsuitedValueError
+        return None
 
     def _compiled(self, types: str, number_count: int) -> Call:
         import_numba()
@@ -165,13 +165,14 @@ class LazyFunction(LazyObject):
             compilation.begin()
             try:
                 packed = compile_image(self.callee(), types)
-            except NumbaError:
-                # Numba's dispatcher raises it once more.
+            except (NumbaError, MemoryError, OSError):
+                # Numba's dispatcher raises it once more, or does better than this time.
                 raise
             except Exception:
                 # This function, or this version of numba, is unsuited: later runs need not try.
                 packed = _no_image()
-            compilation.end()
+            finally:
+                compilation.end()
             if not packed.startswith(_NO_IMAGE):
                 self._images[types] = load_code(packed, number_count)
         if is_covered(self.function):
@@ -187,6 +188,7 @@ class LazyFunction(LazyObject):
 
 
 def _no_image() -> bytes:
+    import_numba()
     import numba
 
     version: str = numba.__version__

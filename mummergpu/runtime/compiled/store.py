@@ -37,7 +37,9 @@ from mummergpu.runtime.compiled.store_entry import (
 PACKAGE: Final = str(Path(os.path.abspath(__file__)).parents[2])
 """The folder of the package."""
 
-WITH_PACKAGE: Final = os.path.join(PACKAGE, "images")
+_IMAGES: Final = "images"
+
+WITH_PACKAGE: Final = os.path.join(PACKAGE, _IMAGES)
 """The folder of the images that a wheel brings; nothing is ever written to it by a run."""
 
 ROOMS_WITHOUT_CODE: Final = frozenset({"cli", "api", "cluster", "pipeline"})
@@ -252,7 +254,7 @@ def _name(key: bytes) -> str:
 
 
 def digest_of_sources(
-    package: str = PACKAGE, left_out: Collection[str] = ROOMS_WITHOUT_CODE
+    package: str = PACKAGE, left_out: Collection[str] = ROOMS_WITHOUT_CODE | {_IMAGES}
 ) -> str | None:
     """Return a digest of the names and texts of the Python files of a package but for some folders.
 
@@ -341,10 +343,10 @@ def process_store() -> CodeStore:
 
 
 def on_cache_trouble(listener: Callable[[str], None]) -> None:
-    """Have `listener` told in one line, at most once, which folder of code causes trouble."""
+    """Have `listener` told, in one line for each store, which folder of code causes trouble."""
     _listeners[:] = [listener]
     while _unheard:
-        listener(_unheard.pop())
+        listener(_unheard.pop(0))
 
 
 def _report(line: str) -> None:

@@ -13,9 +13,6 @@ from contextlib import suppress
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
-MAXIMUM_BYTES: Final = 64 << 20
-"""The least recently used code is removed when the total size exceeds this."""
-
 ABANDONED_SECONDS: Final = 3600
 """What was not touched for so long belongs to no running process."""
 

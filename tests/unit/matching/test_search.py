@@ -11,7 +11,7 @@ from helpers.in_memory import block_of
 from helpers.text_cases import named_reference
 
 from mummergpu.input.blocks.queries import QueryBlock
-from mummergpu.matching.backends.interface import WorkSizes
+from mummergpu.matching.backends.interface import ResidentBackend, WorkSizes
 from mummergpu.matching.block_text import BlockText, RowFormat, join_texts
 from mummergpu.matching.kmer.cpu import KmerCpuBackend
 from mummergpu.matching.search import BlockSearch
@@ -26,11 +26,6 @@ LONG_QUERY = 20
 
 class Columns:
     """A backend that finds nothing."""
-
-    makes_text = False
-
-    def set_format(self, row_format: RowFormat) -> None:
-        """Make no text."""
 
     sizes = WorkSizes(100, 10, LONG_QUERY, 50, MAX_ROWS, 100)
 
@@ -52,6 +47,9 @@ class Texts(Columns):
     ) -> BlockText | None:
         self.asked.append((strands, max_rows))
         return BlockText((), 5)
+
+
+ResidentBackend.register(Texts)
 
 
 def row_format() -> RowFormat:
@@ -105,7 +103,6 @@ def test_matches_that_are_too_short_must_be_filtered_out_of_columns() -> None:
 
 @pytest.mark.parametrize("backend", [Columns(), KmerCpuBackend(Stats()), TreeCpuBackend(Stats())])
 def test_other_backends_have_columns_only(backend: Any) -> None:
-    assert not backend.makes_text
     assert not search_of(backend, row_format()).makes_text(BLOCK)
 
 

@@ -88,7 +88,7 @@ def test_a_file_that_is_cut_anywhere_is_an_error(folder: Path) -> None:
             file.write(NUMBERS, BYTES)
             file.rewind()
             os.ftruncate(file._file.fileno(), end)
-            message = f"^{folder}: temporary data cannot be kept: input/output error"
+            message = f"^{folder}: temporary data cannot be kept: the file is cut short"
             with pytest.raises(OutputError, match=message):
                 file.read()
                 file.read()

@@ -235,7 +235,7 @@ def test_code_of_other_settings_is_not_kept(
     with monkeypatch.context() as changed:
         changed.setattr(numba.config, setting, 1)
         assert works(fresh())
-    assert not list(place.rglob("*.code"))
+    assert not [path for path in place.rglob("*") if path.is_file()]
 
 
 def test_compiling_is_announced_once_and_after_some_time(monkeypatch: pytest.MonkeyPatch) -> None:
