@@ -14,7 +14,6 @@ _NO_GROUP: Final = "write --read-group none"
 REMOVED_OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "match": {
         **_ONE_BUILDER,
-        "-threads": "write -t N",
         "-version": "write --version",
         "--dot": "trees are not drawn any more",
         "--dump-tree": "trees are not written any more",
