@@ -77,8 +77,8 @@ class Alignment(NamedTuple):
 class Alignments(AlignmentRows[Alignment]):
     """The alignments of some reads, in the order of the reads: a row for each.
 
-    A read without an alignment has a row, too. Other places of a read have rows with flag 256, if
-    they were asked for. Rows, slices and masks are those of `Matches`.
+    An unmapped read has a row, too. Secondary alignments have rows with flag 256, if they were
+    requested. Rows, slices and masks are those of `Matches`.
 
     Attributes
     ----------
@@ -206,21 +206,21 @@ class Alignments(AlignmentRows[Alignment]):
         Parameters
         ----------
         path : path
-            The file; its name decides whether it is SAM, BAM, CRAM or PAF.
+            The file; its name chooses SAM, BAM, CRAM or PAF.
         format : str, optional
-            ``sam``, ``bam``, ``cram`` or ``paf``, whatever the name.
+            ``sam``, ``bam``, ``cram`` or ``paf``; overrides the name.
         sort, mark_duplicates, read_group
             As for `mummergpu.map`; by default the read group of reads without one is ``reads``.
         threads : int, default 1
             The number of threads that compress.
         style : RecordStyle, optional
-            How alignments are told, as for `mummergpu.map`.
+            Options of the records, as for `mummergpu.map`.
 
         Raises
         ------
         MummergpuError
-            If the file cannot be written; or a selection has some rows of a read or of its mate,
-            and lacks others: a record tells of these.
+            If the file cannot be written, or a selection has only some rows of a read and its
+            mate: each record refers to the others.
         """
         target, count = target_asked(path, format, RowKind.READS), positive("threads", threads)
         style = instance("style", USUAL_STYLE if style is None else style, RecordStyle)

@@ -149,9 +149,9 @@ class Matches(FoundInReference, ResultRows[Match]):
         Parameters
         ----------
         path : path
-            The file; its name decides on the compression.
+            The file; its name chooses the format and the compression.
         format : str, optional
-            The format, as in the command's ``--format``; by default the name of the file decides.
+            The format, as for the command's ``--format``; overrides the name.
 
         Raises
         ------

@@ -161,7 +161,7 @@ def hmmsearch(
     threads : int, optional
         The number of threads; by default all processors.
     backend : {"auto", "cpu", "cuda"}
-        What filters the proteins; by default a GPU if there is one and much work.
+        Where proteins are filtered; ``auto`` uses a GPU if there is enough work.
     **options
         HMMER's options without dashes: ``E``, ``T``, ``domE``, ``domT``, ``incE``, ``incT``,
         ``incdomE``, ``incdomT``, ``Z``, ``domZ``, ``F1``, ``F2``, ``F3`` and ``seed`` are numbers;

@@ -231,7 +231,7 @@ class AlignmentRows(FoundInReference, ResultRows[Row]):
     """Rows with a CIGAR.
 
     `cigar` is text in a row, in a table, and as a method. The packed operations of all rows are
-    `cigars`, and `cigar_offsets` tells where those of a row begin.
+    `cigars`; those of a row begin at its `cigar_offsets`.
     """
 
     cigar_offsets: npt.NDArray[np.int64]
