@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.blocks.read_block import OriginalReads, ReadBlock
-from mummergpu.input.records.tags import Tags
+from mummergpu.input.records.record_arrays import Spans
 from mummergpu.runtime.closing import Closing
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.temporary_file import open_temporary_file, temporary_data
@@ -110,7 +110,7 @@ class SpilledQueries(ArrayFile):
             base_qualities=qualities,
             paired=kind.paired,
             written=written,
-            tags=Tags(self.read(), self.read()),
+            tags=Spans(self.read(), self.read()),
             has_groups=kind.has_groups,
         )
 

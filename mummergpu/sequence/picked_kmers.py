@@ -19,12 +19,7 @@ from typing import Final
 import numpy as np
 
 from mummergpu.runtime.arrays import UInt64Array
-from mummergpu.runtime.jit import (
-    as_index,
-    as_int64,
-    inline,
-    jit,
-)
+from mummergpu.runtime.jit import as_index, as_int64, inline, jit
 from mummergpu.sequence.codes import BREAK, CodeArray
 from mummergpu.sequence.extension import BREAKS, codes_as_word, packed
 

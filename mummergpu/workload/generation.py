@@ -21,8 +21,7 @@ from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.progress import Phase, Work
 from mummergpu.sequence.codes import CodeArray, decode
 from mummergpu.workload.declaration import Copy, Genome, Reads, Workload, load_declaration
-from mummergpu.workload.divergence import diverge
-from mummergpu.workload.genome import record_lengths, synthesize
+from mummergpu.workload.genome import diverge, record_lengths, synthesize
 from mummergpu.workload.read_simulator import Tally, base_runs, sequence_reads
 
 FORMAT: Final = 1
@@ -240,11 +239,7 @@ def _lines(codes: CodeArray) -> bytes:
 
 
 def _describe(
-    workload: Workload,
-    source: Reference,
-    path: Path | None,
-    seed: int,
-    scale: float,
+    workload: Workload, source: Reference, path: Path | None, seed: int, scale: float
 ) -> dict[str, Any]:
     return {
         "format": FORMAT,

@@ -17,7 +17,7 @@ from mummergpu.input.bytes.file_part import FilePart
 from mummergpu.input.bytes.files import PLACE
 from mummergpu.input.records.qualities import LOWEST_CHARACTER, MOST_QUALITY, NO_QUALITY
 from mummergpu.input.records.record_arrays import UNLIMITED_BLOCK, Limits, RecordOptions, Records
-from mummergpu.input.records.record_reader import RecordReader, printable
+from mummergpu.input.records.record_reader import RecordReader, name_of, printable
 from mummergpu.input.reference import Reference, reference_of_records
 from mummergpu.runtime.frozen import frozen
 
@@ -228,7 +228,7 @@ def _with_qualities(
     if unequal.any():
         number = int(unequal.argmax())
         text = f"quality has {lengths[number]} characters, sequence has {bases[number]}"
-        raise InputError(text, PLACE, record=_name_of(records, number))
+        raise InputError(text, PLACE, record=name_of(records, number))
     # What is below the lowest character becomes a large number.
     found = np.full(records.codes.size, NO_QUALITY, dtype=np.uint8)
     found[np.repeat(given, bases)] = characters - np.uint8(LOWEST_CHARACTER)
@@ -236,13 +236,8 @@ def _with_qualities(
     if wrong.any():
         number = int(np.searchsorted(records.offsets, wrong.argmax(), "right")) - 1
         text = f"a quality is not from 0 to {MOST_QUALITY}, nor a character for that"
-        raise InputError(text, PLACE, record=_name_of(records, number))
+        raise InputError(text, PLACE, record=name_of(records, number))
     return records._replace(qualities=found)
-
-
-def _name_of(records: Records, number: int) -> str:
-    begin, end = records.name_offsets[number : number + 2]
-    return printable(records.names[begin:end].tobytes())
 
 
 def _parsed(text: bytes, options: RecordOptions) -> Records | None:

@@ -15,13 +15,12 @@ from mummergpu.input.bytes.formats import BY_CONTENT, EASEL_FORMATS, PROTEIN_FOR
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.records.file_records import FileRecords
 from mummergpu.input.records.record_arrays import Limits, RecordOptions, Records, Spans
-from mummergpu.input.records.record_lines import line_of_record
-from mummergpu.input.records.record_reader import printable
+from mummergpu.input.records.record_reader import line_of_record, printable
 from mummergpu.runtime.arrays import BoolArray, ByteArray, Int64Array
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.option_values import between, keep_values, one_of, positive, truth
 from mummergpu.runtime.words import pluralize, say_nothing, shorter
-from mummergpu.sequence.alphabet import AMINO_ACIDS
+from mummergpu.sequence.codes import AMINO_ACIDS
 
 MOST_RESIDUES: Final = 100_000
 """The residues of the longest protein that HMMER searches."""

@@ -7,13 +7,12 @@ from functools import cached_property
 
 import numpy as np
 
-from mummergpu.input.records.record_arrays import Records
+from mummergpu.input.records.record_arrays import Records, join_records
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import writable
 from mummergpu.runtime.words import say_nothing
-from mummergpu.sequence.codes import MARGIN, CodeArray, empty_with_margins
-from mummergpu.sequence.offsets import longest_of
+from mummergpu.sequence.codes import MARGIN, CodeArray, longest_of
 
 
 @frozen
@@ -163,20 +162,8 @@ def join_query_blocks(blocks: Sequence[QueryBlock]) -> QueryBlock:
     first = blocks[0]
     if len(blocks) == 1:
         return first
-    padded = empty_with_margins(sum(block.base_count for block in blocks))
-    np.concatenate([block.codes for block in blocks], out=padded[MARGIN : padded.size - MARGIN])
-    return QueryBlock(
-        first.index,
-        padded,
-        _joined([block.offsets for block in blocks]),
-        np.concatenate([block.names for block in blocks]),
-        _joined([block.name_offsets for block in blocks]),
-        first.file_number,
-    )
-
-
-def _joined(offsets: Sequence[Int64Array]) -> Int64Array:
-    """Return the offsets of parts that follow each other, each of which counts from 0."""
-    ends = np.cumsum([0, *(int(each[-1]) for each in offsets)], dtype=np.int64).tolist()
-    moved = [each[1:] + begin for each, begin in zip(offsets, ends, strict=False)]
-    return np.concatenate([np.zeros(1, dtype=np.int64), *moved])
+    parts = [
+        Records(block.padded_codes, block.offsets, block.names, block.name_offsets)
+        for block in blocks
+    ]
+    return QueryBlock.of_records(join_records(parts), first.index, first.file_number)

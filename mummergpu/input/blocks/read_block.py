@@ -10,8 +10,8 @@ import numpy as np
 
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.records.qualities import NO_QUALITY
-from mummergpu.input.records.record_arrays import Records
-from mummergpu.input.records.tags import NO_TAGS, Tags, number_groups
+from mummergpu.input.records.record_arrays import NO_TAGS, Records, Spans
+from mummergpu.input.records.tags import number_groups
 from mummergpu.runtime.arrays import BoolArray, ByteArray, Int64Array
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import writable
@@ -73,7 +73,7 @@ class ReadBlock(QueryBlock):
         read among them has a second mate that is `missing`.
     written : OriginalReads or None
         The reads as they are written, if they are not searched as they came (`searchable`).
-    tags : Tags
+    tags : Spans
         The tags that the records of the reads have besides those of a mapper.
     has_groups : bool
         Whether the tags tell the read groups; otherwise, the reads are of the group of the run.
@@ -82,7 +82,7 @@ class ReadBlock(QueryBlock):
     base_qualities: ByteArray = field(kw_only=True)
     paired: bool = field(default=False, kw_only=True)
     written: OriginalReads | None = field(default=None, kw_only=True)
-    tags: Tags = field(default=NO_TAGS, kw_only=True)
+    tags: Spans = field(default=NO_TAGS, kw_only=True)
     has_groups: bool = field(default=False, kw_only=True)
 
     @classmethod

@@ -63,9 +63,7 @@ class SymbolFiles:
         self.bytes_read = 0
 
     def blocks(
-        self,
-        threads: ReadingThreads | None = None,
-        warn: Callable[[str], None] = say_nothing,
+        self, threads: ReadingThreads | None = None, warn: Callable[[str], None] = say_nothing
     ) -> Generator[tuple[Records, list[str]]]:
         """Yield the sequences in blocks, with their names; that of a line is its number, from 1 on.
 

@@ -17,8 +17,7 @@ from mummergpu.input.records.qualities import LOWEST_CHARACTER, MOST_QUALITY
 from mummergpu.runtime.arrays import ByteArray
 from mummergpu.runtime.jit import as_index, inline
 from mummergpu.runtime.llvm import address_of, intrinsic, ir, load_from, types
-from mummergpu.sequence.alphabet import AMINO_ACIDS, NUCLEOTIDES, Alphabet
-from mummergpu.sequence.codes import LETTER_CODE_OF_BYTE
+from mummergpu.sequence.codes import AMINO_ACIDS, LETTER_CODE_OF_BYTE, NUCLEOTIDES, Alphabet
 
 STEP: Final = 32
 """The number of bytes scanned together: one vector register on most machines."""

@@ -11,8 +11,7 @@ import numpy as np
 from mummergpu.errors import InputError
 from mummergpu.input.bytes.files import Input, TextStream
 from mummergpu.input.records.record_arrays import RecordOptions, Records, Spans
-from mummergpu.input.records.record_lines import line_of_record
-from mummergpu.input.records.record_reader import printable
+from mummergpu.input.records.record_reader import line_of_record, printable
 from mummergpu.runtime.arrays import ByteArray
 from mummergpu.runtime.optional_imports import in_one_line
 from mummergpu.runtime.pyhmmer_library import bytes_of, pyhmmer_module, text_of

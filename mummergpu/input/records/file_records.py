@@ -13,9 +13,9 @@ from mummergpu.input.bytes.file_part import FileRange, open_range
 from mummergpu.input.bytes.files import EmptyInputError, Input, open_binary, reading
 from mummergpu.input.bytes.formats import Format
 from mummergpu.input.bytes.reading_threads import ReadingThreads
-from mummergpu.input.records.read_groups import group_lines
 from mummergpu.input.records.record_arrays import Limits, RecordOptions, Records
 from mummergpu.input.records.record_reader import RecordReader
+from mummergpu.input.records.tags import group_lines
 from mummergpu.runtime.closing import Closing
 
 if TYPE_CHECKING:

@@ -79,12 +79,7 @@ class ParallelRecordReader:
     blocks.
     """
 
-    def __init__(
-        self,
-        file: Input,
-        options: RecordOptions,
-        threads: ReadingThreads | None,
-    ) -> None:
+    def __init__(self, file: Input, options: RecordOptions, threads: ReadingThreads | None) -> None:
         self._file_number = file.file.fileno()
         self._path = file.path
         self._is_fastq = file.format is Format.FASTQ
@@ -280,7 +275,7 @@ def find_record(file_number: int, at: int, size: int, is_fastq: bool) -> int | N
         return size
     for window in WINDOWS:
         text = os.pread(file_number, window, at - 1)
-        before = _find_fastq(text) if is_fastq else text.find(b"\n>")
+        before = next_record(text, is_fastq)
         if before >= 0:
             return at + before
         if at - 1 + len(text) >= size:
@@ -288,15 +283,18 @@ def find_record(file_number: int, at: int, size: int, is_fastq: bool) -> int | N
     return None
 
 
-def _find_fastq(text: bytes) -> int:
-    """Return the index of the line feed before a record, -1 if there is none."""
-    before = text.find(b"\n@")
+def next_record(text: bytes, is_fastq: bool, at: int = 0) -> int:
+    """Return the index, from `at` on, of the line feed before a record; -1 if there is none.
+
+    A line of qualities may begin with '@' too, so the line after the bases has to begin with '+'.
+    """
+    before = text.find(b"\n@" if is_fastq else b"\n>", at)
     while before >= 0:
         second = text.find(b"\n", before + 1)
-        third = text.find(b"\n", second + 1) if second >= 0 else -1
+        third = text.find(b"\n", second + 1) if is_fastq and second >= 0 else second
         if third < 0:
             return -1
-        if text.startswith(b"+", third + 1):
+        if not is_fastq or text.startswith(b"+", third + 1):
             return before
         before = text.find(b"\n@", before + 1)
     return -1

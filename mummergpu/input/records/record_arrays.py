@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from mummergpu.input.bytes.formats import BY_CONTENT
-from mummergpu.input.records.tags import NO_TAGS, Tags
 from mummergpu.runtime.arrays import ByteArray, Int64Array, UInt16Array
+from mummergpu.runtime.jit import writable
 from mummergpu.runtime.words import say_nothing
-from mummergpu.sequence.codes import MARGIN, CodeArray
+from mummergpu.sequence.codes import MARGIN, CodeArray, empty_with_margins
 
 CHUNK_SIZE: Final = 1 << 20
 """The bytes of text parsed at once: they stay in the cache, and Ctrl-C waits milliseconds."""
@@ -22,18 +22,45 @@ UNLIMITED: Final = np.iinfo(np.int64).max
 
 
 class Spans(NamedTuple):
-    """Items of different lengths, such as names, one after the other.
+    """Items of different lengths, such as names or the tags of reads, one after the other.
 
     Attributes
     ----------
     content : ndarray, dtype=uint8, shape=(n_bytes,)
         All of them.
-    offsets : ndarray, dtype=int64, shape=(n_items + 1,)
-        Where in `content` each begins, and where the last ends.
+    offsets : ndarray, dtype=int64, shape=(n_items + 1,) or (0,)
+        Where in `content` each begins, and where the last ends; empty if none are kept.
     """
 
     content: ByteArray
     offsets: Int64Array
+
+    @property
+    def are_kept(self) -> bool:
+        """Whether there may be any."""
+        return self.offsets.size > 0
+
+    def part(self, first: int, end: int) -> Spans:
+        """Return some of them, as views."""
+        if not self.are_kept:
+            return self
+        offsets = self.offsets[first : end + 1]
+        return Spans(self.content[offsets[0] : offsets[-1]], offsets - offsets[0])
+
+    def of_reads(self, count: int) -> Spans:
+        """Return the same spans of `count` reads, with offsets also if none are kept."""
+        return self if self.are_kept else Spans(self.content, np.zeros(count + 1, dtype=np.int64))
+
+
+def join_spans(parts: Sequence[Spans]) -> Spans:
+    """Return kept spans that follow each other as one."""
+    starts = np.cumsum([0, *(part.offsets[-1] for part in parts)], dtype=np.int64).tolist()
+    moved = [part.offsets[1:] + start for part, start in zip(parts, starts, strict=False)]
+    offsets = np.concatenate([np.zeros(1, dtype=np.int64), *moved])
+    return Spans(np.concatenate([part.content for part in parts]), offsets)
+
+
+NO_TAGS: Final = Spans(NOTHING, np.empty(0, dtype=np.int64))
 
 
 class Records(NamedTuple):
@@ -54,7 +81,7 @@ class Records(NamedTuple):
         The base qualities (see `qualities`), if they are kept.
     flags : ndarray, dtype=uint16, shape=(n_records,) or (0,)
         The flags of SAM, CRAM or BAM, if qualities are kept.
-    tags : Tags
+    tags : Spans
         The tags of the records, if there are any and qualities are kept.
     accessions : Spans or None
         Those of proteins that Easel has read.
@@ -66,13 +93,23 @@ class Records(NamedTuple):
     name_offsets: Int64Array
     qualities: ByteArray = NOTHING
     flags: UInt16Array = NO_FLAGS
-    tags: Tags = NO_TAGS
+    tags: Spans = NO_TAGS
     accessions: Spans | None = None
 
     @property
     def codes(self) -> CodeArray:
         """The base codes without the margins: ndarray, dtype=uint8, shape=(n_bases,), a view."""
         return self.padded_codes[MARGIN:-MARGIN]
+
+    @property
+    def count(self) -> int:  # type: ignore[override]
+        """The number of records."""
+        return self.offsets.size - 1
+
+    @property
+    def name_spans(self) -> Spans:
+        """The names, for compiled functions."""
+        return Spans(writable(self.names), writable(self.name_offsets))
 
     def part(self, first: int, end: int) -> Records:
         """Return some of the records, without gaps, as views; neighbouring codes are margins."""
@@ -87,6 +124,20 @@ class Records(NamedTuple):
             self.flags[first:end],
             self.tags.part(first, end),
         )
+
+
+def join_records(parts: Sequence[Records]) -> Records:
+    """Return records of one kind, without gaps, that follow each other; in new arrays."""
+    names = join_spans([part.name_spans for part in parts])
+    offsets = join_spans([Spans(NOTHING, part.offsets) for part in parts]).offsets
+    padded = empty_with_margins(int(offsets[-1]))
+    np.concatenate([part.codes for part in parts], out=padded[MARGIN : padded.size - MARGIN])
+    tags = NO_TAGS
+    if any(part.tags.are_kept for part in parts):
+        tags = join_spans([part.tags.of_reads(part.count) for part in parts])
+    qualities = np.concatenate([part.qualities for part in parts])
+    flags = np.concatenate([part.flags for part in parts])
+    return Records(padded, offsets, *names, qualities, flags, tags)
 
 
 class Limits(NamedTuple):

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import io
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Final
 
 import numpy as np
 
 from mummergpu.errors import InputError
 from mummergpu.input.bytes.file_part import FilePart
-from mummergpu.input.bytes.files import Input
+from mummergpu.input.bytes.files import STANDARD_INPUT, Input
+from mummergpu.input.bytes.formats import Format
 from mummergpu.input.records import parser_state
 from mummergpu.input.records.block_arrays import BlockArrays
 from mummergpu.input.records.byte_runs import STEP
-from mummergpu.input.records.fasta import parse_fasta
-from mummergpu.input.records.fastq import parse_fastq
+from mummergpu.input.records.fastx import parse_fasta, parse_fastq
 from mummergpu.input.records.qualities import NO_QUALITY
 from mummergpu.input.records.record_arrays import RecordOptions, Records
 from mummergpu.runtime.arrays import ByteArray, Int64Array
-from mummergpu.sequence.codes import MARGIN, fill_margins
 
 
-def state_of(options: RecordOptions) -> Int64Array:
+def _state_of(options: RecordOptions) -> Int64Array:
     """Return the state of a parser (`parser_state`) that reads as the options say."""
     state = np.zeros(parser_state.STATE_SIZE, dtype=np.int64)
     state[parser_state.GAP] = options.has_gaps
@@ -59,6 +62,11 @@ class RecordReader:
         Returns the arrays of a block; otherwise they are allocated.
     has_lines : bool, default False
         Whether each line is a record.
+
+    Attributes
+    ----------
+    mode_at_end : int
+        The mode of the parser (`parser_state`) at the end of the file, as soon as it is read.
     """
 
     def __init__(
@@ -76,8 +84,8 @@ class RecordReader:
         self._text: ByteArray = np.empty(options.chunk_size + 1 + STEP, dtype=np.uint8)
         self._text[:] = ord("\n")
         self._new_arrays = new_arrays
-        self._arrays = BlockArrays(0, 0, 0)
-        self._state = state_of(options)
+        self._arrays = BlockArrays()
+        self._state = _state_of(options)
         self._state[parser_state.HAS_LINES] = has_lines
         self._records_before = 0
         self.begin_file(file)
@@ -108,14 +116,21 @@ class RecordReader:
         self._file = file
         self._path = file.path
         self._at = self._end = 0
-        self._at_end_of_file = False
+        self._at_end_of_file = self._is_in_record = False
         self._state[parser_state.MODE] = parser_state.LINE_START
         self._state[parser_state.LINE] = line
         self._state[parser_state.STARTED] = self._state[parser_state.FOREIGN] = 0
 
+    def go_on_in_record(self, is_in_line: bool) -> None:
+        """Take the file for one that goes on inside a record, and inside a line of bases or not."""
+        self._is_in_record = True
+        self._state[parser_state.STARTED], self._state[parser_state.GAP_SYMBOLS] = 1, 0
+        if is_in_line:
+            self._state[parser_state.MODE] = parser_state.SEQUENCE
+
     def close(self) -> None:
         """Release the arrays of the last block."""
-        self._arrays = BlockArrays(0, 0, 0)
+        self._arrays = BlockArrays()
 
     def next_block(self) -> Records | None:
         """Return the records of the next block in new arrays, at least one; None after the last.
@@ -131,6 +146,10 @@ class RecordReader:
         self._arrays = self._allocate() if self._new_arrays is None else self._new_arrays()
         if self._options.symbols is not None:
             self._arrays.code_of_byte = self._options.symbols
+        if self._is_in_record:
+            state[parser_state.RECORDS] = 1
+            self._arrays.offsets[0] = self._arrays.name_offsets[0] = 0
+            self._is_in_record = False
         while self._parse() != parser_state.FULL and not self._at_end_of_file:
             self._refill()
         if state[parser_state.RECORDS] == 0:
@@ -180,6 +199,7 @@ class RecordReader:
         text[self._end] = ord("\n")
         if count == 0:
             self._at_end_of_file = True
+            self.mode_at_end = int(self._state[parser_state.MODE])
             if left > 0 or self._state[parser_state.MODE] not in parser_state.LINE_STARTS:
                 # The last line had no line end in the file; the parser gets one.
                 self._end += 1
@@ -193,18 +213,10 @@ class RecordReader:
         arrays.name_offsets[records] = name_bytes
         if bases > 16 * self._options.chunk_size:  # The array may be far too long.
             arrays.give_back(bases)
-        padded = arrays.padded[: bases + 2 * MARGIN]
-        fill_margins(padded)
-        qualities = arrays.qualities[:bases]
+        found = arrays.records(records, bases, name_bytes)
         if not self._is_fastq:
-            qualities[:] = NO_QUALITY
-        return Records(
-            padded,
-            arrays.offsets[: records + 1],
-            arrays.names[:name_bytes],
-            arrays.name_offsets[: records + 1],
-            qualities,
-        )
+            found.qualities[:] = NO_QUALITY
+        return found
 
     def _check_end(self) -> None:
         """Raise an error if the text ends inside a FASTQ record, or its last record is no DNA."""
@@ -314,3 +326,58 @@ def printable(name: bytes, longest: int = 80) -> str:
     text = name[: longest + 1].decode("utf-8", "replace")
     text = "".join(character if character.isprintable() else "?" for character in text)
     return text if len(name) <= longest else text[:longest] + "..."
+
+
+def name_of(records: Records, number: int) -> str:
+    """Return the name of a record as one line of printable characters, for a message."""
+    begin, end = records.name_offsets[number : number + 2]
+    return printable(records.names[begin:end].tobytes())
+
+
+_MARKS: Final[dict[str | None, bytes]] = {
+    None: b">",
+    **dict.fromkeys(("uniprot", "embl"), b"ID   "),
+    **dict.fromkeys(("genbank", "ddbj"), b"LOCUS   "),
+}
+"""How the first line of a record begins, by the format; None is FASTA."""
+
+
+def line_of_record(path: str, number: int, easel_format: str | None = None) -> int | None:
+    """Return the line, counted from 1, on which a record of a file begins; records count from 0.
+
+    None if the file has no lines, as BAM, or cannot be read twice, as a pipe.
+    """
+    with suppress(OSError, ValueError, InputError):
+        if path == STANDARD_INPUT or not stat.S_ISREG(os.stat(path).st_mode):
+            return None
+        with Input(path, word=easel_format) as file:
+            mark = _MARKS.get(easel_format)
+            if file.format.is_alignment or mark is None:
+                return None
+            lines = enumerate(io.BufferedReader(file.text), start=1)
+            of_fastq = file.format is Format.FASTQ
+            headers = _headers_of_fastq(lines) if of_fastq else _headers_of(lines, mark)
+            for before, line in enumerate(headers):
+                if before == number:
+                    return line
+    return None
+
+
+def _headers_of(lines: Iterator[tuple[int, bytes]], mark: bytes) -> Iterator[int]:
+    for number, line in lines:
+        if line.startswith(mark):
+            yield number
+
+
+def _headers_of_fastq(lines: Iterator[tuple[int, bytes]]) -> Iterator[int]:
+    for number, line in lines:
+        if not line.strip():
+            continue
+        yield number
+        waiting = 0
+        for _, text in lines:
+            if text.startswith(b"+"):
+                break
+            waiting += len(text.strip())
+        while waiting > 0 and (quality := next(lines, None)) is not None:
+            waiting -= len(quality[1].strip())

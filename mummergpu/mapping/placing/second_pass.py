@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from mummergpu.input.blocks.read_block import OriginalReads, ReadBlock
-from mummergpu.input.records.tags import NO_TAGS, Tags
+from mummergpu.input.records.record_arrays import NO_TAGS, Spans
 from mummergpu.mapping.candidates.candidate_scores import min_loss
 from mummergpu.mapping.candidates.candidates import (
     DEAD,
@@ -165,14 +165,14 @@ def part_of_reads(block: ReadBlock, reads: Int64Array) -> ReadBlock:
     )
 
 
-def _part_of_tags(tags: Tags, reads: Int64Array) -> Tags:
+def _part_of_tags(tags: Spans, reads: Int64Array) -> Spans:
     """Return the tags of some reads."""
     if not tags.are_kept:
         return tags
     offsets = np.empty(reads.size + 1, dtype=np.int64)
     content = np.empty(add_lengths(tags.offsets, reads, offsets), dtype=np.uint8)
     copy_parts(writable(tags.content), 0, tags.offsets, reads, content)
-    return Tags(content, offsets)
+    return Spans(content, offsets)
 
 
 def _part_of_bases(block: ReadBlock | OriginalReads, reads: Int64Array) -> OriginalReads:

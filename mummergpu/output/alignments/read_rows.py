@@ -14,7 +14,7 @@ from typing import Final, Protocol
 import numpy as np
 
 from mummergpu.input.blocks.read_block import OriginalReads
-from mummergpu.input.records.tags import Tags
+from mummergpu.input.records.record_arrays import Spans
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.mapping.alignments.xa_columns import FoldedColumns, WrittenColumns
@@ -58,7 +58,7 @@ class ReadsWithQualities(Protocol):
         """Where each name begins, and where the last one ends: shape=(n_reads + 1,)."""
 
     @property
-    def tags(self) -> Tags:
+    def tags(self) -> Spans:
         """The tags that the records have besides those of a mapper."""
 
     @property

@@ -9,7 +9,7 @@ import pytest
 
 from mummergpu.input.records.byte_runs import STEP, encoder_of, foreign_counter_of
 from mummergpu.runtime.jit import jit
-from mummergpu.sequence.alphabet import NUCLEOTIDES, Alphabet
+from mummergpu.sequence.codes import NUCLEOTIDES, Alphabet
 
 AMINO_ACIDS = Alphabet(b"ACDEFGHIKLMNPQRSTVWYXBJZOU", 20)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from helpers.loops import each
 
-from mummergpu.input.blocks.mates import cut_suffixes, interleave
+from mummergpu.input.blocks.pairs import cut_suffixes, interleave
 from mummergpu.input.records.byte_runs import STEP
 from mummergpu.input.records.record_arrays import Spans
 

@@ -13,10 +13,9 @@ import pytest
 from helpers.containers import bgzf
 
 from mummergpu.errors import InputError
-from mummergpu.input.bytes.files import Input, TextStream
+from mummergpu.input.bytes.files import CountedInput, Input, TextStream
 from mummergpu.input.bytes.formats import Compression, Format
 from mummergpu.input.bytes.reading_threads import ReadingThreads
-from mummergpu.input.bytes.source import Source
 
 FASTQ = b"".join(b"@r%d\nACGTTGCA\n+\nIIIIIIII\n" % i for i in range(20_000))
 BGZF_END = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
@@ -232,7 +231,7 @@ def test_standard_input_is_read_and_left_open(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_source_begins_again_until_it_is_told_not_to() -> None:
-    source = Source(BytesIO(b"ACGTACGT"))
+    source = CountedInput(BytesIO(b"ACGTACGT"))
     assert source.read(3) == b"ACG"
     source.rewind()
     assert source.read(2) == b"AC"

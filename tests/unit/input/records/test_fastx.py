@@ -19,13 +19,13 @@ from mummergpu.input.records import byte_runs as spans
 from mummergpu.input.records import parser_state
 from mummergpu.input.records.record_arrays import (
     CHUNK_SIZE,
+    NO_TAGS,
     UNLIMITED,
     UNLIMITED_BLOCK,
     Limits,
     RecordOptions,
 )
 from mummergpu.input.records.record_reader import printable
-from mummergpu.input.records.tags import NO_TAGS
 from mummergpu.runtime.jit import jit
 from mummergpu.sequence.codes import BREAK, MARGIN
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from helpers.loops import each
 
-from mummergpu.input.records.record_lines import line_of_record
+from mummergpu.input.records.record_reader import line_of_record
 
 FASTA = b"\n>a\nAC\n\nGT\n>b\n>c\nA"
 FASTQ = b"@a\nAC\nGT\n+a\n@@\n@@\n\n@b\n\n+\n\n@c\nA\n+\n@"
