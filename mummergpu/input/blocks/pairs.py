@@ -16,10 +16,11 @@ from mummergpu.errors import InputError
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.records.byte_runs import copy_bytes
 from mummergpu.input.records.record_arrays import (
-    NO_TAGS,
+    NO_SPANS,
     Limits,
     Records,
     Spans,
+    in_order,
     join_records,
     join_spans,
 )
@@ -248,24 +249,6 @@ def first_mates_first(records: Records) -> Records:
     return in_order(records, order)
 
 
-def in_order(records: Records, order: Int64Array) -> Records:
-    """Return some records in another order, without flags.
-
-    The number behind that of the last record is a record without anything.
-    """
-    bases, offsets = _gather(records.offsets, order)
-    letters, name_offsets = _gather(records.name_offsets, order)
-    tags = records.tags
-    if tags.are_kept:
-        content, tag_offsets = _gather(tags.offsets, order)
-        tags = Spans(tags.content[content], tag_offsets)
-    padded = empty_with_margins(bases.size)
-    padded[MARGIN:-MARGIN] = records.codes[bases]
-    qualities = records.qualities[bases] if records.qualities.size else records.qualities
-    names = records.names[letters]
-    return Records(padded, offsets, names, name_offsets, qualities, tags=tags)
-
-
 def mates_by_name(records: Records) -> tuple[Records, int, int]:
     """Return pairs, which are two reads of one name after the other, and single reads.
 
@@ -302,17 +285,6 @@ def mates_by_name(records: Records) -> tuple[Records, int, int]:
     if 2 * pairs == used and not swapped.any():
         return records.part(0, used), pairs, used
     return in_order(records, order.reshape(-1)), pairs, used
-
-
-def _gather(offsets: Int64Array, order: Int64Array) -> tuple[Int64Array, Int64Array]:
-    """Return the indices of the items of spans in another order, and the offsets of these.
-
-    The span behind the last is an empty one.
-    """
-    offsets = np.append(offsets, offsets[-1])
-    sizes = np.diff(offsets)[order]
-    after = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(sizes)))
-    return np.arange(after[-1]) + np.repeat(offsets[order] - after[:-1], sizes), after
 
 
 def no_pair(records: Records, pair: int, path: str) -> InputError:
@@ -613,7 +585,7 @@ def _joined_runs(
 def _tags_of_pairs(first: Spans, second: Spans, pairs: int) -> Spans:
     """Return the tags of first and second mates in turn."""
     if not (first.are_kept or second.are_kept):
-        return NO_TAGS
+        return NO_SPANS
     first, second = first.of_reads(pairs), second.of_reads(pairs)
     content = np.empty(first.content.size + second.content.size, dtype=np.uint8)
     mixed = Spans(content, np.empty(2 * pairs + 1, dtype=np.int64))

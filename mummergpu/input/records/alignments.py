@@ -14,7 +14,7 @@ from mummergpu.errors import InputError
 from mummergpu.input.bytes.files import STANDARD_INPUT, Input, open_binary, reading
 from mummergpu.input.bytes.formats import Compression, Format, check_end_of_file
 from mummergpu.input.records.qualities import NO_QUALITY, check_qualities
-from mummergpu.input.records.record_arrays import NO_TAGS, RecordOptions, Records, Spans
+from mummergpu.input.records.record_arrays import NO_SPANS, RecordOptions, Records, Spans
 from mummergpu.input.records.tags import dropped_tags, group_lines, pack_tags
 from mummergpu.runtime.arrays import ByteArray
 from mummergpu.runtime.htslib import silent_deallocation
@@ -167,7 +167,7 @@ class AlignmentReader:
 
 def _tags_of(content: bytearray, offsets: list[int]) -> Spans:
     if not content:
-        return NO_TAGS
+        return NO_SPANS
     return Spans(np.frombuffer(content, dtype=np.uint8), np.array(offsets, dtype=np.int64))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from mummergpu.input.records.byte_runs import STEP
 from mummergpu.input.records.parser_state import Columns
-from mummergpu.input.records.record_arrays import NO_TAGS, NOTHING, Records, Spans
+from mummergpu.input.records.record_arrays import NO_SPANS, NOTHING, Records, Spans
 from mummergpu.runtime.arrays import ByteArray, Int64Array, UInt16Array
 from mummergpu.sequence.codes import MARGIN, CodeArray, fill_margins
 
@@ -80,7 +80,7 @@ class BlockArrays:
             self.name_offsets[: count + 1],
             self.qualities[:bases],
             self.flags[:count],
-            Spans(self.tags[:tag_bytes], self.tag_offsets[: count + 1]) if tag_bytes else NO_TAGS,
+            Spans(self.tags[:tag_bytes], self.tag_offsets[: count + 1]) if tag_bytes else NO_SPANS,
         )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from mummergpu.errors import InputError
 from mummergpu.input.records.byte_runs import copy_bytes
-from mummergpu.input.records.record_arrays import NO_TAGS, Records, Spans
+from mummergpu.input.records.record_arrays import NO_SPANS, Records, Spans
 from mummergpu.input.records.tags import dropped_tags, end_of_tag
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import as_index, as_int64, inline, jit, writable
@@ -76,7 +76,7 @@ def tags_of_comments(records: Records, path: str) -> Records:
     return records._replace(
         names=names.content[: names.offsets[-1]],
         name_offsets=names.offsets,
-        tags=Spans(tags.content[:size].copy(), tags.offsets) if size else NO_TAGS,
+        tags=Spans(tags.content[:size].copy(), tags.offsets) if size else NO_SPANS,
     )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from mummergpu.errors import InputError
 from mummergpu.input.records.byte_runs import copy_bytes
-from mummergpu.input.records.record_arrays import NO_TAGS, Spans, join_spans
+from mummergpu.input.records.record_arrays import NO_SPANS, Spans, join_spans
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import as_index, as_int64, inline, jit, writable
 
@@ -50,7 +50,7 @@ def without_groups(tags: Spans) -> Spans:
 def join_tags(parts: Sequence[tuple[Spans, int]]) -> Spans:
     """Join the tags of reads that follow each other: of some reads, and how many they are."""
     if not any(tags.are_kept for tags, _ in parts):
-        return NO_TAGS
+        return NO_SPANS
     return join_spans([tags.of_reads(count) for tags, count in parts])
 
 

@@ -19,7 +19,7 @@ from mummergpu.input.records import byte_runs as spans
 from mummergpu.input.records import parser_state
 from mummergpu.input.records.record_arrays import (
     CHUNK_SIZE,
-    NO_TAGS,
+    NO_SPANS,
     UNLIMITED,
     UNLIMITED_BLOCK,
     Limits,
@@ -234,7 +234,7 @@ def test_blocks_own_their_arrays() -> None:
     first, second = blocks[0].codes, blocks[1].codes
     assert not np.shares_memory(first, second)
     arrays = blocks[0][:6]
-    assert blocks[0].tags is NO_TAGS
+    assert blocks[0].tags is NO_SPANS
     assert all(array.flags.c_contiguous for block in blocks for array in block[:6])
     assert [array.dtype for array in arrays] == [
         *(np.uint8, np.int64, np.uint8, np.int64, np.uint8, np.uint16)

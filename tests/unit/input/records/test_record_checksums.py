@@ -13,9 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mummergpu.errors import InputError
-from mummergpu.input.records import record_checksums as module
-from mummergpu.input.records.record_checksums import record_checksums
-from mummergpu.input.reference import read_reference
+from mummergpu.input import reference as module
+from mummergpu.input.reference import read_reference, record_checksums
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
