@@ -55,13 +55,10 @@ _DICE_DEVIATION: Final = 37837.227
 
 
 def error_table(reads: Reads) -> UInt64Array:
-    """Return the thresholds of the errors and the mean quality, for each part of a read.
+    """Return the thresholds of errors and the mean quality, for each part of a read: (BINS, 5).
 
-    Returns
-    -------
-    ndarray, dtype=uint64, shape=(BINS, 5)
-        The cumulative thresholds of `UNKNOWN`, `DELETION`, `INSERTION` and `SUBSTITUTION`, and
-        the mean quality of a correct base, which is 0 for reads without qualities.
+    The thresholds of `UNKNOWN`, `DELETION`, `INSERTION` and `SUBSTITUTION` are cumulative. The
+    quality is that of a correct base, and 0 for reads without qualities.
     """
     rates = [reads.unknown, reads.deletion, reads.insertion, reads.substitution]
     quality = [(x, round(phred)) for x, phred in reads.quality] or [(0.0, 0), (1.0, 0)]
@@ -93,13 +90,10 @@ def homopolymer_table(reads: Reads) -> UInt64Array:
 
 
 def length_table(reads: Reads) -> Int64Array:
-    """Return the numbers that read lengths are drawn from.
+    """Return the numbers that read lengths are drawn from: `MINIMUM`, `MAXIMUM`, `MEAN`, `SCALE`.
 
-    Returns
-    -------
-    ndarray, dtype=int64, shape=(4,)
-        `MINIMUM`, `MAXIMUM` and `MEAN` in bases; and `SCALE`, the factor in units of 2**-32
-        that turns the sum of four 16-bit random numbers into bases.
+    The scale is the factor in units of 2**-32 that turns the sum of four 16-bit random numbers into
+    bases.
     """
     scale = round(reads.length_deviation * 2**32 / _DICE_DEVIATION)
     lengths = [reads.length_minimum, reads.length_maximum, round(reads.length_mean), scale]
@@ -139,22 +133,9 @@ _LINE_END: Final = ord("\n")
 
 
 class Origin(NamedTuple):
-    """What reads are drawn from.
+    """What reads are drawn from: the records of the joined reference, and its runs of bases.
 
-    Attributes
-    ----------
-    codes : ndarray, dtype=uint8
-        The base codes of the joined reference.
-    record_bounds : ndarray, dtype=int64, shape=(n_records + 1,)
-        Where records begin in the joined reference.
-    names : ndarray, dtype=uint8
-        The names of the records, one after the other.
-    name_offsets : ndarray, dtype=int64, shape=(n_records + 1,)
-        Where each name begins.
-    runs : ndarray, dtype=int64, shape=(n_runs, 2)
-        The runs of bases (`read_simulator.base_runs`).
-    run_offsets : ndarray, dtype=int64, shape=(n_runs + 1,)
-        Number of bases in all runs before each run.
+    `runs` are those of `base_runs`; `run_offsets` has the bases in all runs before each run.
     """
 
     codes: ByteArray
@@ -166,17 +147,7 @@ class Origin(NamedTuple):
 
 
 class Platform(NamedTuple):
-    """How reads are drawn, and what their text has.
-
-    Attributes
-    ----------
-    lengths, templates, errors, homopolymer : ndarray
-        See `length_table`, `template_table`, `error_table` and `homopolymer_table`.
-    prefix : ndarray, dtype=uint8
-        The bytes at the start of each header.
-    has_qualities : bool
-        True for FASTQ, False for FASTA.
-    """
+    """How reads are drawn, and what their text has: the tables above, and how headers begin."""
 
     lengths: Int64Array
     templates: Int64Array
@@ -425,14 +396,8 @@ def write_pairs(
 ) -> None:  # fmt: skip
     """Write pairs `first` to `last`, counted from 0: the ends of templates, towards each other.
 
-    Parameters
-    ----------
-    key, first, last, origin, platform, scratch, tally
-        As for `write_reads`. Each run holds the longest template.
-    out, mates : ndarray, dtype=uint8
-        Output: the text of first mates, and that of second ones.
-    ends : ndarray, dtype=int64, shape=(2,)
-        Output: the bytes of both.
+    The parameters are those of `write_reads`; `out` and `mates` receive the text of first and of
+    second mates, and `ends` the bytes of both. Each run holds the longest template.
     """
     lengths, runs = platform.lengths, origin.runs
     letters, qualities = scratch[0], scratch[1]
@@ -466,14 +431,7 @@ def write_pairs(
 
 @dataclass
 class Tally:
-    """Counts of events, bases and reads in a set of reads.
-
-    Attributes
-    ----------
-    counts : ndarray, dtype=int64, shape=(8,)
-        How often each event happened, the number of bases, and the number of reads on the
-        forward strand.
-    """
+    """Counts of the events, bases and forward reads in a set of reads."""
 
     counts: Int64Array = field(default_factory=lambda: np.zeros(8, dtype=np.int64))
 
@@ -504,7 +462,10 @@ def sequence_reads(
     tally: Tally,
     tell: Callable[[int], None] = lambda reads: None,
 ) -> Iterator[tuple[memoryview, ...]]:
-    """Draw reads and yield them as text: FASTQ, or FASTA if they have no qualities.
+    """Yield blocks of reads as text, FASTQ, or FASTA if they have no qualities; of pairs two texts.
+
+    In FASTQ the header of a read gives its true origin: the record, the leftmost position (1-based)
+    and the span of the fragment on the forward strand, and the strand of the read.
 
     Parameters
     ----------
@@ -512,25 +473,14 @@ def sequence_reads(
         The number of reads, or of pairs.
     name : str
         The name of the workload; the reads are called ``name.1``, ``name.2`` and so on.
-    tally : Tally
-        Counts events, bases and reads; each block adds to it.
     tell : callable
         Receives the number of reads whose text has been yielded and used.
-
-    Yields
-    ------
-    tuple of memoryview
-        The text of some reads, of pairs the text of first
-        mates and that of second ones. In FASTQ the header of a read gives its true origin: the
-        record, the leftmost position (1-based) and the span of the fragment on the forward strand,
-        and the strand of the read.
 
     Raises
     ------
     InputError
-        If no run of bases of the reference is as long as the shortest read or the longest
-        template, or the reference has too many bases for the 32-bit random numbers that choose a
-        position.
+        If no run of bases is as long as the shortest read or the longest template, or the reference
+        has too many bases for the 32-bit random numbers that choose a position.
     """
     templates = template_table(reads)
     least = int(templates[MAXIMUM]) if reads.is_paired else reads.length_minimum

@@ -39,19 +39,8 @@ def reference_in_memory(
 ) -> Reference:
     """Return sequences in memory as a reference, empty records included.
 
-    Parameters
-    ----------
-    any_letters : bool, default False
-        Accept records whose letters are mostly not DNA or RNA.
-    option : str
-        The parameter that has the sequences, for errors.
-
-    Raises
-    ------
-    InputError
-        If a sequence is not DNA or RNA, or there is no base.
-    OptionError
-        If something is not a name and a sequence.
+    `option` is the parameter that has the sequences, for errors. Raise `InputError` if a sequence
+    is not DNA or RNA, or there is no base; and `OptionError` if something is no name and sequence.
     """
     texts = [text for text, _ in _fasta_of_all(sequences, option)]
     return reference_of_records(_records_of(texts, True, any_letters, True), PLACE)
@@ -66,21 +55,10 @@ def block_in_memory(
 ) -> QueryBlock | None:
     """Return sequences in memory, empty ones included, as a block; None if there are none.
 
-    Parameters
-    ----------
-    any_letters : bool, default False
-        Accept queries whose letters are mostly not DNA or RNA.
-    paired : bool, default False
-        Mates alternate; their names then end in ``/1`` and ``/2``.
-    option : str
-        The parameter that has the sequences, for errors.
-
-    Raises
-    ------
-    InputError
-        If a sequence is not DNA or RNA, the names of two mates differ, or a read has no mate.
-    OptionError
-        If something is not a name and a sequence.
+    If they are paired, mates alternate; their names then end in ``/1`` and ``/2``. `option` is the
+    parameter that has the sequences, for errors. Raise `InputError` if a sequence is not DNA or
+    RNA, the names of two mates differ, or a read has no mate; and `OptionError` if something is no
+    name and sequence.
     """
     texts = [text for text, _ in _fasta_of_all(sequences, option)]
     records = _records_of(texts, False, any_letters, False)
@@ -136,10 +114,7 @@ class ReadsInMemory:
         return (PLACE,)
 
     def records(self, limits: Limits, any_letters: bool) -> list[Iterator[Records]]:
-        """Return the records of `reads`, and those of `mates` if there are any, in groups.
-
-        The read that reaches one of the limits ends its group.
-        """
+        """Return the records of `reads`, and of `mates`, in groups that end at a limit."""
         given = [(self.reads, "reads")]
         if self.mates is not None:
             given.append((self.mates, "mates"))
@@ -259,10 +234,7 @@ def _records_of(
 def _fasta_of_all(sequences: Iterable[object], option: str) -> Iterator[tuple[bytes, bytes | None]]:
     """Yield each record that a user gives as FASTA, and the characters of its qualities, or None.
 
-    Raises
-    ------
-    OptionError
-        If something is not a name and a sequence; `option` is the parameter that has them.
+    Raise `OptionError` for `option` if something is not a name and a sequence.
     """
     try:
         records = iter(sequences)

@@ -50,15 +50,9 @@ def names_of_pairs(
 ) -> tuple[Spans, int]:
     """Return the names of first and second mates in turn, and the first pair whose names differ.
 
-    If the second value is less than `pairs`, the first means nothing.
-
-    Parameters
-    ----------
-    step : int
-        How many reads there are from one pair to the next: 2 if the mates alternate. Otherwise
-        their place tells mates too, and other ends of names count (`stem_before_end`).
-    with_suffixes : bool
-        Whether the names end in ``/1`` and ``/2``.
+    If the second value is less than `pairs`, the first means nothing. From one pair to the next are
+    `step` reads: 2 if the mates alternate. Otherwise their place tells mates too, and other ends of
+    names count (`stem_before_end`).
     """
     # Names may be equal although one of them lacks its suffix.
     room = pairs * 2 * SUFFIX_BYTES + first.content.size + second.content.size
@@ -182,12 +176,9 @@ def cut_suffixes(names: Spans) -> int:
 
 @jit
 def interleave(first: Spans, second: Spans, mixed: Spans, begin: int) -> None:
-    """Write what belongs to first and second mates in turn.
+    """Write what belongs to first and second mates in turn, from `begin` on.
 
-    Parameters
-    ----------
-    mixed : Spans
-        Output: the content from `begin` on, and its offsets, counted from there.
+    The offsets of the result are counted from there.
     """
     end = 0
     mixed.offsets[0] = 0
@@ -253,13 +244,8 @@ def mates_by_name(records: Records) -> tuple[Records, int, int]:
     """Return pairs, which are two reads of one name after the other, and single reads.
 
     A single read has a mate without bases and without a name, unless all reads are single. Flags,
-    if there are any, tell which mate is the first.
-
-    Returns
-    -------
-    Records, int, int
-        The reads in the order of their templates; the number of pairs; and how many of the records
-        these are: all, or all but the last one, whose mate may follow.
+    if there are any, tell which mate is the first. The other values are the number of pairs, and
+    how many of the records these are: all, or all but the last one, whose mate may follow.
     """
     count = records.count
     may_be, is_swapped = np.ones(count, dtype=np.bool_), np.zeros(count, dtype=np.bool_)
@@ -330,15 +316,14 @@ def reads_of_file(
     Parameters
     ----------
     interleaved : bool
-        Whether mates alternate. Flags, which SAM, BAM and CRAM have, can tell it too.
-    ignores_flags : bool
-        Whether flags tell nothing.
+        Whether mates alternate. Flags, which SAM, BAM and CRAM have, can tell it too, unless they
+        are ignored.
     with_suffixes : bool
         Whether the names of mates end in ``/1`` and ``/2``, and those of single reads stay as they
         are; otherwise no name has such an end.
     by_name : bool
         Whether there may be single reads among those that alternate: only those of one name are
-        mates (`mates.mates_by_name`).
+        mates (`mates_by_name`).
 
     Raises
     ------
@@ -373,10 +358,7 @@ def reads_of_file(
 def pairs_in_memory(records: Records, place: str) -> Records:
     """Return queries in which mates alternate, with ``/1`` and ``/2`` at the ends of their names.
 
-    Raises
-    ------
-    InputError
-        If the names of two mates differ, or a read has no mate; it names `place` as the file.
+    Errors name `place` as the file.
     """
     count = records.count
     if count % 2:
@@ -469,11 +451,7 @@ def mates_of_two(
 
     The pair that reaches one of the limits ends its block, so blocks depend on nothing but the
     reads; each is in arrays of its own. Threads may put some blocks together at the same time.
-
-    Raises
-    ------
-    InputError
-        If the names of two mates differ, or a read has no mate.
+    Raise `InputError` if the names of two mates differ, or a read has no mate.
     """
 
     def joined(block: _RunsOfBlock | InputError) -> tuple[Records, bool]:

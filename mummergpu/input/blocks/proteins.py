@@ -122,13 +122,7 @@ class ProteinRules:
 
 
 class TranslatableFiles(RecordFiles):
-    """Files of proteins, or of nucleotides that are translated.
-
-    Parameters
-    ----------
-    rules : ProteinRules
-        Which files are accepted.
-    """
+    """Files of proteins, or of nucleotides that are translated."""
 
     def __init__(
         self, paths: Iterable[str], rules: ProteinRules, block_residues: int = BLOCK_RESIDUES
@@ -138,17 +132,7 @@ class TranslatableFiles(RecordFiles):
 
 
 class ProteinFiles(TranslatableFiles):
-    """The proteins of some files, compressed or not, "-" being standard input.
-
-    FASTA is read here, and formats that Easel knows through pyhmmer.
-
-    Raises
-    ------
-    LibraryError
-        If the library for the compression of a file is missing.
-    InputError
-        If a file cannot be opened or decompressed here.
-    """
+    """The proteins of some files: FASTA, or through pyhmmer a format that Easel knows."""
 
     is_translated = False
 
@@ -220,15 +204,7 @@ class ProteinsInMemory:
 
 
 class LongOnes:
-    """Counts the proteins of a file, or its ORFs, that are left out because HMMER takes none such.
-
-    Parameters
-    ----------
-    rules : ProteinRules
-        Whether they are left out.
-    what : str
-        The noun for one of them.
-    """
+    """Counts the proteins or ORFs of a file that are left out because HMMER takes none so long."""
 
     def __init__(self, rules: ProteinRules, what: str = "protein") -> None:
         self.are_errors = rules.long_proteins == "error"
@@ -258,12 +234,7 @@ def checked_proteins(
 ) -> Records:
     """Return proteins but for those that are too long; `first` is the number of the first one.
 
-    `easel_format` is the format of the file, if Easel has read it.
-
-    Raises
-    ------
-    InputError
-        If a record has no name, or more than `MOST_RESIDUES` where that is an error.
+    Raise `InputError` if a record has no name, or is too long where that is an error.
     """
     is_long = np.diff(records.offsets) > MOST_RESIDUES
     for number in np.flatnonzero(is_long).tolist():

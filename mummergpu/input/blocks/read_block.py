@@ -16,12 +16,7 @@ from mummergpu.input.records.tags import number_groups, without_groups
 from mummergpu.runtime.arrays import BoolArray, ByteArray, Int64Array
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import writable
-from mummergpu.sequence.codes import (
-    BREAK,
-    MARGIN,
-    padded_reverse_complements,
-    with_margins,
-)
+from mummergpu.sequence.codes import BREAK, MARGIN, padded_reverse_complements, with_margins
 
 
 @frozen

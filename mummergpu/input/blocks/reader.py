@@ -63,16 +63,16 @@ def _files_of(source: ReadFile | MateFiles) -> list[tuple[str, FileRange | None]
 class ReadReader(Closing, Generic[Block]):
     """Reads single reads and pairs, in blocks; `query_reader` and `read_reader` make one.
 
-    The reader is a context manager and an iterator over blocks. A block ends with the read or the
-    pair that brings it to `block_size` bases, or at the end of a file; no pair is split. Millions
-    of empty reads, or very long names, also end a block. The blocks of a large plain FASTA or FASTQ
-    file that is not one of two mate files have about `block_size` bases. Each block has memory of
-    its own, so it can be kept as long as it is needed.
+    A block ends with the read or the pair that brings it to `block_size` bases, or at the end of a
+    file; no pair is split. Millions of empty reads, or very long names, also end a block. The
+    blocks of a large plain FASTA or FASTQ file that is not one of two mate files have about
+    `block_size` bases. Each block has memory of its own, so it can be kept as long as it is needed.
+
+    The reader keeps some blocks: two of each of two mate files and the one that it makes of them,
+    or what `ParallelRecordReader` keeps; and the part of the longest query that exceeds a block.
 
     Attributes
     ----------
-    block_size : int
-        About how many bases a block has.
     bytes_total : int or None
         The size of all files, None if one of them is not a regular file.
     needs_own_group : bool
@@ -88,11 +88,6 @@ class ReadReader(Closing, Generic[Block]):
         If a file is invalid, the names of two mates differ, a read has no mate, the rules refuse
         one for its length, or two headers do not agree about a read group. Files that cannot be
         opened or decompressed are reported before the first one is read.
-
-    Notes
-    -----
-    The reader keeps some blocks: two of each of two mate files and the one that it makes of them,
-    or what `ParallelRecordReader` keeps; and the part of the longest query that exceeds a block.
     """
 
     def __init__(
@@ -378,20 +373,12 @@ BLOCKS_AHEAD: Final = 2
 class ReadStream(Generic[Block]):
     """Reads blocks while the index is prepared, and lets the first reads be looked at.
 
-    The stream is a context manager. It begins to read files when the ``with`` block begins. No
-    thread reads a pipe until the blocks are asked for: a pipe can stay without data for a long
-    time, and a thread that waits for it could not be stopped if anything else failed. Whoever asks
-    for the first templates of a pipe reads them itself.
+    The stream begins to read files when the ``with`` block begins, and closes the reader at its
+    end. No thread reads a pipe until the blocks are asked for: a pipe can stay without data for a
+    long time, and a thread that waits for it could not be stopped if anything else failed. Whoever
+    asks for the first templates of a pipe reads them itself.
 
-    Parameters
-    ----------
-    reader : ReadReader
-        Reads the blocks; the stream closes it.
-    stats : Stats
-        Receives the counts, bytes and times of reading.
-    tell : callable
-        Receives the number of bases read, and the share of the files that has been read if it is
-        known.
+    `tell` receives the number of bases read, and the share of the files if it is known.
     """
 
     def __init__(
@@ -427,13 +414,9 @@ class ReadStream(Generic[Block]):
         self._stack.close()
 
     def first_templates(self, count: int, skipped: int = 0) -> list[Block]:
-        """Return the first templates of the input: pairs, or single reads.
+        """Return blocks with the first templates, pairs or single reads, after some are skipped.
 
-        Returns
-        -------
-        list
-            Blocks with `count` templates together behind those that are skipped, or all that there
-            are. `blocks` yields them all the same.
+        They are all that there are if these are fewer. `blocks` yields them all the same.
         """
         found: list[Block] = []
         at, end = 0, skipped + count
@@ -457,11 +440,7 @@ class ReadStream(Generic[Block]):
     def blocks(self, max_bases: int | None = None) -> Iterator[Block]:
         """Return an iterator over all blocks, in the order of the files; call this once.
 
-        Parameters
-        ----------
-        max_bases : int, optional
-            About the most bases that a block should have. A block that was read with more than
-            twice as many is split.
+        Blocks with more than twice `max_bases` are split.
         """
         self._start()
         first, self._first = self._first, []

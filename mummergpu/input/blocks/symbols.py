@@ -41,15 +41,7 @@ def code_table(alphabet: Sequence[str]) -> ByteArray:
 
 
 class SymbolFiles(RecordFiles):
-    """The sequences of some files, compressed or not, "-" being standard input.
-
-    Raises
-    ------
-    LibraryError
-        If the library for the compression of a file is missing.
-    InputError
-        If a file cannot be opened or decompressed here.
-    """
+    """The sequences of some files over an alphabet (`code_table`)."""
 
     def __init__(
         self, paths: Sequence[str], table: ByteArray, block_symbols: int = BLOCK_SYMBOLS
@@ -62,13 +54,8 @@ class SymbolFiles(RecordFiles):
     ) -> Generator[tuple[Records, list[str]]]:
         """Yield the sequences in blocks, with their names; that of a line is its number, from 1 on.
 
-        `warn` is told of what follows compressed data.
-
-        Raises
-        ------
-        InputError
-            If a file has no sequences in a format that is known, or a symbol is not in the
-            alphabet: the error names the line, the record and the position in it.
+        Raise `InputError` if a file has no format that is known, or a symbol is not in the
+        alphabet: the error names the line, the record and the position in it.
         """
         limits = Limits.of_block(self._block_size)
         options = RecordOptions(limits, any_letters=True, symbols=self._table, warn=warn)

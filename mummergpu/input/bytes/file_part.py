@@ -17,15 +17,7 @@ LONGEST_BLOCK: Final = 1 << 16
 
 
 class TextPlace(NamedTuple):
-    """A place in the text of a file.
-
-    Attributes
-    ----------
-    at : int
-        The byte of a plain file; of bgzf, where the block begins that has the place.
-    skipped : int
-        The bytes of the text of this block that come before the place.
-    """
+    """A byte of a plain file; of bgzf a block, and the bytes of its text before the place."""
 
     at: int
     skipped: int = 0
@@ -77,13 +69,7 @@ def plain_part(file_number: int, path: str, begin: int, end: int | None) -> File
 
 
 def open_range(file_number: int, path: str, part: FileRange) -> FilePart:
-    """Return a range of an open file; one of bgzf is read into memory.
-
-    Raises
-    ------
-    InputError
-        If a range of bgzf does not consist of whole blocks, or they are corrupt.
-    """
+    """Return a range of an open file; one of bgzf, of whole blocks, is read into memory."""
     if not part.is_bgzf:
         return plain_part(file_number, path, part.begin.at, part.end.at)
     with reading(path):

@@ -127,12 +127,9 @@ class CountedInput(RawIOBase):
 
 
 class TextStream(RawIOBase):
-    """A text stream, already decompressed, whose beginning can be inspected before it is read.
+    """A text, already decompressed, whose beginning can be inspected before it is read.
 
-    Attributes
-    ----------
-    watch : callable or None
-        Receives all that is read from now on, in parts.
+    `watch`, if there is one, receives all that is read from now on, in parts.
     """
 
     def __init__(self, file: Readable, path: str) -> None:
@@ -147,13 +144,7 @@ class TextStream(RawIOBase):
         return True
 
     def readinto(self, buffer: WriteableBuffer, /) -> int:
-        """Fill a part of a buffer of bytes; return how many, 0 at the end.
-
-        Raises
-        ------
-        InputError
-            If the file cannot be read, or its compressed data are truncated or corrupt.
-        """
+        """Fill a part of a buffer of bytes; return how many, 0 at the end (see `reading`)."""
         if self._head:
             view = memoryview(buffer)
             count = min(len(self._head), len(view))
@@ -364,13 +355,7 @@ class Input(Closing):
 
 
 def open_binary(path: str) -> BinaryIO:
-    """Open a file for reading, "-" being standard input; without a buffer, unless it is that.
-
-    Raises
-    ------
-    InputError
-        If the file does not exist, may not be read, or is a directory.
-    """
+    """Open a file for reading, "-" being standard input; without a buffer, unless it is that."""
     if path == STANDARD_INPUT:
         if sys.stdin is None:
             raise InputError("standard input is closed", path)
@@ -380,10 +365,7 @@ def open_binary(path: str) -> BinaryIO:
 
 
 def check_compression(file: BinaryIO, path: str) -> None:
-    """Refuse a regular file, open at its beginning, that cannot be decompressed here.
-
-    It raises what `bytes_of_files` does.
-    """
+    """Refuse a regular file, open at its beginning, that cannot be decompressed here."""
     with reading(path):
         compression = compression_of(file.read(LONGEST_MAGIC))
     if compression is not None and compression is not Compression.GZIP:

@@ -176,14 +176,9 @@ def bgzf_block_bytes(head: bytes) -> int:
 
 
 def check_end(first: bytes, last: bytes) -> None:
-    """Check that a file ends as its kind of container must; see `check_end_of_file`.
+    """Check that a file ends as its kind of container must, from its first 18 and its last bytes.
 
     Files that are no containers, plain gzip and CRAM versions without a mark always pass.
-
-    Parameters
-    ----------
-    first, last : bytes
-        The first 18 and the last bytes of the file, or all bytes if it has fewer.
     """
     if is_bgzf(first) and BGZF_END not in last:
         raise MissingEndError
@@ -205,14 +200,7 @@ def check_end_of_file(file: BinaryIO) -> None:
     """Check that a regular file ends as its kind of container must; the file position stays.
 
     Something may follow the mark of bgzf: who decompresses the file finds the end of the data, and
-    whether the mark is there.
-
-    Raises
-    ------
-    MissingEndError
-        If its mark is missing.
-    OSError
-        If it cannot be read.
+    whether the mark is there. Raise `MissingEndError` if not.
     """
     descriptor = file.fileno()
     size = os.fstat(descriptor).st_size

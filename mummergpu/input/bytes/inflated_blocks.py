@@ -107,17 +107,8 @@ class InflatedBlocks:
     Whatever is wrong with a piece, `DecodedStreams` goes on from its first byte: it raises the
     errors, and decompresses what is gzip but no bgzf. It also checks the end of the file.
 
-    Parameters
-    ----------
-    ignore : callable
-        Receives the number of bytes that follow the last block.
-    is_ready : callable
-        Returns whether a read from `source` would not have to wait. If it would, the pieces at
-        hand are returned first.
-    piece_size : int, default COMPRESSED_PIECE_SIZE
-        About the bytes of compressed data in a piece.
-    ahead_from : int, default AHEAD_FROM
-        The bytes of text after which the threads begin.
+    `ignore` receives the number of bytes that follow the last block. If a read from `source` would
+    have to wait (`is_ready`), the pieces at hand are returned first.
     """
 
     def __init__(

@@ -74,13 +74,6 @@ class DecodedStreams:
         Whether the stream before these has text; None if they begin a file.
     ignore : callable, optional
         Receives the number of bytes that follow the last stream; without it, they are an error.
-
-    Raises
-    ------
-    LibraryError
-        If zstd needs a library that is not installed.
-    InputError
-        If this Python was built without the decoder.
     """
 
     def __init__(
@@ -105,13 +98,7 @@ class DecodedStreams:
         self._ignore = ignore
 
     def read_some(self, size: int) -> bytes:
-        """Return at most `size` bytes of text, which are at hand; none at the end.
-
-        Raises
-        ------
-        OSError or EOFError
-            If the file cannot be read, or is corrupt or truncated.
-        """
+        """Return at most `size` bytes of text, which are at hand; none at the end."""
         return b"".join(self._parts(size))
 
     def readinto(self, buffer: WriteableBuffer, /) -> int:

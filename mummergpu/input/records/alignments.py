@@ -32,18 +32,6 @@ class AlignmentReader:
     Kept qualities are in the order in which they were sequenced. htslib needs a regular file and a
     header. Input from a pipe, without a header, or compressed by other means than gzip, is
     therefore first copied to a temporary file without a name.
-
-    Attributes
-    ----------
-    read_groups : tuple of bytes
-        The lines of the header about read groups.
-
-    Raises
-    ------
-    InputError
-        If the file lacks its end mark, or htslib cannot open it.
-    OutputError
-        If the disk has no space for the temporary file.
     """
 
     def __init__(self, file: Input, options: RecordOptions) -> None:
@@ -91,13 +79,7 @@ class AlignmentReader:
                 self._alignments.close()
 
     def next_block(self) -> Records | None:
-        """Return the records of the next block in new arrays, at least one; None after the last.
-
-        Raises
-        ------
-        InputError
-            If the file is truncated or corrupt.
-        """
+        """Return the records of the next block in new arrays, at least one; None after the last."""
         bases, names, qualities, tags = bytearray(), bytearray(), bytearray(), bytearray()
         flags: list[int] = []
         offsets, name_offsets, tag_offsets = [0], [0], [0]

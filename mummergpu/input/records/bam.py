@@ -62,18 +62,7 @@ COMPLEMENT_OF_NIBBLE: Final = COMPLEMENT_OF_CODE[CODE_OF_NIBBLE]
 class BamReader:
     """Reads the primary records of BAM, block by block, from a file or a pipe.
 
-    The caller closes the file. `RecordOptions.chunk_size` bytes are decompressed at once; kept
-    qualities are in the order in which they were sequenced.
-
-    Attributes
-    ----------
-    read_groups : tuple of bytes
-        The lines of the header about read groups.
-
-    Raises
-    ------
-    InputError
-        If the file lacks its end mark, or its header is damaged.
+    The caller closes the file. Kept qualities are in the order in which they were sequenced.
     """
 
     def __init__(self, file: Input, options: RecordOptions) -> None:
@@ -101,13 +90,7 @@ class BamReader:
         self._text = np.empty(0, dtype=np.uint8)
 
     def next_block(self) -> Records | None:
-        """Return the records of the next block in new arrays, at least one; None after the last.
-
-        Raises
-        ------
-        InputError
-            If the file is truncated or corrupt.
-        """
+        """Return the records of the next block in new arrays, at least one; None after the last."""
         numbers = np.zeros(NUMBERS, dtype=np.int64)
         arrays = BlockArrays(keeps_qualities=self._options.keeps_qualities)
         while numbers[STATUS] != FULL:
@@ -208,26 +191,18 @@ def parse_bam(
     numbers: Int64Array,
     columns: Columns,
 ) -> int:
-    """Append the primary records that are whole to arrays.
+    """Append the primary records that are whole to arrays; return where the first other one begins.
 
     Parameters
     ----------
     text : ndarray, dtype=uint8, shape=(n_bytes,)
-        Decompressed BAM after its header.
-    at, end : int
-        Where in `text` the next record begins, and where the data end.
-    reference_count : int
-        The number of references that the header names.
+        Decompressed BAM after its header; the next record begins at `at`, and the data end at
+        `end`.
     dropped : ndarray, dtype=uint8, shape=(65536,)
         The tags that are left out (`tags.dropped_tags`).
     numbers : ndarray, dtype=int64, shape=(NUMBERS,)
         The numbers of records, bases and bytes of names and tags so far, updated. Output: `STATUS`
         is `FULL` if the block is, `DAMAGED` if a record makes no sense, else `MORE`.
-
-    Returns
-    -------
-    int
-        Where in `text` the first record begins that was not taken.
     """
     records, bases, name_bytes = (
         numbers[RECORD_COUNT],

@@ -25,15 +25,7 @@ _LINE: Final = re.compile(r"^Could not parse file: (Line \d+: )?")
 
 
 class EaselReader:
-    """Reads proteins through pyhmmer, block by block; names are followed by descriptions.
-
-    Raises
-    ------
-    LibraryError
-        If pyhmmer is missing.
-    InputError
-        If the file has not the format that it is said to have.
-    """
+    """Reads proteins through pyhmmer, block by block; names are followed by descriptions."""
 
     def __init__(self, file: Input, options: RecordOptions) -> None:
         self._input = file

@@ -16,8 +16,8 @@ import numpy as np
 
 from mummergpu.errors import InputError
 from mummergpu.input.bytes.file_part import plain_part
-from mummergpu.input.records import parser_state
 from mummergpu.input.records.block_arrays import NoRoomError, RecycledMemory, lengthen
+from mummergpu.input.records.parser_state import SEQUENCE
 from mummergpu.input.records.record_arrays import (
     UNLIMITED_BLOCK,
     RecordOptions,
@@ -77,7 +77,7 @@ def read_fasta_in_parallel(
         except (InputError, NoRoomError):
             raise UnusualTextError from None
         is_whole = reader.bytes_read == end - begin
-        is_right = not ends_in_line or reader.mode_at_end == parser_state.SEQUENCE
+        is_right = not ends_in_line or reader.mode_at_end == SEQUENCE
         if records is None or not is_whole or not is_right:
             raise UnusualTextError
         reader.close()

@@ -262,14 +262,10 @@ def split(records: Records, max_bases: int) -> list[Records]:
 
 
 def find_record(file_number: int, at: int, size: int, is_fastq: bool) -> int | None:
-    """Return where the first record begins in a part of a file, from byte `at`, 1 or more, on.
+    """Return where the first record seems to begin in a file from byte `at`, 1 or more, on.
 
-    Returns
-    -------
-    int or None
-        In FASTA, the first line with '>'. In FASTQ, the first line with '@' whose next line but one
-        begins with '+': a guess, which is right if each record has four lines. `size` if there is
-        no such line in the rest of the file; None if there is none within `WINDOWS`.
+    It is `size` if no line looks so in the rest of the file, and None if none does within
+    `WINDOWS`.
     """
     if at >= size:
         return size

@@ -32,13 +32,7 @@ _MOST_OLD: Final = _OLD_DIFFERENCE + 41
 
 
 def check_qualities(qualities: ByteArray, offsets: Int64Array, path: str) -> None:
-    """Check the qualities of reads that are stored as numbers.
-
-    Raises
-    ------
-    InputError
-        If one is higher than `MOST_QUALITY`, in a read whose qualities are not all `NO_QUALITY`.
-    """
+    """Refuse a quality above `MOST_QUALITY` in a read whose qualities are not all `NO_QUALITY`."""
     if qualities.size == 0 or qualities.max() <= MOST_QUALITY:
         return
     too_high = qualities > MOST_QUALITY

@@ -224,13 +224,7 @@ def join_records(parts: Sequence[Records]) -> Records:
 
 
 class Limits(NamedTuple):
-    """The limits of a block: the record that reaches one of them ends the block.
-
-    Attributes
-    ----------
-    bases, records, name_bytes : int
-        At least 1 each.
-    """
+    """The limits of a block, at least 1 each: the record that reaches one of them ends it."""
 
     bases: int
     records: int

@@ -55,10 +55,7 @@ def join_tags(parts: Sequence[tuple[Spans, int]]) -> Spans:
 
 
 def dropped_tags(keeps_groups: bool) -> ByteArray:
-    """Return which tags are left out: dtype=uint8, shape=(65536,).
-
-    It is 1 at the number that the two letters of a tag are, the first in the lower byte.
-    """
+    """Return which tags are left out: 1 at the number of two letters, the first one lowest."""
     dropped = np.zeros(_KEYS, dtype=np.uint8)
     for tag in (*WRITTEN_TAGS, *ALIGNMENT_TAGS, *(() if keeps_groups else (READ_GROUP,))):
         dropped[ord(tag[0]) | ord(tag[1]) << 8] = 1
@@ -207,10 +204,7 @@ class ReadGroups:
     def add(self, lines: tuple[bytes, ...], path: str, is_late: bool = False) -> None:
         """Add the lines of the header of a file; `is_late` if the output has its header already.
 
-        Raises
-        ------
-        InputError
-            If another file has another group of the same name, or it is too late for a new one.
+        Refuse another group of the same name, and a new one that is too late.
         """
         for line in lines:
             name = id_of_group(line)
