@@ -18,7 +18,7 @@ import numpy as np
 
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import jit
-from mummergpu.runtime.llvm import address_of, intrinsic, ir, load_from, types
+from mummergpu.runtime.llvm import intrinsic, ir, load_from, store_to, types
 
 _LETTER_COUNT: Final = 26
 _TO_LOWER: Final = 0x20
@@ -229,8 +229,7 @@ def _reverse_complement_lanes(
         # 3 less a base is the base with both of its bits turned.
         turned = builder.select(is_base, ir.Constant(lanes_type, [3] * STEP), others)
         lanes = builder.xor(lanes, turned)
-        target = address_of(context, builder, lanes_type, signature.args[2], *arguments[2:])
-        builder.store(lanes, target, align=1)
+        store_to(context, builder, lanes, signature.args[2], *arguments[2:])
         return context.get_dummy_value()
 
     return types.void(codes, types.int64, result, types.int64), generate

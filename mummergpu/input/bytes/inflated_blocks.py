@@ -73,7 +73,7 @@ class InflatedAhead:
         else:
             data = self._take()
         if data and self._before <= 0:
-            self._next = self._threads.submit(self._inflated.read_some, self._piece_size)
+            self._next = self._threads.executor.submit(self._inflated.read_some, self._piece_size)
         self._leftover = Leftover(data)
         return self._leftover.readinto(view)
 
@@ -163,7 +163,7 @@ class InflatedBlocks:
             piece, size = self._cut()
             if not piece:
                 break
-            future = self._threads.submit(_inflate, piece, size, self._buffer())
+            future = self._threads.executor.submit(_inflate, piece, size, self._buffer())
             self._under_way.append((piece, future))
         if not self._under_way:
             self._go_on_from(b"")

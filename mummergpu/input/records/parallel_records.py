@@ -203,7 +203,7 @@ class ParallelRecordReader:
 
     def _begin(self, begin: int, end: int) -> Future[_ParsedPiece | None]:
         if self._threads is not None:
-            return self._threads.submit(self._parse, begin, end)
+            return self._threads.executor.submit(self._parse, begin, end)
         parsed: Future[_ParsedPiece | None] = Future()
         parsed.set_result(self._parse(begin, end))
         return parsed

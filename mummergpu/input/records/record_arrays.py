@@ -270,7 +270,7 @@ class RecordOptions(NamedTuple):
     keeps_headers : bool
         Leave the comments of FASTA and FASTQ in the names.
     is_protein : bool
-        The file is of proteins: the codes are those of `alphabet.AMINO_ACIDS`.
+        The file is of proteins: the codes are those of `codes.AMINO_ACIDS`.
     symbols : ndarray, dtype=uint8, shape=(256,), or None
         The code of each byte of text, if the file is of symbols of a model (`symbols.code_table`).
     protein_format : str
