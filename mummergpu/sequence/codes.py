@@ -189,7 +189,7 @@ def with_margins(codes: CodeArray) -> CodeArray:
 
 
 def empty_with_margins(base_count: int) -> CodeArray:
-    """Return an unfilled array for so many bases, with `MARGIN` breaks on both sides."""
+    """Return an unfilled array for `base_count` bases, with `MARGIN` breaks on both sides."""
     padded = np.empty(base_count + 2 * MARGIN, dtype=np.uint8)
     fill_margins(padded)
     return padded

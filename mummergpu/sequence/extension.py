@@ -37,7 +37,7 @@ _EIGHTS: Final = np.uint64(0xFFFF)
 
 FOUR: Final = 4
 _FOUR_BASES: Final = np.uint64(0x03030303)
-"""The bits of a word that tell the bases of `four_before`."""
+"""The bits of a word that hold the bases of `four_before`."""
 
 
 def _bytes() -> Any:
@@ -73,7 +73,7 @@ def counting(differs: Callable[[Any, Any, Any, Any], Any], from_first: bool) -> 
 
 
 def differences(before: int) -> Callable[[Any, Any, Any, Any], Any]:
-    """Return what makes a mask of the bases that differ, or are a break in one sequence."""
+    """Return a function that masks the bases that differ, or are a break in one sequence."""
 
     def differs(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         one, at, other, other_at = arguments
@@ -189,10 +189,11 @@ def is_near(
     behind: int,
     most: int,
 ) -> bool:
-    """Return whether at most so many bases differ before and behind `bases` that match.
+    """Return whether at most `most` bases differ beside `bases` that match.
 
-    So many are compared there, where a break differs. Both sequences have margins, which the
-    indices of the first bases that match include; one may end in its margin before the other does.
+    `before` bases before them and `behind` after them are compared; a break differs. Both sequences
+    have margins, which the indices of the first bases that match include; one may end in its margin
+    before the other does.
     """
     # From the match on: what lies in a margin differs, so that no more than one step does.
     found, done = as_int64(0), as_int64(0)
@@ -285,7 +286,7 @@ def extend_match(
 
 
 def _unpaired(before: int, other_before: int) -> Callable[[Any, Any, Any, Any], Any]:
-    """Return what makes a mask of the bases that do not pair: the first with the last other one."""
+    """Return a function that masks the bases that do not pair, the first with the last."""
 
     def differs(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         one, at, other, other_at = arguments

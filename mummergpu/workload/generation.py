@@ -123,21 +123,21 @@ def generate(
         raise OutputError(error.strerror or str(error), str(folder)) from error
     description = _describe(workload, source, reference, seed, scale)
     description["reference"]["sha256"] = _write(
-        files.reference, _told(fasta_text(source), source, files.reference, tell)
+        files.reference, _reported(fasta_text(source), source, files.reference, tell)
     )
     if isinstance(workload.queries, Copy):
         tell(Work(Phase.MAKING_COPY))
         copy, counts = diverge(source, workload.queries, seed, workload.name)
-        digest = _write(files.queries, _told(fasta_text(copy), copy, files.queries, tell))
+        digest = _write(files.queries, _reported(fasta_text(copy), copy, files.queries, tell))
         description["copy"] = {"file": files.queries.name, **counts, "sha256": digest}
     else:
         tally = Tally()
 
-        def told(reads: int) -> None:
+        def report(reads: int) -> None:
             tell(Work(Phase.READS_MADE, (reads,), tally.bases, reads / count))
 
-        told(0)
-        texts = sequence_reads(source, workload.queries, count, workload.name, seed, tally, told)
+        report(0)
+        texts = sequence_reads(source, workload.queries, count, workload.name, seed, tally, report)
         digests = _write_all(files.query_paths, texts)
         description["reads"] = {
             "file": files.queries.name,
@@ -153,10 +153,10 @@ def generate(
     return files
 
 
-def _told(
+def _reported(
     texts: Iterable[bytes], content: Reference, path: Path, tell: Callable[[Work], None]
 ) -> Iterator[bytes]:
-    """Yield the text of a reference, and tell how much of it is written."""
+    """Yield the text of a reference, and report how much of it is written."""
     bases = int(content.record_lengths.sum())
     written = 0
     for text in texts:

@@ -117,7 +117,7 @@ def _lay_share(codes: CodeArray, repeats: Repeats, gc: float, stream: RandomStre
 
 @inline
 def _between(state: np.uint64, low: int, high: int) -> int:
-    """Return what `RandomStream.between` does, of a state."""
+    """Return a number from `low` to `high`, as `RandomStream.between` does."""
     upper_half = scramble_compiled(state) >> HALF
     return low + as_int64(upper_half * np.uint64(high - low + 1) >> HALF)
 

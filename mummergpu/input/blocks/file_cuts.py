@@ -39,7 +39,7 @@ TEXT_OF_BGZF: Final = 4
 
 _BLOCK_MAGIC: Final = b"\x1f\x8b\x08\x04"
 _BLOCKS_IN_A_ROW: Final = 3
-"""So many heads of blocks, each where the one before says, are not there by chance."""
+"""Heads of blocks that, each where the one before says, are not there by chance."""
 
 _RECORD_BYTES: Final = 1 << 17
 """The text in which the beginning of a record is looked for."""
@@ -83,7 +83,7 @@ class _CutFile:
         try:
             file = stack.enter_context(Input(path))
         except MummergpuError as error:
-            # Who reads the file will tell.
+            # Reading the file raises the error.
             raise UncutError from error
         self._number = file.file.fileno()
         self.size = file.size or 0

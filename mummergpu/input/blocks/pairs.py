@@ -1,7 +1,7 @@
 """Makes single reads and pairs out of the records of one file or of two.
 
-Mates have names that are equal but for ends such as /1, and flags that tell the first from the
-second.
+Mates have names that are equal but for ends such as /1, and flags that distinguish the first
+from the second.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def names_of_pairs(
     """Return the names of first and second mates in turn, and the first pair whose names differ.
 
     If the second value is less than `pairs`, the first means nothing. From one pair to the next are
-    `step` reads: 2 if the mates alternate. Otherwise their place tells mates too, and other ends of
-    names count (`stem_before_end`).
+    `step` reads: 2 if the mates alternate. Otherwise mates are paired by their place too, and other
+    ends of names count (`stem_before_end`).
     """
     # Names may be equal although one of them lacks its suffix.
     room = pairs * 2 * SUFFIX_BYTES + first.content.size + second.content.size
@@ -230,7 +230,7 @@ def count_flagged_pairs(records: Records) -> int:
 
 
 def first_mates_first(records: Records) -> Records:
-    """Return pairs in the order first mate, second mate, next pair, as their flags tell."""
+    """Return pairs in the order first mate, second mate, next pair, by their flags."""
     swapped = records.flags[0::2] & LAST > 0
     if not swapped.any():
         return records
@@ -316,7 +316,7 @@ def reads_of_file(
     Parameters
     ----------
     interleaved : bool
-        Whether mates alternate. Flags, which SAM, BAM and CRAM have, can tell it too, unless they
+        Whether mates alternate. Flags, which SAM, BAM and CRAM have, can say so too, unless they
         are ignored.
     with_suffixes : bool
         Whether the names of mates end in ``/1`` and ``/2``, and those of single reads stay as they
@@ -390,7 +390,7 @@ def _alternating_mates(
 ) -> Generator[Records]:
     """Yield the pairs of a file in which mates follow each other.
 
-    Flags, rather than the order, tell which mate is the first if there are any. The mate of the
+    Flags, rather than the order, say which mate is the first if there are any. The mate of the
     last read of a block may be in the next.
     """
     pairs = 0

@@ -28,7 +28,7 @@ MOST_RESIDUES: Final = 100_000
 BLOCK_RESIDUES: Final = 1 << 22
 
 SAMPLE_RESIDUES: Final = 10_000
-"""The first residues of a file, which tell whether it has nucleotides."""
+"""The first residues of a file, which show whether it has nucleotides."""
 
 _FEWEST_SAMPLED: Final = 100
 _NUCLEOTIDE_SHARE: Final = 0.95
@@ -213,7 +213,7 @@ class LongOnes:
         self._found: list[str] = []
 
     def add(self, name: str, residues: int, path: str, line: int | None = None) -> None:
-        """Count one of so many residues, or raise an error."""
+        """Count one that is too long, or raise an error."""
         shown = printable(name.encode("utf-8", "surrogateescape"))
         if self.are_errors:
             message = f"{residues:,} residues, and HMMER searches at most {MOST_RESIDUES:,}"
@@ -222,7 +222,7 @@ class LongOnes:
         self._found.append(shown)
 
     def tell(self, path: str, warn: Warn) -> None:
-        """Tell in one line how many of a file were left out, and begin with the next one."""
+        """Warn in one line of those that a file left out, and begin with the next file."""
         if self._found:
             names, count = shorter(sorted(self._found)), pluralize(len(self._found), self._what)
             warn(f"{path}: {count} of more than {MOST_RESIDUES:,} residues left out: {names}")

@@ -141,7 +141,7 @@ class QueryBlock:
         return self.part(0, middle), self.part(middle, self.query_count)
 
     def split_at(self, bases: int) -> tuple[Self, Self]:
-        """Return the first queries, of about so many bases, and the others, as views.
+        """Return the first queries, of about `bases` bases, and the others, as views.
 
         The query that has the base of this number is the last of the first part. Both have at least
         one query; the block must have two or more. Mates stay together as in `halves`.

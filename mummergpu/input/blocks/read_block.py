@@ -38,7 +38,7 @@ class ReadBlock(QueryBlock):
     tags : Spans
         The tags that the records of the reads have besides those of a mapper.
     has_groups : bool
-        Whether the tags tell the read groups; otherwise, the reads are of the group of the run.
+        Whether the tags have the read groups; otherwise, the reads are of the group of the run.
     """
 
     base_qualities: ByteArray = field(kw_only=True)
@@ -111,7 +111,7 @@ class ReadBlock(QueryBlock):
         return replace(self, index=index, file_number=file_number, has_groups=has_groups)
 
     def without_groups(self) -> ReadBlock:
-        """Return the same reads without the read groups that their tags tell."""
+        """Return the same reads without the read groups in their tags."""
         if not self.has_groups:
             return self
         return replace(self, tags=without_groups(self.tags), has_groups=False)

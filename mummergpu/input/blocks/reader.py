@@ -17,7 +17,6 @@ from mummergpu.errors import InputError
 from mummergpu.input.blocks.queries import QueryBlock, QueryRules
 from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.input.blocks.read_files import MateFiles, ReadFile, ReadSource
-from mummergpu.input.bytes.file_part import FileRange
 from mummergpu.input.bytes.files import bytes_of_files
 from mummergpu.input.bytes.formats import Format
 from mummergpu.input.bytes.reading_threads import ReadingThreads
@@ -55,11 +54,6 @@ class LongReads(NamedTuple):
         )
 
 
-def _files_of(source: ReadFile | MateFiles) -> list[tuple[str, FileRange | None]]:
-    """Return the files of a source, and what is read of them."""
-    return list(zip(source.paths, source.parts, strict=True))
-
-
 class ReadReader(Closing, Generic[Block]):
     """Reads single reads and pairs, in blocks; `query_reader` and `read_reader` make one.
 
@@ -76,7 +70,7 @@ class ReadReader(Closing, Generic[Block]):
     bytes_total : int or None
         The size of all files, None if one of them is not a regular file.
     needs_own_group : bool
-        Whether there may be reads whose file tells of no read groups.
+        Whether there may be reads whose file has no read groups.
     long_reads : LongReads
         The reads so far that the rules do not map for their length.
 
@@ -157,11 +151,11 @@ class ReadReader(Closing, Generic[Block]):
             first = index
             has_groups = False
             with ExitStack() as stack:
-                files = _files_of(source) if isinstance(source, ReadFile | MateFiles) else []
-                options = self._options(len(files))
+                parts = source.parts if isinstance(source, ReadFile | MateFiles) else ()
+                options = self._options(len(parts))
                 self._files = [
                     stack.enter_context(FileRecords(path, options, self._threads, part))
-                    for path, part in files
+                    for path, part in zip(source.paths, parts, strict=False)
                 ]
                 for records, paired in self._records_of(source, stack):
                     if index == first:
@@ -169,8 +163,13 @@ class ReadReader(Closing, Generic[Block]):
                         has_groups = self._take_groups(number)
                     block: Any
                     if self._keeps_qualities:
-                        reads = self._reads_of(source, records, paired)
-                        self._count_singles(source, reads)
+                        reads = ReadBlock.of_reads(records, paired)
+                        self._look_at_lengths(source, reads)
+                        reads = reads.searchable(self._rules.max_bases)
+                        if isinstance(source, ReadFile) and source.interleaved:
+                            self._single_count += (
+                                reads.single_count if paired else reads.query_count
+                            )
                         block = reads.numbered(index, number, has_groups)
                     else:
                         block = QueryBlock.of_records(records, index, 0 if paired else number)
@@ -182,8 +181,13 @@ class ReadReader(Closing, Generic[Block]):
             self._files = []
             if index == first:
                 self._tell_of_no_reads(source)
-        self._tell_of_long_reads()
-        self._tell_of_singles()
+        if self.long_reads.reads:
+            self._rules.warn(self.long_reads.warning(self._rules.max_bases or 0))
+        if self._single_count:
+            self._rules.warn(
+                f"{pluralize(self._single_count, 'read')} of interleaved files had no mate of the "
+                "same name next to it, and counted as single"
+            )
 
     def _take_groups(self, number: int) -> bool:
         """Take the read groups of the open files; return whether there are any."""
@@ -251,11 +255,6 @@ class ReadReader(Closing, Generic[Block]):
             prefetcher.__enter__()
         return ahead
 
-    def _reads_of(self, source: ReadSource, records: Records, paired: bool) -> ReadBlock:
-        block = ReadBlock.of_reads(records, paired)
-        self._look_at_lengths(source, block)
-        return block.searchable(self._rules.max_bases)
-
     def _look_at_qualities(self, source: ReadSource, records: Records) -> None:
         # BAM stores numbers, not characters.
         has_characters = all(file.format is Format.FASTQ for file in self._files)
@@ -282,22 +281,6 @@ class ReadReader(Closing, Generic[Block]):
             source.paths[read % len(source.paths)],
             record=name.decode(errors="replace"),
         )
-
-    def _count_singles(self, source: ReadSource, reads: ReadBlock) -> None:
-        if isinstance(source, ReadFile) and source.interleaved:
-            count = reads.single_count if reads.paired else reads.query_count
-            self._single_count += count
-
-    def _tell_of_singles(self) -> None:
-        if self._single_count:
-            self._rules.warn(
-                f"{pluralize(self._single_count, 'read')} of interleaved files had no mate of the "
-                "same name next to it, and counted as single"
-            )
-
-    def _tell_of_long_reads(self) -> None:
-        if self.long_reads.reads:
-            self._rules.warn(self.long_reads.warning(self._rules.max_bases or 0))
 
     def _tell_of_no_reads(self, source: ReadSource) -> None:
         for path in source.paths:

@@ -144,7 +144,7 @@ _LOOSE_BYTE: Final = 8
 """The byte of CRAM's last container whose upper half old writers filled with zeros."""
 
 BGZF_HEAD: Final = 18
-"""The bytes that tell bgzf from plain gzip."""
+"""The first bytes, which distinguish bgzf from plain gzip."""
 
 _LAST_SIZE: Final = 1 << 16
 """The bytes in which the end mark of a file is looked for."""

@@ -12,7 +12,7 @@ MOST_THREADS: Final = 8
 
 
 class ReadingThreads(Closing):
-    """A pool of threads for pieces of input files, for a run with so many working threads.
+    """A pool of threads for pieces of input files, for a run with some working threads.
 
     It is a context manager. A thread starts when there is a piece for it, so small files need none.
 

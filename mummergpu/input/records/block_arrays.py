@@ -15,7 +15,7 @@ from mummergpu.sequence.codes import MARGIN, CodeArray, fill_margins
 
 
 class BlockArrays:
-    """Arrays for so many bases, records and bytes of names, which become longer when needed.
+    """Arrays for bases, records and bytes of names, which become longer when needed.
 
     `padded` begins with a margin of `codes.MARGIN` codes; `qualities` has no item if none are kept.
     See `Columns`.
@@ -70,7 +70,7 @@ class BlockArrays:
                 array.resize(size, refcheck=False)
 
     def records(self, count: int, bases: int, name_bytes: int, tag_bytes: int = 0) -> Records:
-        """Return what a parser has written, as views, between margins."""
+        """Return the records that a parser has written, as views, between margins."""
         padded = self.padded[: bases + 2 * MARGIN]
         fill_margins(padded)
         return Records(

@@ -126,7 +126,7 @@ def _is_among(builder: Any, lanes: Any, letters: bytes) -> Any:
 
 
 def encoder_of(alphabet: Alphabet) -> RunFromTo:
-    """Return what writes the codes of `STEP` bytes, and tells how long the run of letters is.
+    """Return a function that writes the codes of `STEP` bytes; its result has the run of letters.
 
     The lowest `_RUN_BITS` bits of the result hold the number of bytes before the first byte that is
     no letter. The bits above them are a mask: a bit is set for each of these bytes that is no
@@ -161,7 +161,7 @@ def encoder_of(alphabet: Alphabet) -> RunFromTo:
 
 
 def foreign_counter_of(alphabet: Alphabet) -> Callable[[ByteArray, int, int], int]:
-    """Return what counts foreign letters in `STEP` bytes, of those with a bit set in a mask."""
+    """Return a function that counts foreign letters in `STEP` bytes, of those set in a mask."""
 
     def count(typing_context: Any, text: Any, at: Any, among: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

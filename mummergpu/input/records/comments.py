@@ -47,7 +47,7 @@ for _kind, _least, _most, _size in (
 def tags_of_comments(records: Records, path: str) -> Records:
     """Return records of which the comments, still in their names, are tags.
 
-    A comment that tells a read group has no place for its header, so it is left out with the other
+    A read group in a comment has no place for its header, so it is left out with the other
     tags that a mapper writes.
 
     Raises
@@ -189,7 +189,7 @@ def _whole_number(text: ByteArray, at: int, end: int) -> tuple[bool, int]:
 
 @inline
 def _put_number(tags: ByteArray, to: int, number: int, size: int) -> None:
-    """Write a number in so many bytes, the lowest first."""
+    """Write a number in `size` bytes, the lowest first."""
     for byte in range(size):
         tags[as_index(to + byte)] = number >> 8 * byte & 0xFF
 

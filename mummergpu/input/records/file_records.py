@@ -182,7 +182,8 @@ class RecordFiles:
 def read_groups_of(path: str) -> tuple[bytes, ...]:
     """Return the lines about read groups in the header of a regular file.
 
-    There are none if the file has no header, or cannot be read: who reads its records will tell.
+    There are none if the file has no header, or cannot be read: reading its records raises the
+    error.
     """
     with suppress(MummergpuError), Input(path) as file:
         if file.format is Format.SAM:

@@ -104,7 +104,7 @@ def _line_from(file_number: int, at: int, size: int) -> tuple[int, bool]:
         return at + before, False
     if at - 1 + len(text) >= size:
         return size, False
-    # The byte behind a carriage return tells whether the line ends there.
+    # The byte after a carriage return decides whether the line ends there.
     return at + text.startswith(b"\r"), True
 
 

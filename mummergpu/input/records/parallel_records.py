@@ -26,8 +26,8 @@ from mummergpu.input.records.record_arrays import UNLIMITED, Limits, RecordOptio
 from mummergpu.input.records.record_reader import RecordReader
 
 PIECE_BYTES: Final = 1 << 22
-"""About how many bytes a piece has, unless a block has more: so many that it does not matter how
-long it takes to pass a piece on."""
+"""About how many bytes a piece has, unless a block has more: passing a piece on takes no time
+beside them."""
 
 LEAST_BYTES: Final = 4 * PIECE_BYTES
 """Smaller files are not worth the threads."""
@@ -124,7 +124,7 @@ class ParallelRecordReader:
     def _cut(self, size: int) -> Iterator[tuple[int, int]]:
         """Return an iterator over the pieces of a file, which can be empty.
 
-        The first records show how many bases and records there are in so many bytes of text.
+        The first records show how many bases and records the text has for its bytes.
         """
         begin = self._at
         end = self._find_record(begin + SAMPLE_BYTES, size)

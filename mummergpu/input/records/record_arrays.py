@@ -262,7 +262,7 @@ class RecordOptions(NamedTuple):
         Keep the base qualities (`NO_QUALITY` in FASTA), these letters, and the flags and tags of
         SAM, BAM and CRAM. Then the blocks of a file are the same for every number of threads.
     keeps_groups : bool
-        Keep the read groups among these tags, if the header of the file tells of any.
+        Keep the read groups among these tags, if the header of the file has any.
     keeps_comments : bool
         Make tags of the comments of FASTA and FASTQ (`comments.tags_of_comments`).
     has_gaps : bool

@@ -1,7 +1,7 @@
 """The tags of reads, fields of SAM, BAM or CRAM beyond the eleven that all have; and read groups.
 
 They are kept as BAM has them (SAM/BAM format specification, section 4.2.4): two letters, a type and
-a value. What a mapper writes itself, and what tells of an earlier alignment, is left out.
+a value. What a mapper writes itself, and what describes an earlier alignment, is left out.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ WRITTEN_TAGS: Final = ("NM", "MD", "AS", "XS", "SA", "XA", "MC", "MQ")
 """The tags that a mapper writes."""
 
 ALIGNMENT_TAGS: Final = tuple("AM BQ CC CG CP H0 H1 H2 HI IH NH PG PQ SM TS UQ".split())
-"""The others of the specification that tell of an alignment, or of the program that made it."""
+"""The others of the specification that describe an alignment, or of the program that made it."""
 
 READ_GROUP: Final = "RG"
 
@@ -80,7 +80,7 @@ def pack_tags(tags: Iterable[tuple[str, Any, str]], dropped: ByteArray) -> bytes
             packed += _ARRAY_KINDS[value.typecode] + struct.pack("<I", len(value))
             packed += struct.pack(f"<{len(value)}{value.typecode}", *value)
         else:
-            # pysam tells numbers of 32 bits that are not signed as if they were.
+            # pysam returns unsigned numbers of 32 bits as signed ones.
             number = value & 0xFFFFFFFF if kind == "I" else value
             packed += struct.pack("<" + _NUMBER_KINDS[kind], number)
     return packed
