@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
-from typing import Final, NamedTuple
+from functools import cached_property, partial
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -249,8 +249,8 @@ class RecordChecksums:
         # Not imported by runs that find no checksums.
         from hashlib import md5
 
+        self._new: Callable[[], Any] = partial(md5, usedforsecurity=False)
         # What comes before the first record counts for none.
-        self._new = lambda: md5(usedforsecurity=False)
         self._current = self._new()
         self._found: list[str] = []
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from io import RawIOBase
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, Protocol, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Protocol, TypeAlias, cast
 
 from mummergpu.errors import InputError
 from mummergpu.input.bytes.formats import (
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from mummergpu.input.bytes.inflated_blocks import InflatedAhead, InflatedBlocks
     from mummergpu.input.bytes.stream_decoders import DecodedStreams
 
-    _Decompressor = DecodedStreams | InflatedAhead | InflatedBlocks
+    _Decompressor: TypeAlias = DecodedStreams | InflatedAhead | InflatedBlocks
 
 STANDARD_INPUT: Final = "-"
 

@@ -95,11 +95,11 @@ class BamReader:
         arrays = BlockArrays(keeps_qualities=self._options.keeps_qualities)
         while numbers[STATUS] != FULL:
             text_bytes = self._end - self._at
-            records = text_bytes // (FIXED_BYTES + LENGTH_BYTES) + 1
+            more = text_bytes // (FIXED_BYTES + LENGTH_BYTES) + 1
             arrays.make_room(
                 # Each byte of a record holds at most two bases.
                 int(numbers[BASE_COUNT]) + 2 * text_bytes,
-                int(numbers[RECORD_COUNT]) + records,
+                int(numbers[RECORD_COUNT]) + more,
                 int(numbers[NAME_BYTE_COUNT]) + text_bytes,
                 int(numbers[TAG_BYTE_COUNT]) + text_bytes,
             )
