@@ -12,7 +12,6 @@ from concurrent.futures import Future, wait
 from io import BytesIO, RawIOBase
 from typing import TYPE_CHECKING, Any, Final
 
-from mummergpu.input.bytes.files import CountedInput
 from mummergpu.input.bytes.formats import BGZF_HEAD, Compression, is_bgzf
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.bytes.stream_decoders import DecodedStreams
@@ -113,7 +112,7 @@ class InflatedBlocks:
 
     def __init__(
         self,
-        source: CountedInput,
+        source: RawIOBase,
         threads: ReadingThreads,
         ignore: Callable[[int], None],
         is_ready: Callable[[], bool],
@@ -252,7 +251,7 @@ class InflatedBlocks:
 class _Rest(RawIOBase):
     """Some data, then an error or what else a file has."""
 
-    def __init__(self, data: bytes, fault: OSError | None, source: CountedInput) -> None:
+    def __init__(self, data: bytes, fault: OSError | None, source: RawIOBase) -> None:
         super().__init__()
         self._leftover = Leftover(data)
         self._fault = fault

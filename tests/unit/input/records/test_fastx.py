@@ -334,11 +334,11 @@ def test_state_has_room_for_all_that_is_in_it() -> None:
     assert sorted(numbers) == list(range(parser_state.STATE_SIZE))
 
 
-FASTA = b"\n>a\nAC\n\nGT\n>b\n>c\nA"
-FASTQ = b"@a\nAC\nGT\n+a\n@@\n@@\n\n@b\n\n+\n\n@c\nA\n+\n@"
+NUMBERED_FASTA = b"\n>a\nAC\n\nGT\n>b\n>c\nA"
+NUMBERED_FASTQ = b"@a\nAC\nGT\n+a\n@@\n@@\n\n@b\n\n+\n\n@c\nA\n+\n@"
 
 
-@each("text, lines", [(FASTA, [2, 6, 7, None]), (FASTQ, [1, 8, 12, None])])
+@each("text, lines", [(NUMBERED_FASTA, [2, 6, 7, None]), (NUMBERED_FASTQ, [1, 8, 12, None])])
 def test_lines(text: bytes, lines: list[int | None], tmp_path: Path) -> None:
     path = tmp_path / "file"
     for content in (text, gzip.compress(text)):
