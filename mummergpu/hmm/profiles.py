@@ -16,10 +16,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, cast
 import numpy as np
 
 from mummergpu.errors import InputError, LibraryError
-from mummergpu.input.bytes.containers import BGZF_HEAD, is_bgzf
-from mummergpu.input.bytes.files import STANDARD_INPUT, open_binary, reading
-from mummergpu.input.bytes.formats import compression_of
-from mummergpu.input.bytes.source import Readable, Source
+from mummergpu.input.bytes.files import STANDARD_INPUT, CountedInput, Readable, open_binary, reading
+from mummergpu.input.bytes.formats import BGZF_HEAD, compression_of, is_bgzf
 from mummergpu.input.records.record_reader import printable
 from mummergpu.runtime.arrays import Float32Array
 from mummergpu.runtime.optional_imports import in_one_line
@@ -273,7 +271,7 @@ def _identity(profile: Any) -> tuple[Any, ...]:
 
 
 def _decompressed(file: BinaryIO, path: str) -> Readable:
-    source = Source(cast(Readable, file))
+    source = CountedInput(cast(Readable, file))
     with reading(path):
         magic = source.read(BGZF_HEAD) or b""
     compression = compression_of(magic)

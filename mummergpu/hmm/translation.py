@@ -24,21 +24,14 @@ from mummergpu.input.blocks.proteins import (
     MOST_RESIDUES,
     STRANDS,
     LongOnes,
-    ProteinRecords,
     ProteinRules,
-    RecordFiles,
+    TranslatableFiles,
     Warn,
 )
 from mummergpu.input.bytes.files import PLACE
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.records.file_records import FileRecords
-from mummergpu.input.records.record_arrays import (
-    NOTHING,
-    Limits,
-    RecordOptions,
-    Records,
-    Spans,
-)
+from mummergpu.input.records.record_arrays import NOTHING, Limits, RecordOptions, Records
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import (
     as_index,
@@ -385,10 +378,10 @@ def _find_orfs(
 
 
 class OrfRecords(NamedTuple):
-    """ORFs with names and descriptions, in place of `ProteinRecords`."""
+    """ORFs with names and descriptions, in place of `Records`."""
 
     orfs: Orfs
-    records: ProteinRecords
+    records: Records
     flags: Int64Array
 
     @property
@@ -402,7 +395,7 @@ class OrfRecords(NamedTuple):
         return self.orfs.offsets
 
     @property
-    def protein_count(self) -> int:
+    def count(self) -> int:  # type: ignore[override]
         """The number of ORFs."""
         return self.orfs.offsets.size - 1
 
@@ -442,7 +435,7 @@ class OrfRecords(NamedTuple):
         return name
 
 
-class TranslatedFiles(RecordFiles):
+class TranslatedFiles(TranslatableFiles):
     """The ORFs of files of nucleotides: FASTA, FASTQ, SAM, BAM or CRAM, compressed or not.
 
     The rules' `any_letters` accepts records whose letters are mostly not DNA or RNA. A record is in
@@ -466,7 +459,7 @@ class TranslatedFiles(RecordFiles):
         long = LongOnes(self._rules, "ORF")
         # Qualities come with all letters, and with the flags that tell mates.
         options = RecordOptions(
-            Limits.of_block(scale * self._block_residues),
+            Limits.of_block(scale * self._block_size),
             any_letters=self._rules.any_letters,
             no_empty=self._rules.no_empty,
             keeps_qualities=True,
@@ -490,7 +483,7 @@ class TranslatedFiles(RecordFiles):
         """Yield the ORFs of each block of records; several threads find them, if there are many."""
 
         def work(records: Records) -> Iterator[OrfRecords]:
-            residues = scale * self._block_residues
+            residues = scale * self._block_size
             return translated(records, file.path, self._rules, long, residues)
 
         def work_at_once(records: Records) -> list[OrfRecords]:
@@ -537,9 +530,8 @@ def translated(
     block_residues: int = BLOCK_RESIDUES,
 ) -> Iterator[OrfRecords]:
     """Yield the ORFs of records in blocks of about so many residues; count those left out."""
-    headers = Spans(records.names, records.name_offsets)
     # Without the nucleotides, which would stay in memory.
-    named = ProteinRecords(NOTHING, records.offsets, headers)
+    named = Records(NOTHING, records.offsets, records.names, records.name_offsets)
     flags = records.flags.astype(np.int64)
 
     def leave_out(one: Orfs) -> None:

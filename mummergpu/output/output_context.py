@@ -47,7 +47,7 @@ class OutputContext:
         The matches of a block up to which its output may be prepared before it is written; None
         for rows that are no matches.
     checksums : sequence of str
-        The MD5 of each record of the reference (`input.records.record_checksums`); empty if they
+        The MD5 of each record of the reference (`input.reference.record_checksums`); empty if they
         are not known.
     input_groups : sequence of bytes
         The lines of the read groups that tags of reads tell of.

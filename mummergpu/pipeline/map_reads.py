@@ -19,12 +19,10 @@ from mummergpu.index.options import IndexOptions, KmerOptions
 from mummergpu.index.reference_index import ReferenceIndex
 from mummergpu.input.blocks.queries import QueryRules
 from mummergpu.input.blocks.read_block import ReadBlock
-from mummergpu.input.blocks.reader import read_reader
-from mummergpu.input.blocks.stream import ReadStream
+from mummergpu.input.blocks.reader import ReadStream, read_reader
 from mummergpu.input.bytes.files import bytes_of_files
 from mummergpu.input.bytes.reading_threads import ReadingThreads
-from mummergpu.input.records.record_checksums import record_checksums
-from mummergpu.input.reference import Reference
+from mummergpu.input.reference import Reference, record_checksums
 from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.mapping.alignments.summary import MappingSummary, empty_summary, summary_of
 from mummergpu.mapping.alignments.xa_columns import FoldedColumns, fold

@@ -19,8 +19,7 @@ from mummergpu.index.kmer_index import UNKNOWN_QUERY_BASES
 from mummergpu.index.options import KmerOptions
 from mummergpu.index.reference_index import ReferenceIndex
 from mummergpu.input.blocks.queries import QueryBlock, QueryRules
-from mummergpu.input.blocks.reader import query_reader
-from mummergpu.input.blocks.stream import ReadStream
+from mummergpu.input.blocks.reader import ReadStream, query_reader
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.reference import Reference
 from mummergpu.matching.backends.interface import Backend

@@ -240,7 +240,7 @@ class ProfileSearch(ProfileJob):
             nonlocal targets
             with closing(self.filtered(before == 0, filters, on_device)) as blocks:
                 for proteins, passed in blocks:
-                    targets += proteins.records.protein_count
+                    targets += proteins.records.count
                     for number in range(len(filters)):
                         if passed is None:
                             yield _Task(proteins, number)

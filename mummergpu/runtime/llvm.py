@@ -61,3 +61,8 @@ def load_from(context: Any, builder: Any, kind: Any, array_type: Any, array: Any
     """
     address = address_of(context, builder, kind, array_type, array, at)
     return builder.load(address, align=1, typ=kind)
+
+
+def store_to(context: Any, builder: Any, value: Any, array_type: Any, array: Any, at: Any) -> None:
+    """Store a value of any type from ``array[at]`` on, in compiled code; see `load_from`."""
+    builder.store(value, address_of(context, builder, value.type, array_type, array, at), align=1)

@@ -39,8 +39,7 @@ from mummergpu.runtime.jit import (
 )
 from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
 from mummergpu.sequence.contexts import BROKEN, CONTEXT_BASES, equal_sides
-from mummergpu.sequence.extension import extend_right
-from mummergpu.sequence.reverse_extension import extend_right_reversed
+from mummergpu.sequence.extension import extend_right, extend_right_reversed
 
 FEW_VISITS: Final = 8
 """So many entries are visited before it is asked whether others are fewer."""

@@ -13,8 +13,7 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from mummergpu.input.blocks.read_block import OriginalReads
-from mummergpu.input.records.tags import Tags
+from mummergpu.input.records.record_arrays import Records, Spans
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.mapping.alignments.xa_columns import FoldedColumns, WrittenColumns
@@ -42,7 +41,7 @@ class ReadsWithQualities(Protocol):
     """
 
     @property
-    def as_written(self) -> OriginalReads:
+    def as_written(self) -> Records:
         """The bases and qualities as they are written."""
 
     @property
@@ -58,7 +57,7 @@ class ReadsWithQualities(Protocol):
         """Where each name begins, and where the last one ends: shape=(n_reads + 1,)."""
 
     @property
-    def tags(self) -> Tags:
+    def tags(self) -> Spans:
         """The tags that the records have besides those of a mapper."""
 
     @property
@@ -102,7 +101,7 @@ class ReadRows:
             writable(block.names),
             writable(block.name_offsets),
             writable(written.padded_codes),
-            writable(written.base_qualities),
+            writable(written.qualities),
             written.has_letters,
             writable(block.tags.content),
             writable(block.tags.offsets),

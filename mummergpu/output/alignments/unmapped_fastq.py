@@ -53,7 +53,7 @@ class UnmappedFastq(Format[ReadBlock, WrittenColumns]):
         reads = QueryColumns(
             writable(written.offsets), writable(block.names), writable(block.name_offsets)
         )
-        codes, qualities = writable(written.padded_codes), writable(written.base_qualities)
+        codes, qualities = writable(written.padded_codes), writable(written.qualities)
         filled = write_reads(chosen, reads, codes, qualities, _LETTERS, text)
         assert filled == size
         yield text

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from mummergpu.input.blocks.read_block import OriginalReads
+from mummergpu.input.records.record_arrays import Records
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.output.bytes.number_text import MOST_DIGITS, put_small
@@ -47,7 +47,7 @@ class AlignedReads(NamedTuple):
     reference: ReferenceColumns
 
 
-def aligned_reads(written: OriginalReads, reference: Reference) -> AlignedReads:
+def aligned_reads(written: Records, reference: Reference) -> AlignedReads:
     """Return the bases that rows align."""
     codes = writable(written.padded_codes)
     return AlignedReads(writable(written.offsets), codes, ReferenceColumns.of(reference))

@@ -14,7 +14,7 @@ from mummergpu.output.records.sam_options import ReadGroup
 from mummergpu.runtime.arrays import ByteArray, Int32Array, Int64Array
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import as_int64, jit, writable
-from mummergpu.sequence.offsets import longest_of
+from mummergpu.sequence.codes import longest_of
 from mummergpu.version import __version__
 
 MOST_RECORD_BASES: Final = (1 << 31) - 1

@@ -64,7 +64,7 @@ from mummergpu.runtime.jit import (
     inline,
     jit,
 )
-from mummergpu.sequence.offsets import longest_of
+from mummergpu.sequence.codes import longest_of
 
 _CLIPS: Final = 0b110000
 """A bit for each operation that clips: S and H."""

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from mummergpu.input.records.tags import Tags
+from mummergpu.input.records.record_arrays import Spans
 from mummergpu.input.reference import Reference
 from mummergpu.output.bytes.text_arrays import texts_of
 from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray
@@ -19,8 +19,7 @@ from mummergpu.output.records.header import AlignmentHead, check_queries, sam_he
 from mummergpu.output.records.rows import RecordBlock, ReferenceColumns, RowMaker
 from mummergpu.output.sink import PieceFormat
 from mummergpu.runtime.jit import flattened, writable
-from mummergpu.sequence.codes import MARGIN
-from mummergpu.sequence.offsets import longest_of
+from mummergpu.sequence.codes import MARGIN, longest_of
 
 NEXT_ROW, END_ROW, NEEDED_BYTES, NEXT_BASE = 0, 1, 2, 3
 """The elements of the state between two pieces: the row to go on with, where the rows end, the
@@ -95,7 +94,7 @@ class RecordFormat(AlignmentFormat):
         self._group, self._no_group = _padded(tag), _padded(b"")
 
     def _record_blocks(
-        self, block: Any, alignments: Any, turned: Callable[[Tags], Tags] = lambda tags: tags
+        self, block: Any, alignments: Any, turned: Callable[[Spans], Spans] = lambda tags: tags
     ) -> Iterator[tuple[RecordBlock, int]]:
         """Yield rows of a block for a compiled loop, and how many; `turned` makes tags its own.
 

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 
-from mummergpu.input.records.tags import Tags
+from mummergpu.input.records.record_arrays import Spans
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import SamFlag
 from mummergpu.output.bytes.text_arrays import RecordTexts
@@ -61,9 +61,9 @@ class ReadColumns(NamedTuple):
     tags: TextArray
     tag_offsets: Int64Array
 
-    def with_tags(self, turned: Callable[[Tags], Tags]) -> ReadColumns:
+    def with_tags(self, turned: Callable[[Spans], Spans]) -> ReadColumns:
         """Return the same with the tags of the reads in another form."""
-        tags = turned(Tags(self.tags, self.tag_offsets))
+        tags = turned(Spans(self.tags, self.tag_offsets))
         return self._replace(tags=writable(tags.content), tag_offsets=writable(tags.offsets))
 
 

@@ -8,7 +8,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from mummergpu.input.records.tags import Tags, end_of_tag
+from mummergpu.input.records.record_arrays import Spans
+from mummergpu.input.records.tags import end_of_tag
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import NO_ROW
 from mummergpu.output.bytes.number_text import number_words, put_one_number, put_tab, put_word
@@ -80,7 +81,7 @@ for _kind, _size in zip(b"cCsSiIf", (1, 1, 2, 2, 4, 4, 4), strict=True):
 """The bytes of each type of a number, and whether it can be negative."""
 
 
-def text_tags(tags: Tags) -> Tags:
+def text_tags(tags: Spans) -> Spans:
     """Return tags as SAM has them, each with the tab before it.
 
     Numbers with a fraction have six digits, as ``%g`` of C and htslib write them.
@@ -96,7 +97,7 @@ def text_tags(tags: Tags) -> Tags:
     text = np.empty(_TEXT_BYTES * content.size + texts.size + OVERSHOOT, dtype=np.uint8)
     text_offsets = np.zeros_like(offsets)
     size = _write_tags(content, offsets, (texts, ends), text, text_offsets)
-    return Tags(text[:size].copy(), text_offsets)
+    return Spans(text[:size].copy(), text_offsets)
 
 
 @jit
