@@ -32,8 +32,7 @@ import pyhmmer
 from measure import provenance
 
 from mummergpu.cuda.bindings_device import BindingsDevice
-from mummergpu.cuda.kernel_cache import KernelCache
-from mummergpu.cuda.sources import read_sources
+from mummergpu.cuda.kernel_cache import KernelCache, Programs
 from mummergpu.errors import MummergpuError
 from mummergpu.hmm.filters import FilterThresholds, ProfileFilter
 from mummergpu.hmm.profiles import Profile, profile_of, read_profiles
@@ -124,13 +123,8 @@ class Bench:
 
     def compile(self, pairs: Iterable[tuple[DeviceScores, str]]) -> None:
         """Compile the programs of policies, several at a time."""
-        sources = read_sources()
         programs = {scores.program_of(device_policy_of(code)) for scores, code in pairs} - {None}
-
-        def one(program: Any) -> None:
-            self.cache.cubin(sources, program, self.device.architecture)
-
-        list(self.executor.map(one, programs))
+        list(self.executor.map(Programs(self.device, self.cache).cubin, programs))
         self.say(f"{len(programs)} programs compiled")
 
     def measure(

@@ -51,7 +51,7 @@ class Pairs(NamedTuple):
 
 
 def items_of(profiles: Int64Array, size: int) -> AnyArray:
-    """Return items of up to so many pairs with one profile each."""
+    """Return items of up to `size` pairs with one profile each."""
     begins = np.nonzero(np.diff(profiles, prepend=-1))[0]
     counts = np.diff(begins, append=profiles.size)
     parts = -(-counts // size)

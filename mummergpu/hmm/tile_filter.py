@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from mummergpu.cuda.device import AnyArray, BlockShape, Device, Program
-from mummergpu.cuda.program import BLOCK_THREADS, ProgramSource
+from mummergpu.cuda.device import AnyArray, BlockShape, Device
+from mummergpu.cuda.kernel_cache import Programs
+from mummergpu.cuda.program import BLOCK_THREADS
 from mummergpu.errors import OptionError
 from mummergpu.hmm.device_work import FilterWorker, Pairs, PlacedBlock, items_of
 from mummergpu.hmm.filters import ProfileFilter
@@ -45,7 +46,7 @@ _LONG: Final = 2
 
 
 def tile_policy(asked: str, nodes: int, sequences: int) -> ThreadPolicy | None:
-    """Return the policy of tiles for a profile and so many sequences; None stands for warps.
+    """Return the policy of tiles for a profile and some sequences; None stands for warps.
 
     What is asked for is ``auto``, ``warp`` or the code of a policy; `OptionError` refuses others.
     """
@@ -85,8 +86,8 @@ class TileFilter:
         The profiles, as the device numbers them.
     asked : str
         As for `tile_policy`.
-    load : callable
-        Compiles and loads a program.
+    programs : Programs
+        The programs of the device.
     """
 
     def __init__(
@@ -94,13 +95,12 @@ class TileFilter:
         device: Device,
         filters: Sequence[ProfileFilter],
         asked: str,
-        load: Callable[[ProgramSource], Program],
+        programs: Programs,
     ) -> None:
         self._device = device
         self._filters = filters
         self._asked = asked
-        self._load = load
-        self._programs: dict[ThreadPolicy, Program] = {}
+        self._programs = programs
 
     def words_of(
         self, worker: FilterWorker, placed: PlacedBlock, pairs: Pairs, limits: AnyArray
@@ -157,8 +157,7 @@ class TileFilter:
     ) -> Int64Array:
         one = self._filters[number]
         tiles = tile_count(one.profile.nodes)
-        if policy not in self._programs:
-            self._programs[policy] = self._load(thread_program(policy, one.profile.nodes))
+        program = self._programs.load(thread_program(policy, one.profile.nodes))
         items = items_of(np.zeros_like(sequences), 2 * TILE_THREADS)
         blocks = tile_blocks(items.size, self._multiprocessors)
         table = tile_table(one.words, tiles, policy.emissions == "t")
@@ -172,7 +171,7 @@ class TileFilter:
             worker.buffer("tile borders", self._border_bytes(placed, sequences)),
         )
         shape = BlockShape(TILE_THREADS, 0)
-        worker.launcher.launch(self._programs[policy], KERNEL, blocks, arguments, shape)
+        worker.launcher.launch(program, KERNEL, blocks, arguments, shape)
         found = worker.fetch(scores, sequences.size, np.int32)
         worker.launcher.report()
         return found.astype(np.int64)

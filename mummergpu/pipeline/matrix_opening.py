@@ -99,7 +99,7 @@ def _on_device(
 
     device, cache = open_device(options, stack, context.notice)
     stats = context.stats
-    from mummergpu.cuda.sources import read_sources
+    from mummergpu.cuda.kernel_cache import Programs
     from mummergpu.matching.backends.memory_plan import usable_memory
     from mummergpu.viterbi.device.cuda_program import VITERBI_PROGRAM
     from mummergpu.viterbi.device.device_matrix import (
@@ -110,9 +110,9 @@ def _on_device(
     )
 
     with stats.stage("kernels_compiled"):
-        cubin = cache.cubin(read_sources(), VITERBI_PROGRAM, device.architecture)
+        program = Programs(device, cache).load(VITERBI_PROGRAM)
     memory = usable_memory(device.memory()[0], options.memory)
-    matrix = DeviceMatrix(device, device.load(cubin), costs, memory, stats)
+    matrix = DeviceMatrix(device, program, costs, memory, stats)
     stack.callback(matrix.free)
     stats.set(backend="cuda", device=device.name, device_library=device.library)
 

@@ -132,23 +132,18 @@ class DeviceSearcher(StudySearcher):
 
     def compile_programs(self, policies: Sequence[str], wide: bool, profile: bool) -> None:
         """Compile the programs of all policies, several at a time."""
-        from mummergpu.cuda.sources import read_sources
+        from mummergpu.cuda.kernel_cache import Programs
         from mummergpu.matching.tree.cuda_program import tree_program
 
         if self._options.kernel_folder is None:
             return
-        sources, architecture = read_sources(), self._cuda.device.architecture
         programs = dict.fromkeys(
             tree_program(Policy.from_code(code), wide, counting)
             for counting in ((False, True) if profile else (False,))
             for code in policies
         )
-
-        def compile_one(program: Any) -> None:
-            self._cuda.cache.cubin(sources, program, architecture)
-
         with ThreadPoolExecutor() as executor:
-            list(executor.map(compile_one, programs))
+            list(executor.map(Programs(self._cuda.device, self._cuda.cache).cubin, programs))
 
     def set_policy(self, policy: str, profile: bool) -> None:
         """Set the policy of the trees that are loaded next, and whether kernels count nodes."""

@@ -12,9 +12,8 @@ from mummergpu.errors import BackendError
 from mummergpu.index.kmer_page import KmerPage
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.backends.cuda_streams import LONGEST_MATCH, CudaStreamsBackend
-from mummergpu.matching.backends.device_codes import WORD_BYTES
 from mummergpu.matching.backends.interface import ResidentBackend
-from mummergpu.matching.backends.stream_searcher import Result
+from mummergpu.matching.backends.stream_searcher import WORD_BYTES, Result
 from mummergpu.matching.block_text import BlockText, RowFormat
 from mummergpu.matching.device_columns import ColumnParts, DeviceColumns, RecordPlaces
 from mummergpu.matching.kmer.cuda_arrays import KmerSearchContext, ResidentTable
@@ -61,7 +60,7 @@ def _context_of(
     reference: int,
     tables: Sequence[ResidentTable],
 ) -> KmerSearchContext:
-    """Return what all searches share, of tables that are on the device."""
+    """Return the context that all searches share, of tables that are on the device."""
     return KmerSearchContext(
         program,
         min(minimum_length, LONGEST_MATCH),

@@ -22,7 +22,7 @@ class ResidentTable:
     part_begin : int
         Where the part begins in the reference.
     longest_ascending, ordered_bases : int
-        Longer lists are sorted by so many bases before each position (`KmerTable`).
+        Longer lists are sorted by this many bases before each position (`KmerTable`).
     """
 
     offsets: int
@@ -43,7 +43,7 @@ class KmerSearchContext:
         The fewest bases of a MEM, and the distances from one sample to the next and from one pair
         of a MEM to the next (`kmer_sampling`), all in bases.
     window : int
-        A MEM has a whole window of so many bases (`KmerPage.sample_step`); 0 for all MEMs.
+        The bases of the window that a MEM has whole (`KmerPage.sample_step`); 0 for all MEMs.
     leads : int
         The places of a window, its last k-mers, of which one is listed.
     reference : int
@@ -117,7 +117,7 @@ class PackedQueries:
         The samples of each query; None if their steps are those of the block, or each table has its
         own.
     continues : bool
-        Whether queries go on behind their ends (`QueryBlock`).
+        Whether queries go on after their ends (`QueryBlock`).
     """
 
     count: int

@@ -8,7 +8,7 @@ import numpy as np
 
 from mummergpu.cuda.device import Argument, DeviceMemoryError, Program
 from mummergpu.cuda.program import ProgramSource
-from mummergpu.cuda.resident_matches import DeviceMems, ResidentMatches, StreamTools
+from mummergpu.cuda.resident_matches import DeviceMems, ResidentMatches
 from mummergpu.errors import BackendError
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.backends.stream_searcher import Consumer, Result
@@ -96,14 +96,11 @@ class HandedOver(Consumer[KmerStreamSearcher, Result]):
         found = searcher.find_strands(tuple(Strand), max_rows)
         if found is None:
             return None
-        tools = StreamTools(
-            *(searcher.device, searcher.stream, searcher.workspace, searcher.staging),
-            *(self._load_program, searcher.stats),
-        )
         queries = searcher.queries
         return self._use(
             ResidentMatches(
-                *(tools, queries.count, queries.offsets, queries.bit_planes),
+                *(searcher, self._load_program),
+                *(queries.count, queries.offsets, queries.bit_planes),
                 *(searcher.reverse_planes(), searcher.context.reference),
                 *(found[Strand.FORWARD], found[Strand.REVERSE]),
             )

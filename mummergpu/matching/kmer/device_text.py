@@ -81,7 +81,7 @@ class DeviceText(Consumer[KmerStreamSearcher, BlockText]):
 
         The forward strand comes first in `found`.
         """
-        row_format, buffer = self._row_format, searcher.workspace.buffer
+        row_format, buffer = self._row_format, searcher.buffer
         count = sum(mems.count for mems in found.values())
         lines = len(found) * block.query_count + count
         if lines == 0:
@@ -126,10 +126,8 @@ class DeviceText(Consumer[KmerStreamSearcher, BlockText]):
 
 def _query_arguments(searcher: KmerStreamSearcher, block: QueryBlock) -> tuple[int, ...]:
     """Copy the names of the queries to the device; return the arguments with the queries."""
-    names = searcher.workspace.buffer("query names", block.names.nbytes)
-    name_offsets = searcher.workspace.buffer("query name offsets", block.name_offsets.nbytes)
-    searcher.staging.copy_in(names, block.names)
-    searcher.staging.copy_in(name_offsets, block.name_offsets)
+    names = searcher.upload("query names", block.names)
+    name_offsets = searcher.upload("query name offsets", block.name_offsets)
     searcher.stats.add_bytes(to_device=block.names.nbytes + block.name_offsets.nbytes)
     return searcher.queries.offsets, names, name_offsets, block.query_count
 

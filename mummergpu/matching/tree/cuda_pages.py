@@ -5,17 +5,54 @@ from __future__ import annotations
 from typing import Final
 
 from mummergpu.cuda.device import AnyArray, Buffer, Device, Texture
-from mummergpu.cuda.upload import Uploader
+from mummergpu.cuda.pinned_staging import Uploader
 from mummergpu.errors import BackendError
 from mummergpu.index.pages import Page
 from mummergpu.index.tree.layout import REFERENCE_WIDTH_BITS
 from mummergpu.index.tree.page import TreePage
 from mummergpu.index.tree.policy import Policy
-from mummergpu.matching.backends.device_codes import ResidentCodes
+from mummergpu.matching.backends.stream_searcher import PADDING_BYTES, WORD_BYTES
 from mummergpu.matching.tree import cuda_program
+from mummergpu.sequence.codes import CodeArray
 
 MAX_ARRAY_ROWS: Final = 1 << 16
 """The most rows of a two-dimensional texture, on every device that CUDA supports."""
+
+
+class ResidentCodes:
+    """Codes in linear memory with padding after them, and optionally a texture of words.
+
+    The device is current in the calling thread; the constructor waits for the uploader's stream.
+    """
+
+    def __init__(self, device: Device, uploader: Uploader, codes: CodeArray, texture: bool) -> None:
+        size = -(-codes.size // WORD_BYTES) * WORD_BYTES + PADDING_BYTES
+        self._buffer = device.allocate(size)
+        self.address = self._buffer.address
+        self.size = size
+        self._texture: Texture | None = None
+        try:
+            uploader.stream.fill_zero(
+                self.address + size - PADDING_BYTES - WORD_BYTES, 3 * WORD_BYTES
+            )
+            uploader.copy_in(self.address, codes)
+            uploader.stream.synchronize()
+            if texture:
+                self._texture = device.linear_texture(self.address, size // WORD_BYTES, WORD_BYTES)
+        except BaseException:
+            self._buffer.free()
+            raise
+
+    @property
+    def arguments(self) -> tuple[int, int]:
+        """The kernel arguments: the address and the texture."""
+        return self.address, 0 if self._texture is None else self._texture.handle
+
+    def free(self) -> None:
+        """Free the memory."""
+        if self._texture is not None:
+            self._texture.free()
+        self._buffer.free()
 
 
 class ResidentPage:

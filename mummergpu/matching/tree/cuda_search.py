@@ -8,19 +8,19 @@ host, which give the sizes of the next buffers.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import MappingProxyType
 from typing import Final
 
 import numpy as np
 
-from mummergpu.cuda.device import Argument
+from mummergpu.cuda.device import Argument, Program, Texture
 from mummergpu.cuda.resident_matches import DeviceMems
-from mummergpu.matching.backends.device_codes import WORD_BYTES
-from mummergpu.matching.backends.stream_searcher import COUNTER_BYTES, StreamSearcher, UploadedBlock
-from mummergpu.matching.tree.cuda_arrays import (
-    DeviceCandidates,
-    DeviceQueries,
-    TreeSearchContext,
+from mummergpu.matching.backends.stream_searcher import (
+    COUNTER_BYTES,
+    WORD_BYTES,
+    StreamSearcher,
+    UploadedBlock,
 )
 from mummergpu.matching.tree.cuda_pages import ResidentPage
 from mummergpu.matching.tree.cuda_program import (
@@ -29,6 +29,7 @@ from mummergpu.matching.tree.cuda_program import (
     FEW_ROWS,
     KEPT_MEMS_BYTES,
 )
+from mummergpu.runtime.frozen import frozen
 from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import MemColumns
 
@@ -41,6 +42,78 @@ into the set that is not in use."""
 LONG_COUNT: Final = 0
 NODE_VISITS: Final = {"match_kernel": 8, "count_mems": 16, "write_mems": 24}
 """The offset of each counter in the buffer of counters, in bytes."""
+
+
+@frozen
+class TreeSearchContext:
+    """The data that all searches of a run share.
+
+    Attributes
+    ----------
+    program : Program
+        The kernels, compiled for the policy and the node format.
+    pages : sequence of ResidentPage
+        The pages to search, in the order of the reference.
+    joined_reference : int
+        The address of the codes of all pages on the device; 0 if no page needs them.
+    query_texture : bool
+        Whether kernels read queries through a texture.
+    profile : bool
+        Whether the kernels count the nodes that they visit.
+    """
+
+    program: Program
+    minimum_length: int
+    pages: Sequence[ResidentPage]
+    joined_reference: int
+    joined_count: int
+    query_texture: bool
+    profile: bool
+
+
+@frozen
+class DeviceQueries:
+    """A block of queries on the device.
+
+    Attributes
+    ----------
+    offsets : int
+        The address of the array that says where each query begins.
+    texture : Texture or None
+        The texture through which the codes are read, if the policy says so.
+    """
+
+    count: int
+    base_count: int
+    offsets: int
+    codes: int
+    texture: Texture | None
+
+    @property
+    def arguments(self) -> tuple[int, int]:
+        """The kernel arguments for the codes."""
+        return self.codes, 0 if self.texture is None else self.texture.handle
+
+
+@frozen
+class DeviceCandidates:
+    """Candidate matches on the device.
+
+    Attributes
+    ----------
+    records : int
+        The address of the candidates. The buffer has one slot for each base of the block; the
+        candidates of a query begin at the slot of its first base.
+    offsets : int
+        The address of the number of candidates before each query, with the total at the end.
+    queries : int
+        The address of the array that names the query of each candidate.
+    """
+
+    records: int
+    offsets: int
+    queries: int
+    count: int
 
 
 class TreeStreamSearcher(StreamSearcher[TreeSearchContext, UploadedBlock]):
@@ -79,7 +152,7 @@ class TreeStreamSearcher(StreamSearcher[TreeSearchContext, UploadedBlock]):
         """Return a block's queries on one strand, bound to a texture if the policy says so."""
         codes = block.codes
         if strand is Strand.REVERSE:
-            codes = self.workspace.buffer("reverse codes", block.size)
+            codes = self.buffer("reverse codes", block.size)
             words = -(-block.base_count // WORD_BYTES)
             self.stream.fill_zero(codes + words * WORD_BYTES, block.size - words * WORD_BYTES)
             self.launcher.launch_on(
@@ -108,7 +181,7 @@ class TreeStreamSearcher(StreamSearcher[TreeSearchContext, UploadedBlock]):
         self, context: TreeSearchContext, page: ResidentPage, queries: DeviceQueries
     ) -> DeviceCandidates:
         """Find the candidate matches of all queries on a page."""
-        buffer = self.workspace.buffer
+        buffer = self.buffer
         records = buffer("candidates", CANDIDATE_BYTES * queries.base_count)
         counts = buffer("candidate counts", COUNT_BYTES * queries.count)
         counters = buffer("counters", COUNTER_BYTES)
@@ -153,7 +226,7 @@ class TreeStreamSearcher(StreamSearcher[TreeSearchContext, UploadedBlock]):
         set_number: int,
     ) -> DeviceMems | None:
         """Turn candidate matches into MEMs, or return None if there are too many."""
-        buffer = self.workspace.buffer
+        buffer = self.buffer
         kept = buffer("kept mems", KEPT_MEMS_BYTES * candidates.count)
         counts = buffer("mem counts", COUNT_BYTES * candidates.count)
         counters = buffer("counters", COUNTER_BYTES)
@@ -206,8 +279,8 @@ class TreeStreamSearcher(StreamSearcher[TreeSearchContext, UploadedBlock]):
         count: int,
     ) -> None:
         """Sort the MEMs of each candidate match by their starts in the reference."""
-        long_candidates = self.workspace.buffer("long candidates", 8 * (count // FEW_ROWS + 1))
-        long_count = self.workspace.buffer("counters", COUNTER_BYTES) + LONG_COUNT
+        long_candidates = self.buffer("long candidates", 8 * (count // FEW_ROWS + 1))
+        long_count = self.buffer("counters", COUNTER_BYTES) + LONG_COUNT
         self.launcher.launch_on(
             context.program,
             "sort_candidates",
@@ -231,7 +304,7 @@ class TreeStreamSearcher(StreamSearcher[TreeSearchContext, UploadedBlock]):
         set_number: int,
     ) -> DeviceMems:
         """Merge the MEMs on earlier pages with those on a later one, into another set."""
-        offsets = self.workspace.buffer(f"offsets of mems {set_number}", 8 * (queries.count + 1))
+        offsets = self.buffer(f"offsets of mems {set_number}", 8 * (queries.count + 1))
         count = found.count + later.count
         merged = DeviceMems(offsets, self._columns(set_number, count), count)
         self.launcher.launch_on(

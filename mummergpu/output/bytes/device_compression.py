@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from mummergpu.cuda.device import AnyArray, Buffer, Device, DeviceMemoryError, Program
-from mummergpu.cuda.nvcomp import Deflater, DeflateWork, nvcomp_error
+from mummergpu.cuda.nvcomp import DeflateWork, Nvcomp, nvcomp_error
 from mummergpu.cuda.program import WARP_LANES, ProgramSource
 from mummergpu.errors import BackendError
 from mummergpu.output.bytes.bgzf_blocks import HEAD_BYTES, TAIL_BYTES
@@ -33,7 +33,7 @@ _MAGIC, _TIME, _SYSTEM_AND_EXTRA, _SUBFIELD = struct.unpack_from("<4I", BGZF_END
 
 BGZF_PROGRAM: Final = ProgramSource(
     "bgzf",
-    "bgzf/program.cu",
+    "bgzf/blocks.cu",
     constants=(
         ("BGZF_BLOCK_BYTES", BGZF_BLOCK_BYTES),
         ("BGZF_HEAD_BYTES", HEAD_BYTES),
@@ -63,7 +63,7 @@ class DeflateSlot:
     """Compresses one chunk at a time; the device is current in the thread that calls any method."""
 
     def __init__(
-        self, device: Device, program: Program, deflater: Deflater, stats: Stats, blocks: int
+        self, device: Device, program: Program, deflater: Nvcomp, stats: Stats, blocks: int
     ) -> None:
         self._device = device
         self._program = program
@@ -194,7 +194,7 @@ class DeviceBgzfCompressor(Compressor):
     chunk_bytes = BLOCKS_AT_ONCE * BGZF_BLOCK_BYTES
     max_threads = SLOTS
 
-    def __init__(self, device: Device, program: Program, deflater: Deflater, stats: Stats) -> None:
+    def __init__(self, device: Device, program: Program, deflater: Nvcomp, stats: Stats) -> None:
         super().__init__()
         self._device = device
         self._program = program

@@ -157,8 +157,6 @@ class DeviceBench(ProfileBench):
         from mummergpu.studies.profiles.device_scores import DeviceScores
 
         super().__init__(data, executor)
-        self._architecture = device.architecture
-        self._cache = cache
         self._scores: DeviceScores = DeviceScores(device, cache, data)
 
     def suits(self, policy: str) -> bool:
@@ -167,15 +165,8 @@ class DeviceBench(ProfileBench):
 
     def compile(self, policies: Sequence[str]) -> None:
         """Compile the programs of all policies, several at a time."""
-        from mummergpu.cuda.sources import read_sources
-
-        sources = read_sources()
-        programs = {self._scores.program_of(device_policy_of(code)) for code in policies}
-
-        def compile_one(program: object) -> None:
-            self._cache.cubin(sources, program, self._architecture)  # type: ignore[arg-type]
-
-        list(self._executor.map(compile_one, programs - {None}))
+        programs = {self._scores.program_of(device_policy_of(code)) for code in policies} - {None}
+        list(self._executor.map(self._scores.programs.cubin, programs))
 
     def load(self, policy: str, profile: bool = False) -> None:
         """Upload what a policy needs, and run it once."""

@@ -8,9 +8,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from mummergpu.cuda.device import AnyArray, BlockShape, Device, Mark, Program
-from mummergpu.cuda.kernel_cache import KernelCache
+from mummergpu.cuda.kernel_cache import KernelCache, Programs
 from mummergpu.cuda.program import BLOCK_THREADS, WARP_LANES, ProgramSource
-from mummergpu.cuda.sources import read_sources
 from mummergpu.errors import OptionError
 from mummergpu.hmm.device_tables import byte_table, word_floor, word_overflow, word_table
 from mummergpu.hmm.device_work import items_of
@@ -91,16 +90,14 @@ class DeviceScores:
         self, device: Device, cache: KernelCache, data: ProfileData, as_searched: bool = False
     ) -> None:
         self._device = device
-        self._cache = cache
+        self.programs = Programs(device, cache)
         self._data = data
         self._as_read = "p" if as_searched else "r"
-        self._sources = read_sources()
         self._stack = ExitStack()
         self._stream = device.new_stream()
         self._stack.callback(self._stream.free)
         self._own = ExitStack()
         self._stack.callback(lambda: self._own.close())
-        self._programs: dict[ProgramSource, Program] = {}
         self._layouts: dict[str, Layout] = {}
         longest = data.longest
         self._count = data.sizes.size
@@ -139,10 +136,7 @@ class DeviceScores:
     def prepare(self, policy: DevicePolicy) -> _Prepared:
         """Upload what a policy needs; what the last one needed is freed."""
         self._own.close()
-        source = self.program_of(policy)
-        if source is None:
-            raise OptionError("policies", f"'{policy.code}' does not suit {self._data.nodes} nodes")
-        program = self._loaded(source)
+        program = self.programs.load(self._needed(policy))
         if isinstance(policy, ThreadPolicy):
             kind = policy.sequences
             layout = self.layout(self._as_read if kind == "r" else kind)
@@ -194,7 +188,7 @@ class DeviceScores:
         places[packed.order] = np.arange(self._count)
         own = places[layout.order[again]]
         order = np.argsort(own)
-        program = self._loaded(self._needed(AGAIN))
+        program = self.programs.load(self._needed(AGAIN))
         with ExitStack() as stack:
             first, lengths = (
                 self._upload(array[own[order]], stack) for array in self._packed_places
@@ -258,7 +252,7 @@ class DeviceScores:
             codes = self._upload(block.codes, stack)
             begins = self._upload(block.offsets[order].astype(np.uint64), stack)
             own = packed, self._upload(firsts, stack), self._upload(lengths, stack)
-            program = self._loaded(SEQUENCE_PROGRAM)
+            program = self.programs.load(SEQUENCE_PROGRAM)
             blocks = min(-(-order.size // 8), 4 * self._device.resident_blocks)
             arguments = (codes, begins, *own, order.size)
             self._stream.launch(program, "pack_sequences", blocks, arguments)
@@ -341,12 +335,6 @@ class DeviceScores:
         values[words - special.size :] = special
         self._stream.copy_in(program.symbol("constant_steps"), values.view(np.uint8))
         self._stream.synchronize()
-
-    def _loaded(self, source: ProgramSource) -> Program:
-        if source not in self._programs:
-            cubin = self._cache.cubin(self._sources, source, self._device.architecture)
-            self._programs[source] = self._device.load(cubin)
-        return self._programs[source]
 
     def _for_policy(self, array: AnyArray) -> int:
         return self._upload(array, self._own)
