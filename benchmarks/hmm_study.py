@@ -35,12 +35,11 @@ from mummergpu.cuda.bindings_device import BindingsDevice
 from mummergpu.cuda.kernel_cache import KernelCache
 from mummergpu.cuda.sources import read_sources
 from mummergpu.errors import MummergpuError
+from mummergpu.hmm.filter_variants import BASIC, BEST, PAPERS_BEST, every_row_policy
 from mummergpu.hmm.filters import FilterThresholds, ProfileFilter
 from mummergpu.hmm.profiles import Profile, profile_of, read_profiles
 from mummergpu.hmm.proteins import ProteinBlock
 from mummergpu.hmm.tables import BACKGROUND
-from mummergpu.hmm.thread_filter_variants import BASIC, BEST, PAPERS_BEST
-from mummergpu.hmm.warp_filter_variants import every_row_policy
 from mummergpu.studies.profiles.data import ProfileData, chosen, digest_of_scores, suitable
 from mummergpu.studies.profiles.device_scores import DeviceScores
 from mummergpu.studies.profiles.policies import (

@@ -13,8 +13,7 @@ from typing import Any, Final, NamedTuple, cast
 import numpy as np
 
 from mummergpu.hmm.proteins import CODES, ProteinBlock
-from mummergpu.hmm.tables import BYTE_BASE, BYTE_LEAVE, ByteTables, LengthTables
-from mummergpu.hmm.thresholds import bits_of_bytes
+from mummergpu.hmm.tables import BYTE_BASE, BYTE_LEAVE, BYTE_SCALE, LN2, ByteTables, LengthTables
 from mummergpu.runtime.arrays import ByteArray, Float32Array, Int64Array
 from mummergpu.runtime.jit import inline, jit
 from mummergpu.runtime.llvm import address_of, intrinsic, ir, types
@@ -362,3 +361,57 @@ def msv_from_ssv(cell: int, begin: int, bias: int) -> int:
         return OVERFLOW
     exit_score = cell + begin - BYTE_LEAVE
     return -1 if exit_score > BYTE_BASE else exit_score
+
+
+def minimal_cells(tables: ByteTables, lengths: LengthTables, score: np.float32) -> Int64Array:
+    """Return for each length the least cell of SSV with which a sequence may pass MSV.
+
+    A cell is the highest sum on a diagonal, in bytes, at least 0. Below it MSV, which SSV stands
+    for, drops the sequence for certain; from it on the sequence passes, or MSV has to decide.
+    """
+    cells = np.empty(lengths.move.size, dtype=np.int64)
+    numbers = np.array([score, BYTE_SCALE], dtype=np.float32)
+    _fill_minimal_cells(tables.bias, tables.entry, lengths.null, lengths.move, numbers, cells)
+    return cells
+
+
+@inline
+def bits_of_bytes(left: int, move: int, against: float, scale: float) -> float:
+    """Return in bits what the best cell that left the profile scores against another model.
+
+    All divisions and differences are HMMER's, and in float32.
+    """
+    nats = np.float32(np.float32(left - move - BYTE_BASE) / scale) - np.float32(3)
+    return np.float32(np.float64(np.float32(nats - against)) / LN2)  # type: ignore[return-value]
+
+
+@jit
+def _fill_minimal_cells(
+    bias: int,
+    entry: int,
+    null: Float32Array,
+    move: Int64Array,
+    numbers: Float32Array,
+    cells: Int64Array,
+) -> None:
+    least, scale = numbers[0], numbers[1]
+    cell = 0
+    for length in range(cells.size):
+        costs = move[length] + entry
+        # What follows does not decide in these cases: see `msv_from_ssv`.
+        if costs + BYTE_LEAVE + bias >= 127:
+            cells[length] = 0
+            continue
+        begin = BYTE_BASE - costs
+        doubtful = min(127 - bias, BYTE_LEAVE + 1 + costs, 255 - bias - begin)
+        cell = min(cell, doubtful)
+        # Neighbours differ little: begin at the last length's cell, and go where the score leads.
+        while cell > 0 and (
+            bits_of_bytes(cell - 1 + begin - BYTE_LEAVE, move[length], null[length], scale) >= least
+        ):
+            cell -= 1
+        while cell < doubtful and not (
+            bits_of_bytes(cell + begin - BYTE_LEAVE, move[length], null[length], scale) >= least
+        ):
+            cell += 1
+        cells[length] = max(cell, 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
@@ -16,6 +16,7 @@ from mummergpu.hmm.byte_filters import (
     StripedBytes,
     filter_by_msv,
     find_cells,
+    minimal_cells,
     striped_bytes,
 )
 from mummergpu.hmm.forward_filter import chances_of, margins, nats_of_sums, row_cells, score_forward
@@ -34,7 +35,6 @@ from mummergpu.hmm.tables import (
     word_moves,
     word_tables,
 )
-from mummergpu.hmm.thresholds import lowest_passing_score, minimal_cells
 from mummergpu.hmm.word_filter import StripedWords, score_viterbi, striped_words
 from mummergpu.runtime.arrays import BoolArray, Float64Array, Int64Array
 from mummergpu.runtime.flushed_floats import flushed_floats
@@ -46,6 +46,60 @@ _MIN_LENGTH_BITS: Final = 11
 
 _ROUNDING: Final = 1e-4
 """How far HMMER's scores in float32 may be from those in doubles, in nats."""
+
+_SMALL = 5e-9
+"""Up to here HMMER takes 1 - exp(-x) for x."""
+
+_NEAR = 1e-5
+"""How far a float32 of a score may be from the exact one, as a share of it."""
+
+
+def gumbel_tail(score: float, mu: float, rate: float) -> float:
+    """Return the chance of a score in bits or a higher one among random sequences."""
+    try:
+        events = math.exp(-rate * (score - mu))
+    except OverflowError:
+        return 1.0
+    return events if events < _SMALL else 1 - math.exp(-events)
+
+
+def lowest_passing_score(limit: float, mu: float, rate: float) -> np.float32:
+    """Return the least float32 whose tail is not above a limit; -inf if all pass."""
+    if limit >= 1 or not rate > 0:
+        return np.float32(-np.inf)
+
+    def passes(bits: int) -> bool:
+        return not gumbel_tail(float(_float_of(bits)), mu, rate) > limit
+
+    low, high = _order_of(np.float32(-1e30)), _order_of(np.float32(1e30))
+    if limit > 0:
+        # Near where the tail is exactly the limit, which saves most of a search among all floats.
+        near = mu - math.log(-math.log1p(-limit)) / rate
+        below, above = (
+            _order_of(np.float32(near + sign * (_NEAR + _NEAR * abs(near)))) for sign in (-1, 1)
+        )
+        low, high = (below if not passes(below) else low), (above if passes(above) else high)
+    return _float_of(_first_where(passes, low, high))
+
+
+def _first_where(truth: Callable[[int], bool], low: int, high: int) -> int:
+    """Return the first integer after `low`, up to `high`, from which on something is true."""
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if truth(middle) else (middle, high)
+    return high
+
+
+def _order_of(number: np.float32) -> int:
+    """Return an integer that orders as float32 does."""
+    bits = int(number.view(np.int32))
+    return bits if bits >= 0 else -(bits & 0x7FFFFFFF)
+
+
+def _float_of(order: int) -> np.float32:
+    return np.float32(
+        np.array(abs(order), dtype=np.int32).view(np.float32) * math.copysign(1, order)
+    )
 
 
 @frozen

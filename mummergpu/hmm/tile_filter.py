@@ -12,8 +12,7 @@ from mummergpu.cuda.device import AnyArray, BlockShape, Device, Program
 from mummergpu.cuda.program import BLOCK_THREADS, ProgramSource
 from mummergpu.errors import OptionError
 from mummergpu.hmm.device_work import FilterWorker, Pairs, PlacedBlock, items_of
-from mummergpu.hmm.filters import ProfileFilter
-from mummergpu.hmm.thread_filter_variants import (
+from mummergpu.hmm.filter_variants import (
     SCHEDULERS,
     TILE_THREADS,
     WORD_AGAIN,
@@ -25,6 +24,7 @@ from mummergpu.hmm.thread_filter_variants import (
     tile_items,
     tile_table,
 )
+from mummergpu.hmm.filters import ProfileFilter
 from mummergpu.runtime.arrays import BoolArray, Int64Array
 
 KERNEL: Final = "score_in_tiles"

@@ -28,11 +28,9 @@ from mummergpu.runtime.progress import Messages
 from mummergpu.studies.combinations import CONTROL, PlannedRun, by_layout, order_of_visits
 from mummergpu.studies.data_set import DataSet
 from mummergpu.studies.measurement import Measurer
-from mummergpu.studies.records import SweepInput, SweepRun, SweepSetup
+from mummergpu.studies.records import StudyRun, SweepInput, SweepRun, SweepSetup
 from mummergpu.studies.searcher import StudySearcher
-from mummergpu.studies.subject import StudyRun
-from mummergpu.studies.sweep_folder import SweepFolder
-from mummergpu.studies.sweeping import Sweeping, still_missing
+from mummergpu.studies.sweeping import SweepFolder, Sweeping, still_missing
 from mummergpu.studies.tree_store import TreeStore, layouts_that_fit
 from mummergpu.version import __version__
 

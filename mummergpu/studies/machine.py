@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from mummergpu.cuda.driver import DeviceFacts, driver_facts
 from mummergpu.runtime.memory import total_memory
-from mummergpu.studies.subject import SweepMachine
+from mummergpu.studies.records import SweepMachine
 
 if TYPE_CHECKING:
     from mummergpu.cuda.device import Device

@@ -19,9 +19,8 @@ from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import BlockMems, match_count
 from mummergpu.studies.combinations import PlannedRun
 from mummergpu.studies.data_set import DataSet
-from mummergpu.studies.records import SweepRun
+from mummergpu.studies.records import KernelRecord, SweepRun
 from mummergpu.studies.searcher import StudySearcher
-from mummergpu.studies.subject import KernelRecord
 
 WARM_UP_QUERIES: Final = 1 << 12
 """The queries that are searched after trees were loaded, before a run is timed: the first search

@@ -17,7 +17,7 @@ from mummergpu.matching.options import DeviceOptions
 from mummergpu.runtime.memory import keep_freed_memory
 from mummergpu.runtime.stats import Stats
 from mummergpu.studies.machine import device_facts, processor_facts
-from mummergpu.studies.subject import SweepMachine
+from mummergpu.studies.records import SweepMachine
 
 if TYPE_CHECKING:
     from mummergpu.matching.tree.cuda import TreeCudaBackend

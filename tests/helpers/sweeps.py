@@ -14,14 +14,15 @@ from pathlib import Path
 from mummergpu.studies.records import (
     RUNS_FILE,
     SETUP_FILE,
+    KernelRecord,
     Sweep,
     SweepInput,
+    SweepMachine,
     SweepRun,
     SweepSetup,
     run_text,
     setup_text,
 )
-from mummergpu.studies.subject import KernelRecord, SweepMachine
 
 LETTERS = "QRTmrtn"
 ALL_CODES = tuple(

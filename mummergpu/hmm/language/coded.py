@@ -13,7 +13,6 @@ from typing import Final
 import numpy as np
 
 from mummergpu.hmm.language.chain import Chain
-from mummergpu.hmm.language.node_paths import NodeVisits
 from mummergpu.hmm.language.pieces import LongSequence, MapPieces
 from mummergpu.hmm.language.processor import ChainPrograms
 from mummergpu.hmm.language.processor_text import IMPOSSIBLE
@@ -26,7 +25,7 @@ from mummergpu.hmm.language.tables import (
     best_tables,
     sum_tables,
 )
-from mummergpu.hmm.language.traces import Runs, StateNames
+from mummergpu.hmm.language.traces import NodeVisits, Runs, StateNames
 from mummergpu.runtime.arrays import ByteArray, Float64Array, Int64Array
 
 _MAX_CODES: Final = 250

@@ -21,10 +21,9 @@ from mummergpu.hmm.language.cuda_text import (
     paths_program,
     wide_program,
 )
-from mummergpu.hmm.language.node_paths import NodeVisits
 from mummergpu.hmm.language.recurrence import Shape, TraceBits
 from mummergpu.hmm.language.tables import ChainTables
-from mummergpu.hmm.language.traces import Runs, StateNames, TraceTables
+from mummergpu.hmm.language.traces import NodeVisits, Runs, StateNames, TraceTables
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.stats import Stats
 

@@ -12,7 +12,6 @@ import numpy as np
 from mummergpu.hmm.language.chain import BEST, SUMS, chain_of, log_probability
 from mummergpu.hmm.language.coded import CodedChain, coded_chain
 from mummergpu.hmm.language.lanes import Lanes, SymbolBlock, is_every, lanes_of, offsets_of_counts
-from mummergpu.hmm.language.node_paths import NodeVisits, has_node_paths
 from mummergpu.hmm.language.pieces import (
     LONG_SYMBOLS,
     LongSequence,
@@ -36,8 +35,10 @@ from mummergpu.hmm.language.processor_text import LANES, Kept, ProgramKind
 from mummergpu.hmm.language.program import Algorithm, Attribute, Model
 from mummergpu.hmm.language.traces import (
     LanePlaces,
+    NodeVisits,
     Runs,
     StateNames,
+    has_node_paths,
     joined_runs,
     runs_of,
     some_runs,

@@ -15,18 +15,6 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from mummergpu.hmm.language.lanes import offsets_of_counts
-from mummergpu.hmm.language.node_paths import (
-    NodeVisits,
-    WalkedPieces,
-    add_joined,
-    empty_runs,
-    fill_stretch,
-    run_places,
-    settle,
-    stretch_of,
-    stretches_of,
-    walk_pieces,
-)
 from mummergpu.hmm.language.processor import (
     ChainPrograms,
     Computed,
@@ -44,7 +32,22 @@ from mummergpu.hmm.language.processor_text import (
 )
 from mummergpu.hmm.language.recurrence import with_silent
 from mummergpu.hmm.language.tables import Numbers
-from mummergpu.hmm.language.traces import Runs, StateNames, runs_of, trace_piece
+from mummergpu.hmm.language.traces import (
+    NodeVisits,
+    Runs,
+    StateNames,
+    WalkedPieces,
+    add_joined,
+    empty_runs,
+    fill_stretch,
+    run_places,
+    runs_of,
+    settle,
+    stretch_of,
+    stretches_of,
+    trace_piece,
+    walk_pieces,
+)
 from mummergpu.runtime.arrays import ByteArray, Float64Array, Int64Array
 from mummergpu.runtime.jit import jit
 

@@ -12,15 +12,21 @@ from mummergpu.cuda.kernel_cache import KernelCache
 from mummergpu.cuda.program import BLOCK_THREADS, WARP_LANES, ProgramSource
 from mummergpu.cuda.sources import read_sources
 from mummergpu.errors import OptionError
-from mummergpu.hmm.device_tables import byte_table, word_floor, word_overflow, word_table
 from mummergpu.hmm.device_work import items_of
-from mummergpu.hmm.filter_programs import SEQUENCE_PROGRAM, WORD_RESIDUES, RowProgram
-from mummergpu.hmm.filters import lengths_up_to
-from mummergpu.hmm.tables import word_moves
-from mummergpu.hmm.thread_filter_variants import (
+from mummergpu.hmm.filter_programs import (
+    SEQUENCE_PROGRAM,
+    WORD_RESIDUES,
+    RowProgram,
+    byte_table,
+    word_floor,
+    word_overflow,
+    word_table,
+)
+from mummergpu.hmm.filter_variants import (
     CONSTANT_BYTES,
     TILE_THREADS,
     WORD_AGAIN,
+    RowPolicy,
     ThreadPolicy,
     block_shape,
     border_rows,
@@ -36,7 +42,8 @@ from mummergpu.hmm.thread_filter_variants import (
     tile_steps,
     tile_table,
 )
-from mummergpu.hmm.warp_filter_variants import RowPolicy
+from mummergpu.hmm.filters import lengths_up_to
+from mummergpu.hmm.tables import word_moves
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.studies.profiles.data import ProfileData
 from mummergpu.studies.profiles.policies import DevicePolicy

@@ -7,15 +7,16 @@ from itertools import product
 from typing import Final
 
 from mummergpu.errors import OptionError
-from mummergpu.hmm.thread_filter_variants import (
+from mummergpu.hmm.filter_variants import (
     BASIC,
     BEST,
     CHOICES,
     PAPERS_BEST,
+    RowPolicy,
     ThreadPolicy,
+    every_row_policy,
     every_thread_policy,
 )
-from mummergpu.hmm.warp_filter_variants import RowPolicy, every_row_policy
 from mummergpu.runtime.frozen import frozen
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from mummergpu.drawing.colours import BLUE, FAINT, INK, ORANGE, VERMILION
 from mummergpu.drawing.style import shortened
 from mummergpu.index.tree.policy import Policy
-from mummergpu.studies.analysis.effects import (
+from mummergpu.studies.report.effects import (
     MIXED,
     NOISE,
     UNCLEAR,
@@ -18,8 +18,22 @@ from mummergpu.studies.analysis.effects import (
     flag_name,
     policy_effect,
 )
-from mummergpu.studies.analysis.kernel_facts import registers_of_print
-from mummergpu.studies.analysis.paper import (
+from mummergpu.studies.report.figures import new_figure, panels
+from mummergpu.studies.report.page import (
+    ABSENT,
+    Block,
+    Drawing,
+    Paragraph,
+    Section,
+    Table,
+    drawn,
+    letters_text,
+    listed,
+    percent_text,
+    stage_words,
+    time_text,
+)
+from mummergpu.studies.report.paper import (
     DEFAULT_CODE,
     DEVICE,
     FIGURES,
@@ -30,18 +44,8 @@ from mummergpu.studies.analysis.paper import (
     WORKLOAD,
     PaperFigure,
 )
-from mummergpu.studies.analysis.timings import letters_of, policy_order
-from mummergpu.studies.report.figures import new_figure, panels
-from mummergpu.studies.report.page import Block, Drawing, Paragraph, Section, Table, drawn
 from mummergpu.studies.report.study import Study, captioned
-from mummergpu.studies.report.words import (
-    ABSENT,
-    letters_text,
-    listed,
-    percent_text,
-    stage_words,
-    time_text,
-)
+from mummergpu.studies.report.timings import letters_of, policy_order, registers_of_print
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

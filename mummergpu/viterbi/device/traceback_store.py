@@ -10,11 +10,14 @@ from mummergpu.cuda.program import WARP_LANES
 from mummergpu.runtime.arrays import Int64Array, UInt32Array
 from mummergpu.runtime.jit import as_int64, jit
 from mummergpu.viterbi.device.cuda_program import LANE_ROWS
-from mummergpu.viterbi.recurrence.departures import bit_count
-from mummergpu.viterbi.recurrence.model import PAIRWISE
-from mummergpu.viterbi.recurrence.operations import OperationArray, reverse_operations
+from mummergpu.viterbi.recurrence.model import PAIRWISE, bit_count
+from mummergpu.viterbi.recurrence.operations import (
+    OperationArray,
+    append_backwards,
+    reverse_operations,
+    state_before,
+)
 from mummergpu.viterbi.whole.rounds import RoundPlan
-from mummergpu.viterbi.whole.whole_path import append_backwards, state_before
 
 _BITS: Final = bit_count(PAIRWISE)
 _BIT_MASK: Final = (1 << _BITS) - 1

@@ -15,7 +15,7 @@ import numpy as np
 
 from mummergpu.runtime.jit import as_int64, inline, jit
 from mummergpu.sequence.codes import CodeArray
-from mummergpu.viterbi.recurrence.lane_arithmetic import LANES
+from mummergpu.viterbi.recurrence.lanes import LANES
 from mummergpu.viterbi.recurrence.model import Costs
 from mummergpu.viterbi.recurrence.operations import (
     MATCH_OPERATION,
@@ -25,10 +25,15 @@ from mummergpu.viterbi.recurrence.operations import (
     length_of,
 )
 from mummergpu.viterbi.recurrence.tile import Tile, rest_of, tile_at
-from mummergpu.viterbi.tiles.band import STEP_RESULTS, compute_band, lane_of, write_path
-from mummergpu.viterbi.tiles.extension import extend_path, extend_score
-from mummergpu.viterbi.tiles.scratch import MOST_BASES, Scratch
-from mummergpu.viterbi.tiles.ungapped import longest_gaps
+from mummergpu.viterbi.tiles.band import (
+    MOST_BASES,
+    STEP_RESULTS,
+    Scratch,
+    compute_band,
+    lane_of,
+    write_path,
+)
+from mummergpu.viterbi.tiles.extension import extend_path, extend_score, longest_gaps
 from mummergpu.viterbi.whole.whole_matrix import pair_score
 
 
@@ -156,12 +161,12 @@ def reach_before_drop(
     costs : Costs
         The scores; nothing is scored for an end.
     window : int
-        The bases of the query in which the score must improve, up to `scratch.MOST_BASES`.
+        The bases of the query in which the score must improve, up to `band.MOST_BASES`.
     min_gain : int
         How much each base of the query in a window must score on average; the extension breaks
         where they score less. 0 if any improvement will do.
     scratch : Scratch
-        From `scratch.new_scratch`.
+        From `band.new_scratch`.
 
     Returns
     -------

@@ -13,8 +13,7 @@ import numpy as np
 
 from mummergpu.runtime.jit import as_int64, inline, jit
 from mummergpu.sequence.codes import CodeArray
-from mummergpu.viterbi.recurrence.lane_arithmetic import LANES
-from mummergpu.viterbi.recurrence.lanes import MOST_REGISTERS
+from mummergpu.viterbi.recurrence.lanes import LANES, MOST_REGISTERS
 from mummergpu.viterbi.recurrence.model import Costs
 from mummergpu.viterbi.recurrence.operations import (
     DELETION_OPERATION,
@@ -25,8 +24,15 @@ from mummergpu.viterbi.recurrence.operations import (
     length_of,
 )
 from mummergpu.viterbi.recurrence.tile import Tile, tile_at
-from mummergpu.viterbi.tiles.band import ALL_PAIRS, END_RESULTS, compute_band, lane_of, write_path
-from mummergpu.viterbi.tiles.scratch import MOST_BASES, Scratch
+from mummergpu.viterbi.tiles.band import (
+    ALL_PAIRS,
+    END_RESULTS,
+    MOST_BASES,
+    Scratch,
+    compute_band,
+    lane_of,
+    write_path,
+)
 from mummergpu.viterbi.whole.whole_matrix import MatrixScratch, align_whole, pair_score
 
 _FIRST_BAND: Final = 8
@@ -59,7 +65,7 @@ def fill_gap(
     costs : Costs
         The scores; nothing is scored for an end.
     scratch : Scratch
-        From `scratch.new_scratch`.
+        From `band.new_scratch`.
     matrix : MatrixScratch
         As for `whole_matrix.align_whole`.
     operations : ndarray, dtype=uint32

@@ -14,11 +14,15 @@ import numpy as np
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import as_int64, inline, jit
 from mummergpu.sequence.codes import BREAK, CodeArray
+from mummergpu.viterbi.recurrence.cell_recurrence import scalar_recurrence
 from mummergpu.viterbi.recurrence.model import Costs
-from mummergpu.viterbi.recurrence.operations import OperationArray, reverse_operations
-from mummergpu.viterbi.recurrence.scalar_recurrence import scalar_recurrence
+from mummergpu.viterbi.recurrence.operations import (
+    OperationArray,
+    append_backwards,
+    reverse_operations,
+    state_before,
+)
 from mummergpu.viterbi.recurrence.tile import Tile
-from mummergpu.viterbi.whole.whole_path import append_backwards, state_before
 
 
 class MatrixScratch(NamedTuple):

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mummergpu.hmm.thread_filter_variants import CHOICES, ThreadPolicy
+from mummergpu.hmm.filter_variants import CHOICES, ThreadPolicy
 from mummergpu.runtime.frozen import frozen
-from mummergpu.studies.analysis.effects import mean_interval
 from mummergpu.studies.profiles.policies import FILTER_NAMES, filter_of, policy_of, with_choice
-from mummergpu.studies.profiles.records import PROFILES, ProfileSweep
+from mummergpu.studies.records import PROFILES, ProfileSweep
+from mummergpu.studies.report.effects import mean_interval
 
 
 @frozen

@@ -1,7 +1,9 @@
-"""The Viterbi filter with a thread for a sequence: its policies, its programs and its tables.
+"""The variants of the filters that studies measure: policies, programs and tables.
 
-The policies are those of S. Ferraz and N. Moreano, Evaluating Optimization Strategies for HMMer
-Acceleration on GPU, ICPADS 2013, and register tiles beside them; see ``kernels/hmm``.
+`ThreadPolicy` is Viterbi with a thread for a sequence, by the policies of S. Ferraz and N. Moreano,
+Evaluating Optimization Strategies for HMMer Acceleration on GPU, ICPADS 2013, and register tiles.
+`RowPolicy` is SSV, MSV or Viterbi with lanes for a sequence, by the choices of H. Jiang, N. Ganesan,
+Y.-D. Yao, CUDAMPF, BMC Bioinformatics 17, 2016. See ``kernels/hmm``.
 """
 
 from __future__ import annotations
@@ -15,8 +17,18 @@ import numpy as np
 from mummergpu.cuda.device import BlockShape
 from mummergpu.cuda.program import WARP_LANES, ProgramSource
 from mummergpu.errors import OptionError
-from mummergpu.hmm.device_tables import NEVER
-from mummergpu.hmm.filter_programs import CODE_CONSTANTS, TABLE_ROWS, WORD_RESIDUES
+from mummergpu.hmm.filter_programs import (
+    CODE_CONSTANTS,
+    MAX_WORD_REGISTERS,
+    NEVER,
+    TABLE_ROWS,
+    WORD_RESIDUES,
+    RowProgram,
+    RowShape,
+    RowVariant,
+    byte_program,
+    word_program,
+)
 from mummergpu.hmm.tables import WORD_BASE, WORD_LEAVE, WordTables
 from mummergpu.runtime.arrays import Int16Array, UInt32Array
 from mummergpu.runtime.frozen import frozen
@@ -255,3 +267,66 @@ def tile_table(tables: WordTables, tiles: int, transposed: bool) -> UInt32Array:
     ordered = by_code if transposed else by_code.swapaxes(0, 1)
     parts = windows.ravel(), np.ascontiguousarray(ordered).view(np.uint32).ravel()
     return np.concatenate(parts)
+
+
+FILTERS: Final = "SMV"
+"""SSV, MSV, Viterbi."""
+
+LANE_COUNTS: Final = (8, 16, 32)
+
+MAX_BYTE_REGISTERS: Final = 64
+"""The row of SSV or MSV of more registers does not fit those of a thread."""
+
+
+@frozen
+class RowPolicy:
+    """How a filter with a group of lanes for a sequence works.
+
+    Attributes
+    ----------
+    filter : str
+        ``S`` for SSV, ``M`` for MSV, ``V`` for Viterbi.
+    scores, rows, tables : str
+        As in `RowVariant`.
+    lanes : int
+        For a sequence: 8, 16 or 32.
+    """
+
+    filter: str = "V"
+    scores: str = "r"
+    rows: str = "c"
+    tables: str = "s"
+    lanes: int = WARP_LANES
+
+    @classmethod
+    def from_code(cls, code: str) -> RowPolicy:
+        """Return the policy of a code such as ``Vrcs32``; raise `OptionError` if it is none."""
+        found = next((one for one in every_row_policy() if one.code == code), None)
+        if found is None:
+            raise OptionError("policy", f"'{code}' is no policy of rows, such as 'Vrcs32'")
+        return found
+
+    @property
+    def code(self) -> str:
+        """The letters of all choices, and the lanes."""
+        return f"{self.filter}{self.scores}{self.rows}{self.tables}{self.lanes}"
+
+    def row(self, nodes: int) -> RowShape:
+        """Return the shape of a profile's row."""
+        registers = -(-nodes // (2 * self.lanes))
+        return RowShape(self.lanes, registers if self.rows == "c" else -(-registers // 4) * 4)
+
+    def program(self, nodes: int, shared_bytes: int) -> RowProgram | None:
+        """Return the program for a profile; None if it does not fit the memory of a block."""
+        row, variant = self.row(nodes), RowVariant(self.scores, self.rows, self.tables)
+        most = MAX_WORD_REGISTERS if self.filter == "V" else MAX_BYTE_REGISTERS
+        program_of = word_program if self.filter == "V" else byte_program
+        found = program_of(row, variant, shared_bytes)
+        fits = found.shape.shared_bytes <= shared_bytes
+        return found if fits and (self.scores != "r" or row.registers <= most) else None
+
+
+def every_row_policy() -> list[RowPolicy]:
+    """Return all policies: registers cannot hold a row whose length is not compiled."""
+    every = (RowPolicy(*one) for one in product(FILTERS, "rsl", "ct", "sc", LANE_COUNTS))
+    return [one for one in every if one.scores != "r" or one.rows == "c"]
