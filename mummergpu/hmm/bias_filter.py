@@ -33,12 +33,8 @@ _MARGIN: Final = 0.007
 class BiasFilter:
     """The corrected background of a profile, whose mean composition it takes.
 
-    Attributes
-    ----------
-    odds : ndarray of float64, shape (29,)
-        How much likelier each code is in the profile's composition.
-    steps : ndarray of float64, shape (2,)
-        The chances to leave the state with that composition, and to stay.
+    `odds` says how much likelier each code is in that composition; `steps` are the chances to leave
+    the state with it, and to stay.
     """
 
     def __init__(self, composition: Float32Array, nodes: int) -> None:
@@ -86,22 +82,15 @@ def scores_of_sums(sums: Float64Array, sizes: Int64Array) -> tuple[Float64Array,
 
 
 class _Lanes(NamedTuple):
-    """Pairs side by side, in compiled code: a number each.
+    """Pairs side by side, in compiled code: a number each."""
 
-    Attributes
-    ----------
-    begins, last : ndarray of int64, shape (_AT_ONCE,)
-        The places of the first residue of each sequence, and how far behind it the last one is.
-    odds : ndarray of int64
-        Where the odds of each profile begin.
-    chances : ndarray of float64, shape (5, _AT_ONCE)
-        Of the states without and with the composition; to stay in the first; to leave the second,
-        and to stay there.
-    """
-
+    # (_AT_ONCE,): the places of the first residue of each sequence, and how far behind it the last
+    # one is.
     begins: Int64Array
     last: Int64Array
-    odds: Int64Array
+    odds: Int64Array  # Where the odds of each profile begin
+    # (5, _AT_ONCE): of the states without and with the composition; to stay in the first; to leave
+    # the second, and to stay there.
     chances: Float64Array
 
 

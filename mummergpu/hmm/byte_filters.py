@@ -34,23 +34,13 @@ _NEVER: Final = 255
 
 
 class StripedBytes(NamedTuple):
-    """The bytes of a profile, striped, for compiled functions.
+    """The bytes of a profile, striped, for compiled functions."""
 
-    Attributes
-    ----------
-    scores : ndarray of int8, shape (parts, 29, registers * LANES)
-        What SSV adds for each part of the row.
-    costs : ndarray of uint8, shape (29, parts * registers * LANES)
-        What MSV subtracts after it has added `bias`.
-    registers : int
-        In a part of a row, one of `REGISTER_COUNTS`.
-    bias, entry : int
-        As in `ByteTables`.
-    """
-
-    scores: Any
+    scores: Any  # int8 (parts, 29, registers * LANES): what SSV adds for each part of the row
+    # (29, parts * registers * LANES): what MSV subtracts after it has added `bias`.
     costs: ByteArray
-    registers: int
+    registers: int  # In a part of a row, one of `REGISTER_COUNTS`
+    # As in `ByteTables`.
     bias: int
     entry: int
 

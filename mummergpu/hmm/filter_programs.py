@@ -1,4 +1,4 @@
-"""The programs that filter sequences on a device, one for each length of a row, and their tables."""
+"""The programs that filter sequences on a device, one a row length, and the tables they read."""
 
 from __future__ import annotations
 
@@ -96,21 +96,13 @@ def word_shape(nodes: int) -> RowShape:
 
 
 class RowVariant(NamedTuple):
-    """Where a row and its table lie; in searches, the row is compiled for registers.
+    """Where a row and its table lie; in searches, the row is compiled for registers."""
 
-    Attributes
-    ----------
-    scores : str
-        The row's cells: ``r`` in registers, ``s`` in shared memory, ``l`` local to threads.
-    rows : str
-        Whether the length of a row is compiled (``c``) or known at run time (``t``).
-    tables : str
-        Whether emissions and transitions lie in shared memory (``s``) or are read through the
-        read-only cache (``c``).
-    """
-
+    # The row's cells: ``r`` in registers, ``s`` in shared memory, ``l`` local to threads.
     scores: str = "r"
-    rows: str = "c"
+    rows: str = "c"  # Whether the length of a row is compiled (``c``) or known at run time (``t``)
+    # Whether emissions and transitions lie in shared memory (``s``) or are read through the read-
+    # only cache (``c``).
     tables: str = "s"
 
 

@@ -2,8 +2,8 @@
 
 `ThreadPolicy` is Viterbi with a thread for a sequence, by the policies of S. Ferraz and N. Moreano,
 Evaluating Optimization Strategies for HMMer Acceleration on GPU, ICPADS 2013, and register tiles.
-`RowPolicy` is SSV, MSV or Viterbi with lanes for a sequence, by the choices of H. Jiang, N. Ganesan,
-Y.-D. Yao, CUDAMPF, BMC Bioinformatics 17, 2016. See ``kernels/hmm``.
+`RowPolicy` is SSV, MSV or Viterbi with lanes for a sequence, by the choices of H. Jiang, N.
+Ganesan, Y.-D. Yao, CUDAMPF, BMC Bioinformatics 17, 2016. See ``kernels/hmm``.
 """
 
 from __future__ import annotations
@@ -75,35 +75,23 @@ CHOICES: Final = {
 
 @frozen
 class ThreadPolicy:
-    """How the Viterbi filter with a thread for a sequence works.
+    """How the Viterbi filter with a thread for a sequence works."""
 
-    Attributes
-    ----------
-    scores : str
-        Where a row lies: ``g`` in global memory, sequence after sequence; ``c`` coalesced; ``p``
-        coalesced and padded to whole warps; ``l`` local to the thread (the paper's private); ``t``
-        in register tiles of 8 nodes, two sequences a thread.
-    unroll : str
-        How often the inner loop is repeated: ``1``, ``2``, ``4`` or ``8``.
-    schedule : str
-        Whether the source leaves the order of operations to the compiler (``c``) or has it by hand
-        (``h``).
-    sequences : str
-        ``r`` as they were read, ``i`` interleaved by warps, ``s`` sorted by length as well.
-    steps, special : str
-        Where the transitions of nodes lie, and those beside them: ``g`` global memory, ``c``
-        constant, ``s`` shared, ``r`` registers (of nodes: in tiles only).
-    emissions : str
-        ``g`` global memory by node, ``t`` transposed, ``s`` shared.
-    """
-
+    # Where a row lies: ``g`` in global memory, sequence after sequence; ``c`` coalesced; ``p``
+    # coalesced and padded to whole warps; ``l`` local to the thread (the paper's private); ``t`` in
+    # register tiles of 8 nodes, two sequences a thread.
     scores: str = "g"
-    unroll: str = "1"
+    unroll: str = "1"  # How often the inner loop is repeated: ``1``, ``2``, ``4`` or ``8``
+    # Whether the source leaves the order of operations to the compiler (``c``) or has it by hand
+    # (``h``).
     schedule: str = "c"
+    # ``r`` as they were read, ``i`` interleaved by warps, ``s`` sorted by length as well.
     sequences: str = "r"
+    # Where the transitions of nodes lie, and those beside them: ``g`` global memory, ``c``
+    # constant, ``s`` shared, ``r`` registers (of nodes: in tiles only).
     steps: str = "g"
     special: str = "g"
-    emissions: str = "g"
+    emissions: str = "g"  # ``g`` global memory by node, ``t`` transposed, ``s`` shared
 
     @classmethod
     def from_code(cls, code: str) -> ThreadPolicy:
@@ -280,23 +268,14 @@ MAX_BYTE_REGISTERS: Final = 64
 
 @frozen
 class RowPolicy:
-    """How a filter with a group of lanes for a sequence works.
+    """How a filter with a group of lanes for a sequence works."""
 
-    Attributes
-    ----------
-    filter : str
-        ``S`` for SSV, ``M`` for MSV, ``V`` for Viterbi.
-    scores, rows, tables : str
-        As in `RowVariant`.
-    lanes : int
-        For a sequence: 8, 16 or 32.
-    """
-
-    filter: str = "V"
+    filter: str = "V"  # ``S`` for SSV, ``M`` for MSV, ``V`` for Viterbi
+    # As in `RowVariant`.
     scores: str = "r"
     rows: str = "c"
     tables: str = "s"
-    lanes: int = WARP_LANES
+    lanes: int = WARP_LANES  # For a sequence: 8, 16 or 32
 
     @classmethod
     def from_code(cls, code: str) -> RowPolicy:

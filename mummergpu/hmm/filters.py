@@ -104,19 +104,13 @@ def _float_of(order: int) -> np.float32:
 
 @frozen
 class FilterThresholds:
-    """The P-values up to which sequences pass HMMER's filters.
+    """The P-values up to which sequences pass HMMER's filters."""
 
-    Attributes
-    ----------
-    F1, F2, F3 : float
-        For MSV (and MSV corrected for composition), Viterbi and Forward.
-    bias_filter : bool
-        Whether scores are corrected for the composition of the profile (HMMER's ``--nobias``).
-    """
-
+    # For MSV (and MSV corrected for composition), Viterbi and Forward.
     F1: float = 0.02
     F2: float = 1e-3
     F3: float = 1e-5
+    # Whether scores are corrected for the composition of the profile (HMMER's ``--nobias``).
     bias_filter: bool = True
 
     @classmethod
@@ -126,18 +120,10 @@ class FilterThresholds:
 
 
 class PassScores(NamedTuple):
-    """The scores in bits from which on sequences pass: one number each, or one for each sequence.
-
-    Attributes
-    ----------
-    msv, viterbi : float32 or ndarray
-        Of the two filters.
-    skip : float32 or ndarray
-        From which on MSV's score lets a sequence pass Viterbi's filter too.
-    """
+    """The scores in bits from which on sequences pass: of all, or one for each sequence."""
 
     msv: Any
-    skip: Any
+    skip: Any  # From which on MSV's score lets a sequence pass Viterbi's filter too
     viterbi: Any
 
 
@@ -187,14 +173,7 @@ def compare_words(
 class ProfileFilter:
     """The filters for one profile; threads share it.
 
-    Attributes
-    ----------
-    scores : PassScores
-        The scores from which on sequences pass.
-    bias : BiasFilter or None
-        The background that is corrected for composition, if the profile tells its own.
-    bytes, words : ByteTables, WordTables
-        What the filters add up.
+    There is no `bias` if the profile does not tell its composition.
     """
 
     def __init__(self, profile: Profile, thresholds: FilterThresholds) -> None:
@@ -229,19 +208,9 @@ class ProfileFilter:
         return ForwardFilter([self])
 
     def survivors(self, block: ProteinBlock, stats: Stats) -> Int64Array:
-        """Return the sequences that pass to the Forward filter, and perhaps more.
+        """Return the sequences that pass to the Forward filter, and perhaps more, in their order.
 
-        Parameters
-        ----------
-        block : ProteinBlock
-            The sequences; empty ones never pass.
-        stats : Stats
-            Counts the cells and the survivors of each stage.
-
-        Returns
-        -------
-        ndarray of int64
-            The numbers of the sequences, increasing.
+        Empty ones never pass. `stats` counts the cells and the survivors of each stage.
         """
         cells = int(block.codes.size) * self.profile.nodes
         stats.add(cells=cells)

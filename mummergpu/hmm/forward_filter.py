@@ -41,42 +41,26 @@ _LEAST_FACTOR: Final = 1e-30
 
 
 class StripedChances(NamedTuple):
-    """The chances of a profile, striped.
+    """The chances of a profile, striped."""
 
-    Attributes
-    ----------
-    emissions : ndarray of float32, shape (29, registers * LANES)
-        By code: how much likelier it is at each node than in the background.
-    transitions : ndarray of float32
-        For each register: into its matches from the begin state and from the last node's match,
-        insertion and deletion; from its match to the next deletion and its insertion; its
-        insertion's own loop; from its deletion to the next; and what is left there of a deletion
-        that enters the lane. Then, for each of `_DOUBLINGS`, what is left after so many lanes; and
-        the sums over all registers of what is left.
-    registers : int
-        In a row.
-    """
-
+    # (29, registers * LANES): by code: how much likelier it is at each node than in the background.
     emissions: Float32Array
+    # For each register: into its matches from the begin state and from the last node's match,
+    # insertion and deletion; from its match to the next deletion and its insertion; its insertion's
+    # own loop; from its deletion to the next; and what is left there of a deletion that enters the
+    # lane. Then, for each of `_DOUBLINGS`, what is left after so many lanes; and the sums over all
+    # registers of what is left.
     transitions: Float32Array
     registers: int
 
 
 class ProfileChances(NamedTuple):
-    """The chances of some profiles, for compiled functions.
+    """The chances of some profiles, for compiled functions."""
 
-    Attributes
-    ----------
-    emissions, transitions : ndarray of float32
-        Those of all profiles, one after another.
-    first_emissions, first_transitions : ndarray of int64
-        The registers where each profile's begin.
-    registers : ndarray of int64
-        In a row of each profile.
-    """
-
+    # Those of all profiles, one after another.
     emissions: Float32Array
     transitions: Float32Array
+    # The registers where each profile's begin.
     first_emissions: Int64Array
     first_transitions: Int64Array
     registers: Int64Array

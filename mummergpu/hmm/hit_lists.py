@@ -47,24 +47,13 @@ _CUTOFF_FIELDS: Final = ("use_bit_cutoffs", "T", "domT", "incT", "incdomT")
 
 
 class HitRecords(NamedTuple):
-    """The hits of a profile in a part of the targets, in the order of the targets.
-
-    Attributes
-    ----------
-    text : ndarray, dtype=uint8
-        A record for each, one after the other.
-    offsets : ndarray, dtype=int64, shape=(n_hits + 1,)
-        Where each begins in `text`, and where the last ends.
-    cutoffs : dict
-        The scores that HMMER has taken from the profile as thresholds, by pyhmmer's words.
-    impossible : tuple of str
-        The targets that were left out because no path emits them.
-    """
+    """The hits of a profile in a part of the targets, in the order of the targets."""
 
     text: ByteArray
-    offsets: Int64Array
+    offsets: Int64Array  # (n_hits + 1,): where each begins in `text`, and where the last ends
+    # The scores that HMMER has taken from the profile as thresholds, by pyhmmer's words.
     cutoffs: dict[str, Any]
-    impossible: tuple[str, ...] = ()
+    impossible: tuple[str, ...] = ()  # The targets that were left out because no path emits them
 
     @property
     def tells_something(self) -> bool:
@@ -174,24 +163,12 @@ _ACCESSION_WIDTH: Final = 10
 
 @frozen
 class HitList:
-    """The hits of a query.
+    """The hits of a query."""
 
-    Attributes
-    ----------
-    query : object
-        A profile or a sequence of pyhmmer.
-    hits : pyhmmer.plan7.TopHits or None
-        Those reported, and others; None if no target was compared to the end.
-    impossible : tuple of str
-        The targets that were left out because no path emits them.
-    path : str
-        The file of a query that is a profile, for messages.
-    """
-
-    query: Any
-    hits: Any | None
-    impossible: tuple[str, ...] = ()
-    path: str = ""
+    query: Any  # A profile or a sequence of pyhmmer
+    hits: Any | None  # Those reported, and others; None if no target was compared to the end
+    impossible: tuple[str, ...] = ()  # The targets that were left out because no path emits them
+    path: str = ""  # The file of a query that is a profile, for messages
 
     @property
     def shown_query(self) -> str:
@@ -224,14 +201,8 @@ class HitList:
     def alignment(self, program: str, wraps: bool, warn: Callable[[str], None]) -> bytes:
         """Return the domains that are included as an alignment in Stockholm; nothing if none are.
 
-        Parameters
-        ----------
-        program : str
-            Who has made it, for the line about the author.
-        wraps : bool
-            Whether rows are wrapped; otherwise each is one line.
-        warn : callable
-            Receives a line about sequences that HMMER does not align.
+        `program` is named as the author; `warn` receives a line about sequences that HMMER does not
+        align.
         """
         if self.hits is None:
             return b""
@@ -270,16 +241,9 @@ def _has_gap(alignment: Any) -> bool:
 
 
 class HitCounts:
-    """What a search has found, for reports.
+    """What a search has found, for reports: queries (of a scan, sequences), and what is reported.
 
-    Attributes
-    ----------
-    queries, queries_with_hit : int
-        The profiles, or of a scan the sequences, and those of which a hit is reported.
-    hits, included_hits, domains : int
-        Those reported.
-    exponents : Counter of int
-        How many hits have each exponent of ten of their E-values, whose sign is turned.
+    `exponents` counts hits by the power of ten of their E-value, without its minus.
     """
 
     def __init__(self) -> None:
@@ -307,19 +271,7 @@ class HitCounts:
 
 
 class HitCounter:
-    """Joins the parts of the hits of each query.
-
-    Parameters
-    ----------
-    alphabet : pyhmmer.easel.Alphabet
-        That of the profiles.
-    options : FinishingOptions
-        Those of the parts.
-    Z : float or None
-        The number of targets that the user says; None to count them.
-    scans : bool
-        Whether the targets are profiles.
-    """
+    """Joins the parts of the hits of each query; `Z` is as for `Finisher`."""
 
     def __init__(
         self, alphabet: Any, options: FinishingOptions, Z: float | None, scans: bool
@@ -346,19 +298,7 @@ class HitCounter:
     def join(
         self, query: Any, parts: Sequence[HitRecords], targets: int, path: str = ""
     ) -> HitList:
-        """Return the hits of a query.
-
-        Parameters
-        ----------
-        query : object
-            A profile or a sequence of pyhmmer.
-        parts : sequence of HitRecords
-            In the order of the targets.
-        targets : int
-            The number of all targets.
-        path : str
-            The file of a query that is a profile.
-        """
+        """Return the hits of a query from its parts, in the order of the targets."""
         impossible = tuple(name for part in parts for name in part.impossible)
         if not any(part.offsets.size > 1 for part in parts):
             return HitList(query, None, impossible, path)
@@ -388,17 +328,8 @@ class HitCounter:
 
         It drops a hit at once if its E-value among the targets so far is too large. That matters
         because the columns of a table are as wide as the longest name among all hits that are kept.
-
-        Parameters
-        ----------
-        hits : pyhmmer.plan7.TopHits
-            What has been found.
-        keeps_alignments : bool
-            Whether alignments are needed.
-        targets_until : int
-            The number of targets up to the last one of the part.
-        place_of : callable
-            Returns that number for the target of a name.
+        There are `targets_until` targets up to the end of the part; `place_of` returns how many
+        there are up to the target of a name.
         """
         limit = self._options.E
 

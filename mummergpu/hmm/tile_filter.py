@@ -77,16 +77,7 @@ class TiledPairs(NamedTuple):
 class TileFilter:
     """Computes Viterbi's words by threads where these are faster than warps.
 
-    Parameters
-    ----------
-    device : Device
-        The device.
-    filters : sequence of ProfileFilter
-        The profiles, as the device numbers them.
-    asked : str
-        As for `tile_policy`.
-    load : callable
-        Compiles and loads a program.
+    The filters are numbered as on the device; `asked` is as for `tile_policy`.
     """
 
     def __init__(

@@ -116,21 +116,13 @@ def _residue_of_codon(code: int) -> ByteArray:
 
 
 class OrfPlace(NamedTuple):
-    """Where an ORF lies.
+    """Where an ORF lies."""
 
-    Attributes
-    ----------
-    record : str
-        The name of the nucleotides' record.
-    frame : int
-        1 to 3 from the beginning of the record on, 4 to 6 from its end on, on the other strand.
-    start, end : int
-        The first and the last base, counted from 1 on the strand of the record; `start` is the
-        larger one in frames 4 to 6.
-    """
-
-    record: str
+    record: str  # The name of the nucleotides' record
+    # 1 to 3 from the beginning of the record on, 4 to 6 from its end on, on the other strand.
     frame: int
+    # The first and the last base, counted from 1 on the strand of the record; `start` is the larger
+    # one in frames 4 to 6.
     start: int
     end: int
 
@@ -148,23 +140,13 @@ class OrfPlace(NamedTuple):
 
 
 class Orfs(NamedTuple):
-    """ORFs in the order of esl-translate.
+    """ORFs in the order of esl-translate."""
 
-    Attributes
-    ----------
-    codes : ndarray, dtype=uint8, shape=(n_residues,)
-        The residues of all ORFs (`proteins.SYMBOLS`), one after the other.
-    offsets : ndarray, dtype=int64, shape=(n_orfs + 1,)
-        Where each begins in `codes`, and where the last ends.
-    records : ndarray, dtype=int64, shape=(n_orfs,)
-        The numbers of the records that they are of.
-    frames, starts : ndarray, dtype=int64, shape=(n_orfs,)
-        See `OrfPlace`.
-    """
-
+    # (n_residues,): the residues of all ORFs (`proteins.SYMBOLS`), one after the other.
     codes: ByteArray
-    offsets: Int64Array
-    records: Int64Array
+    offsets: Int64Array  # (n_orfs + 1,): where each begins in `codes`, and where the last ends
+    records: Int64Array  # (n_orfs,): the numbers of the records that they are of
+    # (n_orfs,): see `OrfPlace`.
     frames: Int64Array
     starts: Int64Array
 
@@ -454,14 +436,7 @@ class TranslatedFiles(RecordFiles):
     def blocks(
         self, threads: ReadingThreads | None = None, warn: Warn = say_nothing, scale: int = 1
     ) -> Generator[OrfRecords]:
-        """Yield the ORFs in blocks, `scale` times as large as by default.
-
-        Raises
-        ------
-        InputError
-            If a file cannot be read, is of proteins, or an ORF is longer than HMMER allows and
-            the rules make that an error.
-        """
+        """Yield the ORFs in blocks, `scale` times as large as by default."""
         _residue_of_codon(self._rules.code)  # There is such a code.
         long = LongOnes(self._rules, "ORF")
         # Qualities come with all letters, and with the flags that tell mates.

@@ -41,28 +41,16 @@ takes longer than the search."""
 
 @frozen
 class SweepOptions:
-    """What a sweep measures, and how often.
+    """What a sweep measures, and how often."""
 
-    Attributes
-    ----------
-    policies : tuple of str
-        The codes of the combinations, with the control among them.
-    control_runs : int
-        The further runs of the control.
-    seed : int
-        The start of the random order.
-    profile : bool
-        Whether one further run of each combination counts the visited nodes, on a GPU.
-    trees : TreeOptions
-        The pages and the format of the trees; its policy is not used.
-    """
-
-    policies: tuple[str, ...]
+    policies: tuple[str, ...]  # The codes of the combinations, with the control among them
     runs: int = 5
-    control_runs: int = 10
+    control_runs: int = 10  # The further runs of the control
     seed: int = 1
+    # Whether one further run of each combination counts the visited nodes, on a GPU.
     profile: bool = False
     threads: int = 1
+    # The pages and the format of the trees; its policy is not used.
     trees: TreeOptions = field(default_factory=TreeOptions)
 
 

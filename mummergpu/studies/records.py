@@ -24,66 +24,37 @@ from mummergpu.studies.combinations import CONTROL, checked_code, every_policy
 
 @frozen
 class KernelRecord:
-    """The cost of one kernel in one run, and the resources that the driver reports.
+    """The cost of one kernel in one run, and the resources that the driver reports."""
 
-    Attributes
-    ----------
-    milliseconds : float
-        The device time, summed over launches.
-    node_visits : int or None
-        The number of nodes that its threads visited, if they were counted.
-    registers, local_bytes, shared_bytes : int or None
-        Registers and bytes of local memory of a thread, and shared bytes of a block; None if they
-        were not asked for.
-    occupancy : float or None
-        The resident threads of a multiprocessor, as a share of the most that it supports.
-    """
-
-    milliseconds: float
+    milliseconds: float  # The device time, summed over launches
     launches: int
+    # The number of nodes that its threads visited, if they were counted.
     node_visits: int | None = None
+    # Registers and bytes of local memory of a thread, and shared bytes of a block; None if they
+    # were not asked for.
     registers: int | None = None
     local_bytes: int | None = None
     shared_bytes: int | None = None
+    # The resident threads of a multiprocessor, as a share of the most that it supports.
     occupancy: float | None = None
 
 
 @frozen
 class StudyRun:
-    """One measured run of one policy.
-
-    Attributes
-    ----------
-    position : int
-        The number of the run in the order of the sweep, counted from 0.
-    policy : str
-        The code of the policies, such as ``Tn``.
-    kind : str
-        ``run`` for the runs that count, ``control`` for the further runs of the control between
-        them, ``profile`` for a run whose kernels count the nodes that they visit; its times do
-        not count.
-    repeat : int
-        The number of this run among those of the same policy and kind, counted from 0.
-    seconds : dict of str to float
-        Seconds by stage.
-    kernels : dict of str to KernelRecord
-        The kernels of a GPU by name; empty on the processor.
-    bytes : dict of str to int
-        What was copied, and what lies in memory.
-    digest : str
-        The hash of all that was found.
-    """
+    """One measured run of one policy."""
 
     KERNEL_STAGES: ClassVar[tuple[str, ...]] = ()
 
-    position: int
-    policy: str
+    position: int  # The number of the run in the order of the sweep, counted from 0
+    policy: str  # The code of the policies, such as ``Tn``
+    # ``run`` for the runs that count, ``control`` for the further runs of the control between them,
+    # ``profile`` for a run whose kernels count the nodes that they visit; its times do not count.
     kind: str
-    repeat: int
+    repeat: int  # The number of this run among those of the same policy and kind, counted from 0
     seconds: dict[str, float]
-    kernels: dict[str, KernelRecord]
-    bytes: dict[str, int]
-    digest: str
+    kernels: dict[str, KernelRecord]  # The kernels of a GPU by name; empty on the processor
+    bytes: dict[str, int]  # What was copied, and what lies in memory
+    digest: str  # The hash of all that was found
 
     @property
     def kernel_seconds(self) -> float:
@@ -93,40 +64,20 @@ class StudyRun:
 
 @frozen
 class SweepMachine:
-    """The machine of a sweep, and the versions of what ran on it.
+    """The machine of a sweep, and the versions of what ran on it."""
 
-    Attributes
-    ----------
-    backend : str
-        ``cpu`` or ``cuda``.
-    device : str
-        The name of the GPU or of the processor.
-    architecture : str
-        The architecture of the GPU, such as ``sm_90``, or of the processor.
-    memory_bytes : int
-        The memory of the device, or of the machine.
-    multiprocessors : int
-        Those of the GPU; 0 on the processor.
-    threads : int
-        The threads of the host that search.
-    clocks_megahertz : dict of str to float
-        The highest clocks of the device by name, where the driver tells them.
-    versions : dict of str to str
-        The versions of the driver, CUDA, Python and the libraries.
-    gathers_per_second : dict of str to float
-        How many records at random addresses the device reads in a second, each named by the one
-        before it: ``merged`` for whole nodes, ``split`` for their halves in two tables. The
-        table has the size of the tree of a page. Empty if it was not measured.
-    """
-
-    backend: str
+    backend: str  # ``cpu`` or ``cuda``
     device: str
-    architecture: str
-    memory_bytes: int
-    multiprocessors: int
-    threads: int
+    architecture: str  # The architecture of the GPU, such as ``sm_90``, or of the processor
+    memory_bytes: int  # The memory of the device, or of the machine
+    multiprocessors: int  # Those of the GPU; 0 on the processor
+    threads: int  # The threads of the host that search
+    # The highest clocks of the device by name, where the driver tells them.
     clocks_megahertz: dict[str, float]
-    versions: dict[str, str]
+    versions: dict[str, str]  # The versions of the driver, CUDA, Python and the libraries
+    # How many records at random addresses the device reads in a second, each named by the one
+    # before it: ``merged`` for whole nodes, ``split`` for their halves in two tables. The table has
+    # the size of the tree of a page. Empty if it was not measured.
     gathers_per_second: dict[str, float]
 
     @property
@@ -137,22 +88,11 @@ class SweepMachine:
 
 @frozen
 class StudySetup:
-    """All that the runs of a sweep have in common, but for what they search.
-
-    Attributes
-    ----------
-    date : str
-        The day on which the sweep began, as in 2026-01-31.
-    policies : tuple of str
-        The codes of the policies that are measured; the control is among them.
-    runs, control_runs : int
-        The runs of each policy, and the further runs of the control.
-    seed : int
-        The start of the random order.
-    """
+    """All that the runs of a sweep have in common, but for what they search."""
 
     program: str
-    date: str
+    date: str  # The day on which the sweep began, as in 2026-01-31
+    # The codes of the policies that are measured; the control is among them.
     policies: tuple[str, ...]
     runs: int
     control_runs: int
@@ -163,26 +103,14 @@ class StudySetup:
 
 @frozen
 class Subject:
-    """What a study is about: suffix trees, or filters of profiles.
-
-    Attributes
-    ----------
-    name : str
-        As in the file of a sweep.
-    every : callable
-        Returns the codes of all policies, in their order.
-    checked : callable
-        Returns the code of a policy as a sweep writes it; raises `OptionError` if it is none.
-    controls : mapping of str to str
-        The policy that all others are compared with, by backend.
-    input_type, setup_type, run_type : type
-        The records of what is searched, of what all runs have in common, and of a run.
-    """
+    """What a study is about: suffix trees, or filters of profiles."""
 
     name: str
-    every: Callable[[], Sequence[str]]
+    every: Callable[[], Sequence[str]]  # Returns the codes of all policies, in their order
+    # Returns the code of a policy as a sweep writes it; raises `OptionError` if it is none.
     checked: Callable[[str], str]
-    controls: Mapping[str, str]
+    controls: Mapping[str, str]  # The policy that all others are compared with, by backend
+    # The records of what is searched, of what all runs have in common, and of a run.
     input_type: type
     setup_type: type[StudySetup]
     run_type: type[StudyRun]
@@ -195,44 +123,25 @@ class ProfileRun(StudyRun):
     Its stages: ``filter`` is the kernel of the policy (on the processor, all threads summed),
     ``again`` that of the proteins that tiles leave to a warp each, ``search`` the wall-clock time
     with the scores' copy to the host.
-
-    Attributes
-    ----------
-    again : int
-        The proteins that tiles left to another filter.
     """
 
     KERNEL_STAGES: ClassVar[tuple[str, ...]] = ("filter", "again")
 
-    again: int
+    again: int  # The proteins that tiles left to another filter
 
 
 @frozen
 class ProfileInput:
-    """The profile and the proteins that all runs of a sweep compare.
-
-    Attributes
-    ----------
-    name : str
-        The name of the profile.
-    digest : str
-        The hash of its scores and of the proteins.
-    nodes, proteins, residues : int
-        The size of both.
-    longest, median_length : int
-        The length of the longest protein, and the median.
-    left_out : int
-        The proteins that were left out: empty ones, and those with marks.
-    """
+    """The profile and the proteins that all runs of a sweep compare."""
 
     name: str
-    digest: str
+    digest: str  # The hash of its scores and of the proteins
     nodes: int
     proteins: int
     residues: int
     longest: int
     median_length: int
-    left_out: int
+    left_out: int  # The proteins that were left out: empty ones, and those with marks
 
     @property
     def cells(self) -> int:
@@ -316,13 +225,7 @@ KERNEL_STAGES: Final = ("match", "print", "ordering")
 
 @frozen
 class SweepRun(StudyRun):
-    """One measured run of one combination of policies of trees.
-
-    Attributes
-    ----------
-    mems, candidate_matches : int
-        The numbers of matches and candidate matches.
-    """
+    """One measured run of one combination of policies of trees."""
 
     KERNEL_STAGES: ClassVar[tuple[str, ...]] = KERNEL_STAGES
 
@@ -332,45 +235,22 @@ class SweepRun(StudyRun):
 
 @frozen
 class SweepInput:
-    """The reference and the queries that all runs of a sweep search.
+    """The reference and the queries that all runs of a sweep search."""
 
-    Attributes
-    ----------
-    name : str
-        The name of the workload, or of the reference file without its folder.
-    reference_digest, query_digest : str
-        Hashes of the reference (names and bases) and of the queries (bases and their borders).
-    reference_bases, reference_records : int
-        The length of the reference in bases, and its number of records.
-    query_bases, query_count : int
-        The number of bases of all queries, and of queries.
-    median_query_length : int
-        The median length of a query in bases.
-    minimum_length : int
-        The fewest bases of a match.
-    strands : tuple of str
-        ``forward``, ``reverse``, or both.
-    pages : int
-        The number of pages of the reference.
-    page_size : int
-        The most bases of a page.
-    address_bits : int
-        24 for the paper's format of nodes, 32 for the wide format.
-    """
-
-    name: str
+    name: str  # The name of the workload, or of the reference file without its folder
+    # Hashes of the reference (names and bases) and of the queries (bases and their borders).
     reference_digest: str
     query_digest: str
     reference_bases: int
     reference_records: int
     query_bases: int
     query_count: int
-    median_query_length: int
-    minimum_length: int
-    strands: tuple[str, ...]
+    median_query_length: int  # The median length of a query in bases
+    minimum_length: int  # The fewest bases of a match
+    strands: tuple[str, ...]  # ``forward``, ``reverse``, or both
     pages: int
-    page_size: int
-    address_bits: int
+    page_size: int  # The most bases of a page
+    address_bits: int  # 24 for the paper's format of nodes, 32 for the wide format
 
 
 @frozen
@@ -382,16 +262,11 @@ class SweepSetup(StudySetup):
 
 @frozen
 class Sweep:
-    """A sweep as it was read from its folder.
-
-    Attributes
-    ----------
-    runs : tuple of SweepRun
-        Its runs, in the order in which they were made. A sweep that was interrupted lacks some.
-    """
+    """A sweep as it was read from its folder."""
 
     folder: Path
     setup: SweepSetup
+    # As they were made; a sweep that was interrupted lacks some.
     runs: tuple[SweepRun, ...]
 
 

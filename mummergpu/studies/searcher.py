@@ -31,22 +31,12 @@ MapFunction = Callable[..., Iterable[Any]]
 
 
 class StudySearcher(ABC):
-    """A backend that searches trees in any layout, one after the other.
-
-    Attributes
-    ----------
-    stats : Stats
-        The statistics that the backend writes to.
-    is_device : bool
-        Whether it is a GPU.
-    block_size : int
-        About how many bases a block of queries should have.
-    """
+    """A backend that searches trees in any layout, one after the other."""
 
     backend: Backend[TreePage]
     stats: Stats
     is_device: bool
-    block_size: int
+    block_size: int  # About how many bases a block of queries should have
 
     @abstractmethod
     def machine(self, threads: int, gathers_per_second: dict[str, float]) -> SweepMachine:

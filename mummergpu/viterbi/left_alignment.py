@@ -48,31 +48,9 @@ def align_left(
     variant or an error of a read there are such places, and which of them is found depends on where
     the read begins: who calls variants would see some reads with each.
 
-    Parameters
-    ----------
-    operations : ndarray, dtype=uint32
-        The operations of one alignment or of many, as BAM packs them; changed in place.
-    operations_at : int
-        Where the operations of this alignment begin.
-    count : int
-        How many there are.
-    read : ndarray, dtype=uint8
-        Codes, on the strand of the reference.
-    read_at : int
-        The index of the first base that the operations consume; clipped bases count (``S``).
-    reference : ndarray, dtype=uint8
-        Codes.
-    reference_at : int
-        The index of the first base of the reference that the operations consume.
-    costs : Costs
-        What pairs of bases score.
-    over_ties : bool
-        Whether gaps go to the leftmost of all places with the same score.
-
-    Returns
-    -------
-    int
-        How many operations there are now, at most `count`.
+    The `count` operations from `operations_at` on are changed in place; returned is how many there
+    are now. They consume bases from `read_at` (on the reference's strand, clipped bases included)
+    and `reference_at` on.
     """
     i, j = read_at, reference_at
     kept = operations_at

@@ -36,10 +36,7 @@ _MAX_PLACES: Final = 2
 class CodedChain:
     """A chain whose possible states behind each symbol have places.
 
-    Attributes
-    ----------
-    states : ndarray of int64, shape (n_symbols, n_places)
-        The state in each place behind each symbol; -1 where there is none.
+    `states`, of shape (n_symbols, n_places), has -1 where there is none.
     """
 
     def __init__(self, chain: Chain, states: Int64Array) -> None:

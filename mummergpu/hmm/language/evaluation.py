@@ -61,32 +61,18 @@ MapParts = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 
 
 class Evaluation(NamedTuple):
-    """What an algorithm finds in a block.
+    """What an algorithm finds in a block."""
 
-    Attributes
-    ----------
-    scores : ndarray of float64, shape (n_sequences,)
-        Natural logarithms; -inf for an impossible sequence.
-    runs : Runs or None
-        The paths of states, if they are asked for; an impossible sequence has none.
-    tables : list of ndarray, or None
-        For each sequence an array of shape (n_states, length): logarithms, or the posterior
-        probabilities, of the states in `CompiledModel.state_names`.
-    """
-
-    scores: Float64Array
+    scores: Float64Array  # (n_sequences,): natural logarithms; -inf for an impossible sequence
+    # The paths of states, if they are asked for; an impossible sequence has none.
     runs: Runs | None = None
+    # For each sequence an array of shape (n_states, length): logarithms, or the posterior
+    # probabilities, of the states in `CompiledModel.state_names`.
     tables: list[Float64Array] | None = None
 
 
 class CompiledModel:
-    """A model, and its chains and programs as they are asked for.
-
-    Raises
-    ------
-    ModelError
-        If the model cannot be computed.
-    """
+    """A model, and its chains and programs as they are asked for."""
 
     def __init__(self, model: Model, path: str = "<model>") -> None:
         self.model = model

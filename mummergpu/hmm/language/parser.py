@@ -88,20 +88,7 @@ _MAX_DIGITS: Final = 9
 
 
 def parse_program(text: str, path: str = "<text>") -> Program:
-    """Return what a program says.
-
-    Parameters
-    ----------
-    text : str
-        The program.
-    path : str
-        What errors name it.
-
-    Raises
-    ------
-    ModelError
-        With line and column, and what was expected there.
-    """
+    """Return what a program says; `ModelError` has the line, the column and what was expected."""
     return _Parser(text, path).program()
 
 

@@ -81,34 +81,19 @@ def pieces_of(length: int, size: int) -> list[Piece]:
 
 
 class Borders(NamedTuple):
-    """The values behind each piece.
+    """The values behind each piece."""
 
-    Attributes
-    ----------
-    values : ndarray, shape (n_pieces, n_nodes)
-        The values of states.
-    totals : ndarray of int64, shape (n_pieces,)
-        What was taken off them: exponents of 2, or multiples of 2**`OFFSET_BITS` units. If each
-        value has one, the shape is (n_pieces, n_nodes).
-    """
-
-    values: Numbers
+    values: Numbers  # (n_pieces, n_nodes): the values of states
+    # (n_pieces,): what was taken off them: exponents of 2, or multiples of 2**`OFFSET_BITS` units.
+    # If each value has one, the shape is (n_pieces, n_nodes).
     totals: Int64Array
 
 
 class Operators(NamedTuple):
-    """What pieces do to a path that begins in each place.
+    """What pieces do to a path that begins in each place."""
 
-    Attributes
-    ----------
-    values : ndarray, shape (n_pieces, n_places, n_nodes)
-        The values of states behind the piece.
-    offsets : ndarray of int64, shape (n_pieces, n_places)
-        What was taken off them.
-    """
-
-    values: Numbers
-    offsets: Int64Array
+    values: Numbers  # (n_pieces, n_places, n_nodes): the values of states behind the piece
+    offsets: Int64Array  # (n_pieces, n_places): what was taken off them
 
 
 class LongSequence:

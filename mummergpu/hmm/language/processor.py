@@ -35,35 +35,23 @@ from mummergpu.runtime.compiled.llvm_text import compiled_text
 
 
 class Computed(NamedTuple):
-    """What a program has left behind.
+    """What a program has left behind."""
 
-    Attributes
-    ----------
-    slots : ndarray, shape=(n_slots, width, LANES)
-        The values of states behind each segment, and how they were scaled (`ChainPrograms.width`).
-    columns : ndarray, shape=(n_rows, width, LANES), or empty
-        The same for each row.
-    bits : ndarray, shape=(n_rows, n_words, LANES), or empty
-        The bits of `TraceBits` for each row.
-    """
-
+    # (n_slots, width, LANES): the values of states behind each segment, and how they were scaled
+    # (`ChainPrograms.width`).
     slots: Numbers
-    columns: Numbers
-    bits: Numbers
+    columns: Numbers  # (n_rows, width, LANES): the same for each row
+    bits: Numbers  # (n_rows, n_words, LANES): the bits of `TraceBits` for each row
 
 
 class ChainPrograms:
     """A chain in one direction, and the programs that compute it as they are asked for.
 
-    Attributes
-    ----------
-    is_exact : bool
-        Whether each value has an exponent of its own, so that none is lost beside others.
-    width : int
-        The numbers of a column in a lane: the values of nodes, and the exponent of all or of each.
+    A column has `width` numbers in a lane: the values of nodes, and the exponent of all or of each.
     """
 
     is_exact = False
+    """Whether each value has an exponent of its own, so that none is lost beside others."""
 
     def __init__(self, chain: Chain) -> None:
         self.chain = chain

@@ -47,23 +47,13 @@ EMISSION_ROW: Final = 256
 
 
 class ShapeArrays(NamedTuple):
-    """A shape for compiled functions.
+    """A shape for compiled functions."""
 
-    Attributes
-    ----------
-    first_steps : ndarray of int64, shape (n_nodes + 1,)
-        Where the steps into each node begin, and where the last ends.
-    sources : ndarray of int64
-        Of each step; behind the steps, for each node that emits, the start: the number of nodes.
-    emissions : ndarray of int64, shape (n_nodes,)
-        Those of nodes; of a silent one the number of emissions.
-    emitting : int
-        How many nodes emit.
-    """
-
+    # (n_nodes + 1,): where the steps into each node begin, and where the last ends.
     first_steps: Int64Array
+    # Of each step; behind the steps, for each node that emits, the start: the number of nodes.
     sources: Int64Array
-    emissions: Int64Array
+    emissions: Int64Array  # (n_nodes,): those of nodes; of a silent one the number of emissions
     emitting: int
 
     @classmethod
@@ -81,28 +71,16 @@ class ShapeArrays(NamedTuple):
 
 
 class ChainTables(NamedTuple):
-    """A chain in numbers.
+    """A chain in numbers."""
 
-    Attributes
-    ----------
-    numbers : ndarray
-        The probabilities of transitions, and then of the start.
-    emissions : ndarray, shape=(n_emissions, EMISSION_ROW)
-        The probabilities of symbols; behind them 1 for the padding.
-    end : ndarray
-        The probabilities of the end.
-    chunk : int
-        After how many columns values have to be scaled; 0 if sums may be too small for doubles
-        behind a single one.
-    float_chunk : int
-        The same of floats.
-    """
-
-    numbers: Numbers
+    numbers: Numbers  # The probabilities of transitions, and then of the start
+    # (n_emissions, EMISSION_ROW): the probabilities of symbols; behind them 1 for the padding.
     emissions: Numbers
-    end: Numbers
+    end: Numbers  # The probabilities of the end
+    # After how many columns values have to be scaled; 0 if sums may be too small for doubles behind
+    # a single one.
     chunk: int
-    float_chunk: int = 0
+    float_chunk: int = 0  # The same of floats
 
 
 def sum_tables(chain: Chain) -> ChainTables:

@@ -16,57 +16,30 @@ from mummergpu.runtime.jit import as_index, inline, jit
 
 
 class Runs(NamedTuple):
-    """Paths as runs of equal states.
+    """Paths as runs of equal states."""
 
-    Attributes
-    ----------
-    visits : ndarray of int64
-        The visited states, numbers into `StateNames.names`, path after path.
-    lengths : ndarray of int64
-        How often each is visited in a row.
-    offsets : ndarray of int64, shape (n_paths + 1,)
-        Where each path begins, and where the last ends.
-    """
-
-    visits: Int64Array
-    lengths: Int64Array
-    offsets: Int64Array
+    visits: Int64Array  # The visited states, numbers into `StateNames.names`, path after path
+    lengths: Int64Array  # How often each is visited in a row
+    offsets: Int64Array  # (n_paths + 1,): where each path begins, and where the last ends
 
 
 class TraceTables(NamedTuple):
-    """A chain as `steps_of` walks it backwards.
+    """A chain as `steps_of` walks it backwards."""
 
-    Attributes
-    ----------
-    words, shifts, masks : ndarray of int64, shape (n_nodes,)
-        Where the bits of each node lie.
-    first_steps : ndarray of int64, shape (n_nodes,)
-        The first step into each node; those of other ranks follow.
-    sources : ndarray of int64, shape (n_steps,)
-        The source of each step.
-    emitting : int
-        How many nodes emit.
-    """
-
+    # (n_nodes,): where the bits of each node lie.
     words: Int64Array
     shifts: Int64Array
     masks: Int64Array
+    # (n_nodes,): the first step into each node; those of other ranks follow.
     first_steps: Int64Array
-    sources: Int64Array
+    sources: Int64Array  # (n_steps,): the source of each step
     emitting: int
 
 
 class StateNames:
     """The visits that steps of a chain stand for.
 
-    The number of a visit is one of a name, and of whether the state emits.
-
-    Attributes
-    ----------
-    names : list of str
-        The name of each visit.
-    emits : ndarray of bool
-        Whether a symbol is emitted at it.
+    The number of a visit is one of a name (`names`), and of whether the state emits (`emits`).
     """
 
     def __init__(self, chain: Chain) -> None:
@@ -340,21 +313,12 @@ def some_runs(part: tuple[Int64Array, Runs], chosen: BoolArray) -> tuple[Int64Ar
 
 
 class NodeVisits(NamedTuple):
-    """What a node behind a symbol stands for.
-
-    Attributes
-    ----------
-    codes : ndarray of uint8
-        The symbols of the sequence.
-    table : ndarray of int64
-        The visit of each node behind each symbol, `width` of a symbol; of `width` 0, of each node.
-    width : int
-        How many nodes a symbol has.
-    """
+    """What a node behind a symbol stands for."""
 
     codes: ByteArray
+    # The visit of each node behind each symbol, `width` of a symbol; of `width` 0, of each node.
     table: Int64Array
-    width: int
+    width: int  # How many nodes a symbol has
 
 
 def has_node_paths(chain: Chain) -> bool:
@@ -364,21 +328,13 @@ def has_node_paths(chain: Chain) -> bool:
 
 
 class WalkedPieces(NamedTuple):
-    """Pieces side by side that were walked.
+    """Pieces side by side that were walked."""
 
-    Attributes
-    ----------
-    begins, ends : ndarray of int64
-        Where each lies in the sequence.
-    words : ndarray
-        The bits of their rows, as `TraceBits`.
-    guessed, before : ndarray of int64
-        The node behind each piece that was begun with, and the one before it that was found.
-    """
-
+    # Where each lies in the sequence.
     begins: Int64Array
     ends: Int64Array
-    words: Any
+    words: Any  # The bits of their rows, as `TraceBits`
+    # The node behind each piece that was begun with, and the one before it that was found.
     guessed: Int64Array
     before: Int64Array
 

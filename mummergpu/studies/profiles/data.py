@@ -35,17 +35,12 @@ _PART_RESIDUES: Final = 1 << 18
 
 @frozen
 class ProfileData:
-    """What the runs of a study compare: a profile with proteins, none of them empty or with marks.
-
-    Attributes
-    ----------
-    left_out : int
-        The proteins that were left out, because only HMMER's own arithmetic knows their marks.
-    """
+    """What the runs of a study compare: a profile and proteins, none empty or with marks."""
 
     name: str
     filter: ProfileFilter
     block: ProteinBlock
+    # The proteins that were left out, because only HMMER's own arithmetic knows their marks.
     left_out: int = 0
 
     @property

@@ -89,18 +89,13 @@ class Scored(NamedTuple):
 class DeviceScores:
     """A profile and proteins on a device, which is current while this is used.
 
-    Nothing that a policy needs is uploaded while kernels are timed. `close` gives all memory back.
-    With `as_searched`, proteins that a policy takes as they were read lie as those of a search,
-    which are sorted.
+    Nothing that a policy needs is uploaded while kernels are timed.
     """
 
-    def __init__(
-        self, device: Device, cache: KernelCache, data: ProfileData, as_searched: bool = False
-    ) -> None:
+    def __init__(self, device: Device, cache: KernelCache, data: ProfileData) -> None:
         self._device = device
         self._cache = cache
         self._data = data
-        self._as_read = "p" if as_searched else "r"
         self._sources = read_sources()
         self._stack = ExitStack()
         self._stream = device.new_stream()
@@ -146,13 +141,9 @@ class DeviceScores:
     def prepare(self, policy: DevicePolicy) -> _Prepared:
         """Upload what a policy needs; what the last one needed is freed."""
         self._own.close()
-        source = self.program_of(policy)
-        if source is None:
-            raise OptionError("policies", f"'{policy.code}' does not suit {self._data.nodes} nodes")
-        program = self._loaded(source)
+        program = self._loaded(self._needed(policy))
         if isinstance(policy, ThreadPolicy):
-            kind = policy.sequences
-            layout = self.layout(self._as_read if kind == "r" else kind)
+            layout = self.layout(policy.sequences)
             if policy.is_tiled:
                 launch = self._tiles(policy, program, layout)
                 return _Prepared("V", layout, launch, program)

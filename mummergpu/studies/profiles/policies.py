@@ -22,18 +22,11 @@ from mummergpu.runtime.frozen import frozen
 
 @frozen
 class ProcessorPolicy:
-    """How a filter of the processor works.
+    """How a filter of the processor works."""
 
-    Attributes
-    ----------
-    filter : str
-        ``S`` for SSV, ``M`` for MSV, ``V`` for Viterbi.
-    registers : int
-        The most registers of a part of SSV's row, for which the loop is compiled; 0: known at run
-        time, as for the other filters.
-    """
-
-    filter: str
+    filter: str  # ``S`` for SSV, ``M`` for MSV, ``V`` for Viterbi
+    # The most registers of a part of SSV's row, for which the loop is compiled; 0: known at run
+    # time, as for the other filters.
     registers: int
 
     @property

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class PaperRow(NamedTuple):
-    """A row of a table of the paper, with our policy of the same kind."""
+    """A row of a table of S. Ferraz, N. Moreano (ICPADS 2013, GeForce GTX 460), and our policy."""
 
     table: str
     name: str

@@ -16,21 +16,13 @@ from mummergpu.studies.report.effects import mean_interval
 
 @frozen
 class ProfileStudy:
-    """A sweep of profile filters, with the medians of its kernels.
-
-    Attributes
-    ----------
-    title : str
-        Its profile, nodes and device.
-    seconds : dict of str to float
-        The median seconds of the kernels by policy, without policies that have not run.
-    noise : float or None
-        The coefficient of variation of the control's runs; None if there are too few.
-    """
+    """A sweep of profile filters, with the medians of its kernels."""
 
     sweep: ProfileSweep
-    title: str
+    title: str  # Its profile, nodes and device
+    # The median seconds of the kernels by policy, without policies that have not run.
     seconds: dict[str, float]
+    # The coefficient of variation of the control's runs; None if there are too few.
     noise: float | None
 
     @property
@@ -81,23 +73,17 @@ def study_of(sweep: ProfileSweep) -> ProfileStudy:
 
 
 class ChoiceEffect(NamedTuple):
-    """What a letter does in place of another, over all pairs that differ in it alone.
-
-    Attributes
-    ----------
-    mean, least, greatest : float
-        The changes of the time in percent.
-    low, high : float or None
-        The confidence interval of the mean; None for a single pair.
-    """
+    """What a letter does in place of another, over all pairs that differ in it alone."""
 
     name: str
     before: str
     after: str
     pairs: int
+    # The changes of the time in percent.
     mean: float
     least: float
     greatest: float
+    # The confidence interval of the mean; None for a single pair.
     low: float | None
     high: float | None
 

@@ -34,20 +34,13 @@ _ORDER: Final = "QRTmrtn"
 
 @frozen
 class Timings:
-    """The median times of a sweep, and the noise of its machine.
-
-    Attributes
-    ----------
-    seconds : ndarray, dtype=float64, shape=(n_policies, n_stages)
-        Medians; NaN where a stage was not measured.
-    noise : ndarray, dtype=float64, shape=(n_stages,)
-        The coefficient of variation of the control's runs; NaN where it is unknown.
-    """
+    """The median times of a sweep, and the noise of its machine."""
 
     policies: tuple[Policy, ...]
     stages: tuple[str, ...]
-    seconds: Float64Array
+    seconds: Float64Array  # (n_policies, n_stages): medians; NaN where a stage was not measured
     run_counts: tuple[int, ...]
+    # (n_stages,): the coefficient of variation of the control's runs; NaN where it is unknown.
     noise: Float64Array
     noise_runs: int
 
@@ -194,28 +187,19 @@ _PRINT_KERNELS: Final = ("count_mems", "write_mems")
 
 @frozen
 class KernelFacts:
-    """One kernel under one policy; what is unknown is None.
-
-    Attributes
-    ----------
-    milliseconds : float or None
-        The median device time of the timed runs.
-    registers, local_bytes, shared_bytes : int or None
-        Registers and bytes of local memory of a thread, shared bytes of a block.
-    occupancy : float or None
-        The resident threads of a multiprocessor as a share of the most it supports.
-    visits_per_second, limit : float or None
-        Visited nodes of a profiled run over the median time, and the random reads that the device
-        makes in a second.
-    """
+    """One kernel under one policy; what is unknown is None."""
 
     policy: Policy
     kernel: str
-    milliseconds: float | None
+    milliseconds: float | None  # The median device time of the timed runs
+    # Registers and bytes of local memory of a thread, shared bytes of a block.
     registers: int | None
     local_bytes: int | None
     shared_bytes: int | None
+    # The resident threads of a multiprocessor as a share of the most it supports.
     occupancy: float | None
+    # Visited nodes of a profiled run over the median time, and the random reads that the device
+    # makes in a second.
     visits_per_second: float | None
     limit: float | None
 

@@ -26,22 +26,13 @@ LARGEST_MATCH: Final = 20
 
 @frozen
 class State:
-    """A state of a model.
-
-    Attributes
-    ----------
-    name : str
-        The name in generated code.
-    read_bases, reference_bases : int
-        How many bases of each sequence the state consumes: 0 or 1.
-    operation : int
-        The operation of a CIGAR, as BAM numbers them.
-    """
+    """A state of a model."""
 
     name: str
+    # How many bases of each sequence the state consumes: 0 or 1.
     read_bases: int
     reference_bases: int
-    operation: int
+    operation: int  # The operation of a CIGAR, as BAM numbers them
 
     @property
     def emits(self) -> bool:
@@ -60,17 +51,10 @@ class Transition:
 
 @frozen
 class Model:
-    """States and transitions.
+    """States and transitions."""
 
-    Attributes
-    ----------
-    states : tuple of State
-        The states; an alignment begins and ends in the first.
-    transitions : tuple of Transition
-        Of several steps into one state with the same score, the one that comes first is taken.
-    """
-
-    states: tuple[State, ...]
+    states: tuple[State, ...]  # The states; an alignment begins and ends in the first
+    # Of several steps into one state with the same score, the one that comes first is taken.
     transitions: tuple[Transition, ...]
 
     def into(self, target: State) -> tuple[Transition, ...]:
@@ -99,34 +83,21 @@ is a base of the read on a base of the reference between them."""
 
 
 class Costs(NamedTuple):
-    """The numbers of `PAIRWISE`; the defaults are those of bwa mem.
+    """The numbers of `PAIRWISE`; the defaults are those of bwa mem."""
 
-    Attributes
-    ----------
-    match : int
-        The score of two equal bases.
-    mismatch : int
-        The penalty of two different bases, and of a base of the reference that is a break.
-    unknown : int
-        The penalty of a base of the read that is a break, whatever it is aligned with.
-    insertion_open, deletion_open : int
-        The penalty of opening a gap: one of n bases costs the opening and n times the extension.
-    insertion_extend, deletion_extend : int
-        The penalty of each base of a gap.
-    end_bonus : int
-        What an alignment scores for reaching the end of the read.
-    max_gap : int
-        How far an alignment may move from the diagonal that it begins on, in bases.
-    """
-
-    match: int = 1
+    match: int = 1  # The score of two equal bases
+    # The penalty of two different bases, and of a base of the reference that is a break.
     mismatch: int = 4
+    # The penalty of a base of the read that is a break, whatever it is aligned with.
     unknown: int = 1
+    # The penalty of opening a gap: one of n bases costs the opening and n times the extension.
     insertion_open: int = 6
+    # The penalty of each base of a gap.
     insertion_extend: int = 1
     deletion_open: int = 6
     deletion_extend: int = 1
-    end_bonus: int = 5
+    end_bonus: int = 5  # What an alignment scores for reaching the end of the read
+    # How far an alignment may move from the diagonal that it begins on, in bases.
     max_gap: int = 100
 
     def check(self) -> None:

@@ -150,28 +150,12 @@ def reach_before_drop(
     min_gain: int,
     scratch: Scratch,
 ) -> tuple[int, int]:
-    """Return how far an extension gets.
+    """Return the bases of the query and of the reference that an extension uses.
 
-    Parameters
-    ----------
-    query, reference : ndarray, dtype=uint8
-        Codes with margins.
-    tile : Tile
-        What the extension may use, beside the match.
-    costs : Costs
-        The scores; nothing is scored for an end.
-    window : int
-        The bases of the query in which the score must improve, up to `band.MOST_BASES`.
-    min_gain : int
-        How much each base of the query in a window must score on average; the extension breaks
-        where they score less. 0 if any improvement will do.
-    scratch : Scratch
-        From `band.new_scratch`.
-
-    Returns
-    -------
-    tuple of int
-        The bases of the query and of the reference that the extension uses.
+    The codes have margins; the tile is what may be used beside the match; nothing is scored for an
+    end. The score must improve within `window` bases of the query, up to `band.MOST_BASES`. The
+    extension breaks where a base of the query in a window scores less than `min_gain` on average;
+    with 0 any improvement will do.
     """
     used, reference_used = as_int64(0), as_int64(0)
     while used < tile.length and reference_used < tile.reference_length:
@@ -201,22 +185,10 @@ def extend_until_drop(
     operations: OperationArray,
     operations_at: int,
 ) -> tuple[int, int, int]:
-    """Return what `reach_before_drop` returns for any gain, and write the operations.
+    """Return what `reach_before_drop` does for any gain, and the number of operations.
 
-    Parameters
-    ----------
-    query, reference, tile, costs, window, scratch
-        As in `reach_before_drop`.
-    operations : ndarray, dtype=uint32
-        Output: the operations as BAM packs them, from the match outwards.
-    operations_at : int
-        Where in `operations` the first one is written.
-
-    Returns
-    -------
-    tuple of int
-        The bases of the query and of the reference, and the number of operations; `NO_ROOM` if
-        they may not fit after `operations_at`.
+    These are written from `operations_at` on, from the match outwards; the number is `NO_ROOM` if
+    they may not fit there.
     """
     used, reference_used = as_int64(0), as_int64(0)
     end = as_int64(operations_at)

@@ -53,28 +53,11 @@ def extend_score(
     min_score: int,
     scratch: Scratch,
 ) -> tuple[int, int, int]:
-    """Return the best score of an alignment that begins at a corner, and where it ends.
+    """Return the best score of an alignment from a corner on, and the bases of both that it uses.
 
-    Parameters
-    ----------
-    read, reference : ndarray, dtype=uint8
-        Codes with margins.
-    tile : Tile
-        From the corner to the end of the read; from `tile.tile_at`.
-    costs : Costs
-        The scores.
-    first_band : int
-        How far from the diagonal an alignment probably goes. It changes the time, not the result.
-    min_score : int
-        The least score that is of interest.
-    scratch : Scratch
-        From `band.new_scratch`, one for each thread.
-
-    Returns
-    -------
-    tuple of int
-        The score with the bonus, and how many bases of the read and of the reference the
-        alignment uses; `CANNOT_REACH`, 0 and 0 if the best score is below `min_score`.
+    The codes have margins; the tile goes from the corner to the end of the read. `first_band` is
+    how far from the diagonal an alignment probably goes: it changes the time, not the result. The
+    score has the bonus. It is `CANNOT_REACH`, with no bases, if it would be below `min_score`.
     """
     # A constant of the caller would be a type of its own, for which all would be compiled again.
     band, least = as_int64(first_band), as_int64(min_score)
@@ -94,17 +77,9 @@ def extend_path(
     operations: OperationArray,
     operations_at: int,
 ) -> tuple[int, int, int, int]:
-    """Return what `extend_score` returns and the number of operations, and write these.
+    """Return what `extend_score` does, and the number of operations.
 
-    Parameters
-    ----------
-    read, reference, tile, costs, first_band, min_score, scratch
-        As in `extend_score`.
-    operations : ndarray, dtype=uint32
-        Output: the operations as BAM packs them, from the corner outwards. There are at most
-        ``2 * length + 1``.
-    operations_at : int
-        Where in `operations` the first one is written.
+    These are written from `operations_at` on, from the corner outwards: ``2 * length + 1`` at most.
     """
     band, least = as_int64(first_band), as_int64(min_score)
     traced = as_int64(1)

@@ -53,31 +53,12 @@ def fill_gap(
     operations: OperationArray,
     operations_at: int,
 ) -> tuple[int, int]:
-    """Align the bases between two exact matches; write the operations of the best alignment.
+    """Align the bases between two exact matches; return the score and the number of operations.
 
-    Parameters
-    ----------
-    query, reference : ndarray, dtype=uint8
-        Codes with margins.
-    tile : Tile
-        The bases between the matches, of direction 1. Those at the two ends of it are the first of
-        the match behind: they are equal.
-    costs : Costs
-        The scores; nothing is scored for an end.
-    scratch : Scratch
-        From `band.new_scratch`.
-    matrix : MatrixScratch
-        As for `whole_matrix.align_whole`.
-    operations : ndarray, dtype=uint32
-        Output: the operations as BAM packs them; at most as many as the bases of both, and one.
-    operations_at : int
-        Where in `operations` the first one is written.
-
-    Returns
-    -------
-    tuple of int
-        The score, and the number of operations. Of several paths with the best score, the one is
-        taken that `whole_matrix.align_whole` takes.
+    The codes have margins. The tile, of direction 1, has the bases between the matches; those after
+    its two ends are the first of the next match, and equal. Nothing is scored for an end. The
+    operations are written from `operations_at` on: at most as many as the bases of both, and one.
+    Of several paths with the best score, the one is taken that `whole_matrix.align_whole` takes.
     """
     operations_at = as_int64(operations_at)
     length, reference_length = tile.length, tile.reference_length

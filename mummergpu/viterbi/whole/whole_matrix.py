@@ -90,32 +90,15 @@ def align_whole(
     operations: OperationArray,
     operations_at: int,
 ) -> tuple[int, int]:
-    """Align two sequences from end to end; write the operations of the best alignment.
+    """Align two sequences from end to end; return the score and the number of operations.
 
-    Parameters
-    ----------
-    query, reference : ndarray, dtype=uint8
-        Codes.
-    tile : Tile
-        The bases to align, of direction 1.
-    costs : Costs
-        The scores; nothing is scored for an end.
-    min_score : int
-        A score that some alignment has, or less: the higher it is, the fewer cells are computed.
-    scratch : MatrixScratch
-        From `new_matrix`, or with room for all columns, cells and rows.
-    operations : ndarray, dtype=uint32
-        Output: the operations as BAM packs them; at most as many as the bases of both.
-    operations_at : int
-        Where in `operations` the first one is written.
+    The tile has direction 1; nothing is scored for an end. `min_score` is one that some alignment
+    has, or less: the higher it is, the fewer cells are computed. The operations are written from
+    `operations_at` on: at most as many as the bases of both. Their number is `NO_MEMORY` if there
+    are too many cells, never with a matrix that `fits_matrix`.
 
-    Returns
-    -------
-    tuple of int
-        The score, and the number of operations; `NO_MEMORY` if there are too many cells, never
-        with a matrix that `fits_matrix`. Of several paths with the best score, the one is taken
-        that, seen from the end, stays longest in a match, then prefers a deletion to an insertion,
-        and a shorter gap to a longer one.
+    Of several paths with the best score, the one is taken that, seen from the end, stays longest in
+    a match, then prefers a deletion to an insertion, and a shorter gap to a longer one.
     """
     rows, directions, begins = scratch
     query_at, length, reference_at, reference_length, _ = tile
