@@ -108,8 +108,7 @@ class Finisher:
 
         def compared(numbers: Iterable[int]) -> Any:
             sequences = easel.DigitalSequenceBlock(
-                self._alphabet,
-                (self.query(proteins, number) for number in numbers),
+                self._alphabet, (self.query(proteins, number) for number in numbers)
             )
             with profile.lent_model() as model, flushed_floats():
                 return self._pipeline().search_hmm(model, sequences)

@@ -32,20 +32,9 @@ from mummergpu.input.blocks.proteins import (
 from mummergpu.input.bytes.files import PLACE
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.records.file_records import FileRecords
-from mummergpu.input.records.record_arrays import (
-    NOTHING,
-    Limits,
-    RecordOptions,
-    Records,
-    Spans,
-)
+from mummergpu.input.records.record_arrays import NOTHING, Limits, RecordOptions, Records, Spans
 from mummergpu.runtime.arrays import ByteArray, Int64Array
-from mummergpu.runtime.jit import (
-    as_index,
-    inline,
-    jit,
-    writable,
-)
+from mummergpu.runtime.jit import as_index, inline, jit, writable
 from mummergpu.runtime.ordered_map import ordered_results
 from mummergpu.runtime.pyhmmer_library import pyhmmer_module
 from mummergpu.runtime.words import say_nothing

@@ -177,12 +177,7 @@ def _extend_deletions(typing_context: Any, cells: Any, transitions: Any, registe
         onward = vectors.call("sadd.sat", deletion, vectors.load(steps, register))
         following = builder.add(register, one)
         join_turns(
-            (
-                (register, ir.Constant(number, 0), following),
-                (carried, never, onward),
-            ),
-            origin,
-            body,
+            ((register, ir.Constant(number, 0), following), (carried, never, onward)), origin, body
         )
         builder.cbranch(builder.icmp_signed("<", following, registers), body, end)
         builder.position_at_end(end)

@@ -55,11 +55,7 @@ class SweepOptions:
 
 
 def sweep(
-    data: DataSet,
-    options: SweepOptions,
-    searcher: StudySearcher,
-    folder: Path,
-    progress: Messages,
+    data: DataSet, options: SweepOptions, searcher: StudySearcher, folder: Path, progress: Messages
 ) -> int:
     """Measure all combinations of policies on a data set; return how many runs were made now.
 

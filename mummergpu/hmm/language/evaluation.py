@@ -12,12 +12,7 @@ import numpy as np
 from mummergpu.hmm.language.chain import BEST, SUMS, chain_of, log_probability
 from mummergpu.hmm.language.coded import CodedChain, coded_chain
 from mummergpu.hmm.language.lanes import Lanes, SymbolBlock, is_every, lanes_of, offsets_of_counts
-from mummergpu.hmm.language.pieces import (
-    LONG_SYMBOLS,
-    LongSequence,
-    MapPieces,
-    merged_runs,
-)
+from mummergpu.hmm.language.pieces import LONG_SYMBOLS, LongSequence, MapPieces, merged_runs
 from mummergpu.hmm.language.posteriors import (
     MAX_WHOLE_VALUES,
     LongPosteriors,
@@ -426,8 +421,7 @@ class _Viterbi(_Work):
             self._runs(programs, lanes, computed, ends, np.isfinite(scores))
         if Attribute.TABLE in wanted:
             self.keep_table(
-                lanes,
-                lambda rows, lane: programs.logs(computed.columns[rows, :, lane], False).T,
+                lanes, lambda rows, lane: programs.logs(computed.columns[rows, :, lane], False).T
             )
         lost: Int64Array = part[np.isnan(scores)]
         return lost

@@ -37,11 +37,7 @@ class _OneEnd(LongSequence):
     """The sums from one end of a sequence, in pieces."""
 
     def __init__(
-        self,
-        programs: ChainPrograms,
-        codes: ByteArray,
-        map_pieces: MapPieces,
-        pieces: list[Piece],
+        self, programs: ChainPrograms, codes: ByteArray, map_pieces: MapPieces, pieces: list[Piece]
     ) -> None:
         super().__init__(programs, codes, True, map_pieces)
         self._cut = pieces
@@ -66,10 +62,7 @@ class LongPosteriors:
     """
 
     def __init__(
-        self,
-        both: tuple[ChainPrograms, ChainPrograms],
-        codes: ByteArray,
-        map_pieces: MapPieces,
+        self, both: tuple[ChainPrograms, ChainPrograms], codes: ByteArray, map_pieces: MapPieces
     ) -> None:
         self._programs = both[0]
         size = max(1, PIECE_VALUES // both[0].values_of_column)

@@ -100,11 +100,7 @@ class ChainPrograms:
         return min(len(self.chain.alphabet), 255)
 
     def compute(
-        self,
-        kind: ProgramKind,
-        rows: Any,
-        segments: Int64Array,
-        given: Numbers | None = None,
+        self, kind: ProgramKind, rows: Any, segments: Int64Array, given: Numbers | None = None
     ) -> Computed:
         """Run segments; `given` are slots behind theirs, from which some go on."""
         tables = self.sums if kind.sums else self.best

@@ -161,11 +161,7 @@ class DeviceBench(ProfileBench):
     backend_name = "cuda"
 
     def __init__(
-        self,
-        data: ProfileData,
-        executor: ThreadPoolExecutor,
-        device: Device,
-        cache: KernelCache,
+        self, data: ProfileData, executor: ThreadPoolExecutor, device: Device, cache: KernelCache
     ) -> None:
         from mummergpu.studies.profiles.device_scores import DeviceScores
 

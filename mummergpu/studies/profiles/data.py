@@ -13,12 +13,7 @@ import numpy as np
 from mummergpu.errors import InputError, OptionError
 from mummergpu.hmm import word_filter
 from mummergpu.hmm.byte_filters import LANES, filter_by_msv, find_cells, striped_bytes
-from mummergpu.hmm.filter_programs import (
-    LOWEST_FLOOR,
-    word_floor,
-    word_overflow,
-    words_fit,
-)
+from mummergpu.hmm.filter_programs import LOWEST_FLOOR, word_floor, word_overflow, words_fit
 from mummergpu.hmm.filters import FilterThresholds, ProfileFilter, lengths_up_to
 from mummergpu.hmm.profiles import read_profiles
 from mummergpu.hmm.proteins import ProteinBlock, are_marks

@@ -300,11 +300,7 @@ class DeviceScores:
         return Launch(program, TILES, blocks, arguments, block_shape(policy, self._data.nodes))
 
     def _groups(
-        self,
-        policy: RowPolicy,
-        program: Program,
-        layout: Layout,
-        stack: ExitStack | None = None,
+        self, policy: RowPolicy, program: Program, layout: Layout, stack: ExitStack | None = None
     ) -> Launch:
         found = self._row_program(policy)
         assert found is not None

@@ -44,12 +44,7 @@ from mummergpu.studies.report.page import (
     time_text,
 )
 from mummergpu.studies.report.paper import STAGES_OF_PAPER
-from mummergpu.studies.report.study import (
-    CONTROL_POLICY,
-    Study,
-    best_common_layout,
-    captioned,
-)
+from mummergpu.studies.report.study import CONTROL_POLICY, Study, best_common_layout, captioned
 from mummergpu.studies.report.timings import ALL_STAGES, MADE_ONCE, KernelFacts, missing_of
 
 _BEST: Final = 10

@@ -39,12 +39,7 @@ from mummergpu.viterbi.whole.whole_matrix import pair_score
 
 @jit
 def extend_without_loss(
-    query: CodeArray,
-    reference: CodeArray,
-    tile: Tile,
-    costs: Costs,
-    window: int,
-    scratch: Scratch,
+    query: CodeArray, reference: CodeArray, tile: Tile, costs: Costs, window: int, scratch: Scratch
 ) -> tuple[int, int, int]:
     """Return how far an alignment goes that scores no less than none.
 
@@ -86,12 +81,7 @@ def _tied_bases(
 
 @inline
 def _best_without_loss(
-    query: CodeArray,
-    reference: CodeArray,
-    tile: Tile,
-    costs: Costs,
-    window: int,
-    scratch: Scratch,
+    query: CodeArray, reference: CodeArray, tile: Tile, costs: Costs, window: int, scratch: Scratch
 ) -> tuple[int, int, int]:
     """Return where the best alignment of a tile ends that scores 0 or more, and the registers."""
     registers = min(max(longest_gaps(tile.length, costs, 0)), costs.max_gap) // LANES + 1

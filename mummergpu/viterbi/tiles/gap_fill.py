@@ -108,12 +108,7 @@ def is_diagonal_best(query: CodeArray, reference: CodeArray, tile: Tile, costs: 
 
 @inline
 def _score_of_diagonal(
-    query: CodeArray,
-    reference: CodeArray,
-    tile: Tile,
-    inserted: int,
-    deleted: int,
-    costs: Costs,
+    query: CodeArray, reference: CodeArray, tile: Tile, inserted: int, deleted: int, costs: Costs
 ) -> int:
     """Return the score of a tile without a gap, behind some bases of each sequence."""
     score = 0
