@@ -8,6 +8,7 @@ import numpy as np
 
 from mummergpu.runtime.jit import inline, jit
 from mummergpu.sequence.codes import BREAK, CodeArray
+from mummergpu.viterbi.recurrence.cell_recurrence import pair_score
 from mummergpu.viterbi.recurrence.model import Costs
 from mummergpu.viterbi.recurrence.operations import (
     DELETION_OPERATION,
@@ -144,15 +145,7 @@ def _tied_before(
         # Which base of a sequence without the gap's bases is aligned does not change.
         base, other = read[i - distance], reference[j - distance]
         new_base, new_other = read[i + of_read - distance], reference[j + of_reference - distance]
-        balance += _pair_score(new_base, new_other, costs) - _pair_score(base, other, costs)
+        balance += pair_score(new_base, new_other, costs) - pair_score(base, other, costs)
         if balance == 0:
             moved = distance
     return moved
-
-
-@inline
-def _pair_score(base: int, other: int, costs: Costs) -> int:
-    """Return what a base of the read on a base of the reference scores."""
-    if base >= BREAK:
-        return -costs.unknown
-    return costs.match if base == other else -costs.mismatch

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mummergpu.errors import BackendError
-from mummergpu.hmm.proteins import ProteinBlock
 from mummergpu.matching.options import DeviceOptions
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.frozen import frozen
@@ -53,31 +50,42 @@ if TYPE_CHECKING:
     from mummergpu.studies.profiles.device_scores import DeviceScores
 
 
-class ProfileBench(ABC):
-    """Compares a profile with proteins under any policy of a backend; it is a context manager."""
+class ProfileBench:
+    """Compares a profile with proteins under any policy: here, by all threads of the processor."""
 
-    backend_name: str
+    backend_name = "cpu"
 
     def __init__(self, data: ProfileData, executor: ThreadPoolExecutor) -> None:
         self._data = data
         self._executor = executor
         self._expected: dict[str, str] = {}
+        self._parts = parts_of(data.block)
 
-    @abstractmethod
     def suits(self, policy: str) -> bool:
         """Return whether the profile fits a policy."""
+        return True
 
-    @abstractmethod
     def compile(self, policies: Sequence[str]) -> None:
-        """Compile all that the policies need, several at a time."""
+        """Compile all that the policies need, several at a time; for the processor, nothing."""
 
-    @abstractmethod
     def load(self, policy: str, profile: bool = False) -> None:
         """Make ready for runs of a policy, and warm up."""
+        chosen = policy_of(policy)
+        assert isinstance(chosen, ProcessorPolicy)
+        registers = chosen.registers or None
+        self._work = processor_scores(self._data.filter, chosen.filter, registers)
+        self._work(self._data.block, self._parts[0])
 
-    @abstractmethod
     def measured(self) -> tuple[Int64Array, dict[str, float], dict[str, KernelRecord], int]:
         """Return the scores of a run, its seconds, its kernels, and how many were left."""
+
+        def timed(part: tuple[int, int]) -> tuple[Int64Array, float]:
+            began = time.perf_counter()
+            return self._work(self._data.block, part), time.perf_counter() - began
+
+        found = [*self._executor.map(timed, self._parts)]
+        scores = np.concatenate([scores for scores, _ in found])
+        return scores, {"filter": sum(seconds for _, seconds in found)}, {}, 0
 
     def run(self, planned: PlannedRun, position: int) -> ProfileRun:
         """Make a run of the policy that is loaded; what it finds is hashed after it."""
@@ -107,52 +115,8 @@ class ProfileBench(ABC):
             return None
         return "finds other scores than the filter of the processor; please report this"
 
-    @abstractmethod
     def close(self) -> None:
         """Give back what was opened."""
-
-
-class ProcessorBench(ProfileBench):
-    """The filters of the processor, with all threads."""
-
-    backend_name = "cpu"
-
-    def __init__(self, data: ProfileData, executor: ThreadPoolExecutor) -> None:
-        super().__init__(data, executor)
-        self._parts = parts_of(data.block)
-
-    def suits(self, policy: str) -> bool:
-        """Return True."""
-        return True
-
-    def compile(self, policies: Sequence[str]) -> None:
-        """Compile nothing: the first use does."""
-
-    def load(self, policy: str, profile: bool = False) -> None:
-        """Take the policy's filter, and compare a part of the proteins."""
-        chosen = policy_of(policy)
-        assert isinstance(chosen, ProcessorPolicy)
-        registers = chosen.registers or None
-        self._work = processor_scores(self._data.filter, chosen.filter, registers)
-        self._work(self._data.block, self._parts[0])
-
-    def measured(self) -> tuple[Int64Array, dict[str, float], dict[str, KernelRecord], int]:
-        """Compare all proteins."""
-        found = [*self._executor.map(partial(_timed, self._work, self._data.block), self._parts)]
-        scores = np.concatenate([scores for scores, _ in found])
-        return scores, {"filter": sum(seconds for _, seconds in found)}, {}, 0
-
-    def close(self) -> None:
-        """Do nothing: nothing was opened."""
-
-
-def _timed(
-    work: Callable[[ProteinBlock, tuple[int, int]], Int64Array],
-    block: ProteinBlock,
-    part: tuple[int, int],
-) -> tuple[Int64Array, float]:
-    began = time.perf_counter()
-    return work(block, part), time.perf_counter() - began
 
 
 class DeviceBench(ProfileBench):
@@ -262,7 +226,7 @@ class ProfileMachine:
     def bench(self, data: ProfileData) -> ProfileBench:
         """Return what measures a data set; the caller closes it."""
         if self._device is None:
-            return ProcessorBench(data, self.executor)
+            return ProfileBench(data, self.executor)
         return DeviceBench(data, self.executor, *self._device)
 
 

@@ -5,10 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
+from mummergpu.runtime.jit import inline
 from mummergpu.runtime.llvm import intrinsic, ir, types
+from mummergpu.runtime.vectors import Vectors
 from mummergpu.sequence.codes import BREAK
 from mummergpu.viterbi.recurrence.lanes import costs_by_name
-from mummergpu.viterbi.recurrence.model import DELETION, INSERTION, MATCH, PAIRWISE, departures
+from mummergpu.viterbi.recurrence.model import (
+    DELETION,
+    INSERTION,
+    MATCH,
+    PAIRWISE,
+    Costs,
+    departures,
+)
+
+
+@inline
+def pair_score(base: int, other: int, costs: Costs) -> int:
+    """Return what a base of the query scores on a base of the reference."""
+    if base >= BREAK:
+        return -costs.unknown
+    return costs.match if base == other else -costs.mismatch
 
 
 class NumberArithmetic:
@@ -67,8 +84,9 @@ class _WideArithmetic(NumberArithmetic):
     """Writes instructions for vectors of scores."""
 
     def __init__(self, builder: Any, costs: Any) -> None:
+        splat = Vectors(builder, 32, WIDE_LANES).splat
         single = costs_by_name(builder, costs)
-        super().__init__(builder, {name: _splat(builder, one) for name, one in single.items()})
+        super().__init__(builder, {name: splat(one) for name, one in single.items()})
 
     def emission(self, bases: Any, others: Any) -> Any:
         """Return what pairs of codes score."""
@@ -85,15 +103,6 @@ class _WideArithmetic(NumberArithmetic):
 
 def _vector(bits: int) -> Any:
     return ir.VectorType(ir.IntType(bits), WIDE_LANES)
-
-
-def _splat(builder: Any, number: Any) -> Any:
-    """Return a vector with a number of 64 bits in every lane."""
-    kind = _vector(32)
-    undefined = ir.Constant(kind, ir.Undefined)
-    short = builder.trunc(number, ir.IntType(32))
-    first = builder.insert_element(undefined, short, ir.Constant(ir.IntType(32), 0))
-    return builder.shuffle_vector(first, undefined, ir.Constant(kind, [0] * WIDE_LANES))
 
 
 def _fill_lanes(

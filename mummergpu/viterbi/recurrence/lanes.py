@@ -44,62 +44,47 @@ def costs_by_name(builder: Any, costs: Any) -> dict[str, Any]:
     return {name: builder.extract_value(costs, number) for number, name in enumerate(Costs._fields)}
 
 
-class LaneArithmetic:
-    """Writes instructions for registers of `LANES` scores; the costs are a `Costs`."""
+class LaneArithmetic(Vectors):
+    """Writes instructions for registers of `LANES` scores, whose `costs` are a `Costs`."""
 
     def __init__(self, builder: Any, costs: Any) -> None:
-        self._builder = builder
-        self._scores, self._codes = (Vectors(builder, bits, LANES) for bits in (16, 8))
-        self._costs = costs_by_name(builder, costs)
+        super().__init__(builder, 16, LANES)
+        self.costs = costs_by_name(builder, costs)
+        self._codes = Vectors(builder, 8, LANES)
         self._subtracted: dict[tuple[str, ...], Any] = {}
-        match, mismatch, unknown = (
-            self._codes.splat(self._costs[name]) for name in ("match", "mismatch", "unknown")
+        self._match, mismatch, unknown = (
+            self._codes.splat(self.costs[name]) for name in ("match", "mismatch", "unknown")
         )
         zeros = self._codes.constant(0)
-        self._match = match
         self._mismatch, self._unknown = builder.sub(zeros, mismatch), builder.sub(zeros, unknown)
-
-    def cost(self, name: str) -> Any:
-        """Return a field of `Costs` as 64 bits."""
-        return self._costs[name]
 
     def prepare(self, costs: tuple[str, ...]) -> None:
         """Add up some costs where the builder is now, before the loop that subtracts them."""
         if costs and costs not in self._subtracted:
-            total = self._costs[costs[0]]
+            total = self.costs[costs[0]]
             for name in costs[1:]:
-                total = self._builder.add(total, self._costs[name])
+                total = self.builder.add(total, self.costs[name])
             self._subtracted[costs] = self.splat(total)
 
     def vector(self, numbers: Iterable[int]) -> Any:
         """Return a register of constants, one for each lane."""
-        return ir.Constant(self._scores.kind, list(numbers))
-
-    def constant(self, number: int) -> Any:
-        """Return a register with the same constant in every lane."""
-        return self._scores.constant(number)
-
-    def splat(self, number: Any) -> Any:
-        """Return a register with a number of 64 bits in every lane."""
-        return self._scores.splat(number)
+        return ir.Constant(self.kind, list(numbers))
 
     def add(self, score: Any, other: Any) -> Any:
         """Return the sum, which saturates."""
-        return self._scores.call("sadd.sat", score, other)
+        return self.call("sadd.sat", score, other)
 
     def subtract(self, score: Any, costs: tuple[str, ...]) -> Any:
         """Return a score less the costs, saturated: see `model.Arithmetic`."""
-        if not costs:
-            return score
-        return self._scores.call("ssub.sat", score, self._subtracted[costs])
+        return self.call("ssub.sat", score, self._subtracted[costs]) if costs else score
 
     def exceeds(self, score: Any, other: Any) -> Any:
         """Return a truth for each lane: see `model.Arithmetic`."""
-        return self._builder.icmp_signed(">", score, other)
+        return self.builder.icmp_signed(">", score, other)
 
     def choose(self, truth: Any, score: Any, other: Any) -> Any:
         """Return one of two scores for each lane: see `model.Arithmetic`."""
-        return self._builder.select(truth, score, other)
+        return self.builder.select(truth, score, other)
 
     def larger(self, score: Any, other: Any) -> Any:
         """Return the larger score in each lane."""
@@ -111,45 +96,34 @@ class LaneArithmetic:
 
     def highest(self, scores: Any) -> Any:
         """Return the highest of all lanes, as 64 bits."""
-        return self._scores.reduce("smax", scores, signed=True)
-
-    def shifted_up(self, scores: Any, before: Any) -> Any:
-        """Return what the lane before each one has; the first gets the last of `before`."""
-        return self._scores.shifted_up(scores, before)
-
-    def shifted_down(self, scores: Any, after: Any) -> Any:
-        """Return what the lane after each one has; the last gets the first of `after`."""
-        return self._scores.shifted_down(scores, after)
+        return self.reduce("smax", scores, signed=True)
 
     def place(self, numbers: Any, register: Any) -> Any:
         """Return where a register is, from a pointer to 16-bit numbers and the register's own."""
-        at = self._builder.mul(register, ir.Constant(ir.IntType(64), LANES))
-        return self._builder.bitcast(
-            self._builder.gep(numbers, [at]), self._scores.kind.as_pointer()
-        )
+        at = self.builder.mul(register, ir.Constant(ir.IntType(64), LANES))
+        return self.builder.bitcast(self.builder.gep(numbers, [at]), self.kind.as_pointer())
 
-    def load(self, place: Any) -> Any:
-        """Load a register."""
-        return self._builder.load(place, align=2, typ=self._scores.kind)
+    def load_at(self, place: Any) -> Any:
+        """Load a register from its place."""
+        return self.builder.load(place, align=2, typ=self.kind)
 
-    def store(self, value: Any, place: Any) -> None:
-        """Store a register."""
-        self._builder.store(value, place, align=2)
+    def store_at(self, value: Any, place: Any) -> None:
+        """Store a register in its place."""
+        self.builder.store(value, place, align=2)
 
     def load_codes(self, codes: Any, at: Any) -> Any:
         """Load a code for each lane from a pointer to bytes and an index."""
-        address = self._builder.gep(codes, [at])
-        address = self._builder.bitcast(address, self._codes.kind.as_pointer())
-        return self._builder.load(address, align=1, typ=self._codes.kind)
+        address = self.builder.gep(codes, [at])
+        address = self.builder.bitcast(address, self._codes.kind.as_pointer())
+        return self.builder.load(address, align=1, typ=self._codes.kind)
 
     def emission(self, bases: Any, others: Any) -> Any:
         """Return what pairs of codes of `band.py` score."""
-        builder = self._builder
+        builder = self.builder
         equal = builder.icmp_unsigned("==", bases, others)
-        breaks = self._codes.constant(BREAK)
-        unknown = builder.icmp_unsigned("==", bases, breaks)
+        unknown = builder.icmp_unsigned("==", bases, self._codes.constant(BREAK))
         scores = builder.select(unknown, self._unknown, self._mismatch)
-        return builder.sext(builder.select(equal, self._match, scores), self._scores.kind)
+        return builder.sext(builder.select(equal, self._match, scores), self.kind)
 
 
 MOST_REGISTERS: Final = 7
@@ -214,7 +188,7 @@ class TileProgram:
             for name in RESULTS:
                 for parity in (_EVEN, _ODD):
                     value = self._load(name, parity, self._number(0))
-                    self.lanes.store(value, self._result(name, parity, self._number(0)))
+                    self.lanes.store_at(value, self._result(name, parity, self._number(0)))
 
     def _pair(self, pair: Any) -> Any:
         """Compute two anti-diagonals; return whether the rest cannot change the result."""
@@ -270,7 +244,7 @@ class TileProgram:
     def _fill(self, names: Sequence[str], register: Any, value: Any) -> None:
         for name in names:
             for parity in (_EVEN, _ODD):
-                self.lanes.store(value, self._place(name, parity, register))
+                self.lanes.store_at(value, self._place(name, parity, register))
 
     def _place_corner(self, register: Any) -> None:
         never = self.lanes.constant(NEVER)
@@ -281,8 +255,8 @@ class TileProgram:
         # Else an alignment without any base would hide all others that score nothing.
         is_left_out = self.builder.icmp_signed("<", self.least, self._number(0))
         best = self.builder.select(is_left_out, never, score)
-        self.lanes.store(best, self._place("best", _EVEN, register))
-        self.lanes.store(self.lanes.constant(0), self._place("step", _EVEN, register))
+        self.lanes.store_at(best, self._place("best", _EVEN, register))
+        self.lanes.store_at(self.lanes.constant(0), self._place("step", _EVEN, register))
         cell = {state: never for state in PAIRWISE.states}
         cell[PAIRWISE.states[0]] = score
         self._leave(cell, register, _EVEN, self._number(0))
@@ -304,7 +278,7 @@ class TileProgram:
 
     def _highest_allowed(self, diagonals: Any) -> Any:
         """Return the highest score of each lane: none beyond the outermost diagonals."""
-        most = self.lanes.cost("max_gap")
+        most = self.lanes.costs["max_gap"]
         above = self.builder.icmp_signed(">", diagonals, self.lanes.splat(most))
         least = self.lanes.splat(self.builder.neg(most))
         outside = self.builder.or_(above, self.builder.icmp_signed("<", diagonals, least))
@@ -315,7 +289,7 @@ class TileProgram:
         """Keep what leaves the cells of a register for later cells."""
         for departure in departures(PAIRWISE, cell, self.lanes):
             place = self._place(departure.target.name, parity, register)
-            self.lanes.store(departure.score, place)
+            self.lanes.store_at(departure.score, place)
             if self.traced:
                 self._store_bits(departure, register, step)
 
@@ -364,15 +338,15 @@ class TileProgram:
         """Keep the best score of each lane and where it is, and the score at the read's end."""
         builder = self.builder
         best, at, end = (self._place(name, parity, register) for name in RESULTS)
-        old = self.lanes.load(best)
+        old = self.lanes.load_at(best)
         better = builder.icmp_signed(">", score, old)
-        self.lanes.store(builder.select(better, score, old), best)
+        self.lanes.store_at(builder.select(better, score, old), best)
         steps = self.lanes.splat(step)
-        self.lanes.store(builder.select(better, steps, self.lanes.load(at)), at)
+        self.lanes.store_at(builder.select(better, steps, self.lanes.load_at(at)), at)
         # On anti-diagonal `step` the read ends on diagonal `step` - 2 `length`.
         diagonal = builder.sub(step, builder.shl(self.length, self._number(1)))
         is_end = builder.icmp_signed("==", diagonals, self.lanes.splat(diagonal))
-        self.lanes.store(builder.select(is_end, score, self.lanes.load(end)), end)
+        self.lanes.store_at(builder.select(is_end, score, self.lanes.load_at(end)), end)
 
     def _is_hopeless(self, pair: Any) -> Any:
         """Return whether no later cell can have a score that changes the result.
@@ -382,7 +356,7 @@ class TileProgram:
         """
         builder = self.builder
         never = self.lanes.constant(NEVER)
-        match = self.lanes.splat(self.lanes.cost("match"))
+        match = self.lanes.splat(self.lanes.costs["match"])
         highest, best = self._variable(never), self._variable(never)
         name = PAIRWISE.states[0].name
 
@@ -392,17 +366,19 @@ class TileProgram:
             rest = builder.mul(builder.add(lane, self.lanes.vector(range(LANES))), match)
             for parity in (_EVEN, _ODD):
                 reachable = self.lanes.add(self._load(name, parity, register), rest)
-                self.lanes.store(self.lanes.larger(self.lanes.load(highest), reachable), highest)
+                self.lanes.store_at(
+                    self.lanes.larger(self.lanes.load_at(highest), reachable), highest
+                )
                 found = self._load("best", parity, register)
-                self.lanes.store(self.lanes.larger(self.lanes.load(best), found), best)
+                self.lanes.store_at(self.lanes.larger(self.lanes.load_at(best), found), best)
 
         self._each_register(self._number(0), self.registers, look_at)
         bases = builder.sub(self.length, pair)
         bases = builder.sub(bases, builder.ashr(self.band, self._number(1)))
-        rest = builder.mul(bases, self.lanes.cost("match"))
-        reachable = builder.add(self.lanes.highest(self.lanes.load(highest)), rest)
-        reachable = builder.add(reachable, self.lanes.cost("end_bonus"))
-        needed = self._larger(self.lanes.highest(self.lanes.load(best)), self.least)
+        rest = builder.mul(bases, self.lanes.costs["match"])
+        reachable = builder.add(self.lanes.highest(self.lanes.load_at(highest)), rest)
+        reachable = builder.add(reachable, self.lanes.costs["end_bonus"])
+        needed = self._larger(self.lanes.highest(self.lanes.load_at(best)), self.least)
         return builder.icmp_signed("<", reachable, needed)
 
     def _diagonals(self, register: Any, parity: int) -> Any:
@@ -412,7 +388,7 @@ class TileProgram:
         return self.builder.add(first, self.lanes.vector(range(parity, 2 * LANES + parity, 2)))
 
     def _load(self, name: str, parity: int, register: Any) -> Any:
-        return self.lanes.load(self._place(name, parity, register))
+        return self.lanes.load_at(self._place(name, parity, register))
 
     def _place(self, name: str, parity: int, register: Any) -> Any:
         """Return where a register of some variable is."""

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from mummergpu.runtime.arrays import Int16Array, UInt16Array
 from mummergpu.runtime.jit import as_int64, inline, jit
 from mummergpu.runtime.llvm import address_of, intrinsic, ir, load_from, types
+from mummergpu.runtime.vectors import Vectors
 from mummergpu.sequence.codes import BREAK, STEP, CodeArray
 from mummergpu.viterbi.recurrence.lanes import (
     DIRECTION_WORDS,
@@ -96,14 +97,6 @@ OUTSIDE_REFERENCE: Final = BREAK + 3
 """What stands around the copies."""
 
 
-def _lanes_type() -> Any:
-    return ir.VectorType(ir.IntType(8), STEP)
-
-
-def _splat(number: int) -> Any:
-    return ir.Constant(_lanes_type(), [number] * STEP)
-
-
 def _copy_lanes(backwards: bool) -> Callable[..., Any]:
     def copy(
         typing_context: Any, codes: Any, at: Any, result: Any, to: Any, break_step: Any
@@ -112,23 +105,19 @@ def _copy_lanes(backwards: bool) -> Callable[..., Any]:
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             codes, at, result, to, break_step = arguments
+            vectors = Vectors(builder, 8, STEP)
             if backwards:
                 at = builder.sub(at, ir.Constant(at.type, STEP - 1))
-            lanes = load_from(context, builder, _lanes_type(), signature.args[0], codes, at)
+            lanes = load_from(context, builder, vectors.kind, signature.args[0], codes, at)
             if backwards:
                 order = list(range(STEP))[::-1]
                 order = ir.Constant(ir.VectorType(ir.IntType(32), STEP), order)
                 lanes = builder.shuffle_vector(lanes, lanes, order)
-            is_break = builder.icmp_unsigned(">=", lanes, _splat(BREAK))
-            step = builder.insert_element(
-                ir.Constant(_lanes_type(), ir.Undefined),
-                builder.trunc(break_step, ir.IntType(8)),
-                ir.Constant(ir.IntType(32), 0),
-            )
-            zeros = ir.Constant(ir.VectorType(ir.IntType(32), STEP), [0] * STEP)
-            step = builder.shuffle_vector(step, step, zeros)
-            lanes = builder.select(is_break, builder.add(_splat(BREAK), step), lanes)
-            target = address_of(context, builder, _lanes_type(), signature.args[2], result, to)
+            breaks = vectors.constant(BREAK)
+            is_break = builder.icmp_unsigned(">=", lanes, breaks)
+            moved = builder.add(breaks, vectors.splat(break_step))
+            lanes = builder.select(is_break, moved, lanes)
+            target = address_of(context, builder, vectors.kind, signature.args[2], result, to)
             builder.store(lanes, target, align=1)
             return context.get_dummy_value()
 
@@ -143,15 +132,9 @@ def _fill_lanes(typing_context: Any, result: Any, to: Any, code: Any) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         result, to, code = arguments
-        lanes = builder.insert_element(
-            ir.Constant(_lanes_type(), ir.Undefined),
-            builder.trunc(code, ir.IntType(8)),
-            ir.Constant(ir.IntType(32), 0),
-        )
-        zeros = ir.Constant(ir.VectorType(ir.IntType(32), STEP), [0] * STEP)
-        lanes = builder.shuffle_vector(lanes, lanes, zeros)
-        target = address_of(context, builder, _lanes_type(), signature.args[0], result, to)
-        builder.store(lanes, target, align=1)
+        vectors = Vectors(builder, 8, STEP)
+        target = address_of(context, builder, vectors.kind, signature.args[0], result, to)
+        builder.store(vectors.splat(code), target, align=1)
         return context.get_dummy_value()
 
     return types.void(result, types.int64, types.int64), generate

@@ -15,6 +15,7 @@ import numpy as np
 
 from mummergpu.runtime.jit import as_int64, inline, jit
 from mummergpu.sequence.codes import CodeArray
+from mummergpu.viterbi.recurrence.cell_recurrence import pair_score
 from mummergpu.viterbi.recurrence.lanes import LANES
 from mummergpu.viterbi.recurrence.model import Costs
 from mummergpu.viterbi.recurrence.operations import (
@@ -34,7 +35,6 @@ from mummergpu.viterbi.tiles.band import (
     write_path,
 )
 from mummergpu.viterbi.tiles.extension import extend_path, extend_score, longest_gaps
-from mummergpu.viterbi.whole.whole_matrix import pair_score
 
 
 @jit

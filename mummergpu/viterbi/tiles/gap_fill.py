@@ -13,6 +13,7 @@ import numpy as np
 
 from mummergpu.runtime.jit import as_int64, inline, jit
 from mummergpu.sequence.codes import CodeArray
+from mummergpu.viterbi.recurrence.cell_recurrence import pair_score
 from mummergpu.viterbi.recurrence.lanes import LANES, MOST_REGISTERS
 from mummergpu.viterbi.recurrence.model import Costs
 from mummergpu.viterbi.recurrence.operations import (
@@ -33,7 +34,7 @@ from mummergpu.viterbi.tiles.band import (
     lane_of,
     write_path,
 )
-from mummergpu.viterbi.whole.whole_matrix import MatrixScratch, align_whole, pair_score
+from mummergpu.viterbi.whole.whole_matrix import MatrixScratch, align_whole
 
 _FIRST_BAND: Final = 8
 """How far from the diagonals of the two corners an alignment probably goes."""

@@ -13,8 +13,8 @@ import numpy as np
 
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import as_int64, inline, jit
-from mummergpu.sequence.codes import BREAK, CodeArray
-from mummergpu.viterbi.recurrence.cell_recurrence import scalar_recurrence
+from mummergpu.sequence.codes import CodeArray
+from mummergpu.viterbi.recurrence.cell_recurrence import pair_score, scalar_recurrence
 from mummergpu.viterbi.recurrence.model import Costs
 from mummergpu.viterbi.recurrence.operations import (
     OperationArray,
@@ -69,14 +69,6 @@ def fits_matrix(length: int, reference_length: int) -> bool:
     columns = reference_length + 1
     cells = (length + 1) * columns
     return length < MOST_ROWS and columns <= MOST_COLUMNS and cells <= MOST_CELLS
-
-
-@inline
-def pair_score(base: int, other: int, costs: Costs) -> int:
-    """Return what a base of the query scores on a base of the reference."""
-    if base >= BREAK:
-        return -costs.unknown
-    return costs.match if base == other else -costs.mismatch
 
 
 @jit
