@@ -1,7 +1,7 @@
 """HMMER's correction for composition: a background of two states, one with the profile's residues.
 
 Its Forward score is computed here with doubles, and without a logarithm a residue; HMMER's own, in
-float32, differs by what `BiasFilter.scores` tells.
+float32, differs by what `BiasFilter.scores` returns.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def scores_of_sums(sums: Float64Array, sizes: Int64Array) -> tuple[Float64Array,
 class _Lanes(NamedTuple):
     """Pairs side by side, in compiled code: a number each."""
 
-    # (_AT_ONCE,): the places of the first residue of each sequence, and how far behind it the last
+    # (_AT_ONCE,): the places of the first residue of each sequence, and how far after it the last
     # one is.
     begins: Int64Array
     last: Int64Array
@@ -135,7 +135,7 @@ def _pass_residues(
         place, plain, biased = builder.phi(number), builder.phi(kind), builder.phi(kind)
         at = numbers.splat(place)
         is_in = builder.icmp_signed("<=", at, last)
-        # Behind its end a sequence has its last residue again.
+        # After its end a sequence has its last residue again.
         places = builder.add(begins, builder.select(is_in, at, last))
         likelier: Any = ir.Constant(kind, ir.Undefined)
         for n in range(_AT_ONCE):
@@ -188,7 +188,7 @@ def _fill_sums(
     for first in range(0, sequences.size, _AT_ONCE):
         longest = 0
         for lane in range(_AT_ONCE):
-            # The last pair is there again for those behind it.
+            # The last pair is there again for those after it.
             pair = min(first + lane, sequences.size - 1)
             profile, begin = profiles[pair], block.offsets[sequences[pair]]
             length = block.offsets[sequences[pair] + 1] - begin

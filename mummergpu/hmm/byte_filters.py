@@ -315,7 +315,7 @@ def filter_by_msv(
         length = block.offsets[number + 1] - begin
         steps = lengths.move[length] + striped.entry
         exit_score = msv_from_ssv(cells[candidate], BYTE_BASE - steps, striped.bias)
-        # SSV tells what MSV would find unless a second hit in the sequence may add to the first.
+        # SSV finds what MSV would unless a second hit in the sequence may add to the first.
         if exit_score < 0:
             for place in range(row.size):
                 row[place] = 0
@@ -342,7 +342,7 @@ def filter_by_msv(
 
 @inline
 def msv_from_ssv(cell: int, begin: int, bias: int) -> int:
-    """Return MSV's result from SSV's highest cell; -1 where only MSV can tell (HMMER's rules)."""
+    """Return MSV's result from SSV's highest cell; -1 where MSV has to decide (HMMER's rules)."""
     if BYTE_BASE - begin + BYTE_LEAVE + bias >= 127:
         return -1
     if cell >= 127 - bias:

@@ -23,7 +23,7 @@ from mummergpu.hmm.tables import (
 from mummergpu.runtime.arrays import UInt32Array
 
 TABLE_ROWS: Final = CODES + 1
-"""The rows of a table: one for each code, and one for the padding behind sequences."""
+"""The rows of a table: one for each code, and one for the padding after sequences."""
 
 WORD_RESIDUES: Final = 8
 """The residues of a word of packed sequences."""
@@ -122,7 +122,7 @@ def byte_program(row: RowShape, variant: RowVariant = _SEARCHED, memory: int = 0
     `memory` is what a block has for cells in shared memory, and a table there.
     """
     threads = 256 if row.registers <= _FEW_REGISTERS else 512
-    # Behind the rows there are the highest scores of the codes: 32 of 16 bits.
+    # After the rows there are the highest scores of the codes: 32 of 16 bits.
     shape = BlockShape(threads, TABLE_ROWS * row.row_bytes + 64)
     constants = (*CODE_CONSTANTS, *_BYTES, ("MSV_OVERFLOW", byte_filters.OVERFLOW))
     return _row_program("bytes", row, shape, 1, constants, variant, memory)
@@ -131,7 +131,7 @@ def byte_program(row: RowShape, variant: RowVariant = _SEARCHED, memory: int = 0
 def word_program(row: RowShape, variant: RowVariant = _SEARCHED, memory: int = 0) -> RowProgram:
     """Return the program of Viterbi for a shape of rows, as `byte_program` does."""
     threads = next((count for most, count in _WORD_THREADS if row.registers <= most), 256)
-    # Behind the rows there are eight transitions of each node.
+    # After the rows there are eight transitions of each node.
     size = TABLE_ROWS * row.row_bytes + 8 * 4 * row.lanes * row.registers
     constants = (
         *CODE_CONSTANTS,

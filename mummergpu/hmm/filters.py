@@ -173,7 +173,7 @@ def compare_words(
 class ProfileFilter:
     """The filters for one profile; threads share it.
 
-    There is no `bias` if the profile does not tell its composition.
+    There is no `bias` if the profile has no composition.
     """
 
     def __init__(self, profile: Profile, thresholds: FilterThresholds) -> None:
@@ -347,6 +347,6 @@ class ForwardFilter:
             score_forward(block, self._chances, cells, profiles, sequences, sums)
         nats = nats_of_sums(sums)
         bits = (nats - background.nats + background.margin + margins(sizes)) / LN2
-        # HMMER tells an error for what is no number: it shall.
+        # NaN goes on to HMMER, which reports it as an error.
         passes: BoolArray = ~(bits < self._least[profiles]) | ~np.isfinite(nats)
         return passes

@@ -68,7 +68,7 @@ class FinishingOptions:
 
 
 def first_cause(error: BaseException) -> str:
-    """Return what went wrong first, in HMMER's words: pyhmmer tells what followed from that."""
+    """Return what went wrong first, in HMMER's words: pyhmmer reports what followed from that."""
     while (before := error.__cause__ or error.__context__) is not None:
         error = before
     return getattr(error, "message", None) or str(error)
@@ -141,7 +141,7 @@ class Finisher:
     ) -> tuple[Any, list[Target]]:
         """Return the hits of targets, and those that are left out because their score is 0.
 
-        HMMER gives up at one of these, and tells only that there is one.
+        HMMER gives up at one of these, and does not say which one it is.
         """
         errors = pyhmmer_module("errors")
         failures = (SystemError, OverflowError, errors.EaselError, errors.UnexpectedError)

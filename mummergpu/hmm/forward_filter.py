@@ -1,6 +1,6 @@
 """HMMER's last filter: the sum over all paths (Forward), in float32, many nodes at a time.
 
-Scores are as near to HMMER's as `margins` tells, so that what is dropped here HMMER drops too.
+Scores are as near to HMMER's as `margins` says, so that what is dropped here HMMER drops too.
 Nodes are striped as in `byte_filters`. A lane computes its deletions as if none came from the lane
 before it; what does come decays by a factor that each node knows beforehand, and a sum over the
 lanes by doubling finds how much that is.
@@ -146,7 +146,7 @@ def _fill_row(
         insert[n] = old_match[n] * mi[n] + old_insert[n] * ii[n]
         delete[n] = match[n-1] * md[n-1] + delete[n-1] * dd[n-1]
 
-    A lane's own deletions are summed up in the loop. Behind it, `entering` is what comes into each
+    A lane's own deletions are summed up in the loop. After it, `entering` is what comes into each
     lane from all lanes before it, by doubling: from 1, 2, 4 and 8 of them. At node n is left of it
     the last of the steps, the product of all dd before n; it is added when the cell is read.
     """

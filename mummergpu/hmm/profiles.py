@@ -193,7 +193,7 @@ def read_profiles(source: str | os.PathLike[str] | BinaryIO) -> Iterator[Profile
 def holds_profiles(path: str) -> bool:
     """Return whether a file looks like one of profiles, as text or pressed, by its first bytes.
 
-    What cannot be read as a file holds none; who reads it next will tell why.
+    A file that cannot be read holds none.
     """
     if path == STANDARD_INPUT:
         return False
@@ -249,7 +249,7 @@ def _decompressed(file: BinaryIO, path: str) -> Readable:
 
 
 class _Watched(RawIOBase):
-    """A file of which is kept what errors tell: C code reads it, which loses that."""
+    """A file that C code reads; it keeps what error messages need."""
 
     def __init__(self, file: Any, path: str) -> None:
         super().__init__()
@@ -289,7 +289,7 @@ class _Watched(RawIOBase):
         return 0 if self.error else count
 
     def _look_at(self, text: bytes) -> None:
-        """Note what whole lines tell of their profiles; keep the last, which may go on.
+        """Note what whole lines say of their profiles; keep the last, which may go on.
 
         HMMER's parser, which has not seen them yet, does not survive numbers without an alphabet,
         or one that is none.

@@ -117,7 +117,7 @@ class OrfPlace(NamedTuple):
 
     @classmethod
     def of_name(cls, name: str) -> OrfPlace:
-        """Return the place that the name of an ORF tells."""
+        """Return the place in the name of an ORF."""
         record, frame, bases = name.rsplit(":", 2)
         start, end = bases.split("-")
         return cls(record, int(frame), int(start), int(end))
@@ -247,7 +247,7 @@ def _orfs_of_long_record(
 
 @inline
 def _codon_at(codes: CodeArray, first: int, step: int, at: int) -> int:
-    """Return the codon that begins `at` bases behind the first one of a strand."""
+    """Return the codon that begins `at` bases after the first one of a strand."""
     codon = 0
     for base in range(3):
         code = codes[as_index(first + step * (at + base))]
@@ -428,7 +428,7 @@ class TranslatedFiles(RecordFiles):
         """Yield the ORFs in blocks, `scale` times as large as by default."""
         _residue_of_codon(self._rules.code)  # There is such a code.
         long = LongOnes(self._rules, "ORF")
-        # Qualities come with all letters, and with the flags that tell mates.
+        # Qualities come with all letters, and with the flags of mates.
         options = RecordOptions(
             Limits.of_block(scale * self._block_residues),
             any_letters=self._rules.any_letters,

@@ -72,7 +72,7 @@ class SweepMachine:
     memory_bytes: int  # The memory of the device, or of the machine
     multiprocessors: int  # Those of the GPU; 0 on the processor
     threads: int  # The threads of the host that search
-    # The highest clocks of the device by name, where the driver tells them.
+    # The highest clocks of the device by name, where the driver has them.
     clocks_megahertz: dict[str, float]
     versions: dict[str, str]  # The versions of the driver, CUDA, Python and the libraries
     # How many records at random addresses the device reads in a second, each named by the one
@@ -400,7 +400,7 @@ def run_text(run: StudyRun) -> str:
 
 
 def _with_last(value: dict[str, Any], key: str) -> dict[str, Any]:
-    """Return an object with one of its keys behind the others."""
+    """Return an object with one of its keys after the others."""
     return {name: one for name, one in value.items() if name != key} | {key: value[key]}
 
 

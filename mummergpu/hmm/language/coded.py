@@ -1,8 +1,8 @@
 """Chains whose states emit few of the symbols each, with fewer nodes for long sequences.
 
-In a model of CpG islands eight states emit one base each, so that two of them are possible behind
+In a model of CpG islands eight states emit one base each, so that two of them are possible after
 each base. A node here stands for a step from one of the possible states to another, and emits the
-pair of symbols before and behind it: four nodes with 8 transitions replace eight states with 64.
+pair of symbols before and after it: four nodes with 8 transitions replace eight states with 64.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from mummergpu.runtime.arrays import ByteArray, Float64Array, Int64Array
 
 _MAX_CODES: Final = 250
 _MAX_PLACES: Final = 2
-"""With more possible states behind a symbol there would be as many nodes as before."""
+"""With more possible states after a symbol there would be as many nodes as before."""
 
 
 class CodedChain:
-    """A chain whose possible states behind each symbol have places.
+    """A chain whose possible states after each symbol have places.
 
     `states`, of shape (n_symbols, n_places), has -1 where there is none.
     """
@@ -125,7 +125,7 @@ class CodedChain:
     def runs(self, sequence: LongSequence, codes: ByteArray, end: int, names: StateNames) -> Runs:
         """Return the best path that ends in a node, as runs of the states of the chain."""
         count = self.states.shape[1]
-        # The visit behind each symbol in each node.
+        # The visit after each symbol in each node.
         table = names.node_visits[np.maximum(self.states, 0)].repeat(count, axis=1).ravel()
         visits = NodeVisits(codes, np.ascontiguousarray(table), count * count)
         return sequence.node_runs(visits, end)

@@ -23,7 +23,7 @@ from mummergpu.hmm.language.processor import (
     ChainPrograms,
     Computed,
     best_ends,
-    states_behind,
+    final_columns,
     sum_scores,
 )
 from mummergpu.hmm.language.processor_text import LANES, Kept, ProgramKind
@@ -106,7 +106,7 @@ class CompiledModel:
 
     @cached_property
     def visits(self) -> StateNames:
-        """The visits that traces tell of."""
+        """The visits of traces."""
         return StateNames(self.best.chain)
 
     @cached_property
@@ -285,7 +285,7 @@ class _Work(ABC):
     def table_of(self, nodes: Float64Array) -> Float64Array:
         """Return the logarithms of states, from those of nodes."""
         table = np.full((len(self.model.state_names), nodes.shape[1]), -np.inf)
-        # What is lost is no number.
+        # What is lost is NaN.
         with np.errstate(invalid="ignore"):
             for node, state in enumerate(self.model.node_states.tolist()):
                 self.join_nodes(table[state], nodes[node], out=table[state])
@@ -335,7 +335,7 @@ class _Sums(_Work):
         programs = self._programs(self.backwards, exact)
         lanes = self.lay_out(part, programs, self.backwards)
         computed = programs.compute(ProgramKind(True, self._kept), lanes.rows, lanes.segments)
-        scores = sum_scores(programs, states_behind(lanes, computed.slots))
+        scores = sum_scores(programs, final_columns(lanes, computed.slots))
         self.scores[part] = scores
         lost = np.isnan(scores)
         if self._kept:
@@ -415,7 +415,7 @@ class _Viterbi(_Work):
         kept |= Kept.TRACE if Attribute.TRACEBACK in wanted else Kept.NOTHING
         lanes = self.lay_out(part, programs)
         computed = programs.compute(ProgramKind(False, kept), lanes.rows, lanes.segments)
-        scores, ends = best_ends(programs, states_behind(lanes, computed.slots))
+        scores, ends = best_ends(programs, final_columns(lanes, computed.slots))
         self.scores[part] = scores
         if Attribute.TRACEBACK in wanted:
             self._runs(programs, lanes, computed, ends, np.isfinite(scores))
@@ -534,8 +534,8 @@ class _Posterior(_Sums):
             return
         both, states = (self.model.forward, self.model.backward), self.model.node_states
         names = None if Attribute.TABLE in self.wanted else self._state_visits
-        told = self.device.posteriors(both, self.placed, part, states, names)
-        self.scores[part], runs, rows = told
+        found = self.device.posteriors(both, self.placed, part, states, names)
+        self.scores[part], runs, rows = found
         self._take(part, rows, runs)
         self.leave(part)
 
@@ -574,7 +574,7 @@ class _Posterior(_Sums):
     def _take_pieces(self, number: int, posteriors: LongPosteriors, map_pieces: MapPieces) -> bool:
         """Take the posteriors of a sequence; return whether it has a common scale."""
 
-        def told(group: list[int]) -> tuple[Runs | None, Float64Array | None, bool]:
+        def of_group(group: list[int]) -> tuple[Runs | None, Float64Array | None, bool]:
             # Only what is wanted is kept of a group: a chromosome has many of them.
             rows = posteriors.of_group(group, self.model.node_states)
             bounds = np.array([0, len(rows)])
@@ -583,7 +583,7 @@ class _Posterior(_Sums):
             is_lost = bool(np.isnan(rows[:, 0]).any())
             return runs, rows if Attribute.TABLE in self.wanted else None, is_lost
 
-        parts = list(map_pieces(told, posteriors.groups()))
+        parts = list(map_pieces(of_group, posteriors.groups()))
         if any(is_lost for _, _, is_lost in parts) and not np.isneginf(self.scores[number]):
             return False
         runs = [one for one, _, _ in parts if one is not None]
@@ -601,7 +601,7 @@ class _Posterior(_Sums):
         kinds = ProgramKind(True, Kept.COLUMN), ProgramKind(True, Kept.BEFORE)
         forward = ahead.compute(kinds[0], lanes.rows, lanes.segments)
         backward = back.compute(kinds[1], turned.rows, turned.segments)
-        self.scores[part] = sum_scores(ahead, states_behind(lanes, forward.slots))
+        self.scores[part] = sum_scores(ahead, final_columns(lanes, forward.slots))
         found = np.zeros((int(offsets[-1]), len(self.model.state_names)))
         columns = (forward.columns, backward.columns)
         write_posteriors(ahead, lanes.first_rows, offsets, columns, self.model.node_states, found)

@@ -25,7 +25,7 @@ class SymbolBlock(NamedTuple):
 
 
 def offsets_of_counts(counts: Int64Array) -> Int64Array:
-    """Return where each of some lists begins, one behind the other, and where the last ends."""
+    """Return where each of some lists begins, one after the other, and where the last ends."""
     offsets = np.zeros(counts.size + 1, dtype=np.int64)
     np.cumsum(counts, out=offsets[1:])
     return offsets
@@ -47,7 +47,7 @@ class Lanes(NamedTuple):
 
     sequences: Int64Array  # Their numbers in the block; none is empty
     lengths: Int64Array  # Their lengths, ascending
-    # (n_rows, LANES): their symbols, and behind those that end first a padding symbol.
+    # (n_rows, LANES): their symbols, and after those that end first a padding symbol.
     rows: ByteArray
     first_rows: Int64Array  # Where each sequence begins; its lane is its place modulo `LANES`
     # (n_segments, SEGMENT_NUMBERS): the rows between the ends of sequences of a group

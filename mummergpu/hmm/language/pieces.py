@@ -1,6 +1,6 @@
 """Long sequences in pieces: what a piece does to each state, then all pieces at once.
 
-A piece is an operator from the states before it to those behind it. Operators of few states are
+A piece is an operator from the states before it to those after it. Operators of few states are
 computed side by side, a lane for each state that a piece may begin in, and joined one after the
 other; then all pieces run again from the values that they begin with, to find paths.
 """
@@ -81,7 +81,7 @@ def pieces_of(length: int, size: int) -> list[Piece]:
 
 
 class Borders(NamedTuple):
-    """The values behind each piece."""
+    """The values after each piece."""
 
     values: Numbers  # (n_pieces, n_nodes): the values of states
     # (n_pieces,): what was taken off them: exponents of 2, or multiples of 2**`OFFSET_BITS` units.
@@ -92,7 +92,7 @@ class Borders(NamedTuple):
 class Operators(NamedTuple):
     """What pieces do to a path that begins in each place."""
 
-    values: Numbers  # (n_pieces, n_places, n_nodes): the values of states behind the piece
+    values: Numbers  # (n_pieces, n_places, n_nodes): the values of states after the piece
     offsets: Int64Array  # (n_pieces, n_places): what was taken off them
 
 
@@ -158,7 +158,7 @@ class LongSequence:
     def score(self) -> tuple[float, int]:
         """Return the logarithm of the sum or the best path, and the state that this ends in.
 
-        It is no number where a sum or a path has become too small beside others.
+        It is NaN where a sum or a path has become too small beside others.
         """
         values, totals = self._borders.values[-1:], self._borders.totals[-1:].reshape(1, -1)
         column = np.append(values, totals.view(values.dtype), axis=1)
@@ -228,7 +228,7 @@ class LongSequence:
         return [self._pieces[:1], *groups]
 
     def _rows(self, pieces: Sequence[Piece]) -> ByteArray:
-        """Return the symbols of pieces, a lane each; the lanes behind them repeat the last one."""
+        """Return the symbols of pieces, a lane each; the lanes after them repeat the last one."""
         rows = np.full((pieces[0].size, LANES), self._programs.padding, dtype=np.uint8)
         for lane, piece in enumerate(pieces):
             rows[: piece.size, lane] = self._emitted(*piece)
@@ -281,7 +281,7 @@ class LongSequence:
         return Borders(values, totals)
 
     def _computed(self) -> tuple[Borders, Operators]:
-        """Return the values behind the first piece, and the operators of the others."""
+        """Return the values after the first piece, and the operators of the others."""
         slots = self._run(ProgramKind(self._sums), self._rows(self._pieces[:1]), None).slots
         first = Borders(*_taken_apart(slots[:, :, 0]))
         units = self._units()
@@ -336,14 +336,14 @@ def _join_sums(
     values: Float64Array,
     totals: Int64Array,
 ) -> None:
-    """Write the borders behind the first, one after the other; `own` has room for each place."""
+    """Write the borders after the first, one after the other; `own` has room for each place."""
     for piece in range(operators.shape[0]):
         own[:] = 0.0
         for node in range(places.size):
             own[places[node]] += values[piece, node]
         most, some = 0, False
         for place in range(own.size):
-            # This is also true of what is no number.
+            # This is also true of NaN.
             if own[place] != 0:
                 most = max(most, exponents[piece, place]) if some else exponents[piece, place]
                 some = True
@@ -375,7 +375,7 @@ def _join_best(
     values: Int64Array,
     totals: Int64Array,
 ) -> None:
-    """Write the borders behind the first, one after the other; `own` has room for each place."""
+    """Write the borders after the first, one after the other; `own` has room for each place."""
     dead = IMPOSSIBLE // 2
     for piece in range(operators.shape[0]):
         own[:] = IMPOSSIBLE

@@ -20,7 +20,7 @@ PIECE_VALUES: Final = 1 << 19
 """About how many values of states a piece of a long sequence has from one end."""
 
 _POWERS: Final = np.append(2.0 ** -np.arange(1022.0), 0.0)
-"""What values are multiplied with that are so many powers of 2 behind; the last are nothing."""
+"""What values are multiplied with that are so many powers of 2 smaller; the last are nothing."""
 
 _SPARE: Final = 160
 """No exponent of a product is so far above the largest one at another symbol: the sums of products
@@ -107,7 +107,7 @@ def write_posteriors(
 ) -> None:
     """Write the probabilities of the states of each symbol: products of both ends, that sum to 1.
 
-    The rows of the second columns are in the other order. Those of a symbol are no numbers without
+    The rows of the second columns are in the other order. Those of a symbol are NaN without
     a path, and where a sum has become too small beside others.
     """
     exact_nodes = programs.chain.shape.nodes if programs.is_exact else 0
@@ -128,7 +128,7 @@ def _fill_posteriors(
     most: Int64Array,
     found: Float64Array,
 ) -> None:
-    """Write the probabilities; so many nodes have exponents behind their values.
+    """Write the probabilities; so many nodes have exponents after their values.
 
     `most` is memory for a number a lane.
     """

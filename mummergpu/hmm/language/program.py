@@ -74,7 +74,7 @@ class RowSum(NamedTuple):
 
     @property
     def is_unusual(self) -> bool:
-        """Whether it is told: more than 1 by a warning."""
+        """Whether it is reported: more than 1 by a warning."""
         return self.total > 1 + _MAX_EXCESS or self.total < 1 - _MAX_LACK
 
 

@@ -142,7 +142,7 @@ def _walk_steps(
 ) -> None:
     """Walk all paths backwards: count their steps, or write those of a path before its offset.
 
-    A step waits for the one behind it, so that the sequences of all lanes are walked in turns.
+    A step waits for the one after it, so that the sequences of all lanes are walked in turns.
     `bounds` are the steps of the first start and the first end; `steps` is empty while they are
     counted.
     """
@@ -204,7 +204,7 @@ def _trace_piece(
         node = tables.sources[as_index(step)]
         at -= 1
         steps[as_index(at)] = step
-        # The nodes before a piece are those behind the last one, whose own bits tell more.
+        # The nodes before a piece are those after the last one, whose own bits say more.
         if row < 0:
             break
     return (at << 32) | node
@@ -234,7 +234,7 @@ def trace_piece(
 
 
 def runs_of(steps: Int64Array, offsets: Int64Array, order: Int64Array, names: StateNames) -> Runs:
-    """Return paths of steps as runs; `order` tells which path comes first, second, ..."""
+    """Return paths of steps as runs; `order` has the numbers of paths."""
     # Memory that nothing is written to costs nothing.
     most = max(1, steps.size * int(np.diff(names.offsets).max()))
     visits, lengths = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
@@ -313,16 +313,16 @@ def some_runs(part: tuple[Int64Array, Runs], chosen: BoolArray) -> tuple[Int64Ar
 
 
 class NodeVisits(NamedTuple):
-    """What a node behind a symbol stands for."""
+    """What a node after a symbol stands for."""
 
     codes: ByteArray
-    # The visit of each node behind each symbol, `width` of a symbol; of `width` 0, of each node.
+    # The visit of each node after each symbol, `width` of a symbol; of `width` 0, of each node.
     table: Int64Array
     width: int  # How many nodes a symbol has
 
 
 def has_node_paths(chain: Chain) -> bool:
-    """Return whether a path is told by the node of each symbol."""
+    """Return whether a path is a node for each symbol."""
     passes = (*chain.ways, *chain.starts, *chain.ends)
     return not chain.shape.silent and not any(passes) and chain.shape.nodes <= 256
 
@@ -334,7 +334,7 @@ class WalkedPieces(NamedTuple):
     begins: Int64Array
     ends: Int64Array
     words: Any  # The bits of their rows, as `TraceBits`
-    # The node behind each piece that was begun with, and the one before it that was found.
+    # The node after each piece that was begun with, and the one before it that was found.
     guessed: Int64Array
     before: Int64Array
 
@@ -347,7 +347,7 @@ def walk_pieces(
     guessed: Int64Array,
     path: ByteArray,
 ) -> WalkedPieces:
-    """Write the nodes of pieces into `path`, from those that are likely behind them."""
+    """Write the nodes of pieces into `path`, from those that are likely after them."""
     words = bits.reshape(bits.shape[0], -1)
     before = guessed.copy()
     _walk(tables, words, begins, ends, before, path)
@@ -376,9 +376,9 @@ def _walk(
     nodes: Int64Array,
     path: ByteArray,
 ) -> None:
-    """Walk pieces from their last symbols on; `nodes` are those behind, and then those before.
+    """Walk pieces from their last symbols on; `nodes` are those after, and then those before.
 
-    A step waits for the one behind it, so that pieces are walked in turns.
+    A step waits for the one after it, so that pieces are walked in turns.
     """
     for row in range(words.shape[0] - 1, -1, -1):
         for lane in range(begins.size):
@@ -409,7 +409,7 @@ def _walk_again(
 
 
 class Stretches(NamedTuple):
-    """Parts of a path, one behind the other: how many runs each has, its first and last visit."""
+    """Parts of a path, one after the other: how many runs each has, its first and last visit."""
 
     run_counts: Int64Array
     firsts: Int64Array

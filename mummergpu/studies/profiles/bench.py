@@ -183,7 +183,7 @@ class ProfileMachine:
     """The backend of a study of profiles; it is a context manager.
 
     `backend` is ``cpu`` or ``cuda``. If a device is asked for and is not available, entering raises
-    `BackendError`; what ``auto`` lacks, `notice` is told.
+    `BackendError`; `notice` receives what ``auto`` lacks.
     """
 
     def __init__(self, options: DeviceOptions, notice: Callable[[str], None]) -> None:

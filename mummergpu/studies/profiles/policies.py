@@ -102,7 +102,7 @@ def differing_policies(backend: str) -> list[str]:
 
 
 def measured_policies(backend: str) -> list[str]:
-    """Return the policies that tell most, which a sweep of all measures.
+    """Return the most informative policies, which a sweep of all measures.
 
     On a GPU these are: each choice by itself, beside the basic accelerator, beside the paper's
     final one and beside tiles; all combinations of two letters of six choices; and all policies of

@@ -1,4 +1,4 @@
-"""What a sweep of profile filters tells: medians, effects of single choices, interactions."""
+"""Results of a sweep of profile filters: medians, effects of single choices, interactions."""
 
 from __future__ import annotations
 

@@ -155,7 +155,7 @@ def reach_before_drop(
         if min_gain > 0 and score < min_gain * i:
             break
         if i == 0:
-            # Nothing in the window scores: a path may still break even, and score behind it.
+            # Nothing in the window scores: a path may still break even, and score after it.
             i, j, _ = extend_without_loss(query, reference, rest, costs, window, scratch)
             if i == 0:
                 break

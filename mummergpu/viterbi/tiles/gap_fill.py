@@ -111,7 +111,7 @@ def is_diagonal_best(query: CodeArray, reference: CodeArray, tile: Tile, costs: 
 def _score_of_diagonal(
     query: CodeArray, reference: CodeArray, tile: Tile, inserted: int, deleted: int, costs: Costs
 ) -> int:
-    """Return the score of a tile without a gap, behind some bases of each sequence."""
+    """Return the score of a tile without a gap, after some bases of each sequence."""
     score = 0
     query_at, reference_at = tile.read_at + inserted, tile.reference_at + deleted
     for k in range(min(tile.length - inserted, tile.reference_length - deleted)):
