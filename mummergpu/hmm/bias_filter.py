@@ -64,7 +64,9 @@ def bias_scores(
 ) -> tuple[Float64Array, Float64Array]:
     """Return what `BiasFilter.scores` does, for pairs; odds and steps have a row a profile."""
     sums = np.empty((2, sequences.size), dtype=np.float64)
-    _fill_sums(block, odds, steps, profiles, sequences, _no_lanes(), sums)
+    begins, last, firsts = np.empty((3, _AT_ONCE), dtype=np.int64)
+    lanes = _Lanes(begins, last, firsts, np.empty((5, _AT_ONCE), dtype=np.float64))
+    _fill_sums(block, odds, steps, profiles, sequences, lanes, sums)
     return scores_of_sums(sums, block.offsets[sequences + 1] - block.offsets[sequences])
 
 
@@ -92,11 +94,6 @@ class _Lanes(NamedTuple):
     # (5, _AT_ONCE): of the states without and with the composition; to stay in the first; to leave
     # the second, and to stay there.
     chances: Float64Array
-
-
-def _no_lanes() -> _Lanes:
-    begins, last, odds = np.empty((3, _AT_ONCE), dtype=np.int64)
-    return _Lanes(begins, last, odds, np.empty((5, _AT_ONCE), dtype=np.float64))
 
 
 def _pass_residues(

@@ -52,7 +52,8 @@ def byte_tables(profile: Profile, scores: Float32Array | None = None) -> ByteTab
     costs = -rounded(BYTE_SCALE * scores)
     costs = np.where(costs > 255 - bias, 255, costs + bias)
     nodes = np.float32(profile.nodes)
-    entry = unsigned_cost(np.float32(2) / np.float32(nodes * np.float32(nodes + np.float32(1))))
+    enters = np.float32(2) / np.float32(nodes * np.float32(nodes + np.float32(1)))
+    entry = min(255, int(-rounded(BYTE_SCALE * np.float32(math.log(enters)))))
     return ByteTables(np.ascontiguousarray(costs.T.astype(np.uint8)), bias, entry)
 
 
@@ -76,11 +77,6 @@ def rounded(numbers: Float32Array | np.float32) -> Float64Array:
     """Return the nearest integers; a half goes away from 0."""
     exact = np.asarray(numbers, dtype=np.float64)
     return np.trunc(exact + np.copysign(0.5, exact))
-
-
-def unsigned_cost(probability: np.float32) -> int:
-    """Return what a step of some probability costs in bytes."""
-    return min(255, int(-rounded(BYTE_SCALE * np.float32(math.log(probability)))))
 
 
 class LengthTables(NamedTuple):

@@ -17,7 +17,6 @@ from typing import Final
 
 from mummergpu.errors import OptionError
 from mummergpu.index.options import TreeOptions
-from mummergpu.index.pages import Page
 from mummergpu.index.tree.layout import Layout
 from mummergpu.index.tree.page import TreePage
 from mummergpu.index.tree.policy import Policy
@@ -164,7 +163,8 @@ def _setup(
 ) -> SweepSetup:
     from mummergpu.index.checksums import digest_of
 
-    page_bytes = tree_bytes(_largest(index.pages), data.reference.base_count, index.layout)
+    largest = max(page.end - page.begin for page in index.pages)
+    page_bytes = tree_bytes(largest, data.reference.base_count, index.layout)
     known = records.setup
     gathers = (
         known.machine.gathers_per_second
@@ -200,10 +200,6 @@ def _setup(
 
 def _pages(count: int) -> str:
     return "one page" if count == 1 else f"{count} pages"
-
-
-def _largest(pages: list[Page]) -> int:
-    return max(page.end - page.begin for page in pages)
 
 
 def _batches(layouts: list[Layout], fitting: int) -> list[list[Layout]]:

@@ -300,14 +300,6 @@ def read_study(folder: Path) -> Sweep | ProfileSweep:
     return Sweep(folder, setup, tuple(one for one in runs if isinstance(one, SweepRun)))
 
 
-def read_sweep(folder: Path) -> Sweep:
-    """Read the folder of a sweep of trees, as `read_study` does."""
-    study = read_study(folder)
-    if not isinstance(study, Sweep):
-        raise InputError("is a sweep of profiles, not of trees", str(folder / SETUP_FILE))
-    return study
-
-
 def median_seconds(folder: Path) -> dict[str, float]:
     """Return the median seconds of the kernels by policy, from the folder of a sweep."""
     times: dict[str, list[float]] = {}
@@ -316,11 +308,6 @@ def median_seconds(folder: Path) -> dict[str, float]:
         if run.kind != "profile":
             times.setdefault(run.policy, []).append(run.kernel_seconds)
     return {code: statistics.median(found) for code, found in times.items()}
-
-
-def read_setup(folder: Path) -> StudySetup:
-    """Read what the runs of a sweep have in common; raise `InputError` if it is not valid."""
-    return setup_and_subject(folder)[0]
 
 
 def setup_and_subject(folder: Path) -> tuple[StudySetup, Subject]:

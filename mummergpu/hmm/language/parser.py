@@ -55,12 +55,8 @@ class Token(NamedTuple):
         return "the end of the program" if self.kind == END else f"'{self.text}'"
 
 
-def tokens_of(text: str, path: str) -> list[Token]:
-    """Return the words of a program, and `END`; a byte that is in no word is an error."""
-    return list(_tokens(text, path))
-
-
-def _tokens(text: str, path: str) -> Iterator[Token]:
+def tokens_of(text: str, path: str) -> Iterator[Token]:
+    """Yield the words of a program, and `END`; a byte that is in no word is an error."""
     at, line, begin = 0, 1, 0
     while at < len(text):
         found = _WORDS.match(text, at)
@@ -97,7 +93,7 @@ class _Words:
 
     def __init__(self, text: str, path: str) -> None:
         self._path = path
-        self._tokens = tokens_of(text, path)
+        self._tokens = list(tokens_of(text, path))
         self.at = 0
 
     @property

@@ -275,7 +275,10 @@ class _MatrixWork:
         first_row, first_column = strip * BLOCK_ROWS, column * BLOCK_COLUMNS
         rows = min(BLOCK_ROWS, plan.length - first_row)
         columns = min(BLOCK_COLUMNS, plan.reference_length - first_column)
-        state = self._take_state()
+        try:
+            state = self._states.get_nowait()
+        except queue.Empty:
+            state = np.empty(STATE_NUMBERS, dtype=np.int32)
         block = Block(
             *(strip, first_row, rows, first_column, columns),
             query_at=self._margin + first_row,
@@ -288,12 +291,6 @@ class _MatrixWork:
         self._states.put(state)
         if strip == plan.strips - 1 and column == plan.column_blocks - 1:
             self.score = score
-
-    def _take_state(self) -> Int32Array:
-        try:
-            return self._states.get_nowait()
-        except queue.Empty:
-            return np.empty(STATE_NUMBERS, dtype=np.int32)
 
 
 def _trace(plan: RoundPlan, directions: ByteArray) -> OperationArray:

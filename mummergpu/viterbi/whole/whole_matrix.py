@@ -48,9 +48,6 @@ MOST_ROWS: Final = 1 << 15
 NO_MEMORY: Final = -1
 """The number of operations if the matrix has too many cells."""
 
-ANY_SCORE: Final = -(1 << 50)
-"""Less than any alignment scores."""
-
 _NEVER: Final = -(1 << 60)
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from helpers.studies import some_run, some_setup
+from helpers.sweeps import read_setup, read_sweep
 
 from mummergpu.errors import InputError, OutputError
 from mummergpu.studies import sweeping
@@ -25,8 +26,6 @@ from mummergpu.studies.records import (
     SweepRun,
     SweepSetup,
     read_runs,
-    read_setup,
-    read_sweep,
     run_text,
     setup_text,
 )

@@ -33,7 +33,6 @@ from mummergpu.studies.records import (
     ProfileSweep,
     SweepMachine,
     read_study,
-    read_sweep,
     run_text,
     setup_text,
 )
@@ -176,8 +175,6 @@ def test_records_say_what_they_are_about(tmp_path: Path) -> None:
     found = read_study(tmp_path)
     assert isinstance(found, ProfileSweep)
     assert (found.setup, found.runs) == (sweep.setup, sweep.runs)
-    with pytest.raises(InputError, match="a sweep of profiles, not of trees"):
-        read_sweep(tmp_path)
     with pytest.raises(InputError, match="holds a sweep of profiles; use another folder"):
         with SweepFolder(tmp_path):
             pass
