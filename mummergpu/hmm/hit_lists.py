@@ -47,7 +47,11 @@ _CUTOFF_FIELDS: Final = ("use_bit_cutoffs", "T", "domT", "incT", "incdomT")
 
 
 class HitRecords(NamedTuple):
-    """The hits of a profile in a part of the targets, in the order of the targets."""
+    """The hits of a profile in a part of the targets, in the order of the targets.
+
+    They are bytes of HMMER's ``p7_hit_Serialize``, which pyhmmer gives and takes: its own hits keep
+    an alignment each, of thousands of bytes. Without alignments, some 400 bytes a hit are left.
+    """
 
     text: ByteArray
     offsets: Int64Array  # (n_hits + 1,): where each begins in `text`, and where the last ends

@@ -13,8 +13,7 @@ from mummergpu.matching.options import DeviceOptions
 from mummergpu.pipeline.context import RunContext
 from mummergpu.runtime.memory import free_memory
 from mummergpu.viterbi.recurrence.model import AlignmentMethod, Costs
-from mummergpu.viterbi.whole.processor_matrix import LONGEST
-from mummergpu.viterbi.whole.rounds import RoundPlan
+from mummergpu.viterbi.whole.processor_matrix import LONGEST, RoundPlan
 
 
 class OpenMatrix(NamedTuple):

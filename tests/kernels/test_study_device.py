@@ -35,10 +35,10 @@ from mummergpu.studies import searcher as searchers
 from mummergpu.studies.combinations import PlannedRun
 from mummergpu.studies.data_set import DataSet
 from mummergpu.studies.gathers import DEVICE_GATHERS, DEVICE_KERNELS, RECORD_BYTES, device_gathers
+from mummergpu.studies.layout_sweep import TreeStore
 from mummergpu.studies.measurement import ORDERING_KERNELS, Measurer
 from mummergpu.studies.records import SweepRun
 from mummergpu.studies.searcher import ONE_BLOCK, DeviceSearcher
-from mummergpu.studies.tree_store import TreeStore
 
 HERE = Path(__file__).resolve().parent
 CASE = replace(GENOME, page_size=200)

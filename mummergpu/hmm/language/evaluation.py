@@ -10,9 +10,15 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from mummergpu.hmm.language.chain import BEST, SUMS, chain_of, log_probability
-from mummergpu.hmm.language.coded import CodedChain, coded_chain
 from mummergpu.hmm.language.lanes import Lanes, SymbolBlock, is_every, lanes_of, offsets_of_counts
-from mummergpu.hmm.language.pieces import LONG_SYMBOLS, LongSequence, MapPieces, merged_runs
+from mummergpu.hmm.language.pieces import (
+    LONG_SYMBOLS,
+    CodedChain,
+    LongSequence,
+    MapPieces,
+    coded_chain,
+    merged_runs,
+)
 from mummergpu.hmm.language.posteriors import (
     MAX_WHOLE_VALUES,
     LongPosteriors,

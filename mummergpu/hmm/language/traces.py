@@ -347,7 +347,11 @@ def walk_pieces(
     guessed: Int64Array,
     path: ByteArray,
 ) -> WalkedPieces:
-    """Write the nodes of pieces into `path`, from those that are likely after them."""
+    """Write the nodes of pieces into `path`, from those that are likely after them.
+
+    All pieces are walked at the same time; what was guessed wrong, `settle` walks again, up to where
+    both ways are one.
+    """
     words = bits.reshape(bits.shape[0], -1)
     before = guessed.copy()
     _walk(tables, words, begins, ends, before, path)

@@ -18,7 +18,7 @@ from mummergpu.viterbi.device.device_work import DeviceWork
 from mummergpu.viterbi.device.traceback_store import TracebackStore
 from mummergpu.viterbi.recurrence.model import Costs
 from mummergpu.viterbi.recurrence.operations import OperationArray
-from mummergpu.viterbi.whole.rounds import RoundPlan
+from mummergpu.viterbi.whole.processor_matrix import RoundPlan
 
 STRIP_ROWS: Final = WARP_LANES * LANE_ROWS
 """The rows of a block: those of a warp."""

@@ -17,7 +17,7 @@ from mummergpu.viterbi.recurrence.operations import (
     reverse_operations,
     state_before,
 )
-from mummergpu.viterbi.whole.rounds import RoundPlan
+from mummergpu.viterbi.whole.processor_matrix import RoundPlan
 
 _BITS: Final = bit_count(PAIRWISE)
 _BIT_MASK: Final = (1 << _BITS) - 1

@@ -26,9 +26,9 @@ from mummergpu.index.tree.layout import Layout
 from mummergpu.index.tree.policy import Policy
 from mummergpu.studies import layout_sweep as sweeping
 from mummergpu.studies.combinations import PlannedRun, differing_policies
+from mummergpu.studies.layout_sweep import TreeStore
 from mummergpu.studies.measurement import Measurer, MemDigest
 from mummergpu.studies.records import RUNS_FILE, SETUP_FILE
-from mummergpu.studies.tree_store import TreeStore
 
 DATA = data_of(GENOME, 3)
 ALL = differing_policies("cpu")

@@ -36,8 +36,8 @@ from mummergpu.studies.records import (
     run_text,
     setup_text,
 )
-from mummergpu.studies.report.profile_sections import PAPER_ROWS
-from mummergpu.studies.report.profile_study import (
+from mummergpu.studies.report.profile_sections import (
+    PAPER_ROWS,
     choice_effects,
     choice_interactions,
     study_of,
