@@ -451,9 +451,9 @@ _MAX_PLACES: Final = 2
 class CodedChain:
     """A chain whose states emit few of the symbols each, with fewer nodes for long sequences.
 
-    In a model of CpG islands eight states emit one base each, so that two of them are possible after
-    each base: these have places (`states`, of shape (n_symbols, n_places); -1: none). A node stands
-    for a step from one place to another, and emits the pair of symbols before and after it: four
+    In a model of CpG islands eight states emit one base each, so that two of them are possible
+    after each base: these have places (`states`, of shape (n_symbols, n_places); -1: none). A node
+    stands for a step from one place to another, and emits the pair of symbols around it: four
     nodes with 8 transitions replace eight states with 64.
     """
 

@@ -349,7 +349,7 @@ def walk_pieces(
 ) -> WalkedPieces:
     """Write the nodes of pieces into `path`, from those that are likely after them.
 
-    All pieces are walked at the same time; what was guessed wrong, `settle` walks again, up to where
+    All pieces are walked at the same time; `settle` walks again what was guessed wrong, up to where
     both ways are one.
     """
     words = bits.reshape(bits.shape[0], -1)
