@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from mummergpu.hmm import byte_filters, word_filter
+from mummergpu.hmm import byte_filters, tables, word_filter
 from mummergpu.hmm.bias_filter import BiasFilter, bias_scores
 from mummergpu.hmm.byte_filters import (
     LANES,
@@ -22,19 +22,6 @@ from mummergpu.hmm.byte_filters import (
 from mummergpu.hmm.forward_filter import chances_of, margins, nats_of_sums, row_cells, score_forward
 from mummergpu.hmm.profiles import Profile
 from mummergpu.hmm.proteins import CODES, ProteinBlock
-from mummergpu.hmm.tables import (
-    BYTE_BASE,
-    BYTE_SCALE,
-    LN2,
-    WORD_BASE,
-    WORD_SCALE,
-    LengthTables,
-    byte_tables,
-    length_tables,
-    match_scores,
-    word_moves,
-    word_tables,
-)
 from mummergpu.hmm.word_filter import StripedWords, score_viterbi, striped_words
 from mummergpu.runtime.arrays import BoolArray, Float64Array, Int64Array
 from mummergpu.runtime.flushed_floats import flushed_floats
@@ -134,12 +121,12 @@ class Background(NamedTuple):
     margin: Float64Array
 
 
-def lengths_up_to(longest: int) -> LengthTables:
+def lengths_up_to(longest: int) -> tables.LengthTables:
     """Return tables for lengths up to one and some beyond; few different ones are made."""
-    return length_tables(1 << max(longest.bit_length(), _MIN_LENGTH_BITS))
+    return tables.length_tables(1 << max(longest.bit_length(), _MIN_LENGTH_BITS))
 
 
-def plain_background(lengths: LengthTables, sizes: Int64Array) -> Background:
+def plain_background(lengths: tables.LengthTables, sizes: Int64Array) -> Background:
     """Return the background that knows of no composition, for sequences of some lengths."""
     return Background(lengths.null[sizes].astype(np.float64), np.full(sizes.size, _ROUNDING))
 
@@ -151,9 +138,9 @@ def compare_bytes(
 
     The first array is written to when Viterbi has decided about the others.
     """
-    nats = (exit_scores - moves - BYTE_BASE) / float(BYTE_SCALE) - 3.0
+    nats = (exit_scores - moves - tables.BYTE_BASE) / float(tables.BYTE_SCALE) - 3.0
     nats[exit_scores == byte_filters.OVERFLOW] = np.inf
-    bits = (nats - background.nats) / LN2 + background.margin / LN2
+    bits = (nats - background.nats) / tables.LN2 + background.margin / tables.LN2
     kept = bits >= scores.msv
     passes = bits >= scores.skip
     return kept & passes, np.nonzero(kept & ~passes)[0]
@@ -163,9 +150,9 @@ def compare_words(
     words: Int64Array, moves: Int64Array, background: Background, score: Any
 ) -> BoolArray:
     """Return which sequences pass Viterbi's filter."""
-    nats = (words + moves - WORD_BASE) / float(WORD_SCALE) - 3.0
+    nats = (words + moves - tables.WORD_BASE) / float(tables.WORD_SCALE) - 3.0
     nats[words == word_filter.OVERFLOW] = np.inf
-    bits = (nats - background.nats) / LN2 + background.margin / LN2
+    bits = (nats - background.nats) / tables.LN2 + background.margin / tables.LN2
     passes: BoolArray = bits >= score
     return passes
 
@@ -190,9 +177,9 @@ class ProfileFilter:
         self.scores = PassScores(msv, skip, viterbi)
         composition = profile.composition
         self.bias = None if composition is None else BiasFilter(composition, profile.nodes)
-        matches = match_scores(profile.matches)
-        self.bytes = byte_tables(profile, matches)
-        self.words = word_tables(profile, matches)
+        matches = tables.match_scores(profile.matches)
+        self.bytes = tables.byte_tables(profile, matches)
+        self.words = tables.word_tables(profile, matches)
         self._least = np.zeros(0, dtype=np.int64)
 
     @cached_property
@@ -243,7 +230,7 @@ class ProfileFilter:
         block: ProteinBlock,
         sequences: Int64Array,
         exit_scores: Int64Array,
-        lengths: LengthTables,
+        lengths: tables.LengthTables,
         stats: Stats,
     ) -> Int64Array:
         """Return the sequences that pass MSV corrected for composition, and Viterbi."""
@@ -255,25 +242,25 @@ class ProfileFilter:
         with stats.stage("profile_viterbi"):
             words = self.viterbi_words(block, sequences[compared], lengths)
         stats.add_cells("profile_viterbi", int(sizes[compared].sum()) * self.profile.nodes)
-        moves = word_moves(lengths.move.size - 1)[sizes[compared]]
+        moves = tables.word_moves(lengths.move.size - 1)[sizes[compared]]
         own = Background(background.nats[compared], background.margin[compared])
         passes[compared] = compare_words(words, moves, own, self.scores.viterbi)
         survivors: Int64Array = sequences[passes]
         return survivors
 
     def viterbi_words(
-        self, block: ProteinBlock, sequences: Int64Array, lengths: LengthTables
+        self, block: ProteinBlock, sequences: Int64Array, lengths: tables.LengthTables
     ) -> Int64Array:
         """Return the words with which the best paths of some sequences leave the profile."""
         scores = np.empty(sequences.size, dtype=np.int64)
         if sequences.size:
-            words, moves = self._striped_words, word_moves(lengths.move.size - 1)
+            words, moves = self._striped_words, tables.word_moves(lengths.move.size - 1)
             cells = np.empty(3 * words.registers * word_filter.LANES, dtype=np.int16)
             score_viterbi(block, words, moves, cells, sequences, scores)
         return scores
 
     def _pass_msv(
-        self, block: ProteinBlock, longest: int, lengths: LengthTables
+        self, block: ProteinBlock, longest: int, lengths: tables.LengthTables
     ) -> tuple[Int64Array, Int64Array]:
         """Return the sequences that pass MSV, and the bytes with which they leave the profile."""
         least = self._least
@@ -285,7 +272,7 @@ class ProfileFilter:
         sequences, cells = np.empty((2, block.offsets.size - 1), dtype=np.int64)
         found = find_cells(block, striped, least, borders, sequences, cells)
         sequences, cells = sequences[:found], cells[:found]
-        numbers = np.array([self.scores.msv, BYTE_SCALE], dtype=np.float32)
+        numbers = np.array([self.scores.msv, tables.BYTE_SCALE], dtype=np.float32)
         row = np.empty(striped.costs.shape[1], dtype=np.uint8)
         kept = filter_by_msv(block, striped, lengths, numbers, row, sequences, cells)
         return sequences[:kept], cells[:kept]
@@ -346,7 +333,7 @@ class ForwardFilter:
             cells = row_cells(self._chances)
             score_forward(block, self._chances, cells, profiles, sequences, sums)
         nats = nats_of_sums(sums)
-        bits = (nats - background.nats + background.margin + margins(sizes)) / LN2
+        bits = (nats - background.nats + background.margin + margins(sizes)) / tables.LN2
         # NaN goes on to HMMER, which reports it as an error.
         passes: BoolArray = ~(bits < self._least[profiles]) | ~np.isfinite(nats)
         return passes

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from mummergpu.hmm.language import traces
 from mummergpu.hmm.language.chain import Chain
 from mummergpu.hmm.language.lanes import offsets_of_counts
 from mummergpu.hmm.language.processor import (
@@ -39,22 +40,6 @@ from mummergpu.hmm.language.tables import (
     Numbers,
     best_tables,
     sum_tables,
-)
-from mummergpu.hmm.language.traces import (
-    NodeVisits,
-    Runs,
-    StateNames,
-    WalkedPieces,
-    add_joined,
-    empty_runs,
-    fill_stretch,
-    run_places,
-    runs_of,
-    settle,
-    stretch_of,
-    stretches_of,
-    trace_piece,
-    walk_pieces,
 )
 from mummergpu.runtime.arrays import ByteArray, Float64Array, Int64Array
 from mummergpu.runtime.jit import jit
@@ -175,44 +160,44 @@ class LongSequence:
         scores, ends = best_ends(self._programs, column)
         return float(scores[0]), int(ends[0])
 
-    def runs(self, names: StateNames, end: int) -> Runs:
+    def runs(self, names: traces.StateNames, end: int) -> traces.Runs:
         """Return the best path that ends in a state, as runs."""
         path = [len(self._shape.steps) + self._shape.emitting + end]
-        found: list[Runs] = []
+        found: list[traces.Runs] = []
         for steps in self._steps(end):
             own = np.concatenate([steps, np.array(path, dtype=np.int64)])
             path = []
             bounds = np.array([0, own.size], dtype=np.int64)
-            found.append(runs_of(own, bounds, np.zeros(1, dtype=np.int64), names))
+            found.append(traces.runs_of(own, bounds, np.zeros(1, dtype=np.int64), names))
         return merged_runs(found[::-1])
 
-    def node_runs(self, visits: NodeVisits, end: int) -> Runs:
+    def node_runs(self, visits: traces.NodeVisits, end: int) -> traces.Runs:
         """Return the best path that ends in a node of a chain with `has_node_paths`, as runs."""
         path = np.empty(self._codes.size, dtype=np.uint8)
         tables, borders = self._programs.trace_tables, self._borders
         values = in_one_scale(borders.values, borders.totals.reshape(len(borders.values), -1))
 
-        def walked(group: list[Piece]) -> WalkedPieces:
+        def walked(group: list[Piece]) -> traces.WalkedPieces:
             pieces, bits = self._trace_group(group)
             begins, ends = np.array(pieces, dtype=np.int64).T
             numbers = (ends - 1) // self.piece_symbols
             likely = values[numbers, : self._shape.emitting].argmax(axis=1)
             likely[ends == self._codes.size] = end
             places = np.ascontiguousarray(begins), np.ascontiguousarray(ends)
-            return walk_pieces(tables, bits, *places, likely.astype(np.int64), path)
+            return traces.walk_pieces(tables, bits, *places, likely.astype(np.int64), path)
 
-        settle(list(self._map(walked, self._groups())), tables, end, path)
-        stretches = self._map(lambda one: stretch_of(path, visits, *one), self._pieces)
-        places = run_places(stretches_of(stretches))
-        runs = empty_runs(places.run_count)
+        traces.settle(list(self._map(walked, self._groups())), tables, end, path)
+        stretches = self._map(lambda one: traces.stretch_of(path, visits, *one), self._pieces)
+        places = traces.run_places(traces.stretches_of(stretches))
+        runs = traces.empty_runs(places.run_count)
         firsts, joins = places.firsts.tolist(), places.joins.tolist()
 
         def filled(number: int) -> int:
             place = (*self._pieces[number], firsts[number], joins[number])
-            return fill_stretch(path, visits, *place, runs.visits, runs.lengths)
+            return traces.fill_stretch(path, visits, *place, runs.visits, runs.lengths)
 
         first_lengths = np.array(list(self._map(filled, range(len(self._pieces)))))
-        add_joined(runs, places, first_lengths)
+        traces.add_joined(runs, places, first_lengths)
         return runs
 
     def _steps(self, end: int) -> Iterator[Int64Array]:
@@ -224,7 +209,7 @@ class LongSequence:
             for lane in reversed(range(len(one))):
                 piece, is_first = one[lane], one[lane].begin == 0
                 room = np.empty(piece.size * (1 + self._shape.silent) + 1, dtype=np.int64)
-                end, at = trace_piece(
+                end, at = traces.trace_piece(
                     tables, words, piece.size, LANES, lane, end, is_first, start, room
                 )
                 yield room[at:]
@@ -434,13 +419,13 @@ class _Plain:
         return value
 
 
-def merged_runs(parts: list[Runs]) -> Runs:
+def merged_runs(parts: list[traces.Runs]) -> traces.Runs:
     """Return the runs of one path from those of its parts."""
     visits = np.concatenate([one.visits for one in parts])
     lengths = np.concatenate([one.lengths for one in parts])
     begins = np.flatnonzero(np.diff(visits, prepend=-1))
     merged: Int64Array = np.add.reduceat(lengths, begins)
-    return Runs(visits[begins], merged, offsets_of_counts(np.array([begins.size])))
+    return traces.Runs(visits[begins], merged, offsets_of_counts(np.array([begins.size])))
 
 
 _MAX_CODES: Final = 250
@@ -540,12 +525,14 @@ class CodedChain:
         places = np.arange(count * count) // count
         return make(self.programs(sums), codes, sums, map_pieces, places, symbols)
 
-    def runs(self, sequence: LongSequence, codes: ByteArray, end: int, names: StateNames) -> Runs:
+    def runs(
+        self, sequence: LongSequence, codes: ByteArray, end: int, names: traces.StateNames
+    ) -> traces.Runs:
         """Return the best path that ends in a node, as runs of the states of the chain."""
         count = self.states.shape[1]
         # The visit after each symbol in each node.
         table = names.node_visits[np.maximum(self.states, 0)].repeat(count, axis=1).ravel()
-        visits = NodeVisits(codes, np.ascontiguousarray(table), count * count)
+        visits = traces.NodeVisits(codes, np.ascontiguousarray(table), count * count)
         return sequence.node_runs(visits, end)
 
 
