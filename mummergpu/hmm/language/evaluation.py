@@ -306,7 +306,6 @@ class _Sums(_Work):
 
     @property
     def is_scaled(self) -> bool:
-        """Whether a common scale of all states may do, until one is too far behind."""
         ends = [self.model.forward, *([self.model.backward] if self.has_both_ends else [])]
         return all(end.sums.chunk for end in ends)
 
@@ -393,7 +392,6 @@ class _Viterbi(_Work):
 
     @property
     def device_bytes(self) -> int:
-        """About how much memory of a device each symbol needs."""
         if Attribute.TRACEBACK not in self.wanted:
             return 1
         shape = self.model.best.chain.shape
@@ -519,12 +517,10 @@ class _Posterior(_Sums):
 
     @property
     def is_cut_on_device(self) -> bool:
-        """Whether a device computes long sequences in pieces."""
         return self._is_score
 
     @property
     def device_bytes(self) -> int:
-        """About how much memory of a device each symbol needs."""
         return 1 if self._is_score else 16 * self.model.chain.shape.emitting + 16
 
     @cached_property

@@ -43,15 +43,12 @@ DirectionArray = UInt16Array
 class Scratch(NamedTuple):
     """What compiled functions write while they work, one for each thread."""
 
-    codes: CodeArray
-    """The copies of the two sequences (`band`)."""
-    state: LaneArray
-    """The cells of a wide band."""
-    results: LaneArray
-    """Of all lanes (`lanes.RESULTS`)."""
+    codes: CodeArray  # The copies of the two sequences (`band`)
+    state: LaneArray  # The cells of a wide band
+    results: LaneArray  # Of all lanes (`lanes.RESULTS`)
+    # For each anti-diagonal, from 0 on, and each register, `lanes.DIRECTION_WORDS` words with a bit
+    # for each lane: what leaves the cell (`departures`).
     directions: DirectionArray
-    """For each anti-diagonal, from 0 on, and each register, `lanes.DIRECTION_WORDS` words with a
-    bit for each lane: what leaves the cell (`departures`)."""
 
 
 MOST_BASES: Final = 1500
@@ -214,11 +211,9 @@ _trace_wide = cast(Any, intrinsic(_tile_program(narrow=False, traced=True)))
 class TileCopies(NamedTuple):
     """Where in `Scratch.codes` the sequences of a tile are copied to."""
 
-    read_at: int
-    """The last base of the read, which comes first."""
+    read_at: int  # The last base of the read, which comes first
     reference_at: int
-    length: int
-    """The bases of the read, 1 or more."""
+    length: int  # The bases of the read, 1 or more
     reference_length: int
 
 

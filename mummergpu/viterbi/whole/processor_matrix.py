@@ -106,14 +106,14 @@ what leaves for an insertion, and two of what leaves for a deletion."""
 class Edges(NamedTuple):
     """What blocks leave to later ones."""
 
+    # By column, from the border on: what leaves the lowest row that is computed.
     to_match: ScoreArray
     to_insertion: ScoreArray
-    """By column, from the border on: what leaves the lowest row that is computed."""
+    # By row: what leaves the last column that is computed.
     row_match: ScoreArray
     row_deletion: ScoreArray
-    """By row: what leaves the last column that is computed."""
+    # By strip: what leaves the row above the block, in the column before it, for a match.
     corners: ScoreArray
-    """By strip: what leaves the row above the block, in the column before it, for a match."""
 
 
 class Block(NamedTuple):
@@ -124,12 +124,10 @@ class Block(NamedTuple):
     rows: int
     first_column: int
     columns: int
-    query_at: int
-    """The index of the first base; `WIDE_LANES` more than the rows may be read."""
+    query_at: int  # The index of the first base; `WIDE_LANES` more than the rows may be read
+    # The index of the first base in the reversed reference; as many more may be read.
     reference_at: int
-    """The index of the first base in the reversed reference; as many more may be read."""
-    directions_at: int
-    """From there on are `BLOCK_STRIDE` bytes for each anti-diagonal, by row."""
+    directions_at: int  # From there on are `BLOCK_STRIDE` bytes for each anti-diagonal, by row
 
 
 @inline

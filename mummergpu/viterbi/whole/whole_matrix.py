@@ -28,12 +28,9 @@ from mummergpu.viterbi.recurrence.tile import Tile
 class MatrixScratch(NamedTuple):
     """The memory in which a whole matrix is computed."""
 
-    rows: Int64Array
-    """What leaves the cells of a row, two numbers for each column."""
-    directions: ByteArray
-    """Of all cells that are computed."""
-    begins: Int64Array
-    """Where the directions of each row would begin if it had all columns."""
+    rows: Int64Array  # What leaves the cells of a row, two numbers for each column
+    directions: ByteArray  # Of all cells that are computed
+    begins: Int64Array  # Where the directions of each row would begin if it had all columns
 
 
 MOST_CELLS: Final = 1 << 24
