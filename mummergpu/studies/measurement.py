@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -164,20 +164,13 @@ class MemDigest:
         return "".join(f"{checksum:08x}" for each in self._checksums.values() for checksum in each)
 
 
-class Snapshot:
+class Snapshot(NamedTuple):
     """The costs that a run's statistics hold at one time, by name."""
 
-    def __init__(
-        self,
-        seconds: dict[str, float],
-        kernels: dict[str, KernelRecord],
-        bytes: dict[str, int],
-        counts: dict[str, int],
-    ) -> None:
-        self.seconds = seconds
-        self.kernels = kernels
-        self.bytes = bytes
-        self.counts = counts
+    seconds: dict[str, float]
+    kernels: dict[str, KernelRecord]
+    bytes: dict[str, int]
+    counts: dict[str, int]
 
     @classmethod
     def of(cls, stats: Stats) -> Snapshot:
