@@ -24,7 +24,7 @@ _AT_ONCE: Final = 8
 """The pairs whose residues are passed side by side."""
 
 _MOST_UNSCALED: Final = 32
-"""After so many residues at most a sum is scaled: it cannot have left what a double holds."""
+"""A sum is scaled after this number of residues: it cannot have left the range of a double."""
 
 _MARGIN: Final = 0.007
 """How far HMMER's score may be from ours, in nats, and more for long sequences."""
@@ -62,7 +62,7 @@ def bias_scores(
     profiles: Int64Array,
     sequences: Int64Array,
 ) -> tuple[Float64Array, Float64Array]:
-    """Return what `BiasFilter.scores` does, for pairs; odds and steps have a row a profile."""
+    """Do what `BiasFilter.scores` does for pairs; odds and steps have a row a profile."""
     sums = np.empty((2, sequences.size), dtype=np.float64)
     begins, last, firsts = np.empty((3, _AT_ONCE), dtype=np.int64)
     lanes = _Lanes(begins, last, firsts, np.empty((5, _AT_ONCE), dtype=np.float64))
@@ -71,7 +71,7 @@ def bias_scores(
 
 
 def scores_of_sums(sums: Float64Array, sizes: Int64Array) -> tuple[Float64Array, Float64Array]:
-    """Return what `BiasFilter.scores` does, from chances, how often each was scaled, and lengths.
+    """Return the scores and margins from chances, how often each was scaled, and lengths.
 
     A chance is scaled up by 1e100, or down if the number is negative.
     """

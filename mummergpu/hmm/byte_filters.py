@@ -22,7 +22,7 @@ from mummergpu.runtime.vectors import Vectors, each_case, join_turns
 LANES: Final = 32
 
 MAX_REGISTERS: Final = 16
-"""A longer row is cut into parts of so many registers or fewer."""
+"""A longer row is cut into parts of at most this number of registers."""
 
 REGISTER_COUNTS: Final = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16)
 """The lengths of rows that SSV is compiled for; a row is padded to the next one."""

@@ -46,11 +46,11 @@ _FEW_REGISTERS: Final = 10
 """Up to here a block has 256 threads, and Viterbi's transitions stay in registers."""
 
 _WORD_THREADS: Final = ((_FEW_REGISTERS, 256), (13, 512), (21, 384))
-"""The threads of a block of Viterbi for rows of up to so many registers: as many as a
+"""The most registers of a row of Viterbi, and the threads of a block: as many as a
 multiprocessor has registers for; longer rows have 256."""
 
 _BYTE_LANES: Final = ((400, 8), (928, 16))
-"""The lanes of SSV and MSV for profiles of up to so many nodes, as an H100 was fastest with."""
+"""The most nodes of a profile, and the lanes of SSV and MSV with which an H100 was fastest."""
 
 _SPILLING: Final = (17, 21)
 """The registers of a row of fewer lanes than a warp that the compiler does not keep in registers;
@@ -61,7 +61,7 @@ MAX_WORD_REGISTERS: Final = 38
 
 
 class RowShape(NamedTuple):
-    """How a row lies in registers: so many lanes have so many registers, of two nodes each."""
+    """How a row lies in registers: each lane has some registers, of two nodes each."""
 
     lanes: int
     registers: int
@@ -79,7 +79,7 @@ class RowShape(NamedTuple):
 
 
 def byte_shape(nodes: int) -> RowShape:
-    """Return the row in which SSV and MSV have a profile of so many nodes.
+    """Return the row in which SSV and MSV have a profile.
 
     The fewer lanes, the fewer instructions of each row are the same for all of them.
     """
@@ -91,7 +91,7 @@ def byte_shape(nodes: int) -> RowShape:
 
 
 def word_shape(nodes: int) -> RowShape:
-    """Return the row in which Viterbi has a profile of so many nodes."""
+    """Return the row in which Viterbi has a profile."""
     return RowShape(WARP_LANES, -(-nodes // (2 * WARP_LANES)))
 
 
@@ -255,7 +255,7 @@ def words_fit(tables: WordTables) -> bool:
 
 
 def word_floor(tables: WordTables) -> int:
-    """Return what is below any new entry into a profile, if the step to its begin were free."""
+    """Return a score below any new entry into a profile, if the step to its begin were free."""
     return WORD_BASE + int(tables.transitions[0].min()) - 1
 
 

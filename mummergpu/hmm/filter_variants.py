@@ -44,7 +44,7 @@ CONSTANT_BYTES: Final = 1 << 16
 """The constant memory of a program."""
 
 _ROW_UNIT: Final = 32
-"""Private rows are compiled for multiples of so many nodes."""
+"""Private rows are compiled for multiples of this number of nodes."""
 
 _ROW_THREADS: Final = 256
 TILE_THREADS: Final = 32
@@ -135,7 +135,7 @@ def every_thread_policy() -> list[ThreadPolicy]:
 
 
 def thread_program(policy: ThreadPolicy, nodes: int) -> ProgramSource:
-    """Return the program of a policy for a profile of so many nodes."""
+    """Return the program of a policy for a profile of some length."""
     place = dict(zip(PLACES, range(4), strict=True))
     macros: dict[str, int] = {
         "SCORES": SCORES.index(policy.scores),
@@ -172,7 +172,7 @@ def constant_words(nodes: int) -> int:
 
 
 def block_shape(policy: ThreadPolicy, nodes: int) -> BlockShape:
-    """Return what a launch gives a block."""
+    """Return the threads and the shared memory of a block."""
     if policy.is_tiled:
         return BlockShape(TILE_THREADS, 0)
     shared = 4 * STEPS_OF_NODE * nodes * (policy.steps == "s")
@@ -182,7 +182,7 @@ def block_shape(policy: ThreadPolicy, nodes: int) -> BlockShape:
 
 
 def row_bytes(policy: ThreadPolicy, nodes: int, sequences: int) -> int:
-    """Return the memory for the rows of so many sequences."""
+    """Return the bytes for the rows of all sequences."""
     return 0 if policy.scores == "l" else 24 * (nodes + 1) * row_stride(policy, sequences)
 
 
@@ -216,12 +216,12 @@ def tile_count(nodes: int) -> int:
 
 
 def tile_items(sequences: int) -> int:
-    """Return the items of so many sequences: a warp works on two a lane."""
+    """Return the number of items: a warp works on two sequences a lane."""
     return -(-sequences // (2 * TILE_THREADS))
 
 
 def tile_blocks(items: int, multiprocessors: int) -> int:
-    """Return the blocks for so many items, each of a warp.
+    """Return the number of blocks, each of a warp.
 
     A warp nearly keeps a scheduler busy. So each has as many of them, and what is left over goes
     to those that are done first: with one more on some schedulers, these would be the last.
@@ -232,7 +232,7 @@ def tile_blocks(items: int, multiprocessors: int) -> int:
 
 
 def border_rows(longest: int) -> int:
-    """Return the rows of borders for sequences of up to so many residues; a word is read ahead."""
+    """Return the rows of borders for sequences of `longest` residues; a word is read ahead."""
     return WORD_RESIDUES * (-(-longest // WORD_RESIDUES) + 1)
 
 

@@ -68,7 +68,7 @@ class FinishingOptions:
 
 
 def first_cause(error: BaseException) -> str:
-    """Return what went wrong first, in HMMER's words: pyhmmer reports what followed from that."""
+    """Return the first error, in HMMER's words: pyhmmer reports those that followed from it."""
     while (before := error.__cause__ or error.__context__) is not None:
         error = before
     return getattr(error, "message", None) or str(error)

@@ -48,8 +48,8 @@ class StripedChances(NamedTuple):
     # For each register: into its matches from the begin state and from the last node's match,
     # insertion and deletion; from its match to the next deletion and its insertion; its insertion's
     # own loop; from its deletion to the next; and what is left there of a deletion that enters the
-    # lane. Then, for each of `_DOUBLINGS`, what is left after so many lanes; and the sums over all
-    # registers of what is left.
+    # lane. Then, for each of `_DOUBLINGS`, what is left after that many lanes; and the sums
+    # of what is left over all registers.
     transitions: Float32Array
     registers: int
 

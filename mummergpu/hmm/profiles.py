@@ -363,7 +363,7 @@ def _raise_error_of(file: _Watched, path: str) -> None:
 
 
 def _fault(error: Exception, file: _Watched, path: str, read: int, last: str | None) -> InputError:
-    """Return what is wrong with the profile after those that have been read."""
+    """Return the error of the profile after those that have been read."""
     text = in_one_line(error).removeprefix("Invalid format in file: ")
     if not read and not file.begins_with.startswith(_TEXT) and "format" in text.lower():
         begin = printable(file.begins_with.partition(b"\n")[0], 20)

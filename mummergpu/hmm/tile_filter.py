@@ -34,14 +34,14 @@ WARP: Final = "warp"
 _FASTEST: Final = "t8hrrrs"
 
 _TILES_FROM: Final = ((23, 12_500), (79, 25_000), (354, 50_000), (600, 100_000))
-"""For profiles of up to so many nodes, the sequences from which on tiles are faster than warps: an
+"""The most nodes of a profile, and the sequences from which on tiles are faster than warps: an
 H100's, from ``benchmarks/results/hmm-study/schemes.json``."""
 
 _RESIDENT_THREADS: Final = 2048
 """Of a multiprocessor."""
 
 _LONG: Final = 2
-"""A sequence is long that has so many times a scheduler's share of residues, or the mean length."""
+"""A sequence is long from this multiple of a scheduler's share of residues, or the mean length."""
 
 
 def tile_policy(asked: str, nodes: int, sequences: int) -> ThreadPolicy | None:

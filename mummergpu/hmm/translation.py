@@ -199,7 +199,7 @@ def _cut_at_gaps(orfs: Orfs, min_residues: int, leave_out: Callable[[Orfs], None
 
 
 def _room_for_orfs(residues: int, limits: OrfLimits) -> Orfs:
-    """Return memory for ORFs of so many residues in all."""
+    """Return memory for ORFs of `residues` in all."""
     count = 3 * residues // limits.min_bases + 1
     return Orfs(
         np.empty(residues, dtype=np.uint8),
@@ -226,7 +226,7 @@ def _orfs_in_pieces(
 def _orfs_of_long_record(
     codes: CodeArray, offsets: Int64Array, record: int, piece: int, rules: ProteinRules
 ) -> Iterator[Orfs]:
-    """Yield the ORFs of a record that end among the next so many bases of a strand, in turn."""
+    """Yield the ORFs of a record that end within the next piece of a strand, in turn."""
     begins, own = np.empty(3, dtype=np.int64), writable(codes)
     table = _residue_of_codon(rules.code)
     limits = OrfLimits.of_rules(rules)
@@ -382,7 +382,7 @@ class OrfRecords(NamedTuple):
         return self._place(number).name
 
     def description(self, number: int) -> str:
-        """Return what esl-translate says of the ORF, and the description of the record."""
+        """Return the description by esl-translate, and that of the record."""
         record, frame, start, end = self._place(number)
         description = self.records.description(int(self.orfs.records[number]))
         return (
@@ -500,7 +500,7 @@ def translated(
     long: LongOnes,
     block_residues: int = BLOCK_RESIDUES,
 ) -> Iterator[OrfRecords]:
-    """Yield the ORFs of records in blocks of about so many residues; count those left out."""
+    """Yield the ORFs of records in blocks of about `block_residues`; count those left out."""
     headers = Spans(records.names, records.name_offsets)
     # Without the nucleotides, which would stay in memory.
     named = ProteinRecords(NOTHING, records.offsets, headers)

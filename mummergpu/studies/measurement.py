@@ -174,7 +174,7 @@ class Snapshot(NamedTuple):
 
     @classmethod
     def of(cls, stats: Stats) -> Snapshot:
-        """Return what the statistics hold now."""
+        """Return the present costs."""
         report = stats.as_dict()
         kernels = {}
         for name, kernel in report["kernels"].items():
@@ -186,7 +186,7 @@ class Snapshot(NamedTuple):
         return cls(seconds, kernels, report["bytes"], report["counts"])
 
     def since(self, before: Snapshot) -> Snapshot:
-        """Return what was added since an earlier snapshot, without kernels that did not run."""
+        """Return the costs since an earlier snapshot, without kernels that did not run."""
         kernels = {}
         for name, kernel in self.kernels.items():
             earlier = before.kernels.get(name, KernelRecord(0.0, 0))

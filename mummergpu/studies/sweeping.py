@@ -153,7 +153,7 @@ class SweepFolder:
 
 
 def input_of(setup: StudySetup) -> object:
-    """Return what is searched, which each subject records in its own way."""
+    """Return the record of what is searched, of each subject's own type."""
     return getattr(setup, "input")  # noqa: B009
 
 
@@ -186,7 +186,7 @@ class Bench(Protocol):
         ...
 
     def fault(self, run: StudyRun, control: str | None) -> str | None:
-        """Return what is wrong with what a run found, in words, or None.
+        """Return a message if the results of a run are wrong, or None.
 
         `control` is the hash of what the control has found, if it has run.
         """

@@ -136,8 +136,8 @@ def _tied_before(
 ) -> int:
     """Return the most bases, up to `most`, over which a gap moves without a change of the score.
 
-    The gap begins at `i` and `j`, and has so many bases of the read and of the reference, one of
-    which is 0. It is never worth more elsewhere, since its alignment is one of the best.
+    The gap begins at `i` and `j`; it has bases of the read or of the reference alone. It is never
+    worth more elsewhere, since its alignment is one of the best.
     """
     of_read, of_reference = gap
     moved = balance = 0

@@ -43,7 +43,7 @@ class Semiring(NamedTuple):
         return Edge(one.weight + other.weight, best.way) if self.sums else best
 
     def loops(self, weight: float, name: str, path: str) -> float:
-        """Return what any number of turns in a silent loop is worth."""
+        """Return the weight of any number of turns in a silent loop."""
         if weight > 1 or (self.sums and weight == 1):
             message = f"the silent states around '{name}' have a loop of probability {weight:g}"
             raise ModelError(message, path)

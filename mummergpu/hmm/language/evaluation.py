@@ -225,7 +225,7 @@ class _Work(ABC):
         return True
 
     def finish(self) -> Evaluation:
-        """Return what has been found."""
+        """Return the results."""
         wants_table = Attribute.TABLE in self.wanted
         return Evaluation(self.scores, None, self.tables if wants_table else None)
 

@@ -84,7 +84,7 @@ _MAX_DIGITS: Final = 9
 
 
 def parse_program(text: str, path: str = "<text>") -> Program:
-    """Return what a program says; `ModelError` has the line, the column and what was expected."""
+    """Parse a program; `ModelError` has the line, the column and what was expected."""
     return _Parser(text, path).program()
 
 

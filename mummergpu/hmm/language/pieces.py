@@ -93,7 +93,7 @@ class LongSequence:
     """A sequence, and the programs of a chain that run over its pieces.
 
     `places` has for each state a number, the same for states that go on alike; by default none do.
-    With `pair_symbols` the states emit pairs of so many symbols: of each and of the one before.
+    With `pair_symbols` the states emit pairs of that many symbols: each and the one before.
     """
 
     piece_symbols = 1 << 16
@@ -484,7 +484,7 @@ class CodedChain:
         return found
 
     def _emissions(self, tables: ChainTables, sums: bool) -> Numbers:
-        """Return what each node adds for each pair, and for the first symbol."""
+        """Return the emissions of nodes for each pair, and for the first symbol."""
         shape, (symbols, count) = self._chain.shape, self.states.shape
         none = 0.0 if sums else IMPOSSIBLE
         nodes = range(count * count)

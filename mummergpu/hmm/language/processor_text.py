@@ -1,6 +1,6 @@
 """Prints the recurrence of a shape for the processor: LLVM's text, a sequence a lane of registers.
 
-A program runs segments: so many columns of a group of `LANES` sequences, from the start of paths
+A program runs segments: some columns of a group of `LANES` sequences, from the start of paths
 or from the values after another segment. Sums are doubles that are scaled now and then, their
 exponents counted; one that has become too small beside the others is NaN from then on, as is what
 it is added to. The best paths have integers, logarithms in units of 2**-`LOG_BITS`, so that

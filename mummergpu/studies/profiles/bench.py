@@ -106,7 +106,7 @@ class ProfileBench:
         )
 
     def fault(self, run: StudyRun, control: str | None) -> str | None:
-        """Return what is wrong with the scores of a run, or None."""
+        """Return a message if the scores of a run are wrong, or None."""
         kind = filter_of(policy_of(run.policy))
         if kind not in self._expected:
             found = self._data.expected(kind, self._executor.map)
@@ -224,7 +224,7 @@ class ProfileMachine:
         return device_facts(self._options.number, self._device[0], threads, {})
 
     def bench(self, data: ProfileData) -> ProfileBench:
-        """Return what measures a data set; the caller closes it."""
+        """Return the bench of a data set; the caller closes it."""
         if self._device is None:
             return ProfileBench(data, self.executor)
         return DeviceBench(data, self.executor, *self._device)

@@ -25,7 +25,7 @@ from mummergpu.runtime.frozen import frozen
 MapFunction = Callable[..., Iterable[Any]]
 
 _PART_RESIDUES: Final = 1 << 18
-"""A task of the processor compares about so many."""
+"""About how many residues a task of the processor compares."""
 
 
 @frozen
@@ -91,7 +91,7 @@ class ProfileData:
         return np.where(overflow, word_filter.OVERFLOW, np.maximum(scores, lowest))
 
     def expected(self, kind: str, map_function: MapFunction) -> Int64Array:
-        """Return what the filter of the processor finds, settled."""
+        """Return the scores of the processor's filter, settled."""
         work = processor_scores(self.filter, kind)
         parts = [*map_function(partial(work, self.block), parts_of(self.block))]
         return self.settled(kind, np.concatenate(parts))
@@ -129,7 +129,7 @@ def parts_of(block: ProteinBlock) -> list[tuple[int, int]]:
 def processor_scores(
     one: ProfileFilter, kind: str, registers: int | None = None
 ) -> Callable[[ProteinBlock, tuple[int, int]], Int64Array]:
-    """Return what computes the scores of a range of proteins with a filter of the processor.
+    """Return a function for the scores of a range of proteins, by a filter of the processor.
 
     `registers` is how many a part of SSV's row may have; None: as a search has them.
     """

@@ -118,7 +118,7 @@ class ChoiceEffect(NamedTuple):
 
 
 def choice_effects(study: ProfileStudy) -> list[ChoiceEffect]:
-    """Return what each choice of threads does, against its basic letter; tiles apart."""
+    """Return the effect of each choice of threads against its basic letter; tiles apart."""
     found = []
     for name, letters in CHOICES.items():
         for tiled in (False, True):

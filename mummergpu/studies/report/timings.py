@@ -205,7 +205,7 @@ class KernelFacts:
 
 
 def kernel_facts(sweep: Sweep) -> tuple[KernelFacts, ...]:
-    """Return what is known of each kernel under each policy; nothing on the processor."""
+    """Return the facts of each kernel under each policy; none on the processor."""
     runs: dict[tuple[str, Policy], list[tuple[str, KernelRecord]]] = {}
     for run in sweep.runs:
         for name, record in run.kernels.items():

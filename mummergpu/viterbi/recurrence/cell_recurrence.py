@@ -22,7 +22,7 @@ from mummergpu.viterbi.recurrence.model import (
 
 @inline
 def pair_score(base: int, other: int, costs: Costs) -> int:
-    """Return what a base of the query scores on a base of the reference."""
+    """Return the score of a base of the query on a base of the reference."""
     if base >= BREAK:
         return -costs.unknown
     return costs.match if base == other else -costs.mismatch
@@ -52,7 +52,7 @@ class NumberArithmetic:
 def _scalar_recurrence(
     typing_context: Any, match: Any, insertion: Any, deletion: Any, costs: Any
 ) -> Any:
-    """Return what leaves a cell for each state of later cells, and the bits of the directions."""
+    """Return the scores that leave a cell for each state, and the bits of the directions."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         *scores, costs = arguments
@@ -89,7 +89,7 @@ class _WideArithmetic(NumberArithmetic):
         super().__init__(builder, {name: splat(one) for name, one in single.items()})
 
     def emission(self, bases: Any, others: Any) -> Any:
-        """Return what pairs of codes score."""
+        """Return the scores of pairs of codes."""
         builder = self.builder
         zeros = ir.Constant(_vector(32), [0] * WIDE_LANES)
         mismatch, unknown = (

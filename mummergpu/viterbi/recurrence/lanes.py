@@ -118,7 +118,7 @@ class LaneArithmetic(Vectors):
         return self.builder.load(address, align=1, typ=self._codes.kind)
 
     def emission(self, bases: Any, others: Any) -> Any:
-        """Return what pairs of codes of `band.py` score."""
+        """Return the scores of pairs of codes of `band.py`."""
         builder = self.builder
         equal = builder.icmp_unsigned("==", bases, others)
         unknown = builder.icmp_unsigned("==", bases, self._codes.constant(BREAK))
@@ -142,7 +142,7 @@ DIRECTION_WORDS: Final = bit_count(PAIRWISE)
 """The words of directions for each register: one for each bit of `model.departures`."""
 
 _CHECK_MASK: Final = 7
-"""Every so many pairs of anti-diagonals, it is checked whether going on can change the result."""
+"""After every 8 pairs of anti-diagonals, it is checked whether going on can change the result."""
 
 _EVEN, _ODD = 0, 1
 
@@ -305,7 +305,7 @@ class TileProgram:
             self.builder.store(self.builder.bitcast(bits, ir.IntType(LANES)), address, align=2)
 
     def _arriving(self, state: State, parity: int, register: Any) -> Any:
-        """Return what arrives in a state of the cells of an anti-diagonal."""
+        """Return the scores that arrive in a state of an anti-diagonal."""
         if state.read_bases == state.reference_bases:
             return self._load(state.name, parity, register)
         value = self._load(state.name, 1 - parity, register)
@@ -324,7 +324,7 @@ class TileProgram:
         return self._load(state.name, parity, neighbour)
 
     def _emission(self, pair: Any, parity: int, register: Any) -> Any:
-        """Return what the pairs of bases of a register score."""
+        """Return the scores of the pairs of bases of a register."""
         builder = self.builder
         lane = builder.mul(register, self._number(LANES))
         first = builder.sub(builder.add(self.read_at, self.length), pair)

@@ -153,7 +153,7 @@ class Departure(Generic[Number, Truth]):
 def departures(
     model: Model, scores: Mapping[State, Number], arithmetic: Arithmetic[Number, Truth]
 ) -> list[Departure[Number, Truth]]:
-    """Return what leaves a cell whose states have some scores, one for each state in order."""
+    """Return the departures from a cell, given the scores of its states: one a state, in order."""
     found = []
     for target in model.states:
         first, *others = model.into(target)

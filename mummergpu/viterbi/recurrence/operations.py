@@ -32,7 +32,7 @@ _STATE_MASK: Final = (1 << STATE_BITS) - 1
 
 @inline
 def kind_of(operations: OperationArray, position: int) -> int:
-    """Return what an operation does, as BAM numbers it."""
+    """Return the kind of an operation, as BAM numbers it."""
     return np.int64(operations[position]) & 15  # type: ignore[return-value]
 
 

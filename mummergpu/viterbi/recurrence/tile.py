@@ -39,7 +39,7 @@ def tile_at(
 
 @inline
 def rest_of(tile: Tile, used: int, reference_used: int) -> Tile:
-    """Return what is left of a tile beyond some bases of each sequence."""
+    """Return the rest of a tile beyond some bases of each sequence."""
     return tile_at(
         tile.read_at + tile.direction * used,
         tile.length - used,

@@ -61,10 +61,7 @@ _LINE_BYTES: Final = 64
 
 
 def new_scratch(max_bases: int, max_gap: int) -> Scratch:
-    """Return the memory that one thread needs for tiles of so many bases of the read.
-
-    There are `MOST_BASES` of them at most; `max_gap` is that of `Costs`.
-    """
+    """Return the memory of a thread for tiles of up to `max_bases` of the read (at most `MOST_BASES`)."""
     if max_bases > MOST_BASES:
         raise ValueError(f"a tile of {max_bases} bases is longer than {MOST_BASES}")
     registers = max_gap // LANES + 1
@@ -295,7 +292,7 @@ def compute_band(
 
 @inline
 def lane_of(diagonal: int, band: int) -> int:
-    """Return where in the results a diagonal is of a band that so many lanes cover.
+    """Return the index in the results of a diagonal of a band that `band` lanes cover.
 
     A diagonal is the position in the reference less that in the read, counted from the corner.
     """

@@ -175,7 +175,7 @@ def extend_until_drop(
     operations: OperationArray,
     operations_at: int,
 ) -> tuple[int, int, int]:
-    """Return what `reach_before_drop` does for any gain, and the number of operations.
+    """Do what `reach_before_drop` does for any gain; return the number of operations, too.
 
     These are written from `operations_at` on, from the match outwards; the number is `NO_ROOM` if
     they may not fit there.

@@ -77,7 +77,7 @@ def extend_path(
     operations: OperationArray,
     operations_at: int,
 ) -> tuple[int, int, int, int]:
-    """Return what `extend_score` does, and the number of operations.
+    """Do what `extend_score` does; return the number of operations, too.
 
     These are written from `operations_at` on, from the corner outwards: ``2 * length + 1`` at most.
     """

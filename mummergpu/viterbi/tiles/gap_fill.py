@@ -141,19 +141,19 @@ def _score_of_one_gap(query: CodeArray, reference: CodeArray, tile: Tile, costs:
 
 @inline
 def _best_outside(length: int, reference_length: int, band: int, costs: Costs) -> int:
-    """Return a score that no alignment exceeds which leaves a band around the first corner.
+    """Return an upper bound of the score of a path that leaves a band around the first corner.
 
-    The band has so many diagonals on both sides. The score is that of all bases that are not in the
-    gaps which such a path must have, if they matched.
+    `band` is its diagonals on each side. All bases match but those in the gaps that such a path
+    must have.
     """
     more = reference_length - length
-    # Above the band: so many deletions, and back to the last corner.
+    # Above the band: deletions up to there, and back to the last corner.
     deleted = max(band + 1, more)
     inserted = deleted - more
     above = costs.match * (length - inserted)
     above -= costs.deletion_open + costs.deletion_extend * deleted
     above -= (costs.insertion_open + costs.insertion_extend * inserted) * (inserted > 0)
-    # Below the band: so many insertions, and back.
+    # Below the band: insertions up to there, and back.
     inserted = max(band + 1, -more)
     deleted = inserted + more
     below = costs.match * (length - inserted)

@@ -34,7 +34,7 @@ class MatrixScratch(NamedTuple):
 
 
 MOST_CELLS: Final = 1 << 24
-"""The largest matrix: its directions take so many bytes."""
+"""The largest matrix, and the bytes of its directions."""
 
 MOST_COLUMNS: Final = 1 << 14
 """The most bases of the reference that a matrix may have, and one more."""
@@ -138,7 +138,7 @@ def align_whole(
 
 @inline
 def _best_score(length: int, reference_length: int, costs: Costs) -> int:
-    """Return a score that no alignment of so many bases exceeds, if a gap may be open before it."""
+    """Return an upper bound of the score of an alignment, if a gap may be open before it."""
     more = reference_length - length
     if more >= 0:
         return costs.match * length - costs.deletion_extend * more
