@@ -80,8 +80,8 @@ ScoreArray = Int32Array
 
 BLOCK_ROWS: Final = 128
 BLOCK_COLUMNS: Final = 512
-"""The bases of the query and of the reference in a block: enough to keep a thread busy for long, and
-so few that a matrix of some thousand bases has several blocks in a round."""
+"""The bases of the query and of the reference in a block: enough to keep a thread busy, and so few
+that a matrix of some thousand bases has several blocks in a round."""
 
 BLOCK_STRIDE: Final = BLOCK_ROWS + WIDE_LANES
 """The bytes from the directions of an anti-diagonal to those of the next one."""
