@@ -61,7 +61,7 @@ _LINE_BYTES: Final = 64
 
 
 def new_scratch(max_bases: int, max_gap: int) -> Scratch:
-    """Return the memory of a thread for tiles of up to `max_bases` (or `MOST_BASES`) of the read."""
+    """Return the memory of a thread for tiles of up to `max_bases` of the read, or `MOST_BASES`."""
     if max_bases > MOST_BASES:
         raise ValueError(f"a tile of {max_bases} bases is longer than {MOST_BASES}")
     registers = max_gap // LANES + 1
