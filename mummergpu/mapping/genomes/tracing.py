@@ -15,6 +15,7 @@ from mummergpu.mapping.genomes.device_tiles import ReadyTiles
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import inline, jit
 from mummergpu.sequence.codes import CodeArray
+from mummergpu.viterbi.recurrence.cell_recurrence import pair_score
 from mummergpu.viterbi.recurrence.model import Costs
 from mummergpu.viterbi.recurrence.operations import (
     INSERTION_OPERATION,
@@ -33,7 +34,6 @@ from mummergpu.viterbi.whole.whole_matrix import (
     NO_MEMORY,
     align_whole,
     fits_matrix,
-    pair_score,
 )
 
 
