@@ -30,11 +30,7 @@ from mummergpu.viterbi.recurrence.tile import Tile, rest_of, tile_at
 from mummergpu.viterbi.tiles.band import MOST_BASES
 from mummergpu.viterbi.tiles.drop_extension import NO_ROOM, extend_until_drop, longest_window
 from mummergpu.viterbi.tiles.gap_fill import fill_gap
-from mummergpu.viterbi.whole.whole_matrix import (
-    NO_MEMORY,
-    align_whole,
-    fits_matrix,
-)
+from mummergpu.viterbi.whole.whole_matrix import NO_MEMORY, align_whole, fits_matrix
 
 
 class TracedEnds(NamedTuple):
