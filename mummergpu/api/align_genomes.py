@@ -21,7 +21,7 @@ from mummergpu.matching.options import DeviceOptions, SearchOptions
 from mummergpu.output.genomes.format import AlignedQueries
 from mummergpu.pipeline.align_whole import BLOCK_BASES, naming_files
 from mummergpu.pipeline.matrix_opening import open_matrix
-from mummergpu.viterbi.methods import AlignmentMethod
+from mummergpu.viterbi.recurrence.model import AlignmentMethod
 
 
 def align_to_index(

@@ -53,7 +53,7 @@ from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.progress import Phase, Work
 from mummergpu.runtime.stats import Stats, StatsTotals
-from mummergpu.viterbi.methods import AlignmentMethod
+from mummergpu.viterbi.recurrence.model import AlignmentMethod
 
 SENT_BASES: Final = 1 << 22
 """The bases of a block that is sent, unless a query has more."""

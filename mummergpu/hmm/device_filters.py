@@ -22,25 +22,23 @@ from mummergpu.cuda.program import BLOCK_THREADS
 from mummergpu.errors import BackendError
 from mummergpu.hmm.bias_filter import scores_of_sums
 from mummergpu.hmm.byte_filters import OVERFLOW
-from mummergpu.hmm.device_tables import (
-    LOWEST_FLOOR,
-    byte_table,
-    word_floor,
-    word_overflow,
-    word_table,
-    words_fit,
-)
 from mummergpu.hmm.device_work import STAGE, FilterWorker, Pairs, PlacedBlock, items_of
 from mummergpu.hmm.filter_programs import (
     LIMITS,
+    LOWEST_FLOOR,
     ODDS_OF_PROFILE,
     SEQUENCE_PROGRAM,
     RowProgram,
     RowShape,
     byte_program,
     byte_shape,
+    byte_table,
+    word_floor,
+    word_overflow,
     word_program,
     word_shape,
+    word_table,
+    words_fit,
 )
 from mummergpu.hmm.filters import (
     Background,

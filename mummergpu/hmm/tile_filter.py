@@ -13,8 +13,7 @@ from mummergpu.cuda.kernel_cache import Programs
 from mummergpu.cuda.program import BLOCK_THREADS
 from mummergpu.errors import OptionError
 from mummergpu.hmm.device_work import FilterWorker, Pairs, PlacedBlock, items_of
-from mummergpu.hmm.filters import ProfileFilter
-from mummergpu.hmm.thread_filter_variants import (
+from mummergpu.hmm.filter_variants import (
     SCHEDULERS,
     TILE_THREADS,
     WORD_AGAIN,
@@ -26,6 +25,7 @@ from mummergpu.hmm.thread_filter_variants import (
     tile_items,
     tile_table,
 )
+from mummergpu.hmm.filters import ProfileFilter
 from mummergpu.runtime.arrays import BoolArray, Int64Array
 
 KERNEL: Final = "score_in_tiles"
@@ -35,14 +35,14 @@ WARP: Final = "warp"
 _FASTEST: Final = "t8hrrrs"
 
 _TILES_FROM: Final = ((23, 12_500), (79, 25_000), (354, 50_000), (600, 100_000))
-"""For profiles of up to so many nodes, the sequences from which on tiles are faster than warps: an
+"""The most nodes of a profile, and the sequences from which on tiles are faster than warps: an
 H100's, from ``benchmarks/results/hmm-study/schemes.json``."""
 
 _RESIDENT_THREADS: Final = 2048
 """Of a multiprocessor."""
 
 _LONG: Final = 2
-"""A sequence is long that has so many times a scheduler's share of residues, or the mean length."""
+"""A sequence is long from this multiple of a scheduler's share of residues, or the mean length."""
 
 
 def tile_policy(asked: str, nodes: int, sequences: int) -> ThreadPolicy | None:
@@ -78,16 +78,7 @@ class TiledPairs(NamedTuple):
 class TileFilter:
     """Computes Viterbi's words by threads where these are faster than warps.
 
-    Parameters
-    ----------
-    device : Device
-        The device.
-    filters : sequence of ProfileFilter
-        The profiles, as the device numbers them.
-    asked : str
-        As for `tile_policy`.
-    programs : Programs
-        The programs of the device.
+    The filters are numbered as on the device; `asked` is as for `tile_policy`.
     """
 
     def __init__(

@@ -6,8 +6,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from mummergpu.hmm.hit_lists import HitList
-from mummergpu.hmm.hit_records import accuracies
+from mummergpu.hmm.hit_lists import HitList, accuracies
 from mummergpu.hmm.translation import FORWARD_FRAMES, OrfPlace
 from mummergpu.output.matches.arrow import import_pyarrow, readable_name
 from mummergpu.output.profiles import HitSink

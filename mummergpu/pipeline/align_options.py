@@ -19,7 +19,7 @@ from mummergpu.pipeline.options import MatchOptions
 from mummergpu.pipeline.run_options import RunOptions
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.option_values import keep_values, optional_positive, truth
-from mummergpu.viterbi.methods import AlignmentMethod
+from mummergpu.viterbi.recurrence.model import AlignmentMethod
 
 OF_MATCHES: Final = (
     *("min_length", "mode", "min_cluster", "max_gap", "diagonal_difference", "diagonal_factor"),

@@ -12,10 +12,8 @@ from mummergpu.mapping.genomes.whole import CheckSizes, EndToEnd
 from mummergpu.matching.options import DeviceOptions
 from mummergpu.pipeline.context import RunContext
 from mummergpu.runtime.memory import free_memory
-from mummergpu.viterbi.methods import AlignmentMethod
-from mummergpu.viterbi.recurrence.model import Costs
-from mummergpu.viterbi.whole.matrix_block import LONGEST
-from mummergpu.viterbi.whole.rounds import RoundPlan
+from mummergpu.viterbi.recurrence.model import AlignmentMethod, Costs
+from mummergpu.viterbi.whole.processor_matrix import LONGEST, RoundPlan
 
 
 class OpenMatrix(NamedTuple):
@@ -64,8 +62,7 @@ def open_matrix(
 
 
 def _on_processor(method: AlignmentMethod, costs: Costs, context: RunContext) -> OpenMatrix:
-    from mummergpu.viterbi.whole.matrix_block import BLOCK_COLUMNS, BLOCK_ROWS
-    from mummergpu.viterbi.whole.processor_matrix import ProcessorMatrix
+    from mummergpu.viterbi.whole.processor_matrix import BLOCK_COLUMNS, BLOCK_ROWS, ProcessorMatrix
 
     matrix = ProcessorMatrix(costs, context.executor.map)
 

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from mummergpu.hmm.filters import ProfileFilter
-from mummergpu.hmm.hit_lists import HitList
-from mummergpu.hmm.hit_records import HitRecords
+from mummergpu.hmm.hit_lists import HitList, HitRecords
 from mummergpu.hmm.profiles import Profile
 from mummergpu.input.blocks.proteins import NamedProteins
 from mummergpu.pipeline.profile_device import filtered

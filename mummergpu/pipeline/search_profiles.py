@@ -12,8 +12,7 @@ from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mummergpu.hmm.filters import ProfileFilter
-from mummergpu.hmm.hit_lists import HitCounts, HitList
-from mummergpu.hmm.hit_records import HitRecords
+from mummergpu.hmm.hit_lists import HitCounts, HitList, HitRecords
 from mummergpu.hmm.profiles import Profile
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.records.record_reader import printable

@@ -116,12 +116,7 @@ def fill_table(table: WordArray) -> None:
 
 @jit
 def follow_records(
-    table: WordArray,
-    records: int,
-    stride: int,
-    second: int,
-    addresses: Int64Array,
-    gathers: int,
+    table: WordArray, records: int, stride: int, second: int, addresses: Int64Array, gathers: int
 ) -> int:
     """Follow chains of random addresses, one step of each in turn; return a number that needs all.
 

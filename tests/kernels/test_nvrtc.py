@@ -27,6 +27,13 @@ from mummergpu.hmm.filter_programs import (
     word_program,
     word_shape,
 )
+from mummergpu.hmm.filter_variants import (
+    BASIC,
+    PAPERS_BEST,
+    RowPolicy,
+    ThreadPolicy,
+    thread_program,
+)
 from mummergpu.hmm.language import device as chains
 from mummergpu.hmm.language import device_pieces as chain_pieces
 from mummergpu.hmm.language.chain import chain_of
@@ -38,8 +45,6 @@ from mummergpu.hmm.language.cuda_text import (
     paths_program,
     wide_program,
 )
-from mummergpu.hmm.thread_filter_variants import BASIC, PAPERS_BEST, ThreadPolicy, thread_program
-from mummergpu.hmm.warp_filter_variants import RowPolicy
 from mummergpu.index.tree.policy import Policy
 from mummergpu.mapping.seeding import device_candidates
 from mummergpu.mapping.seeding.device_candidates import MAPPING_PROGRAM

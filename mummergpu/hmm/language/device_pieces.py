@@ -11,11 +11,17 @@ from mummergpu.cuda.device import Argument, Program
 from mummergpu.hmm.language.cuda_text import DeviceKind, Keeps, chain_program, paths_program
 from mummergpu.hmm.language.device_runner import DeviceRunner
 from mummergpu.hmm.language.lanes import offsets_of_counts
-from mummergpu.hmm.language.node_paths import NodeVisits, Stretches, add_joined, run_places
 from mummergpu.hmm.language.pieces import Borders, LongSequence, Operators
 from mummergpu.hmm.language.processor_text import LOST
 from mummergpu.hmm.language.tables import Numbers
-from mummergpu.hmm.language.traces import Runs, StateNames
+from mummergpu.hmm.language.traces import (
+    NodeVisits,
+    Runs,
+    StateNames,
+    Stretches,
+    add_joined,
+    run_places,
+)
 from mummergpu.runtime.arrays import Int64Array, UInt32Array
 from mummergpu.runtime.jit import jit
 

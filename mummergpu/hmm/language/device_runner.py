@@ -13,10 +13,9 @@ from mummergpu.cuda.device import Device
 from mummergpu.cuda.kernel_cache import KernelCache, Programs
 from mummergpu.cuda.stream_worker import StreamWorker
 from mummergpu.hmm.language.cuda_text import DeviceKind
-from mummergpu.hmm.language.node_paths import NodeVisits
 from mummergpu.hmm.language.recurrence import Shape, TraceBits
 from mummergpu.hmm.language.tables import ChainTables
-from mummergpu.hmm.language.traces import Runs, StateNames, TraceTables
+from mummergpu.hmm.language.traces import NodeVisits, Runs, StateNames, TraceTables
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.stats import Stats
 

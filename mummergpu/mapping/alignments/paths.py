@@ -32,8 +32,8 @@ from mummergpu.runtime.jit import as_int64, inline, jit
 from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
 from mummergpu.viterbi.left_alignment import align_left
 from mummergpu.viterbi.recurrence.tile import tile_at
+from mummergpu.viterbi.tiles.band import Scratch
 from mummergpu.viterbi.tiles.extension import extend_path
-from mummergpu.viterbi.tiles.scratch import Scratch
 
 OperationArray = UInt32Array
 

@@ -23,7 +23,7 @@ from mummergpu.mapping.placing.pairing import Pairing, best_partner
 from mummergpu.mapping.placing.refinement import drop_same_paths, refine
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import as_int64, inline, jit
-from mummergpu.viterbi.tiles.scratch import Scratch
+from mummergpu.viterbi.tiles.band import Scratch
 
 
 class Tops(NamedTuple):

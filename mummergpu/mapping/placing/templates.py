@@ -14,7 +14,7 @@ from mummergpu.mapping.placing.pairing import Pairing, pairing_of
 from mummergpu.mapping.placing.rescue import rescue_template
 from mummergpu.mapping.placing.tie_breaks import Names, hash_of_name
 from mummergpu.runtime.jit import jit
-from mummergpu.viterbi.tiles.scratch import Scratch
+from mummergpu.viterbi.tiles.band import Scratch
 
 
 class PlacingRoom(NamedTuple):

@@ -11,15 +11,21 @@ from mummergpu.cuda.device import AnyArray, BlockShape, Device, Mark, Program
 from mummergpu.cuda.kernel_cache import KernelCache, Programs
 from mummergpu.cuda.program import BLOCK_THREADS, WARP_LANES, ProgramSource
 from mummergpu.errors import OptionError
-from mummergpu.hmm.device_tables import byte_table, word_floor, word_overflow, word_table
 from mummergpu.hmm.device_work import items_of
-from mummergpu.hmm.filter_programs import SEQUENCE_PROGRAM, WORD_RESIDUES, RowProgram
-from mummergpu.hmm.filters import lengths_up_to
-from mummergpu.hmm.tables import word_moves
-from mummergpu.hmm.thread_filter_variants import (
+from mummergpu.hmm.filter_programs import (
+    SEQUENCE_PROGRAM,
+    WORD_RESIDUES,
+    RowProgram,
+    byte_table,
+    word_floor,
+    word_overflow,
+    word_table,
+)
+from mummergpu.hmm.filter_variants import (
     CONSTANT_BYTES,
     TILE_THREADS,
     WORD_AGAIN,
+    RowPolicy,
     ThreadPolicy,
     block_shape,
     border_rows,
@@ -35,7 +41,8 @@ from mummergpu.hmm.thread_filter_variants import (
     tile_steps,
     tile_table,
 )
-from mummergpu.hmm.warp_filter_variants import RowPolicy
+from mummergpu.hmm.filters import lengths_up_to
+from mummergpu.hmm.tables import word_moves
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.studies.profiles.data import ProfileData
 from mummergpu.studies.profiles.policies import DevicePolicy
@@ -81,18 +88,13 @@ class Scored(NamedTuple):
 class DeviceScores:
     """A profile and proteins on a device, which is current while this is used.
 
-    Nothing that a policy needs is uploaded while kernels are timed. `close` gives all memory back.
-    With `as_searched`, proteins that a policy takes as they were read lie as those of a search,
-    which are sorted.
+    Nothing that a policy needs is uploaded while kernels are timed.
     """
 
-    def __init__(
-        self, device: Device, cache: KernelCache, data: ProfileData, as_searched: bool = False
-    ) -> None:
+    def __init__(self, device: Device, cache: KernelCache, data: ProfileData) -> None:
         self._device = device
         self.programs = Programs(device, cache)
         self._data = data
-        self._as_read = "p" if as_searched else "r"
         self._stack = ExitStack()
         self._stream = device.new_stream()
         self._stack.callback(self._stream.free)
@@ -138,8 +140,7 @@ class DeviceScores:
         self._own.close()
         program = self.programs.load(self._needed(policy))
         if isinstance(policy, ThreadPolicy):
-            kind = policy.sequences
-            layout = self.layout(self._as_read if kind == "r" else kind)
+            layout = self.layout(policy.sequences)
             if policy.is_tiled:
                 launch = self._tiles(policy, program, layout)
                 return _Prepared("V", layout, launch, program)
@@ -296,11 +297,7 @@ class DeviceScores:
         return Launch(program, TILES, blocks, arguments, block_shape(policy, self._data.nodes))
 
     def _groups(
-        self,
-        policy: RowPolicy,
-        program: Program,
-        layout: Layout,
-        stack: ExitStack | None = None,
+        self, policy: RowPolicy, program: Program, layout: Layout, stack: ExitStack | None = None
     ) -> Launch:
         found = self._row_program(policy)
         assert found is not None

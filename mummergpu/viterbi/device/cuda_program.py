@@ -13,8 +13,7 @@ from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import BREAK
 from mummergpu.viterbi.device.tile_set import CORNER_OF_TWO
 from mummergpu.viterbi.recurrence.cuda_source import recurrence_source
-from mummergpu.viterbi.recurrence.departures import STATE_BITS, bit_count, source_table
-from mummergpu.viterbi.recurrence.model import PAIRWISE, Costs
+from mummergpu.viterbi.recurrence.model import PAIRWISE, STATE_BITS, Costs, bit_count, source_table
 
 WHOLE_TILE: Final = np.dtype(
     [

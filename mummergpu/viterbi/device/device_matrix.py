@@ -15,11 +15,14 @@ from mummergpu.runtime.jit import as_int64, jit
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import CodeArray
 from mummergpu.viterbi.device.cuda_program import LANE_ROWS, WHOLE_MATRIX, DeviceWork
-from mummergpu.viterbi.recurrence.departures import bit_count
-from mummergpu.viterbi.recurrence.model import PAIRWISE, Costs
-from mummergpu.viterbi.recurrence.operations import OperationArray, reverse_operations
-from mummergpu.viterbi.whole.rounds import RoundPlan
-from mummergpu.viterbi.whole.whole_path import append_backwards, state_before
+from mummergpu.viterbi.recurrence.model import PAIRWISE, Costs, bit_count
+from mummergpu.viterbi.recurrence.operations import (
+    OperationArray,
+    append_backwards,
+    reverse_operations,
+    state_before,
+)
+from mummergpu.viterbi.whole.processor_matrix import RoundPlan
 
 STRIP_ROWS: Final = WARP_LANES * LANE_ROWS
 """The rows of a block: those of a warp."""

@@ -26,7 +26,7 @@ from mummergpu.mapping.candidates.candidates import (
 )
 from mummergpu.mapping.placing.refinement import refine
 from mummergpu.sequence.codes import decode
-from mummergpu.viterbi.tiles.scratch import new_scratch
+from mummergpu.viterbi.tiles.band import new_scratch
 
 LEAST = 8
 

@@ -45,7 +45,7 @@ from mummergpu.mapping.placing.mapping_quality import (
 from mummergpu.mapping.placing.marked_diagonals import new_marks
 from mummergpu.mapping.placing.templates import PlacingRoom, map_templates
 from mummergpu.mapping.placing.tie_breaks import Names
-from mummergpu.viterbi.tiles.scratch import new_scratch
+from mummergpu.viterbi.tiles.band import new_scratch
 
 SEED = 14
 LENGTH = 50

@@ -13,24 +13,23 @@ from pathlib import Path
 
 import pytest
 from helpers.studies import some_run, some_setup
+from helpers.sweeps import read_setup, read_sweep
 
 from mummergpu.errors import InputError, OutputError
-from mummergpu.studies import sweep_folder
+from mummergpu.studies import sweeping
 from mummergpu.studies.combinations import PlannedRun
 from mummergpu.studies.records import (
     COMPRESSED_RUNS_FILE,
     RUNS_FILE,
     SETUP_FILE,
+    KernelRecord,
     SweepRun,
     SweepSetup,
     read_runs,
-    read_setup,
-    read_sweep,
     run_text,
     setup_text,
 )
-from mummergpu.studies.subject import KernelRecord
-from mummergpu.studies.sweep_folder import SweepFolder
+from mummergpu.studies.sweeping import SweepFolder
 
 KERNEL = KernelRecord(1.5, 2, 77, 32, 0, 16, 0.75)
 RUNS = [
@@ -89,7 +88,7 @@ def test_a_file_system_without_locks_will_do(folder: Path, monkeypatch: pytest.M
     def flock(file: object, operation: int) -> None:
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
-    monkeypatch.setattr(sweep_folder.fcntl, "flock", flock)
+    monkeypatch.setattr(sweeping.fcntl, "flock", flock)
     assert begun(folder) == RUNS
 
 
@@ -202,7 +201,7 @@ def test_another_process_may_not_write(folder: Path) -> None:
     program = (
         "import sys\n"
         "from pathlib import Path\n"
-        "from mummergpu.studies.sweep_folder import SweepFolder\n"
+        "from mummergpu.studies.sweeping import SweepFolder\n"
         "try:\n"
         "    with SweepFolder(Path(sys.argv[1])):\n"
         "        print('in')\n"

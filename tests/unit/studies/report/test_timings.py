@@ -10,8 +10,8 @@ import pytest
 from helpers.sweeps import ALL_CODES, CPU_CODES, make_run, make_setup, plain_sweep
 
 from mummergpu.index.tree.policy import Policy
-from mummergpu.studies.analysis.timings import missing_of, policy_order, ranking_of, timings_of
 from mummergpu.studies.records import Sweep
+from mummergpu.studies.report.timings import missing_of, policy_order, ranking_of, timings_of
 
 NONE = Policy.from_code("none")
 MERGED = Policy.from_code("m")

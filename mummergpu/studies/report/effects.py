@@ -12,7 +12,7 @@ import numpy as np
 from mummergpu.index.tree.policy import LETTERS, Policy
 from mummergpu.runtime.arrays import Float64Array
 from mummergpu.runtime.frozen import frozen
-from mummergpu.studies.analysis.timings import Timings
+from mummergpu.studies.report.timings import Timings
 
 _CONFIDENCE: Final = 0.95
 

@@ -8,9 +8,8 @@ import pytest
 from helpers.sweeps import GPU, make_run, make_setup
 
 from mummergpu.index.tree.policy import Policy
-from mummergpu.studies.analysis.kernel_facts import KernelFacts, kernel_facts, registers_of_print
-from mummergpu.studies.records import Sweep
-from mummergpu.studies.subject import KernelRecord
+from mummergpu.studies.records import KernelRecord, Sweep
+from mummergpu.studies.report.timings import KernelFacts, kernel_facts, registers_of_print
 
 
 def record(milliseconds: float, visits: int | None = None, registers: int = 40) -> KernelRecord:

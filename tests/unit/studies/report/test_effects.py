@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from helpers.sweeps import ALL_CODES, CPU_CODES, make_run, make_setup, plain_sweep, product_of
 
-from mummergpu.studies.analysis.effects import (
+from mummergpu.studies.records import Sweep
+from mummergpu.studies.report.effects import (
     FASTER,
     MIXED,
     NOISE,
@@ -20,9 +21,8 @@ from mummergpu.studies.analysis.effects import (
     policy_effects,
     t_quantile,
 )
-from mummergpu.studies.analysis.timings import Timings, timings_of
-from mummergpu.studies.records import Sweep
 from mummergpu.studies.report.paper_section import bars_of
+from mummergpu.studies.report.timings import Timings, timings_of
 
 FACTORS = {"m": 0.8, "T": 0.9, "t": 1.15, "n": 1.05, "Tm": 1.25}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from statistics import median
 from typing import Final
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from mummergpu.index.tree.policy import NO_POLICY, Policy
 from mummergpu.runtime.arrays import Float64Array
 from mummergpu.runtime.frozen import frozen
-from mummergpu.studies.records import STAGES, Sweep, SweepRun
+from mummergpu.studies.records import STAGES, KernelRecord, Sweep, SweepRun
 
 KERNELS: Final = "kernels"
 """The sum of ``match``, ``print`` and ``ordering``."""
@@ -33,20 +34,13 @@ _ORDER: Final = "QRTmrtn"
 
 @frozen
 class Timings:
-    """The median times of a sweep, and the noise of its machine.
-
-    Attributes
-    ----------
-    seconds : ndarray, dtype=float64, shape=(n_policies, n_stages)
-        Medians; NaN where a stage was not measured.
-    noise : ndarray, dtype=float64, shape=(n_stages,)
-        The coefficient of variation of the control's runs; NaN where it is unknown.
-    """
+    """The median times of a sweep, and the noise of its machine."""
 
     policies: tuple[Policy, ...]
     stages: tuple[str, ...]
-    seconds: Float64Array
+    seconds: Float64Array  # (n_policies, n_stages): medians; NaN where a stage was not measured
     run_counts: tuple[int, ...]
+    # (n_stages,): the coefficient of variation of the control's runs; NaN where it is unknown.
     noise: Float64Array
     noise_runs: int
 
@@ -185,3 +179,73 @@ def _variation(table: Float64Array, stages: tuple[str, ...]) -> Float64Array:
         if stage not in MADE_ONCE and len(column) > 1 and column.mean() > 0:
             variation[number] = column.std(ddof=1) / column.mean()
     return variation
+
+
+_PRINT_KERNELS: Final = ("count_mems", "write_mems")
+"""The two passes of the paper's print kernel: the first counts the matches, the second writes."""
+
+
+@frozen
+class KernelFacts:
+    """One kernel under one policy; what is unknown is None."""
+
+    policy: Policy
+    kernel: str
+    milliseconds: float | None  # The median device time of the timed runs
+    # Registers and bytes of local memory of a thread, shared bytes of a block.
+    registers: int | None
+    local_bytes: int | None
+    shared_bytes: int | None
+    # The resident threads of a multiprocessor as a share of the most it supports.
+    occupancy: float | None
+    # Visited nodes of a profiled run over the median time, and the random reads that the device
+    # makes in a second.
+    visits_per_second: float | None
+    limit: float | None
+
+
+def kernel_facts(sweep: Sweep) -> tuple[KernelFacts, ...]:
+    """Return the facts of each kernel under each policy; none on the processor."""
+    runs: dict[tuple[str, Policy], list[tuple[str, KernelRecord]]] = {}
+    for run in sweep.runs:
+        for name, record in run.kernels.items():
+            key = name, Policy.from_code(run.policy)
+            runs.setdefault(key, []).append((run.kind, record))
+    keys = sorted(runs, key=lambda key: (key[0], policy_order(key[1])))
+    return tuple(_facts(sweep, *key, runs[key]) for key in keys)
+
+
+def registers_of_print(facts: tuple[KernelFacts, ...], policy: Policy) -> int | None:
+    """Return the most registers that a pass of the print kernel needs under a policy."""
+    registers = [
+        one.registers
+        for one in facts
+        if one.policy == policy and one.kernel in _PRINT_KERNELS and one.registers is not None
+    ]
+    return max(registers, default=None)
+
+
+def _facts(
+    sweep: Sweep, kernel: str, policy: Policy, runs: list[tuple[str, KernelRecord]]
+) -> KernelFacts:
+    timed = [record.milliseconds for kind, record in runs if kind in TIMED_KINDS]
+    visits = [
+        record.node_visits
+        for kind, record in runs
+        if kind == PROFILE and record.node_visits is not None
+    ]
+    milliseconds = median(timed) if timed else None
+    rate = 1000 * median(visits) / milliseconds if visits and milliseconds else None
+    limits = sweep.setup.machine.gathers_per_second
+    record = next((one for _, one in runs if one.registers is not None), runs[0][1])
+    return KernelFacts(
+        policy,
+        kernel,
+        milliseconds,
+        record.registers,
+        record.local_bytes,
+        record.shared_bytes,
+        record.occupancy,
+        rate,
+        limits.get("merged" if policy.merged_tree else "split"),
+    )

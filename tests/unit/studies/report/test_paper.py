@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mummergpu.index.tree.policy import LETTERS, Policy
-from mummergpu.studies.analysis.paper import (
+from mummergpu.studies.report.paper import (
     DEFAULT_CODE,
     FIGURES,
     FINDINGS,
@@ -13,7 +13,7 @@ from mummergpu.studies.analysis.paper import (
     TABLE_1,
     TABLE_2,
 )
-from mummergpu.studies.analysis.timings import ALL_STAGES
+from mummergpu.studies.report.timings import ALL_STAGES
 
 PRINTED_SPEEDUPS = {
     "HSILL": (1.25, 3.96),

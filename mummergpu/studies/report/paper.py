@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from mummergpu.studies.analysis.timings import KERNELS, TOTAL
+from mummergpu.studies.report.timings import KERNELS, TOTAL
 
 DEVICE: Final = "GeForce 8800 GTX"
 WORKLOAD: Final = "HSILL"

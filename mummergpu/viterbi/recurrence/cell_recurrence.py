@@ -1,15 +1,80 @@
-"""The recurrence for sixteen cells of an anti-diagonal, in 32 bits each, as vector instructions."""
+"""The recurrence in compiled code: for a cell, or for sixteen of an anti-diagonal at a time."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final, cast
 
+from mummergpu.runtime.jit import inline
 from mummergpu.runtime.llvm import intrinsic, ir, types
+from mummergpu.runtime.vectors import Vectors
 from mummergpu.sequence.codes import BREAK
-from mummergpu.viterbi.recurrence.departures import departures
-from mummergpu.viterbi.recurrence.lane_arithmetic import costs_by_name
-from mummergpu.viterbi.recurrence.model import DELETION, INSERTION, MATCH, PAIRWISE
-from mummergpu.viterbi.recurrence.scalar_recurrence import NumberArithmetic
+from mummergpu.viterbi.recurrence.lanes import costs_by_name
+from mummergpu.viterbi.recurrence.model import (
+    DELETION,
+    INSERTION,
+    MATCH,
+    PAIRWISE,
+    Costs,
+    departures,
+)
+
+
+@inline
+def pair_score(base: int, other: int, costs: Costs) -> int:
+    """Return the score of a base of the query on a base of the reference."""
+    if base >= BREAK:
+        return -costs.unknown
+    return costs.match if base == other else -costs.mismatch
+
+
+class NumberArithmetic:
+    """Writes instructions for integers, or vectors of them (`model.Arithmetic`)."""
+
+    def __init__(self, builder: Any, costs: Mapping[str, Any]) -> None:
+        self.builder, self.costs = builder, costs
+
+    def subtract(self, score: Any, costs: tuple[str, ...]) -> Any:
+        """Return a score less some costs."""
+        for name in costs:
+            score = self.builder.sub(score, self.costs[name])
+        return score
+
+    def exceeds(self, score: Any, other: Any) -> Any:
+        """Return whether one score is higher than another."""
+        return self.builder.icmp_signed(">", score, other)
+
+    def choose(self, truth: Any, score: Any, other: Any) -> Any:
+        """Return one score where something is true, else the other."""
+        return self.builder.select(truth, score, other)
+
+
+def _scalar_recurrence(
+    typing_context: Any, match: Any, insertion: Any, deletion: Any, costs: Any
+) -> Any:
+    """Return the scores that leave a cell for each state, and the bits of the directions."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        *scores, costs = arguments
+        cell = dict(zip(PAIRWISE.states, scores, strict=True))
+        found = departures(PAIRWISE, cell, NumberArithmetic(builder, costs_by_name(builder, costs)))
+        number = ir.IntType(64)
+        packed = ir.Constant(number, 0)
+        noted = [bit for departure in found for bit in departure.bits]
+        for place, bit in enumerate(noted):
+            moved = builder.shl(builder.zext(bit, number), ir.Constant(number, place))
+            packed = builder.or_(packed, moved)
+        scores = [departure.score for departure in found]
+        return context.make_tuple(builder, signature.return_type, [*scores, packed])
+
+    one = types.int64
+    return types.UniTuple(one, len(PAIRWISE.states) + 1)(one, one, one, costs), generate
+
+
+scalar_recurrence = cast(Any, intrinsic(_scalar_recurrence))
+"""Called with the scores of a match, an insertion and a deletion and with `Costs`;
+returns what leaves for each of these states, and the bits that `model.source_table` reads."""
+
 
 WIDE_LANES: Final = 16
 """The cells that are computed at a time."""
@@ -19,11 +84,12 @@ class _WideArithmetic(NumberArithmetic):
     """Writes instructions for vectors of scores."""
 
     def __init__(self, builder: Any, costs: Any) -> None:
+        splat = Vectors(builder, 32, WIDE_LANES).splat
         single = costs_by_name(builder, costs)
-        super().__init__(builder, {name: _splat(builder, one) for name, one in single.items()})
+        super().__init__(builder, {name: splat(one) for name, one in single.items()})
 
     def emission(self, bases: Any, others: Any) -> Any:
-        """Return what pairs of codes score."""
+        """Return the scores of pairs of codes."""
         builder = self.builder
         zeros = ir.Constant(_vector(32), [0] * WIDE_LANES)
         mismatch, unknown = (
@@ -37,15 +103,6 @@ class _WideArithmetic(NumberArithmetic):
 
 def _vector(bits: int) -> Any:
     return ir.VectorType(ir.IntType(bits), WIDE_LANES)
-
-
-def _splat(builder: Any, number: Any) -> Any:
-    """Return a vector with a number of 64 bits in every lane."""
-    kind = _vector(32)
-    undefined = ir.Constant(kind, ir.Undefined)
-    short = builder.trunc(number, ir.IntType(32))
-    first = builder.insert_element(undefined, short, ir.Constant(ir.IntType(32), 0))
-    return builder.shuffle_vector(first, undefined, ir.Constant(kind, [0] * WIDE_LANES))
 
 
 def _fill_lanes(
@@ -110,4 +167,4 @@ Called with the codes of the query and the index of the first row's base; the co
 reference and the index of the base on the first row; the scores, and six places in them: what has
 come to the first cell for a match, an insertion and a deletion, and where it is written what leaves
 it for each; `Costs`; and the directions, a byte for each cell
-(`departures.departures`), and where the first one is written."""
+(`model.departures`), and where the first one is written."""

@@ -6,7 +6,7 @@ import math
 
 from helpers.loops import each
 
-from mummergpu.studies.report.words import (
+from mummergpu.studies.report.page import (
     bytes_text,
     digits,
     listed,

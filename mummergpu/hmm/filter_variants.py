@@ -1,7 +1,9 @@
-"""The Viterbi filter with a thread for a sequence: its policies, its programs and its tables.
+"""The variants of the filters that studies measure: policies, programs and tables.
 
-The policies are those of S. Ferraz and N. Moreano, Evaluating Optimization Strategies for HMMer
-Acceleration on GPU, ICPADS 2013, and register tiles beside them; see ``kernels/hmm``.
+`ThreadPolicy` is Viterbi with a thread for a sequence, by the policies of S. Ferraz and N. Moreano,
+Evaluating Optimization Strategies for HMMer Acceleration on GPU, ICPADS 2013, and register tiles.
+`RowPolicy` is SSV, MSV or Viterbi with lanes for a sequence, by the choices of H. Jiang, N.
+Ganesan, Y.-D. Yao, CUDAMPF, BMC Bioinformatics 17, 2016. See ``kernels/hmm``.
 """
 
 from __future__ import annotations
@@ -15,8 +17,18 @@ import numpy as np
 from mummergpu.cuda.device import BlockShape
 from mummergpu.cuda.program import WARP_LANES, ProgramSource
 from mummergpu.errors import OptionError
-from mummergpu.hmm.device_tables import NEVER
-from mummergpu.hmm.filter_programs import CODE_CONSTANTS, TABLE_ROWS, WORD_RESIDUES
+from mummergpu.hmm.filter_programs import (
+    CODE_CONSTANTS,
+    MAX_WORD_REGISTERS,
+    NEVER,
+    TABLE_ROWS,
+    WORD_RESIDUES,
+    RowProgram,
+    RowShape,
+    RowVariant,
+    byte_program,
+    word_program,
+)
 from mummergpu.hmm.tables import WORD_BASE, WORD_LEAVE, WordTables
 from mummergpu.runtime.arrays import Int16Array, UInt32Array
 from mummergpu.runtime.frozen import frozen
@@ -32,7 +44,7 @@ CONSTANT_BYTES: Final = 1 << 16
 """The constant memory of a program."""
 
 _ROW_UNIT: Final = 32
-"""Private rows are compiled for multiples of so many nodes."""
+"""Private rows are compiled for multiples of this number of nodes."""
 
 _ROW_THREADS: Final = 256
 TILE_THREADS: Final = 32
@@ -63,35 +75,23 @@ CHOICES: Final = {
 
 @frozen
 class ThreadPolicy:
-    """How the Viterbi filter with a thread for a sequence works.
+    """How the Viterbi filter with a thread for a sequence works."""
 
-    Attributes
-    ----------
-    scores : str
-        Where a row lies: ``g`` in global memory, sequence after sequence; ``c`` coalesced; ``p``
-        coalesced and padded to whole warps; ``l`` local to the thread (the paper's private); ``t``
-        in register tiles of 8 nodes, two sequences a thread.
-    unroll : str
-        How often the inner loop is repeated: ``1``, ``2``, ``4`` or ``8``.
-    schedule : str
-        Whether the source leaves the order of operations to the compiler (``c``) or has it by hand
-        (``h``).
-    sequences : str
-        ``r`` as they were read, ``i`` interleaved by warps, ``s`` sorted by length as well.
-    steps, special : str
-        Where the transitions of nodes lie, and those beside them: ``g`` global memory, ``c``
-        constant, ``s`` shared, ``r`` registers (of nodes: in tiles only).
-    emissions : str
-        ``g`` global memory by node, ``t`` transposed, ``s`` shared.
-    """
-
+    # Where a row lies: ``g`` in global memory, sequence after sequence; ``c`` coalesced; ``p``
+    # coalesced and padded to whole warps; ``l`` local to the thread (the paper's private); ``t`` in
+    # register tiles of 8 nodes, two sequences a thread.
     scores: str = "g"
-    unroll: str = "1"
+    unroll: str = "1"  # How often the inner loop is repeated: ``1``, ``2``, ``4`` or ``8``
+    # Whether the source leaves the order of operations to the compiler (``c``) or has it by hand
+    # (``h``).
     schedule: str = "c"
+    # ``r`` as they were read, ``i`` interleaved by warps, ``s`` sorted by length as well.
     sequences: str = "r"
+    # Where the transitions of nodes lie, and those beside them: ``g`` global memory, ``c``
+    # constant, ``s`` shared, ``r`` registers (of nodes: in tiles only).
     steps: str = "g"
     special: str = "g"
-    emissions: str = "g"
+    emissions: str = "g"  # ``g`` global memory by node, ``t`` transposed, ``s`` shared
 
     @classmethod
     def from_code(cls, code: str) -> ThreadPolicy:
@@ -135,7 +135,7 @@ def every_thread_policy() -> list[ThreadPolicy]:
 
 
 def thread_program(policy: ThreadPolicy, nodes: int) -> ProgramSource:
-    """Return the program of a policy for a profile of so many nodes."""
+    """Return the program of a policy for a profile of some length."""
     place = dict(zip(PLACES, range(4), strict=True))
     macros: dict[str, int] = {
         "SCORES": SCORES.index(policy.scores),
@@ -172,7 +172,7 @@ def constant_words(nodes: int) -> int:
 
 
 def block_shape(policy: ThreadPolicy, nodes: int) -> BlockShape:
-    """Return what a launch gives a block."""
+    """Return the threads and the shared memory of a block."""
     if policy.is_tiled:
         return BlockShape(TILE_THREADS, 0)
     shared = 4 * STEPS_OF_NODE * nodes * (policy.steps == "s")
@@ -182,7 +182,7 @@ def block_shape(policy: ThreadPolicy, nodes: int) -> BlockShape:
 
 
 def row_bytes(policy: ThreadPolicy, nodes: int, sequences: int) -> int:
-    """Return the memory for the rows of so many sequences."""
+    """Return the bytes for the rows of all sequences."""
     return 0 if policy.scores == "l" else 24 * (nodes + 1) * row_stride(policy, sequences)
 
 
@@ -216,12 +216,12 @@ def tile_count(nodes: int) -> int:
 
 
 def tile_items(sequences: int) -> int:
-    """Return the items of so many sequences: a warp works on two a lane."""
+    """Return the number of items: a warp works on two sequences a lane."""
     return -(-sequences // (2 * TILE_THREADS))
 
 
 def tile_blocks(items: int, multiprocessors: int) -> int:
-    """Return the blocks for so many items, each of a warp.
+    """Return the number of blocks, each of a warp.
 
     A warp nearly keeps a scheduler busy. So each has as many of them, and what is left over goes
     to those that are done first: with one more on some schedulers, these would be the last.
@@ -232,7 +232,7 @@ def tile_blocks(items: int, multiprocessors: int) -> int:
 
 
 def border_rows(longest: int) -> int:
-    """Return the rows of borders for sequences of up to so many residues; a word is read ahead."""
+    """Return the rows of borders for sequences of `longest` residues; a word is read ahead."""
     return WORD_RESIDUES * (-(-longest // WORD_RESIDUES) + 1)
 
 
@@ -255,3 +255,57 @@ def tile_table(tables: WordTables, tiles: int, transposed: bool) -> UInt32Array:
     ordered = by_code if transposed else by_code.swapaxes(0, 1)
     parts = windows.ravel(), np.ascontiguousarray(ordered).view(np.uint32).ravel()
     return np.concatenate(parts)
+
+
+FILTERS: Final = "SMV"
+"""SSV, MSV, Viterbi."""
+
+LANE_COUNTS: Final = (8, 16, 32)
+
+MAX_BYTE_REGISTERS: Final = 64
+"""The row of SSV or MSV of more registers does not fit those of a thread."""
+
+
+@frozen
+class RowPolicy:
+    """How a filter with a group of lanes for a sequence works."""
+
+    filter: str = "V"  # ``S`` for SSV, ``M`` for MSV, ``V`` for Viterbi
+    # As in `RowVariant`.
+    scores: str = "r"
+    rows: str = "c"
+    tables: str = "s"
+    lanes: int = WARP_LANES  # For a sequence: 8, 16 or 32
+
+    @classmethod
+    def from_code(cls, code: str) -> RowPolicy:
+        """Return the policy of a code such as ``Vrcs32``; raise `OptionError` if it is none."""
+        found = next((one for one in every_row_policy() if one.code == code), None)
+        if found is None:
+            raise OptionError("policy", f"'{code}' is no policy of rows, such as 'Vrcs32'")
+        return found
+
+    @property
+    def code(self) -> str:
+        """The letters of all choices, and the lanes."""
+        return f"{self.filter}{self.scores}{self.rows}{self.tables}{self.lanes}"
+
+    def row(self, nodes: int) -> RowShape:
+        """Return the shape of a profile's row."""
+        registers = -(-nodes // (2 * self.lanes))
+        return RowShape(self.lanes, registers if self.rows == "c" else -(-registers // 4) * 4)
+
+    def program(self, nodes: int, shared_bytes: int) -> RowProgram | None:
+        """Return the program for a profile; None if it does not fit the memory of a block."""
+        row, variant = self.row(nodes), RowVariant(self.scores, self.rows, self.tables)
+        most = MAX_WORD_REGISTERS if self.filter == "V" else MAX_BYTE_REGISTERS
+        program_of = word_program if self.filter == "V" else byte_program
+        found = program_of(row, variant, shared_bytes)
+        fits = found.shape.shared_bytes <= shared_bytes
+        return found if fits and (self.scores != "r" or row.registers <= most) else None
+
+
+def every_row_policy() -> list[RowPolicy]:
+    """Return all policies: registers cannot hold a row whose length is not compiled."""
+    every = (RowPolicy(*one) for one in product(FILTERS, "rsl", "ct", "sc", LANE_COUNTS))
+    return [one for one in every if one.scores != "r" or one.rows == "c"]
