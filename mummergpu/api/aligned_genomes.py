@@ -21,11 +21,10 @@ from mummergpu.api.tables import (
     joined,
 )
 from mummergpu.output.formats import RowKind
-from mummergpu.output.genomes.format import AlignedQueries
-from mummergpu.output.genomes.sink import chosen_one_to_one
+from mummergpu.output.genomes.sink import AlignedQueries, chosen_one_to_one
 from mummergpu.output.open_sink import open_sink
-from mummergpu.output.output_context import OutputContext
-from mummergpu.output.records.sam_options import SamOptions, usual_read_group
+from mummergpu.output.options import SamOptions, usual_read_group
+from mummergpu.output.sink import OutputContext
 from mummergpu.runtime.option_values import positive
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats

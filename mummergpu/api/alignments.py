@@ -18,13 +18,11 @@ from mummergpu.errors import OptionError
 from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.mapping.alignments.columns import NO_ROW, AlignmentColumns, SamFlag
 from mummergpu.mapping.alignments.xa_columns import fold
-from mummergpu.output.alignments.styled_rows import styled
+from mummergpu.output.alignments.read_rows import apply_style
 from mummergpu.output.formats import RowKind
 from mummergpu.output.open_sink import check_targets, index_path, open_sink
-from mummergpu.output.output_context import OutputContext
-from mummergpu.output.records.record_style import USUAL_STYLE, RecordStyle
-from mummergpu.output.records.sam_options import SamOptions, check_groups
-from mummergpu.output.sorting.options import SortOptions
+from mummergpu.output.options import USUAL_STYLE, RecordStyle, SamOptions, SortOptions, check_groups
+from mummergpu.output.sink import OutputContext
 from mummergpu.runtime.option_values import instance, positive
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
@@ -259,7 +257,7 @@ class Alignments(AlignmentRows[Alignment]):
             stack.callback(sink.close)
             for block, columns in blocks:
                 told = fold(columns) if self._writes_xa else columns
-                sink.write(sink.prepare(block, styled(told, block, reference, style)))
+                sink.write(sink.prepare(block, apply_style(told, block, reference, style)))
             sink.finish()
 
     def _part(self, key: slice | npt.NDArray[np.bool_]) -> Alignments:

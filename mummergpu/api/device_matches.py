@@ -85,8 +85,6 @@ class DeviceMatches(FoundInReference):
         """
         block = join_query_blocks(self._blocks) if self._blocks else no_queries()
         table = MatchTable(
-            0,
-            block.query_count,
             self.query.to_host(),
             self.reference.to_host(),
             self.query_start.to_host(),

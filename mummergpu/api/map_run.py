@@ -17,8 +17,7 @@ from mummergpu.api.mapping_requests import (
 from mummergpu.api.requests import PathLike, cluster_options, showing, targets_asked
 from mummergpu.api.run import RunStats
 from mummergpu.output.formats import RowKind, fastq_targets
-from mummergpu.output.records.record_style import USUAL_STYLE, RecordStyle
-from mummergpu.output.sorting.options import SortOptions
+from mummergpu.output.options import USUAL_STYLE, RecordStyle, SortOptions
 from mummergpu.pipeline import map_reads as pipeline
 from mummergpu.runtime.option_values import paths
 

@@ -13,7 +13,7 @@ from mummergpu.errors import OptionError
 from mummergpu.input.blocks.memory import NamedPair, NamedSequence, ReadsInMemory, is_pair, several
 from mummergpu.input.blocks.read_files import MateFiles, ReadFile, ReadSource
 from mummergpu.mapping.placing.insert_size import InsertSizes
-from mummergpu.output.records.sam_options import ReadGroup, read_group_of, usual_read_group
+from mummergpu.output.options import ReadGroup, read_group_of, usual_read_group
 from mummergpu.pipeline.map_options import LONG_READS, MAX_OCCURRENCES, MapOptions
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.option_values import (

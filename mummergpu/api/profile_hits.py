@@ -18,7 +18,7 @@ from mummergpu.hmm.translation import TranslatedFiles, TranslatedInMemory
 from mummergpu.input.blocks.memory import NamedSequence, several
 from mummergpu.input.blocks.proteins import ProteinFiles, ProteinRules, ProteinsInMemory
 from mummergpu.matching.options import DeviceOptions
-from mummergpu.output.profile_columns import (
+from mummergpu.output.profiles import (
     FIELDS,
     NUCLEOTIDE_FIELDS,
     TEXT_FIELDS,

@@ -16,8 +16,7 @@ from mummergpu.index.file import kind_for_reference
 from mummergpu.index.options import DEFAULT_MINIMUM_LENGTH, IndexOptions
 from mummergpu.matching.options import MODES, STRANDS, SearchOptions
 from mummergpu.output.formats import RowKind
-from mummergpu.output.matches.mummer import TextStyle
-from mummergpu.output.records.sam_options import SamOptions, usual_read_group
+from mummergpu.output.options import SamOptions, TextStyle, usual_read_group
 from mummergpu.pipeline import match as pipeline
 from mummergpu.pipeline.downstream_presets import PRESETS, TextRequest, with_preset
 from mummergpu.pipeline.options import MatchOptions, refuse_single_mates

@@ -16,8 +16,8 @@ import numpy.typing as npt
 from mummergpu.errors import LibraryError
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import RecordLookup, Reference, record_lookup
-from mummergpu.output.genomes.operation_text import cigar_texts
 from mummergpu.output.matches.arrow import readable_name
+from mummergpu.output.records.sam_fields import cigar_texts
 
 if TYPE_CHECKING:
     import pandas

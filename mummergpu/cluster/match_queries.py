@@ -35,8 +35,7 @@ from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.genomes.aligner import GenomeAligner
 from mummergpu.output.formats import RowKind
-from mummergpu.output.genomes.format import AlignedQueries
-from mummergpu.output.genomes.sink import GenomeSink
+from mummergpu.output.genomes.sink import AlignedQueries, GenomeSink
 from mummergpu.output.open_sink import check_targets
 from mummergpu.output.sink import MatchSink
 from mummergpu.pipeline.align_genomes import tell_of_delta

@@ -19,9 +19,8 @@ import numpy as np
 
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.runtime.arrays import ByteArray, Int64Array, UInt32Array, UInt64Array
-from mummergpu.runtime.bits import lowest_bit
 from mummergpu.runtime.frozen import frozen
-from mummergpu.runtime.jit import inline, jit
+from mummergpu.runtime.jit import inline, jit, lowest_bit
 from mummergpu.runtime.progress import ProgressShares
 from mummergpu.sequence.codes import MARGIN, CodeArray
 from mummergpu.sequence.extension import MAXIMUM_KMER_LENGTH, four_before, kmer_at

@@ -13,7 +13,7 @@ from mummergpu.index.options import IndexOptions
 from mummergpu.mapping.genomes.options import GenomeOptions
 from mummergpu.matching.options import STRANDS, SearchOptions, Uniqueness
 from mummergpu.output.genomes.sink import AlignmentFilter
-from mummergpu.output.records.record_style import RecordStyle
+from mummergpu.output.options import RecordStyle
 from mummergpu.output.targets import OutputTarget
 from mummergpu.pipeline.options import MatchOptions
 from mummergpu.pipeline.run_options import RunOptions

@@ -27,8 +27,7 @@ from mummergpu.matching.open_backend import likely_block_bases
 from mummergpu.matching.options import DeviceOptions
 from mummergpu.matching.search import UNBOUNDED
 from mummergpu.output.open_sink import check_targets, open_sink
-from mummergpu.output.output_context import OutputContext
-from mummergpu.output.sink import MatchSink
+from mummergpu.output.sink import MatchSink, OutputContext
 from mummergpu.pipeline.backend_choice import (
     TOO_LITTLE_WORK,
     backend_of_search,

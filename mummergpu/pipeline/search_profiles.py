@@ -94,7 +94,7 @@ def run(
         for sink in sinks:
             sink.finish()
         context.stats.add(hits=counts.hits)
-        context.stats.set_profiles(counts)
+        context.stats.profiles = counts
         context.executor.shutdown()
 
 
@@ -116,7 +116,7 @@ def _open_sink(
     if kind == ALIGNMENT:
         return AlignmentSink(emit, options.program, options.wraps_alignments, context.warn)
     if kind == PARQUET:
-        from mummergpu.output.profile_columns import ParquetSink
+        from mummergpu.output.profiles import ParquetSink
 
         return ParquetSink(file, options.orfs)
     return TableSink(kind, emit, options.program, options.command)

@@ -12,8 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from mummergpu.runtime.bits import lowest_bit
-from mummergpu.runtime.jit import inline
+from mummergpu.runtime.jit import inline, lowest_bit
 from mummergpu.sequence.codes import CodeArray
 from mummergpu.sequence.extension import codes_as_word
 

@@ -16,8 +16,7 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from mummergpu.runtime.bits import bit_count
-from mummergpu.runtime.jit import as_int64, inline
+from mummergpu.runtime.jit import as_int64, bit_count, inline
 from mummergpu.runtime.llvm import intrinsic, ir, load_from, types
 from mummergpu.sequence.codes import BREAK, STEP, CodeArray
 

@@ -19,7 +19,8 @@ from mummergpu.matching.kmer.cuda_arrays import KmerSearchContext, PackedQueries
 from mummergpu.matching.kmer.cuda_program import KMER_PROGRAM
 from mummergpu.matching.kmer.cuda_search import KmerStreamSearcher
 from mummergpu.matching.kmer.device_text import DeviceText
-from mummergpu.output.matches.mummer import PIECE_BYTES, MummerFormatter, TextStyle
+from mummergpu.output.matches.mummer import PIECE_BYTES, MummerFormatter
+from mummergpu.output.options import TextStyle
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import MemColumns

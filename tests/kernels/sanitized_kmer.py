@@ -28,7 +28,7 @@ from mummergpu.index.kmer_page import KmerPage
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.kmer.cuda import KmerCudaBackend
-from mummergpu.output.bytes.text_stores import TextArray
+from mummergpu.output.bytes.texts import TextArray
 from mummergpu.output.matches.mummer import MummerFormatter
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand

@@ -11,8 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mummergpu.mapping.candidates.candidates import Scoring
-from mummergpu.runtime.bits import lowest_bit
-from mummergpu.runtime.jit import inline
+from mummergpu.runtime.jit import inline, lowest_bit
 from mummergpu.sequence.codes import BREAK, STEP, CodeArray
 from mummergpu.sequence.extension import differences_left, differences_right
 

@@ -12,7 +12,7 @@ from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.input.records.qualities import NO_QUALITY
 from mummergpu.mapping.alignments.columns import SamFlag
 from mummergpu.mapping.alignments.xa_columns import FoldedColumns, WrittenColumns
-from mummergpu.output.bytes.text_arrays import QueryColumns
+from mummergpu.output.bytes.texts import QueryColumns
 from mummergpu.output.sink import Format
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import jit, writable
@@ -26,13 +26,7 @@ _DEFAULT_QUALITY: Final = ord("B") - ord("!")
 
 
 class UnmappedFastq(Format[ReadBlock, WrittenColumns]):
-    """FASTQ of the templates that have no place at all.
-
-    Parameters
-    ----------
-    mate : int or None
-        0 for the first reads of pairs and 1 for the second ones; None for all reads.
-    """
+    """FASTQ of the templates without any place: of mate 0 or 1 of pairs, or of all reads (None)."""
 
     def __init__(self, mate: int | None) -> None:
         self._mate = mate

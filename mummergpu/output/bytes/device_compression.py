@@ -19,7 +19,8 @@ from mummergpu.cuda.nvcomp import DeflateWork, Nvcomp, nvcomp_error
 from mummergpu.cuda.program import WARP_LANES, ProgramSource
 from mummergpu.errors import BackendError
 from mummergpu.output.bytes.bgzf_blocks import HEAD_BYTES, TAIL_BYTES
-from mummergpu.output.bytes.compression import BGZF_BLOCK_BYTES, BGZF_END, Compressor, Piece
+from mummergpu.output.bytes.compression import BGZF_BLOCK_BYTES, BGZF_END, Compressor
+from mummergpu.output.bytes.texts import Piece
 from mummergpu.runtime.arrays import ByteArray
 from mummergpu.runtime.stats import Stats
 
@@ -172,23 +173,10 @@ SLOTS: Final = 4
 
 
 class DeviceBgzfCompressor(Compressor):
-    """Compresses into the blocks of bgzf on a device; several threads share one.
+    """Compresses into the blocks of bgzf on a device, which it does not close; threads share one.
 
-    What a block becomes does not depend on the other blocks, nor on the device.
-
-    Parameters
-    ----------
-    device : Device
-        The device; the compressor does not close it.
-    stats : Stats
-        Collects the times of the kernels, and the bytes moved.
-
-    Raises
-    ------
-    LibraryError
-        If what the library deflates does not inflate to the same.
-    BackendError
-        If the device has too little memory, or fails.
+    What a block becomes does not depend on the other blocks, nor on the device. `LibraryError` if
+    what the library deflates does not inflate to the same, `BackendError` if the device fails.
     """
 
     chunk_bytes = BLOCKS_AT_ONCE * BGZF_BLOCK_BYTES
@@ -211,13 +199,7 @@ class DeviceBgzfCompressor(Compressor):
             raise
 
     def compress(self, piece: Piece) -> bytes:
-        """Return the blocks of a piece (`Compressor.compress`).
-
-        Raises
-        ------
-        BackendError
-            If the device fails.
-        """
+        """Return the blocks of a piece (`Compressor.compress`)."""
         data = np.frombuffer(piece, dtype=np.uint8)
         step = self.chunk_bytes
         return b"".join(

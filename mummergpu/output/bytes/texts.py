@@ -1,21 +1,26 @@
-"""Functions that store numbers and copy bytes anywhere in a text, with wide stores.
+"""Texts in arrays: wide stores and copies, names, and room for the pieces of a text.
 
-No function checks for the end of the text. The caller makes sure that `OVERSHOOT` bytes after
-the end of what is written may be overwritten.
+No compiled function checks for the end of the text. The caller makes sure that `OVERSHOOT` bytes
+after the end of what is written may be overwritten.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final, cast
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 
-from mummergpu.runtime.arrays import ByteArray
-from mummergpu.runtime.jit import inline
+from mummergpu.errors import InputError
+from mummergpu.input.blocks.queries import QueryBlock
+from mummergpu.input.reference import Reference
+from mummergpu.runtime.arrays import ByteArray, Int64Array
+from mummergpu.runtime.jit import as_index, inline, writable
 from mummergpu.runtime.llvm import address_of, intrinsic, ir, load_from, types
 
 TextArray = ByteArray
+Piece = bytes | ByteArray
 Word = np.unsignedinteger[Any]
 
 OVERSHOOT: Final = 32
@@ -110,3 +115,95 @@ def fill_blanks(text: TextArray, at: int, end: int) -> None:
     """Fill a range of the text with blanks."""
     for place in range(at, end, 8):
         store(text, place, _BLANKS)
+
+
+class QueryColumns(NamedTuple):
+    """The queries of a block, or their names alone, one after the other.
+
+    Each begins at its offset and ends at the next one: shape=(n_queries + 1,).
+    """
+
+    offsets: Int64Array
+    names: TextArray
+    name_offsets: Int64Array
+
+
+class RecordTexts(NamedTuple):
+    """Texts one after the other, with `OVERSHOOT` bytes after the last, and where each begins.
+
+    `offsets` has shape=(n_texts + 1,).
+    """
+
+    texts: TextArray
+    offsets: Int64Array
+
+
+@inline
+def put_text(text: TextArray, at: int, texts: RecordTexts, number: int) -> int:
+    """Write one of some texts; return where it ends."""
+    begin, end = texts.offsets[as_index(number)], texts.offsets[as_index(number + 1)]
+    return copy_padded(text, at, texts.texts, begin, end)
+
+
+def texts_of(texts: Iterable[bytes]) -> RecordTexts:
+    """Return texts as arrays for compiled loops."""
+    found = list(texts)
+    offsets = np.zeros(len(found) + 1, dtype=np.int64)
+    np.cumsum([len(text) for text in found], out=offsets[1:])
+    joined = b"".join(found) + bytes(OVERSHOOT)
+    return RecordTexts(np.frombuffer(bytearray(joined), dtype=np.uint8), offsets)
+
+
+def query_columns(block: QueryBlock) -> QueryColumns:
+    """Return the queries of a block as arrays for compiled loops."""
+    return QueryColumns(
+        writable(block.offsets), writable(block.names), writable(block.name_offsets)
+    )
+
+
+def names_and_lengths(reference: Reference) -> Iterator[bytes]:
+    """Yield the name and the length of each record, with a tab before, between and after them."""
+    for name, length in zip(reference.names, reference.record_lengths.tolist(), strict=True):
+        yield b"\t%b\t%d\t" % (name, length)
+
+
+def check_names(reference: Reference, format_name: str) -> None:
+    """Raise InputError if a record of the reference has no name."""
+    if b"" in reference.names:
+        number = reference.names.index(b"") + 1
+        raise InputError(f"{format_name} needs names, and record {number} has none", reference.path)
+
+
+PIECE_BYTES: Final = 4 << 20
+"""The text of a block is made in pieces of at most about this size."""
+
+
+class PiecePool:
+    """Gives arrays for pieces of text; several threads may share one.
+
+    Without reuse, a text takes a third longer to make, because the system clears new memory.
+    """
+
+    def __init__(self, piece_bytes: int) -> None:
+        self.piece_bytes = piece_bytes
+        self._spare_bytes = piece_bytes + OVERSHOOT
+        self._spare: list[TextArray] = []
+
+    def room_for(self, size: int) -> TextArray:
+        """Return an array for a text of `size` bytes and the overshoot of wide stores."""
+        if size > self.piece_bytes:
+            return np.empty(size + OVERSHOOT, dtype=np.uint8)
+        # Another thread may take the last spare array between a test and the removal.
+        with suppress(IndexError):
+            return self._spare.pop()
+        return np.empty(self._spare_bytes, dtype=np.uint8)
+
+    def take_back(self, piece: Piece) -> None:
+        """Reuse the memory of a piece of text; nothing may read the piece afterwards.
+
+        The caller calls this once after writing the piece, from any thread.
+        """
+        if isinstance(piece, bytes):
+            return
+        if isinstance(piece.base, np.ndarray) and piece.base.size == self._spare_bytes:
+            self._spare.append(piece.base)
