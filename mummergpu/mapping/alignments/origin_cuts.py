@@ -6,6 +6,7 @@ from typing import Final
 
 import numpy as np
 
+from mummergpu.input.circular_records import BEYOND
 from mummergpu.mapping.alignments.columns import (
     NO_ROW,
     AlignmentColumns,
@@ -16,7 +17,6 @@ from mummergpu.mapping.alignments.columns import (
 from mummergpu.mapping.alignments.paths import PlacedRows, add_operation, measure_path
 from mummergpu.mapping.alignments.replacement import OPERATIONS, ROWS, copy_row
 from mummergpu.mapping.candidates.candidates import STRAND, Candidates, Scoring, circle_of
-from mummergpu.mapping.circular_records import BEYOND
 from mummergpu.runtime.arrays import Int64Array, UInt32Array
 from mummergpu.runtime.jit import as_int64, inline, jit
 from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from mummergpu.mapping.circular_records import NO_CIRCLES
+from mummergpu.input.circular_records import NO_CIRCLES
 from mummergpu.runtime.arrays import ByteArray, Int32Array, Int64Array
 from mummergpu.runtime.jit import as_int64, inline, prefetch
 from mummergpu.sequence.codes import CodeArray

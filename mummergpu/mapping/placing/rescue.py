@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from mummergpu.input.circular_records import BEYOND
 from mummergpu.mapping.candidates.candidate_scores import score_candidate
 from mummergpu.mapping.candidates.candidates import (
     DEAD,
@@ -23,7 +24,6 @@ from mummergpu.mapping.candidates.candidates import (
     circle_of,
     read_length,
 )
-from mummergpu.mapping.circular_records import BEYOND
 from mummergpu.mapping.options import Limits
 from mummergpu.mapping.placing.log_odds import UNIT
 from mummergpu.mapping.placing.marked_diagonals import (
