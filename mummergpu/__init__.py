@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from mummergpu.api.aligned_genomes import GenomeAlignment as GenomeAlignment
     from mummergpu.api.alignments import Alignment as Alignment
     from mummergpu.api.alignments import Alignments as Alignments
-    from mummergpu.api.device_matches import DeviceMatches as DeviceMatches
     from mummergpu.api.hidden_markov_model import BestPath as BestPath
     from mummergpu.api.hidden_markov_model import HiddenMarkovModel as HiddenMarkovModel
     from mummergpu.api.index import Index as Index
     from mummergpu.api.map_run import map as map
     from mummergpu.api.mapping_requests import Scores as Scores
+    from mummergpu.api.matches import DeviceMatches as DeviceMatches
     from mummergpu.api.matches import Match as Match
     from mummergpu.api.matches import Matches as Matches
     from mummergpu.api.profile_hits import Hit as Hit
@@ -78,7 +78,7 @@ _PLACES = {
     "Alignments": "mummergpu.api.alignments",
     "BestPath": "mummergpu.api.hidden_markov_model",
     "DeviceArray": "mummergpu.cuda.device_array",
-    "DeviceMatches": "mummergpu.api.device_matches",
+    "DeviceMatches": "mummergpu.api.matches",
     "GenomeAlignment": "mummergpu.api.aligned_genomes",
     "HiddenMarkovModel": "mummergpu.api.hidden_markov_model",
     "Hit": "mummergpu.api.profile_hits",

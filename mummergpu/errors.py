@@ -22,16 +22,8 @@ class MummergpuError(Exception):
 class InputError(MummergpuError):
     """A file cannot be read, or its content is wrong.
 
-    Parameters
-    ----------
-    message : str
-        What is wrong, without the file and the line.
-    path : str
-        The file as the user named it ("-" is standard input).
-    line : int, optional
-        The line, counted from 1, if the parser knows it.
-    record : str, optional
-        The name of the record, if it is known.
+    `path` is the file as the user named it, "-" for standard input. `line` counts from 1; it and
+    the name of the `record` are None where the parser does not know them.
     """
 
     def __init__(
@@ -52,14 +44,7 @@ class InputError(MummergpuError):
 class ModelError(InputError):
     """A program in the language of hidden Markov models is wrong, or a model cannot be computed.
 
-    Parameters
-    ----------
-    message : str
-        What is wrong, without the place.
-    path : str
-        The file as the user named it.
-    line, column : int, optional
-        The place, both counted from 1, if the fault has one.
+    `line` and `column` count from 1.
     """
 
     def __init__(
@@ -75,15 +60,7 @@ class ModelError(InputError):
 
 
 class OutputError(MummergpuError):
-    """An output cannot be opened, written, flushed or renamed.
-
-    Parameters
-    ----------
-    message : str
-        What is wrong, without the file.
-    path : str
-        The output as the user named it ("-" is standard output).
-    """
+    """An output cannot be opened, written, flushed or renamed."""
 
     def __init__(self, message: str, path: str) -> None:
         super().__init__(message, path)
@@ -97,13 +74,9 @@ class OutputError(MummergpuError):
 class OptionError(MummergpuError):
     """An option, or a combination of options, makes no sense.
 
-    Parameters
-    ----------
-    option : str
-        The parameter in Python; the command writes its own option for it, as ``--seed-length`` for
-        ``seed_length``. What is only an option of the command may be written as it is.
-    message : str
-        What is wrong with it.
+    `option` is the parameter in Python, for which the command writes its own option, such as
+    ``--seed-length`` for ``seed_length``. What is only an option of the command is written as it
+    is.
     """
 
     exit_code = 2
@@ -120,14 +93,8 @@ class OptionError(MummergpuError):
 class OptionClashError(OptionError):
     """Two options exclude each other.
 
-    Parameters
-    ----------
-    option : str
-        The parameter in Python; its value may follow after ``=``.
-    other : str
-        That of the other option, in the same way.
-    message : str
-        Why, for programs: the command says only that they exclude each other.
+    Both are parameters in Python, perhaps with a value after ``=``. `message` says why to programs;
+    the command says only that they exclude each other.
     """
 
     def __init__(self, option: str, other: str, message: str) -> None:
@@ -142,27 +109,13 @@ class MummerUsageError(MummergpuError):
 
     Its exit code is the program's, which has no other for wrong usage. A command line of ``nucmer``
     is refused, too, if it asks for what cannot be done.
-
-    Parameters
-    ----------
-    message : str
-        What is wrong with it.
     """
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
-        self.message = message
 
 
 class BackendError(MummergpuError):
     """The user asked for a backend that does not work on this machine.
 
-    Parameters
-    ----------
-    backend : str
-        The name of the backend, as in ``--backend``.
-    message : str
-        What is missing and how to get it.
+    `message` says what is missing and how to get it.
     """
 
     def __init__(self, backend: str, message: str) -> None:
@@ -175,35 +128,16 @@ class BackendError(MummergpuError):
 
 
 class ExportError(MummergpuError):
-    """An array on a device cannot be handed to another library in the way that it asks for.
-
-    Parameters
-    ----------
-    message : str
-        What is asked for, and what there is.
-    """
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
-        self.message = message
+    """An array on a device cannot be handed to another library in the way that it asks for."""
 
     def __str__(self) -> str:
-        return f"an array on a device: {self.message}"
+        return f"an array on a device: {super().__str__()}"
 
 
 class LibraryError(MummergpuError):
     """A library that only some commands need is not installed, or does not work.
 
-    Parameters
-    ----------
-    purpose : str
-        What needs it.
-    library : str
-        The name of the library for pip.
-    extra : str
-        The extra of this package that installs it.
-    problem : str
-        Why it cannot be used, in one line.
+    `purpose` needs `library`, named as for pip, which `extra` of this package installs.
     """
 
     def __init__(self, purpose: str, library: str, extra: str, problem: str) -> None:
@@ -219,15 +153,7 @@ class LibraryError(MummergpuError):
 
 
 class VariableError(MummergpuError):
-    """Variables of the environment set a library up in a way that this package cannot use.
-
-    Parameters
-    ----------
-    names : list of str
-        The variables, or the file of settings.
-    problem : str
-        What is wrong, in one line.
-    """
+    """Variables of the environment, or a file of settings, configure a library unusably."""
 
     def __init__(self, names: list[str], problem: str) -> None:
         super().__init__(names, problem)
@@ -241,12 +167,7 @@ class VariableError(MummergpuError):
 class ClusterError(MummergpuError):
     """The machines of a cluster cannot be used, or have not done their work.
 
-    Parameters
-    ----------
-    cluster : str
-        The cluster as the user named it, or the address of one of its workers.
-    message : str
-        What is wrong.
+    `cluster` is as the user named it, or the address of one of its workers.
     """
 
     def __init__(self, cluster: str, message: str) -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Unpack
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from typing import Any, TypedDict, Unpack
 
-from mummergpu.api.genome_requests import AlignKeywords, AlignRequest
+from mummergpu.api.aligned_genomes import AlignedGenomes
+from mummergpu.api.engine import Engine, FoundBlock
 from mummergpu.api.log import context_of
+from mummergpu.api.query_blocks import QuerySource
 from mummergpu.api.requests import (
     PathLike,
     cluster_options,
@@ -15,13 +19,77 @@ from mummergpu.api.requests import (
     targets_asked,
 )
 from mummergpu.api.run import RunStats
+from mummergpu.api.tables import SearchedReference
 from mummergpu.index.options import DEFAULT_MINIMUM_LENGTH
-from mummergpu.matching.options import SearchOptions
+from mummergpu.input.blocks.queries import QueryBlock
+from mummergpu.input.bytes.files import PLACE
+from mummergpu.mapping.genomes.aligner import GenomeAligner
+from mummergpu.mapping.genomes.columns import GenomeAlignments
+from mummergpu.mapping.genomes.options import ClusterOptions, GenomeOptions, costs_of_gaps
+from mummergpu.mapping.genomes.whole import WholeAligner
+from mummergpu.matching.options import DeviceOptions, SearchOptions, Uniqueness
 from mummergpu.output.formats import RowKind
-from mummergpu.output.genomes.sink import AlignmentFilter
+from mummergpu.output.genomes.sink import AlignedQueries, AlignmentFilter
 from mummergpu.pipeline import align_genomes as pipeline
-from mummergpu.pipeline.align_options import AlignOptions
-from mummergpu.runtime.option_values import path, paths
+from mummergpu.pipeline.align_genomes import BLOCK_BASES, naming_files
+from mummergpu.pipeline.align_options import OF_MATCHES, AlignOptions, refuse_options_of_matches
+from mummergpu.pipeline.matrix_opening import open_matrix
+from mummergpu.runtime.frozen import frozen
+from mummergpu.runtime.option_values import meaning, path, paths
+from mummergpu.viterbi.recurrence.model import AlignmentMethod
+
+
+class AlignKeywords(TypedDict, total=False):
+    """The types of the fields of `AlignRequest`."""
+
+    min_cluster: int
+    max_gap: int
+    diagonal_difference: int
+    diagonal_factor: float
+    break_length: int
+    gap_open: int | None
+    gap_extend: int | None
+    extend: bool
+    simplify: bool
+    method: str
+    circular: str | Sequence[str]
+
+
+@frozen
+class AlignRequest:
+    """What `mummergpu.align`, which describes it, and `Index.align` take alike."""
+
+    min_cluster: int = ClusterOptions.min_bases
+    max_gap: int = ClusterOptions.max_gap
+    diagonal_difference: int = ClusterOptions.diagonal_difference
+    diagonal_factor: float = ClusterOptions.diagonal_factor
+    break_length: int = GenomeOptions.break_length
+    gap_open: int | None = None
+    gap_extend: int | None = None
+    extend: bool = GenomeOptions.extend
+    simplify: bool = GenomeOptions.simplify
+    method: str = AlignmentMethod.TILE.value
+    circular: str | Sequence[str] = ()
+
+    def job(
+        self, search: SearchOptions, has_length: bool, formats: Collection[str] = ()
+    ) -> tuple[GenomeOptions, AlignmentMethod]:
+        """Return how genomes are aligned; what is written decides on the usual costs of gaps."""
+        genomes = GenomeOptions(
+            ClusterOptions(
+                *(self.min_cluster, self.max_gap, self.diagonal_difference, self.diagonal_factor)
+            ),
+            *(self.break_length, self.extend, self.simplify),
+            costs_of_gaps(self.gap_open, self.gap_extend, formats),
+            self.circular,
+        )
+        method = meaning("method", self.method, {known.value: known for known in AlignmentMethod})
+        usual, given = vars(AlignRequest()), {**vars(self), "circular": genomes.circular}
+        given_names = [name for name in OF_MATCHES if given.get(name) != usual.get(name)]
+        given_names += ["min_length"] * has_length
+        given_names += ["mode"] * (search.uniqueness is not Uniqueness.IN_REFERENCE)
+        refuse_options_of_matches(method, given_names)
+        return genomes, method
 
 
 @showing(AlignRequest)
@@ -165,3 +233,55 @@ def align(
 
         run_align(options, context, cluster_options(cluster, options.threads))
     return RunStats.of(context.stats)
+
+
+def align_to_index(
+    engine: Engine,
+    searched: SearchedReference,
+    queries: QuerySource,
+    genomes: GenomeOptions,
+    search: SearchOptions,
+    method: AlignmentMethod,
+    device: DeviceOptions,
+) -> AlignedGenomes:
+    """Return the alignments of queries with the reference of an index, in memory."""
+    context = context_of(device.threads)
+    paths = (PLACE,) if queries.paths is None else queries.paths
+    with ExitStack() as stack:
+        executor = stack.enter_context(context.executor)
+        reference = searched.reference
+        if method is AlignmentMethod.TILE:
+            found = stack.enter_context(closing(engine.find(queries, search, device)))
+            aligned = _align_tiles(found, GenomeAligner(reference, genomes), executor)
+        else:
+            engine.refuse_if_closed()
+            blocks = stack.enter_context(queries.blocks(BLOCK_BASES, device.threads))
+            matrix = open_matrix(method, genomes.costs, device, context, stack)
+            whole = WholeAligner(reference, genomes, search.strands, *matrix)
+            aligned = _align_whole(blocks, whole, paths, executor)
+        done = [
+            AlignedQueries.of_block(block, alignments, with_bases=True)
+            for block, alignments in aligned
+        ]
+    return AlignedGenomes(done, searched, paths)
+
+
+def _align_tiles(
+    searched: Iterable[FoundBlock], aligner: GenomeAligner, executor: ThreadPoolExecutor
+) -> Iterator[tuple[QueryBlock, GenomeAlignments]]:
+    """Yield blocks with their alignments, whose tiles lie between matches."""
+    for block, mems in searched:
+        yield block, aligner.align_block(block, mems, executor.map)
+
+
+def _align_whole(
+    blocks: Iterable[QueryBlock],
+    aligner: WholeAligner,
+    paths: Sequence[str],
+    executor: ThreadPoolExecutor,
+) -> Iterator[tuple[QueryBlock, GenomeAlignments]]:
+    """Yield blocks with their alignments from end to end."""
+    for block in blocks:
+        with naming_files(paths, block):
+            aligned = aligner.align_block(block, {}, executor.map)
+        yield block, aligned

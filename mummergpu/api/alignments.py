@@ -225,7 +225,7 @@ class Alignments(AlignmentRows[Alignment]):
         style.check_formats([target.format])
         if self._cuts_templates:
             text = (
-                "a read, or its mate, has rows that are not selected, and its records tell of them"
+                "a read, or its mate, has rows that are not selected, and its records refer to them"
             )
             raise OptionError("write", f"{text}; write all rows, or select all of a template")
         reference, blocks = self._searched.reference, self._blocks

@@ -1,4 +1,4 @@
-"""An index that stays in memory, its minimizers for unique matches, and what searches both."""
+"""Searches an index that stays in memory, and its minimizers for unique matches."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from mummergpu.api.log import LOG, tell_of_compiling
+from mummergpu.api.log import LOG, log_compiling
 from mummergpu.api.query_blocks import QuerySource
 from mummergpu.errors import BackendError, OptionError
+from mummergpu.index import kmer_index, kmer_plan, minimizer_index
 from mummergpu.index.file import IndexFile
 from mummergpu.index.kmer_index import KmerIndex
+from mummergpu.index.minimizer_index import MinimizerIndex
 from mummergpu.index.options import IndexOptions, KmerOptions
 from mummergpu.index.reference_index import StorableIndex
 from mummergpu.input.blocks.queries import QueryBlock
@@ -27,26 +29,17 @@ from mummergpu.pipeline.backend_choice import processor_is_faster
 from mummergpu.pipeline.block_search_loop import MOST_ROWS_IF_LIMITED, BlockSearchLoop
 from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.mapping_search import pages_of_first_pass
-from mummergpu.pipeline.match_writer import filter_mems
+from mummergpu.pipeline.match import filter_mems
 from mummergpu.pipeline.open_search import KeptIndex, OpenSearch
 from mummergpu.pipeline.plan import plan_storable_index
 from mummergpu.pipeline.progress import QueryProgress
-from mummergpu.runtime.progress import Work
+from mummergpu.runtime.memory import MemoryBudget
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import BlockMems
 
 if TYPE_CHECKING:
     from mummergpu.matching.device_columns import DeviceColumns
-from mummergpu.index.kmer_index import (
-    BASES_WORTH_A_SAMPLE,
-    UNKNOWN_QUERY_BASES,
-    kmer_likeness,
-)
-from mummergpu.index.kmer_plan import KmerCost, KmerJob
-from mummergpu.index.kmer_plan import expected_cost as expected_kmer_cost
-from mummergpu.index.minimizer_index import MinimizerIndex, expected_cost, kept_seconds
-from mummergpu.runtime.memory import MemoryBudget
 
 
 class KeptMinimizers:
@@ -75,21 +68,25 @@ class KeptMinimizers:
         if not is_unique or not isinstance(kind, KmerOptions) or kind.purpose == "memory":
             return None
         strands = len(search.strands)
-        searched = strands * UNKNOWN_QUERY_BASES if query_bases is None else query_bases
+        searched = strands * kmer_index.UNKNOWN_QUERY_BASES if query_bases is None else query_bases
         bases = self._reference.codes.size
-        if self._likeness is None and searched >= BASES_WORTH_A_SAMPLE:
-            self._likeness = kmer_likeness(self._reference.padded_codes)
-        job = KmerJob(
+        if self._likeness is None and searched >= kmer_index.BASES_WORTH_A_SAMPLE:
+            self._likeness = kmer_index.kmer_likeness(self._reference.padded_codes)
+        job = kmer_plan.KmerJob(
             *(bases, search.minimum_length, searched),
             is_kept=True,
             likeness=self._likeness or (),
         )
         # Its tables are in memory.
-        by_kmers = KmerCost(0.0, expected_kmer_cost(job, kmers.sampling).search)
+        by_kmers = kmer_plan.KmerCost(0.0, kmer_plan.expected_cost(job, kmers.sampling).search)
         if self._kept is not None:
             window = self._kept.plan.window
-            cost = expected_cost(self._reference.base_count, searched // strands, window)
-            return self._kept if cost.search <= kept_seconds(by_kmers, bases) else None
+            cost = minimizer_index.expected_cost(
+                self._reference.base_count, searched // strands, window
+            )
+            return (
+                self._kept if cost.search <= minimizer_index.kept_seconds(by_kmers, bases) else None
+            )
         budget = MemoryBudget.of(self._options.memory)
         if budget.is_limit:
             tables = max(kmers.peak_bytes(group, 1) for group in kmers.groups)
@@ -111,7 +108,7 @@ class Engine:
     """Searches one reference, as often as asked, also from several threads at once."""
 
     def __init__(self, source: Reference | IndexFile, options: IndexOptions) -> None:
-        tell_of_compiling()
+        log_compiling()
         self.source = source
         self.reference = source.reference if isinstance(source, IndexFile) else source
         self.options = options
@@ -133,7 +130,7 @@ class Engine:
     def device_for(
         self, device: DeviceOptions, query_bases: int | None, minimum_length: int
     ) -> DeviceOptions:
-        """Return where to search so many bases of queries, on all strands that are searched."""
+        """Return where to search queries, whose bases on all searched strands are counted."""
         is_open = any(one.backend.name != "cpu" for one in self._open.values())
         if device.backend != "auto" or is_open or query_bases is None:
             return device
@@ -175,7 +172,7 @@ class Engine:
         def prepare(block: QueryBlock, mems: BlockMems) -> FoundBlock:
             return block, filter_mems(mems, options.uniqueness, context.stats)
 
-        done = QueryProgress(_ignore, len(options.strands))
+        done = QueryProgress(context.progress.tell, len(options.strands))
         is_limited = self.options.memory is not None and opened.backend.name == "cpu"
         max_rows = MOST_ROWS_IF_LIMITED if is_limited else UNBOUNDED
         search = opened.block_search(options, max_rows=max_rows)
@@ -196,12 +193,7 @@ class Engine:
     ) -> tuple[list[QueryBlock], DeviceColumns]:
         """Search queries, and leave the columns of their matches on a GPU.
 
-        Returns
-        -------
-        blocks : list of QueryBlock
-            The queries, on the host: one block of all that are in memory.
-        columns : DeviceColumns
-            Their matches.
+        The queries stay on the host: in one block if all of them are in memory.
 
         Raises
         ------
@@ -229,23 +221,11 @@ class Engine:
     def lend_search(
         self, device: DeviceOptions, options: MappingOptions
     ) -> Iterator[tuple[Backend[Any], Sequence[Any] | None]]:
-        """Lend a backend to whoever maps reads.
+        """Lend a backend to map reads with; it stays open, and with it what it has loaded.
 
-        Parameters
-        ----------
-        device : DeviceOptions
-            Where to search.
-        options : MappingOptions
-            How the first pass maps.
-
-        Yields
-        ------
-        backend : Backend
-            It stays open, and with it what it has loaded.
-        pages : sequence of KmerPage or None
-            All pages of the index. The backend has loaded what the first pass searches of them, and
-            others search beside the caller. None if there are several groups: the caller loads one
-            after the other, and other searches wait.
+        Also yield all pages of the index: the backend has loaded what the first pass searches of
+        them, and others search beside the caller. They are None if there are several groups: the
+        caller loads one after the other, and other searches wait.
         """
         length = self.options.minimum_length
         if not self.kept_index(length).has_one_group:
@@ -385,10 +365,6 @@ class Engine:
                 one.kept.lock = threading.RLock()
         for kept in self._kept.values():
             kept.lock = threading.RLock()
-
-
-def _ignore(_work: Work) -> None:
-    """Report no progress."""
 
 
 def _refuse_several_steps(index: IndexOptions, search: SearchOptions) -> None:

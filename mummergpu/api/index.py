@@ -15,16 +15,14 @@ from typing import Unpack
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.api.align_genomes import align_to_index
+from mummergpu.api.align_run import AlignKeywords, AlignRequest, align_to_index
 from mummergpu.api.aligned_genomes import AlignedGenomes
 from mummergpu.api.alignments import Alignments
-from mummergpu.api.device_matches import DeviceMatches
 from mummergpu.api.engine import Engine
-from mummergpu.api.genome_requests import AlignKeywords, AlignRequest
 from mummergpu.api.log import LOG, context_of
-from mummergpu.api.map_reads import alignments_of, map_to_index
+from mummergpu.api.map_run import alignments_of, map_to_index
 from mummergpu.api.mapping_requests import MapKeywords, MapRequest, Mates, Reads
-from mummergpu.api.matches import Matches
+from mummergpu.api.matches import DeviceMatches, Matches
 from mummergpu.api.query_blocks import Queries, QuerySource, no_queries
 from mummergpu.api.requests import PathLike, device_options, showing, thread_count
 from mummergpu.api.tables import SearchedReference

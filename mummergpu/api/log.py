@@ -1,4 +1,4 @@
-"""The log of the package, and what it tells of compiling."""
+"""The log of the package, with a line when it compiles for long."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from mummergpu.runtime.jit import on_first_compilation
 LOG: Final = logging.getLogger("mummergpu")
 
 SILENT_SECONDS: Final = 1.0
-"""The seconds of compiling of which nobody is told."""
+"""Compiling for fewer seconds is not logged."""
 
 
 @cache
-def tell_of_compiling() -> None:
-    """Log one line if what is compiled here for the first time takes long.
+def log_compiling() -> None:
+    """Log one line if compiling for the first time takes long.
 
     It is a warning, which Python prints where nobody has set up a log: else a notebook would be
     silent for a minute.
     """
 
-    def tell() -> None:
+    def announce() -> None:
         folder = folder_of_compiled_code(os.environ)
         LOG.warning(
             "mummergpu compiles for this processor, once, for a minute or two; kept in '%s'", folder
@@ -34,10 +34,10 @@ def tell_of_compiling() -> None:
     def go_on(functions: int, seconds: float) -> None:
         LOG.info("compiling: %d functions in %.0f s so far", functions, seconds)
 
-    on_first_compilation(tell, SILENT_SECONDS, go_on)
+    on_first_compilation(announce, SILENT_SECONDS, go_on)
 
 
 def context_of(threads: int) -> RunContext:
-    """Return what a job works with that tells the log what it does."""
-    tell_of_compiling()
+    """Return the context of a job, whose messages go to the log."""
+    log_compiling()
     return RunContext(threads, notice=LOG.info, warn=LOG.warning)

@@ -13,8 +13,9 @@ from mummergpu.errors import OptionError
 from mummergpu.input.blocks.memory import NamedPair, NamedSequence, ReadsInMemory, is_pair, several
 from mummergpu.input.blocks.read_files import MateFiles, ReadFile, ReadSource
 from mummergpu.mapping.placing.insert_size import InsertSizes
+from mummergpu.matching.options import DeviceOptions
 from mummergpu.output.options import ReadGroup, read_group_of, usual_read_group
-from mummergpu.pipeline.map_options import LONG_READS, MAX_OCCURRENCES, MapOptions
+from mummergpu.pipeline.map_options import LONG_READS, MapOptions
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.option_values import (
     instance,
@@ -140,19 +141,19 @@ class MapRequest:
 
     interleaved: bool = False
     insert_size: Sequence[float] | None = None
-    orientation: str | None = None
-    seed_length: int | None = None
-    max_secondary: int = 0
-    max_xa: int = 0
-    max_occurrences: int = MAX_OCCURRENCES
-    backend: str = "auto"
+    orientation: str | None = MapOptions.orientation
+    seed_length: int | None = MapOptions.seed_length
+    max_secondary: int = MapOptions.max_secondary
+    max_xa: int = MapOptions.max_alternatives
+    max_occurrences: int = MapOptions.max_occurrences
+    backend: str = DeviceOptions.backend
     threads: int | None = None
-    any_letters: bool = False
+    any_letters: bool = MapOptions.any_letters
     long_reads: str = "unmapped"
-    comments: bool = False
+    comments: bool = MapOptions.comments
     single: bool = False
     scores: Scores | None = None
-    ignore_alt: bool = False
+    ignore_alt: bool = MapOptions.ignore_alt
 
     def options(self, reference: PathLike, reads: Reads, mates: Mates | None) -> MapOptions:
         """Return the options of a job whose alignments stay in memory."""
@@ -184,7 +185,7 @@ class MapRequest:
 def read_sources(
     reads: Reads, mates: Mates | None, interleaved: bool, single: bool
 ) -> tuple[ReadSource, ...]:
-    """Return the files of reads, those of mates two and two; or what has the reads in memory."""
+    """Return the files of reads, with their mates if there are any, or the reads in memory."""
     interleaved, single = truth("interleaved", interleaved), truth("single", single)
     if single and (interleaved or mates is not None):
         raise OptionError("single", "single reads have no mates")

@@ -12,8 +12,8 @@ from mummergpu.input.blocks.memory import NamedSequence, block_in_memory, severa
 from mummergpu.input.blocks.queries import QueryBlock, QueryRules
 from mummergpu.input.blocks.reader import ReadStream, query_reader
 from mummergpu.input.bytes.reading_threads import ReadingThreads
+from mummergpu.pipeline.backend_choice import estimate_query_bases
 from mummergpu.pipeline.options import refuse_single_mates
-from mummergpu.pipeline.query_volume import estimate_query_bases
 from mummergpu.runtime.option_values import paths, truth
 from mummergpu.runtime.stats import Stats
 
@@ -21,14 +21,9 @@ Queries = str | bytes | Iterable[NamedSequence]
 
 
 class QuerySource:
-    """The queries of a user, in memory or in files.
+    """The queries of a user, in files (`paths`) or in memory (`block`, None if there are none).
 
-    Attributes
-    ----------
-    paths : tuple of str or None
-        The files; None if the queries are in memory.
-    block : QueryBlock or None
-        The queries in memory, None if there are none; the names of mates end in ``/1`` and ``/2``.
+    The names of mates in memory end in ``/1`` and ``/2``.
     """
 
     def __init__(
@@ -70,7 +65,7 @@ class QuerySource:
 
     @contextmanager
     def blocks(self, block_bases: int, threads: int) -> Iterator[Iterator[QueryBlock]]:
-        """Give the queries while a ``with`` statement lasts, in blocks of about so many bases."""
+        """Give the queries while a ``with`` statement lasts, in blocks of about `block_bases`."""
         if self.paths is None:
             yield iter(()) if self.block is None else parts_of_block(self.block, block_bases)
             return
@@ -80,7 +75,7 @@ class QuerySource:
                 ReadStream(
                     query_reader(self.paths, block_bases, rules=self._rules, threads=reading),
                     Stats(),
-                    _ignore,
+                    lambda *_: None,
                 )
             )
             yield stream.blocks(block_bases)
@@ -93,7 +88,7 @@ def _rules(any_letters: bool, pair: bool) -> QueryRules:
 
 
 def parts_of_block(block: QueryBlock, max_bases: int) -> Iterator[QueryBlock]:
-    """Yield the queries in blocks of about so many bases; no query is cut."""
+    """Yield the queries in blocks of about `max_bases`; no query is cut."""
     if block.base_count <= max_bases or block.query_count == 1:
         yield block
         return
@@ -106,7 +101,3 @@ def no_queries() -> QueryBlock:
     block = block_in_memory([("none", "")])
     assert block is not None
     return block.halves()[0]
-
-
-def _ignore(_reads: int, _share: float | None) -> None:
-    """Report no progress."""

@@ -34,7 +34,7 @@ def showing(request: type) -> Callable[[Function], Function]:
 
         @wraps(function)
         def checked(*arguments: Any, **named: Any) -> Any:
-            # A misspelt keyword is told as of any function, and not as one of the request.
+            # Errors name a misspelt keyword of the function, not of the request.
             signature.bind(*arguments, **named)
             return function(*arguments, **named)
 
@@ -79,5 +79,5 @@ def cluster_options(cluster: Any, threads: int) -> ClusterOptions:
 
 
 def thread_count(asked: int | None) -> int:
-    """Return the number of working threads: what is asked for, or one for each processor."""
+    """Return the number of working threads: that of the user, or one for each processor."""
     return processor_count() if asked is None else positive("threads", asked)

@@ -178,7 +178,7 @@ class ResultRows(Sequence[Row], Generic[Row]):
     def _masks(
         self, key: slice | npt.NDArray[np.bool_], sizes: Sequence[int]
     ) -> list[npt.NDArray[np.bool_]]:
-        """Return the rows of a slice or of a mask as a mask for each block of so many rows."""
+        """Return the rows of a slice or of a mask as a mask for each block, of `sizes` rows."""
         mask = np.zeros(len(self), dtype=np.bool_)
         mask[key] = True
         return np.split(mask, np.cumsum(sizes)[:-1]) if sizes else []

@@ -1,7 +1,7 @@
-"""The command ``doctor``: show what this machine has for mummergpu, and what is missing.
+"""The command ``doctor``: show what mummergpu can use on this machine, and what is missing.
 
-Nothing here may fail, because users ask for this report when something is broken. So each library
-is tried on its own, and the backends are examined after the libraries that they need.
+Nothing here may fail: users ask for this report when something is broken. So each library is tried
+on its own, and the backends after the libraries that they need.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ Report = Mapping[str, Any]
 @click.option("--json", "as_json", is_flag=True, help="Write the report as JSON.")
 @click.pass_context
 def doctor(context: click.Context, as_json: bool) -> None:
-    """Show what this machine has for mummergpu, and what is missing.
+    """Show what mummergpu can use on this machine, and what is missing.
 
     Exit code: 0 if a backend works, else 1.
     """

@@ -10,23 +10,25 @@ import click
 
 from mummergpu.cli.option_rules import FIRST_GPU, device_options
 from mummergpu.cli.option_types import (
-    HELP_OPTIONS,
     INFORMATION,
     MAIN_OPTIONS,
     MESSAGE_OPTIONS,
     SectionedCommand,
     Sections,
-    complete_files,
+    choice,
+    file_option,
+    files,
     flag,
+    option,
 )
 from mummergpu.cli.run_verb import CommandRun
 from mummergpu.runtime.output_file import STANDARD_OUTPUT
 
 _FORMATS: Final = {
-    "tsv": "Write a line of tab-separated values for each sequence: also on standard output.",
-    "json": "Write a JSON object a line for each sequence; null for an impossible one.",
+    "tsv": "Write a line of tab-separated values for each sequence; default on standard output.",
+    "json": "Write a line of JSON for each sequence, null for an impossible one.",
     "parquet": "Write Parquet.",
-    "bed": "Write the segments of the states of the first traceback, as BED.",
+    "bed": "Write the segments of the states of the first traceback as BED.",
 }
 
 
@@ -46,47 +48,40 @@ def _letters(
     _context: click.Context, _option: click.Parameter, values: Sequence[str]
 ) -> tuple[tuple[str, str], ...]:
     """Return letters, and the symbols that each of them stands for."""
-    found = []
+    letters = []
     for value in values:
         letter, _, symbols = value.partition("=")
         if len(letter) != 1 or not letter.isascii() or not symbols:
             raise click.BadParameter(f"'{value}' is no letter and its symbols, as N=* or R=AG")
-        found.append((letter, symbols))
-    return tuple(found)
+        letters.append((letter, symbols))
+    return tuple(letters)
 
 
 _SECTIONS: Final[Sections] = {
     "Output": [
-        click.Option(
-            ["-o", "--output", "output"],
-            metavar="FILE",
+        file_option(
+            "-o --output output",
+            "Write to FILE, in the format of its suffix.  [default: standard output]",
             default=STANDARD_OUTPUT,
-            shell_complete=complete_files,
-            help="Write to FILE, in the format of its name's end.  [default: standard output]",
+            show_default=False,
         ),
         *(flag(f"--{name} as_{name}", text) for name, text in _FORMATS.items()),
-        click.Option(
-            ["--null"],
-            metavar="MODEL",
-            help="Print scores as log-odds: less the forward score of this model of the program.",
+        option(
+            "--null",
+            "Report scores as log-odds: minus the forward score of this model of the program.",
+            "MODEL",
         ),
     ],
     "Search": [
-        click.Option(
-            ["--any-letter"],
-            metavar="LETTER=SYMBOLS",
+        option(
+            "--any-letter",
+            "LETTER is any of SYMBOLS, '*' for all of them: 'N=*', 'R=AG'. May be repeated.",
+            "LETTER=SYMBOLS",
             callback=_letters,
             multiple=True,
-            help="Take LETTER for any of SYMBOLS, '*' for each: 'N=*', 'R=AG'; may be repeated.",
         ),
         MAIN_OPTIONS["threads"],
-        click.Option(
-            ["--backend"],
-            type=click.Choice(["cpu", "cuda"]),
-            default="cpu",
-            show_default=True,
-            help="Compute scores and best paths on the processor or on a GPU.",
-        ),
+        choice("--backend", ("cpu", "cuda"), "Compute scores and best paths on CPU or GPU.", "cpu"),
         flag("--double", "Compute sums on a GPU with 64 bits instead of 32."),
     ],
     "Reports": [MAIN_OPTIONS["stats"], *MESSAGE_OPTIONS],
@@ -96,22 +91,19 @@ _SECTIONS: Final[Sections] = {
 
 @click.command(
     "hmm",
-    context_settings=HELP_OPTIONS,
     cls=SectionedCommand,
-    arguments=[
-        click.Argument(["program"], shell_complete=complete_files),
-        click.Argument(["sequences"], nargs=-1, required=True, shell_complete=complete_files),
-    ],
+    arguments=[files("program"), files("sequences", several=True)],
     sections=_SECTIONS,
 )
 def hmm_command(**params: Any) -> None:
-    """Compute hidden Markov models that a program describes.
+    """Run hidden Markov models that a program describes.
 
-    PROGRAM declares models, and prints viterbi, forward, backward or posterior of them, for each
-    of SEQUENCES: FASTA, FASTQ or a sequence a line, compressed or not; '-' is standard input.
+    PROGRAM declares models, and prints their viterbi, forward, backward or posterior for each of
+    SEQUENCES: FASTA, FASTQ or one sequence per line, which may be compressed; '-' is standard
+    input.
 
-    Scores are natural logarithms: 'mummergpu hmm casino.hmm throws.txt'. The language is described
-    in the documentation, under "The language of hidden Markov models".
+    Scores are natural logarithms: 'mummergpu hmm casino.hmm throws.txt'. The documentation
+    describes the language, under "The language of hidden Markov models".
     """
     chosen = [name for name in _FORMATS if params[f"as_{name}"]]
     if len(chosen) > 1:

@@ -8,56 +8,58 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final
 
 import click
-from click.core import ParameterSource
 
-from mummergpu.cli.option_rules import FIRST_GPU, Params, device_options
+from mummergpu.cli.option_rules import FIRST_GPU, device_options
 from mummergpu.cli.option_types import (
-    HELP_OPTIONS,
+    AUTO,
     INFORMATION,
     MAIN_OPTIONS,
     MESSAGE_OPTIONS,
+    MULTIQC,
+    Params,
     SectionedCommand,
     Sections,
-    complete_files,
+    choice,
+    file_option,
+    files,
     flag,
+    given,
+    integer,
+    is_given,
+    option,
 )
-from mummergpu.cli.run_verb import CommandRun, on_cluster
+from mummergpu.cli.run_verb import CommandRun
 from mummergpu.input.bytes.formats import PROTEIN_FORMATS
 from mummergpu.runtime.output_file import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
     from mummergpu.pipeline.profile_options import ProfileSearchOptions
 
-
-def _number(name: str, text: str) -> click.Option:
-    dashes = "-" if len(name) == 1 else "--"
-    return click.Option([dashes + name, name], type=click.FLOAT, metavar="X", help=text)
-
-
-def _file(words: str, text: str) -> click.Option:
-    return click.Option(words.split(), metavar="FILE", shell_complete=complete_files, help=text)
-
-
 _TABLES: Final = {
-    "tblout": _file(
+    "tblout": file_option(
         "--tblout tblout",
-        "Write a table of targets to FILE.  [default: standard "
-        "output, if no other file is asked for]",
+        "Write a table of targets to FILE.  [default: standard output if there is no other file]",
     ),
-    "domtblout": _file("--domtblout domtblout", "Write a table of domains to FILE."),
-    "pfamtblout": _file("--pfamtblout pfamtblout", "Write a table in Pfam's format to FILE."),
-    "parquet": _file("--parquet parquet", "Write the domains to FILE, as Parquet."),
-    "alignment": _file(
+    "domtblout": file_option("--domtblout domtblout", "Write a table of domains to FILE."),
+    "pfamtblout": file_option("--pfamtblout pfamtblout", "Write a table in Pfam format to FILE."),
+    "parquet": file_option("--parquet parquet", "Write the domains to FILE, as Parquet."),
+    "alignment": file_option(
         "-A alignment",
         "Write an alignment of the included domains of each profile to FILE, in Stockholm format.",
     ),
 }
 
+_RULES: Final = "input.blocks.proteins:ProteinRules"
 
 _SHORTEST_ROW: Final = 120
 """What HMMER demands of --textw."""
 
-_NO_TEXT: Final = "Accepted, and of no effect: there is no text with alignments."
+_NO_TEXT: Final = "No effect: there is no text with alignments."
+
+
+def _number(name: str, text: str) -> click.Option:
+    dashes = "-" if len(name) == 1 else "--"
+    return option(f"{dashes}{name} {name}", text, "X", type=float)
 
 
 class HmmerCommand(SectionedCommand):
@@ -89,173 +91,140 @@ def _written_out(word: str, names: Sequence[str], context: click.Context) -> str
 
 def _sections(scans: bool) -> Sections:
     """Return the options of a command, in the order of the help."""
-    tables = [option for kind, option in _TABLES.items() if not scans or kind != "alignment"]
+    tables = [table for kind, table in _TABLES.items() if not scans or kind != "alignment"]
     targets = "profiles" if scans else "sequences"
     return {
         "Input": [
-            flag("--translate", "Search in the open reading frames of nucleotides, in six frames."),
+            flag("--translate", "Search the six-frame open reading frames of nucleotides."),
             flag(
                 "--any-letters",
-                "Take letters that look like nucleotides for amino acids; with --translate, "
-                "letters that do not for N.",
+                "Accept proteins that look like nucleotides; with --translate, read other letters "
+                "as N.",
             ),
-            click.Option(
-                ["--qformat" if scans else "--tformat", "sequence_format"],
+            option(
+                f"{'--qformat' if scans else '--tformat'} sequence_format",
+                "Format of SEQUENCES, in HMMER's words: fasta, uniprot, embl, genbank, stockholm, "
+                "clustal, afa and others.  [default: FASTA, UniProt, EMBL, GenBank, Stockholm and "
+                "Clustal are recognised by their content]",
+                "FORMAT",
                 type=click.Choice(PROTEIN_FORMATS, case_sensitive=False),
-                default="auto",
-                metavar="FORMAT",
-                help="The format of SEQUENCES, in HMMER's words: fasta, uniprot, embl, genbank, "
-                "stockholm, clustal, afa and others.  [default: the content tells FASTA, UniProt, "
-                "EMBL, GenBank, Stockholm and Clustal]",
             ),
             flag("--no-empty", "Treat a file without sequences as an error."),
-            click.Option(
-                ["--long-proteins"],
-                type=click.Choice(["skip", "error"]),
-                default="skip",
-                show_default=True,
-                help="Leave out proteins and ORFs of more than 100,000 residues, which HMMER does "
-                "not search, with a warning, or treat them as an error.",
+            choice(
+                "--long-proteins",
+                ("skip", "error"),
+                "Skip proteins and ORFs of more than 100,000 residues, which HMMER does not "
+                "search, with a warning, or treat them as an error.",
+                "skip",
             ),
-            click.Option(
-                ["--code"],
-                type=click.INT,
-                metavar="N",
-                default=1,
-                show_default=True,
-                help="With --translate, the genetic code: 1, 2, 4, 5, 6, 11, 25 and others, as "
-                "NCBI numbers them.",
+            integer("--code", "With --translate, the NCBI genetic code.", f"{_RULES}.code"),
+            integer(
+                "--min-orf", "With --translate, minimum residues of an ORF.", f"{_RULES}.min_orf"
             ),
-            click.Option(
-                ["--min-orf"],
-                type=click.INT,
-                metavar="N",
-                default=20,
-                show_default=True,
-                help="With --translate, search ORFs of at least N residues.",
-            ),
-            click.Option(
-                ["--strand"],
-                type=click.Choice(["both", "plus", "minus"]),
-                default="both",
-                show_default=True,
-                help="With --translate, the strands of the records to translate.",
+            choice(
+                "--strand",
+                ("both", "plus", "minus"),
+                "With --translate, the strands to translate.",
+                "both",
             ),
         ],
         "Output": [
-            _file(
+            file_option(
                 "-o text",
-                "Accepted: FILE gets the table of targets, as there is no text with alignments.",
+                "Write the table of targets to FILE, as there is no text with alignments.",
             ),
             *tables,
-            flag("--acc acc", "Accepted: tables have names and accessions."),
+            flag("--acc acc", "No effect: tables have names and accessions."),
             flag("--noali noali", _NO_TEXT),
             flag(
                 "--notextw notextw",
                 _NO_TEXT if scans else "Do not wrap the rows of the alignment.",
             ),
-            click.Option(["--textw"], type=click.INT, metavar="N", help=_NO_TEXT),
+            integer("--textw", _NO_TEXT),
         ],
-        "What is reported": [
-            _number("E", f"Report {targets} with an E-value of at most X.  [default: 10]"),
-            _number("T", f"Report {targets} with a score of at least X."),
-            _number("domE", "Report domains with an E-value of at most X.  [default: 10]"),
-            _number("domT", "Report domains with a score of at least X."),
+        "Reporting thresholds": [
+            _number("E", f"Report {targets} with an E-value <= X.  [default: 10]"),
+            _number("T", f"Report {targets} with a score >= X."),
+            _number("domE", "Report domains with an E-value <= X.  [default: 10]"),
+            _number("domT", "Report domains with a score >= X."),
         ],
-        "What is included, that is, significant": [
-            _number("incE", f"Include {targets} with an E-value of at most X.  [default: 0.01]"),
-            _number("incT", f"Include {targets} with a score of at least X."),
-            _number("incdomE", "Include domains with an E-value of at most X.  [default: 0.01]"),
-            _number("incdomT", "Include domains with a score of at least X."),
+        "Inclusion (significance) thresholds": [
+            _number("incE", f"Include {targets} with an E-value <= X.  [default: 0.01]"),
+            _number("incT", f"Include {targets} with a score >= X."),
+            _number("incdomE", "Include domains with an E-value <= X.  [default: 0.01]"),
+            _number("incdomT", "Include domains with a score >= X."),
         ],
-        "Thresholds of the profiles": [
-            flag("--cut_ga cut_ga", "Use the gathering cutoffs of each profile (GA)."),
-            flag("--cut_nc cut_nc", "Use the noise cutoffs of each profile (NC)."),
-            flag("--cut_tc cut_tc", "Use the trusted cutoffs of each profile (TC)."),
+        "Model-specific thresholds": [
+            flag("--cut_ga cut_ga", "Use the GA gathering cutoffs of each profile."),
+            flag("--cut_nc cut_nc", "Use the NC noise cutoffs of each profile."),
+            flag("--cut_tc cut_tc", "Use the TC trusted cutoffs of each profile."),
         ],
         "Filters": [
-            flag("--max max", "Compare everything to the end: no filters, much slower."),
-            _number("F1", "Let P-values up to X pass the first filter, MSV.  [default: 0.02]"),
-            _number("F2", "Let P-values up to X pass the second, Viterbi.  [default: 0.001]"),
-            _number("F3", "Let P-values up to X pass the third, Forward.  [default: 1e-5]"),
-            flag("--nobias nobias", "Do not correct the first filter for composition."),
+            flag("--max max", "Turn all filters off; much slower."),
+            _number("F1", "MSV filter threshold: pass P-values <= X.  [default: 0.02]"),
+            _number("F2", "Viterbi filter threshold: pass P-values <= X.  [default: 0.001]"),
+            _number("F3", "Forward filter threshold: pass P-values <= X.  [default: 1e-5]"),
+            flag("--nobias nobias", "Turn off the composition bias filter."),
         ],
         "Statistics": [
-            flag("--nonull2 nonull2", "Do not correct scores for biased composition."),
-            _number(
-                "Z", f"Compute E-values as if there were X {targets}.  [default: their number]"
-            ),
+            flag("--nonull2 nonull2", "Turn off biased composition score corrections."),
+            _number("Z", f"Number of {targets} for E-values.  [default: those that there are]"),
             _number(
                 "domZ",
-                "Compute conditional E-values of domains as if X targets were reported.  "
-                "[default: their number]",
+                "Number of reported targets for conditional E-values of domains.  [default: those "
+                "that there are]",
             ),
-            click.Option(
-                ["--seed"],
-                type=click.INT,
-                metavar="N",
-                default=42,
-                show_default=True,
-                help="Begin random numbers with N; 0: with another each time.",
+            integer(
+                "--seed",
+                "Seed of random numbers; 0 for another one each time.",
+                "pipeline.profile_options:HmmerOptions.seed",
             ),
         ],
         "Search": [
             MAIN_OPTIONS["threads"],
             MAIN_OPTIONS["cluster"],
-            click.Option(
-                ["--cpu", "workers"],
+            option(
+                "--cpu workers",
+                "The same as -t N; 0 is one thread, too.",
                 type=click.IntRange(min=0),
-                metavar="N",
-                help="The same as -t N, in HMMER's words; 0 is one thread as well.",
             ),
-            click.Option(
-                ["--backend"],
-                type=click.Choice(["auto", "cpu", "cuda"]),
-                default="auto",
-                show_default=True,
-                help="Filter proteins on the processor or on a GPU; auto: on a GPU if it is there "
-                "and there is much to do.",
+            choice(
+                "--backend",
+                (AUTO, "cpu", "cuda"),
+                "Filter proteins on CPU or GPU; auto takes a GPU if there is one and enough work.",
+                AUTO,
             ),
             MAIN_OPTIONS["cpu"],
-            click.Option(
-                ["--filter-policy"],
-                metavar="CODE",
-                default="auto",
-                show_default=True,
-                help="How a GPU computes the Viterbi filter: warp, a warp for each sequence; a "
-                "policy of threads in tiles, such as t8hrrrs; or auto, tiles for many sequences.",
+            option(
+                "--filter-policy",
+                "How a GPU computes the Viterbi filter: warp, a warp for each sequence; a policy "
+                "of threads in tiles, such as t8hrrrs; or auto, tiles for many sequences.",
+                "CODE",
+                default=AUTO,
             ),
         ],
-        "Reports": [
-            MAIN_OPTIONS["stats"],
-            _file("--multiqc", "Write counts for MultiQC to FILE, named SAMPLE_mqc.json."),
-            *MESSAGE_OPTIONS,
-        ],
+        "Reports": [MAIN_OPTIONS["stats"], MULTIQC, *MESSAGE_OPTIONS],
         INFORMATION: [],
     }
 
 
-_ARGUMENTS: Final = [
-    click.Argument(["profiles"], nargs=-1, required=True, shell_complete=complete_files),
-    click.Argument(["sequences"], shell_complete=complete_files),
-]
+_ARGUMENTS: Final = [files("profiles", several=True), files("sequences")]
 
 
 @click.command(
     "hmmsearch",
-    context_settings=HELP_OPTIONS,
     cls=HmmerCommand,
     arguments=_ARGUMENTS,
     sections=_sections(scans=False),
 )
 def hmmsearch_command(**params: Any) -> None:
-    """Search profile HMMs in proteins; the tables are those of HMMER's hmmsearch.
+    """Search profile HMMs against proteins, with the tables of HMMER's hmmsearch.
 
-    PROFILES are files of HMMER, also pressed or compressed; SEQUENCES is a file of proteins (FASTA,
-    UniProt's text, Stockholm and others), or with --translate reads or contigs in any format; '-'
-    is standard input. Needs pyhmmer: pip install 'mummergpu[hmm]'.
+    PROFILES are files of HMMER, which may be pressed or compressed; SEQUENCES is a file of proteins
+    (FASTA, UniProt, Stockholm and others), or with --translate of reads or contigs in any format;
+    '-' is standard input. Needs pyhmmer: pip install 'mummergpu[hmm]'.
 
-    The table of targets goes to standard output unless an option names a file: 'mummergpu
+    The table of targets goes to standard output unless an output is given: 'mummergpu
     hmmsearch Pfam-A.hmm proteins.faa --domtblout domains.txt --cut_ga'.
     """
     _run(params, scans=False)
@@ -263,20 +232,18 @@ def hmmsearch_command(**params: Any) -> None:
 
 @click.command(
     "hmmscan",
-    context_settings=HELP_OPTIONS,
     cls=HmmerCommand,
     arguments=_ARGUMENTS,
     sections=_sections(scans=True),
 )
 def hmmscan_command(**params: Any) -> None:
-    """Search proteins among profile HMMs; the tables are those of HMMER's hmmscan.
+    """Search proteins against profile HMMs, with the tables of HMMER's hmmscan.
 
-    PROFILES are files of HMMER, also pressed or compressed; SEQUENCES is a file of proteins (FASTA,
-    UniProt's text, Stockholm and others), or with --translate reads or contigs in any format; '-'
-    is standard input. Needs pyhmmer: pip install 'mummergpu[hmm]'.
+    PROFILES are files of HMMER, which may be pressed or compressed; SEQUENCES is a file of proteins
+    (FASTA, UniProt, Stockholm and others), or with --translate of reads or contigs in any format;
+    '-' is standard input. Needs pyhmmer: pip install 'mummergpu[hmm]'.
 
-    The comparisons are those of 'mummergpu hmmsearch', which counts sequences for E-values, and
-    this command profiles.
+    The comparisons are those of 'mummergpu hmmsearch'; but E-values count profiles, not sequences.
     """
     _run(params, scans=True)
 
@@ -285,8 +252,7 @@ def _run(params: dict[str, Any], scans: bool) -> None:
     if params["backend"] == "cuda" and params["cpu"]:
         raise click.UsageError("-C and --backend cuda exclude each other")
     if (workers := params["workers"]) is not None:
-        source = click.get_current_context().get_parameter_source("threads")
-        if source is ParameterSource.COMMANDLINE:
+        if is_given(click.get_current_context(), "threads"):
             raise click.UsageError("--threads and --cpu exclude each other")
         params["threads"] = max(1, workers)
     if (width := params["textw"]) is not None:
@@ -296,21 +262,21 @@ def _run(params: dict[str, Any], scans: bool) -> None:
         if width < _SHORTEST_ROW:
             raise click.UsageError(f"--textw: {width} is less than {_SHORTEST_ROW}")
     outputs = [(kind, params[kind]) for kind in _TABLES if params.get(kind) is not None]
-    files = {("-A" if kind == "alignment" else f"--{kind}"): path for kind, path in outputs}
+    named = {("-A" if kind == "alignment" else f"--{kind}"): path for kind, path in outputs}
     if (text := params["text"]) is not None:
-        outputs, files = [*outputs, ("tblout", text)], {**files, "-o": text}
+        outputs, named = [*outputs, ("tblout", text)], {**named, "-o": text}
     elif not outputs:
-        outputs, files = [("tblout", STANDARD_OUTPUT)], {"--tblout": STANDARD_OUTPUT}
+        outputs, named = [("tblout", STANDARD_OUTPUT)], {"--tblout": STANDARD_OUTPUT}
 
     inputs = [*params["profiles"], params["sequences"]]
     # The driver only starts now if a device is used for certain.
     backend = "cuda" if params["backend"] == "cuda" else "cpu"
-    run = CommandRun({**params, **FIRST_GPU, "backend": backend}, inputs, files)
+    run = CommandRun({**params, **FIRST_GPU, "backend": backend}, inputs, named)
     options = _search_options(params, scans, outputs, run.command)
-    job = _load_job(params)
-    with run.reported("hmmscan" if scans else "hmmsearch") as (context, words):
+    job = run.job("pipeline.search_profiles:run", "cluster.search_profiles:run")
+    with run.reported("hmmscan" if scans else "hmmsearch") as (context, messages):
         if text is not None and text != os.devnull:
-            words.warn(f"there is no text with alignments: {text} gets the table of targets")
+            messages.warn(f"there is no text with alignments: {text} gets the table of targets")
         job(options, context)
 
 
@@ -321,8 +287,8 @@ def _search_options(
     from mummergpu.input.blocks.proteins import ProteinFiles, ProteinRules
     from mummergpu.pipeline.profile_options import HmmerOptions, ProfileSearchOptions
 
-    hmmer = HmmerOptions(**{one.name: params[one.name] for one in fields(HmmerOptions)})
-    rules = ProteinRules(**{one.name: params[one.name] for one in fields(ProteinRules)})
+    hmmer = HmmerOptions(**given(params, *(one.name for one in fields(HmmerOptions))))
+    rules = ProteinRules(**given(params, *(one.name for one in fields(ProteinRules))))
     rules.check_if_translated(params["translate"])
     source = TranslatedFiles if params["translate"] else ProteinFiles
     return ProfileSearchOptions(
@@ -337,13 +303,3 @@ def _search_options(
         device_options({**params, **FIRST_GPU}),
         wraps_alignments=not params["notextw"],
     )
-
-
-def _load_job(params: Params) -> Any:
-    if params["cluster"] is not None:
-        from mummergpu.cluster import search_profiles as on_machines
-
-        return on_cluster(on_machines.run, params)
-    from mummergpu.pipeline import search_profiles
-
-    return search_profiles.run

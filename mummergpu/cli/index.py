@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
+import json
+import os
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from mummergpu.cli.messages import (
-    RunWords,
-    announce_compilation,
-    progress_shown,
-    tell_cache_trouble,
-)
-from mummergpu.cli.option_names import WordedCommand
-from mummergpu.cli.option_rules import refuse_clashing_files, refuse_exclusive
+from mummergpu.cli.option_rules import index_options, refuse_clashing_files, refuse_exclusive
 from mummergpu.cli.option_types import (
     HELP_OPTIONS,
     MAIN_OPTIONS,
     MESSAGE_OPTIONS,
-    complete_files,
+    NUMBER,
+    WordedCommand,
+    choice,
+    file_option,
+    files,
+    flag,
+    option,
+)
+from mummergpu.cli.run_verb import (
+    RunMessages,
+    announce_compilation,
+    progress_shown,
+    report_cache_trouble,
 )
 from mummergpu.index.tree.policy import LETTERS
 
 if TYPE_CHECKING:
+    from mummergpu.index.format import IndexHeader
     from mummergpu.index.options import IndexOptions
     from mummergpu.pipeline.options import BuildOptions
     from mummergpu.runtime.progress import Messages
@@ -41,64 +50,52 @@ _SHARED: Final = (
     cls=WordedCommand,
     context_settings=HELP_OPTIONS,
     params=[
-        click.Argument(["reference"], metavar="FILE", shell_complete=complete_files),
-        click.Argument(
-            ["compared"], metavar="[REFERENCE]", required=False, shell_complete=complete_files
+        files("reference", metavar="FILE"),
+        files("compared", required=False, metavar="[REFERENCE]"),
+        file_option("-o --output", "Write the index to FILE."),
+        option(
+            "-l --min-length min_length",
+            "Minimum length of the matches that the index is built for.",
+            of="index.options:IndexOptions.minimum_length",
+            type=NUMBER,
         ),
-        click.Option(
-            ["-o", "--output"],
-            metavar="FILE",
-            shell_complete=complete_files,
-            help="Write the index to FILE.",
+        choice(
+            "--for index_for",
+            ("reads", "genomes", "memory"),
+            "Purpose of a k-mer index: many reads; genomes, that is queries about as long as the "
+            "reference; or little memory, up to three times as slow.  [default: reads]",
         ),
-        click.Option(
-            ["-l", "--min-length", "min_length"],
-            callback=MAIN_OPTIONS["min_length"].callback,
-            metavar="N",
-            default="20",
-            show_default=True,
-            help="Make the index for matches of at least N bases.",
-        ),
-        click.Option(
-            ["--for", "index_for"],
-            type=click.Choice(["reads", "genomes", "memory"]),
-            help="Make an index of k-mers that is fastest for many reads, or for queries about as "
-            "long as the reference, or one that is small and up to three times as slow.  "
-            "[default: reads]",
-        ),
-        click.Option(
-            ["--circular"],
-            metavar="NAME",
+        option(
+            "--circular",
+            "This record is circular, for 'mummergpu map' with this index. May be repeated; 'all' "
+            "for all records.",
+            "NAME",
             multiple=True,
-            help="This record is circular: 'mummergpu map' takes the index, and treats it so. May "
-            "be given several times; 'all' for all records.",
         ),
         *(MAIN_OPTIONS[name] for name in _SHARED),
-        click.Option(["--info"], is_flag=True, help="Show what the index FILE holds."),
-        click.Option(
-            ["--json", "as_json"],
-            is_flag=True,
-            help="With --info: show it as one JSON object, with the names and lengths of records.",
+        flag("--info", "Show what the index FILE holds."),
+        flag(
+            "--json as_json",
+            "With --info: show it as a JSON object, with the names and lengths of records.",
         ),
-        click.Option(
-            ["--check"],
-            is_flag=True,
-            help="Read all of the index FILE, and say whether it is as it was written, and "
-            "whether it is of REFERENCE if that is given.",
+        flag(
+            "--check",
+            "Read the whole index FILE and report whether it is intact, and whether it is of "
+            "REFERENCE if that is given.",
         ),
         *MESSAGE_OPTIONS,
     ],
 )
 def index(**params: Any) -> None:
-    """Make an index of a reference, or show what an index holds.
+    """Build an index of a reference, or show what an index holds.
 
-    FILE is a FASTA file, or with --info and --check an index; --check takes a FASTA file as
-    REFERENCE, too. An index takes the place of its reference, in 'mummergpu INDEX QUERY...':
-    nothing is built again, and processes that use it at the same time share its memory.
+    FILE is a FASTA file, or an index with --info and --check; --check takes a FASTA file as
+    REFERENCE, too. Use the index in place of the reference: 'mummergpu INDEX QUERY...'. Nothing is
+    built again, and processes that use it at the same time share its memory.
 
-    An index of k-mers (--search kmer, the default) serves every -l from the one given here on, and
-    some shorter ones, which --info shows. An index of suffix trees serves every -l, and is fastest
-    up to the -l given here.
+    A k-mer index (--search kmer, the default) serves every -l from the one given here on, and some
+    shorter ones, which --info shows. An index of suffix trees serves every -l, and is fastest up to
+    the -l given here.
     """
     refuse_exclusive(params)
     compared = params.pop("compared")
@@ -109,11 +106,10 @@ def index(**params: Any) -> None:
     if params["info"] or params["check"]:
         if params["output"] is not None:
             raise click.UsageError("-o makes an index; --info and --check read one")
-        _tell(params, compared)
+        _show(params, compared)
         return
     if params["output"] is None:
         raise click.UsageError("Missing option '-o' / '--output'")
-    from mummergpu.cli.index_rules import index_options
     from mummergpu.pipeline.options import BuildOptions
 
     options = _with_use(index_options(params), params["index_for"])
@@ -135,22 +131,20 @@ def _with_use(options: IndexOptions, index_for: str | None) -> IndexOptions:
     if isinstance(options.kind, KmerOptions):
         return replace(options, kind=replace(options.kind, purpose=index_for or _MOST_USED))
     if index_for is not None:
-        raise click.UsageError("--for goes with an index of k-mers; trees have none")
+        raise click.UsageError("--for applies only to --search kmer")
     return options
 
 
-def _tell(params: dict[str, Any], compared: str | None) -> None:
+def _show(params: dict[str, Any], compared: str | None) -> None:
     """Print what an index file holds, or that it is undamaged, or both."""
-    from mummergpu.cli.index_report import checked, described, described_as_json
-
     path = params["reference"]
     if params["as_json"]:
-        click.echo(described_as_json(path))
+        click.echo(_described_as_json(path))
     elif params["info"]:
-        for line in described(path):
+        for line in _described(path):
             click.echo(line)
     if params["check"]:
-        click.echo(checked(path, compared, params["threads"]))
+        click.echo(_checked(path, compared, params["threads"]))
 
 
 def _make(options: BuildOptions, progress: Messages, verbose: bool, quiet: bool) -> None:
@@ -159,8 +153,127 @@ def _make(options: BuildOptions, progress: Messages, verbose: bool, quiet: bool)
 
     if not quiet:
         announce_compilation()
-    words, stats = RunWords(progress, verbose, quiet), Stats()
-    tell_cache_trouble(words.notice)
-    make_index(options, words.context(options.threads, stats))
+    messages, stats = RunMessages(progress, verbose, quiet), Stats()
+    report_cache_trouble(messages.notice)
+    make_index(options, messages.context(options.threads, stats))
     for line in stats.summary():
-        words.notice(line)
+        messages.notice(line)
+
+
+def _described(path: str) -> Iterator[str]:
+    """Yield a description of an index file, one line for each fact."""
+    from mummergpu.index.format import FORMAT_VERSION, read_header
+    from mummergpu.input.bytes.files import reading
+
+    with reading(path), open(path, "rb", buffering=0) as file:
+        header = read_header(file, path)
+        size = os.fstat(file.fileno()).st_size
+    facts = {
+        "file": path,
+        "format version": f"{FORMAT_VERSION}, written by {header.program}",
+        "bytes": f"{size:,}, {size / max(1, header.bases):.2f} a base",
+        "reference": header.reference_path,
+        "records": f"{header.records:,}" + _circular(header),
+        "bases": f"{header.bases:,}",
+        "digest": header.digest,
+        "search": header.search,
+        "least length": f"{header.minimum_length}, which it was made for",
+        "pages": f"{len(header.pages):,} of at most {header.page_size:,} bases",
+        **(_facts_of_trees(header) if header.search == "tree" else _facts_of_tables(header)),
+    }
+    width = max(map(len, facts)) + 2
+    for name, value in facts.items():
+        yield f"{name:<{width}}{value}"
+
+
+def _circular(header: IndexHeader) -> str:
+    """Return how many records are circular, if any."""
+    from mummergpu.index.format import CIRCULAR_SECTION
+
+    counts = [one.count for one in header.sections if one.name == CIRCULAR_SECTION]
+    return f", {counts[0]:,} of them circular" if counts else ""
+
+
+def _facts_of_tables(header: IndexHeader) -> dict[str, str]:
+    sampling = header.sampling
+    return {
+        "k-mers": f"of {sampling.kmer_length} bases, {sampling.describe_places()}; "
+        f"for -l {sampling.shortest_match} and more",
+    }
+
+
+def _facts_of_trees(header: IndexHeader) -> dict[str, str]:
+    return {
+        "overlap": f"{header.search_length - 1} bases",
+        "policy": header.policy,
+        "address bits": str(header.address_bits),
+        "nodes": f"{sum(page.node_count for page in header.pages):,}",
+    }
+
+
+def _described_as_json(path: str) -> str:
+    """Return a description of an index file as one JSON object.
+
+    It always has all the keys that ``docs/reference/index-files.md`` names; a fact that this kind
+    of index does not have is null. Bytes of names that are not UTF-8 become lone surrogates
+    (Python's ``surrogateescape``).
+    """
+    from mummergpu.index.file import IndexFile
+    from mummergpu.index.format import FORMAT_VERSION
+
+    index = IndexFile(path)
+    header, reference = index.header, index.original
+    circular = index.circular.tolist()
+    has_trees = header.search == "tree"
+    facts: dict[str, Any] = {
+        "file": path,
+        "format_version": FORMAT_VERSION,
+        "program": header.program,
+        "bytes": index.byte_count,
+        "reference": header.reference_path,
+        "digest": header.digest,
+        "bases": header.bases,
+        "search": header.search,
+        "minimum_length": header.minimum_length,
+        "kmer_length": None if has_trees else header.kmer_length,
+        "reference_step": None if has_trees else header.reference_step,
+        "is_picked": None if has_trees else header.is_picked,
+        "page_count": len(header.pages),
+        "page_size": header.page_size,
+        "overlap": header.search_length - 1 if has_trees else None,
+        "policy": header.policy if has_trees else None,
+        "address_bits": header.address_bits if has_trees else None,
+        "node_count": sum(page.node_count for page in header.pages) if has_trees else None,
+        "record_count": header.records,
+        "records": [
+            {
+                "name": name.decode("utf-8", "surrogateescape"),
+                "length": length,
+                "is_circular": number in circular,
+            }
+            for number, (name, length) in enumerate(
+                zip(reference.names, reference.record_lengths.tolist(), strict=True)
+            )
+        ],
+    }
+    return json.dumps(facts)
+
+
+def _checked(path: str, reference_path: str | None, threads: int) -> str:
+    """Read an index file completely, and return the message that it is undamaged.
+
+    `reference_path` is a FASTA file that must have the same records, or None.
+    """
+    from concurrent.futures import ThreadPoolExecutor
+
+    from mummergpu.index.file import IndexFile
+    from mummergpu.index.verification import require_reference, verify
+    from mummergpu.input.reference import read_reference
+
+    index = IndexFile(path)
+    with ThreadPoolExecutor(threads) as executor:
+        verify(index, executor.map)
+        if reference_path is None:
+            return f"{path} is as it was written"
+        require_reference(index, read_reference(reference_path), executor.map)
+    return f"{path} is as it was written, and is of {reference_path}"

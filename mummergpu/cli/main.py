@@ -17,17 +17,8 @@ from typing import Final, NoReturn
 import click
 
 from mummergpu.cli.exit_on_signal import COMPLETION_VARIABLE, ENDINGS, PROGRAM, SignalWatch
-from mummergpu.cli.main_group import (
-    MAIN_VERB,
-    MATCH_EPILOG,
-    MATCH_HELP,
-    MainGroup,
-    MatchCommand,
-    Verbs,
-    complete_reference,
-)
-from mummergpu.cli.match import run_match
-from mummergpu.cli.option_types import HELP_OPTIONS, MATCH_SECTIONS, Session, complete_files
+from mummergpu.cli.main_group import MAIN_VERB, MainGroup, Verbs
+from mummergpu.cli.option_types import HELP_OPTIONS, Session
 from mummergpu.errors import MummergpuError, OutputError
 
 NUCMER: Final = "nucmer"
@@ -36,6 +27,7 @@ NUCMER: Final = "nucmer"
 EXIT_USAGE: Final = 2
 QUIET_COLLECTOR: Final = 200_000
 MATPLOTLIB_FOLDER: Final = "MPLCONFIGDIR"
+_USERS_FOLDER: Final = os.environ.get(MATPLOTLIB_FOLDER)
 NO_THREAD: Final = "can't start new thread"
 """The text of Python's error, which has no class of its own."""
 
@@ -44,6 +36,7 @@ EXIT_INTERRUPTED: Final = 128 + signal.SIGINT
 
 
 VERBS: Final = {
+    MAIN_VERB: "match:match_command",
     "workload": "workload:workload",
     "doctor": "doctor:doctor",
     "index": "index:index",
@@ -53,8 +46,7 @@ VERBS: Final = {
     "hmmscan": "hmmsearch:hmmscan_command",
     "hmm": "hmm:hmm_command",
     "plot": "plot:plot",
-    "report": "report:report",
-    "completion": "completion:completion",
+    "report": "sweep:report",
     "nucmer-shim": "nucmer_shim:nucmer_shim",
     "sweep": "sweep:sweep",
     "warmup": "warmup:warmup",
@@ -67,21 +59,29 @@ def commands() -> None:
     """Find maximal exact matches."""
 
 
-commands.add_command(
-    MatchCommand(
-        MAIN_VERB,
-        callback=run_match,
-        arguments=[
-            click.Argument(["reference"], shell_complete=complete_reference),
-            click.Argument(["query"], nargs=-1, required=True, shell_complete=complete_files),
-        ],
-        sections=MATCH_SECTIONS,
-        help=MATCH_HELP,
-        epilog=MATCH_EPILOG,
-        options_metavar="[OPTIONS]",
-        context_settings=HELP_OPTIONS,
-    )
-)
+@click.command("completion", context_settings=HELP_OPTIONS)
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_context
+def completion(context: click.Context, shell: str) -> None:
+    """Print a completion script for a shell.
+
+    For bash, add this line to ~/.bashrc (for zsh the same with zsh, to ~/.zshrc):
+
+        source <(mummergpu completion bash)
+
+    For fish: mummergpu completion fish > ~/.config/fish/completions/mummergpu.fish
+    """
+    context.exit(_complete(f"{shell}_source"))
+
+
+commands.add_command(completion)
+
+
+def _complete(instruction: str) -> int:
+    """Print a script, or the words that can complete what the user has typed."""
+    from click.shell_completion import shell_complete
+
+    return shell_complete(commands, {}, PROGRAM, COMPLETION_VARIABLE, instruction)
 
 
 def _occupy_closed_descriptors() -> None:
@@ -109,27 +109,6 @@ def _own_words() -> list[str]:
     return [*(["nucmer-shim"] if is_nucmer else []), *sys.argv[1:]]
 
 
-def _invoke(session: Session) -> int:
-    """Run a command, and return its exit code; errors leave as exceptions."""
-    if instruction := os.environ.get(COMPLETION_VARIABLE):
-        from mummergpu.cli.completion import answer
-
-        return answer(commands, instruction)
-    if not session.arguments:
-        click.echo(f"Usage: {PROGRAM} [OPTIONS] REFERENCE QUERY...", err=True)
-        click.echo(f"Try '{PROGRAM} --help' for the options.", err=True)
-        return EXIT_USAGE
-    try:
-        # Command.main is not used: it treats broken pipes and exit codes in another way.
-        with commands.make_context(PROGRAM, list(session.arguments), obj=session) as context:
-            commands.invoke(context)
-    except click.exceptions.Exit as end:
-        return end.exit_code
-    finally:
-        _flush_standard_output()
-    return 0
-
-
 def _flush_standard_output() -> None:
     try:
         sys.stdout.flush()
@@ -152,14 +131,6 @@ def _fail(message: str, exit_code: int) -> int:
     return exit_code
 
 
-def _show_traceback() -> None:
-    """Print where an unexpected error came from."""
-    import traceback
-
-    with suppress(OSError):
-        traceback.print_exc()
-
-
 def _name_of_command(error: click.ClickException) -> str:
     """Return how the command is called whose words are wrong."""
     context = error.ctx if isinstance(error, click.UsageError) else None
@@ -176,45 +147,69 @@ def main(arguments: Iterable[str] | None = None) -> int:
     session = Session(list(_own_words() if arguments is None else arguments))
     try:
         with SignalWatch():
-            return _invoke(session)
-    except click.ClickException as error:
+            if instruction := os.environ.get(COMPLETION_VARIABLE):
+                return _complete(instruction)
+            if not session.arguments:
+                click.echo(f"Usage: {PROGRAM} [OPTIONS] REFERENCE QUERY...", err=True)
+                click.echo(f"Try '{PROGRAM} --help' for the options.", err=True)
+                return EXIT_USAGE
+            try:
+                # Command.main is not used: it treats broken pipes and exit codes in another way.
+                with commands.make_context(
+                    PROGRAM, list(session.arguments), obj=session
+                ) as context:
+                    commands.invoke(context)
+            finally:
+                _flush_standard_output()
+    except click.exceptions.Exit as end:
+        return end.exit_code
+    except (Exception, KeyboardInterrupt) as error:
+        return _report(error, session)
+    return 0
+
+
+def _report(error: Exception | KeyboardInterrupt, session: Session) -> int:
+    """Print an error that ends the run, and return the exit code."""
+    if isinstance(error, click.ClickException):
         message = error.format_message().rstrip(".")
         return _fail(f"{message} (see {_name_of_command(error)} --help)", EXIT_USAGE)
-    except MummergpuError as error:
+    if isinstance(error, MummergpuError):
         return _fail(str(error), error.exit_code)
-    except BrokenPipeError:
+    if isinstance(error, BrokenPipeError):
         # The reader of the output has stopped reading.
         return EXIT_BROKEN_PIPE
-    except OSError as error:
+    if isinstance(error, OSError):
         place = "" if error.filename is None else f"{error.filename}: "
         return _fail(f"{place}{error.strerror or error}", 1)
-    except KeyboardInterrupt:
+    if isinstance(error, KeyboardInterrupt):
         return _fail(ENDINGS[signal.SIGINT], EXIT_INTERRUPTED)
-    except MemoryError:
+    if isinstance(error, MemoryError):
         text = "out of memory; fewer threads or smaller pages (see 'mummergpu index') need less"
         return _fail(text, 1)
-    except Exception as error:
-        if str(error) == NO_THREAD:
-            text = "no thread can be started: a limit of memory or of processes is reached"
-            return _fail(f"{text} (see ulimit)", 1)
-        if session.verbose:
-            _show_traceback()
-        text = f"{type(error).__name__}: {error}"
-        if names := [name for name in os.environ if name.startswith("NUMBA_")]:
-            return _fail(f"with {', '.join(sorted(names))} in the environment: {text}", 1)
-        return _fail(f"internal: {text}", 1)
+    if str(error) == NO_THREAD:
+        text = "no thread can be started: a limit of memory or of processes is reached"
+        return _fail(f"{text} (see ulimit)", 1)
+    if session.verbose:
+        import traceback
+
+        with suppress(OSError):
+            traceback.print_exc()
+    text = f"{type(error).__name__}: {error}"
+    if names := [name for name in os.environ if name.startswith("NUMBA_")]:
+        return _fail(f"with {', '.join(sorted(names))} in the environment: {text}", 1)
+    return _fail(f"internal: {text}", 1)
 
 
-def _remove_matplotlib_folder(own: str | None) -> None:
+def _remove_matplotlib_folder() -> None:
     """Remove the folder that matplotlib makes, and names, where no home can be written.
 
-    It would remove the folder itself if the process ended normally. `own` is the user's folder.
+    It would remove the folder itself if the process ended normally.
     """
-    named = os.environ.get(MATPLOTLIB_FOLDER)
-    if named is not None and named != own and "matplotlib" in sys.modules:
+    folder = os.environ.get(MATPLOTLIB_FOLDER)
+    if folder is not None and folder != _USERS_FOLDER and "matplotlib" in sys.modules:
         import shutil
 
-        shutil.rmtree(named, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def run() -> NoReturn:
@@ -223,9 +218,8 @@ def run() -> NoReturn:
     All files are closed before that. A normal end would free every module and the context of the
     GPU, which takes longer than a small search.
     """
-    own_folder = os.environ.get(MATPLOTLIB_FOLDER)
     exit_code = main()
-    _remove_matplotlib_folder(own_folder)
+    _remove_matplotlib_folder()
     for stream in (sys.stdout, sys.stderr):
         # An error of writing has already been reported.
         with suppress(OSError, ValueError):

@@ -1,18 +1,22 @@
-"""The command line as a whole: its verbs, and the main job, which needs no verb."""
+"""The command line as a whole: its verbs, and the main job, which needs no verb.
+
+click splits a word such as ``-maxmach`` into the options -m, -a and so on, and reports an error
+about one of them; ``-out`` would even mean ``-o ut``. So every word with one dash that is longer
+than an option of one letter is checked before click reads it.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
-from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from collections import UserDict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 from click_default_group import DefaultGroup
 
 from mummergpu.cli.exit_on_signal import PROGRAM
-from mummergpu.cli.option_types import HELP_NAMES, SectionedCommand, complete_files
-from mummergpu.cli.spellings import END_OF_OPTIONS, Spellings, verb_meant
+from mummergpu.cli.option_types import HELP_NAMES, complete_files, load
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -21,94 +25,154 @@ MAIN_VERB: Final = "match"
 
 _VERB_MAY_FOLLOW: Final = f"{PROGRAM}.verb_may_follow"
 
-MATCH_HELP: Final = """Report every maximal exact match between queries and a reference.
+END_OF_OPTIONS: Final = "--"
 
-REFERENCE is a FASTA file, or an index of one, made by 'mummergpu index'. Each QUERY is a FASTA,
-FASTQ, SAM, BAM or CRAM file. Files may be compressed with gzip, bgzip, bzip2, xz or zstd; they are
-recognised by their content, not by their names. '-' is standard input.
-
-The output is that of MUMmer 3.23's 'mummer -n', with these differences: all matches are
-reported unless another mode is chosen (mummer's default is -mumreference), the rows of a
-query are ordered by query position, then by reference position, the U of RNA is T, and -mum
-with -l 1 also reports a match of one base at the first base of the reference."""
-
-MATCH_EPILOG: Final = """\b
-Other commands; each has its own --help:
-  mummergpu map          map reads to a reference, to SAM, BAM, CRAM or PAF
-  mummergpu align        align genomes, to .delta, PAF, BAM or VCF
-  mummergpu hmmsearch    search profile HMMs among proteins or translated DNA
-  mummergpu hmmscan      search proteins among profile HMMs
-  mummergpu hmm          compute hidden Markov models that a program describes
-  mummergpu index        make an index file to use in place of a reference
-  mummergpu workload     make a reference and reads to try mummergpu on
-  mummergpu plot         draw the matches of two genomes
-  mummergpu sweep        measure every combination of the data policies
-  mummergpu report       show what sweeps found, on one page
-  mummergpu doctor       show what this machine has for mummergpu
-  mummergpu warmup       compile now what later runs need
-  mummergpu nucmer-shim  take the place of MUMmer's 'nucmer'
-  mummergpu completion   print a completion script for bash, zsh or fish
-  mummergpu match        the same as mummergpu without a command
-
-Options may stand anywhere. The first word that is neither an option nor an option's value is
-the command, if there is one of that name; for a file named 'index', write ./index instead.
-
-\b
-The steps of nucmer 3, which also joins the reference into one record:
-  /usr/lib/mummer/prenuc a.fna > a.ntref
-  mummergpu a.ntref b.fna --for nucmer | mgaps -l 65 -s 90 -d 5 -f .12 > gaps
-  /usr/lib/mummer/postnuc -b 200 a.fna b.fna out < gaps   # makes out.delta
-
-BASES and BYTES may end in k, M or G: 8M is 8 x 1024 x 1024.
-
-Exit codes: 0 done, 1 failure, 2 wrong usage, 130 interrupted, 141 nobody reads the output."""
+_LEAST_LIKENESS: Final = 0.75
 
 
-class Verbs(MutableMapping[str, click.Command]):
-    """Commands by their names; one is imported when it is asked for.
+class Spellings:
+    """The names of the options of one command, or of several."""
 
-    Parameters
-    ----------
-    places : mapping of str to str
-        The module of `mummergpu.cli` that has a command, a colon, and its name there.
+    def __init__(self, parameters: Iterable[click.Parameter], help_names: Iterable[str]) -> None:
+        options = [one for one in parameters if isinstance(one, click.Option)]
+        self.with_value = {name for one in options if not _is_flag(one) for name in one.opts}
+        self.flags = {*help_names}
+        for one in filter(_is_flag, options):
+            self.flags.update(one.opts, one.secondary_opts)
+
+    def with_others(self, others: Iterable[Spellings]) -> Spellings:
+        """Return the names of these commands and of others; these keep their meaning."""
+        found = Spellings((), self.flags)
+        found.with_value = set(self.with_value)
+        for one in others:
+            found.with_value |= one.with_value - found.flags
+            found.flags |= one.flags - found.with_value
+        return found
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.with_value or name in self.flags
+
+    def knows(self, word: str) -> bool:
+        """Return whether a word is one of these options, or several of one letter."""
+        return word.partition("=")[0] in self or self._taken_apart(word) is not None
+
+    def wants_next(self, word: str) -> bool:
+        """Return whether the next word is the value of this option.
+
+        True for ``-l``, ``--min-length`` and ``-bl``; False for ``-b``, ``-l20``,
+        ``--min-length=20`` and for a word that is not an option.
+        """
+        if word in self:
+            return word in self.with_value
+        _, letter, attached = self._taken_apart(word) or ("", "", "")
+        return bool(letter) and not attached
+
+    def positions(self, words: Sequence[str]) -> Iterator[tuple[int, bool]]:
+        """Yield the index of each option and file, and whether it is an option, up to ``--``."""
+        is_value = False
+        for position, word in enumerate(words):
+            if is_value:
+                is_value = False
+            elif word == END_OF_OPTIONS:
+                return
+            elif word.startswith("-") and word != "-":
+                is_value = self.wants_next(word)
+                yield position, True
+            else:
+                yield position, False
+
+    def refuse_unknown(self, words: Sequence[str]) -> None:
+        """Refuse words with one dash that are neither an option nor several short ones.
+
+        click itself checks options of one letter and words with two dashes.
+        """
+        for position, is_option in self.positions(words):
+            word = words[position]
+            name, equals, _ = word.partition("=")
+            if not is_option or word.startswith("--"):
+                continue
+            if len(name) == 2 and equals and name in self.with_value:
+                raise click.UsageError(f"{name} takes its value without '=': {name} VALUE")
+            if len(name) == 2 or name in self:
+                continue
+            alike = self._alike(name)
+            if not _are_meant(self._taken_apart(word), alike):
+                hint = f"; did you mean {alike}?" if alike else ""
+                raise click.UsageError(f"No such option '{word}'{hint}")
+
+    def _taken_apart(self, word: str) -> tuple[str, str, str] | None:
+        """Split a word into options of one letter; return None if it is not made of them.
+
+        The three parts are the flags, then the letter of an option that takes a value, then its
+        value, if that is in the same word. A part that is missing is empty.
+        """
+        if word.startswith("--"):
+            return None
+        for position, letter in enumerate(word[1:], start=1):
+            if f"-{letter}" in self.with_value:
+                return word[1:position], letter, word[position + 1 :]
+            if f"-{letter}" not in self.flags:
+                return None
+        return word[1:], "", ""
+
+    def _alike(self, name: str) -> str:
+        """Return the option that a word with one dash probably means, or an empty text."""
+        from difflib import get_close_matches
+
+        bare = name[1:]
+        if not bare.replace("-", "").isalpha():
+            return ""
+        # An option with one dash wins over the same name with two: the user wrote one dash.
+        names = sorted({*self.with_value, *self.flags})
+        known = {one.lstrip("-"): one for one in names if len(one) > 2}
+        known.update({one[1:]: one for one in names if len(one) > 2 and one[1] != "-"})
+        close = get_close_matches(bare, known, n=1, cutoff=_LEAST_LIKENESS)
+        begun = [one for one in known if len(bare) > 2 and one.startswith(bare)]
+        return next((known[one] for one in [*close, *begun]), "")
+
+
+def _are_meant(short_options: tuple[str, str, str] | None, alike: str) -> bool:
+    """Return whether a word means several short options, and not the long one that it resembles.
+
+    '-bl20' and '-oresult.txt' mean short options; '-out' and '-no-progress' do not.
+    """
+    if short_options is None:
+        return False
+    flags, _, attached = short_options
+    return not attached or attached[0].isdigit() or not (flags or alike)
+
+
+def verb_meant(word: str, verbs: Iterable[str]) -> str | None:
+    """Return the verb that a word probably means, unless the word names a file."""
+    from difflib import get_close_matches
+
+    if not word.isalpha() or os.path.lexists(word):
+        return None
+    instead = {name: name for name in verbs} | {"help": "--help", "version": "--version"}
+    lowered = word.lower()
+    close = get_close_matches(lowered, instead, n=1, cutoff=_LEAST_LIKENESS)
+    begun = [name for name in instead if len(word) > 2 and name.startswith(lowered)]
+    return next((instead[name] for name in [*close, *begun]), None)
+
+
+def _is_flag(option: click.Option) -> bool:
+    return bool(option.is_flag or option.count)
+
+
+class Verbs(UserDict[str, click.Command]):
+    """Commands by name; one is imported when it is asked for.
+
+    `places` are their modules in `mummergpu.cli`, and their names there.
     """
 
     def __init__(self, places: Mapping[str, str]) -> None:
-        self._places = dict(places)
-        self._loaded: dict[str, click.Command] = {}
+        self.data: dict[str, Any] = dict(places)
 
     def __getitem__(self, name: str) -> click.Command:
-        if name not in self._loaded:
-            module, _, attribute = self._places[name].partition(":")
-            command = getattr(import_module(f"mummergpu.cli.{module}"), attribute)
-            assert isinstance(command, click.Command)
-            self._loaded[name] = command
-        return self._loaded[name]
-
-    def __setitem__(self, name: str, command: click.Command) -> None:
-        self._places[name] = ""
-        self._loaded[name] = command
-
-    def __delitem__(self, name: str) -> None:
-        del self._places[name]
-        self._loaded.pop(name, None)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._places
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._places)
-
-    def __len__(self) -> int:
-        return len(self._places)
-
-
-class MatchCommand(SectionedCommand):
-    """The main job, whose verb may be left out."""
-
-    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the usage line without the verb, which may be left out."""
-        formatter.write_usage(PROGRAM, " ".join(self.collect_usage_pieces(ctx)))
+        if isinstance(command := self.data[name], str):
+            command = self.data[name] = load(f"cli.{command}")
+        assert isinstance(command, click.Command)
+        return command
 
 
 class VerbatimCommand(click.Command):

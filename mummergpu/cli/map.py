@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from mummergpu.cli.foreign_options import FOREIGN_OPTIONS, in_own_words, is_paf_meant
-from mummergpu.cli.format_options import NO_GROUP, main_files, main_targets
-from mummergpu.cli.option_rules import Params, run_options
+from mummergpu.cli.option_rules import NO_GROUP, main_files, main_targets, run_options
 from mummergpu.cli.option_types import (
-    HELP_OPTIONS,
     INFORMATION,
     INPUT_OPTIONS,
     MACHINE_OPTIONS,
     MAIN_OPTIONS,
     MESSAGE_OPTIONS,
+    MULTIQC,
+    SIZE,
+    Params,
     SectionedCommand,
     Sections,
-    complete_files,
-    complete_folders,
+    choice,
+    file_option,
+    files,
     flag,
+    folder_option,
+    given,
+    integer,
+    load,
+    option,
 )
-from mummergpu.cli.run_verb import CommandRun, on_cluster
+from mummergpu.cli.run_verb import CommandRun
 from mummergpu.errors import OptionError
 from mummergpu.output.formats import RowKind, names_of
 from mummergpu.runtime.output_file import STANDARD_OUTPUT
@@ -37,13 +44,18 @@ if TYPE_CHECKING:
     from mummergpu.pipeline.map_options import MapOptions
     from mummergpu.viterbi.recurrence.model import Costs
 
-_SIZE: Final = MAIN_OPTIONS["max_memory"].callback
-
+ALL: Final = "all"
 
 ALL_PLACEMENTS: Final = 1 << 52
 """More placements than a read can have."""
 
-ALL: Final = "all"
+_OPTIONS: Final = "pipeline.map_options:MapOptions"
+_SCORES: Final = "api.mapping_requests:Scores"
+
+_ALTERNATIVES: Final = re.compile(r"([0-9]+)(?:,[0-9]+)?")
+_LEVEL: Final = re.compile("[0-9]")
+_INDEXES: Final = (".bai", ".csi", ".crai")
+"""How the names of the indexes of sorted BAM and CRAM end."""
 
 
 class _NumberOrAll(click.IntRange):
@@ -54,245 +66,220 @@ class _NumberOrAll(click.IntRange):
         return number
 
 
-def _number(names: str, default: int, text: str) -> click.Option:
-    return click.Option(
-        names.split(),
-        type=int,
-        metavar="N",
-        default=default,
-        show_default=True,
-        help=text,
-    )
-
-
-MAP_ARGUMENTS: Final = [
-    click.Argument(["reference"], shell_complete=complete_files),
-    click.Argument(["reads"], nargs=-1, required=True, shell_complete=complete_files),
-]
-
-MAP_SECTIONS: Final[Sections] = {
+_SECTIONS: Final[Sections] = {
     "Input": [
-        click.Option(
-            ["-p", "--interleaved"],
-            is_flag=True,
-            help="Pairs are interleaved: two reads of one name in a row are mates, others are "
-            "single.",
+        flag(
+            "-p --interleaved",
+            "Mates are interleaved: two adjacent reads of one name are a pair, others are single.",
         ),
-        click.Option(
-            ["--single"],
-            is_flag=True,
-            help="Treat all reads as single, whatever the files and flags tell of pairs.",
-        ),
-        click.Option(
-            ["--long-reads"],
-            type=click.Choice(["unmapped", "error"]),
-            default="unmapped",
-            show_default=True,
-            help="Leave reads of more than 1,500 bases unmapped, with a warning, or treat them as "
-            "an error.",
+        flag("--single", "Treat all reads as single, whatever the files and flags say."),
+        choice(
+            "--long-reads",
+            ("unmapped", "error"),
+            "Leave reads of more than 1,500 bases unmapped, with a warning, or treat them as an "
+            "error.",
+            "unmapped",
         ),
         *INPUT_OPTIONS,
     ],
     "Output": [
-        click.Option(
-            ["-o", "--output"],
-            metavar="FILE",
+        file_option(
+            "-o --output",
+            "Write alignments to FILE, as SAM, BAM, CRAM or PAF by its suffix. May be repeated.  "
+            "[default: SAM on standard output]",
             multiple=True,
-            shell_complete=complete_files,
-            help="Write the alignments to FILE: SAM, BAM, CRAM or PAF by its name; may be given "
-            "several times.  [default: SAM on standard output]",
         ),
-        click.Option(
-            ["--format", "format_name"],
-            type=click.Choice(names_of(RowKind.READS)),
-            help="Write this format, whatever the name of the file.",
+        choice(
+            "--format format_name",
+            names_of(RowKind.READS),
+            "Output format, whatever the suffix of the file.",
         ),
-        click.Option(
-            ["--unmapped"],
-            metavar="FILE[,FILE]",
-            shell_complete=complete_files,
-            help="Write unmapped reads whose mates are unmapped too as FASTQ, interleaved or into "
+        file_option(
+            "--unmapped",
+            "Write unmapped reads whose mates are unmapped, too, as FASTQ: interleaved, or into "
             "two files.",
+            "FILE[,FILE]",
         ),
-        click.Option(
-            ["--sort"],
-            is_flag=True,
-            help="Sort BAM or CRAM by coordinate; a file gets an index beside it.",
-        ),
-        click.Option(
-            ["--mark-duplicates"],
-            is_flag=True,
-            help="Flag the duplicates in BAM or CRAM, also without --sort.",
-        ),
-        click.Option(
-            ["--gpu-compression"],
-            is_flag=True,
-            help="Compress BAM on the GPU that searches, with NVIDIA's nvCOMP (pip install "
+        flag("--sort", "Sort BAM or CRAM by coordinate, and write an index beside a file."),
+        flag("--mark-duplicates", "Flag duplicates in BAM or CRAM, also without --sort."),
+        flag(
+            "--gpu-compression",
+            "Compress BAM on the GPU that searches, with NVIDIA's nvCOMP (pip install "
             "'mummergpu[nvcomp]'): the same records, in other bytes.",
         ),
-        click.Option(
-            ["--sort-memory"],
-            metavar="BYTES",
-            callback=_SIZE,
-            help="Sort in about this much memory, then in temporary files.  [default: 4G]",
+        option(
+            "--sort-memory",
+            "Memory for sorting, beyond which temporary files are used.  [default: 4G]",
+            "BYTES",
+            type=SIZE,
         ),
-        click.Option(
-            ["--temporary-folder"],
-            metavar="FOLDER",
-            shell_complete=complete_folders,
-            help="Folder for the temporary files of --sort and --mark-duplicates.",
+        folder_option(
+            "--temporary-folder",
+            "Folder for the temporary files of --sort and --mark-duplicates.",
+            "FOLDER",
         ),
     ],
     "Records": [
-        click.Option(
-            ["-R", "--read-group"],
-            metavar="LINE",
-            help=r"Read group of all reads, such as '@RG\tID:x\tSM:y\tPL:ILLUMINA', or none.  "
+        option(
+            "-R --read-group",
+            r"Read group of all reads, such as '@RG\tID:x\tSM:y\tPL:ILLUMINA', or none.  "
             "[default: those of SAM, BAM and CRAM; for other reads, the name of the first file]",
+            "LINE",
         ),
-        click.Option(
-            ["-y", "-C", "--comments"],
-            is_flag=True,
-            help="Write the comments of FASTQ and FASTA as tags; they must be tags of SAM, such as "
+        flag(
+            "-y -C --comments",
+            "Write the comments of FASTQ and FASTA as tags; they must be SAM tags, such as "
             "BC:Z:ACGT.",
         ),
-        click.Option(
-            ["-N", "--max-secondary", "max_secondary"],
-            type=_NumberOrAll(0),
-            metavar="N",
-            help="Report at most N secondary alignments of a read, the best ones, or all.  "
+        option(
+            "-N --max-secondary max_secondary",
+            "Report at most N secondary alignments of a read, the best ones, or all.  "
             "[default: none]",
+            type=_NumberOrAll(0),
         ),
-        click.Option(
-            ["--secondary-seq"],
-            is_flag=True,
-            help="Write the bases and qualities of a read in its secondary records, too.",
+        flag(
+            "--secondary-seq", "Write the bases and qualities of a read in secondary records, too."
         ),
-        click.Option(
-            ["--max-xa", "max_xa"],
+        option(
+            "--max-xa max_xa",
+            "Report up to N alternative hits (score >= 80% of the best) in the XA tag, as bwa mem "
+            "-h does.  [default: no XA]",
             type=int,
-            metavar="N",
-            default=0,
-            help="Report up to N alternative hits (score >= 80% of the best) in the XA tag; bwa "
-            "mem's -h N is the same.  [default: no XA]",
         ),
-        click.Option(
-            ["--tags"],
-            metavar="TAG[,TAG]",
-            help="Also write these tags of minimap2: cs, de, tp.",
-        ),
-        flag(
-            "-M m",
-            "Flag the further parts of split reads as secondary instead of supplementary.",
-        ),
-        flag(
-            "-Y soft_clipping",
-            "Use soft clipping in supplementary records, too.",
-        ),
-        flag("--eqx eqx", "Write = and X in CIGARs, in place of M."),
-        flag(
-            "--no-unal mapped_only",
-            "Leave out unmapped reads whose mates are unmapped too.",
-        ),
-        click.Option(
-            ["-H", "--header", "header"],
-            metavar="LINE",
+        option("--tags", "Also write these tags of minimap2: cs, de, tp.", "TAG[,TAG]"),
+        flag("-M m", "Flag the further parts of split reads as secondary, not as supplementary."),
+        flag("-Y soft_clipping", "Use soft clipping in supplementary records, too."),
+        flag("--eqx eqx", "Write = and X instead of M in CIGARs."),
+        flag("--no-unal mapped_only", "Omit unmapped reads whose mates are unmapped, too."),
+        option(
+            "-H --header header",
+            r"Add a line to the header, such as '@CO\tmade for tests', or a file of lines. May be "
+            "repeated.",
+            "LINE",
             multiple=True,
-            help=r"Add a line to the header, such as '@CO\tmade for tests', or a file of lines. "
-            "May be given several times.",
         ),
     ],
     "Alignment": [
-        click.Option(
-            ["-k", "--seed-length", "seed_length"],
+        option(
+            "-k --seed-length seed_length",
+            "Minimum length of a seed.  [default: 16 to 64, from the length of the reads]",
             type=click.IntRange(8),
-            metavar="N",
-            help="Begin with matches of at least N bases.  [default: 16 to 64, from the length of "
-            "the reads]",
         ),
-        click.Option(
-            ["-I", "--insert-size", "insert_size"],
-            metavar="MEAN[,SD[,MAX[,MIN]]]",
-            help="The size of templates in bases.  [default: estimated for each read group or pair "
-            "of files from its first pairs]",
+        option(
+            "-I --insert-size insert_size",
+            "Insert size.  [default: estimated for each read group or pair of files from its first "
+            "pairs]",
+            "MEAN[,SD[,MAX[,MIN]]]",
         ),
-        click.Option(
-            ["--orientation"],
-            type=click.Choice(["fr", "rf", "ff"]),
-            help="Orientation of mates.  [default: that of most of the first pairs; fr with -I]",
+        choice(
+            "--orientation",
+            ("fr", "rf", "ff"),
+            "Orientation of mates.  [default: that of most of the first pairs; fr with -I]",
         ),
-        click.Option(
-            ["--max-occurrences", "max_occurrences"],
-            type=click.IntRange(1),
-            metavar="N",
-            default=300,
-            show_default=True,
-            help="Use only the rarest seeds of a read with more than N matches on a strand; -N and "
+        integer(
+            "--max-occurrences max_occurrences",
+            "Use only the rarest seeds of a read with more than N matches on a strand; -N and "
             "--max-xa use all.",
+            f"{_OPTIONS}.max_occurrences",
         ),
-        click.Option(
-            ["--circular"],
-            metavar="NAME",
+        option(
+            "--circular",
+            "This reference record is circular: reads across its end are written in two parts. May "
+            "be repeated; 'all' for all records.",
+            "NAME",
             multiple=True,
-            help="This record of the reference is circular: reads across its end are written in "
-            "two parts. May be given several times; 'all' for all records.",
         ),
-        flag(
-            "-j ignore_alt",
-            "Ignore REFERENCE.alt: treat alternative contigs like all others.",
+        flag("-j ignore_alt", "Ignore REFERENCE.alt: treat alternative contigs like all others."),
+        integer("-A --match match", "Match score.", f"{_SCORES}.match"),
+        integer("-B --mismatch mismatch", "Mismatch penalty.", f"{_SCORES}.mismatch"),
+        option(
+            "-O --gap-open gap_open",
+            "Gap open penalty, or those of deletions and insertions.",
+            "N[,N]",
+            f"{_SCORES}.gap_open",
         ),
-        _number("-A --match match", 1, "Match score."),
-        _number("-B --mismatch mismatch", 4, "Mismatch penalty."),
-        click.Option(
-            ["-O", "--gap-open", "gap_open"],
-            metavar="N[,N]",
-            default="6",
-            show_default=True,
-            help="Gap open penalty, or those of deletions and insertions.",
+        option(
+            "-E --gap-extend gap_extend",
+            "Gap extension penalty, or those of deletions and insertions.",
+            "N[,N]",
+            f"{_SCORES}.gap_extend",
         ),
-        click.Option(
-            ["-E", "--gap-extend", "gap_extend"],
-            metavar="N[,N]",
-            default="1",
-            show_default=True,
-            help="Gap extension penalty, or those of deletions and insertions.",
-        ),
-        click.Option(
-            ["-L", "--clipping"],
-            metavar="N",
-            default="5",
-            show_default=True,
-            help="Clipping penalty.",
-        ),
-        _number("-U --unpaired unpaired", 17, "Penalty of an unpaired read pair."),
-        click.Option(
-            ["-T", "--min-score", "min_score"],
-            type=int,
-            metavar="N",
-            default=30,
-            show_default=True,
-            help="Minimum score of an alignment to report.",
-        ),
+        option("-L --clipping", "Clipping penalty.", of=f"{_SCORES}.clipping"),
+        integer("-U --unpaired unpaired", "Unpaired read pair penalty.", f"{_OPTIONS}.unpaired"),
+        integer("-T --min-score min_score", "Minimum score to report.", f"{_OPTIONS}.min_score"),
     ],
     "Search": [
         *(option for option in MACHINE_OPTIONS if option.name != "cpu"),
         MAIN_OPTIONS["cluster"],
         MAIN_OPTIONS["block_size"],
     ],
-    "Words of bwa mem and minimap2": FOREIGN_OPTIONS,
-    "Reports": [
-        MAIN_OPTIONS["stats"],
-        click.Option(
-            ["--multiqc"],
-            metavar="FILE",
-            shell_complete=complete_files,
-            help="Write counts for MultiQC to FILE, named SAMPLE_mqc.json.",
+    "Options of bwa mem and minimap2": [
+        flag("-a all_placements", "-N all; with -x, SAM instead of PAF."),
+        flag("--cs", "--tags cs."),
+        choice(
+            "-x preset",
+            ["sr"],
+            "Short reads; standard output is PAF then, unless -a or --format is given.",
         ),
-        *MESSAGE_OPTIONS,
+        choice("--secondary", ["no"], "-N 0 with -a, else no effect."),
+        flag("--MD", "No effect: all records have MD."),
+        option("-K batch_bases", "No effect: the output does not depend on batches.", "BASES"),
     ],
+    "Reports": [MAIN_OPTIONS["stats"], MULTIQC, *MESSAGE_OPTIONS],
     INFORMATION: [],
 }
 """The options, in the order of the help."""
+
+
+class _MapCommand(SectionedCommand):
+    """A command that takes two words of bwa mem whose letters mean something else here."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the words, in those of ``map``."""
+        return super().parse_args(ctx, _in_own_words(args))
+
+
+def _in_own_words(words: Sequence[str]) -> list[str]:
+    """Return a command line with ``-h 5`` and ``-v 3`` of bwa mem in the words of ``map``.
+
+    Without a number, -h asks for help and -v for more messages.
+    """
+    result: list[str] = []
+    for word in words:
+        before = result[-1] if result else ""
+        if before == "-h" and (limit := _ALTERNATIVES.fullmatch(word)):
+            result[-1:] = ["--max-xa", limit[1]]
+        elif before == "-v" and _LEVEL.fullmatch(word):
+            result[-1:] = ["-q"] if word < "2" else ["-v"] if word > "3" else []
+        else:
+            result.append(word)
+    return result
+
+
+@click.command(
+    "map",
+    cls=_MapCommand,
+    arguments=[files("reference"), files("reads", several=True)],
+    sections=_SECTIONS,
+)
+def map_command(**params: Any) -> None:
+    """Map reads to a reference, and write their alignments.
+
+    REFERENCE is a FASTA file or an index made by 'mummergpu index'; READS are FASTQ, FASTA, or
+    unaligned SAM, BAM or CRAM files, which may be compressed; '-' is standard input. Two files are
+    the two mates of pairs, four are two pairs of files, and so on; mates may also be interleaved in
+    one file (--interleaved). Reads of 36 to 500 bases are mapped best.
+
+    SAM goes to standard output unless -o names a file: 'mummergpu map genome.fa r1.fq.gz r2.fq.gz
+    --sort -o sample.bam' writes a sorted BAM with its index.
+    """
+    inputs = [params["reference"], *params["reads"]]
+    run = CommandRun(params, inputs, _outputs(params))
+    options = map_options(params, run.command)
+    run.wake_device(lambda: load("pipeline.backend_choice:backend_of_mapping")(options))
+    job = run.job("pipeline.map_reads:run", "cluster.map_reads:run")
+    with run.reported("map") as (context, _):
+        job(options, context)
 
 
 def map_options(params: Params, command: str) -> MapOptions:
@@ -304,33 +291,29 @@ def map_options(params: Params, command: str) -> MapOptions:
         **run_options(params, command),
         sources=_sources(params),
         outputs=_targets(params),
-        seed_length=params["seed_length"],
         insert_sizes=_insert_sizes(params["insert_size"]),
-        orientation=params["orientation"],
         costs=_costs(params),
-        min_score=params["min_score"],
-        unpaired=params["unpaired"],
-        max_occurrences=params["max_occurrences"],
+        **given(
+            params,
+            *("seed_length", "orientation", "min_score", "unpaired", "max_occurrences"),
+            *("comments", "gpu_compression", "ignore_alt", "circular", "block_size"),
+            max_alternatives="max_xa",
+            memory="max_memory",
+        ),
         max_secondary=_max_secondary(params),
-        max_alternatives=params["max_xa"],
-        memory=params["max_memory"],
         read_group=_read_group(params),
         keeps_groups=not params["read_group"],
-        comments=params["comments"],
         sort=_sort_options(params),
-        gpu_compression=params["gpu_compression"],
         refuses_long=LONG_READS[params["long_reads"]],
         style=_record_style(params),
-        ignore_alt=params["ignore_alt"],
-        circular=params["circular"],
         unmapped=fastq_targets(_unmapped_files(params)),
-        block_size=params["block_size"],
     )
 
 
 def _targets(params: Params) -> tuple[OutputTarget, ...]:
-    if is_paf_meant(params):
-        params = {**params, "format_name": "paf"}
+    # The format of standard output is that of minimap2 without -a.
+    if params["preset"] and not params["all_placements"] and not params["output"]:
+        params = {**params, "format_name": params["format_name"] or "paf"}
     return main_targets(params, RowKind.READS)
 
 
@@ -420,102 +403,40 @@ def _header_lines(asked: Sequence[str]) -> Iterator[str]:
             raise OptionError("header", f"'{text}' is neither a line nor a file of them") from error
 
 
-def _two_numbers(text: str, option: str) -> tuple[int, int]:
+def _penalties(option: str, text: str | None, *fields: str) -> dict[str, int]:
+    """Return the fields of an option with one number for both, or with two."""
+    if text is None:
+        return {}
     words = text.split(",")
     if not 1 <= len(words) <= 2 or not all(word.isascii() and word.isdigit() for word in words):
         raise OptionError(option, f"'{text}' is not a number, nor two such as 6,6")
-    return int(words[0]), int(words[-1])
-
-
-def _clipping(text: str) -> int:
-    first, second = _two_numbers(text, "clipping")
-    if first != second:
-        raise OptionError("clipping", f"'{text}': both ends of a read have one penalty")
-    return first
+    return {fields[0]: int(words[0]), fields[1]: int(words[-1])}
 
 
 def _costs(params: Params) -> Costs:
     from mummergpu.viterbi.recurrence.model import Costs
 
-    deletion_open, insertion_open = _two_numbers(params["gap_open"], "gap_open")
-    deletion_extend, insertion_extend = _two_numbers(params["gap_extend"], "gap_extend")
+    ends = _penalties("clipping", params["clipping"], "end_bonus", "other_end")
+    if len(set(ends.values())) > 1:
+        text = f"'{params['clipping']}': both ends of a read have one penalty"
+        raise OptionError("clipping", text)
+    ends.pop("other_end", None)
     return Costs(
-        match=params["match"],
-        mismatch=params["mismatch"],
-        insertion_open=insertion_open,
-        insertion_extend=insertion_extend,
-        deletion_open=deletion_open,
-        deletion_extend=deletion_extend,
-        end_bonus=_clipping(params["clipping"]),
+        **given(params, "match", "mismatch"),
+        **_penalties("gap_open", params["gap_open"], "deletion_open", "insertion_open"),
+        **_penalties("gap_extend", params["gap_extend"], "deletion_extend", "insertion_extend"),
+        **ends,
     )
 
 
 def _sort_options(params: Params) -> SortOptions | None:
     from mummergpu.output.options import SortOptions
 
-    memory = {} if params["sort_memory"] is None else {"memory_bytes": params["sort_memory"]}
     return SortOptions(
         by_coordinate=params["sort"],
-        mark_duplicates=params["mark_duplicates"],
         folder=params["temporary_folder"],
-        threads=params["threads"],
-        **memory,
+        **given(params, "mark_duplicates", "threads", memory_bytes="sort_memory"),
     ).if_any
-
-
-_INDEXES: Final = (".bai", ".csi", ".crai")
-"""How the names of the indexes of sorted BAM and CRAM end."""
-
-
-class MapCommand(SectionedCommand):
-    """A command that takes two words of bwa mem whose letters mean something else here."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the words, in those of ``map``."""
-        return super().parse_args(ctx, in_own_words(args))
-
-
-@click.command(
-    "map",
-    context_settings=HELP_OPTIONS,
-    cls=MapCommand,
-    arguments=MAP_ARGUMENTS,
-    sections=MAP_SECTIONS,
-)
-def map_command(**params: Any) -> None:
-    """Map reads to a reference, and write their alignments.
-
-    REFERENCE is a FASTA file or an index that 'mummergpu index' has made; READS are FASTQ, FASTA,
-    or unaligned SAM, BAM or CRAM files, also compressed; '-' is standard input. Two files are the
-    two mates of pairs, four are two pairs of files, and so on; mates may also alternate in a file
-    (--interleaved). Reads of 36 to 500 bases are mapped best.
-
-    SAM goes to standard output unless -o names a file: 'mummergpu map genome.fa r1.fq.gz r2.fq.gz
-    --sort -o sample.bam' writes a sorted BAM with its index.
-    """
-    inputs = [params["reference"], *params["reads"]]
-    run = CommandRun(params, inputs, _outputs(params))
-    options = map_options(params, run.command)
-    run.wake_device(lambda: _backend_of(options))
-    job = _load_job(params)
-    with run.reported("map") as (context, _):
-        job(options, context)
-
-
-def _backend_of(options: MapOptions) -> str:
-    from mummergpu.pipeline.backend_choice import backend_of_mapping
-
-    return backend_of_mapping(options)
-
-
-def _load_job(params: Params) -> Any:
-    if params["cluster"] is not None:
-        from mummergpu.cluster import map_reads as on_machines
-
-        return on_cluster(on_machines.run, params)
-    from mummergpu.pipeline import map_reads
-
-    return map_reads.run
 
 
 def _outputs(params: dict[str, Any]) -> dict[str, str | None]:

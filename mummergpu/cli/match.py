@@ -2,20 +2,76 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from mummergpu.cli.format_options import alignment_options, main_files, output_targets
-from mummergpu.cli.messages import COMPILATION
+import click
+
+from mummergpu.cli.exit_on_signal import PROGRAM
+from mummergpu.cli.main_group import MAIN_VERB, complete_reference
 from mummergpu.cli.option_rules import (
-    Params,
+    index_options,
+    main_files,
+    output_targets,
     run_options,
+    sam_options,
     search_options,
     text_request,
 )
-from mummergpu.cli.run_verb import CommandRun, on_cluster
+from mummergpu.cli.option_types import MATCH_SECTIONS, Params, SectionedCommand, files, load
+from mummergpu.cli.run_verb import COMPILATION, CommandRun
 
 if TYPE_CHECKING:
     from mummergpu.pipeline.options import MatchOptions
+
+_HELP: Final = """Report every maximal exact match between queries and a reference.
+
+REFERENCE is a FASTA file, or an index made by 'mummergpu index'. QUERY files are FASTA, FASTQ, SAM,
+BAM or CRAM. Files may be compressed with gzip, bgzip, bzip2, xz or zstd; they are recognised by
+their content. '-' is standard input.
+
+The output is that of MUMmer 3.23's 'mummer -n', with these differences: the default is -maxmatch
+(mummer's is -mumreference), the rows of a query are ordered by query position, then by reference
+position, the U of RNA is T, and -mum with -l 1 also reports a match of one base at the first base
+of the reference."""
+
+_EPILOG: Final = """\b
+Other commands; each has its own --help:
+  mummergpu map          map reads to a reference, to SAM, BAM, CRAM or PAF
+  mummergpu align        align genomes, to .delta, PAF, BAM or VCF
+  mummergpu hmmsearch    search profile HMMs among proteins or translated DNA
+  mummergpu hmmscan      search proteins among profile HMMs
+  mummergpu hmm          run hidden Markov models that a program describes
+  mummergpu index        build an index file of a reference
+  mummergpu workload     generate a test genome and reads
+  mummergpu plot         draw a dot plot of two genomes
+  mummergpu sweep        measure every combination of the data policies
+  mummergpu report       show the results of sweeps on one page
+  mummergpu doctor       show what mummergpu can use on this machine
+  mummergpu warmup       compile everything that later runs need
+  mummergpu nucmer-shim  run as MUMmer's 'nucmer'
+  mummergpu completion   print a completion script for bash, zsh or fish
+  mummergpu match        the same as mummergpu without a command
+
+Options may stand anywhere. The first word that is neither an option nor the value of one is taken
+as a command if there is one of that name; write ./index for a file named 'index'.
+
+\b
+The steps of nucmer 3, which also joins the reference into one record:
+  /usr/lib/mummer/prenuc a.fna > a.ntref
+  mummergpu a.ntref b.fna --for nucmer | mgaps -l 65 -s 90 -d 5 -f .12 > gaps
+  /usr/lib/mummer/postnuc -b 200 a.fna b.fna out < gaps   # makes out.delta
+
+BASES and BYTES may end in k, M or G: 8M is 8 x 1024 x 1024.
+
+Exit codes: 0 done, 1 failure, 2 wrong usage, 130 interrupted, 141 broken pipe."""
+
+
+class _MatchCommand(SectionedCommand):
+    """The main job, whose verb may be left out."""
+
+    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the usage line without the verb."""
+        formatter.write_usage(PROGRAM, " ".join(self.collect_usage_pieces(ctx)))
 
 
 def run_match(**params: Any) -> None:
@@ -23,31 +79,28 @@ def run_match(**params: Any) -> None:
     inputs = [params["reference"], *params["query"]]
     run = CommandRun(params, inputs, main_files(params))
     options = _match_options(params, run.command)
-    run.wake_device(lambda: _backend_of(options))
-    job = _load_job(params)
+    run.wake_device(lambda: load("pipeline.backend_choice:backend_of_search")(options))
+    job = run.job("pipeline.match:run", "cluster.match_queries:run_match")
     with run.reported(options.search.uniqueness.value, COMPILATION) as (context, _):
         job(options, context)
 
 
-def _backend_of(options: MatchOptions) -> str:
-    from mummergpu.pipeline.backend_choice import backend_of_search
-
-    return backend_of_search(options)
-
-
-def _load_job(params: Params) -> Any:
-    if params["cluster"] is not None:
-        from mummergpu.cluster import match_queries as on_machines
-
-        return on_cluster(on_machines.run_match, params)
-    from mummergpu.pipeline import match
-
-    return match.run
+match_command: Final = _MatchCommand(
+    MAIN_VERB,
+    callback=run_match,
+    arguments=[
+        click.Argument(["reference"], shell_complete=complete_reference),
+        files("query", several=True),
+    ],
+    sections=MATCH_SECTIONS,
+    help=_HELP,
+    epilog=_EPILOG,
+    options_metavar="[OPTIONS]",
+)
 
 
 def _match_options(params: Params, command: str) -> MatchOptions:
     # These bring numpy: a device wakes up in the meantime.
-    from mummergpu.cli.index_rules import index_options
     from mummergpu.drawing.picture import PictureStyle
     from mummergpu.pipeline.options import MatchOptions
 
@@ -58,9 +111,9 @@ def _match_options(params: Params, command: str) -> MatchOptions:
         paired=params["pair"],
         outputs=output_targets(params),
         index=index_options(params),
-        search=search_options(params, request),
+        search=search_options(params, request.strands or "forward", request.mode or "all"),
         style=request.style,
-        sam=alignment_options(params),
+        sam=sam_options(params),
         summary=params["multiqc"] is not None
         or (params["stats"] is not None and params["cluster"] is None),
         picture=params.get("picture") or PictureStyle(),

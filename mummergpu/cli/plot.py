@@ -9,12 +9,22 @@ from dataclasses import replace
 from typing import Any, Final
 
 import click
-from click.core import ParameterSource
 
 from mummergpu.cli.match import run_match
-from mummergpu.cli.option_names import WordedCommand
 from mummergpu.cli.option_rules import refuse_clashing_files
-from mummergpu.cli.option_types import HELP_OPTIONS, MAIN_OPTIONS, Session, complete_files
+from mummergpu.cli.option_types import (
+    HELP_OPTIONS,
+    MAIN_OPTIONS,
+    NUMBER,
+    Session,
+    WordedCommand,
+    choice,
+    file_option,
+    files,
+    flag,
+    is_given,
+    option,
+)
 from mummergpu.drawing.colours import COLOURINGS
 from mummergpu.drawing.picture import PictureStyle, picture_bytes, picture_format
 from mummergpu.output.formats import target_of
@@ -46,34 +56,30 @@ _PICTURE_OPTIONS: Final = (
     click.Option(
         ["--order/--no-order"],
         default=None,
-        help="Draw the queries in the order of where they lie on the reference, and turn around "
-        "those that match mostly on the reverse strand, with * before their names; or leave them "
-        "as they are.  [default: --order for several queries]",
+        help="Draw the queries in the order in which they align to the reference, and those that "
+        "match mostly on the reverse strand as their reverse complement, with * before their "
+        "names.  [default: --order for several queries]",
     ),
-    click.Option(
-        ["--colour", "--color", "colouring"],
-        type=click.Choice(COLOURINGS),
-        default=COLOURINGS[0],
-        show_default=True,
-        help="Colour matches by strand, or alignments of a .paf or .delta by the percentage of "
-        "equal columns (identity).",
+    choice(
+        "--colour --color colouring",
+        COLOURINGS,
+        "Colour matches by strand, or alignments of a .paf or .delta by their percent identity.",
+        COLOURINGS[0],
     ),
-    click.Option(
-        ["--line-width"],
+    option(
+        "--line-width",
+        "Line width; short matches are dots of this size.  [default: 1.2]",
+        "POINTS",
         type=click.FloatRange(0.1, 20),
-        metavar="POINTS",
-        help="The width of lines; short matches are dots of this size.  [default: 1.2]",
     ),
-    click.Option(
-        ["--size"],
+    option(
+        "--size",
+        "Width and height of the picture in inches, such as 8x6, or one number for both; a PNG has "
+        "150 pixels per inch.  [default: 7x7]",
+        "INCHES",
         callback=_size,
-        metavar="INCHES",
-        help="Width and height of the picture in inches, such as 8x6, or one number for both; a "
-        "PNG has 150 pixels to the inch.  [default: 7x7]",
     ),
-    click.Option(
-        ["--title"], metavar="TEXT", help="Write TEXT above.  [default: the names of the files]"
-    ),
+    option("--title", "Title of the picture.  [default: the names of the files]", "TEXT"),
 )
 """The options that fill a `PictureStyle`."""
 
@@ -93,69 +99,48 @@ _CHANCE_MATCHES: Final = 1000
 """About this many chance matches do not hide the others."""
 
 
-def _optional_length(
-    context: click.Context, parameter: click.Parameter, text: str | None
-) -> int | None:
-    if text is None:
-        return None
-    callback = MAIN_OPTIONS["min_length"].callback
-    assert callback is not None
-    length: int = callback(context, parameter, text)
-    return length
-
-
 @click.command(
     "plot",
     cls=WordedCommand,
     context_settings=HELP_OPTIONS,
     params=[
-        click.Argument(["reference"], shell_complete=complete_files),
-        click.Argument(["query"], nargs=-1, shell_complete=complete_files),
-        click.Option(
-            ["-o", "--output"],
-            metavar="FILE",
+        files("reference"),
+        files("query", several=True, required=False),
+        file_option(
+            "-o --output",
+            "Write the picture to FILE: .png, .svg, .pdf, or .html for a page with pan and zoom.",
             required=True,
-            shell_complete=complete_files,
-            help="Write the picture to FILE, whose name ends in .png, .svg, .pdf, or .html for a "
-            "page to move and zoom in.",
         ),
         *_PICTURE_OPTIONS,
-        click.Option(
-            ["-l", "--min-length", "min_length"],
-            callback=_optional_length,
-            metavar="N",
-            help="Draw matches of at least N bases.  [default: 20, and more where genomes are so "
-            "large that chance matches would fill the picture]",
+        option(
+            "-l --min-length min_length",
+            "Minimum length of a match.  [default: 20, or more for genomes so large that chance "
+            "matches would fill the picture]",
+            type=NUMBER,
         ),
-        click.Option(
-            ["-mum", "--mum", "mum"],
-            is_flag=True,
-            help="Draw only matches whose bases occur once in the reference and once in the "
-            "query.  [default]",
+        flag(
+            "-mum --mum mum",
+            "Draw only matches that are unique in the reference and in the query.  [default]",
         ),
-        click.Option(
-            ["-maxmatch", "--maxmatch", "maxmatch"], is_flag=True, help="Draw all matches."
-        ),
+        flag("-maxmatch --maxmatch maxmatch", "Draw all matches."),
         MAIN_OPTIONS["mumreference"],
-        click.Option(["-b", "both"], is_flag=True, help="Search both strands.  [always on]"),
+        flag("-b both", "Search both strands.  [always on]"),
         *(MAIN_OPTIONS[name] for name in _SHARED),
     ],
 )
 @click.pass_context
 def plot(context: click.Context, /, **params: Any) -> None:
-    """Draw the matches of two genomes, on both strands, or those of an existing file.
+    """Draw a dot plot of two genomes, on both strands, or of the matches in a file.
 
-    REFERENCE is a FASTA file, or an index of one; QUERY is one or more FASTA, FASTQ, SAM, BAM or
-    CRAM files. The main job draws dot plots, too, beside its other files: 'mummergpu REFERENCE
-    QUERY -mum -b -o x.paf -o x.png'.
+    REFERENCE is a FASTA file or an index; QUERY files are FASTA, FASTQ, SAM, BAM or CRAM. The main
+    job draws dot plots, too, beside its other files: 'mummergpu REFERENCE QUERY -mum -b -o x.paf -o
+    x.png'.
 
-    A file of matches that ends in .paf or .delta, of whatever program, can stand alone: 'mummergpu
-    plot x.paf -o x.png'. It takes the options of pictures, and -l. MUMmer's text is of no use: it
-    does not tell the lengths of the records.
+    A .paf or .delta file of any program can stand alone, with the options of pictures and -l:
+    'mummergpu plot x.paf -o x.png'. MUMmer's text cannot, as it lacks the lengths of the records.
 
-    A dot plot shows the reference from left to right and the queries from the bottom to the top.
-    Positions count from the start of each record. Pictures need matplotlib (mummergpu[plot]),
-    pages (.html) do not.
+    A dot plot shows the reference from left to right and the queries from bottom to top. Positions
+    are relative to each record. Pictures need matplotlib (mummergpu[plot]), pages (.html) do not.
     """
     style = PictureStyle(**{option.name: params.pop(option.name) for option in _PICTURE_OPTIONS})
     if not params["query"]:
@@ -181,8 +166,7 @@ def _plot_file(context: click.Context, params: dict[str, Any], style: PictureSty
         )
     for parameter in context.command.params:
         name = parameter.name or ""
-        is_told = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
-        if is_told and name not in _OF_FILES:
+        if is_given(context, name) and name not in _OF_FILES:
             raise click.UsageError(f"{parameter.opts[0]} is for a search, and '{path}' has matches")
     refuse_clashing_files([path], {"--output": params["output"]})
     target = target_of(params["output"], "plot")
@@ -204,7 +188,7 @@ def usual_length(reference: str, queries: Sequence[str]) -> int:
     some thousand matches by chance; for standard input and index files always 20.
     """
     from mummergpu.index.format import is_index
-    from mummergpu.pipeline.query_volume import estimate_query_bases
+    from mummergpu.pipeline.backend_choice import estimate_query_bases
 
     sizes = [None if is_index(reference) else estimate_query_bases([reference])]
     sizes.append(estimate_query_bases(queries))

@@ -2,39 +2,127 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from contextlib import ExitStack, closing, contextmanager
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import click
 
-from mummergpu.cli.messages import (
-    RunWords,
-    announce_compilation,
-    new_stats,
-    progress_shown,
-    tell_cache_trouble,
-)
-from mummergpu.cli.option_rules import Params, refuse_clashing_files, refuse_exclusive
-from mummergpu.cli.option_types import PROGRAM, Session
+from mummergpu.cli.exit_on_signal import PROGRAM
+from mummergpu.cli.option_rules import refuse_clashing_files, refuse_exclusive
+from mummergpu.cli.option_types import Params, Session, load
 from mummergpu.errors import OptionError
 from mummergpu.runtime.output_file import STANDARD_OUTPUT, OutputFile
+from mummergpu.version import __version__
 
 if TYPE_CHECKING:
     from mummergpu.pipeline.context import RunContext
+    from mummergpu.runtime.progress import Messages
     from mummergpu.runtime.stats import Stats
 
     Content = Callable[[Stats], bytes]
     """A function that makes the content of a file when the run has ended."""
 
+COMPILATION: Final = "20 s"
+"""About the longest time that everything that a search for matches needs takes to compile."""
+
+
+class RunMessages:
+    """Writes lines about a run beside its progress; any thread may call all methods."""
+
+    def __init__(self, progress: Messages, verbose: bool, quiet: bool) -> None:
+        self._progress = progress
+        self._verbose = verbose
+        self._quiet = quiet
+
+    def notice(self, text: str) -> None:
+        """Write a line, if the user asks for more."""
+        if self._verbose:
+            self._progress.write_line(f"{PROGRAM}: {text}")
+
+    def warn(self, text: str) -> None:
+        """Write a warning, unless the user asks for errors only."""
+        self.say(f"warning: {text}")
+
+    def context(self, threads: int, stats: Stats) -> RunContext:
+        """Return the context of a job, which writes these messages."""
+        from mummergpu.pipeline.context import RunContext
+
+        return RunContext(threads, stats, self._progress, self.notice, self.warn)
+
+    def say(self, text: str) -> None:
+        """Write a line, unless the user asks for errors only."""
+        if not self._quiet:
+            self._progress.write_line(f"{PROGRAM}: {text}")
+
+
+@contextmanager
+def progress_shown(hidden: bool, verbose: bool, quiet: bool = False) -> Iterator[Messages]:
+    """Show the progress of the ``with`` block, on a terminal or in a line at times.
+
+    Other lines are written in any case, unless it is quiet.
+    """
+    from mummergpu.runtime.progress import Messages, Progress
+
+    stream = sys.stderr
+    on_terminal = stream.isatty()
+    is_shown = not hidden and (on_terminal or verbose)
+    none = Messages(None if quiet else stream)
+    with closing(Progress(stream, on_terminal) if is_shown else none) as progress:
+        yield progress
+
+
+def new_stats(command: str, mode: str) -> Stats:
+    """Return the statistics of a run that begins."""
+    from mummergpu.runtime.stats import Stats
+
+    stats = Stats()
+    stats.set(
+        version=__version__,
+        command=command,
+        date=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        host=os.uname().nodename,
+        mode=mode,
+    )
+    return stats
+
+
+@cache
+def announce_compilation(time: str = COMPILATION) -> None:
+    """Write a line when this process begins to compile, and how far it is later on."""
+    from mummergpu.runtime.jit import on_first_compilation
+
+    def announce() -> None:
+        _say(f"compiling for the first time on this machine (up to {time})")
+
+    def go_on(functions: int, seconds: float) -> None:
+        _say(f"compiling: {functions:,} functions in {seconds:.0f} s so far")
+
+    on_first_compilation(announce, go_on=go_on)
+
+
+def _say(text: str) -> None:
+    # On a terminal the line replaces the progress line, which comes back below it.
+    start = "\r\x1b[K" if sys.stderr.isatty() else ""
+    click.echo(f"{start}{PROGRAM}: {text}", err=True)
+
+
+def report_cache_trouble(notice: Callable[[str], None]) -> None:
+    """Report trouble with the folders of compiled code."""
+    from mummergpu.runtime.compiled.store import on_cache_trouble
+
+    on_cache_trouble(notice)
+
 
 class RunReports:
     """The files of the reports of a run: named first, opened before it, and written after it."""
 
-    def __init__(self, params: Mapping[str, Any]) -> None:
+    def __init__(self, params: Params) -> None:
         self._contents: list[tuple[str, str, Content]] = []
         if (path := params["stats"]) is not None:
             self._contents.append(("--stats", path, lambda stats: stats.as_json()))
@@ -71,21 +159,8 @@ class CommandRun:
     """A run of a command that searches: its files are checked when this is made.
 
     A device that the user names wakes up then. What is slow to import comes after that, as options
-    and jobs do.
-
-    Attributes
-    ----------
-    command : str
-        The command line.
-
-    Parameters
-    ----------
-    params : dict
-        The options of the command, by their parameter names.
-    inputs : sequence of str
-        The files that are read.
-    outputs : mapping of str to str or None
-        The files that are written besides reports, by the options that name them.
+    and jobs do. `outputs` are the files that are written besides reports, by the options that name
+    them.
     """
 
     def __init__(
@@ -117,34 +192,35 @@ class CommandRun:
 
         ask_for_context(self._params["device"])
 
+    def job(self, here: str, on_cluster: str) -> Callable[..., Any]:
+        """Return the job of the command (`option_types.load`), for the cluster if there is one."""
+        if self._params["cluster"] is None:
+            return cast("Callable[..., Any]", load(here))
+        from mummergpu.cluster.options import ClusterOptions
+
+        cluster = ClusterOptions.shared(self._params["cluster"], self._params["threads"])
+        return partial(load(on_cluster), cluster=cluster)
+
     @contextmanager
     def reported(
         self, mode: str, compiles: str = "a minute"
-    ) -> Iterator[tuple[RunContext, RunWords]]:
-        """Open the reports, tell of progress and of compiling; write the reports at the end.
+    ) -> Iterator[tuple[RunContext, RunMessages]]:
+        """Open the reports, show progress and compiling; write the reports at the end.
 
-        `mode` is what reports call the run, `compiles` about the longest time that everything that
-        the command needs takes to compile.
+        `mode` names the run in reports; `compiles` is about the longest time that compiling
+        everything that the command needs takes.
         """
         params, session = self._params, self._session
-        threads, quiet = params["threads"], params["quiet"]
         stats = new_stats(self.command, mode)
-        if not quiet:
+        if not params["quiet"]:
             announce_compilation(compiles)
         with ExitStack() as stack:
             self._reports.open(stack)
-            hidden = quiet or params["no_progress"] or self._has_rows_on_terminal
+            hidden = params["quiet"] or params["no_progress"] or self._has_rows_on_terminal
             progress = stack.enter_context(progress_shown(hidden, session.verbose))
-            words = RunWords(progress, session.verbose, quiet)
-            tell_cache_trouble(words.notice)
-            yield words.context(threads, stats), words
+            messages = RunMessages(progress, session.verbose, params["quiet"])
+            report_cache_trouble(messages.notice)
+            yield messages.context(params["threads"], stats), messages
             for line in stats.summary():
-                words.notice(line)
+                messages.notice(line)
             self._reports.write(stats)
-
-
-def on_cluster(job: Callable[..., Any], params: Params) -> Callable[..., Any]:
-    """Return a job of `mummergpu.cluster`, with the cluster that is asked for."""
-    from mummergpu.cluster.options import ClusterOptions
-
-    return partial(job, cluster=ClusterOptions.shared(params["cluster"], params["threads"]))

@@ -1,4 +1,4 @@
-"""The command ``warmup``: compile now what most runs need, by small commands."""
+"""The command ``warmup``: compile what most runs need, by small commands."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Final
 
 import click
 
-from mummergpu.cli.option_types import HELP_OPTIONS, PROGRAM, Session
+from mummergpu.cli.exit_on_signal import PROGRAM
+from mummergpu.cli.option_types import HELP_OPTIONS, Session
 from mummergpu.errors import OptionError, OutputError
 from mummergpu.runtime.compiled.levels import LEVELS, compile_for, machine_levels
 
@@ -73,18 +74,18 @@ _STATES_OF_MODELS: Final = (3, 8, 12)
     "level",
     metavar="LEVEL",
     type=click.Choice(tuple(LEVELS)),
-    help="Compile for all processors of a level: x86-64-v4, x86-64-v3 or x86-64-v2.  "
-    "[default: the best that this processor has]",
+    help="Compile for a processor level: x86-64-v4, x86-64-v3 or x86-64-v2.  [default: the highest "
+    "of this machine]",
 )
-@click.option("-q", "--quiet", is_flag=True, help="Write nothing but errors to standard error.")
+@click.option("-q", "--quiet", is_flag=True, help="Write only errors to standard error.")
 @click.pass_context
 def warmup(context: click.Context, level: str | None, quiet: bool) -> None:
-    """Compile what most runs need, so that they need not wait for that.
+    """Compile everything that most runs need, so that they do not wait for it.
 
-    This takes about a minute. The code is kept where each run looks for it: MUMMERGPU_CACHE_DIR, or
-    the usual folder of caches. In the recipe of a container, set that variable to a folder of the
-    image, and run this command for x86-64-v3 and for x86-64-v2: the container then compiles nothing
-    on most machines, for any user, and with a read-only file system.
+    This takes about a minute. The code is stored in MUMMERGPU_CACHE_DIR, or in the usual cache
+    folder. In the recipe of a container, set that variable to a folder of the image, and run this
+    command for x86-64-v3 and for x86-64-v2: the container then compiles nothing on most machines,
+    for any user, and with a read-only file system.
     """
     from mummergpu.runtime.compiled.announcement import compilation
     from mummergpu.runtime.compiled.store import code_places, process_store

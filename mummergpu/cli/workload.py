@@ -8,9 +8,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mummergpu.cli.messages import announce_compilation, progress_shown
-from mummergpu.cli.option_names import WordedCommand
-from mummergpu.cli.option_types import HELP_OPTIONS, PROGRAM, complete_files, complete_folders
+from mummergpu.cli.exit_on_signal import PROGRAM
+from mummergpu.cli.option_types import (
+    HELP_OPTIONS,
+    MESSAGE_OPTIONS,
+    WordedCommand,
+    file_option,
+    folder_option,
+    option,
+)
+from mummergpu.cli.run_verb import announce_compilation, progress_shown
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -28,44 +35,27 @@ def complete_workload(
     return [CompletionItem(name) for name in workload_names() if name.startswith(begun)]
 
 
-@click.command("workload", cls=WordedCommand, context_settings=HELP_OPTIONS)
-@click.argument("name", shell_complete=complete_workload)
-@click.option(
-    "-o",
-    "--output",
-    "folder",
-    metavar="DIR",
-    shell_complete=complete_folders,
-    required=True,
-    help="The folder for the files; it is made if need be.",
+@click.command(
+    "workload",
+    cls=WordedCommand,
+    context_settings=HELP_OPTIONS,
+    params=[
+        click.Argument(["name"], shell_complete=complete_workload),
+        folder_option(
+            "-o --output folder", "Folder for the files, which is made if need be.", required=True
+        ),
+        option(
+            "--scale",
+            "Scale the number of reads: 0.01 is a hundredth. REPEATS gets a genome to match.",
+            "FACTOR",
+            type=float,
+            default=1.0,
+        ),
+        file_option("--reference", "Reference to sample.  [default: a random genome]"),
+        option("--seed", "Seed of the random numbers.  [default: the workload's own]", type=int),
+        *MESSAGE_OPTIONS,
+    ],
 )
-@click.option(
-    "--scale",
-    type=float,
-    default=1.0,
-    show_default=True,
-    help="Make so many times as many reads: 0.01 is a hundredth. REPEATS gets a genome to match.",
-)
-@click.option(
-    "--reference",
-    metavar="FILE",
-    shell_complete=complete_files,
-    help="Take FILE as the reference, and the queries from it.  [default: a random genome]",
-)
-@click.option(
-    "--seed",
-    type=int,
-    metavar="N",
-    help="Where the random numbers start.  [default: the workload's own]",
-)
-@click.option(
-    "-v",
-    "--verbose",
-    is_flag=True,
-    help="Tell how far it is every 30 seconds where standard error is no terminal.",
-)
-@click.option("-q", "--quiet", is_flag=True, help="Write nothing but errors to standard error.")
-@click.option("--no-progress", is_flag=True, help="Show no progress.")
 def workload(
     name: str,
     folder: str,
@@ -76,13 +66,12 @@ def workload(
     quiet: bool,
     no_progress: bool,
 ) -> None:
-    """Make a reference and queries to try mummergpu on.
+    """Generate a reference and queries to try mummergpu on.
 
-    NAME is one of the four data sets of MUMmerGPU's paper, HSILL, CBRIGG, LMONO or SSUIS; or
-    HS100, ten million reads of a genome of 100 Mbp; GENOMES, a genome of 100 Mbp and a copy that
-    differs in one base of a hundred; or REPEATS, 3.1 Gbp with the repeats of a human genome, and
-    ten million pairs. All are made from random numbers: the same seed makes the same files on
-    every machine.
+    NAME is one of the four data sets of MUMmerGPU's paper, HSILL, CBRIGG, LMONO or SSUIS; HS100,
+    ten million reads of a genome of 100 Mbp; GENOMES, a genome of 100 Mbp and a copy that differs
+    in one base of a hundred; or REPEATS, 3.1 Gbp with the repeats of a human genome, and ten
+    million pairs. All are random: the same seed makes the same files on every machine.
     """
     if verbose and quiet:
         raise click.UsageError("-v and -q exclude each other")
@@ -98,8 +87,8 @@ def workload(
         return
     length = load_declaration(name).minimum_length
     made = [str(path) for path in (files.reference, *files.query_paths)]
-    words = ["--pair"] if files.mates else []
-    command = shlex.join([PROGRAM, "-l", str(length), *words, *made])
+    pair = ["--pair"] if files.mates else []
+    command = shlex.join([PROGRAM, "-l", str(length), *pair, *made])
     click.echo(
         f"{PROGRAM}: made {', '.join(made[:-1])} and {made[-1]}; to match them:",
         err=True,

@@ -1,19 +1,29 @@
-"""Opens a cluster of Dask, and asks its scheduler."""
+"""Opens a cluster of Dask, asks its scheduler, and checks its workers before any work.
+
+All workers must have the same programs, and see the same files.
+"""
 
 from __future__ import annotations
 
 import importlib
 import logging
+import os
+import platform
+import socket
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from typing import Any, Final
+from hashlib import blake2b
+from importlib import metadata
+from typing import Any, Final, NamedTuple
 
 from mummergpu.cluster.options import OF_LOCAL, SLURM, ClusterOptions
 from mummergpu.errors import ClusterError, LibraryError, MummergpuError
 from mummergpu.runtime import optional_imports
+from mummergpu.runtime.compiled.store import digest_of_sources
 from mummergpu.runtime.optional_imports import in_one_line
 from mummergpu.runtime.processors import processor_count
+from mummergpu.version import __version__
 
 CONNECT_SECONDS: Final = 30
 """How long a scheduler may take to answer."""
@@ -101,7 +111,7 @@ class OpenCluster:
 
     def on_all(self, function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
         """Call a function on all workers; return what each of them returns or raises."""
-        with self.told():
+        with self.clear_errors():
             found: dict[str, Any] = self.client.run(
                 function, *arguments, on_error="return", callback_timeout=2 * CONNECT_SECONDS
             )
@@ -113,11 +123,11 @@ class OpenCluster:
             self.client.run(function, *arguments, on_error="ignore", callback_timeout=2)
 
     def _ask(self, call: Callable[..., Any], **arguments: Any) -> Any:
-        with self.told():
+        with self.clear_errors():
             return self.client.sync(call, callback_timeout=CONNECT_SECONDS, **arguments)
 
     @contextmanager
-    def told(self) -> Iterator[None]:
+    def clear_errors(self) -> Iterator[None]:
         """Raise what fails between this process and the scheduler as one clear error."""
         import dask
 
@@ -131,7 +141,7 @@ class OpenCluster:
             raise ClusterError(self.name, _words_of(error)) from error
 
     def refuse_if_gone(self, error: BaseException) -> None:
-        """Raise what to tell the user if the scheduler has gone, or workers end one by one."""
+        """Raise a clear error if the scheduler has gone, or workers end one by one."""
         from distributed import KilledWorker
 
         if isinstance(error, KilledWorker):
@@ -189,10 +199,10 @@ def _wait_for_workers(cluster: OpenCluster, options: ClusterOptions) -> None:
 
 
 def _client_of(options: ClusterOptions, stack: ExitStack) -> Any:
-    """Return a client of a scheduler; the stack ends what is started for it."""
+    """Return a client of a scheduler; the stack ends the processes started for it."""
     import distributed
 
-    # Its functions tell no types.
+    # Its functions have no types.
     library: Any = distributed
     processes = options.processes
     if processes is not None:
@@ -229,19 +239,19 @@ def _slurm_cluster(path: str) -> Any:
     import yaml
 
     with open(path, encoding="utf-8") as file:
-        told = yaml.safe_load(file)
-    if not isinstance(told, dict) or not isinstance(told.get("jobs"), int):
+        options = yaml.safe_load(file)
+    if not isinstance(options, dict) or not isinstance(options.get("jobs"), int):
         raise ClusterError(path, "it must say jobs: N, and dask-jobqueue's options, such as cores")
-    jobs = told.pop("jobs")
-    # Its modules tell no types.
+    jobs = options.pop("jobs")
+    # Its modules have no types.
     jobqueue: Any = dask_jobqueue
-    cluster: Any = jobqueue.SLURMCluster(**told)
+    cluster: Any = jobqueue.SLURMCluster(**options)
     cluster.scale(jobs=jobs)
     return cluster
 
 
 def _silence() -> None:
-    """Leave it to errors to tell what has happened: Dask's log has many lines for each."""
+    """Silence Dask's log, which has many lines for each error."""
     # It sets the levels of its loggers when it is imported.
     importlib.import_module("distributed")
     for name in _QUIET:
@@ -258,3 +268,154 @@ def _words_of(error: Exception) -> str:
     if isinstance(error, TimeoutError | OSError):
         return f"cannot be reached: {in_one_line(error)}"
     return in_one_line(error)
+
+
+DIGEST: Final = digest_of_sources(left_out=())
+"""The digest of the sources of this process when it began."""
+
+_LIBRARIES: Final = ("numpy", "isal", "pysam", "pyhmmer", "distributed")
+"""The libraries on whose versions the bytes of the output may depend, or what travels."""
+
+_LOOKED_AT: Final = 1 << 16
+"""The first and last bytes of a file, by which it is compared."""
+
+_SIGN: Final = "shared"
+_SECONDS_TO_APPEAR: Final = 20.0
+"""How long a file that one machine has made may take to be seen by another one."""
+
+
+class WorkerFacts(NamedTuple):
+    """A worker's machine and its programs, each with its version."""
+
+    host: str
+    versions: tuple[tuple[str, str], ...]
+
+
+class FileFacts(NamedTuple):
+    """Size and digest of a file as a machine sees it; the reason if it cannot be read."""
+
+    size: int
+    digest: str
+    problem: str = ""
+
+
+def worker_facts() -> WorkerFacts:
+    """Return the facts of this process."""
+    own = f"{__version__} ({(DIGEST or 'unknown')[:12]})"
+    python = ".".join(platform.python_version_tuple()[:2])
+    libraries = [(name, _version_of(name)) for name in _LIBRARIES]
+    return WorkerFacts(socket.gethostname(), (("mummergpu", own), ("python", python), *libraries))
+
+
+def _version_of(library: str) -> str:
+    with suppress(metadata.PackageNotFoundError):
+        return metadata.version(library)
+    return "none"
+
+
+def check_versions(cluster: OpenCluster) -> None:
+    """Refuse a worker that has not the programs of this process.
+
+    Raises
+    ------
+    ClusterError
+        It names the worker and what differs.
+    """
+    own = dict(worker_facts().versions)
+    for address, facts in sorted(cluster.on_all(worker_facts).items()):
+        if isinstance(facts, Exception):
+            raise ClusterError(f"worker {address}", f"mummergpu does not run there: {facts}")
+        for name, version in facts.versions:
+            if version != own[name]:
+                raise ClusterError(
+                    f"worker {address} on {facts.host}",
+                    f"has {name} {version}, and this process {own[name]}: install the same "
+                    "versions everywhere",
+                )
+
+
+def file_facts(paths: Sequence[str]) -> list[FileFacts]:
+    """Return the facts of some files, as this machine sees them."""
+    return [_facts_of(path) for path in paths]
+
+
+def _facts_of(path: str) -> FileFacts:
+    try:
+        with open(path, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            seen = file.read(_LOOKED_AT) + os.pread(
+                file.fileno(), _LOOKED_AT, max(0, size - _LOOKED_AT)
+            )
+    except OSError as error:
+        return FileFacts(0, "", error.strerror or str(error))
+    return FileFacts(size, blake2b(seen, digest_size=16).hexdigest())
+
+
+def check_files(cluster: OpenCluster, paths: Sequence[str]) -> None:
+    """Refuse a worker that does not see a file, or another one by its path.
+
+    Raises
+    ------
+    ClusterError
+        It names the worker and the path.
+    """
+    own = file_facts(paths)
+    for address, seen in sorted(cluster.on_all(file_facts, tuple(paths)).items()):
+        if isinstance(seen, Exception):
+            raise ClusterError(f"worker {address}", str(seen))
+        for path, ours, theirs in zip(paths, own, seen, strict=True):
+            if ours.problem:
+                continue
+            if theirs != ours:
+                problem = theirs.problem or "it is another file"
+                message = f"does not see '{path}' ({problem}): put it where all machines see it"
+                raise ClusterError(f"worker {address}", message)
+
+
+def sign_folder(folder: str, name: str) -> str:
+    """Leave a file in a folder of parts, if this machine sees the driver's; return the problem."""
+    try:
+        os.stat(os.path.join(folder, _SIGN))
+        with open(os.path.join(folder, name), "wb"):
+            pass
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""
+
+
+def _sign(folder: str) -> tuple[str, str]:
+    name = f"sign-{socket.gethostname()}-{os.getpid()}"
+    return name, sign_folder(folder, name)
+
+
+def check_folders(cluster: OpenCluster, folders: Sequence[str]) -> None:
+    """Refuse a worker that cannot write where this process reads; one of those beside each other.
+
+    Raises
+    ------
+    ClusterError
+        It names the worker and the folder.
+    """
+    for folder in {os.path.dirname(folder): folder for folder in folders}.values():
+        _check_folder(cluster, folder)
+
+
+def _check_folder(cluster: OpenCluster, folder: str) -> None:
+    with open(os.path.join(folder, _SIGN), "wb"):
+        pass
+    shared = os.path.dirname(folder)
+    deadline = time.monotonic() + _SECONDS_TO_APPEAR
+    for address, sign in sorted(cluster.on_all(_sign, folder).items()):
+        if isinstance(sign, Exception):
+            raise ClusterError(f"worker {address}", str(sign))
+        name, problem = sign
+        path = os.path.join(folder, name)
+        while not problem and not os.path.exists(path):
+            if time.monotonic() > deadline:
+                problem = "what it writes there does not appear here"
+            time.sleep(0.1)
+        if problem:
+            message = f"cannot write parts into '{shared}' ({problem}): write to where all see it"
+            raise ClusterError(f"worker {address}", message)
+        with suppress(OSError):
+            os.unlink(path)

@@ -1,6 +1,6 @@
 """Sends parts of the work to workers, and yields what comes of them in the order of the parts.
 
-A part is found, and what is found of it stays on its worker until it is known how much comes before
+A part is searched, and its rows stay on the worker until it is known how much comes before
 it. Then it is packed: compressed, with the borders of blocks that the whole file will have.
 
 Where a worker ends, Dask sends its parts to another one; but for minutes it believes a worker that
@@ -11,6 +11,8 @@ first wins: all of them find the same.
 from __future__ import annotations
 
 import os
+import pickle
+import socket
 import threading
 import time
 from asyncio import run_coroutine_threadsafe
@@ -19,12 +21,83 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import CancelledError
 from concurrent.futures import Future as LocalFuture
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
-from mummergpu.cluster.connection import OpenCluster
-from mummergpu.cluster.faults import DIGEST, Fault, guarded
-from mummergpu.errors import ClusterError
+from mummergpu.cluster.connection import DIGEST, OpenCluster
+from mummergpu.errors import BackendError, ClusterError, MummergpuError, OutputError
 from mummergpu.runtime.frozen import frozen
+
+Result = TypeVar("Result")
+
+
+@frozen
+class Fault:
+    """Why a worker has not done a task.
+
+    `is_of_machine`: another worker may do it, as no disk or memory is left, say.
+    """
+
+    error: MummergpuError
+    worker: str
+    is_of_machine: bool
+
+
+def own_address() -> str:
+    """Return the address of the worker that this process is."""
+    from distributed import get_worker
+
+    return str(get_worker().address)
+
+
+def own_name() -> str:
+    """Return the address of the worker that this process is, and its machine."""
+    return f"worker {own_address()} on {socket.gethostname()}"
+
+
+def guarded(digest: str | None, function: Callable[..., Result], *arguments: Any) -> Result | Fault:
+    """Call a function on a worker; what it raises is returned.
+
+    `digest` is that of the sources of the driver. A fault among the arguments is returned, too.
+    """
+    for argument in arguments:
+        if isinstance(argument, Fault):
+            return argument
+    try:
+        if digest != DIGEST:
+            raise ClusterError(own_name(), "has another version of mummergpu")
+        return function(*arguments)
+    except Exception as error:
+        return _fault_of(error)
+
+
+def _fault_of(error: Exception) -> Fault:
+    is_of_machine = isinstance(
+        error, OSError | MemoryError | OutputError | BackendError | ClusterError
+    )
+    clear: MummergpuError
+    if isinstance(error, ClusterError):
+        clear = error
+    elif isinstance(error, MummergpuError) and not is_of_machine and _travels(error):
+        clear = error
+    elif isinstance(error, MummergpuError):
+        clear = ClusterError(own_name(), str(error))
+    elif isinstance(error, MemoryError):
+        clear = ClusterError(own_name(), "out of memory; smaller blocks or fewer threads need less")
+    elif isinstance(error, OSError):
+        place = "" if error.filename is None else f"{error.filename}: "
+        clear = ClusterError(own_name(), f"{place}{error.strerror or error}")
+    else:
+        clear = ClusterError(own_name(), f"internal: {type(error).__name__}: {error}")
+    return Fault(clear, own_address(), is_of_machine)
+
+
+def _travels(error: MummergpuError) -> bool:
+    """Return whether another process can have an error."""
+    try:
+        return str(pickle.loads(pickle.dumps(error))) == str(error)
+    except Exception:
+        return False
+
 
 FIRST_PATIENCE: Final = 900.0
 """The seconds that the first parts may take: workers compile, and read the index."""
@@ -45,7 +118,7 @@ class _Attempt:
     """A part at a worker: Dask's futures, and those of what they hold, once it is here."""
 
     found: Any
-    told: LocalFuture[Any]
+    report: LocalFuture[Any]
     since: float
     packing: Any = None
     packed: LocalFuture[Any] | None = None
@@ -61,7 +134,7 @@ class _Flight:
     begun: int = 0
     avoided: set[str] = field(default_factory=set)
     faults: int = 0
-    told: Any = None
+    report: Any = None
     offsets: tuple[int, ...] | None = None
     result: Any = None
     is_done: bool = False
@@ -71,31 +144,21 @@ class _Flight:
 class Steps:
     """What workers do with a part.
 
-    Attributes
-    ----------
-    find : callable
-        Receives the work and a part.
-    tell : callable or None
-        Receives what is found; returns what the driver must know of it, with ``sizes``, the bytes
-        for each file. None if all that is found is what the driver wants.
-    pack : callable or None
-        Receives the work, what is found and where it begins in each file.
+    `find` receives the work and a part; `report` what is found, of which it returns what the driver
+    must know, with `sizes`, the bytes for each file (None if the driver wants all of it); `pack`
+    the work, what is found, and where it begins in each file.
     """
 
     find: Step
-    tell: Step | None = None
+    report: Step | None = None
     pack: Step | None = None
 
 
 class Flow:
     """Sends parts to workers.
 
-    Parameters
-    ----------
-    work : object
-        What `Steps` need to know besides a part; it has a `token` of its own.
-    begins : sequence of int
-        The bytes in each file before the first part.
+    `work` is what `Steps` need to know besides a part; its `token` is its own. `begins` are the
+    bytes in each file before the first part.
     """
 
     def __init__(
@@ -113,7 +176,7 @@ class Flow:
         self._leniency = 1
 
     def results(self, parts: Iterable[Any]) -> Generator[tuple[Any, Any]]:
-        """Yield what is told of each part, and what is packed of it, in the order of the parts.
+        """Yield the report of each part, and its packed rows, in the order of the parts.
 
         Raises
         ------
@@ -144,7 +207,7 @@ class Flow:
                 continue
             done = flights.popleft()
             self._first_since = time.monotonic()
-            yield done.told, done.result
+            yield done.report, done.result
             del done
 
     def _submit(self, flight: _Flight, name: str, step: Step, *arguments: Any, soon: bool) -> Any:
@@ -152,7 +215,7 @@ class Flow:
         avoided = self._suspects | flight.avoided
         usable = [one for one in self._cluster.workers if one not in avoided]
         where = {"workers": usable, "allow_other_workers": True} if avoided and usable else {}
-        with self._cluster.told():
+        with self._cluster.clear_errors():
             return self._cluster.client.submit(
                 guarded,
                 *(DIGEST, step, *arguments),
@@ -162,7 +225,7 @@ class Flow:
             )
 
     def _fetch(self, future: Any) -> LocalFuture[Any]:
-        """Return what will hold the value of a future of Dask: no thread waits for it."""
+        """Return a local future for the value of a future of Dask: no thread waits for it."""
         client = self._cluster.client
 
         async def gather() -> Any:
@@ -177,22 +240,22 @@ class Flow:
         flight.begun += 1
         steps = self._steps
         found = self._submit(flight, "find", steps.find, self._work, flight.part, soon=False)
-        told = found
-        if steps.tell is not None:
-            told = self._submit(flight, "tell", steps.tell, found, soon=True)
-        flight.attempts.append(_Attempt(found, self._fetch(told), time.monotonic()))
+        report = found
+        if steps.report is not None:
+            report = self._submit(flight, "report", steps.report, found, soon=True)
+        flight.attempts.append(_Attempt(found, self._fetch(report), time.monotonic()))
 
     def _advance(self, flights: Sequence[_Flight]) -> None:
-        """Look at what has come, and let parts be packed of which all before are known."""
+        """Take results that have come, and let parts be packed if all before are known."""
         is_known = True
         for flight in flights:
             for attempt in list(flight.attempts):
                 if not flight.is_done:
                     self._look_at(flight, attempt)
-            if is_known and flight.offsets is None and flight.told is not None:
+            if is_known and flight.offsets is None and flight.report is not None:
                 flight.offsets = tuple(self._offsets)
                 if self._steps.pack is not None:
-                    for number, size in enumerate(flight.told.sizes):
+                    for number, size in enumerate(flight.report.sizes):
                         self._offsets[number] += size
             is_known = flight.offsets is not None
             for attempt in flight.attempts:
@@ -202,15 +265,15 @@ class Flow:
         pack = self._steps.pack
         if pack is None or flight.offsets is None or attempt.packing is not None:
             return
-        if not attempt.told.done() or flight.is_done:
+        if not attempt.report.done() or flight.is_done:
             return
         arguments = self._work, attempt.found, flight.offsets
         attempt.packing = self._submit(flight, "pack", pack, *arguments, soon=True)
         attempt.packed = self._fetch(attempt.packing)
 
     def _look_at(self, flight: _Flight, attempt: _Attempt) -> None:
-        """Take what has come of an attempt."""
-        wanted = attempt.packed if attempt.packed is not None else attempt.told
+        """Take the result of an attempt, if it has come."""
+        wanted = attempt.packed if attempt.packed is not None else attempt.report
         if not wanted.done():
             return
         try:
@@ -221,8 +284,8 @@ class Flow:
         if isinstance(value, Fault):
             self._take_fault(flight, attempt, value)
             return
-        if wanted is attempt.told and flight.told is None:
-            flight.told = value
+        if wanted is attempt.report and flight.report is None:
+            flight.report = value
             self._longest = max(self._longest or 0.0, time.monotonic() - attempt.since)
         if wanted is attempt.packed or self._steps.pack is None:
             flight.result, flight.is_done = value, True

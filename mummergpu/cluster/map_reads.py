@@ -13,8 +13,13 @@ from contextlib import ExitStack, closing, nullcontext
 from dataclasses import replace
 from typing import Any, Final, NamedTuple, cast
 
-from mummergpu.cluster.checks import check_files, check_folders, check_versions
-from mummergpu.cluster.connection import OpenCluster, open_cluster
+from mummergpu.cluster.connection import (
+    OpenCluster,
+    check_files,
+    check_folders,
+    check_versions,
+    open_cluster,
+)
 from mummergpu.cluster.flow import Flow, Steps
 from mummergpu.cluster.joined_files import JoinedFiles, PreparedFiles
 from mummergpu.cluster.options import ClusterOptions
@@ -25,8 +30,8 @@ from mummergpu.cluster.worker import (
     find,
     forget,
     pack,
+    report,
     sizes_of,
-    tell,
 )
 from mummergpu.errors import InputError, OptionClashError
 from mummergpu.index.options import KmerOptions
@@ -43,14 +48,18 @@ from mummergpu.output.formats import RowKind
 from mummergpu.output.open_sink import check_targets
 from mummergpu.output.options import SamOptions
 from mummergpu.output.sink import OutputContext
-from mummergpu.pipeline.backend_opening import start_to_open, waiting_threads
 from mummergpu.pipeline.context import RunContext
-from mummergpu.pipeline.first_reads import TEMPLATES_OF_LENGTHS
 from mummergpu.pipeline.libraries import LibraryEstimate, Measure
 from mummergpu.pipeline.map_options import MapOptions
-from mummergpu.pipeline.map_reads import FileJob, MappedReads, Passes, most_block_bases
+from mummergpu.pipeline.map_reads import (
+    TEMPLATES_OF_LENGTHS,
+    FileJob,
+    MappedReads,
+    Passes,
+    most_block_bases,
+)
 from mummergpu.pipeline.mapping_groups import ReadMapping
-from mummergpu.pipeline.reference_source import open_source, reference_of
+from mummergpu.pipeline.open_search import open_source, reference_of, start_to_open, waiting_threads
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.output_file import OutputFile
@@ -81,7 +90,7 @@ class PartOfReads(NamedTuple):
 
 
 class FirstReads(NamedTuple):
-    """Pairs for a worker that measures templates, and the read groups that tell libraries."""
+    """Pairs for a worker that measures templates, and the read groups of libraries."""
 
     blocks: Sequence[ReadBlock]
     groups: Sequence[bytes]
@@ -91,16 +100,8 @@ class FirstReads(NamedTuple):
 class MapWork:
     """What workers know of a run (`worker.RowWork`).
 
-    Attributes
-    ----------
-    options : MapOptions
-        Those of the run, with paths that are the same everywhere.
-    passes : Passes
-        How reads are mapped.
-    libraries : Libraries or None
-        The sizes of templates; None while they are measured.
-    sam, input_groups
-        As for `OutputContext`.
+    The paths of `options` are the same everywhere. `libraries` is None while templates are
+    measured. `sam` and `input_groups` are those of `OutputContext`.
     """
 
     token: str
@@ -167,14 +168,13 @@ class MapFinder:
             with job.read_stream(self._reading) as reads:
                 numbered = (replace(one, file_number=part.number) for one in reads.blocks())
                 found = self._mapped(work, numbered, stats)
-                told = found.told._replace(long_reads=reads.reader.long_reads)
-                return FoundRows(found.rows, told)
+                own = found.report._replace(long_reads=reads.reader.long_reads)
+                return FoundRows(found.rows, own)
 
     def _mapped(self, work: MapWork, blocks: Iterator[ReadBlock], stats: Stats) -> FoundRows:
         assert work.libraries is not None
         sizes = PairSizes.of_libraries(work.libraries, self._options.unpaired)
-        told = self._options.max_alternatives > 0, self._reference, self._options.style
-        mapped = MappedReads(self._files.sink, self._stats, *told)
+        mapped = MappedReads(self._files.sink, self._stats, self._options, self._reference)
         summary = empty_summary()
         prepared = []
         with closing(self._mapping.results(blocks, sizes, mapped.prepare)) as results:
@@ -238,9 +238,9 @@ class _Run:
                 context.notice("this process reads the reads, and sends them to the workers")
             reading = stack.enter_context(ReadingThreads(options.threads))
             # Workers count the reads of files that they read.
-            told = replace(context, stats=Stats()) if is_cut else context
-            stack.callback(told.executor.shutdown, wait=False, cancel_futures=True)
-            job = FileJob(replace(options, block_size=options.block_size or SENT_BASES), told)
+            own = replace(context, stats=Stats()) if is_cut else context
+            stack.callback(own.executor.shutdown, wait=False, cancel_futures=True)
+            job = FileJob(replace(options, block_size=options.block_size or SENT_BASES), own)
             reads = stack.enter_context(job.read_stream(reading))
             source = open_source(options, context, reading, True, takes_circles=True)
             checksums = job.start_checksums(source)
@@ -265,7 +265,7 @@ class _Run:
         self._report(is_cut)
 
     def _measure(self, work: MapWork) -> Measure:
-        """Return what lets a worker measure pairs, so that this process needs no index."""
+        """Return a function with which a worker measures pairs: this process needs no index."""
 
         def measure(parts: Sequence[ReadBlock], groups: Sequence[bytes]) -> Sequence[Int64Array]:
             flow = Flow(self._cluster, work, Steps(find))
@@ -278,16 +278,16 @@ class _Run:
         self, work: MapWork, parts: Iterator[PartOfReads], joined: JoinedFiles, is_cut: bool
     ) -> None:
         """Write what comes of all parts."""
-        flow = Flow(self._cluster, work, Steps(find, tell, pack), joined.begins)
+        flow = Flow(self._cluster, work, Steps(find, report, pack), joined.begins)
         total = bytes_of_files(self._options.read_paths)
         done = 0
         try:
             with closing(flow.results(self._counted(parts))) as results:
-                for told, packed in results:
+                for part, packed in results:
                     joined.write(packed)
-                    self._summary += told.summary
-                    self._long_reads = self._long_reads.with_others(told.long_reads)
-                    self._stats.add_totals(told.totals)
+                    self._summary += part.summary
+                    self._long_reads = self._long_reads.with_others(part.long_reads)
+                    self._stats.add_totals(part.totals)
                     done += self._bytes.pop(0)
                     share = done / total if total and is_cut else None
                     work_done = Work(Phase.READS, (self._summary.reads,), 0, share)
@@ -344,5 +344,5 @@ def _found_everywhere(source: ReadSource) -> ReadSource:
     if isinstance(source, MateFiles) and "-" not in source.paths:
         first, second = map(os.path.abspath, source.paths)
         return replace(source, first=first, second=second)
-    # What is in the memory of this process stays here; only its name is told.
+    # What is in the memory of this process stays here; only its name is sent.
     return ReadFile(source.paths[0])

@@ -13,8 +13,13 @@ from contextlib import ExitStack, closing
 from dataclasses import replace
 from typing import Any, Final
 
-from mummergpu.cluster.checks import check_files, check_folders, check_versions
-from mummergpu.cluster.connection import OpenCluster, open_cluster
+from mummergpu.cluster.connection import (
+    OpenCluster,
+    check_files,
+    check_folders,
+    check_versions,
+    open_cluster,
+)
 from mummergpu.cluster.flow import Flow, Steps
 from mummergpu.cluster.joined_files import JoinedFiles, PreparedFiles
 from mummergpu.cluster.options import ClusterOptions
@@ -25,8 +30,8 @@ from mummergpu.cluster.worker import (
     find,
     forget,
     pack,
+    report,
     sizes_of,
-    tell,
 )
 from mummergpu.errors import OptionClashError
 from mummergpu.index.file import IndexFile
@@ -38,16 +43,13 @@ from mummergpu.output.formats import RowKind
 from mummergpu.output.genomes.sink import AlignedQueries, GenomeSink
 from mummergpu.output.open_sink import check_targets
 from mummergpu.output.sink import MatchSink
-from mummergpu.pipeline.align_genomes import tell_of_delta
+from mummergpu.pipeline.align_genomes import open_genome_sink, warn_of_delta
 from mummergpu.pipeline.align_options import AlignOptions
 from mummergpu.pipeline.block_search_loop import BlockSearchLoop
 from mummergpu.pipeline.context import RunContext
-from mummergpu.pipeline.genome_outputs import open_genome_sink
-from mummergpu.pipeline.match import MatchJob
-from mummergpu.pipeline.match_writer import MatchWriter
-from mummergpu.pipeline.open_search import KeptIndex, OpenSearch
+from mummergpu.pipeline.match import MatchJob, MatchWriter
+from mummergpu.pipeline.open_search import KeptIndex, OpenSearch, open_source, reference_of
 from mummergpu.pipeline.options import MatchOptions
-from mummergpu.pipeline.reference_source import open_source, reference_of
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.progress import Phase, Work
@@ -64,14 +66,8 @@ _NO_ROWS: Final = 1 << 62
 class QueryWork:
     """What workers know of a run (`worker.RowWork`).
 
-    Attributes
-    ----------
-    options : MatchOptions
-        Which matches are found.
-    aligned : AlignOptions or None
-        How alignments are made of them; None to write matches.
-    with_bases : bool
-        Whether alignments are written with the bases of the queries.
+    `aligned` are the options of alignments, None to write matches. `with_bases`: alignments are
+    written with the bases of the queries.
     """
 
     token: str
@@ -179,7 +175,7 @@ def run_match(options: MatchOptions, context: RunContext, cluster: ClusterOption
     """
     check_targets(options.outputs, options.picture)
     if options.summary:
-        raise OptionClashError("multiqc", "cluster", "workers do not tell that")
+        raise OptionClashError("multiqc", "cluster", "workers do not count that")
     if any(target.format == "plot" for target in options.outputs):
         raise OptionClashError("format=plot", "cluster", "one machine draws pictures")
     with context.stats.stage("end_to_end"), _Run(options, context, cluster) as run:
@@ -191,9 +187,9 @@ def run_match(options: MatchOptions, context: RunContext, cluster: ClusterOption
         check_folders(run.cluster, [one for one in joined.folders if one is not None])
         work = QueryWork(os.urandom(8).hex(), run.everywhere(options))
         work = replace(work, compressions=joined.compressions, folders=joined.folders)
-        for told, packed in run.results(work, Steps(find, tell, pack), joined.begins):
+        for part, packed in run.results(work, Steps(find, report, pack), joined.begins):
             joined.write(packed)
-            context.stats.add_totals(told.totals)
+            context.stats.add_totals(part.totals)
         joined.finish()
 
 
@@ -221,7 +217,7 @@ def run_align(options: AlignOptions, context: RunContext, cluster: ClusterOption
         for found, _ in run.results(work, Steps(find)):
             _take(sink, context, *found)
         sink.finish()
-    tell_of_delta(options, context)
+    warn_of_delta(options, context)
 
 
 def _take(
@@ -271,7 +267,7 @@ class _Run:
     def results(
         self, work: QueryWork, steps: Steps, begins: Sequence[int] = ()
     ) -> Generator[tuple[Any, Any]]:
-        """Yield what workers tell and pack of each block of queries, in order."""
+        """Yield the report and the packed rows of each block of queries, in order."""
         self.stack.callback(self.cluster.tell_all, forget, work.token)
         stats, total = self._context.stats, self._queries.reader.bytes_total
         flow = Flow(self.cluster, work, steps, begins)

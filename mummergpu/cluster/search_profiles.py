@@ -15,8 +15,7 @@ from functools import partial
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
-from mummergpu.cluster.checks import check_files, check_versions
-from mummergpu.cluster.connection import OpenCluster, open_cluster
+from mummergpu.cluster.connection import OpenCluster, check_files, check_versions, open_cluster
 from mummergpu.cluster.flow import Flow, Steps
 from mummergpu.cluster.options import ClusterOptions
 from mummergpu.cluster.worker import device_of_process, find, forget
@@ -34,8 +33,7 @@ from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.output.profiles import HitSink
 from mummergpu.pipeline import search_profiles
 from mummergpu.pipeline.context import RunContext
-from mummergpu.pipeline.profile_device import ProfileDevice
-from mummergpu.pipeline.profile_job import NumberedProteins
+from mummergpu.pipeline.profile_job import NumberedProteins, ProfileDevice
 from mummergpu.pipeline.profile_options import ProfileSearchOptions
 from mummergpu.pipeline.profile_scan import ProfileScan
 from mummergpu.pipeline.search_profiles import HitParts, ProfileSearch
@@ -45,7 +43,7 @@ from mummergpu.runtime.progress import Phase
 from mummergpu.runtime.stats import Stats, StatsTotals
 
 PARTS_OF_THREAD: Final = 4
-"""Few proteins are compared with the profiles in so many parts for each thread, or more."""
+"""The minimum number of parts for each thread in which few proteins are compared."""
 
 
 class SomeProteins(NamedTuple):
@@ -87,16 +85,10 @@ class SomeProteins(NamedTuple):
 
 
 class ProfilePart(NamedTuple):
-    """Work for a worker.
+    """Work for a worker: a block of proteins, and profiles to compare with it.
 
-    Attributes
-    ----------
-    proteins : NumberedProteins
-        A block of proteins.
-    group : range
-        The numbers of the profiles of this pass, among all.
-    numbers : range
-        Those to compare, among the pass.
+    `group` are the numbers of the profiles of this pass, among all; `numbers` are those to compare,
+    among the pass.
     """
 
     proteins: NumberedProteins
@@ -181,12 +173,12 @@ def run(
     with open_cluster(cluster, context.notice) as opened:
         check_versions(opened)
         check_files(opened, everywhere)
-        told = replace(
+        sent = replace(
             options,
             profiles=everywhere,
             sequences=ProteinsInMemory((), ProteinRules()),
         )
-        work = ProfileWork(os.urandom(8).hex(), told)
+        work = ProfileWork(os.urandom(8).hex(), sent)
         job = _ScanOnCluster if options.scans else _SearchOnCluster
         try:
             search_profiles.run(options, context, own_sink, partial(job, opened, work))
@@ -215,8 +207,8 @@ def _sent(
 class _SearchOnCluster(ProfileSearch):
     """A search whose comparisons workers make."""
 
-    def __init__(self, cluster: OpenCluster, work: ProfileWork, *told: Any) -> None:
-        super().__init__(*told)
+    def __init__(self, cluster: OpenCluster, work: ProfileWork, *arguments: Any) -> None:
+        super().__init__(*arguments)
         self._cluster = cluster
         self._work = work
 
@@ -270,8 +262,8 @@ def _some_of(proteins: NumberedProteins, first: int, end: int) -> NumberedProtei
 class _ScanOnCluster(ProfileScan):
     """A scan whose comparisons workers make."""
 
-    def __init__(self, cluster: OpenCluster, work: ProfileWork, *told: Any) -> None:
-        super().__init__(*told)
+    def __init__(self, cluster: OpenCluster, work: ProfileWork, *arguments: Any) -> None:
+        super().__init__(*arguments)
         self._cluster = cluster
         self._work = work
 

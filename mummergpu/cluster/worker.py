@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple, Protocol
 
+from mummergpu.cluster.joined_files import PackedPart, pack_part
 from mummergpu.cluster.options import OF_LOCAL
-from mummergpu.cluster.packed_parts import PackedPart, pack_part
 from mummergpu.cuda.driver import driver_facts
 from mummergpu.input.blocks.reader import LongReads
 from mummergpu.matching.options import DeviceOptions
@@ -17,22 +17,14 @@ from mummergpu.output.bytes.compression import compressor_of
 from mummergpu.runtime.stats import StatsTotals
 
 _IDLE_SECONDS: Final = 600.0
-"""After so long without work, a run that has not told that it is over is forgotten."""
+"""After this time without work, a run that has not reported its end is forgotten."""
 
 
 class PartReport(NamedTuple):
-    """What the driver must know of what is found of a part.
+    """What the driver must know of a part.
 
-    Attributes
-    ----------
-    sizes : tuple of int
-        The bytes for each file; 0 where they are no plain bytes.
-    totals : StatsTotals
-        Counts and costs.
-    summary : object or None
-        What became of the reads.
-    long_reads : LongReads
-        The reads that are too long.
+    `sizes` are the bytes for each file, 0 where they are no plain bytes; `totals` counts and costs;
+    `summary` is of the reads, and `long_reads` are too long to map.
     """
 
     sizes: tuple[int, ...]
@@ -46,7 +38,7 @@ class FoundRows:
     """What is found of a part: for each file its bytes, or rows that its sink has prepared."""
 
     rows: list[Any]
-    told: PartReport
+    report: PartReport
 
 
 def sizes_of(rows: Sequence[Any]) -> tuple[int, ...]:
@@ -58,7 +50,7 @@ class PartFinder(Protocol):
     """What does a job's work on a worker: it has loaded the index."""
 
     def find(self, work: Any, part: Any) -> Any:
-        """Return what a part holds; several threads may call this."""
+        """Return the result of a part; several threads may call this."""
 
     def close(self) -> None:
         """Release the index."""
@@ -83,12 +75,8 @@ class Work(Protocol):
 class RowWork(Work, Protocol):
     """Work whose rows go to files.
 
-    Attributes
-    ----------
-    compressions : tuple of str or None
-        How workers compress each file (`compressor_of`).
-    folders : tuple of str or None
-        The folders for the parts of each file; None to send them to the driver.
+    `compressions` is how workers compress each file (`compressor_of`); `folders` are those for the
+    parts of each file, None to send them to the driver.
     """
 
     @property
@@ -124,13 +112,13 @@ def find(work: Work, part: Any) -> Any:
             opened.used = time.monotonic()
 
 
-def tell(found: FoundRows) -> PartReport:
-    """Return what the driver must know of a part."""
-    return found.told
+def report(found: FoundRows) -> PartReport:
+    """Return the report of a part."""
+    return found.report
 
 
 def pack(work: RowWork, found: FoundRows, offsets: Sequence[int]) -> list[PackedPart | list[Any]]:
-    """Return what is found of a part as its files shall have it."""
+    """Return the rows of a part as its files shall have them."""
     packed: list[PackedPart | list[Any]] = []
     _, process = threads_and_number()
     for number, rows in enumerate(found.rows):
@@ -145,7 +133,7 @@ def pack(work: RowWork, found: FoundRows, offsets: Sequence[int]) -> list[Packed
 
 
 def forget(token: str) -> None:
-    """Release what is loaded for a run that is over, as soon as nobody uses it."""
+    """Release the index of a run that is over, as soon as nobody uses it."""
     # The worker would not answer while this waits.
     threading.Thread(target=_forget, args=(token,), daemon=True).start()
 

@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any, Final
 
+from mummergpu.errors import InputError
+from mummergpu.input.blocks.queries import QueryBlock, QueryRules
+from mummergpu.input.blocks.reader import ReadStream, query_reader
 from mummergpu.input.bytes.files import open_binary, reading
+from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.genomes.aligner import GenomeAligner
 from mummergpu.mapping.genomes.device_tiles import TileAligner
+from mummergpu.mapping.genomes.mapping_quality import MappingQualities
 from mummergpu.matching.backends.interface import Backend
+from mummergpu.output.formats import RowKind
 from mummergpu.output.genomes.delta import named_path
-from mummergpu.output.sink import MatchSink
+from mummergpu.output.genomes.sink import BlockAligner, GenomeSink
+from mummergpu.output.open_sink import open_sink
+from mummergpu.output.options import RecordStyle, SamOptions, usual_read_group
+from mummergpu.output.sink import MatchSink, OutputContext
 from mummergpu.pipeline import match
 from mummergpu.pipeline.align_options import AlignOptions
 from mummergpu.pipeline.context import RunContext
-from mummergpu.pipeline.genome_outputs import open_genome_sink
+from mummergpu.pipeline.open_search import open_source, reference_of
+from mummergpu.pipeline.progress import QueryProgress
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.sequence.codes import CodeArray
 from mummergpu.viterbi.device.tile_set import AlignedTiles, TileSet
@@ -50,13 +62,11 @@ def run(options: AlignOptions, context: RunContext) -> None:
     if options.method is AlignmentMethod.TILE:
         match.run(options.anchors, context, open_sink)
     else:
-        from mummergpu.pipeline.align_whole import run_whole
-
-        run_whole(options, context)
-    tell_of_delta(options, context)
+        _run_whole(options, context)
+    warn_of_delta(options, context)
 
 
-def tell_of_delta(options: AlignOptions, context: RunContext) -> None:
+def warn_of_delta(options: AlignOptions, context: RunContext) -> None:
     """Warn of files that programs which read a .delta cannot read again."""
     if all(target.format != "delta" for target in options.outputs):
         return
@@ -84,7 +94,7 @@ def _fault_of_fasta(path: str) -> str:
 
 
 def tiles_on_device(backend: Backend[Any], costs: Costs, context: RunContext) -> TileAligner | None:
-    """Return what aligns tiles on the device of a backend, None if it has no device of its own."""
+    """Return the aligner of tiles on the device of a backend, None if it has no own device."""
     if backend.name != "cuda":
         return None
     from mummergpu.matching.backends.cuda_streams import CudaStreamsBackend
@@ -112,3 +122,81 @@ def tiles_on_device(backend: Backend[Any], costs: Costs, context: RunContext) ->
                 aligner.free()
 
     return align
+
+
+def open_genome_sink(
+    options: AlignOptions,
+    reference: Reference,
+    files: list[OutputFile],
+    aligner: BlockAligner,
+    context: RunContext,
+) -> GenomeSink:
+    """Return the sink that aligns blocks of queries and writes the alignments."""
+    facts = OutputContext(
+        reference,
+        options.query_paths,
+        options.threads,
+        options.command,
+        SamOptions(usual_read_group(options.query_paths)),
+        with_changes=options.with_changes,
+        with_bases=options.with_bases,
+        records=RecordStyle(equal_bases=options.equal_bases),
+        qualities=MappingQualities(reference, context.executor.map),
+        warn=context.warn,
+    )
+    output = open_sink(options.outputs, files, facts, context.stats, RowKind.GENOMES)
+    return GenomeSink(aligner, options.kept, output, context.stats, context.executor.map)
+
+
+BLOCK_BASES = 1 << 20
+"""About how many bases of queries are aligned and written together."""
+
+
+def _run_whole(options: AlignOptions, context: RunContext) -> None:
+    """Align each query with each record of the reference, from end to end."""
+    # Alignments of tiles start without these.
+    from mummergpu.mapping.genomes.whole import WholeAligner
+    from mummergpu.pipeline.matrix_opening import open_matrix
+
+    stats = context.stats
+    with stats.stage("end_to_end"), ExitStack() as stack:
+        outputs = [stack.enter_context(OutputFile(target.path)) for target in options.outputs]
+        stack.callback(context.executor.shutdown)
+        reading = stack.enter_context(ReadingThreads(options.threads))
+        done = QueryProgress(context.progress.tell, 1)
+        rules = QueryRules(options.any_letters, options.no_empty, context.warn)
+        block_bases = options.search.block_size or BLOCK_BASES
+        queries = stack.enter_context(
+            ReadStream(
+                query_reader(options.query_paths, block_bases, rules=rules, threads=reading),
+                stats,
+                done.read,
+            )
+        )
+        reference = reference_of(open_source(options, context, reading))
+        stats.add(
+            reference_records=reference.record_starts.size, reference_bases=reference.codes.size
+        )
+        costs, strands = options.genomes.costs, options.search.strands
+        matrix = open_matrix(options.method, costs, options.device, context, stack)
+        aligner = WholeAligner(reference, options.genomes, strands, *matrix)
+        sink = open_genome_sink(options, reference, outputs, aligner, context)
+        stack.callback(sink.close)
+        done.begin_group(0, 1)
+        for block in queries.blocks(block_bases):
+            with naming_files(options.query_paths, block):
+                sink.write(sink.prepare(block, {}))
+            done.done(block)
+        sink.finish()
+
+
+@contextmanager
+def naming_files(paths: Sequence[str], block: QueryBlock) -> Iterator[None]:
+    """Name the file of a query whose matrix is too large, in an `InputError`."""
+    from mummergpu.mapping.genomes.whole import MatrixTooLargeError
+
+    try:
+        yield
+    except MatrixTooLargeError as error:
+        path = paths[block.file_number]
+        raise InputError(error.message, path, None, error.query) from error

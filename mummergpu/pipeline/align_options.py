@@ -15,8 +15,7 @@ from mummergpu.matching.options import STRANDS, SearchOptions, Uniqueness
 from mummergpu.output.genomes.sink import AlignmentFilter
 from mummergpu.output.options import RecordStyle
 from mummergpu.output.targets import OutputTarget
-from mummergpu.pipeline.options import MatchOptions
-from mummergpu.pipeline.run_options import RunOptions
+from mummergpu.pipeline.options import MatchOptions, RunOptions
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.option_values import keep_values, optional_positive, truth
 from mummergpu.viterbi.recurrence.model import AlignmentMethod
@@ -25,13 +24,13 @@ OF_MATCHES: Final = (
     *("min_length", "mode", "min_cluster", "max_gap", "diagonal_difference", "diagonal_factor"),
     *("break_length", "extend", "circular"),
 )
-"""The parameters that are about matches and what is between them."""
+"""The parameters that are about matches and the gaps between them."""
 
 
-def refuse_options_of_matches(method: AlignmentMethod, told: Collection[str]) -> None:
-    """Refuse parameters about matches, among those that a user told, if a method has none."""
+def refuse_options_of_matches(method: AlignmentMethod, given: Collection[str]) -> None:
+    """Refuse parameters about matches, among those that are given, if a method has none."""
     for name in OF_MATCHES:
-        if name in told and method is not AlignmentMethod.TILE:
+        if name in given and method is not AlignmentMethod.TILE:
             text = f"the method '{method.value}' aligns whole sequences without any"
             raise OptionError(name, f"is about matches, and {text}")
 
@@ -55,11 +54,11 @@ class AlignOptions(RunOptions):
     kept : AlignmentFilter
         Which alignments are written.
     with_changes : bool
-        Whether PAF tells the bases of the differences (cs:Z).
+        Whether PAF has the bases of the differences (cs:Z).
     with_bases : bool
         Whether SAM has the bases of the queries.
     equal_bases : bool
-        Whether PAF, SAM and BAM tell equal bases from different ones (= and X).
+        Whether PAF, SAM and BAM distinguish matches from mismatches (= and X).
     method : AlignmentMethod
         Whether matches cut the sequences into tiles, or they are aligned from end to end.
     """

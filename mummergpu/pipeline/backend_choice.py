@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import stat
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -16,11 +18,41 @@ from mummergpu.index.kmer_plan import (
     max_table_bytes,
 )
 from mummergpu.index.options import KmerOptions
+from mummergpu.input.bytes.files import STANDARD_INPUT
 from mummergpu.pipeline.options import MatchOptions
-from mummergpu.pipeline.query_volume import estimate_query_bases
 
 if TYPE_CHECKING:
     from mummergpu.pipeline.map_options import MapOptions
+
+_BASES_PER_BYTE: Final = (
+    ((".gz", ".bgz", ".bgzf", ".bz2", ".xz", ".zst", ".bam"), 2.0),
+    ((".cram",), 4.0),
+    ((".fq", ".fastq", ".sam"), 0.45),
+)
+"""The endings of names, and about how many bases a byte of such files stands for. A byte of FASTA
+is about one base."""
+
+
+def estimate_query_bases(paths: Sequence[str]) -> int | None:
+    """Return about how many bases are in some files, at most a few times too many or too few.
+
+    Return None if one of them is not a regular file.
+    """
+    total = 0.0
+    for path in paths:
+        if path == STANDARD_INPUT:
+            return None
+        try:
+            found = os.stat(path)
+        except OSError:
+            return None
+        if not stat.S_ISREG(found.st_mode):
+            return None
+        name = path.lower()
+        factors = (factor for endings, factor in _BASES_PER_BYTE if name.endswith(endings))
+        total += found.st_size * next(factors, 1.0)
+    return int(total)
+
 
 TOO_LITTLE_WORK: Final = "too little work for a GPU to be faster than the processor: backend cpu"
 
@@ -28,7 +60,7 @@ DEVICE_START_SECONDS: Final = 0.35
 """The time in which a GPU becomes ready, and in which its context is taken apart."""
 
 SLOWDOWN_OF_UNIQUE: Final = 1.75
-"""How many times as long as its costs tell (`minimizer_index.COSTS`) a search for unique matches
+"""How many times its expected costs (`minimizer_index.COSTS`) a search for unique matches
 takes on several processors, which share caches and memory. Measured on 4 and 16: 1.3 to 1.75 with
 30 and 100 Mbp without repeats, 2.3 and 3.4 with 200 and 1,000 Mbp of which 45% are repeats."""
 
@@ -78,26 +110,10 @@ def backend_of_mapping(options: MapOptions) -> str:
 def choose_backend(options: MatchOptions, has_index: bool, query_bases: int | None) -> str:
     """Return the backend to open: ``auto`` is decided by what the search is expected to cost.
 
-    Parameters
-    ----------
-    options : MatchOptions
-        The files and options of the run.
-    has_index : bool
-        Whether the reference is an index file.
-    query_bases : int or None
-        About how many bases the queries have, on all strands that are searched; None if unknown.
-
-    Returns
-    -------
-    str
-        The backend that the options name, or ``cpu`` in place of ``auto`` if a k-mer search by the
-        processor would be done before a GPU has started and searched.
-
-    Notes
-    -----
-    If only matches are wanted that are unique in the reference, the processor finds just these, and
-    a GPU all of them; both are taken into account. Where the size of the queries is unknown, or the
-    search is of trees, ``auto`` stays: the GPU is taken if there is one.
+    It becomes ``cpu`` if a k-mer search by the processor would be done before a GPU has started and
+    searched. For matches unique in the reference, the processor finds just these and a GPU all of
+    them; both are taken into account. If the number of query bases on all strands is unknown, or
+    the search is of trees, ``auto`` stays: a GPU is taken if there is one.
     """
     asked = options.device.backend
     if asked != "auto" or not isinstance(options.index.kind, KmerOptions):
@@ -146,23 +162,8 @@ def processor_is_faster(
 ) -> bool:
     """Return whether the processor would be done before a GPU has started and searched.
 
-    Parameters
-    ----------
-    bases : int
-        The bases of the reference, at least 1.
-    minimum_length : int
-        The fewest bases of a match.
-    query_bases : int
-        About how many bases the queries have, on all strands that are searched.
-    threads : int
-        The number of working threads.
-    has_index : bool
-        Whether the tables exist already.
-
-    Returns
-    -------
-    bool
-        What the model of the k-mer search's costs says (`kmer_plan`).
+    This is what the model of the k-mer search's costs says (`kmer_plan`). `query_bases` are those
+    on all strands. `has_index`: the tables exist already.
     """
     job = KmerJob(bases, minimum_length, query_bases, is_kept=has_index)
     max_bytes = max_table_bytes(bases, has_index)

@@ -17,13 +17,12 @@ from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import partial
 from itertools import chain, repeat
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.backends.interface import WorkSizes
 from mummergpu.matching.search import UNBOUNDED, BlockSearch
 from mummergpu.pipeline.context import RunContext
-from mummergpu.pipeline.fused_search import FusedSearch
 from mummergpu.pipeline.progress import QueryProgress
 from mummergpu.pipeline.spill import SpilledMems, SpilledQueries
 from mummergpu.runtime.frozen import frozen
@@ -42,8 +41,8 @@ FORGETTING: Final = 0.75
 
 
 LEAST_SHARE: Final = 64
-"""Where there are very many matches, parts are so many times as small as the first one: to search
-one in vain costs as much as all the matches that fit."""
+"""Where there are very many matches, parts are at most this many times smaller than the first: to
+search one in vain costs as much as all the matches that fit."""
 
 
 MOST_ROWS_IF_LIMITED: Final = 1 << 19
@@ -91,6 +90,20 @@ MOST_SPILL_FILES: Final = 16
 """Most spill files open at once; beyond it they are merged into one."""
 
 Result = TypeVar("Result")
+Made = TypeVar("Made", covariant=True)
+
+
+class FusedSearch(Protocol[Made]):
+    """Searches a block and prepares its result in one step; many threads may call it at once."""
+
+    def suits(self, block: QueryBlock) -> bool:
+        """Return whether a block can be searched in this way on the loaded pages."""
+
+    def prepared(self, block: QueryBlock) -> tuple[Made] | None:
+        """Return the result of a block alone in a tuple, or None if the block has too many matches.
+
+        Then it is cut; if it has only one query, its matches are found and prepared in two steps.
+        """
 
 
 @frozen
@@ -149,19 +162,9 @@ class SpilledGroup:
 class BlockSearchLoop:
     """Searches all blocks of queries on all groups of pages.
 
-    Parameters
-    ----------
-    search : BlockSearch
-        Searches a block on the loaded group.
-    context : RunContext
-        The threads of the run, and whom it tells.
-    progress : QueryProgress
-        Learns which blocks are done.
-    cuts_blocks : bool
-        Whether blocks are cut by the number of their matches (`BlockParts`): then it varies from
-        run to run which queries come together.
-    max_rows : int, optional
-        The most matches of a part, if fewer than suit the backend.
+    If `cuts_blocks`, blocks are cut by the number of their matches (`BlockParts`), so that it
+    varies from run to run which queries come together. `max_rows` limits the matches of a part
+    further than the backend does.
     """
 
     def __init__(
@@ -188,27 +191,12 @@ class BlockSearchLoop:
         prepare: Callable[[QueryBlock, BlockMems], Result],
         fused: FusedSearch[Result] | None = None,
     ) -> Generator[Result]:
-        """Search all blocks on all groups of pages, and yield what is prepared of each block.
+        """Search all blocks on all groups of pages; yield what is prepared of each block, in order.
 
-        Parameters
-        ----------
-        group_count : int
-            The number of groups, at least 1.
-        load_group : callable
-            Loads the group with the given number, in place of the group before.
-        blocks : iterator of QueryBlock
-            The queries; the iterator is read once.
-        prepare : callable
-            Receives a block and all its matches; a thread of the pool calls it.
-        fused : FusedSearch or None
-            Prepares the blocks that suit it in place of `prepare`, if there is one group; threads
-            of the pool call it.
-
-        Yields
-        ------
-        Result
-            What `prepare` or `fused` returns, in the order of the blocks. When the next one
-            is asked for, a block counts as done.
+        `load_group` loads the group with a number in place of the group before. `prepare` receives
+        a block and all its matches in a thread of the pool. `fused` takes its place for the blocks
+        that suit it, if there is one group. When the next result is asked for, a block counts as
+        done.
         """
         spilled: list[SpilledMems] = []
         before: SpilledGroup | None = None

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 TASKS_AHEAD: Final = 2
 TASKS_AHEAD_OF_THREAD: Final = 0.5
-"""How many blocks are in work at once beyond one for each thread: at least so many, and for each
-thread. What is done waits for the block before it, while others are in work."""
+"""The blocks in work at once beyond one for each thread: at least, and for each thread. A block
+that is done waits for the block before it, while others are in work."""
 
 Words = Callable[[str], None]
 """Receives a line for the user; any thread may call it."""
@@ -28,7 +28,7 @@ Words = Callable[[str], None]
 
 @frozen
 class RunContext:
-    """The threads of a run, and whom it tells what it does.
+    """The threads of a run, its statistics, progress and messages.
 
     Attributes
     ----------
@@ -65,11 +65,11 @@ class RunContext:
         return self.threads + self.waiting_threads + ahead
 
     def build_work(self, ready: PageProgress | None = None) -> BuildWork:
-        """Return what the construction of pages uses, and tells `ready` of."""
+        """Return the resources to build pages with; `ready` learns which are built."""
         # Searches without an index do not wait for this import.
         from mummergpu.index.reference_index import BuildWork
 
         if ready is None:
             return BuildWork(self.executor, self.threads, self.stats, lambda: None)
-        told = ready.page_is_ready, ready.share_of_next
-        return BuildWork(self.executor, self.threads, self.stats, *told)
+        report = ready.page_is_ready, ready.share_of_next
+        return BuildWork(self.executor, self.threads, self.stats, *report)

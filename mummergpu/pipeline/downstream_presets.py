@@ -52,7 +52,7 @@ PRESETS: Final = {
 
 
 def with_preset(program: str | None, asked: TextRequest, formats: Sequence[str]) -> TextRequest:
-    """Return what is asked for, with what a program needs where nothing else is asked.
+    """Return a request with the settings that a program needs where nothing else is asked.
 
     Raises
     ------

@@ -74,15 +74,7 @@ class _Task(NamedTuple):
 
 
 def read_program(path: str) -> Program:
-    """Return the program of a file, or of standard input.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read.
-    ModelError
-        If it is wrong, with the place.
-    """
+    """Return the program of a file, or of standard input; raise `InputError` or `ModelError`."""
     with reading(path):
         file = open_binary(path)
         try:
@@ -117,7 +109,7 @@ def run(options: ModelRunOptions, context: RunContext) -> None:
         sink = open_value_sink(options.format, writer_of(output, context.stats), texts)
         files = SymbolFiles(options.sequences, code_table(job.alphabet))
         if options.output == STANDARD_OUTPUT and files.bytes_total is not None:
-            # Lines on standard output cannot be taken back: a wrong symbol is told before them.
+            # Lines on standard output cannot be taken back: a wrong symbol is reported before them.
             for _ in files.blocks(threads):
                 pass
         done = 0
@@ -130,7 +122,7 @@ def run(options: ModelRunOptions, context: RunContext) -> None:
             share = files.bytes_read / files.bytes_total if files.bytes_total else None
             context.progress.tell(Work(Phase.SEQUENCES, (done,), 0, share))
         sink.finish()
-        job.tell_left()
+        job.report_left()
         context.stats.set(backend="cpu" if job.device is None else "cuda")
         context.executor.shutdown()
 
@@ -164,7 +156,7 @@ def _open_device(
 
 
 class _Job:
-    """The models of a program, compiled, and what is wanted of them."""
+    """The models of a program, compiled, and their attributes to print."""
 
     device: DeviceChains | None = None
 
@@ -187,8 +179,8 @@ class _Job:
         names = dict.fromkeys(task.model for task in self._wanted)
         for name in names:
             for row, line in program.models[name].unusual_sums:
-                tell = context.warn if row.total > 1 else context.notice
-                tell(f"{path}:{line}: {row}")
+                write = context.warn if row.total > 1 else context.notice
+                write(f"{path}:{line}: {row}")
         models = {name: program.models[name] for name in names}
         for letter, symbols in options.any_letters:
             models = {
@@ -199,17 +191,17 @@ class _Job:
         self._codes = {name: self._codes_of(name, path) for name in names}
 
     def use(self, device: DeviceChains) -> None:
-        """Compute on a device what it has room for, and tell of the rest."""
+        """Compute on a device what it has room for, and report the rest."""
         self.device = device
         for name, model in self._models.items():
             if not device.supports(model.chain.shape):
                 self._context.notice(f"{name}: too many states for a device, computed without it")
 
-    def tell_left(self) -> None:
-        """Tell of sequences that the device has left to the processor."""
+    def report_left(self) -> None:
+        """Report the sequences that the device has left to the processor."""
         if self.device is not None and (count := self.device.fallback_count):
-            told = f"{pluralize(count, 'sequence')} computed without the device"
-            self._context.notice(f"{told}: some states are too far behind others for its numbers")
+            text = f"{pluralize(count, 'sequence')} computed without the device"
+            self._context.notice(f"{text}: some states are too far behind others for its numbers")
 
     def _codes_of(self, name: str, path: str) -> Int64Array:
         """Return the code in a model of each code in the files."""
@@ -220,7 +212,7 @@ class _Job:
         return np.array([symbols.index(symbol) for symbol in self.alphabet], dtype=np.int64)
 
     def printed(self, records: Records, names: list[str]) -> PrintedBlock:
-        """Return what is printed of some sequences."""
+        """Return the printed columns of some sequences."""
         found = {task: self._evaluate(task, records) for task in self._wanted}
         null: Float64Array | None = None
         if self._null is not None:

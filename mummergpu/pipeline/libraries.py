@@ -29,41 +29,34 @@ from mummergpu.mapping.placing.insert_size import (
 )
 from mummergpu.mapping.placing.second_pass import part_of_reads
 from mummergpu.pipeline.context import RunContext
-from mummergpu.pipeline.first_reads import TEMPLATES_OF_ESTIMATE
 from mummergpu.pipeline.map_options import MapOptions
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.stats import Stats
 
+TEMPLATES_OF_ESTIMATE: Final = 1 << 14
+"""The templates, pairs or single reads, that are looked at together: the first ones of the input,
+however it is cut into blocks."""
+
 MOST_STEPS: Final = 8
-"""So many times `TEMPLATES_OF_ESTIMATE` templates are read ahead if few pairs are well placed."""
+"""This many times `TEMPLATES_OF_ESTIMATE` templates are read ahead if few pairs are well placed."""
 
 READS_OF_TASK: Final = 1 << 11
 """The reads that a thread looks at together for the estimate."""
 
 TEMPLATES_OF_STRIP: Final = 1 << 9
 STRIPS: Final = 3
-"""Where the first `TEMPLATES_OF_ESTIMATE` templates tell the sizes, so many more are measured after
-each so many that follow, for the further bells of libraries that are in one file."""
+"""If the first `TEMPLATES_OF_ESTIMATE` templates suffice, strips of `TEMPLATES_OF_STRIP` after each
+such number are measured, too, for the further bells of libraries that are in one file."""
 
 BLOCK_BASES: Final = 1 << 22
 """The bases of a block of a file that is read ahead of those before it."""
 
 Measure = Callable[[Sequence[ReadBlock], Sequence[bytes]], Sequence[Int64Array]]
-"""Measures the templates of pairs, whose library is told by read groups (`ReadBlock.libraries`)."""
+"""Measures the templates of pairs, whose read groups name libraries (`ReadBlock.libraries`)."""
 
 
 class LibraryEstimate:
-    """Measures the first pairs of each library.
-
-    Parameters
-    ----------
-    options : MapOptions
-        The reads, and what is known of their templates.
-    reads : ReadStream
-        The stream of all reads.
-    measure : callable
-        Measures pairs.
-    """
+    """Measures the first pairs of each library."""
 
     def __init__(self, options: MapOptions, reads: ReadStream[ReadBlock], measure: Measure) -> None:
         self._options = options
@@ -75,7 +68,7 @@ class LibraryEstimate:
         self._seen: set[int] = set()
 
     def libraries(self, context: RunContext) -> Libraries:
-        """Return the sizes of the templates of each library, and tell them."""
+        """Return the sizes of the templates of each library, and report them."""
         options, orientation = self._options, self._options.orientation
         if (sizes := options.insert_sizes) is not None:
             sizes = replace(sizes, orientation=orientation or sizes.orientation)
@@ -109,7 +102,7 @@ class LibraryEstimate:
         return Libraries(tuple(sizes_of_all), self._groups)
 
     def _look_at(self, stream: ReadStream[ReadBlock], in_stream: int, number: int) -> None:
-        """Measure the first pairs of a file of a stream until they tell the sizes of libraries."""
+        """Measure the first pairs of a file of a stream until they suffice for all libraries."""
         lacking: set[int] | None = None
         for step in range(MOST_STEPS):
             count = TEMPLATES_OF_ESTIMATE
@@ -183,11 +176,7 @@ def _stream_of(source: ReadSource, options: MapOptions) -> ReadStream[ReadBlock]
         options.any_letters, max_bases=MAX_READ_BASES, keeps_groups=options.keeps_groups
     )
     size = options.block_size or BLOCK_BASES
-    return ReadStream(read_reader((source,), size, rules=rules), Stats(), _ignore)
-
-
-def _ignore(_bases: int, _share: float | None) -> None:
-    """Report no progress."""
+    return ReadStream(read_reader((source,), size, rules=rules), Stats(), lambda *_: None)
 
 
 def _parts(pairs: Sequence[ReadBlock]) -> Iterator[ReadBlock]:
@@ -209,7 +198,7 @@ def describe_sizes(libraries: dict[str, InsertSizes | None], context: RunContext
         if sizes.is_wide:
             context.warn(
                 f"{name}too few pairs are well placed to estimate the sizes of templates; those "
-                f"of {ranges} bases are proper pairs (-I tells better ones)"
+                f"of {ranges} bases are proper pairs (-I sets better ones)"
             )
             continue
         if found["proper_pair_sizes"] is None:

@@ -13,7 +13,7 @@ from mummergpu.mapping.options import MappingOptions
 from mummergpu.mapping.placing.insert_size import InsertSizes
 from mummergpu.output.options import USUAL_STYLE, ReadGroup, RecordStyle, SortOptions
 from mummergpu.output.targets import OutputTarget
-from mummergpu.pipeline.run_options import RunOptions
+from mummergpu.pipeline.options import RunOptions
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.option_values import (
     instance,
@@ -28,9 +28,6 @@ from mummergpu.viterbi.recurrence.model import LARGEST_COST, Costs
 
 LONGEST_SEED: Final = 200
 """The longest matches that alignments may be asked to begin with."""
-
-MAX_OCCURRENCES: Final = 300
-"""The default of `MapOptions.max_occurrences`."""
 
 ASKED_ORIENTATIONS: Final = ("fr", "rf", "ff")
 """What a user may say of the mates of all libraries."""
@@ -56,7 +53,7 @@ class MapOptions(RunOptions):
         The sizes of templates; None to estimate them from the first pairs.
     orientation : str or None
         How mates lie to each other (`insert_size.ORIENTATIONS`); None to see it by the first pairs,
-        or for mates that face each other if their sizes are told.
+        or for mates that face each other if their sizes are given.
     costs : Costs
         The scores.
     min_score : int
@@ -71,9 +68,9 @@ class MapOptions(RunOptions):
     memory : int or None
         The most memory for the reference and its tables; None for half of what is free.
     read_group : ReadGroup or None
-        The read group of all reads; or of those only whose files tell of none.
+        The read group of all reads; or of those whose files have none.
     keeps_groups : bool
-        Whether the read groups stay that headers of the reads tell of.
+        Whether the read groups in headers of the reads stay.
     comments : bool
         Whether the comments of FASTA and FASTQ are tags.
     sort : SortOptions or None
@@ -85,7 +82,7 @@ class MapOptions(RunOptions):
     max_occurrences : int
         Where a read has more matches on a strand, its rarest seeds are chosen.
     style : RecordStyle
-        How alignments are told.
+        How alignments are written.
     ignore_alt : bool
         Whether contigs that are in the file of bwa-kit beside the reference are like all others.
     circular : sequence of str
@@ -113,7 +110,7 @@ class MapOptions(RunOptions):
     sort: SortOptions | None = None
     gpu_compression: bool = False
     refuses_long: bool = False
-    max_occurrences: int = MAX_OCCURRENCES
+    max_occurrences: int = 300
     style: RecordStyle = USUAL_STYLE
     ignore_alt: bool = False
     circular: Sequence[str] = ()
@@ -159,22 +156,23 @@ class MapOptions(RunOptions):
         return tuple(path for source in self.sources for path in source.paths)
 
     @property
-    def _max_occurrences(self) -> int | None:
-        """The limit, unless other placements are wanted."""
-        wants_others = self.max_secondary > 0 or self.max_alternatives > 0
-        return None if wants_others else self.max_occurrences
+    def writes_xa(self) -> bool:
+        """Whether alternative hits become the XA tag of an alignment."""
+        return self.max_alternatives > 0
 
     def mapping(self, seed_length: int, by_windows: bool) -> MappingOptions:
         """Return how reads are mapped."""
+        # All seeds are used if other hits are wanted, too.
+        max_hits = self.max_alternatives or self.max_secondary
         return MappingOptions(
             seed_length,
             self.costs,
             unpaired=self.unpaired,
             min_score=self.min_score,
             by_windows=by_windows,
-            max_occurrences=self._max_occurrences,
-            max_secondary=self.max_alternatives or self.max_secondary,
-            has_alternatives=self.max_alternatives > 0,
+            max_occurrences=None if max_hits else self.max_occurrences,
+            max_secondary=max_hits,
+            has_alternatives=self.writes_xa,
         )
 
 

@@ -6,7 +6,7 @@ and lays out its alignments; the main thread writes them in the order of the rea
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, closing
 from dataclasses import replace
@@ -31,31 +31,28 @@ from mummergpu.mapping.alignments.summary import MappingSummary, empty_summary, 
 from mummergpu.mapping.alignments.xa_columns import FoldedColumns, fold
 from mummergpu.mapping.options import MAX_READ_BASES, MappingOptions
 from mummergpu.mapping.placing.insert_size import PairSizes
-from mummergpu.mapping.seeding.seeds import has_enough_windows
+from mummergpu.mapping.seeding.seeds import has_enough_windows, seed_length
 from mummergpu.matching.backends.interface import Backend
 from mummergpu.output.alignments.read_rows import AlignmentSink, apply_style
 from mummergpu.output.bytes.compression import Compressor
 from mummergpu.output.formats import RowKind
 from mummergpu.output.open_sink import check_targets, index_path, open_sink
-from mummergpu.output.options import ReadGroup, RecordStyle, SamOptions, check_groups
+from mummergpu.output.options import ReadGroup, SamOptions, check_groups
 from mummergpu.output.sink import OpenRequest, OutputContext, SeveralSinks, writer_of
-from mummergpu.pipeline.backend_choice import TOO_LITTLE_WORK, backend_of_mapping
-from mummergpu.pipeline.backend_opening import start_to_open, waiting_threads
-from mummergpu.pipeline.context import RunContext
-from mummergpu.pipeline.first_reads import (
-    TEMPLATES_OF_LENGTHS,
-    choose_seed_length,
-    shortest_seed,
-    usual_length,
+from mummergpu.pipeline.backend_choice import (
+    TOO_LITTLE_WORK,
+    backend_of_mapping,
+    estimate_query_bases,
 )
+from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.libraries import LibraryEstimate
 from mummergpu.pipeline.map_options import MapOptions
 from mummergpu.pipeline.mapping_groups import ReadMapping
 from mummergpu.pipeline.mapping_search import MappingSearch, length_of_second_pass
+from mummergpu.pipeline.open_search import open_source, reference_of, start_to_open, waiting_threads
 from mummergpu.pipeline.plan import choose_block_size, describe_plan, plan_index
 from mummergpu.pipeline.progress import QueryProgress
-from mummergpu.pipeline.query_volume import estimate_query_bases
-from mummergpu.pipeline.reference_source import open_source, reference_of
+from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
@@ -107,8 +104,7 @@ def run(options: MapOptions, context: RunContext) -> None:
         sizes = job.pair_sizes(reads, mapping)
         facts = job.facts(source, reads, checksums.result(), compressor)
         sink = job.open_sink(facts, files, stack)
-        told = options.max_alternatives > 0, facts.reference, options.style
-        mapped = MappedReads(sink, stats, *told)
+        mapped = MappedReads(sink, stats, options, facts.reference)
         results = mapping.results(reads.blocks(), sizes, mapped.prepare)
         with closing(results):
             for prepared in results:
@@ -118,7 +114,7 @@ def run(options: MapOptions, context: RunContext) -> None:
 
 
 def most_block_bases(threads: int) -> int:
-    """Return the most bases of a block of reads that so many threads map."""
+    """Return the maximum size of a block of reads, in bases."""
     return BLOCK_BASES if threads < THREADS_OF_LARGE_BLOCKS else 2 * BLOCK_BASES
 
 
@@ -131,7 +127,7 @@ class MapJob:
         self._done = QueryProgress(context.progress.tell, len(BOTH_STRANDS))
 
     def read_stream(self, reading: ReadingThreads) -> ReadStream[ReadBlock]:
-        """Return what reads the reads; the caller enters it."""
+        """Return a stream of the reads, which the caller enters."""
         options, context = self._options, self._context
         most = most_block_bases(options.threads)
         block_size = choose_block_size(
@@ -146,9 +142,8 @@ class MapJob:
             keeps_groups=options.keeps_groups,
             keeps_comments=options.comments,
         )
-        told = context.stats, self._done.read
         reader = read_reader(options.sources, block_size, rules=rules, threads=reading)
-        return ReadStream(reader, *told)
+        return ReadStream(reader, context.stats, self._done.read)
 
     def mapping_options(self, first: Sequence[ReadBlock], shortest: int) -> MappingOptions:
         """Return how the first pass maps, with an index that finds matches of `shortest` bases."""
@@ -166,12 +161,13 @@ class MapJob:
         second_length: int,
         kept_pages: Sequence[KmerPage] | None = None,
     ) -> MappingSearch:
-        """Return what loads and searches an index (`MappingSearch`)."""
-        told = self._context, self._done.searched
-        return MappingSearch(index, backend, mapping, second_length, *told, kept_pages)
+        """Return the search of an index."""
+        return MappingSearch(
+            index, backend, mapping, second_length, self._context, self._done.searched, kept_pages
+        )
 
     def mapping(self, search: MappingSearch) -> ReadMapping:
-        """Return what maps the reads."""
+        """Return the mapping of the reads."""
         return ReadMapping(search, self._context, self._done, self._options.memory is not None)
 
     def pair_sizes(self, reads: ReadStream[ReadBlock], mapping: ReadMapping) -> PairSizes:
@@ -219,7 +215,7 @@ class FileJob(MapJob):
     def open_search(
         self, source: Reference | IndexFile, passes: Passes, backend: Backend[Any]
     ) -> MappingSearch:
-        """Plan or open the index; return what loads and searches it."""
+        """Plan or open the index, and return its search."""
         options, context, second_length = self._options, self._context, passes.second_length
         if isinstance(source, Reference):
             searched = source = unrolled(source, options.circular) if options.circular else source
@@ -260,7 +256,7 @@ class FileJob(MapJob):
         checksums: Sequence[str] = (),
         compressor: Compressor | None = None,
     ) -> OutputContext:
-        """Return what the files of alignments tell, as soon as a block is read."""
+        """Return the context of the files of alignments, as soon as a block is read."""
         options = self._options
         own, lines = self._groups_of(reads)
         reference = reference_of(source)
@@ -289,7 +285,7 @@ class FileJob(MapJob):
     def open_sink(
         self, facts: OutputContext, files: list[OutputFile], stack: ExitStack
     ) -> AlignmentSink[Any]:
-        """Return what writes the alignments, the index of a sorted BAM, and unmapped reads."""
+        """Return the sink of alignments, the index of a sorted BAM, and unmapped reads."""
         indexes, stats = self.open_indexes(facts.reference, stack), self._context.stats
         outputs, unmapped = self._options.outputs, self._options.unmapped
         sink = open_sink(outputs, files[: len(outputs)], facts, stats, RowKind.READS, indexes)
@@ -309,31 +305,23 @@ class FileJob(MapJob):
 
 
 class MappedReads:
-    """Counts what became of reads, and writes their alignments.
-
-    `writes_xa` says that secondary alignments become a tag of others.
-    """
+    """Counts mapped reads, and writes their alignments."""
 
     def __init__(
-        self,
-        sink: AlignmentSink[Any],
-        stats: Stats,
-        writes_xa: bool,
-        reference: Reference,
-        style: RecordStyle,
+        self, sink: AlignmentSink[Any], stats: Stats, options: MapOptions, reference: Reference
     ) -> None:
         self._sink = sink
         self._stats = stats
-        self._writes_xa = writes_xa
-        self._told = reference, style
+        self._writes_xa = options.writes_xa
+        self._style = reference, options.style
         self._summary = empty_summary()
 
     def prepare(self, block: ReadBlock, columns: AlignmentColumns) -> tuple[Any, MappingSummary]:
         """Prepare the alignments of a block for `write`; any thread may call this."""
-        told = fold(columns) if self._writes_xa else columns
+        written = fold(columns) if self._writes_xa else columns
         with self._stats.stage("summary"):
-            summary = summary_of(told.rows if isinstance(told, FoldedColumns) else told)
-        return self._sink.prepare(block, apply_style(told, block, *self._told)), summary
+            summary = summary_of(written.rows if isinstance(written, FoldedColumns) else written)
+        return self._sink.prepare(block, apply_style(written, block, *self._style)), summary
 
     def write(self, prepared: tuple[Any, MappingSummary]) -> None:
         """Write prepared alignments; one thread calls this, block after block."""
@@ -351,18 +339,10 @@ class MappedReads:
 
 
 def compressor_on_device(backend: Backend[Any], stats: Stats, stack: ExitStack) -> Compressor:
-    """Return what compresses into blocks of bgzf on the device of a backend.
+    """Return a compressor to bgzf on the device of a backend, whose memory the stack frees.
 
-    The stack frees its memory.
-
-    Raises
-    ------
-    OptionError
-        If the backend has no device.
-    LibraryError
-        If nvCOMP is not installed, or does not work.
-    BackendError
-        If the device has too little memory.
+    It raises `OptionError` if the backend has no device, and `LibraryError` if nvCOMP does not
+    work.
     """
     if backend.name != "cuda":
         raise OptionError("gpu_compression", f"needs a GPU, and the backend is '{backend.name}'")
@@ -377,3 +357,72 @@ def compressor_on_device(backend: Backend[Any], stats: Stats, stack: ExitStack) 
     compressor = DeviceBgzfCompressor(backend.device, program, deflater, stats)
     stack.callback(compressor.close)
     return compressor
+
+
+TEMPLATES_OF_LENGTHS: Final = 1 << 16
+"""The first templates whose lengths choose the length of seeds."""
+
+SHORT_READS: Final = 0.1
+"""The share of the first reads that may be shorter than the length that seeds are chosen for."""
+
+LEAST_MAPPED: Final = 30
+"""Shorter reads have no alignment with the usual scores, and say nothing about the others."""
+
+
+def shortest_seed(file: IndexFile) -> int:
+    """Return the length of the shortest matches that an index file finds."""
+    header = file.header
+    if header.search != KmerOptions.search:
+        raise OptionError(
+            "reference",
+            f"the index '{file.path}' has suffix trees, and reads are mapped with one of k-mers: "
+            "make one with 'mummergpu index --search kmer'",
+        )
+    return header.sampling.shortest_match
+
+
+def usual_length(first: Iterable[ReadBlock]) -> int:
+    """Return the bases that all but a few of some reads have at least; 0 if there are none.
+
+    Seeds for the median would lose the shorter half of reads whose lengths differ much.
+    """
+    lengths = np.concatenate([np.zeros(0, np.int64), *map(_mapped_lengths, first)])
+    lengths = lengths[lengths >= LEAST_MAPPED]
+    return int(np.quantile(lengths, SHORT_READS, method="lower")) if lengths.size else 0
+
+
+def _mapped_lengths(block: ReadBlock) -> Int64Array:
+    """Return the lengths of the reads that are searched with all of their bases."""
+    lengths, written = np.diff(block.offsets), np.diff(block.as_written.offsets)
+    mapped: Int64Array = lengths[lengths == written]
+    return mapped
+
+
+def choose_seed_length(
+    asked: int | None,
+    first: Iterable[ReadBlock],
+    shortest: int,
+    name: str,
+    warn: Callable[[str], None],
+) -> int:
+    """Return the minimum length of seeds: that of the user, or one that suits the reads.
+
+    `shortest` is that of the matches that the index finds, 1 if it is not made yet; a warning names
+    its file if these reads want shorter ones.
+    """
+    if asked is not None:
+        if asked < shortest:
+            raise OptionError(
+                "seed_length",
+                f"the index '{name}' finds no matches of less than {shortest} bases; make one "
+                f"with 'mummergpu index -l {asked}'",
+            )
+        return asked
+    length = seed_length(usual_length(first))
+    if length < shortest:
+        warn(
+            f"the index '{name}' finds matches of {shortest} bases and more, and these reads are "
+            f"mapped better with those of {length}: make an index with 'mummergpu index -l "
+            f"{length}'"
+        )
+    return max(length, shortest)

@@ -21,15 +21,13 @@ from mummergpu.mapping.candidates.candidates import NUMBERS, Candidates
 from mummergpu.mapping.placing.insert_size import LIBRARY, PairSizes
 from mummergpu.mapping.placing.second_pass import DoubtfulReads, part_of_reads
 from mummergpu.matching.search import BlockSearch
-from mummergpu.pipeline.block_search_loop import MOST_ROWS_IF_LIMITED, BlockSearchLoop
+from mummergpu.pipeline.block_search_loop import MOST_ROWS_IF_LIMITED, BlockSearchLoop, FusedSearch
 from mummergpu.pipeline.context import RunContext
-from mummergpu.pipeline.fused_search import FusedSearch
 from mummergpu.pipeline.mapping_search import MappingSearch
 from mummergpu.pipeline.progress import QueryProgress
 from mummergpu.pipeline.spill import SpilledQueries
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.ordered_map import ordered_results
-from mummergpu.runtime.progress import Work
 from mummergpu.sequence.mems import BlockMems, match_count
 
 Result = TypeVar("Result")
@@ -152,27 +150,16 @@ class ReadMapping:
                 sizes[LIBRARY] = reads.libraries(groups)[sizes[LIBRARY]]
             return sizes
 
-        silent = QueryProgress(_ignore, _STRANDS)
+        silent = QueryProgress(lambda _: None, _STRANDS)
         return [*self._searched(self._search.first, iter(parts), measure, silent)]
 
     def results(
         self, blocks: Iterator[ReadBlock], sizes: PairSizes, prepare: Prepare[Result]
     ) -> Generator[Result]:
-        """Map all reads, and yield what is prepared of their alignments.
+        """Map all reads, and yield what `prepare` returns of their alignments, in order.
 
-        Parameters
-        ----------
-        blocks : iterator of ReadBlock
-            The reads; the iterator is read once.
-        sizes : PairSizes
-            The sizes of the templates of pairs.
-        prepare : callable
-            Receives a block and its alignments; a thread of the pool calls it.
-
-        Yields
-        ------
-        Result
-            What `prepare` returns, in the order of the blocks; a block may come in parts.
+        A block may come in parts. A thread of the pool calls `prepare` with a block and its
+        alignments.
         """
         blocks = sizes.turned(blocks)
         if not self._is_whole and self._search.second is not None:
@@ -313,7 +300,3 @@ def _with_second(
         yield (block, columns, doubtful), found
     # Only when it is asked for more does the search record that the last reads are done.
     assert next(second, None) is None
-
-
-def _ignore(_work: Work) -> None:
-    """Report no progress."""

@@ -1,4 +1,4 @@
-"""Loads the groups of an index for both passes of mapping, and searches what is loaded.
+"""Loads the groups of an index for both passes of mapping, and searches them.
 
 The second pass looks for shorter matches of few reads.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
 from mummergpu.index.kmer_page import KmerPage
 from mummergpu.index.reference_index import ReferenceIndex
@@ -22,13 +22,17 @@ from mummergpu.mapping.seeding.seeds import second_seed_length
 from mummergpu.mapping.seeding.windows import ChosenBy, ReadCodes, chosen_matches
 from mummergpu.matching.backends.interface import Backend, ResidentBackend
 from mummergpu.matching.kmer.cpu import KmerCpuBackend
+from mummergpu.matching.long_queries import has_long_query
 from mummergpu.matching.search import BlockSearch
+from mummergpu.pipeline.block_search_loop import FusedSearch
 from mummergpu.pipeline.context import RunContext
-from mummergpu.pipeline.fused_search import CandidateSearch, FusedSearch
 from mummergpu.pipeline.progress import PageProgress
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import BlockMems
+
+if TYPE_CHECKING:
+    from mummergpu.mapping.seeding.device_candidates import DeviceCandidates
 
 Result = TypeVar("Result")
 
@@ -54,7 +58,7 @@ def pages_of_first_pass(
     most = options.max_occurrences
     if is_whole or most is None:
         return [replace(page, sample_step=window, max_matches=most) for page in pages]
-    # Which seeds are rare can be told when all matches of all pages are known.
+    # Which seeds are rare is known when all matches of all pages are.
     return list(pages)
 
 
@@ -109,33 +113,57 @@ class SecondSearch:
         return self.chosen(found, block)
 
 
+class CandidateSearch(Generic[Result]):
+    """Has candidates found on a device, and maps the reads to them."""
+
+    def __init__(
+        self,
+        backend: ResidentBackend[Any],
+        finder: DeviceCandidates,
+        mapper: BlockMapper,
+        sizes: PairSizes,
+        prepare: Callable[[ReadBlock, AlignmentColumns], Result],
+        stats: Stats,
+    ) -> None:
+        self._backend = backend
+        self._finder = finder
+        self._mapper = mapper
+        self._sizes = sizes
+        self._prepare = prepare
+        self._stats = stats
+
+    def suits(self, block: QueryBlock) -> bool:
+        """Return whether the device can find the candidates of a block."""
+        # The device knows the sizes of one library, and no circular records.
+        return (
+            self._backend.hands_over
+            and self._mapper.is_linear
+            and not has_long_query(block, self._backend.sizes.long_query)
+            and self._sizes.libraries_of(cast(ReadBlock, block)).size == 1
+        )
+
+    def prepared(self, block: QueryBlock) -> tuple[Result] | None:
+        """Return a block's alignments, prepared to be written."""
+        reads = cast(ReadBlock, block)
+        found = self._backend.use_matches(
+            block,
+            self._backend.sizes.max_rows,
+            lambda matches: self._finder.find(matches, reads, self._sizes),
+        )
+        if found is None:
+            return None
+        with self._stats.stage("mapping"):
+            columns = self._mapper.map_found(reads, found, self._sizes)
+        return (self._prepare(reads, columns),)
+
+
 class MappingSearch:
     """Loads one group of pages after the other, for the searches of both passes.
 
-    Parameters
-    ----------
-    index : KmerIndex
-        The index that has the pages.
-    backend : Backend
-        Searches the pages in the first pass.
-    options : MappingOptions
-        How the first pass maps.
-    second_length : int
-        The length of the shortest matches of the second pass; there is none if the first pass has
-        those already.
-    context : RunContext
-        Its threads build the pages.
-    tell : callable
-        Receives what is searched of blocks with long reads (`search.BlockSearch`).
-    kept_pages : sequence of KmerPage or None
-        The pages of the only group if they stay in memory, and the backend has loaded them already.
-
-    Attributes
-    ----------
-    first : BlockSearch
-        Searches the loaded pages for the matches of the first pass.
-    second : SecondSearch or None
-        Searches them for those of the second pass.
+    `first` searches the loaded pages for the matches of the first pass, and `second` for those of
+    the second pass; it is None if the first pass has matches of `second_length` already.
+    `kept_pages` are the pages of the only group if they stay in memory, and the backend has loaded
+    them.
     """
 
     def __init__(
@@ -193,7 +221,7 @@ class MappingSearch:
         self._loaded = number
 
     def mapper(self) -> BlockMapper:
-        """Return what maps reads: in both passes if all pages can be loaded together."""
+        """Return the mapper of reads: in both passes if all pages can be loaded together."""
         find_more = None
         if self.second is not None and self.group_count == 1:
             find_more = self.second.find_mems

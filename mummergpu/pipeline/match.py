@@ -12,7 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import ExitStack, closing
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from mummergpu.index.file import IndexFile
 from mummergpu.index.kmer_index import UNKNOWN_QUERY_BASES
@@ -23,9 +23,11 @@ from mummergpu.input.blocks.reader import ReadStream, query_reader
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.reference import Reference
 from mummergpu.matching.backends.interface import Backend
+from mummergpu.matching.block_text import BlockText, RowFormat
+from mummergpu.matching.filter import keep_unique
 from mummergpu.matching.open_backend import likely_block_bases
-from mummergpu.matching.options import DeviceOptions
-from mummergpu.matching.search import UNBOUNDED
+from mummergpu.matching.options import DeviceOptions, Uniqueness
+from mummergpu.matching.search import UNBOUNDED, BlockSearch
 from mummergpu.output.open_sink import check_targets, open_sink
 from mummergpu.output.sink import MatchSink, OutputContext
 from mummergpu.pipeline.backend_choice import (
@@ -33,20 +35,23 @@ from mummergpu.pipeline.backend_choice import (
     backend_of_search,
     searched_bases,
 )
-from mummergpu.pipeline.backend_opening import start_to_open
 from mummergpu.pipeline.block_search_loop import MOST_ROWS_IF_LIMITED, BlockSearchLoop
 from mummergpu.pipeline.context import RunContext
-from mummergpu.pipeline.fused_search import TextSearch
-from mummergpu.pipeline.match_writer import MatchWriter, summary_bytes
-from mummergpu.pipeline.open_search import OpenSearch
+from mummergpu.pipeline.open_search import OpenSearch, open_source, reference_of, start_to_open
 from mummergpu.pipeline.options import MatchOptions
 from mummergpu.pipeline.plan import choose_block_size, describe_plan, plan_index
 from mummergpu.pipeline.progress import PageProgress, QueryProgress
-from mummergpu.pipeline.reference_source import open_source, reference_of
 from mummergpu.runtime.output_file import OutputFile
+from mummergpu.runtime.stats import Stats
+from mummergpu.sequence.mems import BlockMems, match_count
+
+if TYPE_CHECKING:
+    from mummergpu.matching.summary import MatchSummary
+
+Result = TypeVar("Result")
 
 SinkOpener = Callable[[Reference, list[OutputFile], Backend[Any], RunContext], MatchSink[Any]]
-"""Opens what receives the matches, from the reference, the open output files and the backend."""
+"""Opens a sink of matches, from the reference, the open output files and the backend."""
 
 
 def run(
@@ -59,9 +64,9 @@ def run(
     options : MatchOptions
         The files and options of the run.
     context : RunContext
-        The threads of the run, and whom it tells.
+        The threads of the run, its statistics and messages.
     open_own_sink : callable, optional
-        Opens what receives the matches, in place of what writes them in their own formats.
+        Opens another sink in place of those for the formats of matches.
 
     Raises
     ------
@@ -69,7 +74,7 @@ def run(
         If the input, the options or the machine are at fault.
     """
     with context.stats.stage("end_to_end"), ExitStack() as stack:
-        # What cannot be written is told of before anything is read.
+        # Files that cannot be written are reported before anything is read.
         outputs = [stack.enter_context(OutputFile(target.path)) for target in options.outputs]
         job = MatchJob(options, context)
         opening = job.start_to_open(stack)
@@ -135,7 +140,7 @@ class MatchJob:
         return start_to_open(self._context, stack, self._options.index.kind, self._device)
 
     def query_stream(self, reading: ReadingThreads) -> ReadStream[QueryBlock]:
-        """Return what reads the queries; the caller enters it."""
+        """Return a stream of the queries, which the caller enters."""
         options = self._options
         paths = options.query_paths
         likely = likely_block_bases(options.index.kind, self._device)
@@ -168,12 +173,12 @@ class MatchJob:
     def open_sink(
         self, reference: Reference, backend: Backend[Any], outputs: list[OutputFile]
     ) -> MatchSink[Any]:
-        """Return what writes the matches; the caller closes it."""
+        """Return the sink of the matches, which the caller closes."""
         facts = self.facts(reference, backend.sizes.max_rows)
         return open_sink(self._options.outputs, outputs, facts, self._context.stats)
 
     def facts(self, reference: Reference, max_rows: int) -> OutputContext:
-        """Return what the files of matches tell."""
+        """Return the context of the files of matches."""
         options = self._options
         picture = replace(options.picture, what=options.search.in_words)
         return OutputContext(
@@ -181,3 +186,95 @@ class MatchJob:
             *(options.sam, options.style, picture, max_rows),
             warn=self._context.warn,
         )
+
+
+class TextSearch(Generic[Result]):
+    """Prepares the text that a backend makes of the matches (`FusedSearch`)."""
+
+    def __init__(
+        self, search: BlockSearch, prepare: Callable[[QueryBlock, BlockText], Result]
+    ) -> None:
+        self._search = search
+        self._prepare = prepare
+
+    def suits(self, block: QueryBlock) -> bool:
+        """Return whether the backend makes the text of a block."""
+        return self._search.makes_text(block)
+
+    def prepared(self, block: QueryBlock) -> tuple[Result] | None:
+        """Return a block's text, prepared to be written."""
+        text = self._search.find_text(block)
+        return None if text is None else (self._prepare(block, text),)
+
+
+class MatchWriter:
+    """Passes the matches of blocks on; any thread prepares them, one thread writes them."""
+
+    def __init__(
+        self, options: MatchOptions, reference: Reference, sink: MatchSink[Any], stats: Stats
+    ) -> None:
+        self._uniqueness = options.search.uniqueness
+        self._sink = sink
+        self._stats = stats
+        self._summary = _new_summary(options, reference, stats)
+
+    def row_format(self, group_count: int) -> RowFormat | None:
+        """Return the format of text that a backend may make, None if columns are needed.
+
+        Filters need columns, and so does a merge of the matches on several groups.
+        """
+        if self._uniqueness is not Uniqueness.ALL or group_count > 1:
+            return None
+        return self._sink.row_format(with_columns=self._summary is not None)
+
+    def prepare(self, block: QueryBlock, mems: BlockMems) -> Any:
+        """Prepare the matches of a block for `write`; any thread may call this."""
+        mems = filter_mems(mems, self._uniqueness, self._stats)
+        self._stats.add(matches=match_count(mems))
+        if self._summary is not None:
+            self._summary.add(block, mems)
+        return self._sink.prepare(block, mems)
+
+    def prepare_text(self, block: QueryBlock, text: BlockText) -> Any:
+        """Prepare text that a backend has made; any thread may call this."""
+        self._stats.add(matches=text.count)
+        if self._summary is not None:
+            self._summary.add(block, text.mems)
+        return self._sink.prepare_text(text)
+
+    def write(self, prepared: Any) -> None:
+        """Write prepared matches; one thread calls this, block after block."""
+        self._sink.write(prepared)
+
+    def finish(self) -> None:
+        """Write what follows the last block, and report the summary."""
+        self._sink.finish()
+        if self._summary is not None:
+            self._summary.report()
+
+
+def summary_bytes(options: MatchOptions, reference: Reference) -> int:
+    """Return the memory of the summary of the matches, if the options ask for one."""
+    if not options.summary:
+        return 0
+    from mummergpu.matching import summary
+
+    return summary.summary_bytes(reference.codes.size)
+
+
+def filter_mems(mems: BlockMems, uniqueness: Uniqueness, stats: Stats) -> BlockMems:
+    """Return the matches that are as unique as the user asks."""
+    if uniqueness is Uniqueness.ALL:
+        return mems
+    with stats.stage("coords_to_buffers"):
+        in_query = uniqueness is Uniqueness.IN_BOTH
+        return {strand: keep_unique(columns, in_query) for strand, columns in mems.items()}
+
+
+def _new_summary(options: MatchOptions, reference: Reference, stats: Stats) -> MatchSummary | None:
+    if not options.summary:
+        return None
+    from mummergpu.matching.summary import MatchSummary
+
+    strands = options.search.strands
+    return MatchSummary(reference.codes.size, options.query_paths, strands, stats)

@@ -1,4 +1,4 @@
-"""Opens what aligns whole sequences: the processor, or a device."""
+"""Opens the aligner of whole sequences: the processor, or a device."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mummergpu.viterbi.whole.processor_matrix import LONGEST, RoundPlan
 
 
 class OpenMatrix(NamedTuple):
-    """What aligns two sequences, and what tells whether they are too long."""
+    """Aligns two sequences, and checks whether they are too long."""
 
     align: EndToEnd
     check: CheckSizes
@@ -30,20 +30,9 @@ def open_matrix(
     context: RunContext,
     stack: ExitStack,
 ) -> OpenMatrix:
-    """Return what aligns whole sequences; one thread may use it at a time.
+    """Return the aligner of whole sequences; one thread may use it at a time.
 
-    Parameters
-    ----------
-    method : AlignmentMethod
-        Where the directions of the cells are kept; not `AlignmentMethod.TILE`.
-    costs : Costs
-        The scores.
-    device : DeviceOptions
-        The backend: ``cpu``, ``cuda``, or ``auto`` for ``cuda`` wherever it is available.
-    context : RunContext
-        Its threads compute blocks side by side on the processor.
-    stack : contextlib.ExitStack
-        Closes a device at its end.
+    ``auto`` takes a GPU wherever there is one. The stack closes a device.
 
     Raises
     ------

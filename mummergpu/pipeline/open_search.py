@@ -1,21 +1,119 @@
-"""An index with the backend that searches it: for one run, or kept in memory for many."""
+"""Opens what a run searches: the reference or its index file, and the backend.
+
+An index and its backend serve one run, or stay in memory for many.
+"""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from concurrent.futures import Future
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
+from mummergpu.errors import OptionError
+from mummergpu.index.file import IndexFile
+from mummergpu.index.format import is_index
+from mummergpu.index.options import KmerOptions, TreeOptions
 from mummergpu.index.reference_index import BuildWork, ReferenceIndex
+from mummergpu.index.verification import verify_for_run
 from mummergpu.input.blocks.queries import QueryBlock
+from mummergpu.input.bytes.reading_threads import ReadingThreads
+from mummergpu.input.reference import Reference, read_reference
 from mummergpu.matching.backends.interface import Backend
+from mummergpu.matching.backends.memory_plan import LARGEST_BLOCK
 from mummergpu.matching.block_text import RowFormat
-from mummergpu.matching.options import SearchOptions, Uniqueness
+from mummergpu.matching.open_backend import open_backend
+from mummergpu.matching.options import DeviceOptions, SearchOptions, Uniqueness
 from mummergpu.matching.search import UNBOUNDED, BlockSearch
 from mummergpu.pipeline.context import RunContext
+from mummergpu.pipeline.options import RunOptions
 from mummergpu.pipeline.progress import PageProgress
+from mummergpu.runtime.progress import Phase, Work
+
+THREADS_AT_DEVICE: Final = 4
+"""The threads that wait for a device at any time: one for each block that it searches at once, and
+one for the next block."""
+
+
+def start_to_open(
+    context: RunContext,
+    stack: ExitStack,
+    kind: KmerOptions | TreeOptions,
+    device: DeviceOptions,
+    max_block_bases: int = LARGEST_BLOCK,
+) -> Future[Backend[Any]]:
+    """Open the backend in a thread, as a device takes as long as reading a reference.
+
+    The stack closes the backend, and ends the executor of the context. `max_block_bases` is the
+    size of the largest block that a device searches at once.
+    """
+    executor = context.executor
+    arguments = kind, device, context.stats, context.notice, max_block_bases
+    opening = executor.submit(open_backend, *arguments)
+    stack.callback(_close_if_opened, opening)
+    # After a failure, do not wait for the tasks that are still running.
+    stack.callback(executor.shutdown, wait=False, cancel_futures=True)
+    return opening
+
+
+def waiting_threads(device: DeviceOptions) -> int:
+    """Return how many more threads keep all processors busy if some wait for a device."""
+    if device.backend != "cpu":
+        from mummergpu.cuda.driver import driver_facts
+
+        if driver_facts().devices:
+            return THREADS_AT_DEVICE
+    return 0
+
+
+def _close_if_opened(opening: Future[Backend[Any]]) -> None:
+    """Close a backend that a thread has opened, unless it failed to."""
+    if not opening.cancelled() and opening.exception() is None:
+        opening.result().close()
+
+
+def open_source(
+    options: RunOptions,
+    context: RunContext,
+    reading: ReadingThreads,
+    wants_checksums: bool = False,
+    takes_circles: bool = False,
+) -> Reference | IndexFile:
+    """Read the reference or open its index file; verify the index file if the user asks for it.
+
+    `wants_checksums` is that of `read_reference`; `takes_circles` allows an index with circular
+    records.
+    """
+    context.progress.tell(Work(Phase.READING_REFERENCE))
+    path = options.reference_path
+    with context.stats.stage("ref_from_disk"):
+        index = IndexFile(path) if is_index(path) else None
+        if options.verify:
+            verify_for_run(index, path, context.executor.map)
+        if index is not None:
+            if index.circular.size and not takes_circles:
+                text = f"'{path}' is an index with circular records, to which reads are mapped only"
+                raise OptionError("reference", text)
+            return index
+        reference = read_reference(
+            path,
+            any_letters=options.any_letters,
+            threads=reading,
+            needs_base=False,
+            wants_checksums=wants_checksums,
+            warn=context.warn,
+        )
+    if reference.base_count == 0:
+        context.warn(f"{path}: the reference holds no A, C, G or T, so nothing is found in it")
+    return reference
+
+
+def reference_of(source: Reference | IndexFile) -> Reference:
+    """Return the reference as its file has it, also that of an index file."""
+    return source.original if isinstance(source, IndexFile) else source
+
 
 Plan = TypeVar("Plan", bound=ReferenceIndex[Any])
 
@@ -107,7 +205,7 @@ class OpenSearch:
         tell: Callable[[QueryBlock, int], None] = lambda block, bases: None,
         max_rows: int = UNBOUNDED,
     ) -> BlockSearch:
-        """Return what searches a block of queries on the pages that are loaded.
+        """Return the search of a block of queries on the loaded pages.
 
         `max_rows` is the most matches of a part of a long query to hold, if the options let others
         than unique ones be left out.

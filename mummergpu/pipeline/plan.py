@@ -35,34 +35,18 @@ def plan_index(
     query_bases: int = UNKNOWN_QUERY_BASES,
     other_bytes: int = 0,
 ) -> ReferenceIndex[Any]:
-    """Divide the reference into pages, and the pages into groups.
+    """Divide the reference into pages, and the pages into groups; build no page yet.
 
-    Parameters
-    ----------
-    source : Reference or IndexFile
-        A reference to index, or the file that holds its index.
-    options : IndexOptions
-        How to build the index, or what the index file must hold.
-    threads : int
-        Number of pages that are built at the same time.
-    device_memory : int or None
-        Most bytes of pages that a device can hold at once; None without a device.
-    query_bases : int
-        About how many bases the queries have, on all strands that are searched.
-    other_bytes : int
-        The memory of the limit that the run needs for other things than the index.
-
-    Returns
-    -------
-    KmerIndex, MinimizerIndex or TreeIndex
-        The plan of the index; no page is built yet. The same source, options and free memory
-        give the same plan.
+    The same source, options and free memory give the same plan. `threads` pages are built at the
+    same time. `device_memory` limits the pages that a device holds at once. `query_bases` is about
+    the number of bases on all searched strands. `other_bytes` of the memory limit are not for the
+    index.
 
     Raises
     ------
     OptionError
-        If the pages cannot be as large as the user asks, if the index file does not fit the
-        options, or if the memory limit is too low.
+        If the index file does not fit the options, or pages or the memory limit are of a wrong
+        size.
     """
     whole = MemoryBudget.of(options.memory, device_memory)
     budget = replace(whole, host=max(0, whole.host - other_bytes))
@@ -80,23 +64,7 @@ def plan_index(
 def plan_storable_index(
     source: Reference | IndexFile, options: IndexOptions, threads: int
 ) -> StorableIndex[Any]:
-    """Divide the reference as `plan_index` does, for an index that outlives the run.
-
-    Parameters
-    ----------
-    source, options, threads
-        As for `plan_index`.
-
-    Returns
-    -------
-    KmerIndex or TreeIndex
-        The plan of the index.
-
-    Raises
-    ------
-    OptionError
-        As of `plan_index`.
-    """
+    """Divide the reference as `plan_index` does, for an index that outlives the run."""
     budget = MemoryBudget.of(options.memory)
     index = _storable_index(source, options, budget, threads, UNKNOWN_QUERY_BASES)
     index.check_memory(budget, threads)

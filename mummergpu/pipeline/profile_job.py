@@ -5,13 +5,15 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import Future
-from contextlib import closing
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 import numpy as np
 
+from mummergpu.errors import BackendError
 from mummergpu.hmm.filters import ForwardFilter, ProfileFilter
 from mummergpu.hmm.finishing import Finisher
 from mummergpu.hmm.hit_lists import HitCounter, HitList
@@ -19,17 +21,127 @@ from mummergpu.hmm.profiles import Profile
 from mummergpu.hmm.proteins import ProteinBlock, sequences_of_marks
 from mummergpu.input.blocks.proteins import NamedProteins
 from mummergpu.input.bytes.reading_threads import ReadingThreads
+from mummergpu.matching.options import DeviceOptions
 from mummergpu.pipeline.context import RunContext
-from mummergpu.pipeline.profile_device import ProfileDevice, filtered
 from mummergpu.pipeline.profile_options import ProfileSearchOptions
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.ordered_map import Prefetcher
+from mummergpu.runtime.ordered_map import Prefetcher, ordered_results
 from mummergpu.runtime.progress import Phase, Work
 from mummergpu.runtime.stats import Stats
 from mummergpu.runtime.words import say_nothing
 
 if TYPE_CHECKING:
+    from mummergpu.cuda.device import Device
+    from mummergpu.cuda.kernel_cache import KernelCache
     from mummergpu.hmm.device_filters import DeviceFilters
+
+Block = TypeVar("Block")
+
+_WORTH_CELLS: Final = 4e10
+"""The cells for each thread from which on ``auto`` opens a device: some seconds of a processor. A
+device takes about one to open."""
+
+
+class ProfileDevice:
+    """The device of a search with profiles, opened when the first filters are asked of it.
+
+    ``auto`` takes a GPU if there is one and enough work. `residues` is about the number to search;
+    None if it is unknown, and may be large. The stack closes the device.
+    """
+
+    def __init__(
+        self, options: DeviceOptions, residues: int | None, context: RunContext, stack: ExitStack
+    ) -> None:
+        # PyCUDA does not grant kernels the shared memory that they need.
+        self._options = replace(options, library="cuda-bindings")
+        self._residues = residues
+        self._context = context
+        self._stack = stack
+        self._opened: tuple[Device, KernelCache] | None = None
+        self._is_refused = options.backend == "cpu"
+
+    def filters(self, filters: Sequence[ProfileFilter], stack: ExitStack) -> DeviceFilters | None:
+        """Return filters that the stack closes, or None for those of the processor.
+
+        Raises
+        ------
+        BackendError
+            If a device is asked for and cannot be used.
+        """
+        context = self._context
+        if not self._is_refused and self._is_worth(filters):
+            try:
+                return self._on_device(filters, stack)
+            except BackendError as error:
+                if self._options.backend == "cuda":
+                    raise
+                context.notice(f"no cuda backend: {error.message}")
+                self._is_refused = True
+        if self._opened is None:
+            context.stats.set(backend="cpu")
+        return None
+
+    @property
+    def is_there(self) -> bool:
+        """Whether a device may filter: it wants many profiles at once."""
+        if self._is_refused or self._options.backend == "cuda" or self._opened is not None:
+            return not self._is_refused
+        from mummergpu.cuda.driver import driver_facts
+
+        return bool(driver_facts().devices)
+
+    def _is_worth(self, filters: Sequence[ProfileFilter]) -> bool:
+        if self._options.backend == "cuda" or self._opened is not None:
+            return True
+        nodes = sum(one.profile.nodes for one in filters)
+        if self._residues is not None:
+            if nodes * self._residues < _WORTH_CELLS * self._context.threads:
+                return False
+        # Where there is none, nothing more is imported.
+        return self.is_there
+
+    def _on_device(self, filters: Sequence[ProfileFilter], stack: ExitStack) -> DeviceFilters:
+        context = self._context
+        if self._opened is None:
+            from mummergpu.matching.open_cuda import open_device
+
+            self._opened = open_device(self._options, self._stack, context.notice)
+        from mummergpu.hmm.device_filters import DeviceFilters
+        from mummergpu.matching.backends.memory_plan import usable_memory
+
+        device, cache = self._opened
+        memory = usable_memory(device.memory()[0], self._options.memory)
+        found = DeviceFilters(
+            *(device, cache, filters, memory, context.stats, context.executor),
+            self._options.filter_policy,
+        )
+        stack.callback(found.close)
+        context.stats.set(backend="cuda", device=device.name, device_library=device.library)
+        return found
+
+
+def filtered(
+    blocks: Iterator[Block],
+    survivors: Callable[[Block], list[Int64Array]] | None,
+) -> Generator[tuple[Block, list[Int64Array] | None]]:
+    """Yield blocks with the proteins that pass the filters of each profile on a device.
+
+    Without a device, None is yielded beside each block.
+    """
+    if survivors is None:
+        for block in blocks:
+            yield block, None
+        return
+    from mummergpu.hmm.device_filters import STREAMS
+
+    def work(block: Block) -> tuple[Block, list[Int64Array] | None]:
+        return block, survivors(block)
+
+    with ThreadPoolExecutor(STREAMS, "filters") as executor:
+        # One more than the device has: it waits until the others have been taken.
+        with closing(ordered_results(executor, STREAMS + 1, blocks, work)) as results:
+            yield from results
+
 
 PROFILES_AT_ONCE: Final = 2000
 """The profiles of a pass over the proteins of a file: memory holds the hits of all of them."""
@@ -41,7 +153,7 @@ _FEW_OF_THREAD: Final = 16
 """The profiles of such a pass for each thread: threads wait for the last of them."""
 
 KEPT_RESIDUES: Final = 1 << 25
-"""Proteins of up to so many residues stay in memory for all passes."""
+"""Proteins with up to this many residues stay in memory for all passes."""
 
 SEQUENCES_AT_ONCE: Final = 64
 """The proteins that a task compares to the end."""
@@ -56,7 +168,7 @@ LARGE_SCALE: Final = 4
 them: a profile with a block, or with what survives in it, is a task of Python."""
 
 FEW_THREADS: Final = 4
-"""Up to so many threads seldom wait for each other to enter the interpreter."""
+"""Few threads seldom wait for each other to enter the interpreter."""
 
 
 class NumberedProteins(NamedTuple):
@@ -167,7 +279,7 @@ class ProfileJob(ABC):
         """Yield all proteins in blocks, which are read ahead."""
         stats, source = self._context.stats, self._options.sequences
         before, share = 0, 0.0
-        # A file that is read again has told already that it is empty.
+        # A file that is read again has already been reported to be empty.
         warn = self._context.warn if count_them else say_nothing
         with closing(source.blocks(self._reading, warn, scale)) as blocks:
             with Prefetcher(self._drawn(blocks), _BLOCKS_AHEAD) as ahead:
@@ -192,7 +304,7 @@ class ProfileJob(ABC):
     def filtered(
         self, count_them: bool, filters: Sequence[ProfileFilter], on_device: DeviceFilters | None
     ) -> Generator[tuple[NumberedProteins, list[Int64Array] | None]]:
-        """Yield all blocks, and what passes all filters of each profile if a device tells it."""
+        """Yield all blocks, with the proteins that pass all filters of each profile on a device."""
         survivors = None if on_device is None else self._survivors(filters, on_device)
         has_many = len(filters) >= self._context.threads > FEW_THREADS
         scale = LARGE_SCALE if has_many or on_device is not None else 1
@@ -214,7 +326,7 @@ class ProfileJob(ABC):
     def _survivors(
         self, filters: Sequence[ProfileFilter], on_device: DeviceFilters
     ) -> Callable[[NumberedProteins], list[Int64Array]]:
-        """Return what tells for a block what passes the filters of each profile, Forward's too."""
+        """Return a function that filters a block with each profile, also by Forward."""
         context = self._context
         # It is made while the device has the first block.
         making = context.executor.submit(ForwardFilter, filters)
@@ -241,7 +353,7 @@ class ProfileJob(ABC):
     def tell(
         self, phase: Phase, numbers: tuple[int, ...], block: NumberedProteins, done: float
     ) -> None:
-        """Tell how far the search is, of which a share of a block is done."""
+        """Report the progress of the search; a share of a block is done."""
         share = None
         if self._has_share and block.shares is not None:
             share = block.shares[0] + (block.shares[1] - block.shares[0]) * done

@@ -130,7 +130,7 @@ class ProteinSource(Protocol):
 
     @property
     def is_translated(self) -> bool:
-        """Whether the proteins are ORFs, whose names tell where (`hmm.translation.OrfPlace`)."""
+        """Whether the proteins are ORFs, named by place (`hmm.translation.OrfPlace`)."""
 
     def blocks(
         self, threads: ReadingThreads | None = None, warn: Warn = say_nothing, scale: int = 1
@@ -207,14 +207,7 @@ class ProfileSearchOptions:
         return all(not isinstance(one, str) or Path(one).is_file() for one in self.profiles)
 
     def read_profiles(self) -> Iterator[Profile]:
-        """Read the profiles one by one.
-
-        Raises
-        ------
-        InputError
-            If a file is no valid file of profiles, or a profile has not the cutoffs that are asked
-            for.
-        """
+        """Read the profiles one by one; raise `InputError` if one is invalid or lacks cutoffs."""
         for source in self.profiles:
             for profile in [source] if isinstance(source, Profile) else read_profiles(source):
                 if not self.scans:

@@ -12,13 +12,13 @@ from mummergpu.hmm.filters import ProfileFilter
 from mummergpu.hmm.hit_lists import HitList, HitRecords
 from mummergpu.hmm.profiles import Profile
 from mummergpu.input.blocks.proteins import NamedProteins
-from mummergpu.pipeline.profile_device import filtered
 from mummergpu.pipeline.profile_job import (
     FEW_THREADS,
     LARGE_SCALE,
     SEQUENCES_AT_ONCE,
     NumberedProteins,
     ProfileJob,
+    filtered,
     fit_in_memory,
 )
 from mummergpu.runtime.arrays import Int64Array
@@ -35,8 +35,8 @@ class ProfileScan(ProfileJob):
     in memory if they are no more.
     """
 
-    def __init__(self, *told: Any) -> None:
-        super().__init__(*told)
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
         self._filters: list[ProfileFilter] | None = None
 
     def hits(self) -> Generator[HitList]:

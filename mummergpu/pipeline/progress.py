@@ -74,7 +74,7 @@ class QueryProgress:
         self._read = bases, share
 
     def expect_groups(self, before: int, behind: int) -> None:
-        """Record that queries are searched on so many groups before and after those to come."""
+        """Record that queries are searched on `before` and `after` groups besides those to come."""
         self._groups_before, self._groups_behind = before, behind
 
     def begin_group(self, number: int, count: int) -> None:

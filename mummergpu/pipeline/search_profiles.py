@@ -19,12 +19,13 @@ from mummergpu.input.records.record_reader import printable
 from mummergpu.output.profiles import ALIGNMENT, PARQUET, AlignmentSink, HitSink, TableSink
 from mummergpu.output.sink import writer_of
 from mummergpu.pipeline.context import RunContext
-from mummergpu.pipeline.profile_device import ProfileDevice, filtered
 from mummergpu.pipeline.profile_job import (
     SEQUENCES_AT_ONCE,
     SUMMED_AT_ONCE,
     NumberedProteins,
+    ProfileDevice,
     ProfileJob,
+    filtered,
     fit_in_memory,
 )
 from mummergpu.pipeline.profile_options import ProfileSearchOptions
@@ -46,7 +47,7 @@ others must not wait until such a one is done."""
 MakeJob = Callable[
     ["ProfileSearchOptions", RunContext, ReadingThreads, ProfileDevice], "ProfileJob"
 ]
-"""Makes what finds the hits of a run."""
+"""Makes the job that finds the hits of a run."""
 
 
 def run(
@@ -57,16 +58,8 @@ def run(
 ) -> None:
     """Search all profiles in all proteins, and write the hits.
 
-    Parameters
-    ----------
-    options : ProfileSearchOptions
-        The files and options of the run.
-    context : RunContext
-        The threads of the run, and whom it tells.
-    own_sink : HitSink, optional
-        Receives the hits beside the files.
-    make_job : callable, optional
-        Returns what finds the hits, if not this process does.
+    `own_sink` receives the hits beside the files. `make_job` makes what finds the hits, if this
+    process does not.
 
     Raises
     ------
@@ -125,7 +118,7 @@ def _open_sink(
 class _Task:
     """A profile and proteins; the numbers of those that have passed the filters, if known.
 
-    `is_summed` tells that they have passed the Forward filter too.
+    `is_summed`: they have passed the Forward filter, too.
     """
 
     def __init__(
@@ -163,22 +156,14 @@ class _Found(NamedTuple):
 
 
 class HitParts(NamedTuple):
-    """What is found of some profiles.
-
-    Attributes
-    ----------
-    hits : list of list of HitRecords
-        The hits of each in parts of the proteins.
-    targets : int
-        The number of all proteins.
-    """
+    """The hits of some profiles, each in parts of the proteins, and the number of all proteins."""
 
     hits: list[list[HitRecords]]
     targets: int = 0
 
     @classmethod
     def of_profiles(cls, count: int) -> HitParts:
-        """Return no hits of so many profiles."""
+        """Return a number of profiles without hits."""
         return cls([[] for _ in range(count)])
 
     def add(self, number: int, hits: HitRecords | None) -> None:
@@ -287,7 +272,7 @@ class ProfileSearch(ProfileJob):
                     yield number, hits
 
     def _search(self, profile_filter: ProfileFilter, task: _Task) -> _Found | None:
-        """Compare a profile with proteins; return None if so many pass that they are split."""
+        """Compare a profile with proteins; return None if too many pass, so that they are split."""
         stats = self._context.stats
         records, before = task.proteins.records, task.proteins.before
         if task.survivors is None:

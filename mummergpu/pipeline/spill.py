@@ -117,18 +117,10 @@ class SpilledQueries(ArrayFile):
 
 @frozen
 class _KindOfBlock:
-    """What a block has besides arrays.
+    """What a block has besides arrays; `paired` is None for queries.
 
-    Attributes
-    ----------
-    file_number : int
-        Its file.
-    paired : bool or None
-        Whether its reads are paired; None for queries.
-    has_written : bool
-        Whether other arrays than those that are searched are written.
-    has_groups : bool
-        Whether the tags of its reads tell their read groups.
+    `has_written`: other arrays than those that are searched are written. `has_groups`: the tags of
+    the reads have their read groups.
     """
 
     file_number: int

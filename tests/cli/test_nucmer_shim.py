@@ -16,8 +16,7 @@ from helpers.mummer_scripts import write_launcher
 from helpers.sequences import random_bases
 
 from mummergpu.cli.main import main
-from mummergpu.cli.nucmer_arguments import NucmerCommand, parse_nucmer_arguments
-from mummergpu.cli.nucmer_shim import align_words
+from mummergpu.cli.nucmer_shim import NucmerCommand, align_words, parse_nucmer_arguments
 from mummergpu.errors import MummerUsageError
 
 Captured = pytest.CaptureFixture[bytes]

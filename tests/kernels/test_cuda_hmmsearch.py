@@ -15,7 +15,7 @@ from helpers.watched_device import WatchedDevice
 import mummergpu
 from mummergpu.cli.main import main
 from mummergpu.errors import BackendError
-from mummergpu.pipeline import profile_device, profile_job
+from mummergpu.pipeline import profile_job
 
 
 @pytest.mark.parametrize("verb", ["hmmsearch", "hmmscan"])
@@ -66,8 +66,8 @@ def test_auto_takes_a_device_where_there_is_much_to_do(
     _, proteins = write_input(tmp_path)
     expected = mummergpu.hmmsearch(tmp_path / "cut.hmm", proteins, backend="cpu")
     assert len(expected) > 0
-    for least, devices in ((profile_device._WORTH_CELLS, 0), (0, 1)):
-        monkeypatch.setattr(profile_device, "_WORTH_CELLS", least)
+    for least, devices in ((profile_job._WORTH_CELLS, 0), (0, 1)):
+        monkeypatch.setattr(profile_job, "_WORTH_CELLS", least)
         found = mummergpu.hmmsearch(tmp_path / "cut.hmm", proteins)
         assert len(machine.devices) == devices
         assert np.array_equal(found.start, expected.start)

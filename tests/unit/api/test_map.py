@@ -295,7 +295,7 @@ def test_reads_are_asked_for_as_they_are_mapped(
     index: mummergpu.Index, mates: list[list[Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mummergpu.pipeline.map_reads.choose_block_size", lambda *_: 3000)
-    monkeypatch.setattr("mummergpu.api.map_reads.TEMPLATES_OF_LENGTHS", 3 * PAIRS)
+    monkeypatch.setattr("mummergpu.api.map_run.TEMPLATES_OF_LENGTHS", 3 * PAIRS)
     reads = iter(mates[0] * 200)
     stream = index.stream_map(reads, threads=1)
     assert len(next(stream)) > 0
@@ -415,7 +415,7 @@ def test_no_reads_have_no_rows(index: mummergpu.Index) -> None:
     assert len(found) == 0 and found.cigar_offsets.tolist() == [0] and found.read_names == []
 
 
-@pytest.mark.parametrize("module", ["alignments", "map_reads", "mapping_requests"])
+@pytest.mark.parametrize("module", ["alignments", "mapping_requests"])
 def test_examples(module: str) -> None:
     assert doctest.testmod(import_module(f"mummergpu.api.{module}")).failed == 0
 

@@ -13,7 +13,7 @@ import click
 
 import mummergpu
 from mummergpu.cli.main import commands
-from mummergpu.cli.option_names import written
+from mummergpu.cli.option_types import written
 
 PACKAGE: Final = Path(mummergpu.__file__).parent
 ROOMS: Final = ("input", "index", "matching", "mapping", "viterbi", "cuda", "pipeline", "output")
@@ -44,8 +44,7 @@ SHOWN_BY: Final = {
     "output/matches/picture_sink.py": ("plot",),
     "pipeline/align_options.py": ("align",),
     "pipeline/build_index.py": ("index",),
-    "pipeline/first_reads.py": ("map",),
-    "pipeline/genome_outputs.py": ("align",),
+    "pipeline/align_genomes.py": ("align",),
     "pipeline/map_options.py": ("map",),
     "pipeline/map_reads.py": ("map",),
     "pipeline/matrix_opening.py": ("align",),

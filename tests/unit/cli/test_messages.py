@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from mummergpu.cli.messages import progress_shown
+from mummergpu.cli.run_verb import progress_shown
 from mummergpu.runtime import progress as runtime
 from mummergpu.runtime.progress import Phase, Work
 

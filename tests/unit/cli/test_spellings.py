@@ -6,8 +6,8 @@ import click
 import pytest
 
 from mummergpu.cli.main import commands
+from mummergpu.cli.main_group import Spellings, verb_meant
 from mummergpu.cli.option_types import HELP_NAMES
-from mummergpu.cli.spellings import Spellings, verb_meant
 
 EVERY = {name: Spellings(command.params, HELP_NAMES) for name, command in commands.commands.items()}
 MATCH = EVERY["match"]

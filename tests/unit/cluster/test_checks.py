@@ -10,9 +10,14 @@ from typing import Any, cast
 import pytest
 from helpers.played_machine import H200
 
-from mummergpu.cluster import checks, worker
-from mummergpu.cluster.checks import WorkerFacts, check_files, check_folders, check_versions
-from mummergpu.cluster.connection import OpenCluster
+from mummergpu.cluster import connection, worker
+from mummergpu.cluster.connection import (
+    OpenCluster,
+    WorkerFacts,
+    check_files,
+    check_folders,
+    check_versions,
+)
 from mummergpu.cluster.options import ClusterOptions
 from mummergpu.cluster.worker import device_of_process
 from mummergpu.cuda.driver import DriverFacts
@@ -81,7 +86,7 @@ def test_a_file_that_a_worker_does_not_see_is_refused(tmp_path: Path) -> None:
 def test_a_folder_that_is_not_shared_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checks, "_SECONDS_TO_APPEAR", 0.1)
+    monkeypatch.setattr(connection, "_SECONDS_TO_APPEAR", 0.1)
     folder, elsewhere = tmp_path / "x" / "parts", tmp_path / "y"
     folder.mkdir(parents=True)
     with pytest.raises(ClusterError, match=rf"cannot write parts into '{folder.parent}' \(No such"):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mummergpu.cluster.packed_parts import PartJoiner, block_text_bytes, pack_part
+from mummergpu.cluster.joined_files import PartJoiner, block_text_bytes, pack_part
 from mummergpu.output.bytes.compression import CompressedStream, compressor_of
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats

@@ -12,9 +12,12 @@ from helpers.options import match_options
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.input.blocks.read_files import ReadFile
 from mummergpu.matching.options import DeviceOptions, Uniqueness
-from mummergpu.pipeline.backend_choice import backend_of_mapping, choose_backend
+from mummergpu.pipeline.backend_choice import (
+    backend_of_mapping,
+    choose_backend,
+    estimate_query_bases,
+)
 from mummergpu.pipeline.map_options import MapOptions
-from mummergpu.pipeline.query_volume import estimate_query_bases
 from mummergpu.sequence.codes import Strand
 
 BOTH = (Strand.FORWARD, Strand.REVERSE)

@@ -13,7 +13,7 @@ from mummergpu.errors import OptionError
 from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.input.blocks.read_files import MateFiles, ReadFile, ReadSource
 from mummergpu.input.blocks.reader import ReadStream, read_reader
-from mummergpu.pipeline.first_reads import choose_seed_length, usual_length
+from mummergpu.pipeline.map_reads import choose_seed_length, usual_length
 from mummergpu.runtime.stats import Stats
 
 PAIRS = 60
