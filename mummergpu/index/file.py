@@ -18,8 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu.errors import InputError, OptionError
-from mummergpu.index.checksums import checksum_of
-from mummergpu.index.format import IndexHeader, Section, is_index, read_header
+from mummergpu.index.format import IndexHeader, Section, checksum_of, is_index, read_header
 from mummergpu.index.kmer_sampling import MAX_PERIOD
 from mummergpu.index.kmer_table import NOT_KNOWN, KmerTable
 from mummergpu.index.mapped_file import bring_in, give_up, map_file

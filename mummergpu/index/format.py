@@ -14,13 +14,17 @@ import json
 import os
 import stat
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, cast
+
+import numpy as np
+import numpy.typing as npt
 
 from mummergpu.errors import InputError
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.input.bytes.files import reading
+from mummergpu.input.reference import Reference
 from mummergpu.runtime.frozen import frozen
 
 MAGIC: Final = b"\x89MGI\r\n\x1a\n"
@@ -100,7 +104,7 @@ class IndexHeader:
     reference_path : str
         The path of the reference, as the user gave it.
     digest : str
-        The hash that identifies the reference, in hexadecimal (`checksums.digest_of`).
+        The hash that identifies the reference, in hexadecimal (`digest_of`).
     search : str
         ``kmer`` or ``tree``.
     page_size : int
@@ -261,3 +265,43 @@ def _read(file: BinaryIO, size: int) -> bytes:
     while len(data) < size and (more := file.read(size - len(data))):
         data += more
     return data
+
+
+PIECE_BYTES: Final = 1 << 24
+"""The bytes of an array that are hashed at a time."""
+
+_HASH_BYTES: Final = 32
+
+
+def checksum_of(array: npt.NDArray[Any], checksum: int = 0) -> int:
+    """Return the CRC-32 of a contiguous array's bytes, continuing that of the bytes before."""
+    # This CRC-32 is five times as fast as that of the standard library.
+    from isal import isal_zlib
+
+    data = array.view(np.uint8)
+    for begin in range(0, data.size, PIECE_BYTES):
+        checksum = isal_zlib.crc32(data[begin : begin + PIECE_BYTES], checksum)
+    return checksum
+
+
+def digest_of(reference: Reference, map_function: Callable[..., Iterable[bytes]] = map) -> str:
+    """Return a hash of the parts of a reference that matches depend on.
+
+    Returns
+    -------
+    str
+        The BLAKE2b hash of 256 bits, in hexadecimal. It covers the lengths of the records (int64
+        each), the lengths of their names (int64 each), the names, and the BLAKE2b hash of
+        every piece of `PIECE_BYTES` codes.
+    """
+
+    def hash_piece(begin: int) -> bytes:
+        piece = memoryview(cast(bytes, reference.codes[begin : begin + PIECE_BYTES]))
+        return hashlib.blake2b(piece, digest_size=_HASH_BYTES).digest()
+
+    whole = hashlib.blake2b(reference.record_lengths.tobytes(), digest_size=_HASH_BYTES)
+    whole.update(np.array([len(name) for name in reference.names], dtype="<i8").tobytes())
+    whole.update(b"".join(reference.names))
+    for piece in map_function(hash_piece, range(0, reference.codes.size, PIECE_BYTES)):
+        whole.update(piece)
+    return whole.hexdigest()

@@ -18,7 +18,6 @@ from mummergpu.errors import OptionError
 from mummergpu.index.file import IndexFile, write_table
 from mummergpu.index.format import IndexHeader, PageEntry
 from mummergpu.index.kmer_order import FILE_ORDERED_BASES, order_long_lists
-from mummergpu.index.kmer_page import KmerPage, build_kmer_page
 from mummergpu.index.kmer_plan import (
     DEVICE_COSTS,
     PROCESSOR_COSTS,
@@ -33,7 +32,7 @@ from mummergpu.index.kmer_plan import (
     picked_instead,
 )
 from mummergpu.index.kmer_sampling import KmerSampling
-from mummergpu.index.kmer_table import MAX_TABLE_BASES, max_scratch_bytes
+from mummergpu.index.kmer_table import MAX_TABLE_BASES, KmerPage, build_kmer_page, max_scratch_bytes
 from mummergpu.index.options import KmerOptions
 from mummergpu.index.pages import Page, groups_within, plan_pages
 from mummergpu.index.reference_index import BuildFacts, BuildWork, StorableIndex

@@ -18,8 +18,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from mummergpu.index.kmer_page import KmerPage
-from mummergpu.index.kmer_table import CountArray, PositionArray
+from mummergpu.index.kmer_table import CountArray, KmerPage, PositionArray
 from mummergpu.index.pages import damage_error
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import as_int64, inline, jit

@@ -9,11 +9,19 @@ import numpy as np
 
 from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.input.reference import Reference
-from mummergpu.mapping.alignments.columns import OF_PAIRS, AlignmentColumns, new_columns
-from mummergpu.mapping.alignments.equal_letters import discount_equal_letters
+from mummergpu.mapping.alignments.columns import (
+    OF_PAIRS,
+    AlignmentColumns,
+    new_columns,
+    replace_reads,
+)
 from mummergpu.mapping.alignments.origin_cuts import cut_at_origins
-from mummergpu.mapping.alignments.paths import PlacedRows, new_paths, trace_paths
-from mummergpu.mapping.alignments.replacement import replace_reads
+from mummergpu.mapping.alignments.paths import (
+    PlacedRows,
+    discount_equal_letters,
+    new_paths,
+    trace_paths,
+)
 from mummergpu.mapping.alignments.sam_record_layout import Placements, fill_sam_records, list_rows
 from mummergpu.mapping.candidates.candidates import (
     Candidates,
@@ -21,28 +29,26 @@ from mummergpu.mapping.candidates.candidates import (
     Reads,
     Scoring,
     Target,
+    credits_of_qualities,
+    likelihoods_of_scores,
     no_candidates,
+    quality_thresholds,
 )
 from mummergpu.mapping.candidates.found_candidates import FoundCandidates
 from mummergpu.mapping.candidates.key_sort import new_sort_room
 from mummergpu.mapping.circular_records import NO_CIRCLES, UnrolledReference
 from mummergpu.mapping.options import MappingOptions
-from mummergpu.mapping.placing.choice import Choices, new_choices
+from mummergpu.mapping.placing.choice import Choices, Names, PlacingRoom, map_templates, new_choices
 from mummergpu.mapping.placing.insert_size import (
     MEASURED,
     InsertSizes,
     PairSizes,
     measure_templates,
 )
-from mummergpu.mapping.placing.joint_scores import new_tops
-from mummergpu.mapping.placing.log_odds import (
-    credits_of_qualities,
-    likelihoods_of_scores,
-    quality_thresholds,
-)
 from mummergpu.mapping.placing.mapping_quality import Odds
-from mummergpu.mapping.placing.marked_diagonals import new_marks
 from mummergpu.mapping.placing.pairing import Pairing
+from mummergpu.mapping.placing.refinement import new_tops
+from mummergpu.mapping.placing.rescue import new_marks
 from mummergpu.mapping.placing.second_pass import (
     MATCHES_AT_ONCE,
     READS_AT_FIRST,
@@ -57,8 +63,6 @@ from mummergpu.mapping.placing.secondary import (
     list_secondary,
 )
 from mummergpu.mapping.placing.split_reads import Extra, split_reads
-from mummergpu.mapping.placing.templates import PlacingRoom, map_templates
-from mummergpu.mapping.placing.tie_breaks import Names
 from mummergpu.mapping.seeding.candidate_search import CandidateFinder
 from mummergpu.mapping.seeding.windows import without_frequent_pairs
 from mummergpu.runtime.arrays import Int64Array
@@ -85,16 +89,8 @@ class _Placed(NamedTuple):
 class BlockMapper:
     """Maps blocks of reads; several threads share one.
 
-    Parameters
-    ----------
-    reference : Reference
-        The reference.
-    options : MappingOptions
-        How to map.
-    find_more : callable or None
-        Returns the shorter matches that a second pass begins with; None for no second pass.
-    is_chosen : bool
-        Whether the search finds only those matches that count (`seed_rule`).
+    `find_more` returns the shorter matches that a second pass begins with; None for no second pass.
+    `is_chosen` says that the search finds only those matches that count (`seed_rule`).
     """
 
     def __init__(
@@ -139,10 +135,7 @@ class BlockMapper:
         return measured[:, :count]
 
     def map_block(self, block: ReadBlock, mems: BlockMems, sizes: PairSizes) -> AlignmentColumns:
-        """Return the alignments of a block of reads.
-
-        The matches are of at least the seed length; `sizes` are those of the templates of pairs.
-        """
+        """Return the alignments of a block, whose matches have at least the seed length."""
         return self._with_second_pass(block, *self.map_once(block, mems, sizes), sizes)
 
     def map_found(

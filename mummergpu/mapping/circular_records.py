@@ -52,13 +52,7 @@ class UnrolledReference(Reference):
 
 
 def circular_records(reference: Reference, names: Sequence[str]) -> BoolArray:
-    """Return which records are circular.
-
-    Raises
-    ------
-    OptionError
-        If the reference has no record of one of the names.
-    """
+    """Return which records are circular; `OptionError` is raised for an unknown name."""
     if not names:
         return np.zeros(len(reference.names), dtype=np.bool_)
     known = [name.decode(errors="surrogateescape") for name in reference.names]
@@ -72,10 +66,7 @@ def circular_records(reference: Reference, names: Sequence[str]) -> BoolArray:
 def unrolled(reference: Reference, names: Sequence[str]) -> UnrolledReference:
     """Return a reference to map reads to, with circular records of these names.
 
-    Raises
-    ------
-    OptionError
-        If the reference has no record of one of the names, or one is too short.
+    `OptionError` is raised if there is no record of a name, or one is too short.
     """
     circular = np.flatnonzero(circular_records(reference, names)).tolist()
     codes = reference.padded_codes[: reference.padded_codes.size - MARGIN].copy()

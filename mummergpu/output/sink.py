@@ -12,7 +12,7 @@ from contextlib import nullcontext
 from typing import Any, Generic, TypeVar
 
 from mummergpu.input.blocks.queries import QueryBlock
-from mummergpu.matching.block_text import BlockText, RowFormat
+from mummergpu.matching.backends.interface import BlockText, RowFormat
 from mummergpu.output.bytes.compression import CompressedStream, Compressor, Piece
 from mummergpu.output.bytes.text_arrays import PiecePool
 from mummergpu.runtime.output_file import OutputFile

@@ -14,7 +14,7 @@ from mummergpu.errors import OptionError
 from mummergpu.index.file import IndexFile
 from mummergpu.index.options import KmerOptions
 from mummergpu.input.blocks.read_block import ReadBlock
-from mummergpu.mapping.seeding.seeds import seed_length
+from mummergpu.mapping.options import seed_length
 from mummergpu.runtime.arrays import Int64Array
 
 TEMPLATES_OF_ESTIMATE: Final = 1 << 14

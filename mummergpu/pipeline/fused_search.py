@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
 from mummergpu.input.blocks.queries import QueryBlock
-from mummergpu.matching.backends.interface import ResidentBackend
-from mummergpu.matching.block_text import BlockText
+from mummergpu.matching.backends.interface import BlockText, ResidentBackend
 from mummergpu.matching.long_queries import has_long_query
 from mummergpu.matching.search import BlockSearch
 from mummergpu.runtime.stats import Stats

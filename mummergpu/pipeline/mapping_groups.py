@@ -15,8 +15,7 @@ from typing import Final, TypeVar, cast
 
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.blocks.read_block import ReadBlock
-from mummergpu.mapping.alignments.columns import AlignmentColumns
-from mummergpu.mapping.alignments.replacement import replace_reads
+from mummergpu.mapping.alignments.columns import AlignmentColumns, replace_reads
 from mummergpu.mapping.candidates.candidates import NUMBERS, Candidates
 from mummergpu.mapping.placing.insert_size import LIBRARY, PairSizes
 from mummergpu.mapping.placing.second_pass import DoubtfulReads, part_of_reads

@@ -9,16 +9,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 
-from mummergpu.index.kmer_page import KmerPage
+from mummergpu.index.kmer_table import KmerPage
 from mummergpu.index.reference_index import ReferenceIndex
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.mapping.block_mapper import BlockMapper
-from mummergpu.mapping.options import MappingOptions
+from mummergpu.mapping.options import MappingOptions, second_seed_length
 from mummergpu.mapping.placing.insert_size import PairSizes
-from mummergpu.mapping.seeding.seeds import second_seed_length
 from mummergpu.mapping.seeding.windows import ChosenBy, ReadCodes, chosen_matches
 from mummergpu.matching.backends.interface import Backend, ResidentBackend
 from mummergpu.matching.kmer.cpu import KmerCpuBackend

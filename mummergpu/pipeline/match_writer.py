@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import Reference
-from mummergpu.matching.block_text import BlockText, RowFormat
+from mummergpu.matching.backends.interface import BlockText, RowFormat
 from mummergpu.matching.filter import keep_unique
 from mummergpu.matching.options import Uniqueness
 from mummergpu.output.sink import MatchSink

@@ -10,8 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from mummergpu.index.reference_index import BuildWork, ReferenceIndex
 from mummergpu.input.blocks.queries import QueryBlock
-from mummergpu.matching.backends.interface import Backend
-from mummergpu.matching.block_text import RowFormat
+from mummergpu.matching.backends.interface import Backend, RowFormat
 from mummergpu.matching.options import SearchOptions, Uniqueness
 from mummergpu.matching.search import UNBOUNDED, BlockSearch
 from mummergpu.pipeline.context import RunContext

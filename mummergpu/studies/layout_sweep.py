@@ -18,8 +18,8 @@ from typing import Final
 from mummergpu.errors import OptionError
 from mummergpu.index.options import TreeOptions
 from mummergpu.index.pages import Page
+from mummergpu.index.tree.flatten import TreePage
 from mummergpu.index.tree.layout import Layout
-from mummergpu.index.tree.page import TreePage
 from mummergpu.index.tree.policy import Policy
 from mummergpu.index.tree_index import TreeIndex, tree_bytes
 from mummergpu.runtime.frozen import frozen
@@ -180,7 +180,7 @@ def _setup(
     executor: ThreadPoolExecutor,
     records: SweepFolder,
 ) -> SweepSetup:
-    from mummergpu.index.checksums import digest_of
+    from mummergpu.index.format import digest_of
 
     page_bytes = tree_bytes(_largest(index.pages), data.reference.base_count, index.layout)
     known = records.setup

@@ -12,13 +12,11 @@ from typing import Any, Final
 import numpy as np
 
 from mummergpu.index.pages import Page
-from mummergpu.index.tree.build import page_codes
-from mummergpu.index.tree.flatten import flatten_tree
+from mummergpu.index.tree.flatten import TreePage, flatten_tree
 from mummergpu.index.tree.layout import Layout
 from mummergpu.index.tree.node_order import order_nodes
-from mummergpu.index.tree.page import TreePage
 from mummergpu.index.tree.ukkonen import GrownTree, grow_tree
-from mummergpu.index.tree_index import TreeIndex, tree_bytes
+from mummergpu.index.tree_index import TreeIndex, page_codes, tree_bytes
 from mummergpu.input.reference import Reference
 from mummergpu.runtime.arrays import Int32Array
 from mummergpu.runtime.memory import free_memory

@@ -11,8 +11,8 @@ from helpers.in_memory import reference_of
 from helpers.index_pages import build_kmer_pages
 from helpers.search_cases import CASES, ONE_PAGE, SearchCase, made_bases, made_queries
 from mummergpu.index import kmer_order
-from mummergpu.index.kmer_page import KmerPage
 from mummergpu.index.kmer_sampling import KmerSampling
+from mummergpu.index.kmer_table import KmerPage
 from mummergpu.index.pages import plan_pages
 from mummergpu.matching.kmer.cuda_program import MOST_OCCURRENCES
 from mummergpu.sequence.picked_kmers import MAX_BASES

@@ -24,8 +24,8 @@ from helpers.host_device import SANITIZERS, HostCompiler, HostDevice, everything
 from sanitized_search import PLENTY, ExactWorkspace
 
 from mummergpu.cuda import workspace
-from mummergpu.index.kmer_page import KmerPage
 from mummergpu.index.kmer_sampling import KmerSampling
+from mummergpu.index.kmer_table import KmerPage
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.backends import stream_searcher as searching
 from mummergpu.matching.kmer.cuda import KmerCudaBackend

@@ -17,7 +17,8 @@ from helpers.read_pairs import write_pairs, write_repeats
 
 import mummergpu
 from mummergpu.cuda.device import DeviceMemoryError
-from mummergpu.mapping.candidates.candidates import MARK, NUMBERS, RESCUE_ROWS, Candidates
+from mummergpu.mapping.candidates import column
+from mummergpu.mapping.candidates.candidates import NUMBERS, RESCUE_ROWS, Candidates
 from mummergpu.mapping.candidates.found_candidates import FoundCandidates
 from mummergpu.mapping.options import MAX_READ_BASES
 from mummergpu.mapping.seeding import candidate_search
@@ -192,6 +193,6 @@ def test_candidates_are_those_of_the_processor(
     for first, count in zip(table.offsets, table.counts, strict=False):
         rows_of_read = slice(first, first + count)
         assert np.array_equal(table.diagonals[rows_of_read], expected.diagonals[rows_of_read])
-        ours_of_read = np.delete(table.numbers[rows_of_read], MARK, axis=1)
-        theirs_of_read = np.delete(expected.numbers[rows_of_read], MARK, axis=1)
+        ours_of_read = np.delete(table.numbers[rows_of_read], column.MARK, axis=1)
+        theirs_of_read = np.delete(expected.numbers[rows_of_read], column.MARK, axis=1)
         assert np.array_equal(ours_of_read, theirs_of_read)

@@ -27,16 +27,14 @@ from mummergpu.cuda.resident_matches import DeviceMems
 from mummergpu.cuda.upload import Uploader
 from mummergpu.index.pages import Page
 from mummergpu.index.tree import layout
-from mummergpu.index.tree.flatten import FlatTree, empty_halves, lay_out_reference
+from mummergpu.index.tree.flatten import FlatTree, TreePage, empty_halves, lay_out_reference
 from mummergpu.index.tree.layout import Layout, length_in_strips, place_in_strips
-from mummergpu.index.tree.page import TreePage
 from mummergpu.index.tree.policy import Policy
-from mummergpu.matching.backends import device_codes
-from mummergpu.matching.backends.device_codes import ResidentCodes
+from mummergpu.matching.backends import stream_searcher
+from mummergpu.matching.backends.stream_searcher import ResidentCodes
 from mummergpu.matching.tree import cuda_program
-from mummergpu.matching.tree.cuda_arrays import DeviceQueries
-from mummergpu.matching.tree.cuda_pages import ResidentPage
 from mummergpu.matching.tree.cuda_program import tree_program
+from mummergpu.matching.tree.cuda_search import DeviceQueries, ResidentPage
 from mummergpu.sequence import codes as sequence
 
 FORMATS = [pytest.param(False, id="paper"), pytest.param(True, id="wide")]
@@ -140,7 +138,7 @@ def test_the_largest_page_of_the_paper_fits_its_textures(compiled: Compile) -> N
 
 def test_words_end_in_the_padding() -> None:
     # From the position after the last code on, two words may be read.
-    assert device_codes.PADDING_BYTES >= 2 * device_codes.WORD_BYTES
+    assert stream_searcher.PADDING_BYTES >= 2 * stream_searcher.WORD_BYTES
 
 
 @pytest.mark.parametrize("wide", FORMATS)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from mummergpu.index.pages import Page
 from mummergpu.index.tree.layout import (
     LEAF_FLAG,
     REFERENCE_WIDTH_BITS,
@@ -36,6 +37,10 @@ from mummergpu.runtime.arrays import ByteArray, Int32Array, Int64Array
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import as_index, as_int64, inline, jit, prefetch
 from mummergpu.sequence.codes import BREAK, CodeArray
+
+if TYPE_CHECKING:
+    from mummergpu.index.tree.flatten import FlatTree
+
 
 WordArray = Int64Array
 
@@ -278,3 +283,22 @@ def write_leaves(
         if following == 0:
             return
         suffix = ~following
+
+
+@frozen
+class TreePage:
+    """A page of a reference and its tree: the input of a tree search.
+
+    Attributes
+    ----------
+    joined_reference : ndarray, dtype=uint8, shape=(n_bases,)
+        The codes of the whole reference, shared by all pages. They let the search follow a
+        match beyond the end of its page.
+    index_path : str
+        The index file that the page is from, or ``""`` if it was built in memory.
+    """
+
+    page: Page
+    tree: FlatTree
+    joined_reference: CodeArray
+    index_path: str = ""

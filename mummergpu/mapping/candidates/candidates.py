@@ -6,30 +6,15 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from mummergpu.mapping.candidates import column
 from mummergpu.mapping.circular_records import NO_CIRCLES
-from mummergpu.runtime.arrays import ByteArray, Int32Array, Int64Array
+from mummergpu.runtime.arrays import ByteArray, Float64Array, Int32Array, Int64Array
 from mummergpu.runtime.jit import as_int64, inline, prefetch
 from mummergpu.sequence.codes import CodeArray
 from mummergpu.viterbi.recurrence.model import Costs
 
-STRAND: Final = 0
-RECORD: Final = 1
-SEED_BEGIN: Final = 2
-SEED_BASES: Final = 3
-LEFT_SCORE: Final = 4
-LEFT_QUERY_BASES: Final = 5
-RIGHT_SCORE: Final = 6
-RIGHT_QUERY_BASES: Final = 7
-SCORE: Final = 8
-BOUND: Final = 9
-LEFT_SHIFT: Final = 10
-RIGHT_SHIFT: Final = 11
-STATE: Final = 12
-CREDIT: Final = 13
-GAPPED: Final = 14
-MARK: Final = 15
 NUMBERS: Final = 16
-"""The numbers of a candidate, columns of `Candidates.numbers`."""
+"""How many numbers a candidate has (`column`)."""
 
 UNGAPPED: Final = 0
 EXACT: Final = 1
@@ -157,7 +142,7 @@ class Qualities(NamedTuple):
     base_qualities : ndarray, dtype=uint8
         Those of all reads, one after the other.
     credits : ndarray, dtype=int32, shape=(256,)
-        The credit of a base that differs, for each quality (`log_odds.credits_of_qualities`).
+        The credit of a base that differs, for each quality (`credits_of_qualities`).
     """
 
     base_qualities: ByteArray
@@ -183,9 +168,13 @@ def read_length(reads: Reads, read: int) -> int:
 def aligned_part(table: Candidates, row: int) -> tuple[int, int]:
     """Return the part of its read that a candidate aligns, counted on the candidate's strand."""
     numbers = table.numbers
-    begin = as_int64(numbers[row, SEED_BEGIN])
-    end = begin + as_int64(numbers[row, SEED_BASES]) + as_int64(numbers[row, RIGHT_QUERY_BASES])
-    return begin - as_int64(numbers[row, LEFT_QUERY_BASES]), end
+    begin = as_int64(numbers[row, column.SEED_BEGIN])
+    end = (
+        begin
+        + as_int64(numbers[row, column.SEED_BASES])
+        + as_int64(numbers[row, column.RIGHT_QUERY_BASES])
+    )
+    return begin - as_int64(numbers[row, column.LEFT_QUERY_BASES]), end
 
 
 @inline
@@ -193,3 +182,80 @@ def prefetch_bases(codes: CodeArray, at: int, length: int) -> None:
     """Have the memory fetch some codes, which are used a little later."""
     for place in range(at, at + length, CACHE_LINE):
         prefetch(codes, place)
+
+
+SHARED_PARTS: Final = 2
+"""Two alignments of a read are of two parts of it if they share less than one of so many of the
+bases of the shorter one."""
+
+Interval = tuple[int, int]
+"""A half-open range of the bases of a read."""
+
+
+@inline
+def read_interval(table: Candidates, row: int, length: int) -> Interval:
+    """Return the part of a read that a candidate aligns, on the read's own strand."""
+    begin, end = aligned_part(table, row)
+    if table.numbers[row, column.STRAND] == 0:
+        return begin, end
+    return length - end, length - begin
+
+
+@inline
+def shared_bases(one: Interval, other: Interval) -> int:
+    """Return how many bases of a read two parts of it share."""
+    return as_int64(min(one[1], other[1]) - max(one[0], other[0]))
+
+
+@inline
+def are_apart(one: Interval, other: Interval) -> bool:
+    """Return whether two parts of a read share little."""
+    return shared_bases(one, other) * SHARED_PARTS < min(one[1] - one[0], other[1] - other[0])
+
+
+@inline
+def is_rival(table: Candidates, row: int, chosen: int, length: int) -> bool:
+    """Return whether a candidate competes with the chosen one of its read."""
+    if row == chosen or table.numbers[row, column.STATE] == DEAD:
+        return False
+    return not are_apart(read_interval(table, chosen, length), read_interval(table, row, length))
+
+
+UNIT: Final = 64
+"""The fractions of a point in which the scores of pairs are counted."""
+
+FARTHEST: Final = 30 * UNIT
+"""Placements that are so much worse, in units, weigh nothing."""
+
+PHRED_OF_POINT: Final = 20 * float(np.log10(2.0))
+"""A factor of 4 on Phred's scale."""
+
+PHRED_OF_BASE: Final = 10 * float(np.log10(3.0))
+"""An error makes one of three bases."""
+
+HIGHEST_PHRED: Final = 33.0
+"""A base that differs says no more than this: the read may truly differ from the reference."""
+
+BEST_QUALITY: Final = 60
+"""The best mapping quality."""
+
+
+def credits_of_qualities(costs: Costs, has_qualities: bool) -> Int32Array:
+    """Return how much less than its cost a base that differs says, for each base quality."""
+    phred = np.minimum(np.arange(256) + PHRED_OF_BASE, HIGHEST_PHRED)
+    points = costs.match + costs.mismatch - phred / PHRED_OF_POINT
+    credits = np.rint(points * UNIT).astype(np.int32)
+    credits[94:] = 0
+    return credits if has_qualities else np.zeros(256, dtype=np.int32)
+
+
+def likelihoods_of_scores() -> Float64Array:
+    """Return the odds of placements that are so many units worse than another."""
+    return np.asarray(2.0 ** (-np.arange(FARTHEST + 1) / (UNIT // 2)))
+
+
+def quality_thresholds() -> Float64Array:
+    """Return the largest probability of an error that each mapping quality allows."""
+    errors = np.asarray(10.0 ** (-np.arange(BEST_QUALITY + 2) / 10))
+    errors[-1] = -1.0
+    return errors

@@ -7,26 +7,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.mapping.candidates.candidates import (
-    BOUND,
-    CREDIT,
-    EXACT,
-    GAPPED,
-    LEFT_QUERY_BASES,
-    LEFT_SCORE,
-    LEFT_SHIFT,
-    RECORD,
-    RIGHT_QUERY_BASES,
-    RIGHT_SCORE,
-    RIGHT_SHIFT,
-    SCORE,
-    SEED_BASES,
-    SEED_BEGIN,
-    STATE,
-    STRAND,
-    UNGAPPED,
-    Candidates,
-)
+from mummergpu.mapping.candidates import column
+from mummergpu.mapping.candidates.candidates import EXACT, UNGAPPED, Candidates
 from mummergpu.runtime.arrays import ByteArray, Int32Array, Int64Array
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import as_int64, jit
@@ -94,24 +76,26 @@ def spread_rows(
         counts[read] = offsets[read + 1] - offsets[read]
         for row in range(offsets[read], offsets[read + 1]):
             table.diagonals[filled] = pairs[row, 0]
-            numbers[filled, STRAND] = words[row, 2]
-            numbers[filled, RECORD] = words[row, 3]
-            numbers[filled, SEED_BEGIN] = words[row, 4]
-            numbers[filled, SEED_BASES] = words[row, 5]
-            numbers[filled, LEFT_SCORE] = words[row, 6]
-            numbers[filled, LEFT_QUERY_BASES] = words[row, 7]
-            numbers[filled, RIGHT_SCORE] = words[row, 8]
-            numbers[filled, RIGHT_QUERY_BASES] = words[row, 9]
-            numbers[filled, BOUND] = words[row, 10]
-            numbers[filled, CREDIT] = words[row, 11]
+            numbers[filled, column.STRAND] = words[row, 2]
+            numbers[filled, column.RECORD] = words[row, 3]
+            numbers[filled, column.SEED_BEGIN] = words[row, 4]
+            numbers[filled, column.SEED_BASES] = words[row, 5]
+            numbers[filled, column.LEFT_SCORE] = words[row, 6]
+            numbers[filled, column.LEFT_QUERY_BASES] = words[row, 7]
+            numbers[filled, column.RIGHT_SCORE] = words[row, 8]
+            numbers[filled, column.RIGHT_QUERY_BASES] = words[row, 9]
+            numbers[filled, column.BOUND] = words[row, 10]
+            numbers[filled, column.CREDIT] = words[row, 11]
             score = as_int64(words[row, 6]) + as_int64(words[row, 8])
             score += as_int64(words[row, 5]) * match
-            numbers[filled, SCORE] = score
-            numbers[filled, LEFT_SHIFT] = 0
-            numbers[filled, RIGHT_SHIFT] = 0
-            numbers[filled, GAPPED] = 0
+            numbers[filled, column.SCORE] = score
+            numbers[filled, column.LEFT_SHIFT] = 0
+            numbers[filled, column.RIGHT_SHIFT] = 0
+            numbers[filled, column.GAPPED] = 0
             # No flank may score more with gaps if the bounds of both together are their scores.
-            numbers[filled, STATE] = EXACT if numbers[filled, BOUND] == score else UNGAPPED
+            numbers[filled, column.STATE] = (
+                EXACT if numbers[filled, column.BOUND] == score else UNGAPPED
+            )
             filled += 1
         filled += rescue_rows
     table.offsets[counts.size] = filled

@@ -11,9 +11,9 @@ import numpy as np
 
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import Reference
-from mummergpu.mapping.genomes.anchors import Anchors, Bounds, Sequences
-from mummergpu.mapping.genomes.bridging import FAR_OPERATIONS, Extender
 from mummergpu.mapping.genomes.chaining import (
+    FAR_OPERATIONS,
+    Extender,
     LinkedAnchors,
     Targets,
     find_targets,
@@ -22,8 +22,7 @@ from mummergpu.mapping.genomes.chaining import (
 )
 from mummergpu.mapping.genomes.circular import Axis, CircularRecords, Groups
 from mummergpu.mapping.genomes.clusters import Clusters, find_clusters
-from mummergpu.mapping.genomes.columns import GenomeAlignments
-from mummergpu.mapping.genomes.contained import Extents, not_contained
+from mummergpu.mapping.genomes.columns import Anchors, Bounds, GenomeAlignments, Sequences
 from mummergpu.mapping.genomes.device_tiles import (
     ReadyTiles,
     TileAligner,
@@ -33,6 +32,7 @@ from mummergpu.mapping.genomes.device_tiles import (
 from mummergpu.mapping.genomes.finishing import Places, finish_alignments, join_strands
 from mummergpu.mapping.genomes.mapping_quality import with_rivals
 from mummergpu.mapping.genomes.options import GenomeOptions
+from mummergpu.mapping.genomes.overlaps import Extents, not_contained
 from mummergpu.mapping.genomes.tracing import FILLED, TracedEnds, trace_anchors
 from mummergpu.runtime.arrays import Int64Array, UInt32Array
 from mummergpu.sequence.codes import MARGIN, CodeArray, Strand, padded_reverse_complements
@@ -55,14 +55,7 @@ _MIN_OPERATIONS: Final = 1 << 14
 class GenomeAligner:
     """Aligns blocks of queries; one thread calls it, and several work.
 
-    Parameters
-    ----------
-    reference : Reference
-        The reference.
-    options : GenomeOptions
-        How to align.
-    align_tiles : callable or None
-        Aligns many tiles at once on a device; None if the processor aligns them all.
+    `align_tiles` aligns many tiles at once on a device; None if the processor aligns them all.
     """
 
     def __init__(
@@ -86,20 +79,8 @@ class GenomeAligner:
     ) -> GenomeAlignments:
         """Return the alignments of a block of queries.
 
-        Parameters
-        ----------
-        block : QueryBlock
-            The queries.
-        mems : mapping of Strand to MemColumns
-            The matches that alignments begin with, on each strand that is aligned.
-        map_function : callable
-            Called like `map`, to share the work among threads.
-
-        Returns
-        -------
-        GenomeAlignments
-            Its alignments; none lies inside another one on the same strand, unless the options say
-            so, and none is there twice.
+        `mems` are the matches that they begin with. None of them lies inside another one on the
+        same strand, unless the options say so, and none is there twice.
         """
         found = [
             aligned

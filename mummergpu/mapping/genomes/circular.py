@@ -14,9 +14,8 @@ import numpy as np
 
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.circular_records import circular_records
-from mummergpu.mapping.genomes.anchors import Anchors
-from mummergpu.mapping.genomes.columns import GenomeAlignments
-from mummergpu.mapping.genomes.contained import Extents, not_contained
+from mummergpu.mapping.genomes.columns import Anchors, GenomeAlignments
+from mummergpu.mapping.genomes.overlaps import Extents, not_contained
 from mummergpu.mapping.genomes.tracing import TracedEnds
 from mummergpu.runtime.arrays import BoolArray, Int64Array, UInt32Array
 from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
@@ -77,13 +76,7 @@ class Groups(NamedTuple):
 
 
 class CircularRecords:
-    """The circular records of a reference.
-
-    Raises
-    ------
-    OptionError
-        If the reference has no record of one of the names.
-    """
+    """The circular records of a reference; `OptionError` is raised for an unknown name."""
 
     def __init__(self, reference: Reference, names: Sequence[str]) -> None:
         self.are_circular = circular_records(reference, names)
@@ -121,17 +114,8 @@ class CircularRecords:
     ) -> tuple[Int64Array, UInt32Array, TracedEnds]:
         """Cut alignments at the origin, and drop those in the second copy.
 
-        Parameters
-        ----------
-        records : ndarray, dtype=int64, shape=(n_alignments,)
-            The record of each.
-
-        Returns
-        -------
-        rows : ndarray, dtype=int64
-            The alignment that each piece is of.
-        operations, ends : ndarray, TracedEnds
-            Those of the pieces.
+        `records` has the record of each. Return the alignment that each piece is of, and the
+        operations and ends of the pieces.
         """
         origins = self.axis.starts[records] + self._lengths[records] + MARGIN
         begins = ends.operation_begins

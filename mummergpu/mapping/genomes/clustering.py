@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from mummergpu.mapping.genomes.anchors import NONE, Anchors
+from mummergpu.mapping.genomes.columns import NONE, Anchors
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import as_int64, inline, jit
 

@@ -14,7 +14,6 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from mummergpu.mapping.genomes.anchors import NONE, Anchors
 from mummergpu.mapping.genomes.clustering import (
     ClusterRule,
     JoinRoom,
@@ -25,6 +24,7 @@ from mummergpu.mapping.genomes.clustering import (
     list_sets,
     measure_sets,
 )
+from mummergpu.mapping.genomes.columns import NONE, Anchors
 from mummergpu.mapping.genomes.options import ClusterOptions
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import inline, jit

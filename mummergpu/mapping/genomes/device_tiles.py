@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from mummergpu.mapping.genomes.anchors import Anchors, Sequences
 from mummergpu.mapping.genomes.chaining import LinkedAnchors
+from mummergpu.mapping.genomes.columns import Anchors, Sequences
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import jit
 from mummergpu.viterbi.device.tile_set import AlignedTiles, TileSet, fit_two

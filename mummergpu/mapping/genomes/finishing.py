@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from mummergpu.mapping.genomes.anchors import Sequences
-from mummergpu.mapping.genomes.columns import GenomeAlignments
-from mummergpu.mapping.genomes.contained import Extents, not_contained, not_repeated
+from mummergpu.mapping.genomes.columns import GenomeAlignments, Sequences
 from mummergpu.mapping.genomes.options import GenomeOptions
+from mummergpu.mapping.genomes.overlaps import Extents, not_contained, not_repeated
 from mummergpu.mapping.genomes.tracing import TracedEnds
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import inline, jit
@@ -178,27 +177,13 @@ def finish_alignments(
 
 def join_strands(found: Sequence[GenomeAlignments]) -> GenomeAlignments:
     """Return alignments on several strands in the order of `GenomeAlignments`."""
-    sizes = np.concatenate([np.diff(one.cigar_offsets) for one in found])
-
-    def column(name: str) -> npt.NDArray[Any]:
-        return np.concatenate([getattr(one, name) for one in found])
-
-    joined = GenomeAlignments(
-        column("queries"),
-        column("strands"),
-        column("records"),
-        column("query_starts"),
-        column("query_ends"),
-        column("reference_starts"),
-        column("reference_ends"),
-        np.concatenate(([0], np.cumsum(sizes))),
-        column("cigars"),
-        column("mismatches"),
-        column("gap_bases"),
-        column("gaps"),
-        column("scores"),
-        column("rivals"),
-    )
+    columns = {
+        field.name: np.concatenate([getattr(part, field.name) for part in found])
+        for field in fields(GenomeAlignments)
+        if field.name != "cigar_offsets"
+    }
+    sizes = np.concatenate([np.diff(part.cigar_offsets) for part in found])
+    joined = GenomeAlignments(**columns, cigar_offsets=np.concatenate(([0], np.cumsum(sizes))))
     order = np.lexsort(
         (
             joined.query_starts,

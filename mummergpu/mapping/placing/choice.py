@@ -6,17 +6,17 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from mummergpu.mapping.candidates import column
 from mummergpu.mapping.candidates.candidates import (
     DEAD,
-    SCORE,
-    STATE,
-    STRAND,
+    UNIT,
     Candidates,
     Scoring,
     aligned_part,
+    is_rival,
     read_length,
 )
-from mummergpu.mapping.placing.log_odds import UNIT
+from mummergpu.mapping.options import Limits
 from mummergpu.mapping.placing.mapping_quality import (
     ChosenPair,
     Odds,
@@ -25,12 +25,47 @@ from mummergpu.mapping.placing.mapping_quality import (
     units_of,
     weigh_pairs,
 )
-from mummergpu.mapping.placing.pairing import NOTHING, Pairing, pair_penalty, partner_range
-from mummergpu.mapping.placing.read_parts import is_rival
-from mummergpu.mapping.placing.tie_breaks import mix
+from mummergpu.mapping.placing.pairing import (
+    NOTHING,
+    Pairing,
+    pair_penalty,
+    pairing_of,
+    partner_range,
+)
+from mummergpu.mapping.placing.refinement import Tops, refine_template, score_template
+from mummergpu.mapping.placing.rescue import DiagonalMarks, rescue_template
 from mummergpu.runtime.arrays import ByteArray, Int32Array, Int64Array
 from mummergpu.runtime.jit import as_int64, inline, jit
 from mummergpu.viterbi.recurrence.model import Costs
+from mummergpu.viterbi.tiles.scratch import Scratch
+
+
+class Names(NamedTuple):
+    """The bytes of the names of reads, and where each name begins."""
+
+    letters: ByteArray
+    offsets: Int64Array
+
+
+@inline
+def hash_of_name(names: Names, read: int) -> np.uint64:
+    """Return the hash of a read's name (FNV-1a)."""
+    value = np.uint64(14695981039346656037)
+    for place in range(names.offsets[read], names.offsets[read + 1]):
+        value = (value ^ np.uint64(names.letters[place])) * np.uint64(1099511628211)
+    return value
+
+
+@inline
+def mix(name_hash: np.uint64, one: int, other: int) -> np.uint64:
+    """Return a number that looks random, for a choice among equals."""
+    number = name_hash ^ (np.uint64(one) * np.uint64(0x9E3779B97F4A7C15))
+    number ^= np.uint64(other) * np.uint64(0xC2B2AE3D27D4EB4F)
+    number ^= number >> np.uint64(29)
+    number *= np.uint64(0xBF58476D1CE4E5B9)
+    number ^= number >> np.uint64(32)
+    return number
+
 
 MIN_SCORE_OF_MATE: Final = 19
 """The least score of a read that forms a proper pair with its mate, and of another place that is
@@ -48,7 +83,7 @@ class Choices(NamedTuple):
     qualities : ndarray, dtype=uint8, shape=(n_reads,)
         Its mapping quality.
     second_scores : ndarray, dtype=int32, shape=(n_reads,)
-        The best score of a rival of it (`read_parts.is_rival`), 0 if there is none.
+        The best score of a rival of it (`candidates.is_rival`), 0 if there is none.
     """
 
     candidates: Int64Array
@@ -68,7 +103,7 @@ def new_choices(read_count: int) -> Choices:
 @inline
 def reported_score(table: Candidates, row: int, length: int, costs: Costs) -> int:
     """Return the score of a candidate without the bonus of the ends that it reaches."""
-    score = as_int64(table.numbers[row, SCORE])
+    score = as_int64(table.numbers[row, column.SCORE])
     begin, end = aligned_part(table, row)
     if begin == 0:
         score -= costs.end_bonus
@@ -80,7 +115,7 @@ def reported_score(table: Candidates, row: int, length: int, costs: Costs) -> in
 @inline
 def is_eligible(table: Candidates, row: int, length: int, costs: Costs, min_score: int) -> bool:
     """Return whether a candidate is alive, and its reported score is not below the least one."""
-    if table.numbers[row, STATE] == DEAD:
+    if table.numbers[row, column.STATE] == DEAD:
         return False
     return reported_score(table, row, length, costs) >= min_score
 
@@ -99,7 +134,7 @@ def best_single(
         units = units_of(table, row)
         if units < best or not is_eligible(table, row, length, costs, min_score):
             continue
-        here = mix(name_hash, table.diagonals[row], table.numbers[row, STRAND])
+        here = mix(name_hash, table.diagonals[row], table.numbers[row, column.STRAND])
         if units > best or here > rank:
             chosen, best, rank = as_int64(row), units, here
     return chosen, best
@@ -216,3 +251,45 @@ def choose_template(
             choices.candidates[one] = chosen
             choices.qualities[one] = quality
             choices.second_scores[one] = second_score(table, one, chosen, length, costs)
+
+
+class PlacingRoom(NamedTuple):
+    """Memory of one thread: for tiles, `new_tops`, and `new_marks`."""
+
+    scratch: Scratch
+    tops: Tops
+    marks: DiagonalMarks
+
+
+@jit
+def map_templates(
+    scoring: Scoring,
+    names: Names,
+    limits: Limits,
+    of_block: Pairing,
+    odds: Odds,
+    room: PlacingRoom,
+    table: Candidates,
+    choices: Choices,
+) -> None:
+    """Choose a placement and a mapping quality for each read.
+
+    The table is what `candidate_search.find_candidates` wrote; scores with gaps are set, and the
+    candidates of rescued mates are added.
+    """
+    scratch, tops, margin = room.scratch, room.tops, limits.margin
+    for number in range((scoring.reads.offsets.size - 1) // of_block.mates):
+        pairing = pairing_of(of_block, number)
+        template = number * pairing.mates
+        joint = score_template(template, scoring, pairing, table, tops)
+        joint = refine_template(template, scoring, margin, pairing, scratch, table, tops, joint)
+        second = read_length(scoring.reads, template + pairing.mates - 1)
+        if pairing.mates == 2 and pairing.last_size > 0 and second > 0:
+            added = rescue_template(template, scoring, limits, pairing, room.marks, table, joint)
+            if added > 0:
+                joint = score_template(template, scoring, pairing, table, tops)
+                refine_template(template, scoring, margin, pairing, scratch, table, tops, joint)
+        name_hash = hash_of_name(names, template)
+        choose_template(
+            template, scoring, limits.min_score, pairing, odds, name_hash, table, choices
+        )

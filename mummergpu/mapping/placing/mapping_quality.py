@@ -1,7 +1,7 @@
 """Mapping qualities: how likely it is that another placement than the chosen one is right.
 
 A placement whose score is ``u`` units worse than the best has the weight ``exp(-u / scale)``
-(`log_odds`), so the chosen one is wrong with the probability
+(`candidates.likelihoods_of_scores`), so the chosen one is wrong with the probability
 
     error = weight of the rivals / weight of all placements
 
@@ -18,25 +18,26 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from mummergpu.mapping.candidates import column
 from mummergpu.mapping.candidates.candidate_scores import min_loss
 from mummergpu.mapping.candidates.candidates import (
     ALL_FOUND,
-    CREDIT,
-    SCORE,
+    BEST_QUALITY,
+    FARTHEST,
+    UNIT,
     Candidates,
     Scoring,
+    is_rival,
     read_length,
 )
-from mummergpu.mapping.placing.log_odds import BEST_QUALITY, FARTHEST, UNIT
 from mummergpu.mapping.placing.pairing import NOTHING, Pairing, pair_penalty, partner_range
-from mummergpu.mapping.placing.read_parts import is_rival
 from mummergpu.mapping.placing.rescue import MAX_TRIES
 from mummergpu.runtime.arrays import Float64Array
 from mummergpu.runtime.jit import as_int64, inline, jit
 
 
 class Odds(NamedTuple):
-    """What `log_odds.likelihoods_of_scores` and `log_odds.quality_thresholds` return."""
+    """What `candidates.likelihoods_of_scores` and `candidates.quality_thresholds` return."""
 
     weights: Float64Array
     thresholds: Float64Array
@@ -83,7 +84,7 @@ Rivals = tuple[float, float]
 def units_of(table: Candidates, row: int) -> int:
     """Return the score of a candidate in units, with its credit."""
     numbers = table.numbers
-    return as_int64(numbers[row, SCORE]) * UNIT + as_int64(numbers[row, CREDIT])
+    return as_int64(numbers[row, column.SCORE]) * UNIT + as_int64(numbers[row, column.CREDIT])
 
 
 @inline

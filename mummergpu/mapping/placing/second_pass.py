@@ -14,15 +14,9 @@ import numpy as np
 
 from mummergpu.input.blocks.read_block import OriginalReads, ReadBlock
 from mummergpu.input.records.tags import NO_TAGS, Tags
+from mummergpu.mapping.candidates import column
 from mummergpu.mapping.candidates.candidate_scores import min_loss
-from mummergpu.mapping.candidates.candidates import (
-    DEAD,
-    NUMBERS,
-    SCORE,
-    STATE,
-    Candidates,
-    no_candidates,
-)
+from mummergpu.mapping.candidates.candidates import DEAD, NUMBERS, Candidates, no_candidates
 from mummergpu.mapping.placing.choice import Choices
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.frozen import frozen
@@ -68,7 +62,7 @@ def list_badly_placed(
         is_bad = False
         for read in range(first, first + mates):
             chosen = choices.candidates[read]
-            score = table.numbers[chosen, SCORE] if chosen >= 0 else _NOT_PLACED
+            score = table.numbers[chosen, column.SCORE] if chosen >= 0 else _NOT_PLACED
             length = offsets[read + 1] - offsets[read]
             is_bad |= length > 0 and score < max_unseen(length, seed_length, costs)
         if is_bad:
@@ -129,7 +123,7 @@ def copy_candidates(table: Candidates, reads: Int64Array, copied: Candidates) ->
         first = table.offsets[reads[place]]
         copied.offsets[place] = end
         for row in range(first, first + table.counts[reads[place]]):
-            if table.numbers[row, STATE] != DEAD:
+            if table.numbers[row, column.STATE] != DEAD:
                 copied.diagonals[end] = table.diagonals[row]
                 for number in range(NUMBERS):
                     copied.numbers[end, number] = table.numbers[row, number]

@@ -10,28 +10,18 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from mummergpu.mapping.candidates import column
 from mummergpu.mapping.candidates.candidates import (
-    BOUND,
     DEAD,
-    GAPPED,
-    LEFT_QUERY_BASES,
-    LEFT_SHIFT,
-    MARK,
-    RIGHT_QUERY_BASES,
-    RIGHT_SHIFT,
-    SCORE,
-    SEED_BASES,
-    SEED_BEGIN,
-    STATE,
-    STRAND,
     UNGAPPED,
     Candidates,
     Scoring,
+    read_interval,
     read_length,
+    shared_bases,
 )
 from mummergpu.mapping.candidates.key_sort import SortRoom, sort_by_key
 from mummergpu.mapping.placing.choice import reported_score
-from mummergpu.mapping.placing.read_parts import read_interval, shared_bases
 from mummergpu.mapping.placing.refinement import refine
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import as_int64, inline, jit
@@ -71,10 +61,12 @@ class Secondary(NamedTuple):
 def reference_span(table: Candidates, row: int) -> Span:
     """Return the bases of the reference that a candidate aligns."""
     numbers = table.numbers
-    seed_begin = table.diagonals[row] + numbers[row, SEED_BEGIN]
-    seed_end = seed_begin + numbers[row, SEED_BASES]
-    begin = seed_begin + numbers[row, LEFT_SHIFT] - numbers[row, LEFT_QUERY_BASES]
-    return begin, seed_end + numbers[row, RIGHT_SHIFT] + numbers[row, RIGHT_QUERY_BASES]
+    seed_begin = table.diagonals[row] + numbers[row, column.SEED_BEGIN]
+    seed_end = seed_begin + numbers[row, column.SEED_BASES]
+    begin = seed_begin + numbers[row, column.LEFT_SHIFT] - numbers[row, column.LEFT_QUERY_BASES]
+    return begin, seed_end + numbers[row, column.RIGHT_SHIFT] + numbers[
+        row, column.RIGHT_QUERY_BASES
+    ]
 
 
 @inline
@@ -94,11 +86,13 @@ def is_place_listed(table: Candidates, read: int, row: int, reach: int) -> bool:
     for step in (-1, 1):
         other = row + step
         while offsets[read] <= other < offsets[read] + counts[read]:
-            if numbers[other, STRAND] != numbers[row, STRAND]:
+            if numbers[other, column.STRAND] != numbers[row, column.STRAND]:
                 break
             if abs(diagonals[other] - diagonals[row]) > reach:
                 break
-            if numbers[other, MARK] != 0 and are_at_one_place(span, reference_span(table, other)):
+            if numbers[other, column.MARK] != 0 and are_at_one_place(
+                span, reference_span(table, other)
+            ):
                 return True
             other += step
     return False
@@ -110,10 +104,10 @@ def refine_fully(
 ) -> None:
     """Score a candidate with gaps (`refine`), even if that was done as far as choices need it."""
     numbers = table.numbers
-    gapped = numbers[row, GAPPED]
+    gapped = numbers[row, column.GAPPED]
     refine(scoring, read, enough, scratch, table, row)
     # A flank whose gap was found before scores no better now, so `refine` does not see it again.
-    numbers[row, GAPPED] |= gapped
+    numbers[row, column.GAPPED] |= gapped
 
 
 @inline
@@ -146,14 +140,14 @@ def collect_others(
     count = as_int64(0)
     for row in range(offsets[read], offsets[read] + counts[read]):
         is_chosen = row == chosen[0] or row == chosen[1]
-        numbers[row, MARK] = 1 if is_chosen else 0
-        if is_chosen or numbers[row, STATE] == DEAD:
+        numbers[row, column.MARK] = 1 if is_chosen else 0
+        if is_chosen or numbers[row, column.STATE] == DEAD:
             continue
-        if numbers[row, STATE] == UNGAPPED and numbers[row, BOUND] < enough:
+        if numbers[row, column.STATE] == UNGAPPED and numbers[row, column.BOUND] < enough:
             continue
         refine_fully(scoring, read, enough, scratch, table, row)
         if reported_score(table, row, length, costs) >= min_score:
-            keys[count], rows[count] = _MOST_SCORE - as_int64(numbers[row, SCORE]), row
+            keys[count], rows[count] = _MOST_SCORE - as_int64(numbers[row, column.SCORE]), row
             count += 1
     sort_by_key(room, count)
     # The path of an alignment leaves its diagonal by one gap on each side at most.
@@ -165,7 +159,7 @@ def collect_others(
             break
         row = rows[place]
         if not is_place_listed(table, read, row, reach):
-            numbers[row, MARK] = 1
+            numbers[row, column.MARK] = 1
             rows[kept] = row
             kept += 1
     return kept
@@ -257,15 +251,15 @@ def exceeds_limit(
     apart = 2 * (length + 2 * costs.max_gap)
     last, strand, count = as_int64(0), as_int64(-1), as_int64(0)
     for row in range(offsets[read], offsets[read] + counts[read]):
-        if numbers[row, STRAND] == numbers[chosen, STRAND]:
+        if numbers[row, column.STRAND] == numbers[chosen, column.STRAND]:
             if abs(diagonals[row] - diagonals[chosen]) <= apart:
                 continue
         # A gap adds to the score, but that may be the bonus of an end that it reaches.
-        least = as_int64(numbers[row, SCORE]) - 2 * costs.end_bonus
-        if numbers[row, STATE] == DEAD or least < bounds[0]:
+        least = as_int64(numbers[row, column.SCORE]) - 2 * costs.end_bonus
+        if numbers[row, column.STATE] == DEAD or least < bounds[0]:
             continue
-        if numbers[row, STRAND] != strand or diagonals[row] - last > apart:
-            last, strand = diagonals[row], as_int64(numbers[row, STRAND])
+        if numbers[row, column.STRAND] != strand or diagonals[row] - last > apart:
+            last, strand = diagonals[row], as_int64(numbers[row, column.STRAND])
             count += 1
             if count > bounds[1]:
                 return True

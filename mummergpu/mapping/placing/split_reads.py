@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from mummergpu.mapping.candidates.candidates import DEAD, SCORE, STATE, Candidates
+from mummergpu.mapping.candidates import column
+from mummergpu.mapping.candidates.candidates import (
+    DEAD,
+    UNIT,
+    Candidates,
+    Interval,
+    are_apart,
+    is_rival,
+    read_interval,
+)
 from mummergpu.mapping.placing.choice import Choices, reported_score
-from mummergpu.mapping.placing.log_odds import UNIT
 from mummergpu.mapping.placing.mapping_quality import (
     Odds,
     Rivals,
     quality_of,
     repeat_similarity_of,
     weight_of,
-)
-from mummergpu.mapping.placing.read_parts import (
-    Interval,
-    are_apart,
-    is_rival,
-    read_interval,
 )
 from mummergpu.runtime.arrays import ByteArray, Float64Array, Int64Array
 from mummergpu.runtime.jit import as_int64, inline, jit
@@ -36,8 +38,8 @@ def best_apart(
     offsets, counts, numbers = table.offsets, table.counts, table.numbers
     best, score = as_int64(-1), as_int64(0)
     for row in range(offsets[read], offsets[read] + counts[read]):
-        here = as_int64(numbers[row, SCORE])
-        if numbers[row, STATE] == DEAD or here <= score:
+        here = as_int64(numbers[row, column.SCORE])
+        if numbers[row, column.STATE] == DEAD or here <= score:
             continue
         if reported_score(table, row, length, costs) < min_score:
             continue
@@ -52,11 +54,11 @@ def rivals_of_part(
 ) -> Rivals:
     """Return the weights of the other candidates that align the part of the read that one does."""
     offsets, counts, numbers = table.offsets, table.counts, table.numbers
-    score = as_int64(numbers[row, SCORE])
+    score = as_int64(numbers[row, column.SCORE])
     total, copies = 0.0, 0.0
     for other in range(offsets[read], offsets[read] + counts[read]):
         if is_rival(table, other, row, length):
-            units = (score - as_int64(numbers[other, SCORE])) * UNIT
+            units = (score - as_int64(numbers[other, column.SCORE])) * UNIT
             total += weight_of(units, weights)
             copies += repeat_similarity_of(units, weights)
     return total, copies

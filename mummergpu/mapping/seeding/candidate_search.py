@@ -7,15 +7,12 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from mummergpu.input.blocks.read_block import ReadBlock
+from mummergpu.mapping.candidates import column
 from mummergpu.mapping.candidates.candidate_scores import find_record, score_candidate
 from mummergpu.mapping.candidates.candidates import (
     ALL_FOUND,
     NOTHING_KNOWN,
     NUMBERS,
-    RECORD,
-    SEED_BASES,
-    SEED_BEGIN,
-    STRAND,
     Candidates,
     Reads,
     Scoring,
@@ -29,8 +26,8 @@ from mummergpu.mapping.candidates.found_candidates import FoundCandidates
 from mummergpu.mapping.candidates.key_sort import SortRoom, new_sort_room, sort_by_key
 from mummergpu.mapping.circular_records import BEYOND
 from mummergpu.mapping.options import Limits, MappingOptions
-from mummergpu.mapping.placing.joint_scores import Tops, new_tops
 from mummergpu.mapping.placing.pairing import Pairing, pairing_of
+from mummergpu.mapping.placing.refinement import Tops, new_tops
 from mummergpu.mapping.seeding.pruning import prune_template
 from mummergpu.mapping.seeding.windows import (
     ChosenBy,
@@ -170,16 +167,16 @@ def score_diagonals(
         strand = 1 if key >= _STRAND_BIT else 0
         diagonal = key - _DIAGONAL_OFFSET - strand * _STRAND_BIT
         diagonals[filled] = diagonal
-        numbers[filled, STRAND] = strand
+        numbers[filled, column.STRAND] = strand
         record = find_record(scoring.target.record_starts, diagonal + seed_begin)
         circle = circle_of(scoring.target.circles, record)
         if circle > 0:
             # Another match may lie on the other side of the origin.
             behind = diagonal - scoring.target.record_starts[record] - BEYOND
             has_neighbour |= behind < max_gap or circle - behind <= max_gap
-        numbers[filled, RECORD] = record
-        numbers[filled, SEED_BEGIN] = seed_begin
-        numbers[filled, SEED_BASES] = seed_bases
+        numbers[filled, column.RECORD] = record
+        numbers[filled, column.SEED_BEGIN] = seed_begin
+        numbers[filled, column.SEED_BASES] = seed_bases
         # Where a gap can reach another match, flanks are not bounded by their lack of matches. An
         # unknown base ends matches too, but costs less than an edit: windows without one count.
         match_bases = (
@@ -247,7 +244,7 @@ def collect_earlier(
     """Append the earlier candidates of a read to its matches; return how many there are then."""
     diagonals, numbers = earlier.diagonals, earlier.numbers
     for row in range(earlier.offsets[read], earlier.offsets[read] + earlier.counts[read]):
-        keys[count] = diagonals[row] + _DIAGONAL_OFFSET + numbers[row, STRAND] * _STRAND_BIT
+        keys[count] = diagonals[row] + _DIAGONAL_OFFSET + numbers[row, column.STRAND] * _STRAND_BIT
         values[count] = _SCORED + row
         count += 1
     return count

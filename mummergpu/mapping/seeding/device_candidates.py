@@ -13,11 +13,10 @@ from mummergpu.cuda.program import WARP_LANES
 from mummergpu.cuda.resident_matches import ResidentMatches
 from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.input.reference import Reference
-from mummergpu.mapping.candidates.candidates import ALL_FOUND
+from mummergpu.mapping.candidates.candidates import ALL_FOUND, credits_of_qualities
 from mummergpu.mapping.candidates.found_candidates import CANDIDATE, FoundCandidates
 from mummergpu.mapping.options import MappingOptions
 from mummergpu.mapping.placing.insert_size import PairSizes
-from mummergpu.mapping.placing.log_odds import credits_of_qualities
 from mummergpu.mapping.placing.pairing import Pairing
 from mummergpu.mapping.seeding.candidate_search import known_of_flanks
 from mummergpu.mapping.seeding.cuda_program import COUNT_BYTES, MAPPING_PROGRAM
@@ -28,15 +27,7 @@ STAGE: Final = "mapping"
 
 
 class DeviceCandidates:
-    """Finds candidates as `candidate_search.CandidateFinder` does; several threads share one.
-
-    Parameters
-    ----------
-    reference : Reference
-        The reference.
-    options : MappingOptions
-        How to map.
-    """
+    """Finds candidates as `candidate_search.CandidateFinder` does; several threads share one."""
 
     def __init__(self, reference: Reference, options: MappingOptions) -> None:
         self._starts = np.ascontiguousarray(reference.record_starts, dtype=np.int64)
@@ -46,26 +37,9 @@ class DeviceCandidates:
         self._credits = credits_of_qualities(options.costs, True)
 
     def find(self, matches: ResidentMatches, block: ReadBlock, sizes: PairSizes) -> FoundCandidates:
-        """Return the candidates of a block that may matter.
+        """Return the candidates of a block that may matter, of matches of at least the seed length.
 
-        Parameters
-        ----------
-        matches : ResidentMatches
-            The matches of the block of at least the seed length.
-        block : ReadBlock
-            The reads.
-        sizes : PairSizes
-            The sizes of the templates of pairs.
-
-        Returns
-        -------
-        FoundCandidates
-            The candidates.
-
-        Raises
-        ------
-        DeviceMemoryError
-            If they do not fit the device's memory.
+        `DeviceMemoryError` is raised if they do not fit the device's memory.
         """
         work = _CandidateWork(matches, self._options)
         reads = work.place_reads(block)

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from mummergpu.mapping.candidates import column
 from mummergpu.mapping.candidates.candidates import (
-    BOUND,
-    MARK,
+    FARTHEST,
     NUMBERS,
+    UNIT,
     Candidates,
     Scoring,
     aligned_part,
@@ -21,10 +22,9 @@ from mummergpu.mapping.candidates.candidates import (
 )
 from mummergpu.mapping.options import Limits
 from mummergpu.mapping.placing.choice import reported_score
-from mummergpu.mapping.placing.joint_scores import Tops, score_template
-from mummergpu.mapping.placing.log_odds import FARTHEST, UNIT
 from mummergpu.mapping.placing.mapping_quality import units_of
 from mummergpu.mapping.placing.pairing import NOTHING, Pairing, pair_penalty, partner_range
+from mummergpu.mapping.placing.refinement import Tops, score_template
 from mummergpu.mapping.placing.rescue import max_rescued_score
 from mummergpu.mapping.placing.split_reads import MIN_CLIPPED
 from mummergpu.runtime.jit import as_int64, inline, jit
@@ -98,15 +98,15 @@ def mark_candidates(
     has_clip = False
     for row in range(offsets[read], offsets[read] + counts[read]):
         by_bound, by_units = support_of(template, mate, row, scoring, pairing, tops, units, table)
-        most = as_int64(numbers[row, BOUND]) * UNIT + max(by_bound, rescued)
+        most = as_int64(numbers[row, column.BOUND]) * UNIT + max(by_bound, rescued)
         weighed = units_of(table, row) + max(by_units, rescued)
         matters = most >= joint - limits.margin * UNIT or weighed >= joint - FARTHEST
-        numbers[row, MARK] = 1 if matters else 0
+        numbers[row, column.MARK] = 1 if matters else 0
         has_clip |= matters and clipped_bases(table, row, length) >= MIN_CLIPPED
     # What aligns a long clip may score little, so all candidates matter then.
     if has_clip:
         for row in range(offsets[read], offsets[read] + counts[read]):
-            numbers[row, MARK] = 1
+            numbers[row, column.MARK] = 1
     else:
         mark_best(read, length, scoring.costs, table)
 
@@ -136,7 +136,7 @@ def support_of(
         for other in range(begin, end):
             penalty = pair_penalty(table, row, length, other, other_length, pairing)
             if penalty >= 0:
-                bound = as_int64(table.numbers[other, BOUND]) * UNIT
+                bound = as_int64(table.numbers[other, column.BOUND]) * UNIT
                 by_bound = max(by_bound, bound - penalty)
                 by_units = max(by_units, units_of(table, other) - penalty)
     return by_bound, by_units
@@ -163,7 +163,7 @@ def mark_best(read: int, length: int, costs: Costs, table: Candidates) -> None:
                 best, best_row = score, as_int64(row)
         if best_row < 0:
             break
-        numbers[best_row, MARK] = 1
+        numbers[best_row, column.MARK] = 1
         last_score, last_row = best, best_row
 
 
@@ -179,7 +179,7 @@ def move_marked(template: int, pairing: Pairing, table: Candidates) -> int:
         end = begin + as_int64(counts[read])
         offsets[read] = filled
         for row in range(begin, end):
-            if numbers[row, MARK] != 0:
+            if numbers[row, column.MARK] != 0:
                 if row != filled:
                     diagonals[filled] = diagonals[row]
                     for number in range(NUMBERS):

@@ -24,26 +24,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from mummergpu.index.kmer_page import KmerPage
 from mummergpu.index.kmer_sampling import MAX_PERIOD
+from mummergpu.index.kmer_table import KmerPage
 from mummergpu.index.pages import damage_error
 from mummergpu.input.blocks.queries import QueryBlock
-from mummergpu.matching.backends.interface import UniqueBackend, WorkSizes
+from mummergpu.matching.backends.interface import QueryCodes, UniqueBackend, WorkSizes
 from mummergpu.matching.backends.paged_cpu import PagedCpuBackend
 from mummergpu.matching.kmer.lookup import (
-    DAMAGED,
-    DONE,
-    ROWS_FULL,
-    KmerLookup,
-    QuerySteps,
-    extend_at_most,
-    is_long_list,
-    lookup_of,
-)
-from mummergpu.matching.kmer.sample_batch import (
     BATCH,
     BATCH_NUMBERS,
+    DAMAGED,
     DAMAGED_HERE,
+    DONE,
     FOUND_BEFORE,
     LEAD,
     LIST_BEGIN,
@@ -51,12 +43,17 @@ from mummergpu.matching.kmer.sample_batch import (
     PLACE,
     PLACES_AHEAD,
     QUERY_OF,
+    ROWS_FULL,
     ROWS_FULL_HERE,
+    KmerLookup,
+    QuerySteps,
+    extend_at_most,
     find_lists,
+    is_long_list,
+    lookup_of,
     next_batch,
     places_to_extend,
 )
-from mummergpu.matching.query_codes import QueryCodes
 from mummergpu.matching.row_order import (
     LEFT_BITS,
     START_BITS,

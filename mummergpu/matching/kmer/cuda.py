@@ -9,24 +9,20 @@ from typing import Final, Self
 from mummergpu.cuda.device import AnyArray, Buffer, DeviceMemoryError, Program
 from mummergpu.cuda.resident_matches import ResidentMatches
 from mummergpu.errors import BackendError
-from mummergpu.index.kmer_page import KmerPage
+from mummergpu.index.kmer_table import KmerPage
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.backends.cuda_streams import LONGEST_MATCH, CudaStreamsBackend
-from mummergpu.matching.backends.device_codes import WORD_BYTES
-from mummergpu.matching.backends.interface import ResidentBackend
-from mummergpu.matching.backends.stream_searcher import Result
-from mummergpu.matching.block_text import BlockText, RowFormat
+from mummergpu.matching.backends.interface import BlockText, ResidentBackend, RowFormat
+from mummergpu.matching.backends.stream_searcher import WORD_BYTES, Result
 from mummergpu.matching.device_columns import ColumnParts, DeviceColumns, RecordPlaces
-from mummergpu.matching.kmer.cuda_arrays import KmerSearchContext, ResidentTable
-from mummergpu.matching.kmer.cuda_consumers import HandedOver, ResidentColumns
+from mummergpu.matching.kmer.cuda_consumers import DeviceText, HandedOver, ResidentColumns
 from mummergpu.matching.kmer.cuda_program import (
     KMER_PROGRAM,
     MOST_OCCURRENCES,
     SEED_PROGRAM,
     TEXT_KERNELS,
 )
-from mummergpu.matching.kmer.cuda_search import KmerStreamSearcher
-from mummergpu.matching.kmer.device_text import DeviceText
+from mummergpu.matching.kmer.cuda_search import KmerSearchContext, KmerStreamSearcher, ResidentTable
 from mummergpu.matching.search import UNBOUNDED
 from mummergpu.sequence.bit_planes import (
     BIT_PLANES_BYTES,

@@ -19,13 +19,14 @@ import numpy as np
 
 from mummergpu.index.kmer_table import EntryArray
 from mummergpu.index.minimizer_order import ORDERED_BASES, position_of
-from mummergpu.matching.kmer.frontier import UniqueMatchFrontier, add_to_frontier
 from mummergpu.matching.kmer.minimizer_entries import (
     MatchEnds,
     MinimizerLookup,
     Sample,
     StartsOfMinimizer,
     TargetRange,
+    UniqueMatchFrontier,
+    add_to_frontier,
     bases_left,
     bases_right,
     reaches,

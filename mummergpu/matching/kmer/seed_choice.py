@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from mummergpu.index.kmer_table import PositionArray
+from mummergpu.matching.backends.interface import QueryCodes
 from mummergpu.matching.kmer.lookup import (
     BasesBeside,
     KmerLookup,
@@ -20,7 +21,6 @@ from mummergpu.matching.kmer.lookup import (
     may_count,
     prefetch_place,
 )
-from mummergpu.matching.query_codes import QueryCodes
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import (
     as_index,

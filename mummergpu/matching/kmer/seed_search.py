@@ -18,28 +18,15 @@ from typing import Final
 
 import numpy as np
 
-from mummergpu.index.kmer_page import KmerPage
+from mummergpu.index.kmer_table import KmerPage
 from mummergpu.index.pages import damage_error
+from mummergpu.matching.backends.interface import QueryCodes
 from mummergpu.matching.kmer.lookup import (
-    DAMAGED,
-    DONE,
-    ROWS_FULL,
-    UNBOUNDED_MATCHES,
-    KmerLookup,
-    ListedPlaces,
-    QuerySteps,
-    SampleSteps,
-    bases_beside,
-    extend_at_most,
-    is_long_list,
-    lookup_of,
-    may_count,
-    prefetch_place,
-)
-from mummergpu.matching.kmer.sample_batch import (
     BATCH,
     BATCH_NUMBERS,
+    DAMAGED,
     DAMAGED_HERE,
+    DONE,
     FOUND_BEFORE,
     KMER,
     LEAD,
@@ -47,11 +34,23 @@ from mummergpu.matching.kmer.sample_batch import (
     LIST_END,
     PLACE,
     QUERY_OF,
+    ROWS_FULL,
     ROWS_FULL_HERE,
+    UNBOUNDED_MATCHES,
+    KmerLookup,
+    ListedPlaces,
     PlacesToExtend,
+    QuerySteps,
+    SampleSteps,
     add_sample,
+    bases_beside,
+    extend_at_most,
+    is_long_list,
+    lookup_of,
+    may_count,
     next_batch,
     places_to_extend,
+    prefetch_place,
 )
 from mummergpu.matching.kmer.seed_choice import (
     LONG_SCAN,
@@ -61,8 +60,7 @@ from mummergpu.matching.kmer.seed_choice import (
     occurs_listed,
     write_matches,
 )
-from mummergpu.matching.match_counts import visit_counts
-from mummergpu.matching.query_codes import QueryCodes
+from mummergpu.matching.summary import visit_counts
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import (
     as_index,

@@ -34,18 +34,20 @@ import numpy as np
 from mummergpu.index import minimizer_order
 from mummergpu.index.minimizer_index import MinimizerPage
 from mummergpu.input.blocks.queries import QueryBlock
-from mummergpu.matching.kmer.frontier import UniqueMatchFrontier, new_frontier, write_frontier
+from mummergpu.matching.backends.interface import QueryCodes
 from mummergpu.matching.kmer.minimizer_entries import (
     MatchEnds,
     MinimizerLookup,
     Sample,
     StartsOfMinimizer,
+    UniqueMatchFrontier,
     ends_before,
     extend_at_minimizer,
     has_candidate,
+    new_frontier,
+    write_frontier,
 )
 from mummergpu.matching.kmer.ordered_entries import first_start_beyond, meet_ordered_matches
-from mummergpu.matching.query_codes import QueryCodes
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import (
     as_index,

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from mummergpu.index.tree.layout import NO_NODE, ROOT
-from mummergpu.matching.query_codes import QueryCodes
+from mummergpu.matching.backends.interface import QueryCodes
 from mummergpu.matching.tree.cpu_access import (
     TreeArrays,
     child_of,

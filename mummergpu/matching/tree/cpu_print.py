@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from mummergpu.index.tree.layout import NO_NODE
-from mummergpu.matching.query_codes import QueryCodes
+from mummergpu.matching.backends.interface import QueryCodes
 from mummergpu.matching.row_order import sort_rows
 from mummergpu.matching.tree.cpu_access import (
     TreeArrays,

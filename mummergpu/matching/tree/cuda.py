@@ -8,15 +8,13 @@ from typing import Final
 from mummergpu.cuda.device import Device, DeviceMemoryError
 from mummergpu.cuda.kernel_cache import KernelCache
 from mummergpu.errors import BackendError
-from mummergpu.index.tree.page import TreePage
+from mummergpu.index.tree.flatten import TreePage
 from mummergpu.index.tree.policy import Policy
 from mummergpu.matching.backends.cuda_streams import LONGEST_MATCH, CudaStreamsBackend
-from mummergpu.matching.backends.device_codes import ResidentCodes
 from mummergpu.matching.backends.memory_plan import LARGEST_BLOCK
-from mummergpu.matching.tree.cuda_arrays import TreeSearchContext
-from mummergpu.matching.tree.cuda_pages import ResidentPage
+from mummergpu.matching.backends.stream_searcher import ResidentCodes
 from mummergpu.matching.tree.cuda_program import tree_program
-from mummergpu.matching.tree.cuda_search import TreeStreamSearcher
+from mummergpu.matching.tree.cuda_search import ResidentPage, TreeSearchContext, TreeStreamSearcher
 from mummergpu.runtime.stats import Stats
 
 KERNELS: Final = ("match_kernel", "count_mems", "write_mems", "sort_candidates", "merge_pages")

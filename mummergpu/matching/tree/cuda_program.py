@@ -8,7 +8,7 @@ from mummergpu.cuda.program import ProgramSource
 from mummergpu.index.tree import layout
 from mummergpu.index.tree.layout import Layout
 from mummergpu.index.tree.policy import LETTERS, NO_POLICY, Policy
-from mummergpu.matching.backends.device_codes import WORD_BYTES
+from mummergpu.matching.backends.stream_searcher import WORD_BYTES
 from mummergpu.sequence.codes import BREAK
 
 ENTRY: Final = "tree/program.cu"

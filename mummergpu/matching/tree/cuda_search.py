@@ -8,29 +8,137 @@ host, which give the sizes of the next buffers.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import MappingProxyType
 from typing import Final
 
 import numpy as np
 
-from mummergpu.cuda.device import Argument
+from mummergpu.cuda.device import AnyArray, Argument, Buffer, Device, Program, Texture
 from mummergpu.cuda.resident_matches import DeviceMems
-from mummergpu.matching.backends.device_codes import WORD_BYTES
-from mummergpu.matching.backends.stream_searcher import COUNTER_BYTES, StreamSearcher, UploadedBlock
-from mummergpu.matching.tree.cuda_arrays import (
-    DeviceCandidates,
-    DeviceQueries,
-    TreeSearchContext,
+from mummergpu.cuda.upload import Uploader
+from mummergpu.errors import BackendError
+from mummergpu.index.pages import Page
+from mummergpu.index.tree.flatten import TreePage
+from mummergpu.index.tree.layout import REFERENCE_WIDTH_BITS
+from mummergpu.index.tree.policy import Policy
+from mummergpu.matching.backends.stream_searcher import (
+    COUNTER_BYTES,
+    WORD_BYTES,
+    ResidentCodes,
+    StreamSearcher,
+    UploadedBlock,
 )
-from mummergpu.matching.tree.cuda_pages import ResidentPage
+from mummergpu.matching.tree import cuda_program
 from mummergpu.matching.tree.cuda_program import (
     CANDIDATE_BYTES,
     COUNT_BYTES,
     FEW_ROWS,
     KEPT_MEMS_BYTES,
 )
+from mummergpu.runtime.frozen import frozen
 from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import MemColumns
+
+MAX_ARRAY_ROWS: Final = 1 << 16
+"""The most rows of a two-dimensional texture, on every device that CUDA supports."""
+
+
+class ResidentPage:
+    """A page on a device, whose tree has the policy's layout.
+
+    The constructor waits for the uploader's stream. `size` counts the bytes that were copied. If
+    the page does not fit, `DeviceMemoryError` is raised and nothing stays on the device; one that
+    is too large for a texture raises `BackendError`.
+    """
+
+    def __init__(
+        self, device: Device, uploader: Uploader, indexed: TreePage, policy: Policy
+    ) -> None:
+        tree = indexed.tree
+        self.page: Page = indexed.page
+        self.base_count = tree.base_count
+        self.size = tree.byte_count
+        self._device = device
+        self._uploader = uploader
+        self._owned: list[Buffer | Texture | ResidentCodes] = []
+        try:
+            self.reference_arguments = self._place_reference(indexed, policy)
+            self.tree_arguments = self._place_tree(indexed, policy)
+        except BaseException:
+            self.free()
+            raise
+
+    def free(self) -> None:
+        """Free the memory and the textures."""
+        while self._owned:
+            self._owned.pop().free()
+
+    def _place_reference(self, indexed: TreePage, policy: Policy) -> tuple[int, int]:
+        reference = indexed.tree.reference
+        if policy.two_dimensional_reference and policy.reference_texture:
+            texture = self._device.array_texture(reference, 1 << REFERENCE_WIDTH_BITS, 1)
+            self._owned.append(texture)
+            return 0, texture.handle
+        codes = ResidentCodes(self._device, self._uploader, reference, policy.reference_texture)
+        self._owned.append(codes)
+        return codes.arguments
+
+    def _place_tree(self, indexed: TreePage, policy: Policy) -> tuple[int, ...]:
+        tree = indexed.tree
+        layout = tree.layout
+        texel_bytes = 8 if layout.wide else 16
+        width = (1 << layout.tree_width_bits) * layout.node_stride_bytes // texel_bytes
+        parts = cuda_program.texture_parts(layout.wide)
+        addresses: list[int] = []
+        textures: list[list[int]] = []
+        for array in [tree.nodes] if layout.merged_tree else [tree.nodes, tree.children]:
+            handles: list[int] = []
+            address = 0
+            if policy.tree_texture and layout.two_dimensional_tree:
+                handles.append(self._array_texture(array, width, texel_bytes))
+            else:
+                buffer = self._device.allocate(array.nbytes)
+                self._owned.append(buffer)
+                address = buffer.address
+                self._uploader.copy_in(address, array)
+                self._uploader.stream.synchronize()
+            if policy.tree_texture and not layout.two_dimensional_tree:
+                handles += self._part_textures(address, array.nbytes // texel_bytes, texel_bytes)
+            if len(handles) > parts:
+                raise BackendError(
+                    "cuda", "the tree is too large for textures; use a smaller --page-size"
+                )
+            addresses.append(address)
+            textures.append(handles + [0] * (parts - len(handles)))
+        if layout.merged_tree:
+            addresses.append(addresses[0] + layout.half_bytes if addresses[0] else 0)
+            textures.append([0] * parts)
+        return *addresses, *textures[0], *textures[1]
+
+    def _array_texture(self, array: AnyArray, width: int, texel_bytes: int) -> int:
+        if array.nbytes // (width * texel_bytes) > MAX_ARRAY_ROWS:
+            raise BackendError(
+                "cuda",
+                "the tree is too large for two-dimensional textures; use a smaller --page-size",
+            )
+        texture = self._device.array_texture(array, width, texel_bytes)
+        self._owned.append(texture)
+        return texture.handle
+
+    def _part_textures(self, address: int, texels: int, texel_bytes: int) -> list[int]:
+        handles = []
+        part_texels = 1 << cuda_program.TEXTURE_PART_BITS
+        for first in range(0, texels, part_texels):
+            texture = self._device.linear_texture(
+                address + first * texel_bytes,
+                min(part_texels, texels - first),
+                texel_bytes,
+            )
+            self._owned.append(texture)
+            handles.append(texture.handle)
+        return handles
+
 
 FIRST_SET: Final = 0
 LATER_SET: Final = 1
@@ -41,6 +149,78 @@ into the set that is not in use."""
 LONG_COUNT: Final = 0
 NODE_VISITS: Final = {"match_kernel": 8, "count_mems": 16, "write_mems": 24}
 """The offset of each counter in the buffer of counters, in bytes."""
+
+
+@frozen
+class TreeSearchContext:
+    """The data that all searches of a run share.
+
+    Attributes
+    ----------
+    program : Program
+        The kernels, compiled for the policy and the node format.
+    pages : sequence of ResidentPage
+        The pages to search, in the order of the reference.
+    joined_reference : int
+        The address of the codes of all pages on the device; 0 if no page needs them.
+    query_texture : bool
+        Whether kernels read queries through a texture.
+    profile : bool
+        Whether the kernels count the nodes that they visit.
+    """
+
+    program: Program
+    minimum_length: int
+    pages: Sequence[ResidentPage]
+    joined_reference: int
+    joined_count: int
+    query_texture: bool
+    profile: bool
+
+
+@frozen
+class DeviceQueries:
+    """A block of queries on the device.
+
+    Attributes
+    ----------
+    offsets : int
+        The address of the array that says where each query begins.
+    texture : Texture or None
+        The texture through which the codes are read, if the policy says so.
+    """
+
+    count: int
+    base_count: int
+    offsets: int
+    codes: int
+    texture: Texture | None
+
+    @property
+    def arguments(self) -> tuple[int, int]:
+        """The kernel arguments for the codes."""
+        return self.codes, 0 if self.texture is None else self.texture.handle
+
+
+@frozen
+class DeviceCandidates:
+    """Candidate matches on the device.
+
+    Attributes
+    ----------
+    records : int
+        The address of the candidates. The buffer has one slot for each base of the block; the
+        candidates of a query begin at the slot of its first base.
+    offsets : int
+        The address of the number of candidates before each query, with the total at the end.
+    queries : int
+        The address of the array that names the query of each candidate.
+    """
+
+    records: int
+    offsets: int
+    queries: int
+    count: int
 
 
 class TreeStreamSearcher(StreamSearcher[TreeSearchContext, UploadedBlock]):

@@ -16,8 +16,7 @@ import numpy as np
 from mummergpu.input.blocks.read_block import OriginalReads
 from mummergpu.input.records.tags import Tags
 from mummergpu.input.reference import Reference
-from mummergpu.mapping.alignments.columns import AlignmentColumns
-from mummergpu.mapping.alignments.xa_columns import FoldedColumns, WrittenColumns
+from mummergpu.mapping.alignments.columns import AlignmentColumns, FoldedColumns, WrittenColumns
 from mummergpu.output.bytes.text_stores import TextArray
 from mummergpu.output.records.base_pairs import aligned_reads, change_texts
 from mummergpu.output.records.record_style import USUAL_STYLE, RecordStyle

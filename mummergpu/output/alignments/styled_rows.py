@@ -6,8 +6,13 @@ import numpy as np
 
 from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.input.reference import Reference
-from mummergpu.mapping.alignments.columns import AlignmentColumns, CigarOperation, SamFlag
-from mummergpu.mapping.alignments.xa_columns import FoldedColumns, WrittenColumns
+from mummergpu.mapping.alignments.columns import (
+    AlignmentColumns,
+    CigarOperation,
+    FoldedColumns,
+    SamFlag,
+    WrittenColumns,
+)
 from mummergpu.output.records.base_pairs import aligned_reads, with_equal_bases
 from mummergpu.output.records.record_style import RecordStyle
 from mummergpu.runtime.arrays import BoolArray

@@ -13,7 +13,7 @@ from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import SamFlag
 from mummergpu.mapping.genomes.columns import GenomeAlignments
-from mummergpu.mapping.genomes.ranking import find_rivals
+from mummergpu.mapping.genomes.overlaps import find_rivals
 from mummergpu.output.sink import Format
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.frozen import frozen

@@ -10,7 +10,7 @@ import numpy as np
 
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.mapping.genomes.columns import GenomeAlignments
-from mummergpu.mapping.genomes.one_to_one import map_one_to_one
+from mummergpu.mapping.genomes.overlaps import map_one_to_one
 from mummergpu.output.genomes.format import AlignedQueries
 from mummergpu.output.sink import MatchSink, Sink
 from mummergpu.runtime.frozen import frozen

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from mummergpu.input.reference import Reference
-from mummergpu.mapping.alignments.xa_columns import WrittenColumns
+from mummergpu.mapping.alignments.columns import WrittenColumns
 from mummergpu.output.alignments.read_rows import (
     AlignmentSink,
     ReadsWithQualities,

@@ -13,8 +13,8 @@ import pytest
 from helpers.loops import each
 
 from mummergpu.mapping.genomes import clusters
-from mummergpu.mapping.genomes.anchors import Anchors
 from mummergpu.mapping.genomes.clusters import Clusters, find_clusters
+from mummergpu.mapping.genomes.columns import Anchors
 from mummergpu.mapping.genomes.options import ClusterOptions
 
 Match = tuple[int, int, int]

@@ -7,31 +7,25 @@ import pytest
 from helpers.in_memory import reference_of
 from helpers.mapped_reads import Mapped, block_of, random_bases
 
+from mummergpu.mapping.candidates import column
 from mummergpu.mapping.candidates.candidates import (
-    CREDIT,
     DEAD,
-    LEFT_QUERY_BASES,
-    LEFT_SHIFT,
-    RECORD,
-    RIGHT_QUERY_BASES,
-    RIGHT_SHIFT,
-    SCORE,
-    SEED_BASES,
-    SEED_BEGIN,
-    STATE,
-    STRAND,
-    Candidates,
-)
-from mummergpu.mapping.options import Limits
-from mummergpu.mapping.placing.choice import MIN_SCORE_OF_MATE, Choices, new_choices
-from mummergpu.mapping.placing.insert_size import InsertSizes, PairSizes
-from mummergpu.mapping.placing.joint_scores import new_tops
-from mummergpu.mapping.placing.log_odds import (
     FARTHEST,
     UNIT,
+    Candidates,
     likelihoods_of_scores,
     quality_thresholds,
 )
+from mummergpu.mapping.options import Limits
+from mummergpu.mapping.placing.choice import (
+    MIN_SCORE_OF_MATE,
+    Choices,
+    Names,
+    PlacingRoom,
+    map_templates,
+    new_choices,
+)
+from mummergpu.mapping.placing.insert_size import InsertSizes, PairSizes
 from mummergpu.mapping.placing.mapping_quality import (
     DOUBTFUL_LENGTH,
     MAX_DOUBTED_ERROR,
@@ -42,9 +36,8 @@ from mummergpu.mapping.placing.mapping_quality import (
     UNSUPPORTED_DOUBT,
     Odds,
 )
-from mummergpu.mapping.placing.marked_diagonals import new_marks
-from mummergpu.mapping.placing.templates import PlacingRoom, map_templates
-from mummergpu.mapping.placing.tie_breaks import Names
+from mummergpu.mapping.placing.refinement import new_tops
+from mummergpu.mapping.placing.rescue import new_marks
 from mummergpu.viterbi.tiles.scratch import new_scratch
 
 SEED = 14
@@ -66,7 +59,7 @@ class Enumeration:
         self.table, self.sizes, self.mates = table, sizes, mates
         self.numbers = table.numbers.astype(int)
         self.alive = [
-            [row for row in self._rows(mate) if self.numbers[row, STATE] != DEAD]
+            [row for row in self._rows(mate) if self.numbers[row, column.STATE] != DEAD]
             for mate in range(mates)
         ]
         least = min(MIN_SCORE, MIN_SCORE_OF_MATE)
@@ -80,21 +73,27 @@ class Enumeration:
 
     def reported(self, row: int) -> int:
         numbers = self.numbers[row]
-        behind = numbers[SEED_BEGIN] + numbers[SEED_BASES] + numbers[RIGHT_QUERY_BASES]
-        ends = int(numbers[SEED_BEGIN] == numbers[LEFT_QUERY_BASES]) + int(behind == LENGTH)
-        return int(numbers[SCORE]) - 5 * ends
+        behind = (
+            numbers[column.SEED_BEGIN]
+            + numbers[column.SEED_BASES]
+            + numbers[column.RIGHT_QUERY_BASES]
+        )
+        ends = int(numbers[column.SEED_BEGIN] == numbers[column.LEFT_QUERY_BASES]) + int(
+            behind == LENGTH
+        )
+        return int(numbers[column.SCORE]) - 5 * ends
 
     def units(self, row: int) -> int:
-        return int(self.numbers[row, SCORE] * UNIT + self.numbers[row, CREDIT])
+        return int(self.numbers[row, column.SCORE] * UNIT + self.numbers[row, column.CREDIT])
 
     def proper_units(self, row: int, other: int) -> int | None:
         """The joint score of a proper pair, if the two form one."""
         one, two = self.numbers[row], self.numbers[other]
-        if one[STRAND] == two[STRAND] or one[RECORD] != two[RECORD]:
+        if one[column.STRAND] == two[column.STRAND] or one[column.RECORD] != two[column.RECORD]:
             return None
-        forward, reverse = (row, other) if one[STRAND] == 0 else (other, row)
-        begin = self.table.diagonals[forward] + self.numbers[forward, LEFT_SHIFT]
-        end = self.table.diagonals[reverse] + self.numbers[reverse, RIGHT_SHIFT] + LENGTH
+        forward, reverse = (row, other) if one[column.STRAND] == 0 else (other, row)
+        begin = self.table.diagonals[forward] + self.numbers[forward, column.LEFT_SHIFT]
+        end = self.table.diagonals[reverse] + self.numbers[reverse, column.RIGHT_SHIFT] + LENGTH
         pairing = self.sizes.pairing(True)
         place = int(end - begin) - pairing.first_size
         if not 0 <= place <= pairing.last_size - pairing.first_size:

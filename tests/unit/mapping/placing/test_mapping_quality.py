@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mummergpu.mapping.placing.log_odds import (
+from mummergpu.mapping.candidates.candidates import (
     FARTHEST,
     UNIT,
     credits_of_qualities,

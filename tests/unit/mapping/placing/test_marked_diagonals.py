@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mummergpu.mapping.placing.marked_diagonals import (
+from mummergpu.mapping.placing.rescue import (
     DIAGONALS_AT_ONCE,
     MAX_PLACES,
     WORD_BASES,

@@ -5,9 +5,15 @@ import pytest
 from helpers.in_memory import reference_of
 from helpers.mapped_reads import Mapped, block_of, random_bases, ungapped_score
 
-from mummergpu.mapping.candidates.candidates import RECORD, RESCUE_ROWS, SCORE, STRAND
-from mummergpu.mapping.placing.marked_diagonals import new_marks
-from mummergpu.mapping.placing.rescue import MIN_RESCUED, MIN_RUN, MateWindow, rescue_mate
+from mummergpu.mapping.candidates import column
+from mummergpu.mapping.candidates.candidates import RESCUE_ROWS
+from mummergpu.mapping.placing.rescue import (
+    MIN_RESCUED,
+    MIN_RUN,
+    MateWindow,
+    new_marks,
+    rescue_mate,
+)
 
 NO_MATCH = 1000
 """Matches of so many bases there are none, so there are no candidates at first."""
@@ -63,7 +69,12 @@ def test_the_good_diagonals_of_a_window_become_candidates(seed: int) -> None:
     rows = range(int(table.counts[0]))
     numbers = table.numbers.tolist()
     found = [
-        (numbers[row][STRAND], numbers[row][RECORD], numbers[row][SCORE], table.diagonals[row])
+        (
+            numbers[row][column.STRAND],
+            numbers[row][column.RECORD],
+            numbers[row][column.SCORE],
+            table.diagonals[row],
+        )
         for row in rows
     ]
     assert expected

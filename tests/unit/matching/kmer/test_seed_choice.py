@@ -17,8 +17,8 @@ from helpers.search_cases import STRANDS, SearchCase, find_on, made_bases, rows_
 from helpers.sequences import reverse_complement
 
 from mummergpu.index import kmer_order
-from mummergpu.index.kmer_page import KmerPage
 from mummergpu.index.kmer_sampling import KmerSampling
+from mummergpu.index.kmer_table import KmerPage
 from mummergpu.mapping.seeding.windows import ChosenBy, ReadCodes, chosen_matches
 from mummergpu.matching.kmer import seed_search
 from mummergpu.matching.kmer.cpu import KmerCpuBackend
