@@ -191,13 +191,8 @@ def is_index(path: str) -> bool:
 def read_header(file: BinaryIO, path: str) -> IndexHeader:
     """Read and check the start and the header of an index file.
 
-    Raises
-    ------
-    InputError
-        If the file is not an index, has another version, has become shorter or longer, or has
-        a damaged start or header.
-    OSError
-        If the file cannot be read.
+    `InputError` is raised if the file is not an index, has another version, has become shorter or
+    longer, or has a damaged start or header.
     """
     file.seek(0)
     # The hash only tells that something is wrong, so all that can tell what is checked before it.
@@ -270,8 +265,6 @@ def _read(file: BinaryIO, size: int) -> bytes:
 PIECE_BYTES: Final = 1 << 24
 """The bytes of an array that are hashed at a time."""
 
-_HASH_BYTES: Final = 32
-
 
 def checksum_of(array: npt.NDArray[Any], checksum: int = 0) -> int:
     """Return the CRC-32 of a contiguous array's bytes, continuing that of the bytes before."""
@@ -285,14 +278,10 @@ def checksum_of(array: npt.NDArray[Any], checksum: int = 0) -> int:
 
 
 def digest_of(reference: Reference, map_function: Callable[..., Iterable[bytes]] = map) -> str:
-    """Return a hash of the parts of a reference that matches depend on.
+    """Return a hash of the parts of a reference that matches depend on, in hexadecimal.
 
-    Returns
-    -------
-    str
-        The BLAKE2b hash of 256 bits, in hexadecimal. It covers the lengths of the records (int64
-        each), the lengths of their names (int64 each), the names, and the BLAKE2b hash of
-        every piece of `PIECE_BYTES` codes.
+    It is BLAKE2b of 256 bits over the lengths of the records (int64 each), the lengths of their
+    names (int64 each), the names, and the BLAKE2b hash of every piece of `PIECE_BYTES` codes.
     """
 
     def hash_piece(begin: int) -> bytes:

@@ -30,7 +30,7 @@ MAX_UNSORTED_OCCURRENCES: Final = 1024
 would take longer than to extend them."""
 
 MAX_ORDERED_BASES: Final = 256
-"""No list is sorted by more bases than this; with a longer period none is sorted."""
+"""No list is sorted by more bases than this; for a longer sampling step none is sorted."""
 
 FILE_ORDERED_BASES: Final = 160
 """So many bases sort lists of an index file: how often a seed of up to so many bases and a k-mer
@@ -53,18 +53,18 @@ TASKS: Final = 64
 
 def order_long_lists(
     page: KmerPage,
-    period: int,
+    bases: int,
     map_function: Callable[..., Iterable[object]] = map,
 ) -> KmerPage:
     """Sort the long lists of a page's table in place, by the bases before each position.
 
     All lists must ascend, or be sorted by fewer bases. The returned page's table says how they are
-    sorted; a page whose period exceeds `MAX_ORDERED_BASES`, or whose lists are sorted by as many
-    bases, is returned as it is. Positions outside the reference, as in a damaged file, raise
+    sorted; with more `bases` than `MAX_ORDERED_BASES`, or if lists are sorted by as many, it is
+    returned as it is. Positions outside the reference, as in a damaged file, raise
     `InputError`.
     """
     table = page.table
-    if period > MAX_ORDERED_BASES or period <= table.ordered_bases:
+    if bases > MAX_ORDERED_BASES or bases <= table.ordered_bases:
         return page
     kmers = table.offsets.size - 1
     group = min(GROUP_KMERS, kmers)
@@ -88,7 +88,7 @@ def order_long_lists(
             lists,
             numbers * group,
             group,
-            period,
+            bases,
             new_order_room(min(longest, table.positions.size)),
         )
 
@@ -96,7 +96,7 @@ def order_long_lists(
         tasks = np.array_split(groups, min(groups.size, TASKS))
         if not all(list(map_function(order, tasks))):
             raise damage_error(page.page, page.index_path)
-    ordered = replace(table, ordered_bases=period, longest_ascending=longest_ascending)
+    ordered = replace(table, ordered_bases=bases, longest_ascending=longest_ascending)
     return replace(page, table=ordered)
 
 

@@ -45,9 +45,9 @@ class KmerCosts:
     crowded_candidate : float
         To do so where a k-mer of a repeat occurs, which has many such places.
     pair, pair_base : float
-        To extend a pair that lies in a match, and for each base of the period besides.
+        To extend a pair that lies in a match, and for each base of the sampling step besides.
     sorted_match : float
-        To sort a match among those of its sample, if the period is more than one base.
+        To sort a match among those of its k-mer, if the sampling step is more than one base.
     resorted_match : float
         To sort a match among those of its query, if the reference step is more than one base.
     cache_bytes : int
@@ -242,7 +242,7 @@ class _CostsOfLength:
         """Return what the job is expected to cost with one of these tables."""
         job, costs, kmers = self._job, self._costs, self._kmers
         step = sampling.query_step(job.minimum_length)
-        period = sampling.reference_step * step
+        sampling_step = sampling.reference_step * step
         positions = sampling.positions_expected(job.bases)
         if job.is_kept:
             table = 4 * (positions + kmers) * costs.load_byte
@@ -251,17 +251,17 @@ class _CostsOfLength:
             position = costs.position + (passes - 1) * costs.passed_position
             table = positions * position + kmers * costs.offset
         candidates = positions / kmers
-        sample = self._lookup + costs.first_candidate * -expm1(-candidates)
-        sample += candidates * self._candidate
-        sample += min(positions * self._crowded, job.max_crowded) * costs.crowded_candidate
-        # Most bases of most queries lie in a match, and a match has a pair in every period.
-        pair = costs.pair + costs.pair_base * min(period, LONGEST_EXTENSION)
-        lookups, pairs = 1 / step, 1 / period
+        of_kmer = self._lookup + costs.first_candidate * -expm1(-candidates)
+        of_kmer += candidates * self._candidate
+        of_kmer += min(positions * self._crowded, job.max_crowded) * costs.crowded_candidate
+        # Most bases of most queries lie in a match, and a match has a pair in every sampling step.
+        pair = costs.pair + costs.pair_base * min(sampling_step, LONGEST_EXTENSION)
+        lookups, pairs = 1 / step, 1 / sampling_step
         if sampling.is_picked:
             # Spans side by side share picked k-mers; each that is looked up in a match is a pair.
             lookups = pairs = min(lookups, positions / job.bases)
-        search = costs.query_base + sample * lookups + pair * pairs
-        if period > 1:
+        search = costs.query_base + of_kmer * lookups + pair * pairs
+        if sampling_step > 1:
             search += self._sorting
         if sampling.reference_step > 1:
             search += self._resorting
@@ -271,9 +271,9 @@ class _CostsOfLength:
         """Return a time that the job takes at least, whatever the reference step is."""
         job, costs, kmers = self._job, self._costs, self._kmers
         table = kmers * (4 * costs.load_byte if job.is_kept else costs.offset)
-        # The longest period gives the fewest candidates for each base of a query.
-        longest_period = job.minimum_length - self.kmer_length + 1
-        search = costs.query_base + job.bases / kmers * self._candidate / longest_period
+        # The longest sampling step gives the fewest candidates for each base of a query.
+        longest_step = job.minimum_length - self.kmer_length + 1
+        search = costs.query_base + job.bases / kmers * self._candidate / longest_step
         return (table + search * job.query_bases) * 1e-9
 
 
@@ -283,21 +283,12 @@ def choose_sampling(
     costs: KmerCosts = PROCESSOR_COSTS,
     slowdown: float = SMALLER_IF_WITHIN,
 ) -> KmerSampling:
-    """Return the k-mers that a table should list.
+    """Return the k-mers that a table should list: the smallest table that is good enough.
 
-    Parameters
-    ----------
-    max_bytes : int
-        The most bytes that the table may take. If no table is so small that costs at most
-        `SLOWDOWN_FOR_MEMORY` times as much as the cheapest of any size, the smallest that does is
-        returned: several pages are then better than one with a tiny table.
-    slowdown : float
-        How many times the least possible cost is still good enough, at least 1.
-
-    Returns
-    -------
-    KmerSampling
-        The smallest table among those that are good enough.
+    That is one that costs at most `slowdown` times the least, at least 1, and takes at most
+    `max_bytes`. If no table is so small that costs at most `SLOWDOWN_FOR_MEMORY` times as much as
+    the cheapest of any size, the smallest that does is returned: several pages are then better than
+    one with a tiny table.
     """
     lengths = range(1, min(job.minimum_length, MAXIMUM_KMER_LENGTH) + 1)
     models = [_CostsOfLength(job, length, costs) for length in lengths]
@@ -327,7 +318,7 @@ def picked_instead(sampling: KmerSampling) -> KmerSampling:
     """
     picked = replace(sampling, is_picked=True)
     several = sampling.reference_step > 1
-    return picked if several and picked.sample_bases <= MAX_BASES else sampling
+    return picked if several and picked.lookup_bases <= MAX_BASES else sampling
 
 
 def max_table_bytes(bases: int, is_kept: bool = False) -> int:

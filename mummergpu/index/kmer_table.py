@@ -413,7 +413,7 @@ class KmerPage:
         The codes of the whole reference with margins (`codes.with_margins`), shared.
     index_path : str
         The index file that the page is from, or ``""`` if it was built in memory.
-    sample_step : int or None
+    window_bases : int or None
         Only matches matter that contain a whole window of their query; windows of so many bases
         lie side by side from its first base, and are at least as long as the table's
         `KmerSampling.shortest_match`. A search looks up as many k-mers of each window as the
@@ -434,7 +434,7 @@ class KmerPage:
     table: KmerTable
     padded_reference: CodeArray
     index_path: str = ""
-    sample_step: int | None = None
+    window_bases: int | None = None
     window_distance: int | None = None
     max_matches: int | None = None
     only_unique: bool = False
@@ -447,32 +447,32 @@ class KmerPage:
     @property
     def is_for_mapping(self) -> bool:
         """Whether a search finds the matches that a mapper wants (`seed_search`), not all."""
-        return self.sample_step is not None or self.max_matches is not None
+        return self.window_bases is not None or self.max_matches is not None
 
     @property
-    def sample_leads(self) -> range:
+    def kmer_offsets(self) -> range:
         """The bases of a window before each k-mer that is looked up; 0 without windows.
 
         With picked k-mers, those before the span of which one is looked up.
         """
-        if self.sample_step is None:
+        if self.window_bases is None:
             return range(1)
         sampling = self.table.sampling
-        assert self.sample_step >= sampling.shortest_match
-        last = self.sample_step - sampling.sample_bases
-        return range(last - sampling.leads + 1, last + 1)
+        assert self.window_bases >= sampling.shortest_match
+        last = self.window_bases - sampling.lookup_bases
+        return range(last - sampling.kmers_of_window + 1, last + 1)
 
     def query_step(self, minimum_length: int) -> int:
         """Return the bases from one k-mer that is looked up to the next (`KmerSampling`)."""
-        if self.sample_step is not None:
-            return self.window_distance or self.sample_step
+        if self.window_bases is not None:
+            return self.window_distance or self.window_bases
         return self.table.sampling.query_step(minimum_length)
 
-    def period(self, minimum_length: int) -> int:
+    def sampling_step(self, minimum_length: int) -> int:
         """Return the bases from one pair of a match to the next (`KmerSampling`)."""
-        if self.sample_step is not None:
-            return self.window_distance or self.sample_step
-        return self.table.sampling.period(minimum_length)
+        if self.window_bases is not None:
+            return self.window_distance or self.window_bases
+        return self.table.sampling.sampling_step(minimum_length)
 
 
 def build_kmer_page(

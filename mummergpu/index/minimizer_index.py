@@ -101,12 +101,7 @@ class MinimizerPage:
 class MinimizerIndex(ReferenceIndex[MinimizerPage]):
     """One page with a table of minimizers (`reference_index.ReferenceIndex`).
 
-    Parameters
-    ----------
-    kmer_length, window : int
-        The bases of a k-mer, and the k-mers of a window.
-    build_bytes : int
-        The most bytes that the table and its construction take.
+    The table and its construction take at most `build_bytes`.
     """
 
     search: ClassVar[str] = KmerOptions.search

@@ -17,12 +17,7 @@ import numpy as np
 
 from mummergpu.index.kmer_table import CountArray, EntryArray, PositionArray
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import (
-    as_index,
-    as_int64,
-    inline,
-    jit,
-)
+from mummergpu.runtime.jit import as_index, as_int64, inline, jit
 from mummergpu.sequence.codes import MARGIN, CodeArray
 from mummergpu.sequence.contexts import BROKEN, CONTEXT_BASES, equal_sides
 from mummergpu.sequence.extension import extend_left, extend_right

@@ -135,13 +135,7 @@ def build_minimizer_table(
     map_function: Callable[..., Iterable[object]] = map,
     tell: Callable[[float], None] = lambda share: None,
 ) -> MinimizerTable:
-    """Return the table of a reference.
-
-    Parameters
-    ----------
-    codes : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
-        The codes of the reference with margins; at most `MAX_BASES` bases.
-    """
+    """Return the table of a reference, whose codes have margins; it has at most `MAX_BASES`."""
     assert codes.size - 2 * MARGIN <= MAX_BASES
     offsets, entries = _list_minimizers(codes, kmer_length, window, map_function, tell)
     ordered = order_long_lists(ListedText(codes, kmer_length), offsets, entries, map_function)

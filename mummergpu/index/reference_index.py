@@ -13,11 +13,7 @@ from mummergpu.index.pages import Page
 from mummergpu.index.writer import SectionWriter
 from mummergpu.input.reference import Reference
 from mummergpu.runtime.frozen import frozen
-from mummergpu.runtime.memory import (
-    PROCESS_BYTES,
-    PROCESS_BYTES_PER_THREAD,
-    MemoryBudget,
-)
+from mummergpu.runtime.memory import PROCESS_BYTES, PROCESS_BYTES_PER_THREAD, MemoryBudget
 from mummergpu.runtime.stats import Stats
 
 PageType = TypeVar("PageType")

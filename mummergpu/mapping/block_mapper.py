@@ -57,11 +57,7 @@ from mummergpu.mapping.placing.second_pass import (
     list_badly_placed,
     part_of_reads,
 )
-from mummergpu.mapping.placing.secondary import (
-    Secondary,
-    list_alternatives,
-    list_secondary,
-)
+from mummergpu.mapping.placing.secondary import Secondary, list_alternatives, list_secondary
 from mummergpu.mapping.placing.split_reads import Extra, split_reads
 from mummergpu.mapping.seeding.candidate_search import CandidateFinder
 from mummergpu.mapping.seeding.windows import without_frequent_pairs
@@ -142,7 +138,9 @@ class BlockMapper:
         self, block: ReadBlock, found: FoundCandidates, sizes: PairSizes
     ) -> AlignmentColumns:
         """Return what `map_block` does, of reads whose candidates a device has found."""
-        placed = self._place(block, lambda _, pairing: self._finder.spread(found, pairing), sizes)
+        placed = self._place(
+            block, lambda _, pairing: self._finder.of_device(found, pairing), sizes
+        )
         return self._with_second_pass(block, *self._both(block, placed), sizes)
 
     def _with_second_pass(

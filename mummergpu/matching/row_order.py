@@ -1,4 +1,4 @@
-"""Sorting of rows with two columns, in place, called from compiled code."""
+"""Rows of matches: sorted in place, merged from several pages, joined of consecutive blocks."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def sift_down(keys: ColumnArray, values: ColumnArray, begin: int, root: int, cou
 def sort_rows_of_queries(offsets: ColumnArray, rows: MemRows) -> None:
     """Sort the rows of each query by query start, then by reference start, in place.
 
-    A sample finds MEMs that begin before those of earlier samples if the reference step is more
-    than one base, because a period of pairs is then longer than the step from sample to sample.
+    A k-mer finds MEMs that begin before those of earlier k-mers if the reference step is more
+    than one base, because the sampling step is then longer than the step from k-mer to k-mer.
     Query starts are less than ``1 << LEFT_BITS``.
     """
     query_starts, reference_starts = rows.query_starts, rows.reference_starts
@@ -91,11 +91,11 @@ def sort_rows_of_queries(offsets: ColumnArray, rows: MemRows) -> None:
 
 
 @inline
-def decode_rows(rows: MemRows, begin: int, end: int, found_before: int) -> None:
+def decode_rows(rows: MemRows, begin: int, end: int, left_limit: int) -> None:
     """Turn the keys of rows, by which they were sorted, into their starts."""
     for row in range(begin, end):
         key = rows.reference_starts[row]
-        rows.query_starts[row] -= found_before - 1 - (key >> START_BITS)
+        rows.query_starts[row] -= left_limit - 1 - (key >> START_BITS)
         rows.reference_starts[row] = key & ((1 << START_BITS) - 1)
 
 

@@ -1,20 +1,19 @@
 """Counts what the matches of a run cover, how long they are, and which queries have one.
 
-A bit for each base of the reference marks whether a match covers it, so the memory does not grow
-with the matches.
+The counts are for the report of ``--stats``. A bit for each base of the reference marks whether a
+match covers it, so the memory does not grow with the matches.
 """
 
 from __future__ import annotations
 
 import threading
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from mummergpu.input.blocks.queries import QueryBlock
-from mummergpu.runtime.arrays import Int64Array, UInt64Array
+from mummergpu.runtime.arrays import UInt64Array
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import jit, writable
 from mummergpu.runtime.stats import MATCH_PARTS, Stats
@@ -116,17 +115,6 @@ class MatchCounts:
         }
 
 
-def visit_counts(visits: Int64Array) -> Counter[str]:
-    """Return how many occurrences all queries have visited, and a histogram by powers of two."""
-    # The exponent of a number is the bits that it has.
-    reads = np.bincount(np.frexp(visits)[1])
-    found = Counter(
-        {f"reads_visiting_{1 << bits >> 1}": int(reads[bits]) for bits in np.flatnonzero(reads)}
-    )
-    found["occurrences_visited"] = int(visits.sum())
-    return found
-
-
 BitArray = UInt64Array
 
 EXACT_BITS: Final = 10
@@ -142,10 +130,7 @@ LENGTH_BINS: Final = (1 << EXACT_BITS) + (63 - EXACT_BITS << BIN_BITS)
 class MatchSummary:
     """Collects counts of the matches of blocks; any thread may call `add`.
 
-    Parameters
-    ----------
-    reference_size : int
-        The number of codes of the joined reference.
+    `reference_size` is the number of codes of the joined reference.
     """
 
     def __init__(

@@ -52,7 +52,7 @@ def pages_of_first_pass(
     window = options.seed_length if options.by_windows else None
     most = options.max_occurrences
     if is_whole or most is None:
-        return [replace(page, sample_step=window, max_matches=most) for page in pages]
+        return [replace(page, window_bases=window, max_matches=most) for page in pages]
     # Which seeds are rare can be told when all matches of all pages are known.
     return list(pages)
 
@@ -81,7 +81,7 @@ class SecondSearch:
             [
                 replace(
                     page,
-                    sample_step=self._length,
+                    window_bases=self._length,
                     window_distance=SECOND_DISTANCE,
                     max_matches=SECOND_MATCHES if self._is_whole else None,
                 )

@@ -29,9 +29,11 @@ def tables_of(
 
 def ordered_tables_of(case: SearchCase, sampling: KmerSampling) -> list[KmerPage]:
     """The same, and all lists that a thread block works on are sorted by bases."""
-    period = sampling.period(case.minimum_length)
+    sampling_step = sampling.sampling_step(case.minimum_length)
     with patch.object(kmer_order, "MAX_UNSORTED_OCCURRENCES", MOST_OCCURRENCES):
-        return [kmer_order.order_long_lists(page, period) for page in tables_of(case, sampling)]
+        return [
+            kmer_order.order_long_lists(page, sampling_step) for page in tables_of(case, sampling)
+        ]
 
 
 def samplings(case: SearchCase) -> list[KmerSampling]:
@@ -47,7 +49,7 @@ def samplings(case: SearchCase) -> list[KmerSampling]:
 def picked_samplings(case: SearchCase) -> list[KmerSampling]:
     """Picked k-mers that a case is tried with, of as few as possible and as many."""
     picked = [replace(sampling, is_picked=True) for sampling in samplings(case)]
-    return [sampling for sampling in picked if sampling.sample_bases <= MAX_BASES]
+    return [sampling for sampling in picked if sampling.lookup_bases <= MAX_BASES]
 
 
 def far_case(seed: int) -> SearchCase:

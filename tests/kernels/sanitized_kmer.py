@@ -162,7 +162,7 @@ def check_all(compiler: HostCompiler) -> int:
             ]
             searches, found = searches + 1, found + count
             longest = max(longest, *lists)
-            farthest = max(farthest, sampling.period(case.minimum_length))
+            farthest = max(farthest, sampling.sampling_step(case.minimum_length))
             max_pages = max(max_pages, len(pages))
             wrong += [f"{case.name}, {sampling}: {text}" for text in differences]
     wrong += check_texts(compiler) + check_columns(compiler)

@@ -182,14 +182,14 @@ def test_candidates_are_those_of_the_processor(
         np.zeros_like(expected.counts),
         np.zeros(size, dtype=np.int64),
         np.zeros((size, NUMBERS), dtype=np.int32),
-        np.zeros_like(expected.complete),
+        np.zeros_like(expected.seeds_kept),
     )
     match = int(words[1]) if "--match" in words else 1
-    found.spread(RESCUE_ROWS, Costs(match, *[0] * 8), table)
+    found.fill(RESCUE_ROWS, Costs(match, *[0] * 8), table)
     assert found.rows.size > 400
     assert np.array_equal(table.offsets, expected.offsets)
     assert np.array_equal(table.counts, expected.counts)
-    assert np.array_equal(table.complete, expected.complete)
+    assert np.array_equal(table.seeds_kept, expected.seeds_kept)
     for first, count in zip(table.offsets, table.counts, strict=False):
         rows_of_read = slice(first, first + count)
         assert np.array_equal(table.diagonals[rows_of_read], expected.diagonals[rows_of_read])

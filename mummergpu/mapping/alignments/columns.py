@@ -1,4 +1,8 @@
-"""Alignments of reads as columns, the result of mapping."""
+"""Alignments of reads as columns, the result of mapping.
+
+`replace_reads` puts the alignments of some reads in the place of earlier ones, and `fold` lets rows
+report their secondary ones in the tag XA.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Scores candidates without gaps, and bounds their scores with gaps."""
+"""Scores candidates without gaps, and bounds their scores with gaps.
+
+A flank is what a read has before or after an exact match. It is compared with the reference on the
+diagonal of the match, one vector register at a time; only the bases that differ are looked at.
+"""
 
 from __future__ import annotations
 

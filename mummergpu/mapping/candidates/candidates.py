@@ -1,4 +1,11 @@
-"""Candidates: the diagonals on which a read may lie, with their scores."""
+"""Candidates: the diagonals on which a read may lie, with their scores.
+
+A point of a score is a factor of 4 in the odds of a placement, so five points, which a base that
+differs costs, are 30 on Phred's scale: about what a base of average quality says.
+
+A read of two places has a candidate for each part. They do not compete: only candidates of the same
+part make each other doubtful, as with bwa mem's mask level.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +60,7 @@ CACHE_LINE: Final = 64
 
 
 ALL_FOUND: Final = 255
-"""In place of a number of differences: no place of a read was left out (`Candidates.complete`)."""
+"""The `Candidates.seeds_kept` of a read of which no place was left out."""
 
 
 class Candidates(NamedTuple):
@@ -76,16 +83,17 @@ class Candidates(NamedTuple):
         many bases the diagonals at both ends lie right of the candidate's; its state; its credit;
         which flanks have gaps (`LEFT_GAPPED`, `RIGHT_GAPPED`); a mark for functions that go
         through the candidates of a read more than once.
-    complete : ndarray, dtype=uint8, shape=(n_reads,)
-        All places of a read with fewer differences than this count, but for those that an earlier
-        pass would have found; `ALL_FOUND` if none were left out.
+    seeds_kept : ndarray, dtype=uint8, shape=(n_reads,)
+        The disjoint seeds of each read of which all matches were kept: all of its places with fewer
+        differences are there, but for those that an earlier pass would have found. `ALL_FOUND` if
+        none were left out.
     """
 
     offsets: Int64Array
     counts: Int64Array
     diagonals: Int64Array
     numbers: Int32Array
-    complete: ByteArray
+    seeds_kept: ByteArray
 
 
 def no_candidates(read_count: int) -> Candidates:

@@ -39,15 +39,15 @@ class FoundCandidates:
         Where the candidates of each read begin, and where the last ones end.
     rows : ndarray, dtype=CANDIDATE, shape=(n_candidates,)
         The candidates, those of a read by strand, then by diagonal.
-    complete : ndarray, dtype=uint8, shape=(n_reads,)
-        As `Candidates.complete`.
+    seeds_kept : ndarray, dtype=uint8, shape=(n_reads,)
+        As `Candidates.seeds_kept`.
     """
 
     offsets: Int64Array
     rows: CandidateArray
-    complete: ByteArray
+    seeds_kept: ByteArray
 
-    def spread(self, rescue_rows: int, costs: Costs, table: Candidates) -> None:
+    def fill(self, rescue_rows: int, costs: Costs, table: Candidates) -> None:
         """Write the candidates to a table that has room for those of rescued mates.
 
         So many rows as `rescue_rows` are kept free after the candidates of each read.
@@ -55,12 +55,12 @@ class FoundCandidates:
         # The array of a field is not contiguous: no function is compiled for those beforehand.
         words = self.rows.view(np.int32).reshape(-1, CANDIDATE.itemsize // 4)
         pairs = self.rows.view(np.int64).reshape(-1, CANDIDATE.itemsize // 8)
-        table.complete[:] = self.complete
-        spread_rows(self.offsets, pairs, words, rescue_rows, costs.match, table)
+        table.seeds_kept[:] = self.seeds_kept
+        fill_rows(self.offsets, pairs, words, rescue_rows, costs.match, table)
 
 
 @jit
-def spread_rows(
+def fill_rows(
     offsets: Int64Array,
     pairs: Int64Array,
     words: Int32Array,

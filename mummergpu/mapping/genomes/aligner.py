@@ -29,10 +29,10 @@ from mummergpu.mapping.genomes.device_tiles import (
     align_tiles_ahead,
     no_tiles,
 )
-from mummergpu.mapping.genomes.finishing import Places, finish_alignments, join_strands
+from mummergpu.mapping.genomes.finishing import RecordBounds, finish_alignments, join_strands
 from mummergpu.mapping.genomes.mapping_quality import with_rivals
 from mummergpu.mapping.genomes.options import GenomeOptions
-from mummergpu.mapping.genomes.overlaps import Extents, not_contained
+from mummergpu.mapping.genomes.overlaps import Intervals, not_contained
 from mummergpu.mapping.genomes.tracing import FILLED, TracedEnds, trace_anchors
 from mummergpu.runtime.arrays import Int64Array, UInt32Array
 from mummergpu.sequence.codes import MARGIN, CodeArray, Strand, padded_reverse_complements
@@ -140,7 +140,7 @@ class GenomeAligner:
             ends,
             sequences,
             self._options,
-            Places(groups.keys, block.offsets, axis.starts),
+            RecordBounds(groups.keys, block.offsets, axis.starts),
             strand,
             map_function,
         )
@@ -265,13 +265,13 @@ def _without_contained(clusters: Clusters) -> Clusters:
         return clusters
     anchors = clusters.anchors
     first, last = clusters.offsets[:-1], clusters.offsets[1:] - 1
-    extents = Extents(
+    intervals = Intervals(
         anchors.query_starts[first],
         anchors.query_starts[last] + anchors.lengths[last],
         anchors.reference_starts[first],
         anchors.reference_starts[last] + anchors.lengths[last],
     )
-    keep = not_contained(clusters.groups, extents)
+    keep = not_contained(clusters.groups, intervals)
     if keep.all():
         return clusters
     sizes = np.diff(clusters.offsets)

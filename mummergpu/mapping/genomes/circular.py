@@ -15,7 +15,7 @@ import numpy as np
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.circular_records import circular_records
 from mummergpu.mapping.genomes.columns import Anchors, GenomeAlignments
-from mummergpu.mapping.genomes.overlaps import Extents, not_contained
+from mummergpu.mapping.genomes.overlaps import Intervals, not_contained
 from mummergpu.mapping.genomes.tracing import TracedEnds
 from mummergpu.runtime.arrays import BoolArray, Int64Array, UInt32Array
 from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
@@ -135,8 +135,8 @@ class CircularRecords:
                 pieces.append(piece)
                 bounds.append((at, start, at + _query_bases(piece), start + _bases(piece)))
         sizes = np.array([piece.size for piece in pieces], dtype=np.int64)
-        extents = np.array(bounds, dtype=np.int64).reshape(-1, 4).T
-        cut_ends = TracedEnds(np.cumsum(sizes) - sizes, *(column.copy() for column in extents))
+        intervals = np.array(bounds, dtype=np.int64).reshape(-1, 4).T
+        cut_ends = TracedEnds(np.cumsum(sizes) - sizes, *(column.copy() for column in intervals))
         joined = np.concatenate([np.empty(0, dtype=np.uint32), *pieces])
         return np.array(rows, dtype=np.int64), joined, cut_ends
 
@@ -162,11 +162,11 @@ class CircularRecords:
         if not simplify:
             return folded
         groups = folded.queries * self._lengths.size + folded.records
-        extents = Extents(
+        intervals = Intervals(
             *(folded.query_starts, folded.query_ends),
             *(folded.reference_starts, folded.reference_ends),
         )
-        return folded.taken(np.flatnonzero(not_contained(groups, extents)))
+        return folded.taken(np.flatnonzero(not_contained(groups, intervals)))
 
 
 def _cut(

@@ -1,4 +1,4 @@
-"""Alignments of genomes as columns."""
+"""Alignments of genomes as columns, and the anchors that they begin with."""
 
 from __future__ import annotations
 

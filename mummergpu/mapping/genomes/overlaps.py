@@ -11,7 +11,7 @@ from mummergpu.runtime.arrays import BoolArray, Float64Array, Int64Array
 from mummergpu.runtime.jit import jit
 
 
-class Extents(NamedTuple):
+class Intervals(NamedTuple):
     """Where alignments begin and end in the query, and where they do in the reference."""
 
     query_begins: Int64Array
@@ -20,18 +20,18 @@ class Extents(NamedTuple):
     reference_ends: Int64Array
 
 
-def not_contained(groups: Int64Array, extents: Extents) -> BoolArray:
+def not_contained(groups: Int64Array, intervals: Intervals) -> BoolArray:
     """Return which alignments no other one of their group contains; of equal ones the first."""
-    begins = extents.reference_begins
-    order = np.lexsort((np.arange(groups.size), -extents.reference_ends, begins, groups))
+    begins = intervals.reference_begins
+    order = np.lexsort((np.arange(groups.size), -intervals.reference_ends, begins, groups))
     keep = np.ones(groups.size, dtype=np.bool_)
-    _mark_contained(groups, extents, order, np.empty(groups.size, dtype=np.int64), keep)
+    _mark_contained(groups, intervals, order, np.empty(groups.size, dtype=np.int64), keep)
     return keep
 
 
-def not_repeated(groups: Int64Array, extents: Extents) -> BoolArray:
+def not_repeated(groups: Int64Array, intervals: Intervals) -> BoolArray:
     """Return which alignments are the first of their group with their ranges."""
-    _, firsts = np.unique(np.stack((groups, *extents)), axis=1, return_index=True)
+    _, firsts = np.unique(np.stack((groups, *intervals)), axis=1, return_index=True)
     keep = np.zeros(groups.size, dtype=np.bool_)
     keep[firsts] = True
     return keep
@@ -40,14 +40,14 @@ def not_repeated(groups: Int64Array, extents: Extents) -> BoolArray:
 @jit
 def _mark_contained(
     groups: Int64Array,
-    extents: Extents,
+    intervals: Intervals,
     order: Int64Array,
     open_rows: Int64Array,
     keep: BoolArray,
 ) -> None:
     """Mark the rows that others contain; `order` ascends by group and by begin."""
-    query_begins, query_ends = extents.query_begins, extents.query_ends
-    ends = extents.reference_ends
+    query_begins, query_ends = intervals.query_begins, intervals.query_ends
+    ends = intervals.reference_ends
     count = 0
     for place in range(order.size):
         row = order[place]
@@ -55,7 +55,7 @@ def _mark_contained(
         still_open = 0
         for number in range(count):
             other = open_rows[number]
-            if groups[other] != groups[row] or ends[other] <= extents.reference_begins[row]:
+            if groups[other] != groups[row] or ends[other] <= intervals.reference_begins[row]:
                 continue
             open_rows[still_open] = other
             still_open += 1

@@ -28,12 +28,7 @@ from mummergpu.viterbi.recurrence.tile import Tile, rest_of, tile_at
 from mummergpu.viterbi.tiles.drop_extension import NO_ROOM, extend_until_drop, longest_window
 from mummergpu.viterbi.tiles.gap_fill import fill_gap
 from mummergpu.viterbi.tiles.scratch import MOST_BASES
-from mummergpu.viterbi.whole.whole_matrix import (
-    NO_MEMORY,
-    align_whole,
-    fits_matrix,
-    pair_score,
-)
+from mummergpu.viterbi.whole.whole_matrix import NO_MEMORY, align_whole, fits_matrix, pair_score
 
 
 class TracedEnds(NamedTuple):

@@ -14,7 +14,7 @@ import numpy as np
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.genomes.columns import GenomeAlignments, Sequences
-from mummergpu.mapping.genomes.finishing import Places, finish_alignments, join_strands
+from mummergpu.mapping.genomes.finishing import RecordBounds, finish_alignments, join_strands
 from mummergpu.mapping.genomes.mapping_quality import with_rivals
 from mummergpu.mapping.genomes.options import GenomeOptions
 from mummergpu.mapping.genomes.tracing import TracedEnds
@@ -146,7 +146,7 @@ class WholeAligner:
             TracedEnds._make(columns),
             Sequences(codes, reference.padded_codes),
             self._options,
-            Places(
+            RecordBounds(
                 np.array(keys, dtype=np.int64).reshape(-1, 2),
                 block.offsets,
                 reference.record_starts,

@@ -1,4 +1,7 @@
-"""Chooses the best placement of a template, and says how sure it is."""
+"""Chooses the best placement of each template: a single read, or mates that support each other.
+
+Choices among equal placements look random, but depend on nothing but the read's name.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ from mummergpu.mapping.placing.mapping_quality import (
     Odds,
     quality_of,
     rivals_of,
-    units_of,
+    score_fixed_of,
     weigh_pairs,
 )
 from mummergpu.mapping.placing.pairing import (
@@ -131,12 +134,12 @@ def best_single(
     length, costs = read_length(scoring.reads, read), scoring.costs
     chosen, best, rank = as_int64(-1), as_int64(NOTHING), np.uint64(0)
     for row in range(table.offsets[read], table.offsets[read] + table.counts[read]):
-        units = units_of(table, row)
-        if units < best or not is_eligible(table, row, length, costs, min_score):
+        score_fixed = score_fixed_of(table, row)
+        if score_fixed < best or not is_eligible(table, row, length, costs, min_score):
             continue
         here = mix(name_hash, table.diagonals[row], table.numbers[row, column.STRAND])
-        if units > best or here > rank:
-            chosen, best, rank = as_int64(row), units, here
+        if score_fixed > best or here > rank:
+            chosen, best, rank = as_int64(row), score_fixed, here
     return chosen, best
 
 
@@ -148,35 +151,37 @@ def best_pair(
     pairing: Pairing,
     table: Candidates,
     name_hash: np.uint64,
-    units_to_beat: int,
+    score_to_beat: int,
     other_best: int,
 ) -> tuple[int, int, int]:
-    """Return the best proper pair of a read and the next one, and its joint score in units.
+    """Return the best proper pair of a read and the next one, and their score in fixed point.
 
-    It is -1, -1 and `units_to_beat` if there is none of so many units; `other_best` are those of
+    It is -1, -1 and `score_to_beat` if there is none of so many units; `other_best` are those of
     the second mate's best candidate.
     """
     length, other_length = read_length(scoring.reads, read), read_length(scoring.reads, read + 1)
     costs = scoring.costs
     chosen, chosen_other = as_int64(-1), as_int64(-1)
-    joint, rank = as_int64(units_to_beat), np.uint64(0)
+    pair_score, rank = as_int64(score_to_beat), np.uint64(0)
     for row in range(table.offsets[read], table.offsets[read] + table.counts[read]):
-        units = units_of(table, row)
+        score_fixed = score_fixed_of(table, row)
         # Even the best candidate of the mate would not make up for what is missing.
-        if units + other_best < joint or not is_eligible(table, row, length, costs, min_score):
+        if score_fixed + other_best < pair_score or not is_eligible(
+            table, row, length, costs, min_score
+        ):
             continue
         begin, end = partner_range(table, row, read, read + 1, scoring, pairing)
         for other in range(begin, end):
             penalty = pair_penalty(table, row, length, other, other_length, pairing)
-            score = units + units_of(table, other) - penalty
-            if penalty < 0 or score < joint:
+            score = score_fixed + score_fixed_of(table, other) - penalty
+            if penalty < 0 or score < pair_score:
                 continue
             if not is_eligible(table, other, other_length, costs, min_score):
                 continue
             here = mix(name_hash, table.diagonals[row], table.diagonals[other])
-            if score > joint or here > rank:
-                chosen, chosen_other, joint, rank = as_int64(row), as_int64(other), score, here
-    return chosen, chosen_other, joint
+            if score > pair_score or here > rank:
+                chosen, chosen_other, pair_score, rank = as_int64(row), as_int64(other), score, here
+    return chosen, chosen_other, pair_score
 
 
 @inline
@@ -200,7 +205,7 @@ def choose_template(
     table: Candidates,
     choices: Choices,
 ) -> None:
-    """Choose the best joint placement of a template, and its mapping qualities.
+    """Choose the best placement of a template, and its mapping qualities.
 
     `name_hash` chooses among equals: mates have one name. In pseudo-code:
 
@@ -222,14 +227,14 @@ def choose_template(
     is_proper = False
     total, rivals0, rivals1 = 1.0, (0.0, 0.0), (0.0, 0.0)
     if chosen0 >= 0 and chosen1 >= 0:
-        joint = best0 + best1 - pairing.unpaired * UNIT
+        pair_score = best0 + best1 - pairing.unpaired * UNIT
         if pairing.last_size > 0:
-            row, other, joint = best_pair(
-                read, scoring, lowest, pairing, table, name_hash, joint, best1
+            row, other, pair_score = best_pair(
+                read, scoring, lowest, pairing, table, name_hash, pair_score, best1
             )
             if row >= 0:
                 is_proper, chosen0, chosen1 = True, row, other
-        pair = ChosenPair(chosen0, chosen1, best0, best1, joint, is_proper)
+        pair = ChosenPair(chosen0, chosen1, best0, best1, pair_score, is_proper)
         total, rivals0, rivals1 = weigh_pairs(read, scoring, pairing, odds.weights, table, pair)
     elif chosen0 >= 0:
         rivals0 = rivals_of(scoring, table, read, chosen0, best0, odds.weights)
@@ -281,14 +286,20 @@ def map_templates(
     for number in range((scoring.reads.offsets.size - 1) // of_block.mates):
         pairing = pairing_of(of_block, number)
         template = number * pairing.mates
-        joint = score_template(template, scoring, pairing, table, tops)
-        joint = refine_template(template, scoring, margin, pairing, scratch, table, tops, joint)
+        pair_score = score_template(template, scoring, pairing, table, tops)
+        pair_score = refine_template(
+            template, scoring, margin, pairing, scratch, table, tops, pair_score
+        )
         second = read_length(scoring.reads, template + pairing.mates - 1)
         if pairing.mates == 2 and pairing.last_size > 0 and second > 0:
-            added = rescue_template(template, scoring, limits, pairing, room.marks, table, joint)
+            added = rescue_template(
+                template, scoring, limits, pairing, room.marks, table, pair_score
+            )
             if added > 0:
-                joint = score_template(template, scoring, pairing, table, tops)
-                refine_template(template, scoring, margin, pairing, scratch, table, tops, joint)
+                pair_score = score_template(template, scoring, pairing, table, tops)
+                refine_template(
+                    template, scoring, margin, pairing, scratch, table, tops, pair_score
+                )
         name_hash = hash_of_name(names, template)
         choose_template(
             template, scoring, limits.min_score, pairing, odds, name_hash, table, choices

@@ -388,7 +388,7 @@ class PairSizes:
             *(self.penalties, self.ranges, mixed, self.numbers),
         )
 
-    def turned(self, blocks: Iterator[ReadBlock]) -> Iterator[ReadBlock]:
+    def reverse_complemented(self, blocks: Iterator[ReadBlock]) -> Iterator[ReadBlock]:
         """Yield blocks whose mates face each other; those that do not are turned around."""
         turns = self.numbers[:, -1]
         if not turns.any():
@@ -396,7 +396,11 @@ class PairSizes:
             return
         for block in blocks:
             own = turns[self.libraries_of(block)] if block.paired else turns[:1] * 0
-            yield block.turned((own[:, None] >> np.arange(2)) & 1) if own.any() else block
+            yield (
+                block.reverse_complemented((own[:, None] >> np.arange(2)) & 1)
+                if own.any()
+                else block
+            )
 
 
 @inline

@@ -1,4 +1,9 @@
-"""Scores a candidate with gaps, and recognises candidates that lie on one path."""
+"""Scores templates, with gaps where it may matter, and drops candidates that lie on one path.
+
+The score of a template is what the best placements of a read or of two mates reach together, in
+fixed point (`candidates.UNIT`). A template is called by its first read; `Pairing.mates` says how
+many reads it has.
+"""
 
 from __future__ import annotations
 
@@ -156,7 +161,7 @@ def new_tops() -> Tops:
 def score_template(
     template: int, scoring: Scoring, pairing: Pairing, table: Candidates, tops: Tops
 ) -> int:
-    """Return the best joint score from what is known, in units, and set the tops of each mate."""
+    """Return the best score of a template from what is known, in fixed point; set the tops."""
     offsets, counts, numbers = table.offsets, table.counts, table.numbers
     best, bounds = tops.scores, tops.bounds
     for mate in range(pairing.mates):
@@ -170,17 +175,17 @@ def score_template(
         return best[0] * UNIT  # type: ignore[no-any-return]
     if best[0] == 0 or best[1] == 0:
         return (best[0] + best[1]) * UNIT  # type: ignore[no-any-return]
-    joint = (best[0] + best[1] - pairing.unpaired) * UNIT
+    pair_score = (best[0] + best[1] - pairing.unpaired) * UNIT
     if pairing.last_size > 0:
         for row in range(offsets[template], offsets[template] + counts[template]):
             score = as_int64(numbers[row, column.SCORE])
             # No partner adds more than the best score of the mate.
-            if numbers[row, column.STATE] != DEAD and (score + best[1]) * UNIT > joint:
+            if numbers[row, column.STATE] != DEAD and (score + best[1]) * UNIT > pair_score:
                 partner = best_partner(
                     table, row, template, template + 1, scoring, pairing, column.SCORE
                 )
-                joint = max(joint, score * UNIT + partner)
-    return joint  # type: ignore[no-any-return]
+                pair_score = max(pair_score, score * UNIT + partner)
+    return pair_score  # type: ignore[no-any-return]
 
 
 @inline
@@ -231,11 +236,12 @@ def refine_template(
     scratch: Scratch,
     table: Candidates,
     tops: Tops,
-    joint: int,
+    pair_score: int,
 ) -> int:
-    """Score with gaps what may come within the margin of the best; return the joint score in units.
+    """Score with gaps what may come within the margin of the best; return the score.
 
-    `margin` is in points; `joint` is the best joint score so far. The best scores in `tops` rise.
+    `margin` is in points; `pair_score` is the best score of the template so far. The best scores in
+    `tops` rise.
     """
     offsets, counts, numbers = table.offsets, table.counts, table.numbers
     best, bounds = tops.scores, tops.bounds
@@ -248,7 +254,7 @@ def refine_template(
             row = top if turn == first else (first if turn == top else turn)
             if numbers[row, column.STATE] != UNGAPPED:
                 continue
-            needed = joint - margin * UNIT
+            needed = pair_score - margin * UNIT
             bound = as_int64(numbers[row, column.BOUND]) * UNIT
             # The bound of all mates first: to look for partners takes far longer.
             if pairing.mates == 2 and bound + bounds[1 - mate] * UNIT < needed:
@@ -268,5 +274,5 @@ def refine_template(
                 support = max_mate_score(
                     template, mate, row, scoring, pairing, table, best, column.SCORE
                 )
-                joint = max(joint, score * UNIT + support)
-    return joint
+                pair_score = max(pair_score, score * UNIT + support)
+    return pair_score

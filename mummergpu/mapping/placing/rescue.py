@@ -342,11 +342,11 @@ def rescue_template(
     pairing: Pairing,
     marks: DiagonalMarks,
     table: Candidates,
-    joint: int,
+    pair_score: int,
 ) -> int:
     """Look for mates beside placements that have none, the best first; return how many are added.
 
-    `joint` is the best joint score so far, in units.
+    `pair_score` is the best score of the template so far, in fixed point.
     """
     offsets, counts, numbers = table.offsets, table.counts, table.numbers
     reads, costs = scoring.reads, scoring.costs
@@ -362,7 +362,7 @@ def rescue_template(
             numbers[row, column.MARK] = 0
             if (
                 numbers[row, column.STATE] == DEAD
-                or (score + most) * UNIT < joint - limits.margin * UNIT
+                or (score + most) * UNIT < pair_score - limits.margin * UNIT
             ):
                 continue
             partner = best_partner(table, row, read, other, scoring, pairing, column.SCORE)

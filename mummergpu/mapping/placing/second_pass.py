@@ -95,7 +95,7 @@ class DoubtfulReads:
             table._replace(
                 offsets=table.offsets[first : end + 1],
                 counts=table.counts[first:end],
-                complete=table.complete[first:end],
+                seeds_kept=table.seeds_kept[first:end],
             ),
         )
 
@@ -109,7 +109,7 @@ def doubtful_reads(numbers: Int64Array, candidates: Candidates) -> DoubtfulReads
     count = copy_candidates(
         candidates,
         numbers,
-        Candidates(kept.offsets, kept.counts, diagonals, rows, kept.complete),
+        Candidates(kept.offsets, kept.counts, diagonals, rows, kept.seeds_kept),
     )
     found = kept._replace(diagonals=diagonals[:count], numbers=rows[:count])
     return DoubtfulReads(numbers, found)
@@ -129,7 +129,7 @@ def copy_candidates(table: Candidates, reads: Int64Array, copied: Candidates) ->
                     copied.numbers[end, number] = table.numbers[row, number]
                 end += 1
         copied.counts[place] = end - copied.offsets[place]
-        copied.complete[place] = table.complete[reads[place]]
+        copied.seeds_kept[place] = table.seeds_kept[reads[place]]
     copied.offsets[reads.size] = end
     return end
 

@@ -39,13 +39,7 @@ from mummergpu.mapping.seeding.windows import (
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import as_int64, inline, jit
 from mummergpu.runtime.scratch import ThreadArray
-from mummergpu.sequence.codes import (
-    BREAK,
-    MARGIN,
-    CodeArray,
-    Strand,
-    padded_reverse_complements,
-)
+from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray, Strand, padded_reverse_complements
 from mummergpu.sequence.mems import BlockMems, MemColumns
 
 MATCHES_AHEAD: Final = 32
@@ -97,7 +91,7 @@ def find_candidates(
     mates, filled = pairing.mates, 0
     for read in range(table.counts.size):
         prefetch_reference(seeds, read, read_length(scoring.reads, read), scoring.target.codes)
-        table.complete[read] = max(seeds.earlier.complete[read], seeds_of_read(seeds, read))
+        table.seeds_kept[read] = max(seeds.earlier.seeds_kept[read], seeds_of_read(seeds, read))
         filled = score_diagonals(seeds, read, scoring, beside, room, table, filled)
         filled += pairing.rescue_rows
         table.offsets[read + 1] = filled
@@ -316,11 +310,11 @@ class CandidateFinder:
         )
         return table
 
-    def spread(self, found: FoundCandidates, pairing: Pairing) -> Candidates:
+    def of_device(self, found: FoundCandidates, pairing: Pairing) -> Candidates:
         """Return candidates that a device has found, which are valid as those of `find`."""
         rescue_rows = pairing.rescue_rows
         table = self._new_table(found.offsets.size - 1, found.rows.size, rescue_rows)
-        found.spread(rescue_rows, self._options.costs, table)
+        found.fill(rescue_rows, self._options.costs, table)
         return table
 
     def _new_table(self, read_count: int, row_count: int, rescue_rows: int) -> Candidates:

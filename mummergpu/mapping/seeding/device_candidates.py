@@ -179,7 +179,7 @@ class _CandidateWork:
         self._launcher.scan(self._program, kept_counts, self._count, place)
         offsets = np.empty(self._count + 1, dtype=np.int64)
         tools.staging.copy_out(offsets, place)
-        complete = self._complete()
+        seeds_kept = self._seeds_kept()
         rows = np.empty(int(offsets[-1]), dtype=CANDIDATE)
         kept = tools.workspace.buffer("kept candidates", rows.nbytes)
         self._launch_on_warps(
@@ -194,19 +194,19 @@ class _CandidateWork:
         tools.stream.synchronize()
         tools.stats.add_bytes(from_device=offsets.nbytes + rows.nbytes)
         self._launcher.report()
-        return FoundCandidates(offsets, rows, complete)
+        return FoundCandidates(offsets, rows, seeds_kept)
 
-    def _complete(self) -> ByteArray:
+    def _seeds_kept(self) -> ByteArray:
         """Copy to the host of how many seeds of each read all matches are there."""
-        complete = np.full(self._count, ALL_FOUND, dtype=np.uint8)
+        seeds_kept = np.full(self._count, ALL_FOUND, dtype=np.uint8)
         for matches in (self._matches.forward, self._matches.reverse):
             if matches.seeds:
                 seeds = np.empty(self._count, dtype=np.uint8)
                 self._tools.staging.copy_out(seeds, matches.seeds)
                 self._tools.stream.synchronize()
-                np.minimum(complete, seeds, out=complete)
+                np.minimum(seeds_kept, seeds, out=seeds_kept)
                 self._tools.stats.add_bytes(from_device=seeds.nbytes)
-        return complete
+        return seeds_kept
 
     def _launch_on_warps(self, kernel: str, items: int, arguments: Sequence[Argument]) -> None:
         self._launcher.launch_on(self._program, kernel, WARP_LANES * items, arguments)

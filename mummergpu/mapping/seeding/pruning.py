@@ -22,7 +22,7 @@ from mummergpu.mapping.candidates.candidates import (
 )
 from mummergpu.mapping.options import Limits
 from mummergpu.mapping.placing.choice import reported_score
-from mummergpu.mapping.placing.mapping_quality import units_of
+from mummergpu.mapping.placing.mapping_quality import score_fixed_of
 from mummergpu.mapping.placing.pairing import NOTHING, Pairing, pair_penalty, partner_range
 from mummergpu.mapping.placing.refinement import Tops, score_template
 from mummergpu.mapping.placing.rescue import max_rescued_score
@@ -54,21 +54,23 @@ def prune_template(
     together.
     """
     mates = pairing.mates
-    joint = score_template(template, scoring, pairing, table, tops)
-    units = best_units(template, table), as_int64(NOTHING)
+    pair_score = score_template(template, scoring, pairing, table, tops)
+    score_fixed = best_score_fixed(template, table), as_int64(NOTHING)
     if mates == 2:
-        units = units[0], best_units(template + 1, table)
+        score_fixed = score_fixed[0], best_score_fixed(template + 1, table)
     for mate in range(mates):
-        mark_candidates(template, mate, scoring, limits, pairing, tops, units, joint, table)
+        mark_candidates(
+            template, mate, scoring, limits, pairing, tops, score_fixed, pair_score, table
+        )
     return move_marked(template, pairing, table)
 
 
 @inline
-def best_units(read: int, table: Candidates) -> int:
+def best_score_fixed(read: int, table: Candidates) -> int:
     """Return the most units of a candidate of a read, `pairing.NOTHING` if it has none."""
     best = as_int64(NOTHING)
     for row in range(table.offsets[read], table.offsets[read] + table.counts[read]):
-        best = max(best, units_of(table, row))
+        best = max(best, score_fixed_of(table, row))
     return best
 
 
@@ -80,13 +82,13 @@ def mark_candidates(
     limits: Limits,
     pairing: Pairing,
     tops: Tops,
-    units: tuple[int, int],
-    joint: int,
+    score_fixed: tuple[int, int],
+    pair_score: int,
     table: Candidates,
 ) -> None:
     """Mark the candidates of a mate that may matter.
 
-    `units` are the most of a candidate of each mate, `joint` the best joint score in units.
+    `score_fixed` are the most of a candidate of each mate, `pair_score` in fixed point.
     """
     offsets, counts, numbers = table.offsets, table.counts, table.numbers
     read = template + mate
@@ -97,10 +99,12 @@ def mark_candidates(
         rescued = max_rescued_score(other_length, limits.seed_length, scoring.costs) * UNIT
     has_clip = False
     for row in range(offsets[read], offsets[read] + counts[read]):
-        by_bound, by_units = support_of(template, mate, row, scoring, pairing, tops, units, table)
+        by_bound, by_units = support_of(
+            template, mate, row, scoring, pairing, tops, score_fixed, table
+        )
         most = as_int64(numbers[row, column.BOUND]) * UNIT + max(by_bound, rescued)
-        weighed = units_of(table, row) + max(by_units, rescued)
-        matters = most >= joint - limits.margin * UNIT or weighed >= joint - FARTHEST
+        weighed = score_fixed_of(table, row) + max(by_units, rescued)
+        matters = most >= pair_score - limits.margin * UNIT or weighed >= pair_score - FARTHEST
         numbers[row, column.MARK] = 1 if matters else 0
         has_clip |= matters and clipped_bases(table, row, length) >= MIN_CLIPPED
     # What aligns a long clip may score little, so all candidates matter then.
@@ -119,11 +123,11 @@ def support_of(
     scoring: Scoring,
     pairing: Pairing,
     tops: Tops,
-    units: tuple[int, int],
+    score_fixed: tuple[int, int],
     table: Candidates,
 ) -> Support:
     """Return the most that the other mate adds to a candidate, as a proper pair or not."""
-    other_best = units[1 - mate]
+    other_best = score_fixed[1 - mate]
     if pairing.mates == 1 or other_best == NOTHING:
         return 0, 0
     by_bound = (as_int64(tops.bounds[1 - mate]) - pairing.unpaired) * UNIT
@@ -138,7 +142,7 @@ def support_of(
             if penalty >= 0:
                 bound = as_int64(table.numbers[other, column.BOUND]) * UNIT
                 by_bound = max(by_bound, bound - penalty)
-                by_units = max(by_units, units_of(table, other) - penalty)
+                by_units = max(by_units, score_fixed_of(table, other) - penalty)
     return by_bound, by_units
 
 

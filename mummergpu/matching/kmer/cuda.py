@@ -62,9 +62,9 @@ def _context_of(
         program,
         min(minimum_length, LONGEST_MATCH),
         page.query_step(minimum_length),
-        page.period(minimum_length),
-        page.sample_step or 0,
-        page.table.sampling.leads,
+        page.sampling_step(minimum_length),
+        page.window_bases or 0,
+        page.table.sampling.kmers_of_window,
         reference,
         tables,
         page.max_matches,
@@ -165,7 +165,7 @@ class KmerCudaBackend(CudaStreamsBackend[KmerPage, KmerSearchContext], ResidentB
                 self._place_records()
 
     def for_windows(self, page: KmerPage, minimum_length: int) -> Self:
-        """Return this backend as one that searches its tables as a page says (`sample_step`).
+        """Return this backend as one that searches its tables as a page says (`window_bases`).
 
         Both share the device, the tables and the streams; this one is closed.
         """

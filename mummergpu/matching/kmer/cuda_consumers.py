@@ -1,4 +1,11 @@
-"""What becomes of the matches of a k-mer search on the device that finds them, besides text."""
+"""What becomes of the matches of a k-mer search on the device: text, columns, or further work.
+
+The text of a row has some 30 bytes, its three columns have 24. The host needs far longer to make
+the text than the bus needs to copy it. For the 40.8 million rows of SSUIS (forward strand, 1.5 GB
+of text) two kernels read 2 GB of columns and write 1.5 GB, in about 1 ms at 4 TB/s; the copy takes
+28 ms at 55 GB/s. The kernels are therefore simple: they count the bytes of each tile of 32 lines,
+and then look at each row a second time instead of keeping its size.
+"""
 
 from __future__ import annotations
 

@@ -69,12 +69,12 @@ class KmerSearchContext:
 
     Attributes
     ----------
-    minimum_length, step, period : int
+    minimum_length, step, sampling_step : int
         The fewest bases of a MEM, and the distances from one sample to the next and from one pair
         of a MEM to the next (`kmer_sampling`), all in bases.
     window : int
-        A MEM has a whole window of so many bases (`KmerPage.sample_step`); 0 for all MEMs.
-    leads : int
+        A MEM has a whole window of so many bases (`KmerPage.window_bases`); 0 for all MEMs.
+    kmers_of_window : int
         The places of a window, its last k-mers, of which one is listed.
     reference : int
         The address of the joined reference, as bit planes.
@@ -88,9 +88,9 @@ class KmerSearchContext:
     program: Program
     minimum_length: int
     step: int
-    period: int
+    sampling_step: int
     window: int
-    leads: int
+    kmers_of_window: int
     reference: int
     tables: Sequence[ResidentTable]
     max_matches: int | None
@@ -313,8 +313,14 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
         index have k-mers of one length, and the same steps.
         """
         buffer, context = self.workspace.buffer, self.context
-        sample_bases = context.tables[0].sampling.sample_bases
-        sampling = (context.window, context.leads, context.step, context.period, sample_bases)
+        lookup_bases = context.tables[0].sampling.lookup_bases
+        sampling = (
+            context.window,
+            context.kmers_of_window,
+            context.step,
+            context.sampling_step,
+            lookup_bases,
+        )
         searched: tuple[Argument, ...] = (
             *(block.offsets, block.count),
             *map(np.uint32, sampling),
@@ -349,7 +355,7 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
                 *self._searched(table, queries),
                 *(queries.offsets, queries.count),
                 np.uint32(context.window or context.minimum_length),
-                np.uint32(context.leads),
+                np.uint32(context.kmers_of_window),
                 np.uint32(most if context.window else min(ANYWHERE * most, NO_LIMIT)),
                 *(np.uint32(most), choices, known, counters),
             ),
@@ -367,12 +373,12 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
         samples = queries.samples or QuerySamples(self._step_count(table, queries), 0, 0)
         is_placed = context.window > 0 or samples.placed != 0
         # A picked k-mer begins so much later than its sample at most.
-        later = table.sampling.sample_bases - table.sampling.kmer_length
-        period = FARTHEST_KEPT - later if is_placed else context.period
+        later = table.sampling.lookup_bases - table.sampling.kmer_length
+        sampling_step = FARTHEST_KEPT - later if is_placed else context.sampling_step
         return (
             *(queries.bit_planes, samples.count, samples.placed),
-            *(np.uint32(context.step), np.uint32(period), np.uint32(context.window)),
-            *(np.uint32(context.leads), np.uint32(context.minimum_length)),
+            *(np.uint32(context.step), np.uint32(sampling_step), np.uint32(context.window)),
+            *(np.uint32(context.kmers_of_window), np.uint32(context.minimum_length)),
             # What lies in another match at the end of a piece may not do so behind it.
             np.uint32(context.only_unique and not queries.continues),
             *context.arguments(table),
@@ -381,7 +387,7 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
     def _step_count(self, table: ResidentTable, queries: PackedQueries) -> int:
         """Return the number of samples whose steps are those of the block."""
         # A block shorter than a k-mer has no samples: the division rounds down.
-        last = queries.base_count - table.sampling.sample_bases
+        last = queries.base_count - table.sampling.lookup_bases
         return max(0, last // self.context.step + 1)
 
     def _queries_on(self, strand: Strand) -> PackedQueries:
@@ -444,7 +450,7 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
                 (*counted.searched, *counted.kept, *rows),
             )
             self.launch("write_frequent_kmer_mems", (*counted.searched, *counted.frequent, *rows))
-            if context.period > context.step and not context.is_for_mapping:
+            if context.sampling_step > context.step and not context.is_for_mapping:
                 self._sort(queries.count, mems)
         return mems
 

@@ -1,7 +1,9 @@
 """The entries of a minimizer of a query: which of them lie in matches, and where these end.
 
 Most entries need no access to the reference: the bases beside their k-mers (`sequence.contexts`)
-show that they occur by chance, or that a match begins before the window or ends too early.
+show that they occur by chance, or that a match begins before the window or ends too early. The
+matches that lie in no other one are kept in a frontier: each begins later than the one before it,
+and ends later. So it has at most one for each start, however many copies of a repeat there are.
 """
 
 from __future__ import annotations
@@ -128,7 +130,7 @@ class MinimizerLookup(NamedTuple):
     reference: CodeArray
 
 
-class Sample(NamedTuple):
+class QueryKmer(NamedTuple):
     """A minimizer of a query.
 
     Attributes
@@ -198,33 +200,33 @@ class TargetRange(NamedTuple):
 
 @inline
 def ends_before(
-    lookup: MinimizerLookup, codes: CodeArray, sample: Sample, starts: StartsOfMinimizer
+    lookup: MinimizerLookup, codes: CodeArray, query_kmer: QueryKmer, starts: StartsOfMinimizer
 ) -> MatchEnds:
     """Return where the matches end at the furthest that begin before those found at a minimizer."""
-    at = sample.place >> 1
+    at = query_kmer.place >> 1
     forward, reverse = as_int64(0), as_int64(0)
     least = at - starts.first + 1
     # No match of a query begins before it.
-    if starts.first <= sample.query_begin:
+    if starts.first <= query_kmer.query_begin:
         return MatchEnds(forward, reverse)
-    mask = flanks_mask(sample, least, 0)
+    mask = flanks_mask(query_kmer, least, 0)
     # Of a repeat, those reach farthest that are first or last: others need not be followed.
-    first, last = sample.listed_begin, sample.listed_end - 1
+    first, last = query_kmer.listed_begin, query_kmer.listed_end - 1
     while first <= last:
         for one in (first, last):
             entry = lookup.entries[as_index(one)]
-            if (entry ^ sample.context) & mask != 0:
+            if (entry ^ query_kmer.context) & mask != 0:
                 continue
-            is_reverse = (as_int64(entry >> PLACE_SHIFT) ^ sample.place) & 1 == 1
+            is_reverse = (as_int64(entry >> PLACE_SHIFT) ^ query_kmer.place) & 1 == 1
             end = reverse if is_reverse else forward
             found = MARGIN + position_of(entry)
-            if end == sample.query_end:
+            if end == query_kmer.query_end:
                 continue
             if end > at and not reaches(lookup, codes, at, found, is_reverse, end + 1 - at):
                 continue
             if bases_left(lookup, codes, at, found, is_reverse, least) < least:
                 continue
-            right = bases_right(lookup, codes, at, found, is_reverse, sample.query_end - at)
+            right = bases_right(lookup, codes, at, found, is_reverse, query_kmer.query_end - at)
             if right < lookup.kmer_length:
                 continue
             if is_reverse:
@@ -236,29 +238,29 @@ def ends_before(
 
 
 @inline
-def flanks_mask(sample: Sample, left: int, right: int) -> np.uint64:
+def flanks_mask(query_kmer: QueryKmer, left: int, right: int) -> np.uint64:
     """Return the bases of a context that so many bases of the query before and after a k-mer take.
 
     Of more bases than a context has, it shows the nearest ones.
     """
     left, right = min(left, CONTEXT_BASES), min(right, CONTEXT_BASES)
-    return sides_mask(right, left) if sample.place & 1 == 1 else sides_mask(left, right)
+    return sides_mask(right, left) if query_kmer.place & 1 == 1 else sides_mask(left, right)
 
 
 @inline
-def has_candidate(lookup: MinimizerLookup, sample: Sample, ends: MatchEnds) -> bool:
+def has_candidate(lookup: MinimizerLookup, query_kmer: QueryKmer, ends: MatchEnds) -> bool:
     """Return whether an entry may be in a match that reaches beyond the ends on its strand."""
     beside = lookup.min_length - lookup.kmer_length
     # Where so many bases beside a k-mer match, half of them do on one of its sides.
     near = (min(beside, CONTEXT_BASES) + 1) // 2
     near_before, near_after = sides_mask(near, 0), sides_mask(0, near)
-    for one in range(sample.listed_begin, sample.listed_end):
+    for one in range(query_kmer.listed_begin, query_kmer.listed_end):
         entry = lookup.entries[as_index(one)]
-        differing = entry ^ sample.context
+        differing = entry ^ query_kmer.context
         if differing & near_before != 0 and differing & near_after != 0:
             continue
-        is_reverse = (as_int64(entry >> PLACE_SHIFT) ^ sample.place) & 1 == 1
-        if (ends.reverse if is_reverse else ends.forward) < sample.query_end:
+        is_reverse = (as_int64(entry >> PLACE_SHIFT) ^ query_kmer.place) & 1 == 1
+        if (ends.reverse if is_reverse else ends.forward) < query_kmer.query_end:
             before, after = equal_sides(differing)
             if before + after >= beside or max(before, after) == CONTEXT_BASES:
                 return True
@@ -267,20 +269,20 @@ def has_candidate(lookup: MinimizerLookup, sample: Sample, ends: MatchEnds) -> b
 
 @inline
 def target_at(
-    lookup: MinimizerLookup, sample: Sample, starts: StartsOfMinimizer, ends: MatchEnds
+    lookup: MinimizerLookup, query_kmer: QueryKmer, starts: StartsOfMinimizer, ends: MatchEnds
 ) -> TargetRange:
     """Return what is looked for among the entries of a minimizer."""
     kmer_length = lookup.kmer_length
-    at = sample.place >> 1
-    max_left, max_right = at - starts.first, sample.query_end - at
+    at = query_kmer.place >> 1
+    max_left, max_right = at - starts.first, query_kmer.query_end - at
     is_broken = (
-        sample.context & BROKEN != 0
-        or at - sample.query_begin < CONTEXT_BASES
+        query_kmer.context & BROKEN != 0
+        or at - query_kmer.query_begin < CONTEXT_BASES
         or max_right - kmer_length < CONTEXT_BASES
     )
     earlier = np.uint64(0)
-    if not is_broken and max_left < CONTEXT_BASES and starts.first > sample.query_begin:
-        earlier = flanks_mask(sample, max_left + 1, 0)
+    if not is_broken and max_left < CONTEXT_BASES and starts.first > query_kmer.query_begin:
+        earlier = flanks_mask(query_kmer, max_left + 1, 0)
     least = max(kmer_length, lookup.min_length - max_left)
     return TargetRange(
         max(0, at - starts.last),
@@ -297,7 +299,7 @@ def target_at(
 def extend_at_minimizer(
     lookup: MinimizerLookup,
     codes: CodeArray,
-    sample: Sample,
+    query_kmer: QueryKmer,
     starts: StartsOfMinimizer,
     ends: MatchEnds,
     candidates: Int64Array,
@@ -307,14 +309,14 @@ def extend_at_minimizer(
 
     All of them have the minimizer; it need not be the one that they are found at.
     """
-    place = sample.place
+    place = query_kmer.place
     at = place >> 1
-    target = target_at(lookup, sample, starts, ends)
+    target = target_at(lookup, query_kmer, starts, ends)
     right, right_reverse = target.right, target.right_reverse
-    coming = sample.listed_begin
-    while coming < sample.listed_end and min(right, right_reverse) <= target.max_right:
+    coming = query_kmer.listed_begin
+    while coming < query_kmer.listed_end and min(right, right_reverse) <= target.max_right:
         coming, count = find_candidates(
-            lookup, sample, target, right, right_reverse, coming, candidates
+            lookup, query_kmer, target, right, right_reverse, coming, candidates
         )
         for candidate in range(count):
             entry = lookup.entries[as_index(candidates[as_index(candidate)])]
@@ -325,7 +327,7 @@ def extend_at_minimizer(
                 continue
             if not reaches(lookup, codes, at, found, is_reverse, least):
                 continue
-            left = left_of_entry(lookup, codes, sample, target, entry, is_reverse)
+            left = left_of_entry(lookup, codes, query_kmer, target, entry, is_reverse)
             if left < target.min_left or left > target.max_left:
                 continue
             behind = bases_right(lookup, codes, at, found, is_reverse, target.max_right)
@@ -352,7 +354,7 @@ def extend_at_minimizer(
 @inline
 def find_candidates(
     lookup: MinimizerLookup,
-    sample: Sample,
+    query_kmer: QueryKmer,
     target: TargetRange,
     right: int,
     right_reverse: int,
@@ -365,14 +367,14 @@ def find_candidates(
     Return the next entry to look at, and the number of candidates.
     """
     kmer_length, size = lookup.kmer_length, lookup.reference.size
-    mask = flanks_mask(sample, target.min_left, right - kmer_length)
-    mask_reverse = flanks_mask(sample, target.min_left, right_reverse - kmer_length)
+    mask = flanks_mask(query_kmer, target.min_left, right - kmer_length)
+    mask_reverse = flanks_mask(query_kmer, target.min_left, right_reverse - kmer_length)
     earlier, beside = target.earlier, lookup.min_length - kmer_length
     count = 0
-    while coming < sample.listed_end and count < candidates.size:
+    while coming < query_kmer.listed_end and count < candidates.size:
         entry = lookup.entries[as_index(coming)]
-        differing = entry ^ sample.context
-        is_reverse = (as_int64(entry >> PLACE_SHIFT) ^ sample.place) & 1 == 1
+        differing = entry ^ query_kmer.context
+        is_reverse = (as_int64(entry >> PLACE_SHIFT) ^ query_kmer.place) & 1 == 1
         needed = mask_reverse if is_reverse else mask
         if differing & needed == 0 and (earlier == 0 or differing & (earlier | BROKEN) != 0):
             before, after = equal_sides(differing)
@@ -393,19 +395,19 @@ def find_candidates(
 def left_of_entry(
     lookup: MinimizerLookup,
     codes: CodeArray,
-    sample: Sample,
+    query_kmer: QueryKmer,
     target: TargetRange,
     entry: np.uint64,
     is_reverse: bool,
 ) -> int:
     """Return how many bases before a k-mer match at an entry; where too many do, one too many."""
-    before, after = equal_sides(entry ^ sample.context)
-    left = after if sample.place & 1 == 1 else before
+    before, after = equal_sides(entry ^ query_kmer.context)
+    left = after if query_kmer.place & 1 == 1 else before
     is_open = left == CONTEXT_BASES and left <= target.max_left
     if target.is_broken or entry & BROKEN != 0 or is_open:
-        at = sample.place >> 1
+        at = query_kmer.place >> 1
         found = MARGIN + position_of(entry)
-        most = min(target.max_left + 1, at - sample.query_begin)
+        most = min(target.max_left + 1, at - query_kmer.query_begin)
         left = bases_left(lookup, codes, at, found, is_reverse, most)
     return left
 

@@ -38,7 +38,7 @@ from mummergpu.matching.backends.interface import QueryCodes
 from mummergpu.matching.kmer.minimizer_entries import (
     MatchEnds,
     MinimizerLookup,
-    Sample,
+    QueryKmer,
     StartsOfMinimizer,
     UniqueMatchFrontier,
     ends_before,
@@ -49,24 +49,13 @@ from mummergpu.matching.kmer.minimizer_entries import (
 )
 from mummergpu.matching.kmer.ordered_entries import first_start_beyond, meet_ordered_matches
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import (
-    as_index,
-    as_int64,
-    inline,
-    jit,
-    prefetch,
-)
+from mummergpu.runtime.jit import as_index, as_int64, inline, jit, prefetch
 from mummergpu.runtime.scratch import ThreadArray
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import MARGIN, CodeArray, Strand
 from mummergpu.sequence.contexts import context_at
 from mummergpu.sequence.mems import MemColumns, MemRows, join_rows, longer_rows, new_rows
-from mummergpu.sequence.minimizers import (
-    PlaceArray,
-    RankArray,
-    find_minimizers,
-    new_workspace,
-)
+from mummergpu.sequence.minimizers import PlaceArray, RankArray, find_minimizers, new_workspace
 
 TASK_BASES: Final = 1 << 19
 """The bases of a block that are searched together."""
@@ -274,9 +263,19 @@ def find_unique_rows(
         )
         if number == total or places[as_index(number)] >> 1 >= min(query_end, minimizers.end):
             continue
-        sample = sample_at(lookup, queries.codes, minimizers, number, query_begin, query_end)
+        query_kmer = query_kmer_at(
+            lookup, queries.codes, minimizers, number, query_begin, query_end
+        )
         if not find_at_minimizer(
-            lookup, queries.codes, minimizers, sample, candidates, frontier, state, forward, reverse
+            lookup,
+            queries.codes,
+            minimizers,
+            query_kmer,
+            candidates,
+            frontier,
+            state,
+            forward,
+            reverse,
         ):
             # The next call begins with this minimizer.
             state[NUMBER], state[QUERY] = number, query
@@ -317,11 +316,11 @@ def next_that_matters(
             # Of entries that begin in a line of the caches, some lie in the next one.
             prefetch(lookup.entries, begin_of_entries + ENTRIES_OF_LINE - 1)
         if minimizers.begin <= at <= last:
-            sample = sample_at(lookup, codes, minimizers, number, query_begin, query_end)
+            query_kmer = query_kmer_at(lookup, codes, minimizers, number, query_begin, query_end)
             # Most minimizers have few entries, and their contexts show that none of them matters.
-            if sample.listed_end - sample.listed_begin > RARE_ENTRIES:
+            if query_kmer.listed_end - query_kmer.listed_begin > RARE_ENTRIES:
                 break
-            if has_candidate(lookup, sample, ends):
+            if has_candidate(lookup, query_kmer, ends):
                 break
         number += 1
     return number
@@ -332,7 +331,7 @@ def find_at_minimizer(
     lookup: MinimizerLookup,
     codes: CodeArray,
     minimizers: QueryMinimizers,
-    sample: Sample,
+    query_kmer: QueryKmer,
     candidates: Int64Array,
     frontier: UniqueMatchFrontier,
     state: Int64Array,
@@ -340,21 +339,21 @@ def find_at_minimizer(
     reverse: MemRows,
 ) -> bool:
     """Write the unique matches that are found at a minimizer; return False if the rows are full."""
-    query_end = sample.query_end
-    starts = owned_starts(minimizers, sample, lookup.window)
+    query_end = query_kmer.query_end
+    starts = owned_starts(minimizers, query_kmer, lookup.window)
     if starts.first > starts.last:
         return True
     if state[FORWARD_END] == UNKNOWN or state[REVERSE_END] == UNKNOWN:
-        met = ends_before(lookup, codes, sample, starts)
+        met = ends_before(lookup, codes, query_kmer, starts)
         state[FORWARD_END] = max(state[FORWARD_END], met.forward)
         state[REVERSE_END] = max(state[REVERSE_END], met.reverse)
-    ends = ends_from(lookup, codes, minimizers, sample, state)
+    ends = ends_from(lookup, codes, minimizers, query_kmer, state)
     # Without this, a read whose whole rest has been met would still look up all minimizers.
     if ends.forward >= query_end and ends.reverse >= query_end:
         return True
     frontier.counts[0] = 0
     frontier.counts[1] = 0
-    meet_rarest(lookup, codes, minimizers, sample, starts, ends, candidates, frontier)
+    meet_rarest(lookup, codes, minimizers, query_kmer, starts, ends, candidates, frontier)
     row, reverse_row = state[FORWARD_ROWS], state[REVERSE_ROWS]
     if row + frontier.counts[0] > forward.lengths.size:
         return False
@@ -375,32 +374,34 @@ def meet_rarest(
     lookup: MinimizerLookup,
     codes: CodeArray,
     minimizers: QueryMinimizers,
-    sample: Sample,
+    query_kmer: QueryKmer,
     starts: StartsOfMinimizer,
     ends: MatchEnds,
     candidates: Int64Array,
     frontier: UniqueMatchFrontier,
 ) -> None:
     """Add the matches with some starts to a frontier, found at their rarest minimizers."""
-    query_begin, query_end = sample.query_begin, sample.query_end
-    number = sample.number
+    query_begin, query_end = query_kmer.query_begin, query_kmer.query_end
+    number = query_kmer.number
     if ends.forward >= query_end:
-        forward_number = reverse_number = rarest_between(lookup, minimizers, sample, ends.reverse)
+        forward_number = reverse_number = rarest_between(
+            lookup, minimizers, query_kmer, ends.reverse
+        )
     else:
-        forward_number = rarest_between(lookup, minimizers, sample, ends.forward)
+        forward_number = rarest_between(lookup, minimizers, query_kmer, ends.forward)
         reverse_number = forward_number
         if ends.reverse < query_end:
-            reverse_number = rarest_between(lookup, minimizers, sample, ends.reverse)
+            reverse_number = rarest_between(lookup, minimizers, query_kmer, ends.reverse)
     rarest, wanted = forward_number, ends
     if forward_number != reverse_number:
         wanted = MatchEnds(ends.forward, as_int64(ALL_MET))
     while True:
         if rarest != number:
-            sample = sample_at(lookup, codes, minimizers, rarest, query_begin, query_end)
-        if sample.listed_end - sample.listed_begin > lookup.longest_ascending:
-            meet_ordered_matches(lookup, codes, sample, starts, wanted, frontier)
+            query_kmer = query_kmer_at(lookup, codes, minimizers, rarest, query_begin, query_end)
+        if query_kmer.listed_end - query_kmer.listed_begin > lookup.longest_ascending:
+            meet_ordered_matches(lookup, codes, query_kmer, starts, wanted, frontier)
         else:
-            extend_at_minimizer(lookup, codes, sample, starts, wanted, candidates, frontier)
+            extend_at_minimizer(lookup, codes, query_kmer, starts, wanted, candidates, frontier)
         if rarest == reverse_number:
             break
         # The matches of the other strand have a rarer minimizer.
@@ -413,7 +414,7 @@ def ends_from(
     lookup: MinimizerLookup,
     codes: CodeArray,
     minimizers: QueryMinimizers,
-    sample: Sample,
+    query_kmer: QueryKmer,
     state: Int64Array,
 ) -> MatchEnds:
     """Return the furthest ends; or `ALL_MET` where only matches found later pass them.
@@ -422,34 +423,34 @@ def ends_from(
     than this window. Where it is frequent, and few of its entries pass the end, these tell how
     early a match can begin.
     """
-    if sample.listed_end - sample.listed_begin > lookup.longest_ascending:
+    if query_kmer.listed_end - query_kmer.listed_begin > lookup.longest_ascending:
         for strand in range(2):
             end = state[FORWARD_END + strand]
             # The last window of a match that passes it by a base, if that begins so early.
             window_begin = end + 2 - lookup.window - lookup.kmer_length
-            if state[FORWARD_ASKED + strand] == end or end == sample.query_end:
+            if state[FORWARD_ASKED + strand] == end or end == query_kmer.query_end:
                 continue
             # Minimizers are known up to a window behind this part.
-            if not sample.place >> 1 <= window_begin <= minimizers.end:
+            if not query_kmer.place >> 1 <= window_begin <= minimizers.end:
                 continue
             state[FORWARD_ASKED + strand] = end
             start = window_begin + 1
-            lowest = lowest_of(minimizers, sample.number, window_begin, lookup.window)
+            lowest = lowest_of(minimizers, query_kmer.number, window_begin, lookup.window)
             if lowest < 0:
                 # No match has a window with a break.
-                state[FORWARD_NEXT + strand] = first_from(minimizers, sample.number, start)
+                state[FORWARD_NEXT + strand] = first_from(minimizers, query_kmer.number, start)
                 continue
-            other = sample_at(
-                lookup, codes, minimizers, lowest, sample.query_begin, sample.query_end
+            other = query_kmer_at(
+                lookup, codes, minimizers, lowest, query_kmer.query_begin, query_kmer.query_end
             )
             if other.listed_end - other.listed_begin > lookup.longest_ascending:
                 start = min(start, first_start_beyond(lookup, codes, other, end, strand == 1))
                 # What begins there is found at a minimizer that does not lie before it.
-                state[FORWARD_NEXT + strand] = first_from(minimizers, sample.number, start)
+                state[FORWARD_NEXT + strand] = first_from(minimizers, query_kmer.number, start)
     forward, reverse = state[FORWARD_END], state[REVERSE_END]
-    if sample.number < state[FORWARD_NEXT]:
+    if query_kmer.number < state[FORWARD_NEXT]:
         forward = as_int64(ALL_MET)
-    if sample.number < state[REVERSE_NEXT]:
+    if query_kmer.number < state[REVERSE_NEXT]:
         reverse = as_int64(ALL_MET)
     return MatchEnds(forward, reverse)
 
@@ -479,18 +480,18 @@ def lowest_of(minimizers: QueryMinimizers, number: int, begin: int, window: int)
 
 
 @inline
-def sample_at(
+def query_kmer_at(
     lookup: MinimizerLookup,
     codes: CodeArray,
     minimizers: QueryMinimizers,
     number: int,
     query_begin: int,
     query_end: int,
-) -> Sample:
+) -> QueryKmer:
     """Return a minimizer of a query with its entries."""
     place = minimizers.places[as_index(number)]
     bucket = as_int64(minimizers.ranks[as_index(number)]) & (lookup.offsets.size - 2)
-    return Sample(
+    return QueryKmer(
         number,
         place,
         context_at(codes, place >> 1, lookup.kmer_length, place & 1 == 1),
@@ -502,14 +503,16 @@ def sample_at(
 
 
 @inline
-def owned_starts(minimizers: QueryMinimizers, sample: Sample, window: int) -> StartsOfMinimizer:
+def owned_starts(
+    minimizers: QueryMinimizers, query_kmer: QueryKmer, window: int
+) -> StartsOfMinimizer:
     """Return the starts of the windows of which a minimizer is the first one with the lowest rank.
 
     The first one comes after the last one if there are none.
     """
-    places, ranks, number = minimizers.places, minimizers.ranks, sample.number
-    at, rank = sample.place >> 1, ranks[as_index(sample.number)]
-    first, last = max(at - window + 1, sample.query_begin), at
+    places, ranks, number = minimizers.places, minimizers.ranks, query_kmer.number
+    at, rank = query_kmer.place >> 1, ranks[as_index(query_kmer.number)]
+    first, last = max(at - window + 1, query_kmer.query_begin), at
     # An equal rank before it is first, and one after it is not.
     other = number - 1
     while other >= 0 and places[as_index(other)] >> 1 >= first:
@@ -526,7 +529,7 @@ def owned_starts(minimizers: QueryMinimizers, sample: Sample, window: int) -> St
 
 @inline
 def rarest_between(
-    lookup: MinimizerLookup, minimizers: QueryMinimizers, sample: Sample, end: int
+    lookup: MinimizerLookup, minimizers: QueryMinimizers, query_kmer: QueryKmer, end: int
 ) -> int:
     """Return the number of the rarest minimizer of all matches that begin before one, or with it.
 
@@ -534,8 +537,8 @@ def rarest_between(
     """
     places, ranks = minimizers.places, minimizers.ranks
     mask = lookup.offsets.size - 2
-    rarest, fewest = sample.number, sample.listed_end - sample.listed_begin
-    first, other = (sample.place >> 1) + 1, sample.number + 1
+    rarest, fewest = query_kmer.number, query_kmer.listed_end - query_kmer.listed_begin
+    first, other = (query_kmer.place >> 1) + 1, query_kmer.number + 1
     for _ in range(WINDOWS_AHEAD):
         behind = first + lookup.window
         if fewest <= RARE_ENTRIES or behind + lookup.kmer_length - 2 > end:

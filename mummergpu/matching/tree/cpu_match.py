@@ -29,12 +29,7 @@ from mummergpu.matching.tree.cpu_access import (
     suffix_link_of,
 )
 from mummergpu.runtime.arrays import Int32Array, Int64Array
-from mummergpu.runtime.jit import (
-    as_index,
-    as_int64,
-    inline,
-    jit,
-)
+from mummergpu.runtime.jit import as_index, as_int64, inline, jit
 from mummergpu.sequence.codes import BREAK, CodeArray
 
 LANES: Final = 16

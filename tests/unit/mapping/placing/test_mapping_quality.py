@@ -36,8 +36,8 @@ def _quality(
 
 
 @jit
-def _weights(units: int, weights: np.ndarray) -> tuple[float, float]:
-    return weight_of(units, weights), repeat_similarity_of(units, weights)
+def _weights(score_fixed: int, weights: np.ndarray) -> tuple[float, float]:
+    return weight_of(score_fixed, weights), repeat_similarity_of(score_fixed, weights)
 
 
 def quality(error: float, copies: float = 0.0, proper: bool = True, length: int = 100) -> int:
