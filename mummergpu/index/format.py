@@ -52,23 +52,13 @@ ITEM_BYTES: Final = {"<u1": 1, "<u4": 4, "<i8": 8}
 
 @frozen
 class Section:
-    """The description of one array in the file.
-
-    Attributes
-    ----------
-    dtype : str
-        The type of its elements: a key of `ITEM_BYTES`.
-    offset : int
-        The position in the file at which the array begins, in bytes.
-    checksum : int
-        The CRC-32 of its bytes.
-    """
+    """The description of one array in the file."""
 
     name: str
-    dtype: str
-    offset: int
+    dtype: str  # The type of its elements: a key of `ITEM_BYTES`.
+    offset: int  # The position in the file at which the array begins, in bytes.
     count: int
-    checksum: int
+    checksum: int  # The CRC-32 of its bytes.
 
     @property
     def byte_count(self) -> int:
@@ -78,19 +68,13 @@ class Section:
 
 @frozen
 class PageEntry:
-    """A page of the reference (`pages.Page`), with the node counts of its tree.
+    """A page of the reference (`pages.Page`), with the node counts of its tree."""
 
-    Attributes
-    ----------
-    begin, end, owned_end : int
-        The positions of the page, as in `pages.Page`.
-    node_count, leaf_count : int
-        The nodes and the leaves of its tree; 0 for a page with a table.
-    """
-
+    # The positions of the page, as in `pages.Page`.
     begin: int
     end: int
     owned_end: int
+    # The nodes and the leaves of its tree; 0 for a page with a table.
     node_count: int = 0
     leaf_count: int = 0
 

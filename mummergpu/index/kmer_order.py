@@ -101,26 +101,16 @@ def order_long_lists(
 
 
 class PositionLists(NamedTuple):
-    """The lists of a table, whose positions count from a part of the reference.
+    """The lists of a table, whose positions count from a part of the reference."""
 
-    Attributes
-    ----------
-    offsets, positions, bases_beside : ndarray
-        The table (`kmer_table.KmerTable`).
-    longest_ascending : int
-        The most positions of a list that stays as it is.
-    reference : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
-        The codes of the whole reference with margins.
-    part_begin, last_position, kmer_length : int
-        Where in the reference the part begins, 0-based, the last position at which a whole k-mer
-        of the reference can begin, and the bases of one.
-    """
-
+    # The table (`kmer_table.KmerTable`).
     offsets: PositionArray
     positions: PositionArray
     bases_beside: ByteArray
-    longest_ascending: int
-    reference: CodeArray
+    longest_ascending: int  # The most positions of a list that stays as it is.
+    reference: CodeArray  # The codes of the whole reference with margins; (n_bases + 2 * MARGIN,).
+    # Where in the reference the part begins, 0-based, the last position at which a whole k-mer of
+    # the reference can begin, and the bases of one.
     part_begin: int
     last_position: int
     kmer_length: int

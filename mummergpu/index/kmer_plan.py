@@ -22,54 +22,32 @@ from mummergpu.sequence.picked_kmers import MAX_BASES
 
 @frozen
 class KmerCosts:
-    """What the steps of building and searching a table cost, in nanoseconds of one thread.
+    """What the steps of building and searching a table cost, in nanoseconds of one thread."""
 
-    Attributes
-    ----------
-    position : float
-        To list a position of the reference.
-    passed_position : float
-        To visit a position once more, in each further pass of the construction.
-    offset : float
-        To make the offset of one of all possible k-mers.
-    load_byte : float
-        To have a byte of a table that is in a file brought into memory.
-    query_base : float
-        To read a base of a query.
-    lookup, cached_lookup : float
-        To look up a k-mer of a query, in main memory and in the caches.
-    first_candidate : float
-        To find that a k-mer occurs by chance, besides comparing the reference there.
-    candidate, cached_candidate : float
-        To compare the reference where a k-mer occurs by chance.
-    crowded_candidate : float
-        To do so where a k-mer of a repeat occurs, which has many such places.
-    pair, pair_base : float
-        To extend a pair that lies in a match, and for each base of the sampling step besides.
-    sorted_match : float
-        To sort a match among those of its k-mer, if the sampling step is more than one base.
-    resorted_match : float
-        To sort a match among those of its query, if the reference step is more than one base.
-    cache_bytes : int
-        The bytes of the offsets or of the reference that the caches hold.
-    """
-
-    position: float
+    position: float  # To list a position of the reference.
+    # To visit a position once more, in each further pass of the construction.
     passed_position: float
-    offset: float
-    load_byte: float
-    query_base: float
+    offset: float  # To make the offset of one of all possible k-mers.
+    load_byte: float  # To have a byte of a table that is in a file brought into memory.
+    query_base: float  # To read a base of a query.
+    # To look up a k-mer of a query, in main memory and in the caches.
     lookup: float
     cached_lookup: float
+    # To find that a k-mer occurs by chance, besides comparing the reference there.
     first_candidate: float
+    # To compare the reference where a k-mer occurs by chance.
     candidate: float
     cached_candidate: float
+    # To do so where a k-mer of a repeat occurs, which has many such places.
     crowded_candidate: float
+    # To extend a pair that lies in a match, and for each base of the sampling step besides.
     pair: float
     pair_base: float
+    # To sort a match among those of its k-mer, if the sampling step is more than one base.
     sorted_match: float
+    # To sort a match among those of its query, if the reference step is more than one base.
     resorted_match: float
-    cache_bytes: int
+    cache_bytes: int  # The bytes of the offsets or of the reference that the caches hold.
 
 
 PROCESSOR_COSTS: Final = KmerCosts(
@@ -149,31 +127,16 @@ SMALL_INDEX_SLOWDOWN: Final = 3.0
 
 @frozen
 class KmerJob:
-    """The work that a table is chosen for.
+    """The work that a table is chosen for."""
 
-    Attributes
-    ----------
-    bases : int
-        The bases of the reference, or of a part of it, that can match.
-    minimum_length : int
-        The minimum length of a MEM in bases.
-    query_bases : int
-        The bases of all queries, on all strands that are searched.
-    is_kept : bool
-        Whether the table is in a file; else it is built for this work alone.
-    likeness : tuple of float
-        How likely two positions of the reference have the same k-mer, for k from 1 on
-        (`kmer_index.kmer_likeness`); empty if nothing is known but that all are as likely.
-    max_crowded : float
-        So many occurrences of a k-mer of a repeat are compared at most.
-    """
-
-    bases: int
-    minimum_length: int
-    query_bases: int
-    is_kept: bool = False
+    bases: int  # The bases of the reference, or of a part of it, that can match.
+    minimum_length: int  # The minimum length of a MEM in bases.
+    query_bases: int  # The bases of all queries, on all strands that are searched.
+    is_kept: bool = False  # Whether the table is in a file; else it is built for this work alone.
+    # How likely two positions of the reference have the same k-mer, for k from 1 on
+    # (`kmer_index.kmer_likeness`); empty if nothing is known but that all are as likely.
     likeness: tuple[float, ...] = ()
-    max_crowded: float = inf
+    max_crowded: float = inf  # So many occurrences of a k-mer of a repeat are compared at most.
 
     @classmethod
     def of_purpose(
@@ -188,18 +151,10 @@ class KmerJob:
 
 @frozen
 class KmerCost:
-    """What a choice is expected to cost, in seconds of one thread.
+    """What a choice is expected to cost, in seconds of one thread."""
 
-    Attributes
-    ----------
-    table : float
-        To build the table, or to bring it into memory.
-    search : float
-        To search the queries.
-    """
-
-    table: float
-    search: float
+    table: float  # To build the table, or to bring it into memory.
+    search: float  # To search the queries.
 
     @property
     def seconds(self) -> float:

@@ -50,25 +50,15 @@ MIN_WINDOW: Final = 6
 
 @frozen
 class MinimizerCosts:
-    """What the steps of building and searching a table cost, in nanoseconds of one thread.
+    """What the steps of building and searching a table cost, in nanoseconds of one thread."""
 
-    Attributes
-    ----------
-    base : float
-        To rank the k-mer at a base of the reference or of a query, and to see if it is a minimizer.
-    listed : float
-        To list a minimizer of the reference.
-    lookup, cached_lookup : float
-        To look up a minimizer of a query on both strands, in main memory and in the caches.
-    cache_bytes : int
-        The bytes of a table that the caches hold.
-    """
-
+    # To rank the k-mer at a base of the reference or of a query, and to see if it is a minimizer.
     base: float
-    listed: float
+    listed: float  # To list a minimizer of the reference.
+    # To look up a minimizer of a query on both strands, in main memory and in the caches.
     lookup: float
     cached_lookup: float
-    cache_bytes: int
+    cache_bytes: int  # The bytes of a table that the caches hold.
 
 
 COSTS: Final = MinimizerCosts(

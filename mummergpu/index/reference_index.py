@@ -24,19 +24,14 @@ NEGLIGIBLE_BYTES = 64 << 20
 
 @frozen
 class BuildWork:
-    """The resources that the construction of pages uses.
-
-    Attributes
-    ----------
-    share_of_next : callable
-        Receives the share of the next page that is built, 0 to 1, if pages are built one after the
-        other; any thread calls it.
-    """
+    """The resources that the construction of pages uses."""
 
     executor: ThreadPoolExecutor
     threads: int
     stats: Stats
     page_is_ready: Callable[[], None]
+    # Receives the share of the next page that is built, 0 to 1, if pages are built one after the
+    # other; any thread calls it.
     share_of_next: Callable[[float], None] = lambda share: None
 
 

@@ -35,19 +35,11 @@ class UnrolledReference(Reference):
     """A reference whose circular records are replaced by longer ones, behind all others.
 
     In their own places are records without bases, so that the others stay where they are.
-
-    Attributes
-    ----------
-    original : Reference
-        The reference as it is.
-    originals : ndarray, dtype=int64, shape=(n_records,)
-        Which record of that each record is.
-    circles : ndarray, dtype=int64, shape=(n_records,)
-        The bases of each circular record, without those that are there twice; 0 for the others.
     """
 
-    original: Reference = field(kw_only=True)
-    originals: Int64Array = field(kw_only=True)
+    original: Reference = field(kw_only=True)  # The reference as it is.
+    originals: Int64Array = field(kw_only=True)  # Which record of that each record is.
+    # The bases of each circular record, without those that are there twice; 0 for the others.
     circles: Int64Array = field(kw_only=True)
 
 

@@ -23,83 +23,44 @@ from mummergpu.sequence.mems import ColumnArray, MemColumns, match_count
 
 @frozen
 class LengthCount:
-    """How many matches have a length within a range.
+    """How many matches have a length within a range."""
 
-    Attributes
-    ----------
-    first, last : int
-        The shortest and the longest length in bases; the same for a range of one length.
-    matches : int
-        The number of matches.
-    """
-
+    # The shortest and the longest length in bases; the same for a range of one length.
     first: int
     last: int
-    matches: int
+    matches: int  # The number of matches.
 
 
 @frozen
 class FileCounts:
-    """The counts of one file of queries.
+    """The counts of one file of queries."""
 
-    Attributes
-    ----------
-    path : str
-        The file as the user named it.
-    queries, query_bases : int
-        The number of its queries, and of their bases.
-    queries_with_match : int
-        The number of its queries that have a match on any strand.
-    matches : int
-        The number of matches of its queries.
-    """
-
-    path: str
+    path: str  # The file as the user named it.
+    # The number of its queries, and of their bases.
     queries: int
     query_bases: int
-    queries_with_match: int
-    matches: int
+    queries_with_match: int  # The number of its queries that have a match on any strand.
+    matches: int  # The number of matches of its queries.
 
 
 @frozen
 class StrandCounts:
-    """The counts of one strand of the queries.
+    """The counts of one strand of the queries."""
 
-    Attributes
-    ----------
-    strand : str
-        ``forward`` or ``reverse``.
-    queries_with_match : int
-        The number of queries that have a match on this strand.
-    matches : int
-        The number of matches on this strand.
-    """
-
-    strand: str
-    queries_with_match: int
-    matches: int
+    strand: str  # ``forward`` or ``reverse``.
+    queries_with_match: int  # The number of queries that have a match on this strand.
+    matches: int  # The number of matches on this strand.
 
 
 @frozen
 class MatchCounts:
-    """What is counted about the matches of a run.
+    """What is counted about the matches of a run."""
 
-    Attributes
-    ----------
-    bases_covered : int
-        The number of bases of the reference that lie in a match, on any strand.
-    lengths : tuple of LengthCount
-        The lengths of the matches, in ascending order, without empty ranges.
-    files : tuple of FileCounts
-        The counts of each file of queries, in the order of the input.
-    strands : tuple of StrandCounts
-        The counts of each strand that was searched.
-    """
-
-    bases_covered: int
+    bases_covered: int  # The number of bases of the reference that lie in a match, on any strand.
+    # The lengths of the matches, in ascending order, without empty ranges.
     lengths: tuple[LengthCount, ...]
-    files: tuple[FileCounts, ...]
-    strands: tuple[StrandCounts, ...]
+    files: tuple[FileCounts, ...]  # The counts of each file of queries, in the order of the input.
+    strands: tuple[StrandCounts, ...]  # The counts of each strand that was searched.
 
     @property
     def queries_with_match(self) -> int:

@@ -56,25 +56,18 @@ NEAR_AHEAD: Final = 16
 
 @frozen
 class FlatTree:
-    """The suffix tree of a page in the form that the kernels read.
-
-    Attributes
-    ----------
-    nodes : ndarray, dtype=uint8, or uint32 in the wide format, shape=(n_elements,)
-        First halves; the half of the node at address a begins at ``a * layout.node_stride``.
-    children : ndarray, dtype=uint8 or uint32, shape=(n_elements,)
-        Second halves, at the same offsets. In a merged tree both are views of one array.
-    reference : ndarray, dtype=uint8
-        The codes of the page, followed by a break, in one or two dimensions (`layout`).
-    base_count : int
-        The number of bases of the page, including breaks inside it.
-    """
+    """The suffix tree of a page in the form that the kernels read."""
 
     layout: Layout
+    # First halves; the half of the node at address a begins at ``a * layout.node_stride``.
+    # (n_elements,)
     nodes: NodeHalfArray
+    # Second halves, at the same offsets. In a merged tree both are views of one array.
+    # (n_elements,)
     children: NodeHalfArray
+    # The codes of the page, followed by a break, in one or two dimensions (`layout`).
     reference: ByteArray
-    base_count: int
+    base_count: int  # The number of bases of the page, including breaks inside it.
     node_count: int
     leaf_count: int
 
@@ -287,18 +280,12 @@ def write_leaves(
 
 @frozen
 class TreePage:
-    """A page of a reference and its tree: the input of a tree search.
-
-    Attributes
-    ----------
-    joined_reference : ndarray, dtype=uint8, shape=(n_bases,)
-        The codes of the whole reference, shared by all pages. They let the search follow a
-        match beyond the end of its page.
-    index_path : str
-        The index file that the page is from, or ``""`` if it was built in memory.
-    """
+    """A page of a reference and its tree: the input of a tree search."""
 
     page: Page
     tree: FlatTree
+    # The codes of the whole reference, shared by all pages. They let the search follow a match
+    # beyond the end of its page.
     joined_reference: CodeArray
+    # The index file that the page is from, or ``""`` if it was built in memory.
     index_path: str = ""

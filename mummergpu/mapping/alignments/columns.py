@@ -267,21 +267,12 @@ _SECONDARY: Final = int(SamFlag.SECONDARY)
 
 
 class FoldedColumns(NamedTuple):
-    """Alignments without their secondary rows, which are told of by the rows before them.
+    """Alignments without their secondary rows, which are told of by the rows before them."""
 
-    Attributes
-    ----------
-    rows : AlignmentColumns
-        The rows that are not secondary.
-    alternative_offsets : ndarray, dtype=int64, shape=(n_rows + 1,)
-        Where the alternatives of each row begin, and where those of the last one end.
-    alternatives : AlignmentColumns
-        The secondary rows, in their order; those have no mates.
-    """
-
-    rows: AlignmentColumns
+    rows: AlignmentColumns  # The rows that are not secondary.
+    # Where the alternatives of each row begin, and where those of the last one end; (n_rows + 1,).
     alternative_offsets: Int64Array
-    alternatives: AlignmentColumns
+    alternatives: AlignmentColumns  # The secondary rows, in their order; those have no mates.
 
 
 WrittenColumns = AlignmentColumns | FoldedColumns

@@ -37,25 +37,15 @@ from mummergpu.viterbi.tiles.scratch import Scratch
 
 
 class Paths(NamedTuple):
-    """The paths of some rows.
+    """The paths of some rows."""
 
-    Attributes
-    ----------
-    cigar_offsets : ndarray, dtype=int64, shape=(n_rows + 1,)
-        Where the operations of each row begin, and where the last ones end.
-    cigars : ndarray, dtype=uint32
-        The operations as BAM packs them.
-    begins, ends : ndarray, dtype=int64, shape=(n_rows,)
-        Where in the joined reference each path begins and ends, -1 if there is none.
-    edit_distances : ndarray, dtype=int32, shape=(n_rows,)
-        The bases that differ, are inserted or are deleted.
-    """
-
+    # Where the operations of each row begin, and where the last ones end; (n_rows + 1,).
     cigar_offsets: Int64Array
-    cigars: OperationArray
+    cigars: OperationArray  # The operations as BAM packs them.
+    # Where in the joined reference each path begins and ends, -1 if there is none.
     begins: Int64Array
     ends: Int64Array
-    edit_distances: Int32Array
+    edit_distances: Int32Array  # The bases that differ, are inserted or are deleted.
 
 
 def new_paths(count: int, max_operations: int) -> Paths:
@@ -70,19 +60,12 @@ def new_paths(count: int, max_operations: int) -> Paths:
 
 
 class PlacedRows(NamedTuple):
-    """Which alignments are written, in their order.
+    """Which alignments are written, in their order."""
 
-    Attributes
-    ----------
-    reads, candidates : ndarray, dtype=int64, shape=(n_rows,)
-        The read of each row, and its candidate, -1 if it has none.
-    primaries : ndarray, dtype=int64, shape=(n_reads,)
-        The primary row of each read.
-    """
-
+    # The read of each row, and its candidate, -1 if it has none.
     reads: Int64Array
     candidates: Int64Array
-    primaries: Int64Array
+    primaries: Int64Array  # The primary row of each read.
 
 
 _REVERSE: Final = int(SamFlag.REVERSE)

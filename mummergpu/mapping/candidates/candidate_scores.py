@@ -32,27 +32,18 @@ Part = tuple[int, int, int]
 
 
 class Flank(NamedTuple):
-    """What a read has before or after a match, and what the reference has there.
+    """What a read has before or after a match, and what the reference has there."""
 
-    Attributes
-    ----------
-    codes : ndarray, dtype=uint8
-        The reads on the strand of the match.
-    at, bases : int
-        The index of its base beside the match, or leftwards of the match's first base; and how
-        many bases there are up to the end of the read.
-    reference_at, reference_bases : int
-        The same in the reference, up to the end of the record.
-    quality_at, quality_step : int
-        The quality of the base at an index of `codes` is at `quality_at` plus `quality_step` times
-        that index.
-    """
-
-    codes: CodeArray
+    codes: CodeArray  # The reads on the strand of the match.
+    # The index of its base beside the match, or leftwards of the match's first base; and how many
+    # bases there are up to the end of the read.
     at: int
     bases: int
+    # The same in the reference, up to the end of the record.
     reference_at: int
     reference_bases: int
+    # The quality of the base at an index of `codes` is at `quality_at` plus `quality_step` times
+    # that index.
     quality_at: int
     quality_step: int
 

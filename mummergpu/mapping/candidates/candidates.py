@@ -37,18 +37,12 @@ RESCUE_ROWS: Final = 8
 
 
 class SeedFreeFlank(NamedTuple):
-    """What is known about the bases beside a seed, since no other match lies there.
+    """What is known about the bases beside a seed, since no other match lies there."""
 
-    Attributes
-    ----------
-    match_bases : int
-        There is an edit in so many bases, since no match within the most gap is so long.
-    window : int
-        No match there contains a whole window of the read of so many bases (`windows`); 0 if that
-        is not known. If `match_bases` is that of `NOTHING_KNOWN`, the read has unknown bases.
-    """
-
+    # There is an edit in so many bases, since no match within the most gap is so long.
     match_bases: int
+    # No match there contains a whole window of the read of so many bases (`windows`); 0 if that is
+    # not known. If `match_bases` is that of `NOTHING_KNOWN`, the read has unknown bases.
     window: int
 
 
@@ -64,35 +58,19 @@ ALL_FOUND: Final = 255
 
 
 class Candidates(NamedTuple):
-    """The candidates of a block of reads.
+    """The candidates of a block of reads."""
 
-    Attributes
-    ----------
-    offsets : ndarray, dtype=int64, shape=(n_reads + 1,)
-        Where the candidates of each read begin, and where the last ones end. Those of a read
-        ascend by strand, then by diagonal.
-    counts : ndarray, dtype=int64, shape=(n_reads,)
-        How many candidates each read has.
-    diagonals : ndarray, dtype=int64, shape=(n_candidates,)
-        Where in the joined reference the read's first base would lie, on the strand of the
-        candidate; may be negative.
-    numbers : ndarray, dtype=int32, shape=(n_candidates, NUMBERS)
-        The strand and the record; where in the read the longest match of the diagonal begins, and
-        its length (the seed); the scores of both flanks beside it and the bases of the read in the
-        flanks' best parts; the score of the whole, and the most that it may be with gaps; by how
-        many bases the diagonals at both ends lie right of the candidate's; its state; its credit;
-        which flanks have gaps (`LEFT_GAPPED`, `RIGHT_GAPPED`); a mark for functions that go
-        through the candidates of a read more than once.
-    seeds_kept : ndarray, dtype=uint8, shape=(n_reads,)
-        The disjoint seeds of each read of which all matches were kept: all of its places with fewer
-        differences are there, but for those that an earlier pass would have found. `ALL_FOUND` if
-        none were left out.
-    """
-
+    # Where the candidates of each read begin, and where the last ones end. Those of a read ascend
+    # by strand, then by diagonal. (n_reads + 1,)
     offsets: Int64Array
-    counts: Int64Array
+    counts: Int64Array  # How many candidates each read has.
+    # Where in the joined reference the read's first base would lie, on the strand of the candidate;
+    # may be negative.
     diagonals: Int64Array
-    numbers: Int32Array
+    numbers: Int32Array  # What `column` says; (n_candidates, NUMBERS).
+    # The disjoint seeds of each read of which all matches were kept: all of its places with fewer
+    # differences are there, but for those that an earlier pass would have found. `ALL_FOUND` if
+    # none were left out.
     seeds_kept: ByteArray
 
 
@@ -108,18 +86,12 @@ def no_candidates(read_count: int) -> Candidates:
 
 
 class Reads(NamedTuple):
-    """The reads of a block.
+    """The reads of a block."""
 
-    Attributes
-    ----------
-    offsets : ndarray, dtype=int64, shape=(n_reads + 1,)
-        Where each read begins, and where the last one ends; without the margin.
-    codes, reverse_codes : ndarray, dtype=uint8
-        All reads one after the other, and the reverse complement of each at the same place; with
-        margins.
-    """
-
+    # Where each read begins, and where the last one ends; without the margin; (n_reads + 1,).
     offsets: Int64Array
+    # All reads one after the other, and the reverse complement of each at the same place; with
+    # margins.
     codes: CodeArray
     reverse_codes: CodeArray
 
@@ -143,17 +115,10 @@ def circle_of(circles: Int64Array, record: int) -> int:
 
 
 class Qualities(NamedTuple):
-    """The Phred qualities of the bases of a block, and what a base of each says.
+    """The Phred qualities of the bases of a block, and what a base of each says."""
 
-    Attributes
-    ----------
-    base_qualities : ndarray, dtype=uint8
-        Those of all reads, one after the other.
-    credits : ndarray, dtype=int32, shape=(256,)
-        The credit of a base that differs, for each quality (`credits_of_qualities`).
-    """
-
-    base_qualities: ByteArray
+    base_qualities: ByteArray  # Those of all reads, one after the other.
+    # The credit of a base that differs, for each quality (`credits_of_qualities`).
     credits: Int32Array
 
 

@@ -31,21 +31,12 @@ CandidateArray = npt.NDArray[np.void]
 
 @frozen
 class FoundCandidates:
-    """The candidates of a block that a device found and kept.
+    """The candidates of a block that a device found and kept."""
 
-    Attributes
-    ----------
-    offsets : ndarray, dtype=int64, shape=(n_reads + 1,)
-        Where the candidates of each read begin, and where the last ones end.
-    rows : ndarray, dtype=CANDIDATE, shape=(n_candidates,)
-        The candidates, those of a read by strand, then by diagonal.
-    seeds_kept : ndarray, dtype=uint8, shape=(n_reads,)
-        As `Candidates.seeds_kept`.
-    """
-
+    # Where the candidates of each read begin, and where the last ones end; (n_reads + 1,).
     offsets: Int64Array
-    rows: CandidateArray
-    seeds_kept: ByteArray
+    rows: CandidateArray  # The candidates, those of a read by strand, then by diagonal.
+    seeds_kept: ByteArray  # As `Candidates.seeds_kept`.
 
     def fill(self, rescue_rows: int, costs: Costs, table: Candidates) -> None:
         """Write the candidates to a table that has room for those of rescued mates.

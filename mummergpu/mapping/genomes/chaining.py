@@ -24,25 +24,15 @@ from mummergpu.viterbi.whole.whole_matrix import MatrixScratch
 
 
 class Extender(NamedTuple):
-    """What extends alignments: the sequences, the scores, and memory of one thread.
-
-    Attributes
-    ----------
-    break_length : int
-        The bases of both sequences that may lie between two extensions that meet.
-    window : int
-        The bases of the query in which an extension must get better; 0 for no extension.
-    operations : ndarray, dtype=uint32, shape=(FAR_OPERATIONS,)
-        Memory for the operations of a part.
-    """
+    """What extends alignments: the sequences, the scores, and memory of one thread."""
 
     sequences: Sequences
     costs: Costs
-    break_length: int
-    window: int
+    break_length: int  # The bases of both sequences that may lie between two extensions that meet.
+    window: int  # The bases of the query in which an extension must get better; 0 for no extension.
     scratch: Scratch
     matrix: MatrixScratch
-    operations: OperationArray
+    operations: OperationArray  # Memory for the operations of a part.
 
 
 FAR_OPERATIONS: Final = 1 << 18
@@ -136,27 +126,13 @@ FAR_DISTANCE: Final = 100_000
 
 
 class Targets(NamedTuple):
-    """Where each cluster may go on.
+    """Where each cluster may go on."""
 
-    Attributes
-    ----------
-    clusters : ndarray, dtype=int64, shape=(n_clusters,)
-        The cluster that may continue it, `NO_TARGET` for none.
-    anchors : ndarray, dtype=int64, shape=(n_clusters,)
-        The first anchor of that cluster which ends after this one ends.
-    cuts : ndarray, dtype=int64, shape=(n_clusters,)
-        How many of its first bases are cut off, because this cluster has them.
-    distances : ndarray, dtype=int64, shape=(n_clusters,)
-        How far away it is: twice the longer gap less the shorter one.
-    reached : ndarray, dtype=bool, shape=(n_clusters,)
-        Whether an extension gets there before it breaks.
-    """
-
-    clusters: Int64Array
-    anchors: Int64Array
-    cuts: Int64Array
-    distances: Int64Array
-    reached: BoolArray
+    clusters: Int64Array  # The cluster that may continue it, `NO_TARGET` for none.
+    anchors: Int64Array  # The first anchor of that cluster which ends after this one ends.
+    cuts: Int64Array  # How many of its first bases are cut off, because this cluster has them.
+    distances: Int64Array  # How far away it is: twice the longer gap less the shorter one.
+    reached: BoolArray  # Whether an extension gets there before it breaks.
 
 
 def new_targets(count: int) -> Targets:
@@ -167,24 +143,12 @@ def new_targets(count: int) -> Targets:
 
 
 class LinkedAnchors(NamedTuple):
-    """The anchors of alignments that go through one cluster or more.
+    """The anchors of alignments that go through one cluster or more."""
 
-    Attributes
-    ----------
-    groups : ndarray, dtype=int64, shape=(n_alignments,)
-        The group of each alignment.
-    offsets : ndarray, dtype=int64, shape=(n_alignments + 1,)
-        Where the anchors of each alignment begin.
-    anchors : Anchors
-        The anchors, whose positions are indexes of codes with margins.
-    bounds : Bounds
-        How far each alignment may extend.
-    """
-
-    groups: Int64Array
-    offsets: Int64Array
-    anchors: Anchors
-    bounds: Bounds
+    groups: Int64Array  # The group of each alignment.
+    offsets: Int64Array  # Where the anchors of each alignment begin; (n_alignments + 1,).
+    anchors: Anchors  # The anchors, whose positions are indexes of codes with margins.
+    bounds: Bounds  # How far each alignment may extend.
 
 
 @jit
@@ -349,23 +313,15 @@ def _are_close(
 
 
 class ClusterPaths(NamedTuple):
-    """The clusters that each alignment goes through.
+    """The clusters that each alignment goes through."""
 
-    Attributes
-    ----------
-    rows, cuts : ndarray, dtype=int64, shape=(n_anchors,)
-        The anchors, and how many of the first bases of each are cut off.
-    heads, tails : ndarray, dtype=int64
-        The first and the last cluster of each alignment.
-    offsets : ndarray, dtype=int64
-        Where the anchors of each alignment begin.
-    """
-
+    # The anchors, and how many of the first bases of each are cut off.
     rows: Int64Array
     cuts: Int64Array
+    # The first and the last cluster of each alignment.
     heads: Int64Array
     tails: Int64Array
-    offsets: Int64Array
+    offsets: Int64Array  # Where the anchors of each alignment begin.
 
 
 @jit

@@ -27,18 +27,11 @@ from mummergpu.viterbi.recurrence.operations import (
 
 
 class Axis(NamedTuple):
-    """The reference as alignments go along it.
+    """The reference as alignments go along it."""
 
-    Attributes
-    ----------
-    codes : ndarray, dtype=uint8
-        The codes with margins.
-    starts, lengths : ndarray, dtype=int64, shape=(n_records,)
-        Where each record begins, without the margin, and its bases. A record that is not on the
-        axis has none.
-    """
-
-    codes: CodeArray
+    codes: CodeArray  # The codes with margins.
+    # Where each record begins, without the margin, and its bases. A record that is not on the axis
+    # has none.
     starts: Int64Array
     lengths: Int64Array
 
@@ -49,21 +42,11 @@ class Axis(NamedTuple):
 
 
 class Groups(NamedTuple):
-    """Matches of the queries of a block with the records of the reference.
+    """Matches of the queries of a block with the records of the reference."""
 
-    Attributes
-    ----------
-    keys : ndarray, dtype=int64, shape=(n_groups, 2)
-        The query and the record of each group.
-    offsets : ndarray, dtype=int64, shape=(n_groups + 1,)
-        Where the matches of each group begin.
-    matches : Anchors
-        The matches, those of a group ascending.
-    """
-
-    keys: Int64Array
-    offsets: Int64Array
-    matches: Anchors
+    keys: Int64Array  # The query and the record of each group; (n_groups, 2).
+    offsets: Int64Array  # Where the matches of each group begin; (n_groups + 1,).
+    matches: Anchors  # The matches, those of a group ascending.
 
     def taken(self, is_wanted: BoolArray) -> Groups:
         """Return some of the groups."""

@@ -23,21 +23,14 @@ TileAligner = Callable[[ByteArray, ByteArray, TileSet], AlignedTiles | None]
 
 
 class ReadyTiles(NamedTuple):
-    """Tiles that are aligned already.
+    """Tiles that are aligned already."""
 
-    Attributes
-    ----------
-    numbers : ndarray, dtype=int64, shape=(n_anchors,) or (0,)
-        The number of the tile behind each anchor, `NOT_READY` for none; nothing if none is aligned.
-    offsets : ndarray, dtype=int64, shape=(n_tiles + 1,)
-        Where the operations of each tile begin, and where the last ones end.
-    operations : ndarray, dtype=uint32
-        The operations as BAM packs them.
-    """
-
+    # The number of the tile behind each anchor, `NOT_READY` for none; nothing if none is aligned;
+    # (n_anchors,).
     numbers: Int64Array
+    # Where the operations of each tile begin, and where the last ones end; (n_tiles + 1,).
     offsets: Int64Array
-    operations: OperationArray
+    operations: OperationArray  # The operations as BAM packs them.
 
 
 MIN_CELLS: Final = 1 << 36

@@ -32,21 +32,13 @@ from mummergpu.viterbi.whole.whole_matrix import NO_MEMORY, align_whole, fits_ma
 
 
 class TracedEnds(NamedTuple):
-    """Where alignments begin and end: the columns of what is traced.
+    """Where alignments begin and end: the columns of what is traced."""
 
-    Attributes
-    ----------
-    operation_begins : ndarray, dtype=int64, shape=(n_alignments,)
-        Where the operations of each begin.
-    query_begins, reference_begins : ndarray, dtype=int64, shape=(n_alignments,)
-        Its first base in both sequences.
-    query_ends, reference_ends : ndarray, dtype=int64, shape=(n_alignments,)
-        The bases after its last ones.
-    """
-
-    operation_begins: Int64Array
+    operation_begins: Int64Array  # Where the operations of each begin.
+    # Its first base in both sequences.
     query_begins: Int64Array
     reference_begins: Int64Array
+    # The bases after its last ones.
     query_ends: Int64Array
     reference_ends: Int64Array
 

@@ -77,20 +77,11 @@ both."""
 
 
 class Choices(NamedTuple):
-    """What is chosen for each read of a block.
+    """What is chosen for each read of a block."""
 
-    Attributes
-    ----------
-    candidates : ndarray, dtype=int64, shape=(n_reads,)
-        The candidate, or -1.
-    qualities : ndarray, dtype=uint8, shape=(n_reads,)
-        Its mapping quality.
-    second_scores : ndarray, dtype=int32, shape=(n_reads,)
-        The best score of a rival of it (`candidates.is_rival`), 0 if there is none.
-    """
-
-    candidates: Int64Array
-    qualities: ByteArray
+    candidates: Int64Array  # The candidate, or -1.
+    qualities: ByteArray  # Its mapping quality.
+    # The best score of a rival of it (`candidates.is_rival`), 0 if there is none.
     second_scores: Int32Array
 
 

@@ -321,29 +321,17 @@ class Libraries:
 
 @frozen
 class PairSizes:
-    """What the sizes of libraries mean for the compiled functions.
+    """What the sizes of libraries mean for the compiled functions."""
 
-    Attributes
-    ----------
-    libraries : Libraries
-        The distributions.
-    numbers : ndarray, dtype=int64, shape=(n_libraries, LIBRARY_NUMBERS)
-        Of each library, in the order of the fields of `Pairing`: the least and the largest size
-        with a penalty; where the penalties begin; which ranges of proper sizes it has; which mates
-        are turned.
-    penalties : ndarray, dtype=int32
-        The penalty of each size from the least on, in units, of each library.
-    ranges : ndarray, dtype=int64, shape=(n_ranges, 2)
-        The least and the largest size of each range of proper pairs.
-    unpaired : int
-        The penalty of mates that are not a proper pair, in points.
-    """
-
-    libraries: Libraries
+    libraries: Libraries  # The distributions.
+    # Of each library, in the order of the fields of `Pairing`: the least and the largest size with
+    # a penalty; where the penalties begin; which ranges of proper sizes it has; which mates are
+    # turned; (n_libraries, LIBRARY_NUMBERS).
     numbers: Int64Array
-    penalties: Int32Array
+    penalties: Int32Array  # The penalty of each size from the least on, in units, of each library.
+    # The least and the largest size of each range of proper pairs; (n_ranges, 2).
     ranges: Int64Array
-    unpaired: int
+    unpaired: int  # The penalty of mates that are not a proper pair, in points.
 
     @classmethod
     def of_libraries(cls, libraries: Libraries, unpaired: int) -> PairSizes:

@@ -43,10 +43,10 @@ class Odds(NamedTuple):
     thresholds: Float64Array
 
 
-# Of the eleven numbers below, those that follow from others have their derivation. The rest were set
-# by hand until, at qualities of 20 and of 1, no set of simulated reads had more wrong ones than bwa
-# mem's (benchmarks/results/mapping-accuracy-*.json). That is all that is known of them: which other
-# values were tried is not recorded, nor how sharp the optimum is.
+# Of the eleven numbers below, those that follow from others have their derivation. The rest were
+# set by hand until, at qualities of 20 and of 1, no set of simulated reads had more wrong ones than
+# bwa mem's (benchmarks/results/mapping-accuracy-*.json). That is all that is known of them: which
+# other values were tried is not recorded, nor how sharp the optimum is.
 
 DOUBTFUL_LENGTH: Final = 70.0
 MAX_PAIRED_DOUBT: Final = 2.85
@@ -165,26 +165,16 @@ def rivals_of(
 
 
 class ChosenPair(NamedTuple):
-    """The placements of two mates that are chosen, and what others are compared with.
+    """The placements of two mates that are chosen, and what others are compared with."""
 
-    Attributes
-    ----------
-    row, other : int
-        The chosen candidates of both mates.
-    best, other_best : int
-        The units of each mate's best candidate, chosen or not.
-    pair_score : int
-        The units of the chosen pair, whose weight is 1.
-    is_proper : bool
-        Whether that is a proper pair: if so, only proper pairs are of its family.
-    """
-
+    # The chosen candidates of both mates.
     row: int
     other: int
+    # The units of each mate's best candidate, chosen or not.
     best: int
     other_best: int
-    pair_score: int
-    is_proper: bool
+    pair_score: int  # The units of the chosen pair, whose weight is 1.
+    is_proper: bool  # Whether that is a proper pair: if so, only proper pairs are of its family.
 
 
 class Unseen(NamedTuple):

@@ -22,50 +22,28 @@ LIBRARY_NUMBERS: Final = 6
 
 
 class Pairing(NamedTuple):
-    """What is known about templates, and the sizes of those of pairs in bases.
+    """What is known about templates, and the sizes of those of pairs in bases."""
 
-    Attributes
-    ----------
-    mates : int
-        The reads of a template: 1 or 2; reads 2i and 2i + 1 are mates.
-    rescue_rows : int
-        The rows that are kept free after the candidates of each read, for those of rescued mates.
-    unpaired : int
-        The penalty of mates that are not a proper pair, in points.
-    first_size, last_size : int
-        The least and the largest size that has a penalty; the latter is 0 if no pairs are proper.
-    penalty_begin : int
-        Where the penalty of the least size is.
-    range_begin, range_end : int
-        The ranges of sizes of proper pairs, at which mates are looked for.
-    turns : int
-        Which mates are searched turned around, so that both face each other: a bit for each.
-    penalties : ndarray, dtype=int32
-        The penalty of each size, in units.
-    ranges : ndarray, dtype=int64, shape=(n_ranges, 2)
-        The least and the largest size of each range.
-    libraries : ndarray, dtype=int64, shape=(n_templates,) or (0,)
-        The library of each template; empty if all are of the one above.
-    numbers : ndarray, dtype=int64, shape=(n_libraries, LIBRARY_NUMBERS)
-        The numbers from `first_size` to `turns` of each library.
-    circles : ndarray, dtype=int64
-        Those of `Target`.
-    """
-
-    mates: int
+    mates: int  # The reads of a template: 1 or 2; reads 2i and 2i + 1 are mates.
+    # The rows that are kept free after the candidates of each read, for those of rescued mates.
     rescue_rows: int
-    unpaired: int
+    unpaired: int  # The penalty of mates that are not a proper pair, in points.
+    # The least and the largest size that has a penalty; the latter is 0 if no pairs are proper.
     first_size: int
     last_size: int
-    penalty_begin: int
+    penalty_begin: int  # Where the penalty of the least size is.
+    # The ranges of sizes of proper pairs, at which mates are looked for.
     range_begin: int
     range_end: int
+    # Which mates are searched turned around, so that both face each other: a bit for each.
     turns: int
-    penalties: Int32Array
-    ranges: Int64Array
+    penalties: Int32Array  # The penalty of each size, in units.
+    ranges: Int64Array  # The least and the largest size of each range; (n_ranges, 2).
+    # The library of each template; empty if all are of the one above; (n_templates,).
     libraries: Int64Array
+    # The numbers from `first_size` to `turns` of each library; (n_libraries, LIBRARY_NUMBERS).
     numbers: Int64Array
-    circles: Int64Array = NO_CIRCLES
+    circles: Int64Array = NO_CIRCLES  # Those of `Target`.
 
 
 @inline

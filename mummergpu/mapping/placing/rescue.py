@@ -53,25 +53,14 @@ _NONE: Final = -1
 
 
 class DiagonalMarks(NamedTuple):
-    """Memory for the marks of one read.
+    """Memory for the marks of one read."""
 
-    Attributes
-    ----------
-    last : ndarray, dtype=int16, shape=(1 << HASH_BITS,)
-        The number of the last place of each hash. The places of a read are numbered on from those
-        of the read before: smaller numbers are not of this read, so nothing has to be cleared.
-    before : ndarray, dtype=int16, shape=(max_bases,)
-        For each place the number of the one before it with the same hash.
-    marked : ndarray, dtype=uint8, shape=(DIAGONALS_AT_ONCE,)
-        1 for each diagonal with a match, else 0.
-    numbers : ndarray, dtype=int64, shape=(2,)
-        The number of the read's first place, and the one after its last.
-    """
-
+    # The number of the last place of each hash. The places of a read are numbered on from those of
+    # the read before: smaller numbers are not of this read, so nothing has to be cleared.
     last: Int16Array
-    before: Int16Array
-    marked: ByteArray
-    numbers: Int64Array
+    before: Int16Array  # For each place the number of the one before it with the same hash.
+    marked: ByteArray  # 1 for each diagonal with a match, else 0.
+    numbers: Int64Array  # The number of the read's first place, and the one after its last.
 
 
 def new_marks(longest: int) -> DiagonalMarks:

@@ -74,18 +74,10 @@ def list_badly_placed(
 
 @frozen
 class DoubtfulReads:
-    """Reads of a block that may have a better place, with their mates.
+    """Reads of a block that may have a better place, with their mates."""
 
-    Attributes
-    ----------
-    numbers : ndarray, dtype=int64, shape=(n_doubtful,)
-        Which reads of the block they are, ascending.
-    candidates : Candidates
-        Their candidates, in memory of their own.
-    """
-
-    numbers: Int64Array
-    candidates: Candidates
+    numbers: Int64Array  # Which reads of the block they are, ascending.
+    candidates: Candidates  # Their candidates, in memory of their own.
 
     def part(self, first: int, end: int) -> DoubtfulReads:
         """Return a range of these reads, which parts no mates."""

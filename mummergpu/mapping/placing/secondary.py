@@ -40,21 +40,12 @@ Span = tuple[int, int]
 
 
 class Secondary(NamedTuple):
-    """The secondary alignments of a block.
+    """The secondary alignments of a block."""
 
-    Attributes
-    ----------
-    offsets : ndarray, dtype=int64, shape=(n_reads + 1,)
-        Where those of each read begin, and where those of the last read end.
-    leading : ndarray, dtype=int64, shape=(n_reads,)
-        How many of a read's come before its supplementary alignment.
-    candidates : ndarray, dtype=int64
-        Their candidates.
-    """
-
+    # Where those of each read begin, and where those of the last read end; (n_reads + 1,).
     offsets: Int64Array
-    leading: Int64Array
-    candidates: Int64Array
+    leading: Int64Array  # How many of a read's come before its supplementary alignment.
+    candidates: Int64Array  # Their candidates.
 
 
 @inline

@@ -88,22 +88,13 @@ class ReadCodes(NamedTuple):
 
 
 class ChosenBy(NamedTuple):
-    """What matches are chosen by, if a read has too many on a strand (`seed_rule`).
+    """What matches are chosen by, if a read has too many on a strand (`seed_rule`)."""
 
-    Attributes
-    ----------
-    window, distance : int
-        The bases of a window, and from one to the next.
-    most : int
-        The most matches that are all kept.
-    any_match : bool
-        Whether those count too that contain no window.
-    """
-
+    # The bases of a window, and from one to the next.
     window: int
     distance: int
-    most: int
-    any_match: bool = False
+    most: int  # The most matches that are all kept.
+    any_match: bool = False  # Whether those count too that contain no window.
 
 
 def chosen_matches(matches: MemColumns, reads: ReadCodes, by: ChosenBy) -> MemColumns:

@@ -98,17 +98,10 @@ def join_texts(one: BlockText, other: BlockText) -> BlockText:
 
 
 class QueryCodes(NamedTuple):
-    """The bases of a block of queries on the strand that is searched.
+    """The bases of a block of queries on the strand that is searched."""
 
-    Attributes
-    ----------
-    codes : ndarray, dtype=uint8
-        The codes, with margins in the k-mer search and without in the tree search.
-    offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
-        Where each query begins, and where the last one ends, not counting margins.
-    """
-
-    codes: CodeArray
+    codes: CodeArray  # The codes, with margins in the k-mer search and without in the tree search.
+    # Where each query begins, and where the last one ends, not counting margins; (n_queries + 1,).
     offsets: Int64Array
 
 
@@ -118,43 +111,22 @@ Result = TypeVar("Result")
 
 @frozen
 class WorkSizes:
-    """The amounts of work that suit a backend.
+    """The amounts of work that suit a backend."""
 
-    Attributes
-    ----------
-    block_bases : int
-        About how many bases make a block of queries.
-    piece_bases : int
-        The number of starts that a piece of a long query owns.
-    long_query : int
-        A query of more bases than this is cut into pieces.
-    batch_bases : int
-        About how many bases of pieces one thread searches together.
-    max_rows : int
-        A block with more matches than this is cut in two, to limit the memory.
-    first_batch_bases : int
-        About how many bases of a block are searched together before it is known how many matches
-        the queries have.
-    """
-
-    block_bases: int
-    piece_bases: int
-    long_query: int
-    batch_bases: int
-    max_rows: int
+    block_bases: int  # About how many bases make a block of queries.
+    piece_bases: int  # The number of starts that a piece of a long query owns.
+    long_query: int  # A query of more bases than this is cut into pieces.
+    batch_bases: int  # About how many bases of pieces one thread searches together.
+    max_rows: int  # A block with more matches than this is cut in two, to limit the memory.
+    # About how many bases of a block are searched together before it is known how many matches the
+    # queries have.
     first_batch_bases: int
 
 
 class Backend(ABC, Generic[IndexedPart]):
-    """Finds the MEMs of blocks of queries on one kind of pages; several threads share one.
+    """Finds the MEMs of blocks of queries on one kind of pages; several threads share one."""
 
-    Attributes
-    ----------
-    name : str
-        The one in ``--backend``.
-    """
-
-    name: str
+    name: str  # The one in ``--backend``.
     sizes: WorkSizes
 
     @abstractmethod

@@ -43,57 +43,37 @@ from mummergpu.sequence.seed_rule import ANYWHERE
 
 @frozen
 class ResidentTable:
-    """The k-mer table of a part of the reference, on the device.
+    """The k-mer table of a part of the reference, on the device."""
 
-    Attributes
-    ----------
-    offsets, positions : int
-        The addresses of its arrays.
-    part_begin : int
-        Where the part begins in the reference.
-    longest_ascending, ordered_bases : int
-        Longer lists are sorted by so many bases before each position (`KmerTable`).
-    """
-
+    # The addresses of its arrays.
     offsets: int
     positions: int
-    part_begin: int
+    part_begin: int  # Where the part begins in the reference.
     sampling: KmerSampling
+    # Longer lists are sorted by so many bases before each position (`KmerTable`).
     longest_ascending: int
     ordered_bases: int
 
 
 @frozen
 class KmerSearchContext:
-    """The data that all searches of a run share.
-
-    Attributes
-    ----------
-    minimum_length, step, sampling_step : int
-        The fewest bases of a MEM, and the distances from one sample to the next and from one pair
-        of a MEM to the next (`kmer_sampling`), all in bases.
-    window : int
-        A MEM has a whole window of so many bases (`KmerPage.window_bases`); 0 for all MEMs.
-    kmers_of_window : int
-        The places of a window, its last k-mers, of which one is listed.
-    reference : int
-        The address of the joined reference, as bit planes.
-    max_matches : int or None
-        Where a query has more matches, with a window if there is one, its seeds are chosen
-        (`seed_rule`).
-    only_unique : bool
-        Whether matches may be left out that are not unique in the reference (`KmerPage`).
-    """
+    """The data that all searches of a run share."""
 
     program: Program
+    # The fewest bases of a MEM, and the distances from one sample to the next and from one pair of
+    # a MEM to the next (`kmer_sampling`), all in bases.
     minimum_length: int
     step: int
     sampling_step: int
+    # A MEM has a whole window of so many bases (`KmerPage.window_bases`); 0 for all MEMs.
     window: int
-    kmers_of_window: int
-    reference: int
+    kmers_of_window: int  # The places of a window, its last k-mers, of which one is listed.
+    reference: int  # The address of the joined reference, as bit planes.
     tables: Sequence[ResidentTable]
+    # Where a query has more matches, with a window if there is one, its seeds are chosen
+    # (`seed_rule`).
     max_matches: int | None
+    # Whether matches may be left out that are not unique in the reference (`KmerPage`).
     only_unique: bool = False
 
     @property
@@ -114,49 +94,29 @@ class KmerSearchContext:
 
 @frozen
 class QuerySamples:
-    """The samples of the windows of each query of a block, on the device.
-
-    Attributes
-    ----------
-    placed : int
-        The address of the samples (``PlacedSample`` of the kernels).
-    firsts : int
-        The address of the array that says how many samples all queries before each one have.
-    """
+    """The samples of the windows of each query of a block, on the device."""
 
     count: int
-    placed: int
+    placed: int  # The address of the samples (``PlacedSample`` of the kernels).
+    # The address of the array that says how many samples all queries before each one have.
     firsts: int
 
 
 @frozen
 class PackedQueries:
-    """A block of queries on the device, packed as bit planes.
+    """A block of queries on the device, packed as bit planes."""
 
-    Attributes
-    ----------
-    count, base_count : int
-        The number of queries, and the number of their bases together.
-    offsets : int
-        The address of the array that says where each query begins.
-    bit_planes : int
-        The address of their bases, as bit planes.
-    queries_of_words : int
-        The address of the array that names, for each word, the query of its first base.
-    samples : QuerySamples or None
-        The samples of each query; None if their steps are those of the block, or each table has its
-        own.
-    continues : bool
-        Whether queries go on behind their ends (`QueryBlock`).
-    """
-
+    # The number of queries, and the number of their bases together.
     count: int
     base_count: int
-    offsets: int
-    bit_planes: int
+    offsets: int  # The address of the array that says where each query begins.
+    bit_planes: int  # The address of their bases, as bit planes.
+    # The address of the array that names, for each word, the query of its first base.
     queries_of_words: int
+    # The samples of each query; None if their steps are those of the block, or each table has its
+    # own.
     samples: QuerySamples | None
-    continues: bool = False
+    continues: bool = False  # Whether queries go on behind their ends (`QueryBlock`).
 
 
 QUERY_OF_WARP: Final = 512
@@ -178,31 +138,17 @@ NO_LIMIT: Final = MAX_TABLE_BASES
 
 
 class _CountedMems(NamedTuple):
-    """How many MEMs the samples of a block find, and what the kernels that write them need.
+    """How many MEMs the samples of a block find, and what the kernels that write them need."""
 
-    Attributes
-    ----------
-    samples, tiles : int
-        The number of samples, and of tiles of `TILE_SAMPLES`.
-    searched : tuple
-        The arguments that say what is searched.
-    kept : tuple of int
-        The addresses of the MEMs that tiles keep, and of the tiles.
-    frequent : tuple of int
-        The addresses of the samples with frequent k-mers, and of the counters.
-    counts : int
-        The address of the number of MEMs of each sample.
-    offsets : int
-        The address of the first row of each tile.
-    """
-
+    # The number of samples, and of tiles of `TILE_SAMPLES`.
     samples: int
     tiles: int
-    searched: tuple[Argument, ...]
-    kept: tuple[int, int]
+    searched: tuple[Argument, ...]  # The arguments that say what is searched.
+    kept: tuple[int, int]  # The addresses of the MEMs that tiles keep, and of the tiles.
+    # The addresses of the samples with frequent k-mers, and of the counters.
     frequent: tuple[int, int]
-    counts: int
-    offsets: int
+    counts: int  # The address of the number of MEMs of each sample.
+    offsets: int  # The address of the first row of each tile.
 
 
 class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):

@@ -33,39 +33,23 @@ UNBOUNDED_MATCHES: Final = 1 << 60
 
 
 class KmerLookup(NamedTuple):
-    """The table of a part of the reference, and the reference (`kmer_table.KmerTable`).
+    """The table of a part of the reference, and the reference (`kmer_table.KmerTable`)."""
 
-    Attributes
-    ----------
-    offsets, positions : ndarray, dtype=uint32
-        The table; positions count from `part_begin`.
-    bases_beside : ndarray, dtype=uint8
-        Four bases beside each position (`KmerTable`).
-    beside_of_all : int
-        The bits of these bases that may be compared: 0 if they are not known.
-    kmer_length, part_begin : int
-        The bases of a k-mer, and where in the reference the part begins, 0-based.
-    last_position : int
-        The last position at which a whole k-mer of the reference can begin.
-    longest_ascending, ordered_bases : int
-        Longer lists are sorted by so many bases before each position.
-    picked_of : int
-        Of so many k-mers side by side one is picked; 0 without (`KmerSampling.picked_of`).
-    reference : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
-        The codes of the whole reference with margins.
-    """
-
+    # The table; positions count from `part_begin`.
     offsets: PositionArray
     positions: PositionArray
-    bases_beside: ByteArray
-    beside_of_all: int
+    bases_beside: ByteArray  # Four bases beside each position (`KmerTable`).
+    beside_of_all: int  # The bits of these bases that may be compared: 0 if they are not known.
+    # The bases of a k-mer, and where in the reference the part begins, 0-based.
     kmer_length: int
     part_begin: int
-    last_position: int
+    last_position: int  # The last position at which a whole k-mer of the reference can begin.
+    # Longer lists are sorted by so many bases before each position.
     longest_ascending: int
     ordered_bases: int
+    # Of so many k-mers side by side one is picked; 0 without (`KmerSampling.picked_of`).
     picked_of: int
-    reference: CodeArray
+    reference: CodeArray  # The codes of the whole reference with margins; (n_bases + 2 * MARGIN,).
 
 
 def lookup_of(page: KmerPage) -> KmerLookup:
@@ -87,51 +71,32 @@ def lookup_of(page: KmerPage) -> KmerLookup:
 
 
 class QuerySteps(NamedTuple):
-    """Where the k-mers of a search for all matches are: all in bases (`kmer_sampling`).
+    """Where the k-mers of a search for all matches are: all in bases (`kmer_sampling`)."""
 
-    Attributes
-    ----------
-    min_length : int
-        The fewest bases of a MEM.
-    step, sampling_step : int
-        The distances from one k-mer to the next and from one pair of a MEM to the next.
-    """
-
-    min_length: int
+    min_length: int  # The fewest bases of a MEM.
+    # The distances from one k-mer to the next and from one pair of a MEM to the next.
     step: int
     sampling_step: int
 
 
 class SeedSteps(NamedTuple):
-    """Where the k-mers of a mapper are: all in bases (`kmer_sampling`).
+    """Where the k-mers of a mapper are: all in bases (`kmer_sampling`)."""
 
-    Attributes
-    ----------
-    min_length : int
-        The fewest bases of a MEM.
-    step, sampling_step : int
-        The distances from one k-mer to the next and from one pair of a MEM to the next.
-    window, first_offset, last_offset : int
-        A MEM has a whole window of so many bases, whose k-mers begin after the first to the last
-        of its bases named; all 0 if k-mers need no window. With picked k-mers, the spans begin
-        there of which one is picked.
-    max_matches : int
-        Where a query has more matches, or more with a window, seeds are chosen (`seed_rule`).
-    max_occurrences : int
-        How often seeds that are taken occur together at most.
-    seed, seed_step, kmers_of_seed : int
-        The bases of a window of which seeds are chosen, from one to the next, and the places of a
-        seed of which one is listed: 1 with picked k-mers.
-    """
-
-    min_length: int
+    min_length: int  # The fewest bases of a MEM.
+    # The distances from one k-mer to the next and from one pair of a MEM to the next.
     step: int
     sampling_step: int
+    # A MEM has a whole window of so many bases, whose k-mers begin after the first to the last of
+    # its bases named; all 0 if k-mers need no window. With picked k-mers, the spans begin there of
+    # which one is picked.
     window: int
     first_offset: int
     last_offset: int
+    # Where a query has more matches, or more with a window, seeds are chosen (`seed_rule`).
     max_matches: int
-    max_occurrences: int
+    max_occurrences: int  # How often seeds that are taken occur together at most.
+    # The bases of a window of which seeds are chosen, from one to the next, and the places of a
+    # seed of which one is listed: 1 with picked k-mers.
     seed: int
     seed_step: int
     kmers_of_seed: int

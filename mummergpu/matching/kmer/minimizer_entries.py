@@ -28,22 +28,14 @@ TWICE: Final = -1
 
 
 class UniqueMatchFrontier(NamedTuple):
-    """The matches found at a minimizer that lie in no other one, on each strand.
+    """The matches found at a minimizer that lie in no other one, on each strand."""
 
-    Attributes
-    ----------
-    starts, ends : ndarray, dtype=int64, shape=(2, MAXIMUM_WINDOW)
-        Where they begin and end in the codes; both ascend.
-    reference_starts : ndarray, dtype=int64, shape=(2, MAXIMUM_WINDOW)
-        Where they begin in the reference, without the margin; or `TWICE`.
-    counts : ndarray, dtype=int64, shape=(2,)
-        Their number.
-    """
-
+    # Where they begin and end in the codes; both ascend; (2, MAXIMUM_WINDOW).
     starts: Int64Array
     ends: Int64Array
+    # Where they begin in the reference, without the margin; or `TWICE`; (2, MAXIMUM_WINDOW).
     reference_starts: Int64Array
-    counts: Int64Array
+    counts: Int64Array  # Their number.
 
 
 def new_frontier() -> UniqueMatchFrontier:
@@ -101,55 +93,35 @@ def write_frontier(frontier: UniqueMatchFrontier, strand: int, rows: MemRows, ro
 
 
 class MinimizerLookup(NamedTuple):
-    """The table of a reference, and the reference (`minimizer_table.MinimizerTable`).
+    """The table of a reference, and the reference (`minimizer_table.MinimizerTable`)."""
 
-    Attributes
-    ----------
-    offsets, entries : ndarray, dtype=uint32 and uint64
-        The table.
-    kmer_length, window, min_length : int
-        The bases of a k-mer, the k-mers of a window, and the fewest bases of a match.
-    longest_ascending : int
-        Longer lists are sorted by bases.
-    ordered_begins, reverse_begins, left_begins, by_preceding_bases : ndarray
-        These lists (`minimizer_order.OrderedLists`).
-    reference : ndarray, dtype=uint8
-        The codes with margins.
-    """
-
+    # The table.
     offsets: PositionArray
     entries: EntryArray
+    # The bases of a k-mer, the k-mers of a window, and the fewest bases of a match.
     kmer_length: int
     window: int
     min_length: int
-    longest_ascending: int
+    longest_ascending: int  # Longer lists are sorted by bases.
+    # These lists (`minimizer_order.OrderedLists`).
     ordered_begins: PositionArray
     reverse_begins: PositionArray
     left_begins: Int64Array
     by_preceding_bases: EntryArray
-    reference: CodeArray
+    reference: CodeArray  # The codes with margins.
 
 
 class QueryKmer(NamedTuple):
-    """A minimizer of a query.
+    """A minimizer of a query."""
 
-    Attributes
-    ----------
-    number, place : int
-        Its number and its place (`sequence.minimizers`).
-    context : uint64
-        The bases beside it (`sequence.contexts`).
-    listed_begin, listed_end : int
-        The entries of the table that may have its k-mer.
-    query_begin, query_end : int
-        Its query, as indices of the codes with margins.
-    """
-
+    # Its number and its place (`sequence.minimizers`).
     number: int
     place: int
-    context: np.uint64
+    context: np.uint64  # The bases beside it (`sequence.contexts`).
+    # The entries of the table that may have its k-mer.
     listed_begin: int
     listed_end: int
+    # Its query, as indices of the codes with margins.
     query_begin: int
     query_end: int
 
@@ -172,29 +144,18 @@ class MatchEnds(NamedTuple):
 
 
 class TargetRange(NamedTuple):
-    """What is looked for among the entries of a minimizer: all in bases of the query.
+    """What is looked for among the entries of a minimizer: all in bases of the query."""
 
-    Attributes
-    ----------
-    min_left, max_left : int
-        The fewest and the most bases of a match before the k-mer.
-    max_right : int
-        The bases from the k-mer to the end of the query.
-    right, right_reverse : int
-        The fewest bases of a match from the k-mer on, on each strand.
-    is_broken : bool
-        Whether contexts do not show how far a match reaches.
-    earlier : uint64
-        The bases of a context in which a match agrees that begins before all starts; 0 where it
-        cannot tell.
-    """
-
+    # The fewest and the most bases of a match before the k-mer.
     min_left: int
     max_left: int
-    max_right: int
+    max_right: int  # The bases from the k-mer to the end of the query.
+    # The fewest bases of a match from the k-mer on, on each strand.
     right: int
     right_reverse: int
-    is_broken: bool
+    is_broken: bool  # Whether contexts do not show how far a match reaches.
+    # The bases of a context in which a match agrees that begins before all starts; 0 where it
+    # cannot tell.
     earlier: np.uint64
 
 

@@ -43,26 +43,16 @@ MET_BEFORE_ASKING: Final = 8
 
 
 class StrandEntries(NamedTuple):
-    """The entries of a long list on one strand of the reference, in both orders.
+    """The entries of a long list on one strand of the reference, in both orders."""
 
-    Attributes
-    ----------
-    to_right, to_left : ndarray, dtype=uint64
-        Arrays with the entries by what follows the k-mer in the query, and by what precedes it.
-    begin, end : int
-        Where they are in `to_right`.
-    left_shift : int
-        How much later they are in `to_left`.
-    is_reverse : bool
-        Whether they match the reverse complement of the query.
-    """
-
+    # Arrays with the entries by what follows the k-mer in the query, and by what precedes it.
     to_right: EntryArray
     to_left: EntryArray
+    # Where they are in `to_right`.
     begin: int
     end: int
-    left_shift: int
-    is_reverse: bool
+    left_shift: int  # How much later they are in `to_left`.
+    is_reverse: bool  # Whether they match the reverse complement of the query.
 
 
 class OrderedMinimizer(NamedTuple):

@@ -66,25 +66,17 @@ occurrence does not count."""
 
 
 class SeedKmer(NamedTuple):
-    """A k-mer of a seed, as it is looked up.
+    """A k-mer of a seed, as it is looked up."""
 
-    Attributes
-    ----------
-    at, kmer_offset, tail : int
-        Where it begins among the codes, without the margin, and the bases of the seed before it
-        and behind it.
-    query_begin, query_end : int
-        Where its query begins and ends.
-    left_limit : int
-        Where a match reaches so far to the left, a seed before has found it.
-    """
-
+    # Where it begins among the codes, without the margin, and the bases of the seed before it and
+    # behind it.
     at: int
     kmer_offset: int
     tail: int
+    # Where its query begins and ends.
     query_begin: int
     query_end: int
-    left_limit: int
+    left_limit: int  # Where a match reaches so far to the left, a seed before has found it.
 
 
 @inline

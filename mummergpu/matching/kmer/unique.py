@@ -97,20 +97,13 @@ class QueryMinimizers(NamedTuple):
 
     They may be those of all queries as one sequence: the lowest ranks of all windows inside a query
     are among them.
-
-    Attributes
-    ----------
-    places, ranks : ndarray
-        The minimizers (`sequence.minimizers`).
-    total : int
-        Their number; the arrays may be longer.
-    begin, end : int
-        The part, as indices of the codes with margins.
     """
 
+    # The minimizers (`sequence.minimizers`).
     places: PlaceArray
     ranks: RankArray
-    total: int
+    total: int  # Their number; the arrays may be longer.
+    # The part, as indices of the codes with margins.
     begin: int
     end: int
 

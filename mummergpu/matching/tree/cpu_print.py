@@ -47,44 +47,24 @@ DAMAGED: Final = -1
 
 
 class PageText(NamedTuple):
-    """What a page reports, and the reference in which its matches are extended.
+    """What a page reports, and the reference in which its matches are extended."""
 
-    Attributes
-    ----------
-    begin : int
-        Where the page begins in the joined reference.
-    base_count : int
-        Its bases.
-    owned_count : int
-        It reports the suffixes that begin before this position.
-    joined_reference : ndarray, dtype=uint8, shape=(n_reference_bases,)
-        The codes of all pages.
-    """
-
-    begin: int
-    base_count: int
-    owned_count: int
-    joined_reference: CodeArray
+    begin: int  # Where the page begins in the joined reference.
+    base_count: int  # Its bases.
+    owned_count: int  # It reports the suffixes that begin before this position.
+    joined_reference: CodeArray  # The codes of all pages.
 
 
 class Candidate(NamedTuple):
-    """One candidate match.
+    """One candidate match."""
 
-    Attributes
-    ----------
-    query_begin, start : int
-        Where in the codes its query begins, and it begins itself.
-    top, lowest : int
-        The addresses of P and L.
-    edge_length : int
-        The bases matched along the edge to L.
-    """
-
+    # Where in the codes its query begins, and it begins itself.
     query_begin: int
     start: int
+    # The addresses of P and L.
     top: int
     lowest: int
-    edge_length: int
+    edge_length: int  # The bases matched along the edge to L.
 
 
 @jit

@@ -153,48 +153,27 @@ NODE_VISITS: Final = {"match_kernel": 8, "count_mems": 16, "write_mems": 24}
 
 @frozen
 class TreeSearchContext:
-    """The data that all searches of a run share.
+    """The data that all searches of a run share."""
 
-    Attributes
-    ----------
-    program : Program
-        The kernels, compiled for the policy and the node format.
-    pages : sequence of ResidentPage
-        The pages to search, in the order of the reference.
-    joined_reference : int
-        The address of the codes of all pages on the device; 0 if no page needs them.
-    query_texture : bool
-        Whether kernels read queries through a texture.
-    profile : bool
-        Whether the kernels count the nodes that they visit.
-    """
-
-    program: Program
+    program: Program  # The kernels, compiled for the policy and the node format.
     minimum_length: int
-    pages: Sequence[ResidentPage]
+    pages: Sequence[ResidentPage]  # The pages to search, in the order of the reference.
+    # The address of the codes of all pages on the device; 0 if no page needs them.
     joined_reference: int
     joined_count: int
-    query_texture: bool
-    profile: bool
+    query_texture: bool  # Whether kernels read queries through a texture.
+    profile: bool  # Whether the kernels count the nodes that they visit.
 
 
 @frozen
 class DeviceQueries:
-    """A block of queries on the device.
-
-    Attributes
-    ----------
-    offsets : int
-        The address of the array that says where each query begins.
-    texture : Texture or None
-        The texture through which the codes are read, if the policy says so.
-    """
+    """A block of queries on the device."""
 
     count: int
     base_count: int
-    offsets: int
+    offsets: int  # The address of the array that says where each query begins.
     codes: int
-    texture: Texture | None
+    texture: Texture | None  # The texture through which the codes are read, if the policy says so.
 
     @property
     def arguments(self) -> tuple[int, int]:
@@ -204,22 +183,14 @@ class DeviceQueries:
 
 @frozen
 class DeviceCandidates:
-    """Candidate matches on the device.
+    """Candidate matches on the device."""
 
-    Attributes
-    ----------
-    records : int
-        The address of the candidates. The buffer has one slot for each base of the block; the
-        candidates of a query begin at the slot of its first base.
-    offsets : int
-        The address of the number of candidates before each query, with the total at the end.
-    queries : int
-        The address of the array that names the query of each candidate.
-    """
-
+    # The address of the candidates. The buffer has one slot for each base of the block; the
+    # candidates of a query begin at the slot of its first base.
     records: int
+    # The address of the number of candidates before each query, with the total at the end.
     offsets: int
-    queries: int
+    queries: int  # The address of the array that names the query of each candidate.
     count: int
 
 
