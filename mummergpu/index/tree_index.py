@@ -15,9 +15,8 @@ from mummergpu.index.format import IndexHeader, PageEntry
 from mummergpu.index.options import TreeOptions
 from mummergpu.index.pages import Page, groups_built_within, plan_pages
 from mummergpu.index.reference_index import BuildFacts, BuildWork, StorableIndex
-from mummergpu.index.tree.flatten import TreePage, flatten_tree
+from mummergpu.index.tree.flatten import TreePage, flatten_tree, order_nodes
 from mummergpu.index.tree.layout import MAX_PAGE_BASES, MAX_WIDE_PAGE_BASES, Layout
-from mummergpu.index.tree.node_order import order_nodes
 from mummergpu.index.tree.policy import Policy
 from mummergpu.index.tree.ukkonen import grow_tree
 from mummergpu.index.writer import SectionWriter

@@ -25,6 +25,7 @@ from mummergpu.mapping.alignments.paths import (
 from mummergpu.mapping.alignments.sam_record_layout import Placements, fill_sam_records, list_rows
 from mummergpu.mapping.candidates.candidates import (
     Candidates,
+    FoundCandidates,
     Qualities,
     Reads,
     Scoring,
@@ -34,7 +35,6 @@ from mummergpu.mapping.candidates.candidates import (
     no_candidates,
     quality_thresholds,
 )
-from mummergpu.mapping.candidates.found_candidates import FoundCandidates
 from mummergpu.mapping.candidates.key_sort import new_sort_room
 from mummergpu.mapping.circular_records import NO_CIRCLES, UnrolledReference
 from mummergpu.mapping.options import MappingOptions
@@ -57,8 +57,13 @@ from mummergpu.mapping.placing.second_pass import (
     list_badly_placed,
     part_of_reads,
 )
-from mummergpu.mapping.placing.secondary import Secondary, list_alternatives, list_secondary
-from mummergpu.mapping.placing.split_reads import Extra, split_reads
+from mummergpu.mapping.placing.secondary import (
+    Extra,
+    Secondary,
+    list_alternatives,
+    list_secondary,
+    split_reads,
+)
 from mummergpu.mapping.seeding.candidate_search import CandidateFinder
 from mummergpu.mapping.seeding.windows import without_frequent_pairs
 from mummergpu.runtime.arrays import Int64Array
@@ -104,7 +109,7 @@ class BlockMapper:
         self._target = Target(reference.padded_codes, reference.record_starts, ends, circles)
         self._options = options
         self._costs = options.costs
-        self._credits = credits_of_qualities(options.costs, True)
+        self._credits = credits_of_qualities(options.costs)
         self._odds = Odds(likelihoods_of_scores(), quality_thresholds())
         self._finder = CandidateFinder(options, is_chosen)
 
@@ -123,8 +128,7 @@ class BlockMapper:
         The matches are of at least the seed length.
         """
         seeds = without_frequent_pairs(self._finder.seeds_of(mems, block, self._target.codes))
-        find = self._search(seeds, no_candidates(block.query_count))
-        placed = self._place(block, find, self.pair_sizes(None))
+        placed = self._place(block, self._search(seeds), self.pair_sizes(None))
         measured = np.empty((MEASURED, block.query_count // 2), dtype=np.int64)
         table, circles = placed.candidates, self._target.circles
         count = measure_templates(block.offsets, placed.choices, table, circles, measured)
@@ -166,7 +170,8 @@ class BlockMapper:
         self, block: ReadBlock, mems: BlockMems, sizes: PairSizes
     ) -> tuple[AlignmentColumns, DoubtfulReads]:
         """Return the alignments of a block, and the reads that shorter matches may place better."""
-        return self._both(block, self._place(block, self._search_first(block, mems), sizes))
+        seeds = self._finder.seeds_of(mems, block, self._target.codes)
+        return self._both(block, self._place(block, self._search(seeds), sizes))
 
     def _both(self, block: ReadBlock, placed: _Placed) -> tuple[AlignmentColumns, DoubtfulReads]:
         """Return the alignments that are chosen, and the reads that may have better ones."""
@@ -199,14 +204,14 @@ class BlockMapper:
         )
         return doubtful_reads(reads[:count], placed.candidates)
 
-    def _search_first(self, block: ReadBlock, mems: BlockMems) -> _Find:
-        """Return what finds candidates from the matches of the first pass."""
-        seeds = self._finder.seeds_of(mems, block, self._target.codes)
-        return self._search(seeds, no_candidates(block.query_count))
-
-    def _search(self, mems: BlockMems, earlier: Candidates) -> _Find:
+    def _search(self, mems: BlockMems, earlier: Candidates | None = None) -> _Find:
         """Return what finds candidates from seeds."""
-        return lambda scoring, pairing: self._finder.find(scoring, pairing, mems, earlier)
+
+        def find(scoring: Scoring, pairing: Pairing) -> Candidates:
+            known = no_candidates(scoring.reads.offsets.size - 1) if earlier is None else earlier
+            return self._finder.find(scoring, pairing, mems, known)
+
+        return find
 
     def _place(self, block: ReadBlock, find: _Find, sizes: PairSizes) -> _Placed:
         options = self._options

@@ -12,9 +12,8 @@ from typing import Any, Final
 import numpy as np
 
 from mummergpu.index.pages import Page
-from mummergpu.index.tree.flatten import TreePage, flatten_tree
+from mummergpu.index.tree.flatten import TreePage, flatten_tree, order_nodes
 from mummergpu.index.tree.layout import Layout
-from mummergpu.index.tree.node_order import order_nodes
 from mummergpu.index.tree.ukkonen import GrownTree, grow_tree
 from mummergpu.index.tree_index import TreeIndex, page_codes, tree_bytes
 from mummergpu.input.reference import Reference

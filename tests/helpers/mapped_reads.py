@@ -97,7 +97,7 @@ class Mapped:
 
     @property
     def scoring(self) -> Scoring:
-        qualities = Qualities(self.block.base_qualities, credits_of_qualities(self.costs, True))
+        qualities = Qualities(self.block.base_qualities, credits_of_qualities(self.costs))
         return Scoring(self.reads, self.target, self.costs, qualities)
 
     def pairing(self, sizes: PairSizes) -> Pairing:

@@ -25,8 +25,8 @@ from mummergpu.index.tree.flatten import TreePage
 from mummergpu.index.tree.layout import Layout
 from mummergpu.index.tree.policy import Policy
 from mummergpu.matching.backends.cuda_streams import STREAMS
+from mummergpu.matching.tree import cuda as resident
 from mummergpu.matching.tree import cuda_program
-from mummergpu.matching.tree import cuda_search as resident
 from mummergpu.matching.tree.cpu import TreeCpuBackend
 from mummergpu.matching.tree.cuda import KERNELS, TreeCudaBackend
 from mummergpu.matching.tree.cuda_program import tree_program

@@ -18,8 +18,12 @@ from helpers.read_pairs import write_pairs, write_repeats
 import mummergpu
 from mummergpu.cuda.device import DeviceMemoryError
 from mummergpu.mapping.candidates import column
-from mummergpu.mapping.candidates.candidates import NUMBERS, RESCUE_ROWS, Candidates
-from mummergpu.mapping.candidates.found_candidates import FoundCandidates
+from mummergpu.mapping.candidates.candidates import (
+    NUMBERS,
+    RESCUE_ROWS,
+    Candidates,
+    FoundCandidates,
+)
 from mummergpu.mapping.options import MAX_READ_BASES
 from mummergpu.mapping.seeding import candidate_search
 from mummergpu.mapping.seeding.device_candidates import DeviceCandidates

@@ -33,8 +33,8 @@ from mummergpu.index.tree.policy import Policy
 from mummergpu.matching.backends import stream_searcher
 from mummergpu.matching.backends.stream_searcher import ResidentCodes
 from mummergpu.matching.tree import cuda_program
+from mummergpu.matching.tree.cuda import DeviceQueries, ResidentPage
 from mummergpu.matching.tree.cuda_program import tree_program
-from mummergpu.matching.tree.cuda_search import DeviceQueries, ResidentPage
 from mummergpu.sequence import codes as sequence
 
 FORMATS = [pytest.param(False, id="paper"), pytest.param(True, id="wide")]

@@ -49,7 +49,7 @@ from mummergpu.matching.kmer import cuda as kmer_tables
 from mummergpu.matching.kmer import cuda_consumers
 from mummergpu.matching.kmer import cuda_search as kmer_search
 from mummergpu.matching.kmer.cuda_program import KMER_PROGRAM, SEED_PROGRAM
-from mummergpu.matching.tree import cuda_search as tree_search
+from mummergpu.matching.tree import cuda as tree_search
 from mummergpu.matching.tree.cuda import KERNELS
 from mummergpu.matching.tree.cuda_program import tree_program
 from mummergpu.output.bytes import device_compression

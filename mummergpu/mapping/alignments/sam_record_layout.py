@@ -12,8 +12,7 @@ from mummergpu.mapping.candidates import column
 from mummergpu.mapping.candidates.candidates import Candidates, Scoring
 from mummergpu.mapping.placing.choice import Choices, reported_score
 from mummergpu.mapping.placing.pairing import Pairing, is_proper_pair, pairing_of
-from mummergpu.mapping.placing.secondary import Secondary
-from mummergpu.mapping.placing.split_reads import Extra
+from mummergpu.mapping.placing.secondary import Extra, Secondary
 from mummergpu.runtime.arrays import Int64Array, UInt32Array
 from mummergpu.runtime.jit import as_int64, inline, jit
 

@@ -146,13 +146,13 @@ class InsertSizes:
             max_size = floor(mean + PROPER_DEVIATIONS * deviation + 0.5)
         return cls(mean, deviation, min_size, max_size)
 
-    def penalties(self, unpaired: int, unit: int) -> tuple[int, Int32Array]:
+    def penalties(self, unpaired: int) -> tuple[int, Int32Array]:
         """Return the smallest size that has a penalty, and the penalty of each size from it on.
 
         `unpaired` is the penalty of mates that are not a proper pair, in points; no size costs
-        more. The penalties are in fractions of a point, of which `unit` are one.
+        more. The penalties are in fixed point (`candidates.UNIT`).
         """
-        most = unpaired * unit
+        most = unpaired * UNIT
         bells = [(bell, *bell._bounds()) for bell in (self, *self.others)]
         first = min(least for _, least, _ in bells)
         values = np.full(max(last for *_, last in bells) + 1 - first, most, dtype=np.int32)
@@ -162,7 +162,7 @@ class InsertSizes:
                 deviations = abs(size - bell.mean) / bell.deviation
                 share = 2.0 * erfc(deviations / sqrt(2.0))
                 points = rarer - PAIR_POINTS * log(share) if share > 0 else unpaired
-                value = max(0, min(most, floor(points * unit + 0.5)))
+                value = max(0, min(most, floor(points * UNIT + 0.5)))
                 values[size - first] = min(value, values[size - first])
         return first, values
 
@@ -342,7 +342,7 @@ class PairSizes:
             if sizes is None:
                 rows.append([0] * LIBRARY_NUMBERS)
                 continue
-            first, own = sizes.penalties(unpaired, UNIT)
+            first, own = sizes.penalties(unpaired)
             behind = len(ranges)
             ranges = np.concatenate((ranges, np.array(sizes.proper, dtype=np.int64)))
             turns = TURNS[ORIENTATIONS.index(sizes.orientation)]

@@ -14,6 +14,7 @@ from mummergpu.mapping.candidates.candidates import (
     NOTHING_KNOWN,
     NUMBERS,
     Candidates,
+    FoundCandidates,
     Reads,
     Scoring,
     SeedFreeFlank,
@@ -22,7 +23,6 @@ from mummergpu.mapping.candidates.candidates import (
     prefetch_bases,
     read_length,
 )
-from mummergpu.mapping.candidates.found_candidates import FoundCandidates
 from mummergpu.mapping.candidates.key_sort import SortRoom, new_sort_room, sort_by_key
 from mummergpu.mapping.circular_records import BEYOND
 from mummergpu.mapping.options import Limits, MappingOptions

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from mummergpu.cuda.program import ProgramSource
-from mummergpu.mapping.candidates.candidates import FARTHEST, NOTHING_KNOWN, UNIT
-from mummergpu.mapping.candidates.found_candidates import CANDIDATE
-from mummergpu.mapping.placing.split_reads import MIN_CLIPPED
+from mummergpu.mapping.candidates.candidates import CANDIDATE, FARTHEST, NOTHING_KNOWN, UNIT
+from mummergpu.mapping.placing.secondary import MIN_CLIPPED
 from mummergpu.mapping.seeding.pruning import BEST_KEPT
 from mummergpu.sequence.bit_planes import BIT_PLANES_CONSTANTS
 from mummergpu.sequence.codes import BREAK

@@ -13,8 +13,12 @@ from mummergpu.cuda.program import WARP_LANES
 from mummergpu.cuda.resident_matches import ResidentMatches
 from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.input.reference import Reference
-from mummergpu.mapping.candidates.candidates import ALL_FOUND, credits_of_qualities
-from mummergpu.mapping.candidates.found_candidates import CANDIDATE, FoundCandidates
+from mummergpu.mapping.candidates.candidates import (
+    ALL_FOUND,
+    CANDIDATE,
+    FoundCandidates,
+    credits_of_qualities,
+)
 from mummergpu.mapping.options import MappingOptions
 from mummergpu.mapping.placing.insert_size import PairSizes
 from mummergpu.mapping.placing.pairing import Pairing
@@ -34,7 +38,7 @@ class DeviceCandidates:
         self._ends = self._starts + reference.record_lengths
         self._options = options
         self._costs = np.array(options.costs, dtype=np.int32)
-        self._credits = credits_of_qualities(options.costs, True)
+        self._credits = credits_of_qualities(options.costs)
 
     def find(self, matches: ResidentMatches, block: ReadBlock, sizes: PairSizes) -> FoundCandidates:
         """Return the candidates of a block that may matter, of matches of at least the seed length.

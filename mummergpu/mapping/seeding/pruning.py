@@ -26,7 +26,7 @@ from mummergpu.mapping.placing.mapping_quality import score_fixed_of
 from mummergpu.mapping.placing.pairing import NOTHING, Pairing, pair_penalty, partner_range
 from mummergpu.mapping.placing.refinement import Tops, score_template
 from mummergpu.mapping.placing.rescue import max_rescued_score
-from mummergpu.mapping.placing.split_reads import MIN_CLIPPED
+from mummergpu.mapping.placing.secondary import MIN_CLIPPED
 from mummergpu.runtime.jit import as_int64, inline, jit
 from mummergpu.viterbi.recurrence.model import Costs
 

@@ -91,7 +91,7 @@ def test_a_read_that_no_mate_supports_has_no_better_quality_than_one_of_a_pair()
 
 @pytest.mark.parametrize("length", [50, 75, 100, 150, 250])
 def test_a_lead_of_one_base_that_no_mate_supports_is_not_trusted(length: int) -> None:
-    credits = credits_of_qualities(Costs(), True)
+    credits = credits_of_qualities(Costs())
     one_base = 5 * UNIT - min(credits)
     weight, repeat_similarity = _weights(one_base, WEIGHTS)
     assert 1 <= _quality(weight, repeat_similarity, False, length, THRESHOLDS) < 20

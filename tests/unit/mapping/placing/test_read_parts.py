@@ -18,7 +18,7 @@ from mummergpu.mapping.candidates.candidates import (
 )
 from mummergpu.mapping.placing.choice import new_choices
 from mummergpu.mapping.placing.mapping_quality import Odds
-from mummergpu.mapping.placing.split_reads import Extra, split_reads
+from mummergpu.mapping.placing.secondary import Extra, split_reads
 from mummergpu.viterbi.recurrence.model import Costs
 
 LENGTH = 100
