@@ -52,9 +52,7 @@ TASKS: Final = 64
 
 
 def order_long_lists(
-    page: KmerPage,
-    bases: int,
-    map_function: Callable[..., Iterable[object]] = map,
+    page: KmerPage, bases: int, map_function: Callable[..., Iterable[object]] = map
 ) -> KmerPage:
     """Sort the long lists of a page's table in place, by the bases before each position.
 
@@ -85,11 +83,7 @@ def order_long_lists(
     def order(numbers: CountArray) -> bool:
         longest = int(sizes[numbers].max())
         return order_lists(
-            lists,
-            numbers * group,
-            group,
-            bases,
-            new_order_room(min(longest, table.positions.size)),
+            lists, numbers * group, group, bases, new_order_room(min(longest, table.positions.size))
         )
 
     if groups.size:

@@ -267,12 +267,7 @@ def count_kmer(part: KmerSlice, at: int, counts: CountArray) -> None:
 
 @jit
 def fill_buckets(
-    part: KmerSlice,
-    origin: int,
-    first: int,
-    behind: int,
-    places: CountArray,
-    entries: EntryArray,
+    part: KmerSlice, origin: int, first: int, behind: int, places: CountArray, entries: EntryArray
 ) -> None:
     """Write the k-mers of some buckets to `entries`, with their positions.
 

@@ -118,12 +118,7 @@ class TreeIndex(StorableIndex[TreePage]):
         """Return pages with their trees (`reference_index.ReferenceIndex.load_pages`)."""
         if self.file is None:
             return build_pages(
-                self.reference,
-                group,
-                self.layout,
-                work.stats,
-                work.executor,
-                work.page_is_ready,
+                self.reference, group, self.layout, work.stats, work.executor, work.page_is_ready
             )
         self.file.bring_in(group)
         loaded = []

@@ -142,10 +142,7 @@ class BlockSearch:
         return {strand: merge_pages([group[strand] for group in groups]) for strand in self.strands}
 
     def _find_in_pieces(
-        self,
-        block: QueryBlock,
-        strand: Strand,
-        map_function: Callable[..., Iterable[PartMems]],
+        self, block: QueryBlock, strand: Strand, map_function: Callable[..., Iterable[PartMems]]
     ) -> MemColumns:
         """Return the matches of a block with long queries, found piece by piece.
 

@@ -274,11 +274,7 @@ def fill_leaf_facts(codes: CodeArray, base_before: int, facts: WordArray) -> Non
 
 @jit
 def place_nodes(
-    order: Int32Array,
-    facts: WordArray,
-    addresses: Int32Array,
-    width_bits: int,
-    strip_bits: int,
+    order: Int32Array, facts: WordArray, addresses: Int32Array, width_bits: int, strip_bits: int
 ) -> None:
     """Assign an address to each node: for leaves in `facts`, for others in `addresses`."""
     for place in range(order.size):
@@ -338,11 +334,7 @@ def write_nodes(
 
 @inline
 def prefetch_nodes(
-    order: Int32Array,
-    inner_nodes: Int32Array,
-    facts: WordArray,
-    addresses: Int32Array,
-    place: int,
+    order: Int32Array, inner_nodes: Int32Array, facts: WordArray, addresses: Int32Array, place: int
 ) -> None:
     """Prefetch the record of an inner node some turns ahead, and later what it points to."""
     if place + FAR_AHEAD >= order.size:

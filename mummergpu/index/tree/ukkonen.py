@@ -146,12 +146,7 @@ def first_suffix_below(inner_nodes: Int32Array, child: int) -> int:
 
 @inline
 def descend(
-    codes: CodeArray,
-    inner_nodes: Int32Array,
-    suffix: int,
-    node: int,
-    node_depth: int,
-    depth: int,
+    codes: CodeArray, inner_nodes: Int32Array, suffix: int, node: int, node_depth: int, depth: int
 ) -> tuple[int, int, int]:
     """Descend `depth` bases along an existing path, reading only the first base of each edge.
 

@@ -40,10 +40,7 @@ class Placements(NamedTuple):
 
 @jit
 def list_rows(
-    offsets: Int64Array,
-    placements: Placements,
-    table: Candidates,
-    rows: PlacedRows,
+    offsets: Int64Array, placements: Placements, table: Candidates, rows: PlacedRows
 ) -> int:
     """List the rows of each read; return the most operations that all CIGARs may have.
 

@@ -185,8 +185,7 @@ def bound_of_flank(length: int, windows: int, costs: Costs, beside: SeedFreeFlan
     is in a gap, or a base that differs; an insertion of two bases may lie in two windows.
     """
     gap = min(
-        costs.deletion_open + costs.deletion_extend,
-        costs.insertion_open + costs.insertion_extend,
+        costs.deletion_open + costs.deletion_extend, costs.insertion_open + costs.insertion_extend
     )
     loss = min(costs.mismatch + costs.match, gap)
     least = gap + (length - 1) // beside.match_bases * loss

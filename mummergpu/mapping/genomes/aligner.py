@@ -59,10 +59,7 @@ class GenomeAligner:
     """
 
     def __init__(
-        self,
-        reference: Reference,
-        options: GenomeOptions,
-        align_tiles: TileAligner | None = None,
+        self, reference: Reference, options: GenomeOptions, align_tiles: TileAligner | None = None
     ) -> None:
         self._align_tiles = align_tiles
         self._reference = reference

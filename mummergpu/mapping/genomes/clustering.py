@@ -327,12 +327,7 @@ def drop_inner_matches(
 
 @inline
 def _drop_one(
-    lengths: Int64Array,
-    begin: int,
-    row: int,
-    other: int,
-    overlap: int,
-    known: ByteArray,
+    lengths: Int64Array, begin: int, row: int, other: int, overlap: int, known: ByteArray
 ) -> None:
     """Drop the shorter one of two matches that overlap in a repeat.
 

@@ -72,11 +72,7 @@ def align_tiles_ahead(
 
 @jit
 def list_tiles(
-    offsets: Int64Array,
-    anchors: Anchors,
-    sequences: Sequences,
-    costs: Costs,
-    found: Int64Array,
+    offsets: Int64Array, anchors: Anchors, sequences: Sequences, costs: Costs, found: Int64Array
 ) -> int:
     """List the anchors behind which there is a tile that needs its matrix; return how many."""
     query_starts, reference_starts = anchors.query_starts, anchors.reference_starts

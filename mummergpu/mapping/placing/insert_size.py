@@ -126,11 +126,7 @@ class InsertSizes:
 
     @classmethod
     def of_user(
-        cls,
-        mean: float,
-        deviation: float,
-        max_size: int | None = None,
-        min_size: int | None = None,
+        cls, mean: float, deviation: float, max_size: int | None = None, min_size: int | None = None
     ) -> InsertSizes:
         """Return the distribution that a user describes; bounds are 4 deviations from the mean."""
         told = [one for one in (mean, deviation, max_size, min_size) if one is not None]

@@ -109,12 +109,7 @@ def list_words(codes: CodeArray, at: int, length: int, marks: DiagonalMarks) -> 
 
 @jit
 def mark_diagonals(
-    reference: CodeArray,
-    begin: int,
-    end: int,
-    low: int,
-    high: int,
-    marks: DiagonalMarks,
+    reference: CodeArray, begin: int, end: int, low: int, high: int, marks: DiagonalMarks
 ) -> None:
     """Mark the diagonals on which the listed read has a match of a word.
 

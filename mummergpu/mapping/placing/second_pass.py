@@ -99,9 +99,7 @@ def doubtful_reads(numbers: Int64Array, candidates: Candidates) -> DoubtfulReads
     diagonals = np.empty(most, dtype=np.int64)
     rows = np.empty((most, NUMBERS), dtype=np.int32)
     count = copy_candidates(
-        candidates,
-        numbers,
-        Candidates(kept.offsets, kept.counts, diagonals, rows, kept.seeds_kept),
+        candidates, numbers, Candidates(kept.offsets, kept.counts, diagonals, rows, kept.seeds_kept)
     )
     found = kept._replace(diagonals=diagonals[:count], numbers=rows[:count])
     return DoubtfulReads(numbers, found)

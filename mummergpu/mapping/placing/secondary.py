@@ -237,12 +237,7 @@ def alignment_competed_with(
 
 @inline
 def exceeds_limit(
-    table: Candidates,
-    read: int,
-    length: int,
-    costs: Costs,
-    chosen: int,
-    bounds: tuple[int, int],
+    table: Candidates, read: int, length: int, costs: Costs, chosen: int, bounds: tuple[int, int]
 ) -> bool:
     """Return whether a read surely has more alternatives than a number, by scores without gaps.
 

@@ -41,12 +41,7 @@ highest possible, and without gaps."""
 
 @jit
 def prune_template(
-    template: int,
-    scoring: Scoring,
-    limits: Limits,
-    pairing: Pairing,
-    tops: Tops,
-    table: Candidates,
+    template: int, scoring: Scoring, limits: Limits, pairing: Pairing, tops: Tops, table: Candidates
 ) -> int:
     """Drop the candidates of a template that do not matter; return where the next ones begin.
 

@@ -140,11 +140,7 @@ def matches_of(matches: MemColumns, kept: npt.NDArray[np.bool_]) -> MemColumns:
 
 @jit
 def keep_chosen(
-    matches: MemColumns,
-    reads: ReadCodes,
-    by: ChosenBy,
-    room: SeedRoom,
-    kept: MemColumns,
+    matches: MemColumns, reads: ReadCodes, by: ChosenBy, room: SeedRoom, kept: MemColumns
 ) -> int:
     """Copy the matches that are chosen; return how many there are."""
     kept.offsets[0] = 0

@@ -145,10 +145,7 @@ class KmerCudaBackend(CudaStreamsBackend[KmerPage, KmerSearchContext], ResidentB
             codes = pages[0].joined_reference
             total_bytes = codes.size + sum(page.table.byte_count for page in pages)
             try:
-                with (
-                    self._stats.stage("trees_to_device"),
-                    self._uploader.prepared(total_bytes),
-                ):
+                with self._stats.stage("trees_to_device"), self._uploader.prepared(total_bytes):
                     reference = self._place_reference(program, codes)
                     tables = [self._place_table(page) for page in pages]
             except DeviceMemoryError as error:

@@ -80,9 +80,7 @@ class ResidentColumns(Consumer[KmerStreamSearcher, ColumnParts]):
             "write_match_columns", rows, (*mems, *self._records, parts.queries, rows, *addresses)
         )
         searcher.launch_on(
-            "write_row_offsets",
-            block.query_count + 1,
-            (*mems, parts.rows, columns.offsets.address),
+            "write_row_offsets", block.query_count + 1, (*mems, parts.rows, columns.offsets.address)
         )
         return columns
 
@@ -212,9 +210,7 @@ class DeviceText(Consumer[KmerStreamSearcher, BlockText]):
         written = buffer("text", size)
         for begin, end in windows:
             searcher.launch_on(
-                "write_text",
-                WARP_LANES * (end - begin),
-                (*text, offsets, begin, end, written),
+                "write_text", WARP_LANES * (end - begin), (*text, offsets, begin, end, written)
             )
             searcher.stream.synchronize()
             window = _new_pieces(row_format, int(tile_offsets[end] - tile_offsets[begin]))

@@ -144,12 +144,7 @@ def kmer_of_seed(
 
 @inline
 def tails_of_seed(
-    lookup: KmerLookup,
-    queries: QueryCodes,
-    steps: SeedSteps,
-    query: int,
-    seeds: Seeds,
-    seed: int,
+    lookup: KmerLookup, queries: QueryCodes, steps: SeedSteps, query: int, seeds: Seeds, seed: int
 ) -> tuple[int, int]:
     """Return the most and the fewest bases of a seed behind a k-mer that is looked up.
 

@@ -115,8 +115,7 @@ def find_seed_matches(
     rows = new_rows(room)
     while (
         ending := seed_kernel(
-            *(lookup, queries, steps, batch, seed_room, state),
-            *(counts[1:], costs, chosen, rows),
+            *(lookup, queries, steps, batch, seed_room, state), *(counts[1:], costs, chosen, rows)
         )
     ) != DONE:
         if ending == DAMAGED:

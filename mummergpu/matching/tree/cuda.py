@@ -144,9 +144,7 @@ class ResidentPage:
         part_texels = 1 << cuda_program.TEXTURE_PART_BITS
         for first in range(0, texels, part_texels):
             texture = self._device.linear_texture(
-                address + first * texel_bytes,
-                min(part_texels, texels - first),
-                texel_bytes,
+                address + first * texel_bytes, min(part_texels, texels - first), texel_bytes
             )
             self._owned.append(texture)
             handles.append(texture.handle)
@@ -470,10 +468,7 @@ class TreeCudaBackend(CudaStreamsBackend[TreePage, TreeSearchContext]):
             joined = pages[0].joined_reference
             total_bytes = joined.size + sum(page.tree.byte_count for page in pages)
             try:
-                with (
-                    self._stats.stage("trees_to_device"),
-                    self._uploader.prepared(total_bytes),
-                ):
+                with self._stats.stage("trees_to_device"), self._uploader.prepared(total_bytes):
                     for page in pages:
                         resident = ResidentPage(self.device, self._uploader, page, self.policy)
                         self._pages.append(resident)
