@@ -65,6 +65,19 @@ PASSED: Final = -3
 occurrence does not count."""
 
 
+class SeedSearch(NamedTuple):
+    """A search of a mapper: a table, reads, where their k-mers are, and memory."""
+
+    lookup: KmerLookup
+    queries: QueryCodes
+    steps: SeedSteps
+    room: SeedRoom
+    # For `seed_search`: the k-mers looked up next, where to go on, and what queries have cost.
+    batch: Int64Array
+    state: Int64Array
+    costs: Int64Array
+
+
 class SeedKmer(NamedTuple):
     """A k-mer of a seed, as it is looked up."""
 
@@ -122,38 +135,45 @@ def is_exact(query_kmer: SeedKmer, places: ListedPlaces) -> bool:
 
 
 @inline
+def query_range(search: SeedSearch, query: int) -> tuple[int, int]:
+    """Return where a query begins and ends."""
+    offsets = search.queries.offsets
+    return as_int64(offsets[query]), as_int64(offsets[query + 1])
+
+
+@inline
+def query_length(search: SeedSearch, query: int) -> int:
+    """Return the bases of a query."""
+    begin, end = query_range(search, query)
+    return end - begin
+
+
+@inline
 def kmer_of_seed(
-    lookup: KmerLookup,
-    queries: QueryCodes,
-    query: int,
-    seeds: Seeds,
-    seed: int,
-    tail: int,
-    before: int,
+    search: SeedSearch, query: int, seeds: Seeds, seed: int, tail: int, before: int
 ) -> SeedKmer:
     """Return the k-mer of a seed with so many bases behind it.
 
     The seed before it that is taken begins `before` bases earlier; 0 if there is none.
     """
-    begin, end = as_int64(queries.offsets[query]), as_int64(queries.offsets[query + 1])
-    kmer_offset = seeds.bases - lookup.kmer_length - tail
+    begin, end = query_range(search, query)
+    kmer_offset = seeds.bases - search.lookup.kmer_length - tail
     at = begin + seed * seeds.step + kmer_offset
     left_limit = kmer_offset + before if before > 0 else at - begin + 1
     return SeedKmer(at, kmer_offset, tail, begin, end, left_limit)
 
 
 @inline
-def tails_of_seed(
-    lookup: KmerLookup, queries: QueryCodes, steps: SeedSteps, query: int, seeds: Seeds, seed: int
-) -> tuple[int, int]:
+def tails_of_seed(search: SeedSearch, query: int, seeds: Seeds, seed: int) -> tuple[int, int]:
     """Return the most and the fewest bases of a seed behind a k-mer that is looked up.
 
     One of so many k-mers of each occurrence is listed. With picked k-mers there is one; none, and
     the most are fewer than the fewest, if a break is among their bases.
     """
+    lookup, queries = search.lookup, search.queries
     kmers = lookup.picked_of
     if kmers == 0:
-        return as_int64(steps.kmers_of_seed - 1), as_int64(0)
+        return as_int64(search.steps.kmers_of_seed - 1), as_int64(0)
     span = as_int64(queries.offsets[query]) + seed * seeds.step + seeds.bases
     span -= lookup.kmer_length + kmers - 1
     picked = picked_kmer(queries.codes, MARGIN + span, lookup.kmer_length, kmers)
@@ -164,29 +184,20 @@ def tails_of_seed(
 
 
 @jit
-def count_seed(
-    lookup: KmerLookup,
-    queries: QueryCodes,
-    steps: SeedSteps,
-    query: int,
-    seeds: Seeds,
-    seed: int,
-    most: int,
-    room: SeedRoom,
-) -> int:
+def count_seed(search: SeedSearch, query: int, seeds: Seeds, seed: int, most: int) -> int:
     """Return how often a seed occurs; if that is more than `most`, any larger number."""
     count = as_int64(0)
-    most_behind, fewest_behind = tails_of_seed(lookup, queries, steps, query, seeds, seed)
+    most_behind, fewest_behind = tails_of_seed(search, query, seeds, seed)
     # Each occurrence is counted by one of these k-mers.
     for tail in range(most_behind, fewest_behind - 1, -1):
-        query_kmer = kmer_of_seed(lookup, queries, query, seeds, seed, tail, 0)
-        places = listed_places(lookup, queries, query_kmer.at, query_kmer.kmer_offset)
+        query_kmer = kmer_of_seed(search, query, seeds, seed, tail, 0)
+        places = listed_places(search.lookup, search.queries, query_kmer.at, query_kmer.kmer_offset)
         if places.end < 0:
             return DAMAGED
         if is_exact(query_kmer, places):
             count += places.end - places.begin
         else:
-            found = count_listed(lookup, queries.codes, query_kmer, places, most - count, room)
+            found = count_listed(search, query_kmer, places, most - count)
             if found == DAMAGED:
                 return DAMAGED
             count += found
@@ -196,15 +207,9 @@ def count_seed(
 
 
 @jit
-def count_listed(
-    lookup: KmerLookup,
-    codes: CodeArray,
-    query_kmer: SeedKmer,
-    places: ListedPlaces,
-    most: int,
-    room: SeedRoom,
-) -> int:
+def count_listed(search: SeedSearch, query_kmer: SeedKmer, places: ListedPlaces, most: int) -> int:
     """Return at how many listed places a whole seed lies; if more than `most`, any such number."""
+    lookup, codes, room = search.lookup, search.queries.codes, search.room
     counted, slot = room.counted_seeds, as_int64(0)
     is_long = places.end - places.begin > LONG_SCAN
     if is_long:
@@ -262,45 +267,38 @@ def is_counted(
 
 @inline
 def occurs_listed(
-    lookup: KmerLookup,
-    codes: CodeArray,
-    at: int,
-    kmer_offset: int,
-    tail: int,
-    listed: ListedPlaces,
-    room: SeedRoom,
+    search: SeedSearch, at: int, kmer_offset: int, tail: int, listed: ListedPlaces
 ) -> bool:
     """Return whether a seed, with so many bases beside a k-mer, lies at a listed place."""
     zero = as_int64(0)
     query_kmer = SeedKmer(at, kmer_offset, tail, zero, zero, zero)
-    return bool(count_listed(lookup, codes, query_kmer, listed, zero, room) != 0)
+    return bool(count_listed(search, query_kmer, listed, zero) != 0)
 
 
 @jit
-def has_too_many_near(
-    lookup: KmerLookup, queries: QueryCodes, steps: SeedSteps, query: int
-) -> bool:
+def has_too_many_near(search: SeedSearch, query: int) -> bool:
     """Return whether a query has too many matches with a part that are near (`seed_rule`).
 
     Damage that it meets counts as many: whoever chooses seeds meets it again.
     """
-    length = as_int64(queries.offsets[query + 1] - queries.offsets[query])
-    parts = parts_of(length, steps.min_length)
-    left = NEAR * as_int64(steps.max_occurrences)
+    lookup, codes = search.lookup, search.queries.codes
+    length = query_length(search, query)
+    parts = parts_of(length, search.steps.min_length)
+    left = NEAR * as_int64(search.steps.max_occurrences)
     for part in range(parts.number):
         before = parts.step if part > 0 else as_int64(0)
-        most_behind, fewest_behind = tails_of_seed(lookup, queries, steps, query, parts, part)
+        most_behind, fewest_behind = tails_of_seed(search, query, parts, part)
         for tail in range(most_behind, fewest_behind - 1, -1):
-            query_kmer = kmer_of_seed(lookup, queries, query, parts, part, tail, before)
-            places = listed_places(lookup, queries, query_kmer.at, query_kmer.kmer_offset)
+            query_kmer = kmer_of_seed(search, query, parts, part, tail, before)
+            places = listed_places(lookup, search.queries, query_kmer.at, query_kmer.kmer_offset)
             if places.end < 0:
                 return True
-            wanted = beside_kmer(lookup, queries.codes, query_kmer, places)
+            wanted = beside_kmer(lookup, codes, query_kmer, places)
             for place in range(places.begin, places.end):
                 found = occurrence_at(lookup, wanted, place, places.end)
                 if found == DAMAGED:
                     return True
-                if found != PASSED and is_near_match(lookup, queries.codes, query_kmer, found):
+                if found != PASSED and is_near_match(lookup, codes, query_kmer, found):
                     left -= 1
                     if left < 0:
                         return True
@@ -345,19 +343,18 @@ def bases_of_match(
 
 
 @jit
-def choose_seeds(
-    lookup: KmerLookup, queries: QueryCodes, steps: SeedSteps, query: int, room: SeedRoom
-) -> tuple[Seeds, int]:
+def choose_seeds(search: SeedSearch, query: int) -> tuple[Seeds, int]:
     """Take seeds of a query that has too many matches; a number of `DAMAGED` tells of damage.
 
     Return also how many disjoint seeds have all of their matches among those that are kept.
     """
+    steps, room = search.steps, search.room
     most = steps.max_occurrences
-    length = as_int64(queries.offsets[query + 1] - queries.offsets[query])
+    length = query_length(search, query)
     windows = windows_of(length, steps.seed, steps.seed_step, steps.window == 0)
     number = windows.number
     for seed in range(number):
-        found = count_seed(lookup, queries, steps, query, windows, seed, most, room)
+        found = count_seed(search, query, windows, seed, most)
         if found < 0:
             return Seeds(DAMAGED, 0, 0, 0), as_int64(0)
         room.occurrences[seed] = found
@@ -367,65 +364,50 @@ def choose_seeds(
     if steps.seed_step != steps.seed:
         return windows, seeds_kept
     known = known if taken_occurrences(room, number) > 0 else as_int64(0)
-    longer = longer_seeds(lookup, queries, steps, query, number - 1, known, room)
+    longer = longer_seeds(search, query, number - 1, known)
     if longer.number == 0 and known > 0:
         return windows, seeds_kept
     if longer.number == 0:
-        return thinned_places(lookup, queries, steps, query, windows, room), seeds_kept
+        return thinned_places(search, query, windows), seeds_kept
     for seed in range(longer.number):
         room.taken[seed] = 1
     return longer, longer.number
 
 
 @jit
-def longer_seeds(
-    lookup: KmerLookup,
-    queries: QueryCodes,
-    steps: SeedSteps,
-    query: int,
-    max_number: int,
-    known: int,
-    room: SeedRoom,
-) -> Seeds:
+def longer_seeds(search: SeedSearch, query: int, max_number: int, known: int) -> Seeds:
     """Cut a query into as many seeds as possible, more than `known`, that occur rarely enough."""
-    length = as_int64(queries.offsets[query + 1] - queries.offsets[query])
+    length, most = query_length(search, query), search.steps.max_occurrences
     for number in range(max_number, known, -1):
         bases = length // number
         seeds = Seeds(number, bases, bases, as_int64(0))
-        left = as_int64(steps.max_occurrences)
+        left = as_int64(most)
         for seed in range(number):
-            found = count_seed(lookup, queries, steps, query, seeds, seed, left, room)
+            found = count_seed(search, query, seeds, seed, left)
             if found < 0:
                 return Seeds(DAMAGED, 0, 0, 0)
             left -= found
             if left < 0:
                 break
-        if 0 <= left < steps.max_occurrences:
+        if 0 <= left < most:
             return seeds
     return Seeds(0, 0, 0, 0)
 
 
 @jit
-def thinned_places(
-    lookup: KmerLookup,
-    queries: QueryCodes,
-    steps: SeedSteps,
-    query: int,
-    windows: Seeds,
-    room: SeedRoom,
-) -> Seeds:
+def thinned_places(search: SeedSearch, query: int, windows: Seeds) -> Seeds:
     """Take the first of the fewest seeds that occurs, at as many places as possible."""
-    length = as_int64(queries.offsets[query + 1] - queries.offsets[query])
+    length, room = query_length(search, query), search.room
     for number in range(1, windows.number + 1):
         bases = as_int64(windows.bases if number == windows.number else length // number)
         seeds = Seeds(number, bases, bases, as_int64(0))
         for seed in range(number):
             room.taken[seed] = 0
         for seed in range(number):
-            found = count_seed(lookup, queries, steps, query, seeds, seed, 0, room)
+            found = count_seed(search, query, seeds, seed, 0)
             if found > 0:
                 room.taken[seed] = 1
-                found = most_thinning_bits(lookup, queries, steps, query, seeds, seed, found, room)
+                found = most_thinning_bits(search, query, seeds, seed, found)
                 if found >= 0:
                     return Seeds(number, bases, bases, as_int64(1) << found)
             if found < 0:
@@ -434,30 +416,22 @@ def thinned_places(
 
 
 @inline
-def most_thinning_bits(
-    lookup: KmerLookup,
-    queries: QueryCodes,
-    steps: SeedSteps,
-    query: int,
-    seeds: Seeds,
-    seed: int,
-    count: int,
-    room: SeedRoom,
-) -> int:
+def most_thinning_bits(search: SeedSearch, query: int, seeds: Seeds, seed: int, count: int) -> int:
     """Return what `thinning_bits` does of as many bits as possible; `count` places are known."""
-    at, kept = MARGIN + as_int64(queries.offsets[query]) + seed * seeds.step, room.kept_seeds
+    room, codes = search.room, search.queries.codes
+    at, kept = MARGIN + query_range(search, query)[0] + seed * seeds.step, room.kept_seeds
     # Seeds of other reads that are alike mostly have the same length and begin with the same base.
-    slot = (seeds.bases * 5 + as_int64(queries.codes[as_index(at)])) % max(1, kept.shape[0])
-    if is_kept(room, slot, queries.codes, at, seeds.bases):
+    slot = (seeds.bases * 5 + as_int64(codes[as_index(at)])) % max(1, kept.shape[0])
+    if is_kept(room, slot, codes, at, seeds.bases):
         room.occurrences[seed] = kept[slot, KEPT_COUNT]
         for place in range(room.places.size):
             room.places[place] = room.kept_places[slot, place]
         return as_int64(kept[slot, KEPT_BITS])
-    bits = first_bits(count, steps.max_occurrences)
-    found = thinning_bits(lookup, queries, steps, query, seeds, seed, bits, room)
+    bits = first_bits(count, search.steps.max_occurrences)
+    found = thinning_bits(search, query, seeds, seed, bits)
     if found == bits:
         bits = as_int64(THINNING_BITS)
-        found = thinning_bits(lookup, queries, steps, query, seeds, seed, bits, room)
+        found = thinning_bits(search, query, seeds, seed, bits)
     if found >= 0 and slot < kept.shape[0]:
         kept[slot, KEPT_AT] = at
         kept[slot, KEPT_BASES] = seeds.bases
@@ -487,16 +461,7 @@ def first_bits(count: int, most: int) -> int:
 
 
 @jit
-def thinning_bits(
-    lookup: KmerLookup,
-    queries: QueryCodes,
-    steps: SeedSteps,
-    query: int,
-    seeds: Seeds,
-    seed: int,
-    bits: int,
-    room: SeedRoom,
-) -> int:
+def thinning_bits(search: SeedSearch, query: int, seeds: Seeds, seed: int, bits: int) -> int:
     """Return how many bits, up to `bits`, a `thinning_hash` may have so that a seed occurs rarely.
 
     The places with so many are written to the room, and how often the seed occurs there. A seed is
@@ -510,15 +475,17 @@ def thinning_bits(
 
     Which places are kept depends on their positions alone, so reads that share a seed agree.
     """
+    lookup, room, most = search.lookup, search.room, search.steps.max_occurrences
+    codes = search.queries.codes
     kept = as_int64(0)
-    most_behind, fewest_behind = tails_of_seed(lookup, queries, steps, query, seeds, seed)
+    most_behind, fewest_behind = tails_of_seed(search, query, seeds, seed)
     for tail in range(most_behind, fewest_behind - 1, -1):
-        query_kmer = kmer_of_seed(lookup, queries, query, seeds, seed, tail, 0)
-        places = listed_places(lookup, queries, query_kmer.at, query_kmer.kmer_offset)
+        query_kmer = kmer_of_seed(search, query, seeds, seed, tail, 0)
+        places = listed_places(lookup, search.queries, query_kmer.at, query_kmer.kmer_offset)
         if places.end < 0:
             return DAMAGED
         all_have_it = is_exact(query_kmer, places)
-        wanted = beside_kmer(lookup, queries.codes, query_kmer, places)
+        wanted = beside_kmer(lookup, codes, query_kmer, places)
         first_begin = lookup.part_begin - query_kmer.kmer_offset
         for first in range(places.begin, places.end, PLACES_AT_ONCE):
             # Most places of a long list do not count, which their numbers alone tell.
@@ -534,12 +501,12 @@ def thinning_bits(
                     return DAMAGED
                 if found == PASSED:
                     continue
-                if not all_have_it and not has_seed(lookup, queries.codes, query_kmer, found):
+                if not all_have_it and not has_seed(lookup, codes, query_kmer, found):
                     continue
                 room.places[kept] = found - query_kmer.kmer_offset
                 kept += 1
                 # With one bit less, about half of the places are left.
-                while kept > steps.max_occurrences and bits > 0:
+                while kept > most and bits > 0:
                     bits -= 1
                     kept = keep_below(room.places, kept, bits)
     room.occurrences[seed] = kept
@@ -599,20 +566,17 @@ def write_listed(
 
 
 @inline
-def write_thinned(
-    lookup: KmerLookup,
-    queries: QueryCodes,
-    query: int,
-    seeds: Seeds,
-    room: SeedRoom,
-    filled: int,
-    rows: MemRows,
-) -> int:
+def write_thinned(search: SeedSearch, query: int, seeds: Seeds, filled: int, rows: MemRows) -> int:
     """Write the matches at the places of the one seed that is taken (`thinning_bits`)."""
+    queries, room = search.queries, search.room
     seed = as_int64(0)
     while room.taken[seed] == 0:
         seed += 1
-    codes, reference, count = queries.codes, lookup.reference, as_int64(room.occurrences[seed])
+    codes, reference, count = (
+        queries.codes,
+        search.lookup.reference,
+        as_int64(room.occurrences[seed]),
+    )
     if filled + count > rows.lengths.size:
         return FULL
     start = seed * seeds.step
@@ -630,27 +594,19 @@ def write_thinned(
 
 
 @jit
-def write_matches(
-    lookup: KmerLookup,
-    queries: QueryCodes,
-    steps: SeedSteps,
-    query: int,
-    seeds: Seeds,
-    room: SeedRoom,
-    filled: int,
-    rows: MemRows,
-) -> int:
+def write_matches(search: SeedSearch, query: int, seeds: Seeds, filled: int, rows: MemRows) -> int:
     """Write the matches with a seed that is taken, each once; return where they end, or why not."""
+    lookup, queries = search.lookup, search.queries
     if seeds.thinning_below > 0:
-        return write_thinned(lookup, queries, query, seeds, room, filled, rows)
+        return write_thinned(search, query, seeds, filled, rows)
     row, last = filled, as_int64(-1)
     for seed in range(seeds.number):
-        if room.taken[seed] == 0:
+        if search.room.taken[seed] == 0:
             continue
         before = (seed - last) * seeds.step if last >= 0 else as_int64(0)
-        most_behind, fewest_behind = tails_of_seed(lookup, queries, steps, query, seeds, seed)
+        most_behind, fewest_behind = tails_of_seed(search, query, seeds, seed)
         for tail in range(most_behind, fewest_behind - 1, -1):
-            query_kmer = kmer_of_seed(lookup, queries, query, seeds, seed, tail, before)
+            query_kmer = kmer_of_seed(search, query, seeds, seed, tail, before)
             places = listed_places(lookup, queries, query_kmer.at, query_kmer.kmer_offset)
             if places.end < 0:
                 return DAMAGED

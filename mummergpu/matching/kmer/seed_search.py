@@ -37,7 +37,6 @@ from mummergpu.matching.kmer.lookup import (
     ROWS_FULL,
     ROWS_FULL_HERE,
     UNBOUNDED_MATCHES,
-    KmerLookup,
     ListedPlaces,
     PlacesToExtend,
     QuerySteps,
@@ -55,6 +54,7 @@ from mummergpu.matching.kmer.lookup import (
 from mummergpu.matching.kmer.seed_choice import (
     LONG_SCAN,
     PLACES_AHEAD,
+    SeedSearch,
     choose_seeds,
     has_too_many_near,
     occurs_listed,
@@ -62,7 +62,7 @@ from mummergpu.matching.kmer.seed_choice import (
 )
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import as_index, as_int64, inline, jit, prefetch
-from mummergpu.sequence.codes import MARGIN, CodeArray
+from mummergpu.sequence.codes import MARGIN
 from mummergpu.sequence.extension import extend_right
 from mummergpu.sequence.mems import (
     ALL_SEEDS,
@@ -73,14 +73,14 @@ from mummergpu.sequence.mems import (
     new_rows,
 )
 from mummergpu.sequence.picked_kmers import picked_kmer
-from mummergpu.sequence.seed_rule import ANYWHERE, NEAR, SeedRoom, new_seed_room
+from mummergpu.sequence.seed_rule import ANYWHERE, NEAR, new_seed_room
 
 QUERY, NEXT_PLACE, FILLED = 0, 1, 2
 NEXT_OFFSET, CHOSEN, THINNED, CHECKED = 3, 4, 5, 6
 STATE_NUMBERS: Final = 7
 """The elements of the state that the kernel keeps when it stops because the rows are full: the
-query of the next k-mer, its position in the block, and the filled rows; the lead of the next
-k-mer; how many queries have had their seeds chosen, and how many of these occur
+query of the next k-mer, its position in the block, and the filled rows; the offset of the
+next k-mer in its window; how many queries have had their seeds chosen, and how many of these occur
 too often as a whole; and the number behind that of the last query that was checked for too many
 matches."""
 
@@ -112,12 +112,9 @@ def find_seed_matches(
     seed_room = new_seed_room(min(steps.max_occurrences, occurrences) if is_bounded else 0)
     state[NEXT_PLACE] = state[NEXT_OFFSET] = steps.first_offset
     batch = np.empty((BATCH, BATCH_NUMBERS), dtype=np.int64)
+    search = SeedSearch(lookup, queries, steps, seed_room, batch, state, costs)
     rows = new_rows(room)
-    while (
-        ending := seed_kernel(
-            *(lookup, queries, steps, batch, seed_room, state), *(counts[1:], costs, chosen, rows)
-        )
-    ) != DONE:
+    while (ending := seed_kernel(search, counts[1:], chosen, rows)) != DONE:
         if ending == DAMAGED:
             raise damage_error(indexed.page, indexed.index_path)
         if room == max_rows:
@@ -161,65 +158,46 @@ def _steps_of(page: KmerPage, min_length: int) -> SeedSteps:
 
 
 @jit
-def seed_kernel(
-    lookup: KmerLookup,
-    queries: QueryCodes,
-    steps: SeedSteps,
-    batch: Int64Array,
-    seed_room: SeedRoom,
-    state: Int64Array,
-    counts: Int64Array,
-    costs: Int64Array,
-    chosen: ByteArray,
-    rows: MemRows,
-) -> int:
+def seed_kernel(search: SeedSearch, counts: Int64Array, chosen: ByteArray, rows: MemRows) -> int:
     """Find the MEMs of queries with one table; return why the kernel stopped.
 
     After `ROWS_FULL` the caller calls the kernel again with longer rows. The number of matches of
     each query is added to its count, and what it costs is noted if matches are bounded;
     `chosen` is `MemColumns.seeds`.
     """
+    batch, state, costs, steps = search.batch, search.state, search.costs, search.steps
     # The k-mers of a query whose seeds have been chosen are passed over.
     done = as_int64(-1)
-    offsets = queries.offsets
+    offsets = search.queries.offsets
     query, at, filled = as_int64(state[QUERY]), as_int64(state[NEXT_PLACE]), state[FILLED]
     kmer_offset = as_int64(state[NEXT_OFFSET])
     while query < offsets.size - 1:
         # A batch takes three turns, for each of which the one before prefetches memory: its k-mers,
         # their lists, and the extension of their occurrences.
-        size, query, at, kmer_offset = next_seeds(
-            lookup, queries, steps, batch, query, at, kmer_offset
-        )
-        if not find_seed_lists(lookup, queries.codes, batch, size):
+        size, query, at, kmer_offset = next_seeds(search, query, at, kmer_offset)
+        if not find_seed_lists(search, size):
             return DAMAGED
         for query_kmer in range(size):
             one = batch[query_kmer, QUERY_OF]
             if one == done:
                 continue
             most = steps.max_matches - counts[one] + 1
-            row = extend_seed(
-                *(lookup, queries, steps, batch, query_kmer, filled, most, seed_room, state),
-                *(costs, rows),
-            )
+            row = extend_seed(search, query_kmer, filled, most, rows)
             if row < 0:
                 if row == DAMAGED_HERE:
                     return DAMAGED
                 # The next call begins with this k-mer, and the rows of earlier ones stay.
                 state[QUERY] = batch[query_kmer, QUERY_OF]
-                state[NEXT_PLACE], state[NEXT_OFFSET] = next_place(lookup, steps, batch, query_kmer)
+                state[NEXT_PLACE], state[NEXT_OFFSET] = next_place(search, query_kmer)
                 state[FILLED] = filled
                 return ROWS_FULL
             counts[one] += row - filled
             filled = row
             costs[one, LOOKED_UP] += 1
-            if counts[one] > steps.max_matches or has_too_many(
-                lookup, queries, steps, one, counts[one], state
-            ):
+            if counts[one] > steps.max_matches or has_too_many(search, one, counts[one]):
                 filled -= counts[one]
                 counts[one] = 0
-                row = find_chosen(
-                    lookup, queries, steps, one, seed_room, filled, rows, state, chosen
-                )
+                row = find_chosen(search, one, filled, rows, chosen)
                 if row < 0:
                     if row == DAMAGED_HERE:
                         return DAMAGED
@@ -240,24 +218,13 @@ def seed_kernel(
 
 
 @inline
-def extend_seed(
-    lookup: KmerLookup,
-    queries: QueryCodes,
-    steps: SeedSteps,
-    batch: Int64Array,
-    query_kmer: int,
-    filled: int,
-    most: int,
-    seed_room: SeedRoom,
-    state: Int64Array,
-    costs: Int64Array,
-    rows: MemRows,
-) -> int:
+def extend_seed(search: SeedSearch, query_kmer: int, filled: int, most: int, rows: MemRows) -> int:
     """Write the MEMs for which this is the first k-mer, `most`; return where their rows end.
 
     `ROWS_FULL_HERE` is returned if not all of them fit, and `DAMAGED_HERE` if a position is larger
     than the last one.
     """
+    lookup, queries, steps, batch = search.lookup, search.queries, search.steps, search.batch
     positions, reference, codes = lookup.positions, lookup.reference, queries.codes
     kmer_length, kmer_offset = lookup.kmer_length, batch[query_kmer, KMER_OFFSET]
     # Where a match reaches so far to the left, an earlier k-mer has found it.
@@ -270,11 +237,11 @@ def extend_seed(
     )
     tail = max(0, steps.window - kmer_length - kmer_offset)
     wanted = bases_beside(lookup, codes, at, kmer_offset, tail, is_sorted_by_bases)
-    places = places_with_window(lookup, queries, steps, batch, query_kmer, seed_room)
+    places = places_with_window(search, query_kmer)
     listed = (batch[query_kmer, LIST_END] - batch[query_kmer, LIST_BEGIN]) * steps.kmers_of_seed
-    if full_window_matches(
-        lookup, queries, steps, batch, query_kmer, places
-    ) >= most or has_too_many(lookup, queries, steps, batch[query_kmer, QUERY_OF], listed, state):
+    if full_window_matches(search, query_kmer, places) >= most or has_too_many(
+        search, batch[query_kmer, QUERY_OF], listed
+    ):
         # The caller drops them.
         return filled + most
     place, stop = places.begin, places.skipped_begin
@@ -315,50 +282,43 @@ def extend_seed(
         if row - filled == most:
             break
         place, stop = places.end if stop == places.end else places.skipped_end, places.end
-    costs[batch[query_kmer, QUERY_OF], COMPARED] += compared
+    search.costs[batch[query_kmer, QUERY_OF], COMPARED] += compared
     return row
 
 
 @inline
-def places_with_window(
-    lookup: KmerLookup,
-    queries: QueryCodes,
-    steps: SeedSteps,
-    batch: Int64Array,
-    query_kmer: int,
-    seed_room: SeedRoom,
-) -> PlacesToExtend:
+def places_with_window(search: SeedSearch, query_kmer: int) -> PlacesToExtend:
     """Return the places of a k-mer that may be the first of a MEM; none if none has its window."""
+    lookup, batch = search.lookup, search.batch
     # The order of a list does not tell what comes behind its k-mer, but an earlier query may have.
-    places = places_to_extend(lookup, queries, batch, query_kmer)
+    places = places_to_extend(lookup, search.queries, batch, query_kmer)
     at, kmer_offset = batch[query_kmer, PLACE], batch[query_kmer, KMER_OFFSET]
-    tail = steps.window - lookup.kmer_length - kmer_offset
+    tail = search.steps.window - lookup.kmer_length - kmer_offset
     if tail <= 0 or places.end - places.begin <= LONG_SCAN:
         return places
     is_sorted = is_long_list(lookup, batch[query_kmer, LIST_BEGIN], batch[query_kmer, LIST_END])
     listed = ListedPlaces(places.begin, places.end, as_int64(0), is_sorted)
-    if occurs_listed(lookup, queries.codes, at, kmer_offset, tail, listed, seed_room):
+    if occurs_listed(search, at, kmer_offset, tail, listed):
         return places
     end = places.end
     return PlacesToExtend(end, end, end, end)
 
 
 @inline
-def full_window_matches(
-    lookup: KmerLookup,
-    queries: QueryCodes,
-    steps: SeedSteps,
-    batch: Int64Array,
-    query_kmer: int,
-    places: PlacesToExtend,
-) -> int:
+def full_window_matches(search: SeedSearch, query_kmer: int, places: PlacesToExtend) -> int:
     """Return how many places are known to be new matches with a whole window: their order tells."""
+    lookup, batch = search.lookup, search.batch
     kmer_offset, before = batch[query_kmer, KMER_OFFSET], batch[query_kmer, LEFT_LIMIT]
     if not is_long_list(lookup, batch[query_kmer, LIST_BEGIN], batch[query_kmer, LIST_END]):
         return as_int64(0)
-    if kmer_offset > lookup.ordered_bases or kmer_offset + lookup.kmer_length != steps.window:
+    if (
+        kmer_offset > lookup.ordered_bases
+        or kmer_offset + lookup.kmer_length != search.steps.window
+    ):
         return as_int64(0)
-    has_earlier = batch[query_kmer, PLACE] - queries.offsets[batch[query_kmer, QUERY_OF]] >= before
+    has_earlier = (
+        batch[query_kmer, PLACE] - search.queries.offsets[batch[query_kmer, QUERY_OF]] >= before
+    )
     # The list is not sorted by as many bases as tell what an earlier k-mer finds.
     if has_earlier and before > lookup.ordered_bases:
         return as_int64(0)
@@ -366,73 +326,54 @@ def full_window_matches(
 
 
 @inline
-def has_too_many(
-    lookup: KmerLookup,
-    queries: QueryCodes,
-    steps: SeedSteps,
-    query: int,
-    count: int,
-    state: Int64Array,
-) -> bool:
+def has_too_many(search: SeedSearch, query: int, count: int) -> bool:
     """Return whether too many matches of a query, which has so many, are near (`seed_rule`).
 
     Only queries without windows are looked at, each once.
     """
+    steps, state = search.steps, search.state
     most = NEAR * steps.max_occurrences
     if steps.window > 0 or count <= most or state[CHECKED] == query + 1:
         return False
     state[CHECKED] = query + 1
-    return has_too_many_near(lookup, queries, steps, query)
+    return has_too_many_near(search, query)
 
 
 @jit
 def find_chosen(
-    lookup: KmerLookup,
-    queries: QueryCodes,
-    steps: SeedSteps,
-    query: int,
-    room: SeedRoom,
-    filled: int,
-    rows: MemRows,
-    state: Int64Array,
-    chosen: ByteArray,
+    search: SeedSearch, query: int, filled: int, rows: MemRows, chosen: ByteArray
 ) -> int:
     """Write the matches of a query that has too many (`seed_choice`); return where they end.
 
     Numbers below 0 are returned as by `extend_seed`.
     """
-    seeds, seeds_kept = choose_seeds(lookup, queries, steps, query, room)
+    seeds, seeds_kept = choose_seeds(search, query)
     if seeds.number < 0:
         return DAMAGED_HERE
-    row = write_matches(lookup, queries, steps, query, seeds, room, filled, rows)
+    row = write_matches(search, query, seeds, filled, rows)
     if row >= 0:
-        state[CHOSEN] += 1
-        state[THINNED] += 1 if seeds.thinning_below > 0 else 0
+        search.state[CHOSEN] += 1
+        search.state[THINNED] += 1 if seeds.thinning_below > 0 else 0
         chosen[query] = seeds_kept
     return row
 
 
 @inline
 def next_seeds(
-    lookup: KmerLookup,
-    queries: QueryCodes,
-    steps: SeedSteps,
-    batch: Int64Array,
-    query: int,
-    at: int,
-    kmer_offset: int,
+    search: SeedSearch, query: int, at: int, kmer_offset: int
 ) -> tuple[int, int, int, int]:
     """Fill a batch with the k-mers of the next k-mers.
 
     Return how many there are, and the query, the place and the lead of the k-mer behind them. With
     picked k-mers, these are those of the span behind them.
     """
+    lookup, queries, steps, batch = search.lookup, search.queries, search.steps, search.batch
     if steps.window == 0:
         all_kmers = QuerySteps(steps.min_length, steps.step, steps.sampling_step)
         size, query, at = next_batch(lookup, queries, all_kmers, batch, query, at)
         return size, query, at, kmer_offset
     if lookup.picked_of > 0:
-        size, query, at = next_picked(lookup, queries, steps, batch, query, at)
+        size, query, at = next_picked(search, query, at)
         return size, query, at, kmer_offset
     offsets = queries.offsets
     needed = max(lookup.kmer_length, steps.window)
@@ -456,18 +397,12 @@ def next_seeds(
 
 
 @inline
-def next_picked(
-    lookup: KmerLookup,
-    queries: QueryCodes,
-    steps: SeedSteps,
-    batch: Int64Array,
-    query: int,
-    at: int,
-) -> tuple[int, int, int]:
+def next_picked(search: SeedSearch, query: int, at: int) -> tuple[int, int, int]:
     """Fill a batch with the k-mers that are picked at the ends of the next windows (`next_seeds`).
 
     Return how many there are, and the query and the place of the span behind them.
     """
+    lookup, queries, steps, batch = search.lookup, search.queries, search.steps, search.batch
     offsets, kmer_length, kmers = queries.offsets, lookup.kmer_length, lookup.picked_of
     kmer_offset = as_int64(steps.first_offset)
     needed = kmer_length + kmers - 1
@@ -492,12 +427,11 @@ def next_picked(
 
 
 @inline
-def next_place(
-    lookup: KmerLookup, steps: SeedSteps, batch: Int64Array, query_kmer: int
-) -> tuple[int, int]:
+def next_place(search: SeedSearch, query_kmer: int) -> tuple[int, int]:
     """Return the place and the lead for `next_seeds` to begin with a k-mer, or its first span."""
+    steps, batch = search.steps, search.batch
     place, kmer_offset = batch[query_kmer, PLACE], batch[query_kmer, KMER_OFFSET]
-    if lookup.picked_of > 0:
+    if search.lookup.picked_of > 0:
         first = as_int64(steps.first_offset)
         place, kmer_offset = (
             place - (batch[query_kmer, LEFT_LIMIT] - steps.sampling_step) + first,
@@ -507,11 +441,12 @@ def next_place(
 
 
 @inline
-def find_seed_lists(lookup: KmerLookup, codes: CodeArray, batch: Int64Array, size: int) -> bool:
+def find_seed_lists(search: SeedSearch, size: int) -> bool:
     """Replace the k-mer of each k-mer by its list, and prefetch the first occurrences.
 
     Return False if a list is not inside the table's positions: the table is damaged.
     """
+    lookup, codes, batch = search.lookup, search.queries.codes, search.batch
     offsets, positions = lookup.offsets, lookup.positions
     for query_kmer in range(size):
         kmer = as_index(batch[query_kmer, KMER])
