@@ -20,7 +20,7 @@ from mummergpu.sequence.codes import MARGIN, STEP, CodeArray
 from mummergpu.sequence.contexts import BROKEN, CONTEXT_BASES, equal_sides, sides_mask
 from mummergpu.sequence.extension import extend_left, extend_right
 from mummergpu.sequence.mems import MemRows
-from mummergpu.sequence.minimizers import MAXIMUM_WINDOW
+from mummergpu.sequence.minimizers import MAXIMUM_WINDOW, PlaceArray, RankArray
 from mummergpu.sequence.reverse_extension import extend_left_reversed, extend_right_reversed
 
 TWICE: Final = -1
@@ -124,6 +124,33 @@ class QueryKmer(NamedTuple):
     # Its query, as indices of the codes with margins.
     query_begin: int
     query_end: int
+
+
+class QueryMinimizers(NamedTuple):
+    """The minimizers in a part of a block, and a window of bases to its left and right.
+
+    They may be those of all queries as one sequence: the lowest ranks of all windows inside a query
+    are among them.
+    """
+
+    # The minimizers (`sequence.minimizers`).
+    places: PlaceArray
+    ranks: RankArray
+    total: int  # Their number; the arrays may be longer.
+    # The part, as indices of the codes with margins.
+    begin: int
+    end: int
+
+
+class UniqueWork(NamedTuple):
+    """What a search for unique matches looks at, where it goes on, and memory."""
+
+    lookup: MinimizerLookup
+    codes: CodeArray
+    minimizers: QueryMinimizers
+    candidates: Int64Array
+    frontier: UniqueMatchFrontier
+    state: Int64Array
 
 
 class StartsOfMinimizer(NamedTuple):
@@ -258,27 +285,20 @@ def target_at(
 
 @inline
 def extend_at_minimizer(
-    lookup: MinimizerLookup,
-    codes: CodeArray,
-    query_kmer: QueryKmer,
-    starts: StartsOfMinimizer,
-    ends: MatchEnds,
-    candidates: Int64Array,
-    frontier: UniqueMatchFrontier,
+    work: UniqueWork, query_kmer: QueryKmer, starts: StartsOfMinimizer, ends: MatchEnds
 ) -> None:
     """Add the matches with some starts that have a minimizer and reach beyond the ends.
 
     All of them have the minimizer; it need not be the one that they are found at.
     """
+    lookup, codes, candidates = work.lookup, work.codes, work.candidates
     place = query_kmer.place
     at = place >> 1
     target = target_at(lookup, query_kmer, starts, ends)
     right, right_reverse = target.right, target.right_reverse
     coming = query_kmer.listed_begin
     while coming < query_kmer.listed_end and min(right, right_reverse) <= target.max_right:
-        coming, count = find_candidates(
-            lookup, query_kmer, target, right, right_reverse, coming, candidates
-        )
+        coming, count = find_candidates(work, query_kmer, target, right, right_reverse, coming)
         for candidate in range(count):
             entry = lookup.entries[as_index(candidates[as_index(candidate)])]
             is_reverse = (as_int64(entry >> PLACE_SHIFT) ^ place) & 1 == 1
@@ -299,7 +319,9 @@ def extend_at_minimizer(
             if is_reverse:
                 reference_start = found + lookup.kmer_length - behind - MARGIN
                 strand = as_int64(1)
-            is_twice = add_to_frontier(frontier, strand, at - left, at + behind, reference_start)
+            is_twice = add_to_frontier(
+                work.frontier, strand, at - left, at + behind, reference_start
+            )
             if left < target.max_left:
                 continue
             # Whatever begins later and ends before that lies in this match.
@@ -314,19 +336,19 @@ def extend_at_minimizer(
 
 @inline
 def find_candidates(
-    lookup: MinimizerLookup,
+    work: UniqueWork,
     query_kmer: QueryKmer,
     target: TargetRange,
     right: int,
     right_reverse: int,
     coming: int,
-    candidates: Int64Array,
 ) -> tuple[int, int]:
     """Write the next entries that may be in a match, and prefetch the reference there.
 
     A match has at least `right` bases from the k-mer on, or `right_reverse` on the other strand.
     Return the next entry to look at, and the number of candidates.
     """
+    lookup, candidates = work.lookup, work.candidates
     kmer_length, size = lookup.kmer_length, lookup.reference.size
     mask = flanks_mask(query_kmer, target.min_left, right - kmer_length)
     mask_reverse = flanks_mask(query_kmer, target.min_left, right_reverse - kmer_length)
