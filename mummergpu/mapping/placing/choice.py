@@ -31,6 +31,7 @@ from mummergpu.mapping.placing.mapping_quality import (
 from mummergpu.mapping.placing.pairing import (
     NOTHING,
     Pairing,
+    Placing,
     pair_penalty,
     pairing_of,
     partner_range,
@@ -116,12 +117,13 @@ def is_eligible(table: Candidates, row: int, length: int, costs: Costs, min_scor
 
 @inline
 def best_single(
-    read: int, scoring: Scoring, min_score: int, table: Candidates, name_hash: np.uint64
+    read: int, placing: Placing, min_score: int, name_hash: np.uint64
 ) -> tuple[int, int]:
     """Return the best candidate of a read, as if it had no mate, and its score in units.
 
     Without one, it is -1 and `NOTHING`.
     """
+    scoring, table = placing.scoring, placing.table
     length, costs = read_length(scoring.reads, read), scoring.costs
     chosen, best, rank = as_int64(-1), as_int64(NOTHING), np.uint64(0)
     for row in range(table.offsets[read], table.offsets[read] + table.counts[read]):
@@ -137,10 +139,8 @@ def best_single(
 @jit
 def best_pair(
     read: int,
-    scoring: Scoring,
+    placing: Placing,
     min_score: int,
-    pairing: Pairing,
-    table: Candidates,
     name_hash: np.uint64,
     score_to_beat: int,
     other_best: int,
@@ -150,6 +150,7 @@ def best_pair(
     It is -1, -1 and `score_to_beat` if there is none of so many units; `other_best` are those of
     the second mate's best candidate.
     """
+    scoring, pairing, table = placing
     length, other_length = read_length(scoring.reads, read), read_length(scoring.reads, read + 1)
     costs = scoring.costs
     chosen, chosen_other = as_int64(-1), as_int64(-1)
@@ -188,12 +189,10 @@ def second_score(table: Candidates, read: int, chosen: int, length: int, costs: 
 @jit
 def choose_template(
     template: int,
-    scoring: Scoring,
+    placing: Placing,
     min_score: int,
-    pairing: Pairing,
     odds: Odds,
     name_hash: np.uint64,
-    table: Candidates,
     choices: Choices,
 ) -> None:
     """Choose the best placement of a template, and its mapping qualities.
@@ -207,26 +206,25 @@ def choose_template(
         else: weigh the placements of the mate that has some    (`mapping_quality.rivals_of`)
         each mate whose score suffices takes its placement, with a quality
     """
+    scoring, pairing, table = placing
     reads, costs = scoring.reads, scoring.costs
     read, mates = template, pairing.mates
     # A proper pair is made with scores that are not reported otherwise.
     lowest = min(min_score, MIN_SCORE_OF_MATE)
-    chosen0, best0 = best_single(read, scoring, lowest, table, name_hash)
+    chosen0, best0 = best_single(read, placing, lowest, name_hash)
     chosen1, best1 = as_int64(-1), as_int64(NOTHING)
     if mates == 2:
-        chosen1, best1 = best_single(read + 1, scoring, lowest, table, name_hash)
+        chosen1, best1 = best_single(read + 1, placing, lowest, name_hash)
     is_proper = False
     total, rivals0, rivals1 = 1.0, (0.0, 0.0), (0.0, 0.0)
     if chosen0 >= 0 and chosen1 >= 0:
         pair_score = best0 + best1 - pairing.unpaired * UNIT
         if pairing.last_size > 0:
-            row, other, pair_score = best_pair(
-                read, scoring, lowest, pairing, table, name_hash, pair_score, best1
-            )
+            row, other, pair_score = best_pair(read, placing, lowest, name_hash, pair_score, best1)
             if row >= 0:
                 is_proper, chosen0, chosen1 = True, row, other
         pair = ChosenPair(chosen0, chosen1, best0, best1, pair_score, is_proper)
-        total, rivals0, rivals1 = weigh_pairs(read, scoring, pairing, odds.weights, table, pair)
+        total, rivals0, rivals1 = weigh_pairs(read, placing, odds.weights, pair)
     elif chosen0 >= 0:
         rivals0 = rivals_of(scoring, table, read, chosen0, best0, odds.weights)
         total = rivals0[0] + 1.0
@@ -276,22 +274,14 @@ def map_templates(
     scratch, tops, margin = room.scratch, room.tops, limits.margin
     for number in range((scoring.reads.offsets.size - 1) // of_block.mates):
         pairing = pairing_of(of_block, number)
-        template = number * pairing.mates
-        pair_score = score_template(template, scoring, pairing, table, tops)
-        pair_score = refine_template(
-            template, scoring, margin, pairing, scratch, table, tops, pair_score
-        )
+        template, placing = number * pairing.mates, Placing(scoring, pairing, table)
+        pair_score = score_template(template, placing, tops)
+        pair_score = refine_template(template, placing, margin, scratch, tops, pair_score)
         second = read_length(scoring.reads, template + pairing.mates - 1)
         if pairing.mates == 2 and pairing.last_size > 0 and second > 0:
-            added = rescue_template(
-                template, scoring, limits, pairing, room.marks, table, pair_score
-            )
+            added = rescue_template(template, placing, limits, room.marks, pair_score)
             if added > 0:
-                pair_score = score_template(template, scoring, pairing, table, tops)
-                refine_template(
-                    template, scoring, margin, pairing, scratch, table, tops, pair_score
-                )
+                pair_score = score_template(template, placing, tops)
+                refine_template(template, placing, margin, scratch, tops, pair_score)
         name_hash = hash_of_name(names, template)
-        choose_template(
-            template, scoring, limits.min_score, pairing, odds, name_hash, table, choices
-        )
+        choose_template(template, placing, limits.min_score, odds, name_hash, choices)

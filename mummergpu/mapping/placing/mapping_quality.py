@@ -30,7 +30,7 @@ from mummergpu.mapping.candidates.candidates import (
     is_rival,
     read_length,
 )
-from mummergpu.mapping.placing.pairing import NOTHING, Pairing, pair_penalty, partner_range
+from mummergpu.mapping.placing.pairing import NOTHING, Placing, pair_penalty, partner_range
 from mummergpu.mapping.placing.rescue import MAX_TRIES
 from mummergpu.runtime.arrays import Float64Array
 from mummergpu.runtime.jit import as_int64, inline, jit
@@ -211,12 +211,7 @@ def unseen_pairs(
 
 @jit
 def weigh_pairs(
-    read: int,
-    scoring: Scoring,
-    pairing: Pairing,
-    weights: Float64Array,
-    table: Candidates,
-    pair: ChosenPair,
+    read: int, placing: Placing, weights: Float64Array, pair: ChosenPair
 ) -> tuple[float, Rivals, Rivals]:
     """Return the weights of all placements of a pair, and what places each mate elsewhere.
 
@@ -228,6 +223,7 @@ def weigh_pairs(
 
     and the copies of both mates' families are counted along with that.
     """
+    scoring, pairing, table = placing
     unseen0, unseen1 = best_unseen(scoring, table, read), best_unseen(scoring, table, read + 1)
     is_complete = unseen0 == NOTHING and unseen1 == NOTHING
     if is_complete and table.counts[read] == 1 and table.counts[read + 1] == 1:

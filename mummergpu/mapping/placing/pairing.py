@@ -46,6 +46,14 @@ class Pairing(NamedTuple):
     circles: Int64Array = NO_CIRCLES  # Those of `Target`.
 
 
+class Placing(NamedTuple):
+    """What templates are placed by, and their candidates."""
+
+    scoring: Scoring
+    pairing: Pairing
+    table: Candidates
+
+
 @inline
 def pairing_of(pairing: Pairing, template: int) -> Pairing:
     """Return what is known about a template of a block."""
@@ -192,19 +200,12 @@ def partner_range(
 
 
 @inline
-def best_partner(
-    table: Candidates,
-    row: int,
-    read: int,
-    other_read: int,
-    scoring: Scoring,
-    pairing: Pairing,
-    field: int,
-) -> int:
+def best_partner(placing: Placing, row: int, read: int, other_read: int, field: int) -> int:
     """Return the most that a partner adds to a candidate in a proper pair, or `NOTHING`; in units.
 
     `field` says what counts of the partner: `candidates.SCORE` or `candidates.BOUND`.
     """
+    scoring, pairing, table = placing
     numbers = table.numbers
     length, other_length = read_length(scoring.reads, read), read_length(scoring.reads, other_read)
     begin, end = partner_range(table, row, read, other_read, scoring, pairing)

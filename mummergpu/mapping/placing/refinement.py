@@ -27,7 +27,7 @@ from mummergpu.mapping.candidates.candidates import (
     read_length,
 )
 from mummergpu.mapping.placing.pairing import (
-    Pairing,
+    Placing,
     best_partner,
     first_not_before,
     nearest_diagonal,
@@ -158,10 +158,9 @@ def new_tops() -> Tops:
 
 
 @jit
-def score_template(
-    template: int, scoring: Scoring, pairing: Pairing, table: Candidates, tops: Tops
-) -> int:
+def score_template(template: int, placing: Placing, tops: Tops) -> int:
     """Return the best score of a template from what is known, in fixed point; set the tops."""
+    pairing, table = placing.pairing, placing.table
     offsets, counts, numbers = table.offsets, table.counts, table.numbers
     best, bounds = tops.scores, tops.bounds
     for mate in range(pairing.mates):
@@ -181,35 +180,27 @@ def score_template(
             score = as_int64(numbers[row, column.SCORE])
             # No partner adds more than the best score of the mate.
             if numbers[row, column.STATE] != DEAD and (score + best[1]) * UNIT > pair_score:
-                partner = best_partner(
-                    table, row, template, template + 1, scoring, pairing, column.SCORE
-                )
+                partner = best_partner(placing, row, template, template + 1, column.SCORE)
                 pair_score = max(pair_score, score * UNIT + partner)
     return pair_score  # type: ignore[no-any-return]
 
 
 @inline
 def max_mate_score(
-    template: int,
-    mate: int,
-    row: int,
-    scoring: Scoring,
-    pairing: Pairing,
-    table: Candidates,
-    top: Int64Array,
-    field: int,
+    template: int, mate: int, row: int, placing: Placing, top: Int64Array, field: int
 ) -> int:
     """Return the most that the other mate adds to a candidate of a mate, in units; 0 if none.
 
     `field` says what counts of the other mate, and `top` is the most of it that each has in points:
     `candidates.SCORE` or `candidates.BOUND`.
     """
+    pairing = placing.pairing
     if pairing.mates == 1 or top[1 - mate] == 0:
         return 0
     best = (top[1 - mate] - pairing.unpaired) * UNIT
     if pairing.last_size > 0:
         read, other = template + mate, template + 1 - mate
-        best = max(best, best_partner(table, row, read, other, scoring, pairing, field))
+        best = max(best, best_partner(placing, row, read, other, field))
     return best  # type: ignore[no-any-return]
 
 
@@ -229,20 +220,14 @@ def first_best(table: Candidates, read: int) -> int:
 
 @jit
 def refine_template(
-    template: int,
-    scoring: Scoring,
-    margin: int,
-    pairing: Pairing,
-    scratch: Scratch,
-    table: Candidates,
-    tops: Tops,
-    pair_score: int,
+    template: int, placing: Placing, margin: int, scratch: Scratch, tops: Tops, pair_score: int
 ) -> int:
     """Score with gaps what may come within the margin of the best; return the score.
 
     `margin` is in points; `pair_score` is the best score of the template so far. The best scores in
     `tops` rise.
     """
+    scoring, pairing, table = placing
     offsets, counts, numbers = table.offsets, table.counts, table.numbers
     best, bounds = tops.scores, tops.bounds
     for mate in range(pairing.mates):
@@ -259,9 +244,7 @@ def refine_template(
             # The bound of all mates first: to look for partners takes far longer.
             if pairing.mates == 2 and bound + bounds[1 - mate] * UNIT < needed:
                 continue
-            support = max_mate_score(
-                template, mate, row, scoring, pairing, table, bounds, column.BOUND
-            )
+            support = max_mate_score(template, mate, row, placing, bounds, column.BOUND)
             if bound + support < needed:
                 continue
             before = numbers[row, column.SCORE]
@@ -271,8 +254,6 @@ def refine_template(
             if numbers[row, column.STATE] != DEAD and numbers[row, column.SCORE] > before:
                 score = as_int64(numbers[row, column.SCORE])
                 best[mate] = max(best[mate], score)
-                support = max_mate_score(
-                    template, mate, row, scoring, pairing, table, best, column.SCORE
-                )
+                support = max_mate_score(template, mate, row, placing, best, column.SCORE)
                 pair_score = max(pair_score, score * UNIT + support)
     return pair_score

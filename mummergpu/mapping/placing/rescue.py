@@ -24,7 +24,7 @@ from mummergpu.mapping.candidates.candidates import (
 )
 from mummergpu.mapping.circular_records import BEYOND
 from mummergpu.mapping.options import Limits
-from mummergpu.mapping.placing.pairing import Pairing, best_partner, mate_diagonals
+from mummergpu.mapping.placing.pairing import Placing, best_partner, mate_diagonals
 from mummergpu.runtime.arrays import ByteArray, Int16Array, Int64Array
 from mummergpu.runtime.jit import as_index, as_int64, inline, jit
 from mummergpu.sequence.codes import BREAK, MARGIN, STEP, CodeArray
@@ -320,18 +320,13 @@ def max_rescued_score(length: int, seed_length: int, costs: Costs) -> int:
 
 @jit
 def rescue_template(
-    template: int,
-    scoring: Scoring,
-    limits: Limits,
-    pairing: Pairing,
-    marks: DiagonalMarks,
-    table: Candidates,
-    pair_score: int,
+    template: int, placing: Placing, limits: Limits, marks: DiagonalMarks, pair_score: int
 ) -> int:
     """Look for mates beside placements that have none, the best first; return how many are added.
 
     `pair_score` is the best score of the template so far, in fixed point.
     """
+    scoring, pairing, table = placing
     offsets, counts, numbers = table.offsets, table.counts, table.numbers
     reads, costs = scoring.reads, scoring.costs
     added = 0
@@ -349,7 +344,7 @@ def rescue_template(
                 or (score + most) * UNIT < pair_score - limits.margin * UNIT
             ):
                 continue
-            partner = best_partner(table, row, read, other, scoring, pairing, column.SCORE)
+            partner = best_partner(placing, row, read, other, column.SCORE)
             numbers[row, column.MARK] = 1 if partner < most * UNIT else 0
         listed = as_int64(-1)
         for _ in range(MAX_TRIES):

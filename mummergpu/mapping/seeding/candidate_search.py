@@ -26,7 +26,7 @@ from mummergpu.mapping.candidates.candidates import (
 from mummergpu.mapping.candidates.key_sort import SortRoom, new_sort_room, sort_by_key
 from mummergpu.mapping.circular_records import BEYOND
 from mummergpu.mapping.options import Limits, MappingOptions
-from mummergpu.mapping.placing.pairing import Pairing, pairing_of
+from mummergpu.mapping.placing.pairing import Pairing, Placing, pairing_of
 from mummergpu.mapping.placing.refinement import Tops, new_tops
 from mummergpu.mapping.seeding.pruning import prune_template
 from mummergpu.mapping.seeding.windows import (
@@ -97,8 +97,8 @@ def find_candidates(
         table.offsets[read + 1] = filled
         # The candidates of a template are the last ones of the table, so that it can be cut off.
         if prunes and (read + 1) % mates == 0:
-            own = pairing_of(pairing, read // mates)
-            filled = prune_template(read + 1 - mates, scoring, limits, own, room.tops, table)
+            placing = Placing(scoring, pairing_of(pairing, read // mates), table)
+            filled = prune_template(read + 1 - mates, placing, limits, room.tops)
 
 
 @inline

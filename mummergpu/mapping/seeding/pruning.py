@@ -16,14 +16,13 @@ from mummergpu.mapping.candidates.candidates import (
     NUMBERS,
     UNIT,
     Candidates,
-    Scoring,
     aligned_part,
     read_length,
 )
 from mummergpu.mapping.options import Limits
 from mummergpu.mapping.placing.choice import reported_score
 from mummergpu.mapping.placing.mapping_quality import score_fixed_of
-from mummergpu.mapping.placing.pairing import NOTHING, Pairing, pair_penalty, partner_range
+from mummergpu.mapping.placing.pairing import NOTHING, Pairing, Placing, pair_penalty, partner_range
 from mummergpu.mapping.placing.refinement import Tops, score_template
 from mummergpu.mapping.placing.rescue import max_rescued_score
 from mummergpu.mapping.placing.secondary import MIN_CLIPPED
@@ -40,23 +39,20 @@ highest possible, and without gaps."""
 
 
 @jit
-def prune_template(
-    template: int, scoring: Scoring, limits: Limits, pairing: Pairing, tops: Tops, table: Candidates
-) -> int:
+def prune_template(template: int, placing: Placing, limits: Limits, tops: Tops) -> int:
     """Drop the candidates of a template that do not matter; return where the next ones begin.
 
     Its candidates, scored without gaps, are the last ones of the table; those that are kept move
     together.
     """
+    pairing, table = placing.pairing, placing.table
     mates = pairing.mates
-    pair_score = score_template(template, scoring, pairing, table, tops)
+    pair_score = score_template(template, placing, tops)
     score_fixed = best_score_fixed(template, table), as_int64(NOTHING)
     if mates == 2:
         score_fixed = score_fixed[0], best_score_fixed(template + 1, table)
     for mate in range(mates):
-        mark_candidates(
-            template, mate, scoring, limits, pairing, tops, score_fixed, pair_score, table
-        )
+        mark_candidates(template, mate, placing, limits, tops, score_fixed, pair_score)
     return move_marked(template, pairing, table)
 
 
@@ -73,18 +69,17 @@ def best_score_fixed(read: int, table: Candidates) -> int:
 def mark_candidates(
     template: int,
     mate: int,
-    scoring: Scoring,
+    placing: Placing,
     limits: Limits,
-    pairing: Pairing,
     tops: Tops,
     score_fixed: tuple[int, int],
     pair_score: int,
-    table: Candidates,
 ) -> None:
     """Mark the candidates of a mate that may matter.
 
     `score_fixed` are the most of a candidate of each mate, `pair_score` in fixed point.
     """
+    scoring, pairing, table = placing
     offsets, counts, numbers = table.offsets, table.counts, table.numbers
     read = template + mate
     length = read_length(scoring.reads, read)
@@ -94,9 +89,7 @@ def mark_candidates(
         rescued = max_rescued_score(other_length, limits.seed_length, scoring.costs) * UNIT
     has_clip = False
     for row in range(offsets[read], offsets[read] + counts[read]):
-        by_bound, by_units = support_of(
-            template, mate, row, scoring, pairing, tops, score_fixed, table
-        )
+        by_bound, by_units = support_of(template, mate, row, placing, tops, score_fixed)
         most = as_int64(numbers[row, column.BOUND]) * UNIT + max(by_bound, rescued)
         weighed = score_fixed_of(table, row) + max(by_units, rescued)
         matters = most >= pair_score - limits.margin * UNIT or weighed >= pair_score - FARTHEST
@@ -112,16 +105,10 @@ def mark_candidates(
 
 @inline
 def support_of(
-    template: int,
-    mate: int,
-    row: int,
-    scoring: Scoring,
-    pairing: Pairing,
-    tops: Tops,
-    score_fixed: tuple[int, int],
-    table: Candidates,
+    template: int, mate: int, row: int, placing: Placing, tops: Tops, score_fixed: tuple[int, int]
 ) -> Support:
     """Return the most that the other mate adds to a candidate, as a proper pair or not."""
+    scoring, pairing, table = placing
     other_best = score_fixed[1 - mate]
     if pairing.mates == 1 or other_best == NOTHING:
         return 0, 0
