@@ -7,7 +7,7 @@ list of all names. The index of a name in the list is the number that the node g
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
@@ -42,10 +42,6 @@ from mummergpu.runtime.arrays import ByteArray, Int32Array, Int64Array
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import as_index, as_int64, inline, jit, prefetch
 from mummergpu.sequence.codes import BREAK, CodeArray
-
-if TYPE_CHECKING:
-    from mummergpu.index.tree.flatten import FlatTree
-
 
 BREADTH_FIRST_DEPTH: Final = 16
 """Nodes fewer than this many edges below the root are numbered breadth first."""
