@@ -173,7 +173,7 @@ class ReadMapping:
         Result
             What `prepare` returns, in the order of the blocks; a block may come in parts.
         """
-        blocks = sizes.turned(blocks)
+        blocks = sizes.reverse_complemented(blocks)
         if not self._is_whole and self._search.second is not None:
             yield from self._in_two_passes(blocks, sizes, prepare)
             return

@@ -123,7 +123,11 @@ def summary_of(columns: AlignmentColumns) -> MappingSummary:
     qualities = np.zeros(QUALITIES, dtype=np.int64)
     inserts = np.zeros(MAX_INSERT + 1, dtype=np.int64)
     count_alignments(columns, counts, qualities, inserts)
-    return MappingSummary(*counts.tolist(), qualities, inserts)
+    reads, mapped, paired, proper, both, single, other, secondary, supplementary = counts.tolist()
+    return MappingSummary(
+        *(reads, mapped, paired, proper, both, single, other, secondary, supplementary),
+        *(qualities, inserts),
+    )
 
 
 @jit

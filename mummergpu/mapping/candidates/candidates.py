@@ -219,7 +219,7 @@ def credits_of_qualities(costs: Costs) -> Int32Array:
     """Return how much less than its cost a base that differs says, for each base quality."""
     phred = np.minimum(np.arange(256) + PHRED_OF_BASE, HIGHEST_PHRED)
     points = costs.match + costs.mismatch - phred / PHRED_OF_POINT
-    credits = np.rint(points * UNIT).astype(np.int32)
+    credits: Int32Array = np.rint(points * UNIT).astype(np.int32)
     credits[94:] = 0
     return credits
 

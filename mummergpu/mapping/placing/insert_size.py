@@ -380,11 +380,7 @@ class PairSizes:
             return
         for block in blocks:
             own = turns[self.libraries_of(block)] if block.paired else turns[:1] * 0
-            yield (
-                block.reverse_complemented((own[:, None] >> np.arange(2)) & 1)
-                if own.any()
-                else block
-            )
+            yield (block.turned((own[:, None] >> np.arange(2)) & 1) if own.any() else block)
 
 
 @inline
