@@ -11,9 +11,11 @@ from mummergpu.mapping.placing.rescue import (
     MIN_RESCUED,
     MIN_RUN,
     MateWindow,
+    list_words,
     new_marks,
     rescue_mate,
 )
+from mummergpu.sequence.codes import MARGIN
 
 NO_MATCH = 1000
 """Matches of so many bases there are none, so there are no candidates at first."""
@@ -54,6 +56,8 @@ def test_the_good_diagonals_of_a_window_become_candidates(seed: int) -> None:
         low, high = low + random.integers(0, 40), high - random.integers(0, 40)
     marks = new_marks(mapped.block.longest)
     window = MateWindow(int(strand), int(record), int(low), int(high))
+    reads = mapped.scoring.reads
+    list_words(reads.reverse_codes if strand else reads.codes, MARGIN, len(read), marks)
     added = rescue_mate(0, mapped.scoring, marks, table, window)
     codes = mapped.reference.codes.tolist()
     bases = mapped.read(0, strand)
